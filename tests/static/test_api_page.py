@@ -1,4 +1,4 @@
-"""The interface for programs, as it is looked at on the page."""
+"""The API documentation page."""
 
 from collections.abc import Iterator
 
@@ -12,8 +12,8 @@ from tests.support.tab import WIDE, StudioTab
 
 pytestmark = pytest.mark.browser
 
-# Gradio's page asks for a schema that only MCP has.
-WANTED = ("mcp/schema",)
+# Gradio's page requests a schema that exists only with MCP.
+EXPECTED_ERRORS = ("mcp/schema",)
 
 
 @pytest.fixture(scope="module")
@@ -26,13 +26,15 @@ def studio_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture
 def studio(browser: Browser, studio_url: str) -> Iterator[StudioTab]:
     context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
-    made = StudioTab(context.new_page())
-    yield made
+    tab = StudioTab(context.new_page())
+    yield tab
     context.close()
-    assert [words for words in made.errors if not any(each in words for each in WANTED)] == []
+    assert [
+        error for error in tab.errors if not any(each in error for each in EXPECTED_ERRORS)
+    ] == []
 
 
-def test_the_interface_for_programs_is_a_click_away(studio: StudioTab, studio_url: str) -> None:
+def test_the_settings_link_to_the_api_documentation(studio: StudioTab, studio_url: str) -> None:
     studio.open(studio_url)
     studio.button("Settings").click()
     studio.button("API").click()

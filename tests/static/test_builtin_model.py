@@ -1,4 +1,4 @@
-"""The built-in model on the page: offered, asked, left for another, and missing."""
+"""The built-in model on the page: offered, used, replaced by an endpoint, and not installed."""
 
 import re
 from collections.abc import Callable
@@ -16,78 +16,78 @@ from agent.models.builtin.install import (
     find_files,
 )
 from agent.settings import Settings
-from sandbox_ui.page import build as page_of_ours
+from sandbox_ui.page import build as page_build
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.server import create_app, run_server
 from tests.support.tab import NARROW, WIDE, StudioTab, open_studio
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
-model_needed = pytest.mark.builtin
+requires_builtin = pytest.mark.builtin
 
-OVER = re.compile("answered|submitted|limit")
-LONG = 200_000
-"""Milliseconds that a run may take on processors that are busy."""
+ENDED = re.compile("answered|submitted|limit")
+RUN_TIMEOUT_MS = 200_000
+"""Time limit of a run on a busy machine, in milliseconds."""
 
 
 @pytest.fixture
-def visit(browser: Browser, studio_url: str) -> Callable[..., AbstractContextManager[StudioTab]]:
+def open_tab(browser: Browser, studio_url: str) -> Callable[..., AbstractContextManager[StudioTab]]:
     if find_files() is None:
         pytest.skip("the built-in model is not installed (requirements-builtin.txt)")
     return lambda size=WIDE: open_studio(browser, studio_url, size)
 
 
-def offers(studio: StudioTab) -> Locator:
+def builtin_tasks(studio: StudioTab) -> Locator:
     return studio.page.get_by_role("region", name=BUILTIN_NAME, exact=True)
 
 
-@model_needed
+@requires_builtin
 @pytest.mark.parametrize("size", [WIDE, NARROW])
-def test_what_it_knows_is_told_and_offered_beside_the_demonstrations(
-    visit: Callable[..., AbstractContextManager[StudioTab]], size: tuple[int, int]
+def test_the_builtin_model_offers_tasks_beside_the_demonstrations(
+    open_tab: Callable[..., AbstractContextManager[StudioTab]], size: tuple[int, int]
 ) -> None:
-    with visit(size) as studio:
-        expect(offers(studio)).to_contain_text(BUILTIN_DESCRIPTION)
-        expect(offers(studio).get_by_role("button")).to_have_count(6)
+    with open_tab(size) as studio:
+        expect(builtin_tasks(studio)).to_contain_text(BUILTIN_DESCRIPTION)
+        expect(builtin_tasks(studio).get_by_role("button")).to_have_count(6)
         expect(studio.page.locator(".welcome")).to_contain_text("Watch a demonstration")
 
 
-@model_needed
-def test_an_offered_task_brings_its_files_and_a_message_goes_on(
-    visit: Callable[..., AbstractContextManager[StudioTab]],
+@requires_builtin
+def test_an_offered_task_runs_with_its_files_and_can_be_continued(
+    open_tab: Callable[..., AbstractContextManager[StudioTab]],
 ) -> None:
-    with visit() as studio:
+    with open_tab() as studio:
         studio.button("Try: Average a column").click()
         expect(studio.timeline.locator(".task .chip")).to_have_text("museum.csv")
         expect(studio.page.locator(".pill.model")).to_have_text(BUILTIN_NAME)
-        expect(studio.state).to_have_text(OVER, timeout=LONG)
+        expect(studio.state).to_have_text(ENDED, timeout=RUN_TIMEOUT_MS)
         expect(studio.timeline.get_by_role("group", name="Totals")).to_contain_text("tokens in")
         studio.send("How many lines does museum.csv have?")
         expect(studio.timeline.locator(".task")).to_have_count(2)
-        expect(studio.state).to_have_text(OVER, timeout=LONG)
+        expect(studio.state).to_have_text(ENDED, timeout=RUN_TIMEOUT_MS)
 
 
-@model_needed
-def test_it_is_left_for_an_endpoint_and_chosen_again(
-    visit: Callable[..., AbstractContextManager[StudioTab]],
+@requires_builtin
+def test_an_endpoint_replaces_the_builtin_model_until_it_is_selected_again(
+    open_tab: Callable[..., AbstractContextManager[StudioTab]],
 ) -> None:
-    with visit() as studio:
+    with open_tab() as studio:
         studio.button("Settings").click()
         drawer = studio.page.get_by_role("dialog", name="Settings")
         expect(drawer).to_contain_text("empty for the built-in model")
         drawer.get_by_label("Endpoint").first.fill("http://127.0.0.1:9/v1")
-        expect(offers(studio)).to_be_hidden()
+        expect(builtin_tasks(studio)).to_be_hidden()
         drawer.get_by_label("Model", exact=True).click()
         drawer.get_by_role("option", name=BUILTIN_NAME).click()
-        expect(offers(studio)).to_be_visible()
+        expect(builtin_tasks(studio)).to_be_visible()
         studio.button("Test").click()
         expect(drawer.get_by_label("Test result")).to_have_value(f"{BUILTIN_DESCRIPTION}.")
 
 
-@model_needed
-def test_what_a_demonstration_began_it_does_not_go_on_with(
-    visit: Callable[..., AbstractContextManager[StudioTab]],
+@requires_builtin
+def test_the_builtin_model_does_not_continue_a_demonstration(
+    open_tab: Callable[..., AbstractContextManager[StudioTab]],
 ) -> None:
-    with visit() as studio:
+    with open_tab() as studio:
         studio.send(demonstration.load("physics").task)
         expect(studio.page.locator(".pill.model")).to_have_text("Demonstration")
         studio.button("Stop").click()
@@ -97,10 +97,10 @@ def test_what_a_demonstration_began_it_does_not_go_on_with(
         expect(studio.page.get_by_role("alert")).to_contain_text("Connect a model first")
 
 
-def test_where_it_is_missing_the_page_says_how_to_have_it_and_demonstrations_play(
+def test_without_the_builtin_model_the_page_explains_installation_and_demonstrations_play(
     browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page_of_ours, "find_files", lambda: None)
+    monkeypatch.setattr(page_build, "find_files", lambda: None)
     with (
         run_server(
             create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))
@@ -108,7 +108,7 @@ def test_where_it_is_missing_the_page_says_how_to_have_it_and_demonstrations_pla
         open_studio(browser, studio_url) as studio,
     ):
         expect(studio.page.locator(".welcome")).to_contain_text(BUILTIN_MISSING_MESSAGE)
-        expect(offers(studio)).to_be_hidden()
+        expect(builtin_tasks(studio)).to_be_hidden()
         studio.page.get_by_role("button", name="Watch:").first.click()
         expect(studio.page.locator(".pill.model")).to_have_text("Demonstration")
         studio.button("Stop").click()

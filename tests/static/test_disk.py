@@ -1,4 +1,4 @@
-"""A full disk, told to the person under the step that filled it, and to the model."""
+"""A full disk is reported to the user under the step that filled it, and to the model."""
 
 from pathlib import Path
 
@@ -16,7 +16,9 @@ pytestmark = [pytest.mark.browser, pytest.mark.engine]
 FILL = "for i in 1 2 3 4; do head -c 30M /dev/zero > big$i; done; sleep 20"
 
 
-def test_a_full_disk_is_told_under_its_step(browser: Browser, image: str, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_under_its_step(
+    browser: Browser, image: str, tmp_path: Path
+) -> None:
     with Endpoint([bash(FILL), bash("rm big*; echo room again"), SUBMIT]) as endpoint:
         settings = Settings(
             data=tmp_path,
@@ -32,6 +34,6 @@ def test_a_full_disk_is_told_under_its_step(browser: Browser, image: str, tmp_pa
             card = studio.timeline.locator(".card").first
             expect(card.locator(".state")).to_contain_text("disk full")
             expect(card.locator(".foot .bad")).to_contain_text("of 60 MB used")
-        told = str(endpoint.requests[-1].body["messages"])
-        assert "Delete files that are no longer needed before you continue." in told
-        assert "room again" in told
+        messages = str(endpoint.requests[-1].body["messages"])
+        assert "Delete files that are no longer needed before you continue." in messages
+        assert "room again" in messages

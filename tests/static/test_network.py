@@ -1,4 +1,4 @@
-"""What a run asked of the network, measured by the proxy, on the page and to the model."""
+"""Network requests of a run, measured by the proxy, are shown on the page and to the model."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.engine]
 COMMAND = "pip download -q --no-deps -d /tmp/x six; curl -s -m 20 http://10.0.0.1/ -o /dev/null"
 
 
-def test_a_command_shows_what_it_fetched_and_what_was_refused(
+def test_a_command_shows_its_downloads_and_blocked_hosts(
     browser: Browser, image: str, tmp_path: Path
 ) -> None:
     with Endpoint([bash(COMMAND), SUBMIT]) as endpoint:
@@ -32,5 +32,5 @@ def test_a_command_shows_what_it_fetched_and_what_was_refused(
                 "title", re.compile("received")
             )
             expect(card.locator(".host.bad")).to_have_text("10.0.0.1 blocked")
-        told = str(endpoint.requests[-1].body["messages"])
-        assert "The network refused 10.0.0.1:80: this run may not reach it" in told
+        messages = str(endpoint.requests[-1].body["messages"])
+        assert "The network refused 10.0.0.1:80: this run may not reach it" in messages

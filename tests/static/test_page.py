@@ -1,4 +1,4 @@
-"""The page in a real browser, on the real engine: whole runs, as a person sees them."""
+"""Whole runs on the page, in a browser and on the container engine."""
 
 import re
 import threading
@@ -22,15 +22,14 @@ pytestmark = [pytest.mark.engine, pytest.mark.browser]
 
 HOSTILE = "${alert(1)} {{value}} <img src=x onerror=alert(1)> `</script><script>alert(1)</script>"
 SUBMIT = Turn(text="Done.", calls=[Call("submit")])
-Script = dict[str, Callable[[int], Turn]]
 
 
 def bash(command: str, **more: Any) -> Turn:
     return Turn(calls=[Call("execute_bash", {"command": command})], **more)
 
 
-class Played:
-    """An endpoint that plays the turns a test gave it, whatever it is asked."""
+class ScriptedTurns:
+    """The turns that an endpoint answers with, in order."""
 
     def __init__(self) -> None:
         self.turns: Sequence[Turn] = ()
@@ -41,39 +40,39 @@ class Played:
 
 
 @pytest.fixture(scope="module")
-def played() -> Played:
-    return Played()
+def script() -> ScriptedTurns:
+    return ScriptedTurns()
 
 
 @pytest.fixture(scope="module")
-def addresses(
+def studio_urls(
     engine: docker.DockerClient,
     image: str,
-    played: Played,
+    script: ScriptedTurns,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[dict[str, str]]:
-    """The page with a model, and the page of a first visitor without one."""
-    with Endpoint(played) as endpoint:
+    """URLs of a Studio with a model and of one without."""
+    with Endpoint(script) as endpoint:
         connected = Settings(
             data=tmp_path_factory.mktemp("data"), image=image, base_url=endpoint.url,
             model="test-model",
         )  # fmt: skip
         bare = Settings(data=tmp_path_factory.mktemp("bare"), image=image, builtin=False)
-        with _running(connected) as first, _running(bare) as second:
+        with _run_studio(connected) as first, _run_studio(bare) as second:
             yield {"connected": first, "bare": second}
 
 
-def _running(settings: Settings) -> Any:
+def _run_studio(settings: Settings) -> Any:
     data = DataFolder(settings.data)
     return run_server(create_app(settings, DockerSandboxProvider(settings, data)))
 
 
 @pytest.fixture
-def visit(browser: Browser, addresses: dict[str, str]) -> Iterator[Callable[..., StudioTab]]:
-    """Opens a tab; at the end no tab may have complained."""
+def open_tab(browser: Browser, studio_urls: dict[str, str]) -> Iterator[Callable[..., StudioTab]]:
+    """Open a tab; the test fails if the console of any tab shows an error."""
     opened: list[StudioTab] = []
 
-    def visit(
+    def open_tab(
         which: str = "connected", size: tuple[int, int] = WIDE, scheme: Any = "light"
     ) -> StudioTab:
         viewport: Any = {"width": size[0], "height": size[1]}
@@ -81,23 +80,23 @@ def visit(browser: Browser, addresses: dict[str, str]) -> Iterator[Callable[...,
         context.set_default_timeout(20_000)
         studio = StudioTab(context.new_page())
         opened.append(studio)
-        studio.open(addresses[which])
+        studio.open(studio_urls[which])
         return studio
 
     expect.set_options(timeout=20_000)
-    yield visit
+    yield open_tab
     for studio in opened:
         studio.page.context.close()
-    assert [complaint for studio in opened for complaint in studio.errors] == []
+    assert [error for studio in opened for error in studio.errors] == []
 
 
-def test_a_whole_run_is_seen_as_it_happens(
-    visit: Callable[..., StudioTab], played: Played, tmp_path: Path
+def test_a_run_is_shown_live_from_upload_to_answer(
+    open_tab: Callable[..., StudioTab], script: ScriptedTurns, tmp_path: Path
 ) -> None:
-    given = tmp_path / "résumé.txt"
-    given.write_text("three\nlines\nhere\n")
+    document = tmp_path / "résumé.txt"
+    document.write_text("three\nlines\nhere\n")
     wait = "while [ ! -e input/go.txt ]; do sleep 0.05; done"
-    played.turns = [
+    script.turns = [
         bash(
             f"wc -l input/r*; echo early > output/early.txt; {wait}; echo late >&2; exit 3",
             reasoning="First I count the lines.",
@@ -106,8 +105,8 @@ def test_a_whole_run_is_seen_as_it_happens(
         bash("echo 3 > output/answer.txt"),
         Turn(text="Three lines.", calls=[Call("submit")]),
     ]
-    studio = visit()
-    studio.page.get_by_label("Files to attach").set_input_files(given)
+    studio = open_tab()
+    studio.page.get_by_label("Files to attach").set_input_files(document)
     expect(studio.page.locator("#composer .chip")).to_contain_text("17 B")
     studio.send("How many lines?")
 
@@ -131,11 +130,11 @@ def test_a_whole_run_is_seen_as_it_happens(
     expect(studio.timeline.get_by_role("group", name="Totals")).to_contain_text("3 steps")
 
 
-def test_what_the_model_saw_stands_beside_the_output(
-    visit: Callable[..., StudioTab], played: Played
+def test_the_observation_of_the_model_is_shown_beside_the_output(
+    open_tab: Callable[..., StudioTab], script: ScriptedTurns
 ) -> None:
-    played.turns = [bash("seq 1000; exit 1"), SUBMIT]
-    studio = visit()
+    script.turns = [bash("seq 1000; exit 1"), SUBMIT]
+    studio = open_tab()
     studio.send("Count")
     expect(studio.state).to_have_text("submitted")
     expect(studio.timeline.get_by_label("Output", exact=True)).to_contain_text("500")
@@ -145,11 +144,11 @@ def test_what_the_model_saw_stands_beside_the_output(
     expect(saw).not_to_contain_text("\n500\n")
 
 
-def test_stop_ends_the_command_and_a_message_goes_on_in_the_same_sandbox(
-    visit: Callable[..., StudioTab], played: Played
+def test_stop_ends_the_command_and_a_message_continues_in_the_same_sandbox(
+    open_tab: Callable[..., StudioTab], script: ScriptedTurns
 ) -> None:
-    played.turns = [bash("cd /tmp; kept=41; echo up; sleep 600")]
-    studio = visit()
+    script.turns = [bash("cd /tmp; kept=41; echo up; sleep 600")]
+    studio = open_tab()
     studio.send("Wait")
     expect(studio.timeline.get_by_label("Output", exact=True)).to_contain_text("up")
     studio.button("Stop").click()
@@ -157,29 +156,29 @@ def test_stop_ends_the_command_and_a_message_goes_on_in_the_same_sandbox(
     expect(studio.timeline.get_by_role("region", name="Stopped")).to_be_visible()
     expect(studio.button("Stop")).to_be_disabled()
 
-    played.turns = [bash("echo $((kept + 1)) in $PWD; exit 1"), SUBMIT]
+    script.turns = [bash("echo $((kept + 1)) in $PWD; exit 1"), SUBMIT]
     studio.send("Go on")
     expect(studio.state).to_have_text("submitted")
     expect(studio.timeline.get_by_label("Output", exact=True).last).to_contain_text("42 in /tmp")
     expect(studio.timeline.locator(".task")).to_have_count(2)
 
 
-def test_a_reload_and_a_second_tab_show_the_same_run_and_go_on(
-    visit: Callable[..., StudioTab], played: Played
+def test_a_reload_and_a_second_tab_follow_the_same_run(
+    open_tab: Callable[..., StudioTab], script: ScriptedTurns
 ) -> None:
-    played.turns = [
+    script.turns = [
         bash("echo first"),
         bash("echo second; while [ ! -e go ]; do sleep 0.05; done; echo third"),
         SUBMIT,
     ]
-    studio = visit()
+    studio = open_tab()
     studio.send("Go slowly")
     expect(studio.timeline.get_by_label("Output", exact=True).last).to_contain_text("second")
     run_url = studio.page.url
     assert re.search(r"\?run=[\w-]{16}$", run_url)
 
     studio.reload()
-    other = visit()
+    other = open_tab()
     other.open(run_url)
     for tab in (studio, other):
         expect(tab.timeline.locator(".step")).to_have_count(2)
@@ -199,9 +198,9 @@ def test_a_reload_and_a_second_tab_show_the_same_run_and_go_on(
     expect(studio.timeline.get_by_label("Output", exact=True).first).to_contain_text("first")
 
 
-def test_a_first_visitor_watches_a_demonstration(visit: Callable[..., StudioTab]) -> None:
+def test_a_demonstration_plays_without_a_model(open_tab: Callable[..., StudioTab]) -> None:
     script = demonstration.load("chart")
-    studio = visit("bare")
+    studio = open_tab("bare")
     studio.button(f"Watch: {script.title}").click()
     badge = studio.timeline.get_by_text("Demonstration: scripted model, real sandbox")
     expect(badge).to_be_visible()
@@ -213,10 +212,10 @@ def test_a_first_visitor_watches_a_demonstration(visit: Callable[..., StudioTab]
     assert picture.evaluate("image => image.naturalWidth") > 400
 
 
-def test_a_task_without_a_model_is_met_with_the_fields_to_connect_one(
-    visit: Callable[..., StudioTab],
+def test_a_task_without_a_model_opens_the_settings(
+    open_tab: Callable[..., StudioTab],
 ) -> None:
-    studio = visit("bare")
+    studio = open_tab("bare")
     studio.task.fill("Write a poem")
     studio.button("Run").click()
     expect(studio.page.get_by_role("alert")).to_contain_text("Connect a model first")
@@ -229,22 +228,22 @@ def test_a_task_without_a_model_is_met_with_the_fields_to_connect_one(
     expect(drawer).to_be_hidden()
 
 
-def test_the_test_lists_the_endpoints_models(
-    visit: Callable[..., StudioTab], played: Played
+def test_the_test_button_lists_the_models_of_the_endpoint(
+    open_tab: Callable[..., StudioTab], script: ScriptedTurns
 ) -> None:
-    played.turns = [Turn(calls=[Call("ready")])]
-    studio = visit()
+    script.turns = [Turn(calls=[Call("ready")])]
+    studio = open_tab()
     studio.button("Settings").click()
     drawer = studio.page.get_by_role("dialog", name="Settings")
     studio.button("Test").click()
     expect(drawer.get_by_label("Test result")).to_have_value(re.compile("test-model"))
 
 
-def test_hostile_text_stays_text_everywhere(
-    visit: Callable[..., StudioTab], played: Played
+def test_hostile_text_is_escaped_everywhere(
+    open_tab: Callable[..., StudioTab], script: ScriptedTurns
 ) -> None:
     quoted = HOSTILE.replace("'", "").replace("/", "_")
-    played.turns = [
+    script.turns = [
         bash(
             f"printf '%s\\n' '{HOSTILE}'; touch -- 'output/{quoted}.txt'; exit 1",
             reasoning=HOSTILE,
@@ -252,7 +251,7 @@ def test_hostile_text_stays_text_everywhere(
         ),
         Turn(text=HOSTILE, calls=[Call("submit")]),
     ]
-    studio = visit()
+    studio = open_tab()
     studio.send(HOSTILE)
     expect(studio.state).to_have_text("submitted")
     expect(studio.timeline.get_by_label("Output", exact=True)).to_contain_text(HOSTILE)
@@ -264,25 +263,25 @@ def test_hostile_text_stays_text_everywhere(
     assert studio.page.locator("a[href^='javascript']").count() == 0
 
 
-def test_a_call_of_a_tool_that_is_none_shows_what_the_model_was_told(
-    visit: Callable[..., StudioTab], played: Played
+def test_a_call_of_an_unknown_tool_shows_its_error(
+    open_tab: Callable[..., StudioTab], script: ScriptedTurns
 ) -> None:
-    played.turns = [Turn(calls=[Call("no_such_tool", {"x": 1})]), SUBMIT]
-    studio = visit()
+    script.turns = [Turn(calls=[Call("no_such_tool", {"x": 1})]), SUBMIT]
+    studio = open_tab()
     studio.send("Call")
     expect(studio.state).to_have_text("submitted")
     expect(studio.timeline.get_by_label("Output", exact=True)).to_contain_text("no_such_tool")
 
 
-def test_failing_and_trying_again_look_like_what_they_are(
-    visit: Callable[..., StudioTab], played: Played
+def test_retries_and_failures_are_shown(
+    open_tab: Callable[..., StudioTab], script: ScriptedTurns
 ) -> None:
     gate = threading.Event()
-    played.turns = [
+    script.turns = [
         Turn(fault="503 retry-after=2", message="Overloaded"),
         Turn(fault="401", message="Wrong key", gate=gate),
     ]
-    studio = visit()
+    studio = open_tab()
     studio.send("Fail")
     expect(studio.state).to_contain_text("retrying")
     expect(studio.timeline).to_contain_text("Overloaded")
@@ -291,11 +290,11 @@ def test_failing_and_trying_again_look_like_what_they_are(
     expect(studio.timeline.get_by_role("region", name="Failed")).to_contain_text("key")
 
 
-def test_everything_can_be_done_by_keyboard(
-    visit: Callable[..., StudioTab], played: Played
+def test_a_run_is_started_stopped_and_browsed_by_keyboard(
+    open_tab: Callable[..., StudioTab], script: ScriptedTurns
 ) -> None:
-    played.turns = [bash("echo up; sleep 600")]
-    studio = visit()
+    script.turns = [bash("echo up; sleep 600")]
+    studio = open_tab()
     studio.task.fill("Wait")
     studio.page.keyboard.press("Control+Enter")
     expect(studio.timeline.get_by_label("Output", exact=True)).to_contain_text("up")
@@ -308,12 +307,12 @@ def test_everything_can_be_done_by_keyboard(
     expect(studio.file("input")).to_be_focused()
 
 
-def test_a_click_shows_a_file_and_it_follows_what_is_written(
-    visit: Callable[..., StudioTab], played: Played
+def test_a_clicked_file_is_previewed_and_updated_live(
+    open_tab: Callable[..., StudioTab], script: ScriptedTurns
 ) -> None:
     wait = "while [ ! -e input/go ]; do sleep 0.05; done"
-    played.turns = [bash(f"echo one > a.txt; echo up; {wait}; echo two >> a.txt"), SUBMIT]
-    studio = visit()
+    script.turns = [bash(f"echo one > a.txt; echo up; {wait}; echo two >> a.txt"), SUBMIT]
+    studio = open_tab()
     studio.send("Write")
     studio.file("a.txt").click()
     shown = studio.page.get_by_role("group", name="Preview")
@@ -331,11 +330,11 @@ def test_a_click_shows_a_file_and_it_follows_what_is_written(
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_narrow_page_shows_all_and_scrolls_nothing_sideways(
-    visit: Callable[..., StudioTab], played: Played, scheme: str
+def test_a_narrow_page_fits_without_horizontal_scrolling(
+    open_tab: Callable[..., StudioTab], script: ScriptedTurns, scheme: str
 ) -> None:
-    played.turns = [bash(f"echo {'x' * 300}; echo > a.txt; exit 1"), SUBMIT]
-    studio = visit(size=NARROW, scheme=scheme)
+    script.turns = [bash(f"echo {'x' * 300}; echo > a.txt; exit 1"), SUBMIT]
+    studio = open_tab(size=NARROW, scheme=scheme)
     assert studio.page.evaluate("document.documentElement.dataset.theme") == scheme
     studio.send("Look " + "w" * 120)
     expect(studio.state).to_have_text("submitted")
@@ -350,10 +349,10 @@ def test_a_narrow_page_shows_all_and_scrolls_nothing_sideways(
     expect(studio.file("a.txt")).to_be_visible()
 
 
-def test_light_and_dark_follow_the_system_until_one_is_chosen(
-    visit: Callable[..., StudioTab],
+def test_the_theme_follows_the_system_until_one_is_chosen(
+    open_tab: Callable[..., StudioTab],
 ) -> None:
-    studio = visit(scheme="dark")
+    studio = open_tab(scheme="dark")
     theme = "document.documentElement.dataset.theme"
     assert studio.page.evaluate(theme) == "dark"
     studio.button("Switch theme").click()
@@ -363,17 +362,17 @@ def test_light_and_dark_follow_the_system_until_one_is_chosen(
     assert studio.page.evaluate(theme) == "light"
 
 
-def test_new_begins_another_run_and_the_first_keeps_its_address(
-    visit: Callable[..., StudioTab], played: Played
+def test_new_run_keeps_the_url_of_the_previous_run(
+    open_tab: Callable[..., StudioTab], script: ScriptedTurns
 ) -> None:
-    played.turns = [SUBMIT]
-    studio = visit()
+    script.turns = [SUBMIT]
+    studio = open_tab()
     studio.send("One")
     expect(studio.state).to_have_text("submitted")
     first = studio.page.url
     studio.button("New run").click()
     expect(studio.timeline.locator(".task")).to_have_count(0)
-    played.turns = [SUBMIT]
+    script.turns = [SUBMIT]
     studio.send("Two")
     expect(studio.state).to_have_text("submitted")
     assert studio.page.url != first
@@ -381,10 +380,10 @@ def test_new_begins_another_run_and_the_first_keeps_its_address(
     expect(studio.timeline.locator(".task")).to_have_text("One")
 
 
-def test_a_run_that_is_none_says_so(
-    visit: Callable[..., StudioTab], addresses: dict[str, str]
+def test_an_unknown_run_is_reported(
+    open_tab: Callable[..., StudioTab], studio_urls: dict[str, str]
 ) -> None:
-    studio = visit()
-    studio.page.goto(f"{addresses['connected']}/?run=goneforever12345")
+    studio = open_tab()
+    studio.page.goto(f"{studio_urls['connected']}/?run=goneforever12345")
     expect(studio.page.get_by_role("alert")).to_contain_text("no such run")
     studio.errors = [each for each in studio.errors if "404" not in each]

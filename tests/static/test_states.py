@@ -1,4 +1,4 @@
-"""Every state of the page: told apart, accessible, at both widths, light and dark."""
+"""Every state of the page is accessible, at both widths, in light and dark."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,7 +28,7 @@ REACHABLE = """() => [...document.querySelectorAll(
   'button, a[href], input, textarea, summary, audio, [tabindex="0"]')].filter(element =>
     element.checkVisibility({visibilityProperty: true}) && !element.disabled
     && !element.closest('[inert]') && element.tabIndex >= 0 && element.type !== 'file')"""
-NAMES = f"""() => ({REACHABLE})().filter(each => !each.dataset.reached).map(each =>
+UNREACHED = f"""() => ({REACHABLE})().filter(each => !each.dataset.reached).map(each =>
   each.outerHTML.slice(0, 120))"""
 FOCUSED = """() => {
   const element = document.activeElement;
@@ -38,13 +38,13 @@ FOCUSED = """() => {
 
 
 @pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScriptedStudio]:
-    with serve_scripted(tmp_path_factory.mktemp("data")) as stage:
-        yield stage
+def scripted_studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScriptedStudio]:
+    with serve_scripted(tmp_path_factory.mktemp("data")) as scripted_studio:
+        yield scripted_studio
 
 
-def findings(page: Page) -> list[str]:
-    """What axe-core holds to be serious or critical."""
+def violations(page: Page) -> list[str]:
+    """The serious and critical violations that axe-core finds."""
     found = Axe().run(page).response["violations"]
     return [
         f"{each['id']}: {node['html'][:160]} {node['failureSummary']}"
@@ -56,27 +56,27 @@ def findings(page: Page) -> list[str]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("state", STATES, ids=lambda state: state.name)
-def test_a_state_is_reached_and_anyone_can_use_it(
-    browser: Browser, stage: ScriptedStudio, state: PageState
+def test_a_state_is_accessible(
+    browser: Browser, scripted_studio: ScriptedStudio, state: PageState
 ) -> None:
-    with open_scripted(browser, stage) as studio:
-        state.reach(studio, stage)
+    with open_scripted(browser, scripted_studio) as studio:
+        state.reach(studio, scripted_studio)
         for size in SIZES:
             for scheme in SCHEMES:
                 set_appearance(studio, size, scheme)
-                assert findings(studio.page) == [], (size, scheme)
-                wide = studio.page.evaluate("document.documentElement.scrollWidth")
-                assert wide <= size[0], scheme
+                assert violations(studio.page) == [], (size, scheme)
+                width = studio.page.evaluate("document.documentElement.scrollWidth")
+                assert width <= size[0], scheme
     assert studio.errors == []
 
 
-def tabbed(studio: StudioTab, most: int = 80) -> list[str]:
-    """The names of what Tab reaches, from the head of the page on."""
+def tab_stops(studio: StudioTab, limit: int = 80) -> list[str]:
+    """The accessible names of the elements that Tab reaches, starting at the page header."""
     studio.page.evaluate(
         "const head = document.querySelector('.app-header'); head.tabIndex = -1; head.focus()"
     )
     names: list[str] = []
-    for _ in range(most):
+    for _ in range(limit):
         studio.page.keyboard.press("Tab")
         if studio.page.evaluate("document.activeElement === document.body"):
             break
@@ -84,34 +84,36 @@ def tabbed(studio: StudioTab, most: int = 80) -> list[str]:
     return names
 
 
-def in_order(names: list[str], *wanted: str) -> bool:
+def appear_in_order(names: list[str], *wanted: str) -> bool:
     found = [next((n for n in names if n.startswith(each)), None) for each in wanted]
     places = [names.index(name) for name in found if name]
     return None not in found and places == sorted(places)
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_tab_reaches_everything_in_the_order_in_which_it_is_read(
-    browser: Browser, stage: ScriptedStudio, size: tuple[int, int]
+def test_tab_reaches_every_control_in_reading_order(
+    browser: Browser, scripted_studio: ScriptedStudio, size: tuple[int, int]
 ) -> None:
-    with open_scripted(browser, stage) as studio:
+    with open_scripted(browser, scripted_studio) as studio:
         set_appearance(studio, size, "light")
-        names = tabbed(studio)
-        ways = ("Play demonstration:", "Try with my model:")
-        assert in_order(names, "Settings", *ways, "Attach files", "Examples", "Run"), names
-        assert studio.page.evaluate(NAMES) == []
-        stage.set_turns(bash("echo > output/a.txt; exit 1"), SUBMIT)
+        names = tab_stops(studio)
+        example_buttons = ("Play demonstration:", "Try with my model:")
+        assert appear_in_order(
+            names, "Settings", *example_buttons, "Attach files", "Examples", "Run"
+        ), names
+        assert studio.page.evaluate(UNREACHED) == []
+        scripted_studio.set_turns(bash("echo > output/a.txt; exit 1"), SUBMIT)
         studio.send("Write")
         expect(studio.state).to_have_text("submitted")
         expect(studio.timeline.get_by_role("link", name="Download a.txt")).to_be_visible()
-        expect(studio.timeline.get_by_label("Output")).to_be_visible()  # the step came whole
+        expect(studio.timeline.get_by_label("Output")).to_be_visible()  # the whole step is loaded
         command = studio.timeline.get_by_label("Command", exact=True)
         expect(command.get_by_role("link", name="output/a.txt")).to_be_visible()
-        names = tabbed(studio)
-        assert in_order(names, "New run", "Settings", "Link to step 1", "Attach files", "Run"), (
-            names
-        )
-        assert studio.page.evaluate(NAMES) == []
+        names = tab_stops(studio)
+        assert appear_in_order(
+            names, "New run", "Settings", "Link to step 1", "Attach files", "Run"
+        ), names
+        assert studio.page.evaluate(UNREACHED) == []
 
 
 def tab_to(studio: StudioTab, wanted: Locator) -> None:
@@ -122,11 +124,11 @@ def tab_to(studio: StudioTab, wanted: Locator) -> None:
     expect(wanted).to_be_focused()
 
 
-def test_a_whole_run_is_done_without_a_mouse(
-    browser: Browser, stage: ScriptedStudio, tmp_path: Path
+def test_a_whole_run_works_by_keyboard(
+    browser: Browser, scripted_studio: ScriptedStudio, tmp_path: Path
 ) -> None:
-    with open_scripted(browser, stage) as studio:
-        stage.set_turns(
+    with open_scripted(browser, scripted_studio) as studio:
+        scripted_studio.set_turns(
             bash("echo one; exit 1", text="I look."),
             bash("echo 41 > output/answer.txt; sleep 600"),
             Turn(calls=[Call("execute_bash", {"command": "echo 42 > output/answer.txt"})]),

@@ -1,4 +1,4 @@
-"""The composer: what is sent, when, and with which files; and the examples to begin with."""
+"""The composer: sending a task, attaching files, and choosing an example."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -32,27 +32,29 @@ def bash(command: str) -> Turn:
     return Turn(text="I work.", calls=[Call("execute_bash", {"command": command})])
 
 
-class Model:
-    """An endpoint's script: the turns that are set, then submit for ever."""
+class ScriptedTurns:
+    """The turns that an endpoint answers with; after the last one it always submits."""
 
     def __init__(self) -> None:
         self.turns: Sequence[Turn] = ()
-        self.asked: list[dict[str, Any]] = []
+        self.requests: list[dict[str, Any]] = []
 
     def __call__(self, body: dict[str, Any]) -> Turn:
-        self.asked.append(body)
+        self.requests.append(body)
         turn, *self.turns = (*self.turns, SUBMIT) if not self.turns else self.turns
         return turn
 
 
 @pytest.fixture(scope="module")
-def script() -> Model:
-    return Model()
+def script() -> ScriptedTurns:
+    return ScriptedTurns()
 
 
 @pytest.fixture(scope="module")
-def addresses(script: Model, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """The page with a model, and the page of a first visitor without one."""
+def studio_urls(
+    script: ScriptedTurns, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, str]]:
+    """URLs of a Studio with a model and of one without."""
     with Endpoint(script) as endpoint:
         data, bare = tmp_path_factory.mktemp("data"), tmp_path_factory.mktemp("bare")
         connected = Settings(data=data, base_url=endpoint.url, model="test-model")
@@ -66,28 +68,28 @@ def addresses(script: Model, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 @pytest.fixture
-def visit(
-    browser: Browser, addresses: dict[str, str], script: Model
+def open_tab(
+    browser: Browser, studio_urls: dict[str, str], script: ScriptedTurns
 ) -> Iterator[Callable[..., StudioTab]]:
-    """Opens a tab; at the end no tab may have complained."""
+    """Open a tab; the test fails if the console of any tab shows an error."""
     opened: list[StudioTab] = []
-    script.turns, script.asked = (), []
+    script.turns, script.requests = (), []
 
-    def visit(which: str = "connected", size: tuple[int, int] = WIDE) -> StudioTab:
+    def open_tab(which: str = "connected", size: tuple[int, int] = WIDE) -> StudioTab:
         context = browser.new_context(viewport={"width": size[0], "height": size[1]})
         context.set_default_timeout(20_000)
         studio = StudioTab(context.new_page())
         opened.append(studio)
-        studio.open(addresses[which])
+        studio.open(studio_urls[which])
         return studio
 
     expect.set_options(timeout=20_000)
-    yield visit
+    yield open_tab
     for studio in opened:
         studio.task.press("Escape")
         expect(studio.button("Stop")).to_be_disabled()
         studio.page.context.close()
-    assert [complaint for studio in opened for complaint in studio.errors] == []
+    assert [error for studio in opened for error in studio.errors] == []
 
 
 def chips(studio: StudioTab) -> Locator:
@@ -98,38 +100,38 @@ def hint(studio: StudioTab) -> Locator:
     return studio.page.locator("#hint")
 
 
-def holding(studio: StudioTab) -> Callable[[], None]:
-    """Hold uploads back; returns what lets them go."""
+def pause_uploads(studio: StudioTab) -> Callable[[], None]:
+    """Pause uploads; returns a function that resumes them."""
     held: list[Route] = []
-    gone = False
+    resumed = False
 
     def hold(route: Route) -> None:
-        if route.request.method == "PATCH" and not gone:
+        if route.request.method == "PATCH" and not resumed:
             held.append(route)
         else:
             route.continue_()
 
     studio.page.route("**/uploads/**", hold)
 
-    def let_go() -> None:
-        nonlocal gone
-        gone = True
+    def resume_uploads() -> None:
+        nonlocal resumed
+        resumed = True
         for route in held:
             route.continue_()
 
-    return let_go
+    return resume_uploads
 
 
-def name_of(route: Route) -> str:
-    """The file that an upload is begun for."""
+def file_name_of(route: Route) -> str:
+    """The name of the file that an upload request is for."""
     path: str = (route.request.post_data_json or {})["path"]
     return path.rpartition("/")[2]
 
 
-def test_the_last_messages_come_back_by_arrow_keys_also_after_a_reload(
-    visit: Callable[..., StudioTab],
+def test_arrow_keys_recall_sent_messages_after_a_reload(
+    open_tab: Callable[..., StudioTab],
 ) -> None:
-    studio = visit()
+    studio = open_tab()
     for text in ("First", "Second", "Second"):
         studio.send(text)
         expect(studio.state).to_have_text("submitted")
@@ -145,8 +147,8 @@ def test_the_last_messages_come_back_by_arrow_keys_also_after_a_reload(
         expect(studio.task).to_have_value(text)
 
 
-def test_arrow_keys_leave_what_is_being_written_alone(visit: Callable[..., StudioTab]) -> None:
-    studio = visit()
+def test_arrow_keys_do_not_replace_text_being_edited(open_tab: Callable[..., StudioTab]) -> None:
+    studio = open_tab()
     studio.send("Before")
     expect(studio.state).to_have_text("submitted")
     studio.task.fill("two\nlines")
@@ -154,8 +156,8 @@ def test_arrow_keys_leave_what_is_being_written_alone(visit: Callable[..., Studi
     expect(studio.task).to_have_value("two\nlines")
 
 
-def test_only_the_last_fifty_messages_are_kept(visit: Callable[..., StudioTab]) -> None:
-    studio = visit()
+def test_the_last_fifty_messages_are_kept(open_tab: Callable[..., StudioTab]) -> None:
+    studio = open_tab()
     studio.page.evaluate(
         "localStorage.setItem('studio-sent',"
         " JSON.stringify(Array.from({length: 50}, (_, i) => `message ${i}`)))"
@@ -165,11 +167,11 @@ def test_only_the_last_fifty_messages_are_kept(visit: Callable[..., StudioTab]) 
     assert (len(kept), kept[0], kept[-1]) == (50, "message 1", "One more")
 
 
-def test_files_dropped_anywhere_arrive_with_their_percentage_and_can_be_taken_back(
-    visit: Callable[..., StudioTab],
+def test_dropped_files_show_upload_progress_and_can_be_removed(
+    open_tab: Callable[..., StudioTab],
 ) -> None:
-    studio = visit()
-    let_go = holding(studio)
+    studio = open_tab()
+    resume_uploads = pause_uploads(studio)
     studio.page.evaluate(DROP, [["a.txt", "b #?.txt", "c.txt", "d.txt", "e.txt"], 3000])
     expect(chips(studio)).to_have_count(5)
     expect(hint(studio)).to_have_text("Uploading 5 files")
@@ -177,7 +179,7 @@ def test_files_dropped_anywhere_arrive_with_their_percentage_and_can_be_taken_ba
     expect(chips(studio).first).to_contain_text("%")
     studio.button("Remove e.txt").click()
     expect(hint(studio)).to_have_text("Uploading 4 files")
-    let_go()
+    resume_uploads()
     expect(chips(studio)).to_have_text([re.compile("2.9 KB")] * 4)
     studio.button("Remove c.txt").click()
     expect(studio.file("c.txt")).to_be_hidden()
@@ -187,25 +189,25 @@ def test_files_dropped_anywhere_arrive_with_their_percentage_and_can_be_taken_ba
     expect(chips(studio)).to_have_count(0)
 
 
-def test_run_waits_for_the_files_that_are_on_the_way(visit: Callable[..., StudioTab]) -> None:
-    studio = visit()
-    let_go = holding(studio)
+def test_run_waits_for_uploads_in_progress(open_tab: Callable[..., StudioTab]) -> None:
+    studio = open_tab()
+    resume_uploads = pause_uploads(studio)
     studio.page.evaluate(DROP, [["late.txt"], 10])
     studio.task.fill("Read it")
     studio.button("Run").click()
     expect(hint(studio)).to_have_text("Starts after uploading 1 file")
     assert studio.timeline.locator(".task").count() == 0
-    let_go()
+    resume_uploads()
     expect(studio.timeline.locator(".task")).to_contain_text("late.txt")
     expect(studio.state).to_have_text("submitted")
 
 
-def test_a_file_that_could_not_be_sent_is_said_and_nothing_runs_without_it(
-    visit: Callable[..., StudioTab],
+def test_a_failed_upload_is_reported_and_the_run_does_not_start(
+    open_tab: Callable[..., StudioTab],
 ) -> None:
-    studio = visit()
+    studio = open_tab()
     held: dict[str, Route] = {}
-    studio.page.route("**/uploads", lambda route: held.update({name_of(route): route}))
+    studio.page.route("**/uploads", lambda route: held.update({file_name_of(route): route}))
     studio.page.evaluate(DROP, [["bad.txt", "its.txt"], 10])
     studio.task.fill("Read both")
     studio.button("Run").click()
@@ -225,11 +227,11 @@ def test_a_file_that_could_not_be_sent_is_said_and_nothing_runs_without_it(
     studio.errors = [each for each in studio.errors if "400" not in each]
 
 
-def test_while_a_run_is_at_work_the_box_takes_text_and_says_that_it_is_not_sent(
-    visit: Callable[..., StudioTab], script: Model
+def test_text_entered_during_a_run_is_kept_and_reported_as_not_sent(
+    open_tab: Callable[..., StudioTab], script: ScriptedTurns
 ) -> None:
     script.turns = [WAITING]
-    studio = visit()
+    studio = open_tab()
     studio.send("Wait")
     expect(studio.state).to_contain_text("running a command")
     expect(studio.button("Run")).to_be_disabled()
@@ -244,10 +246,10 @@ def test_while_a_run_is_at_work_the_box_takes_text_and_says_that_it_is_not_sent(
     expect(studio.timeline.locator(".task").last).to_contain_text("And then?")
 
 
-def test_the_examples_are_walked_by_keyboard_and_give_the_focus_back(
-    visit: Callable[..., StudioTab],
+def test_the_examples_dialog_works_by_keyboard_and_restores_the_focus(
+    open_tab: Callable[..., StudioTab],
 ) -> None:
-    studio = visit("bare")
+    studio = open_tab("bare")
     studio.button("Examples").focus()
     studio.page.keyboard.press("Enter")
     dialog = studio.page.get_by_role("dialog", name="Examples")
@@ -263,10 +265,10 @@ def test_the_examples_are_walked_by_keyboard_and_give_the_focus_back(
     expect(studio.button("Examples")).to_be_focused()
 
 
-def test_without_a_model_ten_examples_play_and_the_others_say_that_they_need_one(
-    visit: Callable[..., StudioTab],
+def test_without_a_model_demonstrations_play_and_other_examples_require_one(
+    open_tab: Callable[..., StudioTab],
 ) -> None:
-    studio = visit("bare")
+    studio = open_tab("bare")
     expect(studio.page.locator(".welcome .demo")).to_have_count(6)
     shown = [each for each in examples() if not each.builtin]
     studio.button(f"all {len(shown)} examples").click()
@@ -282,11 +284,11 @@ def test_without_a_model_ten_examples_play_and_the_others_say_that_they_need_one
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW])
-def test_a_chosen_demonstration_brings_its_files_and_plays(
-    visit: Callable[..., StudioTab], size: tuple[int, int]
+def test_a_chosen_demonstration_plays_with_its_files(
+    open_tab: Callable[..., StudioTab], size: tuple[int, int]
 ) -> None:
     chosen = demonstration.load("documents")
-    studio = visit("bare", size)
+    studio = open_tab("bare", size)
     studio.button("Examples").click()
     studio.page.get_by_role("dialog").get_by_role("button", name=chosen.title).click()
     expect(studio.timeline.locator(".task .chip")).to_have_count(len(chosen.inputs))
@@ -294,26 +296,28 @@ def test_a_chosen_demonstration_brings_its_files_and_plays(
     expect(studio.button("Examples")).to_be_disabled()
 
 
-def test_with_a_model_an_example_goes_to_it_with_its_files_and_its_prompt(
-    visit: Callable[..., StudioTab], script: Model
+def test_an_example_is_sent_to_the_model_with_its_files_and_prompt(
+    open_tab: Callable[..., StudioTab], script: ScriptedTurns
 ) -> None:
     chosen = demonstration.load("survey")
-    studio = visit()
+    studio = open_tab()
     studio.button(f"Try with my model: {chosen.title}").click()
     expect(studio.timeline.locator(".task .chip")).to_have_text("lake-survey.csv")
     expect(studio.state).to_have_text("submitted")
-    general = script.asked[0]["messages"][0]["content"]
+    general = script.requests[0]["messages"][0]["content"]
 
     studio.button("Examples").click()
     studio.page.get_by_role("dialog").get_by_role("button", name="Count lattice paths").click()
     expect(studio.timeline.locator(".task")).to_contain_text("turns exactly")
     expect(studio.state).to_have_text("submitted")
-    assert chosen.task in str(script.asked[0]["messages"])
-    assert script.asked[-1]["messages"][0]["content"] != general
+    assert chosen.task in str(script.requests[0]["messages"])
+    assert script.requests[-1]["messages"][0]["content"] != general
 
 
-def test_the_welcome_follows_the_endpoint_that_is_entered(visit: Callable[..., StudioTab]) -> None:
-    studio = visit("bare")
+def test_the_welcome_text_changes_when_an_endpoint_is_entered(
+    open_tab: Callable[..., StudioTab],
+) -> None:
+    studio = open_tab("bare")
     welcome = studio.page.locator(".welcome")
     expect(welcome).to_contain_text("Watch a demonstration")
     studio.button("connect a model").click()
@@ -324,18 +328,18 @@ def test_the_welcome_follows_the_endpoint_that_is_entered(visit: Callable[..., S
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW])
-def test_with_a_model_a_demonstration_can_be_played_all_the_same(
-    visit: Callable[..., StudioTab], script: Model, size: tuple[int, int]
+def test_a_demonstration_plays_although_a_model_is_connected(
+    open_tab: Callable[..., StudioTab], script: ScriptedTurns, size: tuple[int, int]
 ) -> None:
     chosen = demonstration.load("survey")
-    studio = visit("connected", size)
+    studio = open_tab("connected", size)
     studio.task.fill("Not finished yet")
     studio.button("Examples").click()
     studio.button(f"Play demonstration: {chosen.title}").last.click()
     expect(studio.timeline.get_by_text("Demonstration: scripted model")).to_be_visible()
     expect(studio.timeline.locator(".task .chip")).to_have_text("lake-survey.csv")
     expect(studio.timeline.locator(".card").first).to_be_visible()
-    assert script.asked == []
+    assert script.requests == []
     studio.page.evaluate("document.querySelector('#stop').click()")
     expect(studio.state).to_have_text("stopped")
 
@@ -343,16 +347,16 @@ def test_with_a_model_a_demonstration_can_be_played_all_the_same(
     expect(studio.task).to_have_value("Not finished yet")
     studio.button("Run").click()
     expect(studio.state).to_have_text("submitted")
-    assert len(script.asked) == 1
+    assert len(script.requests) == 1
 
 
-# What was typed
+# Draft messages
 
 
-def test_what_was_typed_is_there_after_a_reload_and_gone_once_it_was_sent(
-    visit: Callable[..., StudioTab],
+def test_a_draft_message_survives_a_reload_until_it_is_sent(
+    open_tab: Callable[..., StudioTab],
 ) -> None:
-    studio = visit()
+    studio = open_tab()
     studio.task.fill("A long thought")
     studio.reload()
     expect(studio.task).to_have_value("A long thought")
@@ -367,15 +371,15 @@ def test_what_was_typed_is_there_after_a_reload_and_gone_once_it_was_sent(
     expect(studio.task).to_have_value("")
 
 
-# A run that failed
+# Failed runs
 
 
-def test_a_failed_run_offers_to_try_again_and_the_settings(
-    visit: Callable[..., StudioTab], script: Model
+def test_a_failed_run_offers_retry_and_settings(
+    open_tab: Callable[..., StudioTab], script: ScriptedTurns
 ) -> None:
     refused = Turn(fault="401", message="No such key")
     script.turns = [refused, bash("echo here"), refused, SUBMIT]
-    studio = visit()
+    studio = open_tab()
     studio.send("Count the boats")
     failed = studio.timeline.get_by_role("region", name="Failed")
     failed.get_by_role("button", name="Open settings").click()

@@ -1,4 +1,4 @@
-"""The page while its server is gone: it says so, keeps what was typed, and reconnects."""
+"""The page when its server is unreachable: it reports it, keeps typed text and reconnects."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,31 +22,31 @@ def endpoint() -> Iterator[Endpoint]:
 
 
 @pytest.fixture
-def program(tmp_path: Path, endpoint: Endpoint) -> Iterator[AppProcess]:
+def app(tmp_path: Path, endpoint: Endpoint) -> Iterator[AppProcess]:
     model = {"OPENAI_BASE_URL": endpoint.url, "OPENAI_MODEL": "m", "STUDIO_BUILTIN": "off"}
-    with start_app(tmp_path / "data", model) as program:
-        yield program
+    with start_app(tmp_path / "data", model) as app:
+        yield app
 
 
 @pytest.fixture(params=[WIDE, NARROW], ids=["wide", "narrow"])
 def studio(
-    browser: Browser, program: AppProcess, request: pytest.FixtureRequest
+    browser: Browser, app: AppProcess, request: pytest.FixtureRequest
 ) -> Iterator[StudioTab]:
     width, height = request.param
     context = browser.new_context(viewport={"width": width, "height": height})
     context.set_default_timeout(20_000)
     expect.set_options(timeout=20_000)
     studio = StudioTab(context.new_page())
-    studio.open(program.studio_url)
+    studio.open(app.studio_url)
     yield studio
     context.close()
 
 
-def test_a_lost_server_is_reported_before_anything_is_done_and_nothing_typed_is_lost(
-    studio: StudioTab, program: AppProcess, endpoint: Endpoint
+def test_a_lost_server_is_reported_at_once_and_typed_text_is_kept(
+    studio: StudioTab, app: AppProcess, endpoint: Endpoint
 ) -> None:
     studio.task.fill("Keep this")
-    program.kill()
+    app.kill()
     expect(studio.state).to_have_text("Connection lost, reconnecting")
     expect(studio.page.locator("#hint")).to_contain_text("Connection lost")
 
@@ -55,7 +55,7 @@ def test_a_lost_server_is_reported_before_anything_is_done_and_nothing_typed_is_
     expect(studio.page.get_by_text("Connection to the server was lost.")).to_have_count(0)
     expect(studio.task).to_have_value("Keep this")
 
-    program.start()
+    app.start()
     expect(studio.state).to_be_hidden()
     expect(studio.task).to_have_value("Keep this")
     assert endpoint.requests == []
@@ -64,14 +64,14 @@ def test_a_lost_server_is_reported_before_anything_is_done_and_nothing_typed_is_
     expect(studio.task).to_have_value("")
 
 
-def test_what_was_typed_is_kept_where_the_loss_was_not_noticed_yet(
-    studio: StudioTab, program: AppProcess
+def test_typed_text_is_kept_when_the_lost_server_is_first_noticed_on_send(
+    studio: StudioTab, app: AppProcess
 ) -> None:
     studio.task.fill("Keep this")
     studio.page.evaluate("window.still = true")
-    program.kill()
-    # Gradio loads the page anew when it has lost its server in a call.
+    app.kill()
+    # Gradio reloads the page when the server is lost during a call.
     studio.page.evaluate("document.querySelector('#run').click()")
-    program.start()
+    app.start()
     expect(studio.state).to_be_hidden()
     expect(studio.task).to_have_value("Keep this")

@@ -1,4 +1,4 @@
-"""What the application and its page do while nobody asks anything: nothing."""
+"""The idle application and the idle page do no work."""
 
 import asyncio
 import gc
@@ -15,15 +15,15 @@ from tests.support.server import wait_until
 from tests.support.tab import StudioTab
 
 
-class Counting(selectors.DefaultSelector):
-    """Counts how often the event loop turns."""
+class CountingSelector(selectors.DefaultSelector):
+    """Counts the iterations of the event loop."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.turns = 0
+        self.iterations = 0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        self.turns += 1
+        self.iterations += 1
         return super().select(timeout)
 
 
@@ -37,38 +37,38 @@ def queue() -> Iterator[OwnedQueue]:
     queue.close()
 
 
-def test_the_queue_sleeps_while_there_is_nothing_to_do(queue: OwnedQueue) -> None:
-    counting = Counting()
+def test_an_idle_queue_does_not_wake_the_event_loop(queue: OwnedQueue) -> None:
+    selector = CountingSelector()
 
     async def idle() -> int:
         queue.start()
         await asyncio.sleep(0.2)
-        before = counting.turns
+        before = selector.iterations
         await asyncio.sleep(0.5)
-        turns = counting.turns - before
+        iterations = selector.iterations - before
         queue.close()
-        return turns
+        return iterations
 
-    with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(counting)) as runner:
+    with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(selector)) as runner:
         assert runner.run(idle()) < 5
 
 
-COUNT = """window.frames_asked = 0;
+COUNT = """window.frame_count = 0;
 const native = requestAnimationFrame;
-window.requestAnimationFrame = (callback) => { window.frames_asked++; return native(callback); };"""
+window.requestAnimationFrame = (callback) => { window.frame_count++; return native(callback); };"""
 
 
 @pytest.mark.browser
-def test_a_page_that_nobody_touches_asks_for_no_frames(browser: Browser, studio_url: str) -> None:
+def test_an_idle_page_requests_no_animation_frames(browser: Browser, studio_url: str) -> None:
     context = browser.new_context()
     page = context.new_page()
     page.add_init_script(COUNT)
     StudioTab(page).open(studio_url)
 
-    def rests() -> bool:
-        asked: int = page.evaluate("frames_asked")
+    def requests_no_frames() -> bool:
+        requested: int = page.evaluate("frame_count")
         page.wait_for_timeout(500)
-        return bool(asked > 0 and page.evaluate("frames_asked") == asked)
+        return bool(requested > 0 and page.evaluate("frame_count") == requested)
 
-    wait_until(rests)
+    wait_until(requests_no_frames)
     context.close()

@@ -1,4 +1,4 @@
-"""The settings: remembered by the browser, the key excepted; and what Test says."""
+"""The settings drawer: what the browser remembers (never the API key), and the Test button."""
 
 import re
 from collections.abc import Iterator
@@ -23,24 +23,26 @@ def answer(_body: object) -> Turn:
 
 
 @pytest.fixture(scope="module")
-def own() -> Iterator[Endpoint]:
+def environment_endpoint() -> Iterator[Endpoint]:
     """The endpoint of the environment."""
     with Endpoint(answer, key="sk-environment", models=["house-model"]) as endpoint:
         yield endpoint
 
 
 @pytest.fixture(scope="module")
-def other() -> Iterator[Endpoint]:
-    """An endpoint that a person may enter instead."""
+def other_endpoint() -> Iterator[Endpoint]:
+    """An endpoint that a user may enter instead."""
     with Endpoint(answer, key=SECRET, models=["far-model", "near-model"]) as endpoint:
         yield endpoint
 
 
 @pytest.fixture(scope="module")
-def studio_url(own: Endpoint, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def studio_url(
+    environment_endpoint: Endpoint, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
     settings = Settings(
-        data=tmp_path_factory.mktemp("data"), base_url=own.url, model="house-model",
-        api_key="sk-environment", steps=40,
+        data=tmp_path_factory.mktemp("data"), base_url=environment_endpoint.url,
+        model="house-model", api_key="sk-environment", steps=40,
     )  # fmt: skip
     with run_server(create_app(settings, LocalSandboxProvider(settings.data))) as studio_url:
         yield studio_url
@@ -61,25 +63,25 @@ def field(studio: StudioTab, name: str) -> Locator:
     return drawer(studio).get_by_label(name, exact=False).first
 
 
-def reopened(studio: StudioTab) -> StudioTab:
+def reload_settings(studio: StudioTab) -> StudioTab:
     studio.reload()
     studio.task.wait_for()
     studio.button("Settings").click()
     return studio
 
 
-def told(studio: StudioTab) -> Locator:
+def connection_result(studio: StudioTab) -> Locator:
     return drawer(studio).get_by_label("Test result")
 
 
-def test_the_bound_of_the_steps_is_told(studio: StudioTab) -> None:
+def test_the_range_of_the_step_limit_is_shown(studio: StudioTab) -> None:
     expect(drawer(studio).get_by_text("1 to 40; the operator sets")).to_be_visible()
 
 
-def test_what_is_chosen_is_there_after_a_reload_and_the_key_is_not(
-    studio: StudioTab, other: Endpoint
+def test_settings_survive_a_reload_but_the_api_key_does_not(
+    studio: StudioTab, other_endpoint: Endpoint
 ) -> None:
-    field(studio, "Endpoint").fill(other.url)
+    field(studio, "Endpoint").fill(other_endpoint.url)
     field(studio, "API key").fill(SECRET)
     field(studio, "Maximum steps").fill("7")
     drawer(studio).get_by_role("radio", name="Allowed hosts").check()
@@ -88,8 +90,8 @@ def test_what_is_chosen_is_there_after_a_reload_and_the_key_is_not(
     studio.page.wait_for_function(f"{STORED}.includes('plain')")
     assert SECRET not in studio.page.evaluate(STORED)
 
-    reopened(studio)
-    expect(field(studio, "Endpoint")).to_have_value(other.url)
+    reload_settings(studio)
+    expect(field(studio, "Endpoint")).to_have_value(other_endpoint.url)
     expect(field(studio, "API key")).to_have_value("")
     expect(field(studio, "Maximum steps")).to_have_value("7")
     expect(drawer(studio).get_by_role("radio", name="Allowed hosts")).to_be_checked()
@@ -100,12 +102,12 @@ def test_what_is_chosen_is_there_after_a_reload_and_the_key_is_not(
     assert SECRET not in studio.page.evaluate(STORED)
 
 
-def test_a_key_does_not_go_to_another_endpoint_than_it_was_entered_for(
-    studio: StudioTab, other: Endpoint
+def test_the_api_key_is_cleared_when_the_endpoint_changes(
+    studio: StudioTab, other_endpoint: Endpoint
 ) -> None:
-    field(studio, "Endpoint").fill(other.url)
+    field(studio, "Endpoint").fill(other_endpoint.url)
     field(studio, "API key").fill(SECRET)
-    field(studio, "Endpoint").fill(f"{other.url}/v2")
+    field(studio, "Endpoint").fill(f"{other_endpoint.url}/v2")
     field(studio, "API key").focus()
     expect(field(studio, "API key")).to_have_value(SECRET)
     field(studio, "Endpoint").fill("https://elsewhere.example/v1")
@@ -114,8 +116,8 @@ def test_a_key_does_not_go_to_another_endpoint_than_it_was_entered_for(
     expect(studio.page.get_by_text("Key cleared because the endpoint changed")).to_be_visible()
 
 
-def test_a_key_that_is_pasted_right_after_the_endpoint_stays(
-    studio: StudioTab, own: Endpoint, other: Endpoint
+def test_an_api_key_pasted_right_after_the_endpoint_is_kept(
+    studio: StudioTab, environment_endpoint: Endpoint, other_endpoint: Endpoint
 ) -> None:
     field(studio, "API key").fill("sk-of-the-first")
     # All in one task of the page: whatever Gradio does about it comes afterwards.
@@ -130,21 +132,23 @@ def test_a_key_that_is_pasted_right_after_the_endpoint_stays(
           enter(document.querySelector("#settings input[type=password]"), key);
           document.querySelector("#test").focus();
         }""",
-        [other.url, SECRET],
+        [other_endpoint.url, SECRET],
     )
     studio.button("Test").click()
-    expect(told(studio)).to_have_value(re.compile("far-model|near-model|works|Choose|model"))
+    expect(connection_result(studio)).to_have_value(
+        re.compile("far-model|near-model|works|Choose|model")
+    )
     expect(field(studio, "API key")).to_have_value(SECRET)
-    assert other.received[-1].headers["authorization"] == f"Bearer {SECRET}"
+    assert other_endpoint.received[-1].headers["authorization"] == f"Bearer {SECRET}"
 
 
 @pytest.mark.parametrize("size", [(1280, 860), (390, 844)])
-def test_the_list_of_models_leaves_the_test_in_sight_and_is_closed_by_escape_alone(
+def test_the_model_list_does_not_cover_test_and_escape_closes_only_the_list(
     studio: StudioTab, size: tuple[int, int]
 ) -> None:
     studio.page.set_viewport_size({"width": size[0], "height": size[1]})
     studio.button("Test").click()
-    expect(told(studio)).to_have_value(re.compile("house-model works"))
+    expect(connection_result(studio)).to_have_value(re.compile("house-model works"))
     model = drawer(studio).get_by_label("Model", exact=True)
     model.click()
     shown = studio.page.get_by_role("option", name="house-model")
@@ -152,7 +156,7 @@ def test_the_list_of_models_leaves_the_test_in_sight_and_is_closed_by_escape_alo
     (top,) = studio.page.get_by_role("listbox").evaluate_all(
         "all => all.map(e => e.getBoundingClientRect().top)"
     )
-    for covered in (studio.button("Test"), told(studio)):
+    for covered in (studio.button("Test"), connection_result(studio)):
         box = covered.bounding_box()
         assert box
         assert box["y"] + box["height"] <= top
@@ -163,29 +167,29 @@ def test_the_list_of_models_leaves_the_test_in_sight_and_is_closed_by_escape_alo
     expect(drawer(studio)).to_be_hidden()
 
 
-def test_settings_can_be_forgotten(studio: StudioTab, own: Endpoint) -> None:
+def test_settings_can_be_reset(studio: StudioTab, environment_endpoint: Endpoint) -> None:
     field(studio, "Endpoint").fill("http://127.0.0.1:9/v1")
     field(studio, "API key").fill(SECRET)
     studio.page.wait_for_function(f"{STORED}.includes(':9/v1')")
     studio.button("Reset settings").click()
-    expect(field(studio, "Endpoint")).to_have_value(own.url)
+    expect(field(studio, "Endpoint")).to_have_value(environment_endpoint.url)
     expect(field(studio, "API key")).to_have_value("")
     assert ":9/v1" not in studio.page.evaluate(STORED)
 
 
-def test_an_address_that_may_hold_a_secret_is_not_remembered(studio: StudioTab) -> None:
+def test_an_endpoint_url_that_may_contain_a_secret_is_not_stored(studio: StudioTab) -> None:
     field(studio, "Endpoint").fill("http://127.0.0.1:9/v1?api-key=hidden")
     field(studio, "Maximum steps").fill("9")
     studio.page.wait_for_function(f"{STORED}.includes('steps')")
     assert "hidden" not in studio.page.evaluate(STORED)
 
 
-def test_a_remembered_value_that_is_no_longer_possible_is_left_out(studio: StudioTab) -> None:
+def test_an_invalid_stored_value_is_ignored(studio: StudioTab) -> None:
     studio.page.evaluate(
         "localStorage.setItem('studio-settings', JSON.stringify("
         "{prompt: 'gone', steps: 4000, mode: {}, temperature: 'hot', top_p: 0.5}))"
     )
-    reopened(studio)
+    reload_settings(studio)
     expect(field(studio, "Maximum steps")).to_have_value("40")
     expect(drawer(studio).get_by_label("Prompt", exact=True)).to_have_value("general")
     expect(drawer(studio).get_by_role("radio", name="sandbox")).to_be_checked()
@@ -194,16 +198,16 @@ def test_a_remembered_value_that_is_no_longer_possible_is_left_out(studio: Studi
     expect(field(studio, "Top p")).to_have_value("0.5")
 
 
-def test_the_environments_key_stays_with_its_endpoint(
-    studio: StudioTab, own: Endpoint, other: Endpoint
+def test_the_environment_key_is_not_sent_to_another_endpoint(
+    studio: StudioTab, environment_endpoint: Endpoint, other_endpoint: Endpoint
 ) -> None:
     studio.button("Test").click()
-    expect(told(studio)).to_have_value(re.compile("house-model works"))
-    before = len(other.received)
-    field(studio, "Endpoint").fill(other.url)
+    expect(connection_result(studio)).to_have_value(re.compile("house-model works"))
+    before = len(other_endpoint.received)
+    field(studio, "Endpoint").fill(other_endpoint.url)
     studio.button("Test").click()
-    expect(told(studio)).to_have_value(re.compile("key", re.I))
-    sent = [str(each.headers.get("authorization", "")) for each in other.received[before:]]
+    expect(connection_result(studio)).to_have_value(re.compile("key", re.I))
+    sent = [str(each.headers.get("authorization", "")) for each in other_endpoint.received[before:]]
     assert sent
     assert not any("sk-environment" in each for each in sent)
 
@@ -211,45 +215,45 @@ def test_the_environments_key_stays_with_its_endpoint(
     drawer(studio).get_by_label("Model", exact=True).fill("near-model")
     drawer(studio).get_by_label("Model", exact=True).press("Enter")
     studio.button("Test").click()
-    expect(told(studio)).to_have_value(re.compile("near-model works"))
+    expect(connection_result(studio)).to_have_value(re.compile("near-model works"))
     drawer(studio).get_by_label("Model", exact=True).click()
     expect(studio.page.get_by_role("option", name="far-model")).to_be_visible()
 
 
 @pytest.mark.parametrize(
-    ("entered", "said"),
+    ("entered", "message"),
     [
         ("ftp://models.test/v1", "must begin with http"),
         ("http://name:word@models.test/v1", "must not contain a user name or a password"),
         ("http://127.0.0.1:9/v1", "127.0.0.1:9"),
     ],
 )
-def test_test_says_what_is_wrong_with_an_address(
-    studio: StudioTab, entered: str, said: str
+def test_the_test_button_reports_an_invalid_endpoint_url(
+    studio: StudioTab, entered: str, message: str
 ) -> None:
     field(studio, "Endpoint").fill(entered)
     studio.button("Test").click()
-    expect(told(studio)).to_have_value(re.compile(re.escape(said)))
+    expect(connection_result(studio)).to_have_value(re.compile(re.escape(message)))
 
 
-def test_a_run_without_the_network_says_so(studio: StudioTab) -> None:
+def test_a_run_without_network_shows_it(studio: StudioTab) -> None:
     drawer(studio).get_by_role("radio", name="None", exact=True).check()
     studio.button("Close settings").click()
     studio.send("Stay at home")
     expect(studio.page.locator(".pill.model")).to_contain_text("no network")
 
 
-def test_the_drawer_is_left_by_escape_and_gives_the_focus_back(studio: StudioTab) -> None:
+def test_escape_closes_the_drawer_and_restores_the_focus(studio: StudioTab) -> None:
     expect(field(studio, "Endpoint")).to_be_focused()
     studio.page.keyboard.press("Escape")
     expect(drawer(studio)).to_be_hidden()
     expect(studio.button("Settings")).to_be_focused()
 
 
-def test_settings_hold_for_the_next_run_without_a_press_of_any_button(
+def test_settings_apply_to_the_next_run_without_saving(
     studio: StudioTab,
 ) -> None:
     drawer(studio).get_by_role("radio", name="Without").check()
-    reopened(studio).button("Close settings").click()
+    reload_settings(studio).button("Close settings").click()
     studio.send("Without a sandbox")
     expect(studio.page.locator(".pill.model")).to_contain_text("no sandbox")

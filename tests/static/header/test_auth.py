@@ -1,4 +1,4 @@
-"""Signing in, sharing and looking on, in the real browser."""
+"""Login, shared links and access tokens in the browser."""
 
 import re
 from collections.abc import Iterator
@@ -15,13 +15,13 @@ from tests.support.server import create_app, run_server
 from tests.support.tab import StudioTab
 
 pytestmark = pytest.mark.browser
-WORD = "correct horse"
+PASSWORD = "correct horse"
 
 
 @pytest.fixture(scope="module")
 def studio_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     data = tmp_path_factory.mktemp("data")
-    users = (("ann", hash_password(WORD, log_n=10)),)
+    users = (("ann", hash_password(PASSWORD, log_n=10)),)
     with run_server(
         create_app(Settings(data=data, users=users), LocalSandboxProvider(data))
     ) as studio_url:
@@ -37,13 +37,13 @@ def page(browser: Browser) -> Iterator[Page]:
 
 def sign_in(page: Page) -> None:
     page.get_by_label("Name").fill("ann")
-    page.get_by_label("Password").fill(WORD)
+    page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
 
 
 @pytest.fixture
 def run(studio_url: str, browser: Browser) -> Iterator[tuple[StudioTab, str]]:
-    """Ann's tab with a run of hers, and the run's link."""
+    """Ann's tab with a run of hers, and the shared link of the run."""
     page = browser.new_page()
     page.goto(studio_url)
     sign_in(page)
@@ -59,7 +59,9 @@ def run(studio_url: str, browser: Browser) -> Iterator[tuple[StudioTab, str]]:
     page.close()
 
 
-def test_a_wrong_password_is_said_and_the_right_one_leads_back(studio_url: str, page: Page) -> None:
+def test_login_reports_a_wrong_password_and_returns_to_the_requested_page(
+    studio_url: str, page: Page
+) -> None:
     page.goto(f"{studio_url}/?run=notarunatall")
     page.get_by_label("Name").fill("ann")
     page.get_by_label("Password").fill("wrong")
@@ -71,15 +73,15 @@ def test_a_wrong_password_is_said_and_the_right_one_leads_back(studio_url: str, 
     expect(page.get_by_text("There is no such run")).to_be_visible()
 
 
-def test_a_link_shows_the_run_as_it_goes_on_and_offers_no_change(
+def test_a_shared_link_shows_the_live_run_read_only(
     studio_url: str, page: Page, run: tuple[StudioTab, str]
 ) -> None:
     page.goto(run[1])
     guest = StudioTab(page)
     expect(guest.timeline.locator(".task")).to_contain_text(load_all()[0].task[:40])
     expect(page.get_by_text("This run was shared with you")).to_have_count(0)  # it is no element
-    for gone in ("Run", "Stop", "Settings", "History"):
-        expect(guest.button(gone)).to_be_hidden()
+    for name in ("Run", "Stop", "Settings", "History"):
+        expect(guest.button(name)).to_be_hidden()
     expect(guest.task).to_be_hidden()
     guest.file("input").click(button="right")
     expect(page.get_by_role("menuitem", name="Copy path")).to_be_visible()
@@ -88,7 +90,7 @@ def test_a_link_shows_the_run_as_it_goes_on_and_offers_no_change(
     assert guest.errors == []
 
 
-def test_links_that_are_taken_back_end_the_look(
+def test_revoking_links_ends_shared_views(
     studio_url: str, page: Page, run: tuple[StudioTab, str]
 ) -> None:
     studio, link = run
@@ -100,7 +102,7 @@ def test_links_that_are_taken_back_end_the_look(
     assert httpx.get(link).status_code == 404
 
 
-def test_a_token_is_made_shown_once_and_revoked(
+def test_a_token_is_shown_once_and_can_be_revoked(
     studio_url: str, run: tuple[StudioTab, str]
 ) -> None:
     page = run[0].page
@@ -109,15 +111,15 @@ def test_a_token_is_made_shown_once_and_revoked(
     page.get_by_label("Token name").fill("laptop")
     page.get_by_role("button", name="Create token").click()
     token = page.locator(".access .token").inner_text()
-    asked = {"Authorization": f"Bearer {token}"}
-    assert httpx.get(f"{studio_url}/api/runs", headers=asked).status_code == 200
+    headers = {"Authorization": f"Bearer {token}"}
+    assert httpx.get(f"{studio_url}/api/runs", headers=headers).status_code == 200
     page.get_by_role("button", name="Revoke laptop").click()
     expect(page.locator(".access .token")).to_have_count(0)
     expect(page.locator(".access li")).to_have_count(0)
-    assert httpx.get(f"{studio_url}/api/runs", headers=asked).status_code == 401
+    assert httpx.get(f"{studio_url}/api/runs", headers=headers).status_code == 401
 
 
-def test_signing_out_leads_to_the_page_that_asks(run: tuple[StudioTab, str]) -> None:
+def test_signing_out_shows_the_login_page(run: tuple[StudioTab, str]) -> None:
     page = run[0].page
     page.keyboard.press("Escape")
     run[0].button("Settings").click()

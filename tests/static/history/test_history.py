@@ -1,4 +1,4 @@
-"""History on the page: what a person finds there again, and what they do with it."""
+"""The history dialog: listing, searching, opening, renaming, pinning and deleting runs."""
 
 import io
 import os
@@ -29,7 +29,7 @@ from tests.support.tab import NARROW, WIDE, StudioTab
 
 pytestmark = pytest.mark.browser
 
-TO_THE_END = """most => {
+SCROLL_TO_END = """most => {
   const list = document.querySelector(".history .scroller");
   list.scrollTop = list.scrollHeight;
   return list.querySelectorAll(".title").length >= most;
@@ -48,8 +48,8 @@ def png() -> bytes:
     return buffer.getvalue()
 
 
-class Played:
-    """An endpoint's answers, as a test gives them."""
+class ScriptedTurns:
+    """The turns that an endpoint answers with."""
 
     def __init__(self) -> None:
         self.turns: list[Turn] = []
@@ -58,10 +58,10 @@ class Played:
         return self.turns.pop(0)
 
 
-class Visitor(StudioTab):
-    """A person with the page open, and what of it belongs to their history."""
+class HistoryTab(StudioTab):
+    """A tab with locators for the history dialog."""
 
-    def history(self) -> Locator:
+    def open_history(self) -> Locator:
         """Open the history; returns it."""
         self.button("History").click()
         return self.dialog
@@ -79,75 +79,75 @@ class Visitor(StudioTab):
 
 
 @pytest.fixture(scope="module")
-def played() -> Played:
-    return Played()
+def script() -> ScriptedTurns:
+    return ScriptedTurns()
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def data_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("data")
 
 
 @pytest.fixture(scope="module")
-def studio_url(place: Path, played: Played) -> Iterator[str]:
-    with Endpoint(played) as endpoint:
-        settings = Settings(data=place, base_url=endpoint.url, model="test-model")
-        with run_server(create_app(settings, LocalSandboxProvider(place))) as studio_url:
+def studio_url(data_folder: Path, script: ScriptedTurns) -> Iterator[str]:
+    with Endpoint(script) as endpoint:
+        settings = Settings(data=data_folder, base_url=endpoint.url, model="test-model")
+        with run_server(create_app(settings, LocalSandboxProvider(data_folder))) as studio_url:
             yield studio_url
 
 
 @pytest.fixture
-def data(place: Path, studio_url: str) -> Iterator[Path]:
-    """The data folder of the application, without any run in it; none is left behind."""
-    yield place
-    runs = RunFolder.ids(place)
+def data(data_folder: Path, studio_url: str) -> Iterator[Path]:
+    """The application's data folder, without runs; the fixture deletes those that a test adds."""
+    yield data_folder
+    runs = RunFolder.ids(data_folder)
     for at in range(0, len(runs), 200):
         httpx.delete(f"{studio_url}/api/runs", params={"run": runs[at : at + 200]}, timeout=60)
-    assert RunFolder.ids(place) == []
+    assert RunFolder.ids(data_folder) == []
 
 
-Visit = Callable[..., Visitor]
+OpenTab = Callable[..., HistoryTab]
 
 
 @pytest.fixture
-def visit(browser: Browser, studio_url: str, data: Path) -> Iterator[Visit]:
-    """Opens a tab; at the end no tab may have complained, and nothing foreign has run."""
-    contexts, visitors = [], list[Visitor]()
+def open_tab(browser: Browser, studio_url: str, data: Path) -> Iterator[OpenTab]:
+    """Open a tab; the test fails on console errors and if injected script ran."""
+    contexts, tabs = [], list[HistoryTab]()
 
-    def opened(path: str = "", size: tuple[int, int] = WIDE, **more: Any) -> Visitor:
+    def open_tab(path: str = "", size: tuple[int, int] = WIDE, **more: Any) -> HistoryTab:
         context = browser.new_context(viewport={"width": size[0], "height": size[1]}, **more)
         contexts.append(context)
-        visitors.append(Visitor(context.new_page()))
-        visitors[-1].open(f"{studio_url}/{path}")
-        return visitors[-1]
+        tabs.append(HistoryTab(context.new_page()))
+        tabs[-1].open(f"{studio_url}/{path}")
+        return tabs[-1]
 
-    yield opened
-    for visitor in visitors:
-        assert visitor.page.evaluate("window.hacked") is None
-        assert visitor.errors == []
+    yield open_tab
+    for tab in tabs:
+        assert tab.page.evaluate("window.hacked") is None
+        assert tab.errors == []
     for context in contexts:
         context.close()
 
 
-def test_an_empty_history_says_what_it_is_for(visit: Visit) -> None:
-    visitor = visit()
-    expect(visitor.history()).to_contain_text("No runs yet.")
-    expect(visitor.page.get_by_role("region", name="Your runs")).to_have_count(0)
+def test_an_empty_history_explains_itself(open_tab: OpenTab) -> None:
+    tab = open_tab()
+    expect(tab.open_history()).to_contain_text("No runs yet.")
+    expect(tab.page.get_by_role("region", name="Your runs")).to_have_count(0)
 
 
-def test_runs_stand_under_their_day_with_what_they_were(visit: Visit, data: Path) -> None:
+def test_runs_are_grouped_by_day_with_their_details(open_tab: OpenTab, data: Path) -> None:
     now = time.time()
     write_ended_run(data, "Chart the data\nin blue", at=now - 60, files={"output/a.png": png()})
     write_ended_run(
         data, "A demonstration", at=now - 40 * 86_400, metered=False, status="step_limit"
     )
-    visitor = visit()
-    dialog = visitor.history()
+    tab = open_tab()
+    dialog = tab.open_history()
     expect(dialog.get_by_role("status")).to_contain_text("2 runs · ")
     expect(dialog).to_contain_text(
         "Runs that are not pinned are deleted when all runs together take"
     )
-    first, last = visitor.entry("Chart the data"), visitor.entry("A demonstration")
+    first, last = tab.entry("Chart the data"), tab.entry("A demonstration")
     for fact in ("submitted", "test-model", "1 step", "≈ 31.5k tokens", "5.0 s", "KB"):
         expect(first).to_contain_text(fact)
     for fact in ("step limit reached", "scripted"):
@@ -161,212 +161,214 @@ def test_runs_stand_under_their_day_with_what_they_were(visit: Visit, data: Path
     assert picture.evaluate("each => each.naturalWidth") == 96
 
 
-def test_a_run_is_opened_and_all_of_it_is_there(visit: Visit, data: Path) -> None:
+def test_a_run_opens_from_the_history_with_all_its_content(open_tab: OpenTab, data: Path) -> None:
     folder = write_ended_run(
         data, "Survey the lake", answer="Mostly trout.", files={"output/a.txt": b"a"}
     )
     folder.set_title("The lake")
-    visitor = visit()
-    visitor.history()
-    visitor.entry("The lake").get_by_role("link").click()
-    expect(visitor.dialog).to_be_hidden()
-    expect(visitor.timeline).to_contain_text("Survey the lake")
-    expect(visitor.timeline).to_contain_text("Mostly trout.")
-    expect(visitor.state).to_contain_text("submitted")
-    expect(visitor.page.locator(".pill.model")).to_have_text("test-model")
-    expect(visitor.page.get_by_role("heading", level=1)).to_have_text("The lake")
-    expect(visitor.page).to_have_title("The lake")
-    expect(visitor.page).to_have_url(re.compile(f"run={folder.id}"))
-    visitor.file("output").press("ArrowRight")
-    expect(visitor.file("a.txt")).to_be_visible()
-    visitor.history()
-    expect(visitor.entry("The lake").get_by_role("link")).to_have_attribute("aria-current", "page")
+    tab = open_tab()
+    tab.open_history()
+    tab.entry("The lake").get_by_role("link").click()
+    expect(tab.dialog).to_be_hidden()
+    expect(tab.timeline).to_contain_text("Survey the lake")
+    expect(tab.timeline).to_contain_text("Mostly trout.")
+    expect(tab.state).to_contain_text("submitted")
+    expect(tab.page.locator(".pill.model")).to_have_text("test-model")
+    expect(tab.page.get_by_role("heading", level=1)).to_have_text("The lake")
+    expect(tab.page).to_have_title("The lake")
+    expect(tab.page).to_have_url(re.compile(f"run={folder.id}"))
+    tab.file("output").press("ArrowRight")
+    expect(tab.file("a.txt")).to_be_visible()
+    tab.open_history()
+    expect(tab.entry("The lake").get_by_role("link")).to_have_attribute("aria-current", "page")
 
 
-def test_the_latest_runs_are_on_the_page_before_a_run(visit: Visit, data: Path) -> None:
+def test_the_start_page_lists_the_latest_runs(open_tab: OpenTab, data: Path) -> None:
     for number in range(5):
         write_ended_run(data, f"Task {number}", at=time.time() - 1_000 + number)
-    visitor = visit()
-    mine = visitor.page.get_by_role("region", name="Your runs")
+    tab = open_tab()
+    mine = tab.page.get_by_role("region", name="Your runs")
     expect(mine.get_by_role("link")).to_have_count(3)
     expect(mine.get_by_role("link").first).to_contain_text("Task 4")
     mine.get_by_role("button", name="All 5 runs").click()
-    expect(visitor.titles).to_have_count(5)
-    visitor.page.keyboard.press("Escape")
+    expect(tab.titles).to_have_count(5)
+    tab.page.keyboard.press("Escape")
     mine.get_by_role("link").nth(1).click()
-    expect(visitor.page).to_have_title("Task 3")
+    expect(tab.page).to_have_title("Task 3")
 
 
-def test_words_are_searched_while_they_are_written(visit: Visit, data: Path) -> None:
+def test_the_search_filters_while_typing(open_tab: OpenTab, data: Path) -> None:
     write_ended_run(data, "Survey the lake", answer="Mostly trout, they say.")
     write_ended_run(data, "Something else")
-    visitor = visit()
-    dialog = visitor.history()
-    expect(visitor.titles).to_have_count(2)
-    visitor.page.keyboard.type("TROUT")
-    expect(visitor.titles).to_have_text(["Survey the lake"])
+    tab = open_tab()
+    dialog = tab.open_history()
+    expect(tab.titles).to_have_count(2)
+    tab.page.keyboard.type("TROUT")
+    expect(tab.titles).to_have_text(["Survey the lake"])
     expect(dialog.get_by_role("status")).to_contain_text("1 run found")
-    expect(visitor.entry("Survey").locator("mark")).to_have_text("trout")
-    visitor.page.keyboard.type(" salmon")
+    expect(tab.entry("Survey").locator("mark")).to_have_text("trout")
+    tab.page.keyboard.type(" salmon")
     expect(dialog).to_contain_text("No runs match “TROUT salmon”.")
     expect(dialog).to_contain_text(
         "Searched: titles, tasks, messages, answers, models and file names"
     )
-    visitor.page.keyboard.press("Escape")
-    expect(visitor.titles).to_have_count(2)
-    visitor.page.keyboard.press("Escape")
+    tab.page.keyboard.press("Escape")
+    expect(tab.titles).to_have_count(2)
+    tab.page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
 
 
-def test_a_run_is_renamed_in_place_and_keeps_its_name(visit: Visit, data: Path) -> None:
+def test_a_run_renamed_in_the_list_keeps_its_title(open_tab: OpenTab, data: Path) -> None:
     folder = write_ended_run(data, "Survey the lake")
-    visitor = visit(f"?run={folder.id}")
-    other = visitor.page.context.new_page()
-    other.goto(visitor.page.url)
+    tab = open_tab(f"?run={folder.id}")
+    other = tab.page.context.new_page()
+    other.goto(tab.page.url)
     expect(other).to_have_title("Survey the lake")
-    visitor.page.bring_to_front()
-    visitor.history()
-    entry = visitor.entry("Survey")
+    tab.page.bring_to_front()
+    tab.open_history()
+    entry = tab.entry("Survey")
     entry.hover()
     entry.get_by_role("button", name="Rename").click()
-    field = visitor.dialog.get_by_role("textbox", name="Title")
+    field = tab.dialog.get_by_role("textbox", name="Title")
     expect(field).to_have_value("Survey the lake")
     field.fill("Trout")
     field.press("Escape")
-    expect(visitor.titles).to_have_text(["Survey the lake"])
-    visitor.entry("Survey").get_by_role("link").press("F2")
+    expect(tab.titles).to_have_text(["Survey the lake"])
+    tab.entry("Survey").get_by_role("link").press("F2")
     field.fill("Trout and perch")
     field.press("Enter")
-    expect(visitor.titles).to_have_text(["Trout and perch"])
-    expect(visitor.page).to_have_title("Trout and perch")
+    expect(tab.titles).to_have_text(["Trout and perch"])
+    expect(tab.page).to_have_title("Trout and perch")
     assert RunFolder.open(data, folder.id).title == "Trout and perch"
     expect(other).to_have_title("Trout and perch")
-    visitor.page.keyboard.press("Escape")
-    visitor.page.reload()
-    expect(visitor.page).to_have_title("Trout and perch")
+    tab.page.keyboard.press("Escape")
+    tab.page.reload()
+    expect(tab.page).to_have_title("Trout and perch")
 
 
-def test_a_demonstration_has_its_title_above_the_run_and_in_the_list(
-    visit: Visit, data: Path
+def test_a_demonstration_shows_its_title_in_the_header_and_the_list(
+    open_tab: OpenTab, data: Path
 ) -> None:
     script = demonstration.load("journey")
     folder = write_ended_run(data, script.task, model="Demonstration", metered=False)
     write_ended_run(data, "**Bold** words first")
-    visitor = visit(f"?run={folder.id}")
-    expect(visitor.page).to_have_title("Map a journey")
-    expect(visitor.page.locator(".app-header .title")).to_have_text("Map a journey")
-    visitor.history()
-    expect(visitor.titles).to_have_text(["Bold words first", "Map a journey"])
-    visitor.dialog.get_by_role("searchbox").fill("map a jour")
-    expect(visitor.titles).to_have_text(["Map a journey"])
+    tab = open_tab(f"?run={folder.id}")
+    expect(tab.page).to_have_title("Map a journey")
+    expect(tab.page.locator(".app-header .title")).to_have_text("Map a journey")
+    tab.open_history()
+    expect(tab.titles).to_have_text(["Bold words first", "Map a journey"])
+    tab.dialog.get_by_role("searchbox").fill("map a jour")
+    expect(tab.titles).to_have_text(["Map a journey"])
 
 
-def test_the_title_above_the_run_is_written_over(visit: Visit, data: Path) -> None:
+def test_the_title_can_be_edited_in_the_header(open_tab: OpenTab, data: Path) -> None:
     folder = write_ended_run(data, "Survey the lake")
-    visitor = visit(f"?run={folder.id}")
-    heading = visitor.page.get_by_role("heading", level=1)
+    tab = open_tab(f"?run={folder.id}")
+    heading = tab.page.get_by_role("heading", level=1)
     heading.get_by_role("button").click()
-    visitor.page.get_by_role("textbox", name="Title").fill("Trout")
-    visitor.page.keyboard.press("Enter")
+    tab.page.get_by_role("textbox", name="Title").fill("Trout")
+    tab.page.keyboard.press("Enter")
     expect(heading).to_have_text("Trout")
-    expect(visitor.page).to_have_title("Trout")
+    expect(tab.page).to_have_title("Trout")
     heading.get_by_role("button").click()
-    visitor.page.get_by_role("textbox", name="Title").fill("")
-    visitor.page.keyboard.press("Enter")
+    tab.page.get_by_role("textbox", name="Title").fill("")
+    tab.page.keyboard.press("Enter")
     expect(heading).to_have_text("Survey the lake")
     assert RunFolder.open(data, folder.id).title == ""
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW])
-def test_a_draft_is_listed_with_its_files_and_opened_with_what_was_typed(
-    visit: Visit, data: Path, size: tuple[int, int]
+def test_a_draft_is_listed_with_its_files_and_opens_with_its_text(
+    open_tab: OpenTab, data: Path, size: tuple[int, int]
 ) -> None:
     write_ended_run(data, "Survey the lake")
-    visitor = visit("", size)
+    tab = open_tab("", size)
     files: list[Any] = [
         {"name": f"report {at}.txt", "mimeType": "text/plain", "buffer": b"x" * 5000}
         for at in range(12)
     ]
-    visitor.page.get_by_label("Files to attach").set_input_files(files)
-    visitor.task.fill("Compare these reports")
-    expect(visitor.page).to_have_url(re.compile("run="))
-    expect(visitor.page.locator("#hint")).not_to_contain_text("Uploading")
-    visitor.button("New run").click()
-    expect(visitor.task).to_have_value("")
-    latest = visitor.page.get_by_role("region", name="Your runs")
+    tab.page.get_by_label("Files to attach").set_input_files(files)
+    tab.task.fill("Compare these reports")
+    expect(tab.page).to_have_url(re.compile("run="))
+    expect(tab.page.locator("#hint")).not_to_contain_text("Uploading")
+    tab.button("New run").click()
+    expect(tab.task).to_have_value("")
+    latest = tab.page.get_by_role("region", name="Your runs")
     expect(latest.get_by_role("listitem").first).to_contain_text("Compare these reports")
     if size == WIDE:
         expect(latest.get_by_role("listitem").first).to_contain_text("draft, 12 files")
 
-    visitor.history()
-    expect(visitor.dialog.get_by_role("status")).to_contain_text("1 run, 1 draft · ")
-    expect(visitor.dialog.get_by_role("region").first).to_have_attribute(
+    tab.open_history()
+    expect(tab.dialog.get_by_role("status")).to_contain_text("1 run, 1 draft · ")
+    expect(tab.dialog.get_by_role("region").first).to_have_attribute(
         "data-day", re.compile("Drafts")
     )
-    draft = visitor.dialog.get_by_role("listitem").first
+    draft = tab.dialog.get_by_role("listitem").first
     for fact in ("Compare these reports", "draft", "12 files"):
         expect(draft).to_contain_text(fact)
-    visitor.dialog.get_by_role("searchbox").fill("report")
-    expect(visitor.titles).to_have_text(["Compare these reports"])
+    tab.dialog.get_by_role("searchbox").fill("report")
+    expect(tab.titles).to_have_text(["Compare these reports"])
     draft.get_by_role("link").click()
-    expect(visitor.task).to_have_value("Compare these reports")
+    expect(tab.task).to_have_value("Compare these reports")
     if size == WIDE:
-        expect(visitor.file("report 3.txt")).to_be_visible()
+        expect(tab.file("report 3.txt")).to_be_visible()
 
-    visitor.history()
+    tab.open_history()
     draft.hover()
     draft.get_by_role("button", name="Delete").click()
-    visitor.dialog.get_by_role("button", name="Delete", exact=True).last.click()
-    expect(visitor.titles).to_have_text(["Survey the lake"])
+    tab.dialog.get_by_role("button", name="Delete", exact=True).last.click()
+    expect(tab.titles).to_have_text(["Survey the lake"])
 
 
-def test_deleting_tells_what_it_frees_and_asks_first(visit: Visit, data: Path) -> None:
+def test_deleting_shows_the_freed_size_and_asks_for_confirmation(
+    open_tab: OpenTab, data: Path
+) -> None:
     folder = write_ended_run(data, "Survey the lake", files={"output/big": os.urandom(3_000_000)})
     write_ended_run(data, "Something else")
-    visitor = visit(f"?run={folder.id}")
-    dialog = visitor.history()
-    entry = visitor.entry("Survey")
+    tab = open_tab(f"?run={folder.id}")
+    dialog = tab.open_history()
+    entry = tab.entry("Survey")
     entry.hover()
     entry.get_by_role("button", name="Delete").click()
     expect(dialog).to_contain_text("Delete “Survey the lake” and all files?")
-    told = dialog.locator(".frees")
-    expect(told).to_have_text(re.compile(r"This frees 5\.\d MB and cannot be undone\."))
-    size = told.inner_text().split()[2]
+    freed = dialog.locator(".frees")
+    expect(freed).to_have_text(re.compile(r"This frees 5\.\d MB and cannot be undone\."))
+    size = freed.inner_text().split()[2]
     dialog.get_by_role("button", name="Cancel", exact=True).click()
-    expect(visitor.titles).to_have_count(2)
-    visitor.entry("Survey").get_by_role("link").press("Delete")
+    expect(tab.titles).to_have_count(2)
+    tab.entry("Survey").get_by_role("link").press("Delete")
     dialog.get_by_role("button", name="Delete", exact=True).click()
-    expect(visitor.titles).to_have_text(["Something else"])
+    expect(tab.titles).to_have_text(["Something else"])
     expect(dialog.get_by_role("status")).to_have_text(f"Deleted 1 run. {size} MB freed.")
     assert not folder.path.exists()
     assert not folder.sandbox_folder.exists()
-    visitor.page.keyboard.press("Escape")
-    expect(visitor.page).not_to_have_url(re.compile("run="))
-    expect(visitor.timeline).to_contain_text("Give a language model a computer")
+    tab.page.keyboard.press("Escape")
+    expect(tab.page).not_to_have_url(re.compile("run="))
+    expect(tab.timeline).to_contain_text("Give a language model a computer")
 
 
-def test_several_are_deleted_at_once(visit: Visit, data: Path) -> None:
+def test_several_runs_are_deleted_at_once(open_tab: OpenTab, data: Path) -> None:
     for name in ("One", "Two", "Three"):
         write_ended_run(data, name)
-    visitor = visit()
-    dialog = visitor.history()
+    tab = open_tab()
+    dialog = tab.open_history()
     for name in ("One", "Three"):
-        visitor.entry(name).hover()
-        visitor.entry(name).get_by_role("checkbox").check()
+        tab.entry(name).hover()
+        tab.entry(name).get_by_role("checkbox").check()
     expect(dialog).to_contain_text("2 runs selected")
     dialog.get_by_role("button", name="Delete…").click()
     expect(dialog).to_contain_text("Delete 2 runs and all files?")
     dialog.get_by_role("button", name="Delete", exact=True).click()
-    expect(visitor.titles).to_have_text(["Two"])
+    expect(tab.titles).to_have_text(["Two"])
     assert len(RunFolder.all(data)) == 1
 
 
-def test_a_run_is_pinned_and_is_not_deleted_before_it_is_let_go(visit: Visit, data: Path) -> None:
+def test_a_pinned_run_cannot_be_deleted_until_it_is_unpinned(open_tab: OpenTab, data: Path) -> None:
     folder = write_ended_run(data, "Survey the lake")
     write_ended_run(data, "Something else")
-    visitor = visit()
-    dialog = visitor.history()
-    entry = visitor.entry("Survey")
+    tab = open_tab()
+    dialog = tab.open_history()
+    entry = tab.entry("Survey")
     pin = entry.get_by_role("button", name="Pin “Survey the lake”")
     entry.hover()
     pin.click()
@@ -374,7 +376,7 @@ def test_a_run_is_pinned_and_is_not_deleted_before_it_is_let_go(visit: Visit, da
     assert RunFolder.open(data, folder.id).pinned
     only = dialog.get_by_role("button", name="Pinned", exact=True)
     only.click()
-    expect(visitor.titles).to_have_text(["Survey the lake"])
+    expect(tab.titles).to_have_text(["Survey the lake"])
     expect(dialog.get_by_role("status")).to_contain_text("1 run found")
     entry.get_by_role("link").press("Delete")
     expect(dialog).to_contain_text("“Survey the lake” is pinned. Unpin it first.")
@@ -383,7 +385,7 @@ def test_a_run_is_pinned_and_is_not_deleted_before_it_is_let_go(visit: Visit, da
     expect(dialog).to_contain_text("Delete “Survey the lake” and all files?")
     dialog.get_by_role("button", name="Cancel", exact=True).click()
     only.click()
-    expect(visitor.titles).to_have_count(2)
+    expect(tab.titles).to_have_count(2)
     entry.get_by_role("link").press("p")
     expect(pin).to_have_attribute("aria-pressed", "true")
     expect(entry.get_by_role("link")).to_be_focused()
@@ -391,69 +393,71 @@ def test_a_run_is_pinned_and_is_not_deleted_before_it_is_let_go(visit: Visit, da
     expect(pin).to_have_attribute("aria-pressed", "false")
 
 
-def test_a_run_at_work_is_live_in_the_list_and_is_not_deleted(visit: Visit, played: Played) -> None:
-    played.turns = [bash("sleep 600"), SUBMIT]
-    visitor = visit()
-    visitor.send("Wait a while")
-    expect(visitor.state).to_contain_text("running a command")
-    dialog = visitor.history()
-    entry = visitor.entry("Wait a while")
+def test_an_active_run_is_updated_in_the_list_and_cannot_be_deleted(
+    open_tab: OpenTab, script: ScriptedTurns
+) -> None:
+    script.turns = [bash("sleep 600"), SUBMIT]
+    tab = open_tab()
+    tab.send("Wait a while")
+    expect(tab.state).to_contain_text("running a command")
+    dialog = tab.open_history()
+    entry = tab.entry("Wait a while")
     expect(entry).to_contain_text("running a command")
     before = entry.locator(".took").inner_text()
     expect(entry.locator(".took")).not_to_have_text(before)
     entry.get_by_role("link").press("Delete")
     expect(dialog).to_contain_text("“Wait a while” is still running. Stop it before you delete it.")
     expect(dialog.get_by_role("button", name="Delete", exact=True)).to_have_count(0)
-    visitor.page.keyboard.press("Escape")
-    visitor.page.keyboard.press("Escape")
-    visitor.button("Stop").click()
-    visitor.history()
+    tab.page.keyboard.press("Escape")
+    tab.page.keyboard.press("Escape")
+    tab.button("Stop").click()
+    tab.open_history()
     expect(entry).to_contain_text("stopped")
 
 
-def test_a_run_deleted_in_one_tab_is_left_by_the_other(visit: Visit, data: Path) -> None:
+def test_a_run_deleted_in_one_tab_is_closed_in_the_other(open_tab: OpenTab, data: Path) -> None:
     folder = write_ended_run(data, "Survey the lake")
-    here, there = visit(f"?run={folder.id}"), visit()
+    here, there = open_tab(f"?run={folder.id}"), open_tab()
     expect(here.page).to_have_title("Survey the lake")
-    there.history()
+    there.open_history()
     there.entry("Survey").get_by_role("link").press("Delete")
     there.dialog.get_by_role("button", name="Delete", exact=True).click()
     expect(here.timeline).to_contain_text("Give a language model a computer")
     expect(here.page.locator(".notice")).to_contain_text("There is no such run.")
-    here.errors.clear()  # the refusal that told it
+    here.errors.clear()  # the 404 of the deleted run
 
 
-def test_what_others_wrote_is_text_and_stays_in_its_line(visit: Visit, data: Path) -> None:
+def test_hostile_titles_are_escaped_and_stay_on_one_line(open_tab: OpenTab, data: Path) -> None:
     task = f"{HOSTILE}\nsecond line"
     write_ended_run(data, task, answer=HOSTILE, model=HOSTILE, files={"output/<b>.png": png()})
-    long = write_ended_run(data, "x" * 10_000)
-    long.set_title("y" * 10_000)
-    visitor = visit()
-    visitor.history()
-    expect(visitor.entry("<img src=x").locator(".title")).to_have_text(HOSTILE)
-    visitor.dialog.get_by_role("searchbox").fill("<img")
-    expect(visitor.titles).to_have_count(1)
-    expect(visitor.entry("<img src=x").locator("mark").first).to_have_text("<img")
-    assert visitor.dialog.locator("img[src='x']").count() == 0
-    visitor.dialog.get_by_role("searchbox").fill("")
-    expect(visitor.titles).to_have_count(2)
-    heights = {round(box["height"]) for box in map(_box, visitor.dialog.locator(".entry").all())}
+    long_run = write_ended_run(data, "x" * 10_000)
+    long_run.set_title("y" * 10_000)
+    tab = open_tab()
+    tab.open_history()
+    expect(tab.entry("<img src=x").locator(".title")).to_have_text(HOSTILE)
+    tab.dialog.get_by_role("searchbox").fill("<img")
+    expect(tab.titles).to_have_count(1)
+    expect(tab.entry("<img src=x").locator("mark").first).to_have_text("<img")
+    assert tab.dialog.locator("img[src='x']").count() == 0
+    tab.dialog.get_by_role("searchbox").fill("")
+    expect(tab.titles).to_have_count(2)
+    heights = {round(box["height"]) for box in map(_box, tab.dialog.locator(".entry").all())}
     assert max(heights) < 80
-    visitor.entry("<img src=x").get_by_role("link").click()
-    expect(visitor.page.get_by_role("heading", level=1)).to_contain_text("<img src=x")
+    tab.entry("<img src=x").get_by_role("link").click()
+    expect(tab.page.get_by_role("heading", level=1)).to_contain_text("<img src=x")
 
 
 def _box(locator: Locator) -> Any:
     return locator.bounding_box()
 
 
-def test_a_broken_run_is_shown_as_such_and_can_be_deleted(visit: Visit, data: Path) -> None:
+def test_an_unreadable_run_is_marked_and_can_be_deleted(open_tab: OpenTab, data: Path) -> None:
     write_ended_run(data, "whole")
     garbage, cut = write_ended_run(data, "garbage"), write_ended_run(data, "cut")
     (garbage.path / "run.json").write_bytes(os.urandom(200))
     cut.journal.write_bytes(cut.journal.read_bytes()[:30])
-    visitor = visit()
-    dialog = visitor.history()
+    tab = open_tab()
+    dialog = tab.open_history()
     broken = dialog.get_by_role("listitem").filter(has_text="unreadable")
     expect(broken).to_have_count(2)
     broken.first.get_by_role("link").click()
@@ -464,119 +468,119 @@ def test_a_broken_run_is_shown_as_such_and_can_be_deleted(visit: Visit, data: Pa
         broken.first.get_by_role("link").press("Delete")
         dialog.get_by_role("button", name="Delete", exact=True).click()
         expect(broken).to_have_count(left)
-    expect(visitor.titles).to_have_text(["whole"])
+    expect(tab.titles).to_have_text(["whole"])
     assert len(list((data / "sandboxes").iterdir())) == 1
 
 
-def test_a_thousand_runs_come_in_parts_as_they_are_scrolled_to(visit: Visit, data: Path) -> None:
+def test_a_thousand_runs_are_loaded_in_pages_while_scrolling(open_tab: OpenTab, data: Path) -> None:
     for number in range(1_000):
         write_ended_run(data, f"Task {number}", at=time.time() - 100 - 4_000 * number)
-    visitor = visit()
-    dialog = visitor.history()
+    tab = open_tab()
+    dialog = tab.open_history()
     expect(dialog.get_by_role("status")).to_contain_text("1,000 runs")
-    expect(visitor.titles.first).to_have_text("Task 0")
-    assert visitor.titles.count() <= 150
-    visitor.page.wait_for_function(TO_THE_END, arg=400)
-    seen = visitor.titles.all_text_contents()
+    expect(tab.titles.first).to_have_text("Task 0")
+    assert tab.titles.count() <= 150
+    tab.page.wait_for_function(SCROLL_TO_END, arg=400)
+    seen = tab.titles.all_text_contents()
     assert seen == [f"Task {number}" for number in range(len(seen))]
-    visitor.dialog.get_by_role("searchbox").fill("task 77")
+    tab.dialog.get_by_role("searchbox").fill("task 77")
     expect(dialog.get_by_role("status")).to_contain_text("19 runs found")
 
 
-def test_the_keyboard_does_it_all(visit: Visit, data: Path) -> None:
+def test_the_history_works_by_keyboard(open_tab: OpenTab, data: Path) -> None:
     for name in ("Old", "New"):
         write_ended_run(data, name, at=time.time() - (500 if name == "Old" else 100))
-    visitor = visit()
-    press = visitor.page.keyboard.press
+    tab = open_tab()
+    press = tab.page.keyboard.press
     press("Control+k")
-    expect(visitor.titles).to_have_text(["New", "Old"])
-    expect(visitor.dialog.get_by_role("searchbox")).to_be_focused()
+    expect(tab.titles).to_have_text(["New", "Old"])
+    expect(tab.dialog.get_by_role("searchbox")).to_be_focused()
     press("ArrowDown")
     press("ArrowDown")
-    expect(visitor.entry("Old").get_by_role("link")).to_be_focused()
+    expect(tab.entry("Old").get_by_role("link")).to_be_focused()
     press("Space")
-    expect(visitor.entry("Old").get_by_role("checkbox")).to_be_checked()
+    expect(tab.entry("Old").get_by_role("checkbox")).to_be_checked()
     press("Escape")
-    expect(visitor.entry("Old").get_by_role("checkbox")).not_to_be_checked()
+    expect(tab.entry("Old").get_by_role("checkbox")).not_to_be_checked()
     press("Control+k")
-    expect(visitor.dialog).to_be_hidden()
+    expect(tab.dialog).to_be_hidden()
     press("Control+k")
-    expect(visitor.titles).to_have_count(2)
+    expect(tab.titles).to_have_count(2)
     press("ArrowDown")
     press("Enter")
-    expect(visitor.page).to_have_title("New")
+    expect(tab.page).to_have_title("New")
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_can_be_read_and_used_by_everyone(
-    visit: Visit, data: Path, size: tuple[int, int], scheme: str
+def test_the_history_is_accessible(
+    open_tab: OpenTab, data: Path, size: tuple[int, int], scheme: str
 ) -> None:
     write_ended_run(data, "Survey the lake", files={"output/a.png": png()})
     write_ended_run(data, "Failed", status="failed")
-    visitor = visit(size=size, color_scheme=scheme)
-    visitor.history()
-    visitor.dialog.get_by_role("searchbox").fill("e")
-    expect(visitor.entry("Survey").locator("mark").first).to_be_visible()
-    visitor.entry("Survey").get_by_role("link").press("Delete")
-    expect(visitor.dialog).to_contain_text("This frees")
-    found = Axe().run(visitor.page, ".history[open]", {"resultTypes": ["violations"]})
+    tab = open_tab(size=size, color_scheme=scheme)
+    tab.open_history()
+    tab.dialog.get_by_role("searchbox").fill("e")
+    expect(tab.entry("Survey").locator("mark").first).to_be_visible()
+    tab.entry("Survey").get_by_role("link").press("Delete")
+    expect(tab.dialog).to_contain_text("This frees")
+    found = Axe().run(tab.page, ".history[open]", {"resultTypes": ["violations"]})
     assert found.violations_count == 0, found.generate_report()
-    wide = visitor.page.evaluate("document.documentElement.scrollWidth")
-    assert wide <= size[0]
+    width = tab.page.evaluate("document.documentElement.scrollWidth")
+    assert width <= size[0]
 
 
 # On the real engine
 
 
 @pytest.mark.engine
-def test_an_old_run_goes_on_in_a_new_sandbox_with_its_files(
-    browser: Browser, image: str, tmp_path: Path, played: Played
+def test_an_old_run_continues_in_a_new_sandbox_with_its_files(
+    browser: Browser, image: str, tmp_path: Path, script: ScriptedTurns
 ) -> None:
     command = "echo 41 > output/n; mkdir -p deep/er; echo x > deep/er/f"
-    with Endpoint(played) as endpoint:
+    with Endpoint(script) as endpoint:
         settings = Settings(
             data=tmp_path, image=image, base_url=endpoint.url, model="first-model", warm_sandboxes=0
         )
-        played.turns = [bash(command), SUBMIT]
-        with _studio(browser, settings) as visitor:
-            visitor.send("Begin to count")
-            expect(visitor.state).to_contain_text("submitted", timeout=90_000)
-        played.turns = [
+        script.turns = [bash(command), SUBMIT]
+        with _open_studio(browser, settings) as tab:
+            tab.send("Begin to count")
+            expect(tab.state).to_contain_text("submitted", timeout=90_000)
+        script.turns = [
             bash("echo $(($(cat output/n) + 1)) > output/n; cat output/n deep/er/f"),
             SUBMIT,
         ]
-        with _studio(browser, settings, model="second-model") as visitor:
-            visitor.history()
-            expect(visitor.entry("Begin to count")).to_contain_text("first-model")
-            visitor.entry("Begin to count").get_by_role("link").click()
-            expect(visitor.state).to_contain_text("submitted")
-            expect(visitor.timeline).to_contain_text("echo 41 > output/n")
-            visitor.task.fill("Go on")
-            visitor.button("Run").click()
-            expect(visitor.timeline.locator(".task").last).to_contain_text("Go on")
-            expect(visitor.timeline.locator(".ending")).to_have_count(2, timeout=90_000)
-            expect(visitor.timeline).to_contain_text("42\nx")
-            expect(visitor.page).to_have_title("Begin to count")
-            visitor.history()
-            expect(visitor.entry("Begin to count")).to_contain_text("second-model")
-            visitor.entry("Begin to count").get_by_role("link").press("Delete")
-            visitor.dialog.get_by_role("button", name="Delete", exact=True).click()
-            expect(visitor.dialog).to_contain_text("No runs yet.")
+        with _open_studio(browser, settings, model="second-model") as tab:
+            tab.open_history()
+            expect(tab.entry("Begin to count")).to_contain_text("first-model")
+            tab.entry("Begin to count").get_by_role("link").click()
+            expect(tab.state).to_contain_text("submitted")
+            expect(tab.timeline).to_contain_text("echo 41 > output/n")
+            tab.task.fill("Go on")
+            tab.button("Run").click()
+            expect(tab.timeline.locator(".task").last).to_contain_text("Go on")
+            expect(tab.timeline.locator(".ending")).to_have_count(2, timeout=90_000)
+            expect(tab.timeline).to_contain_text("42\nx")
+            expect(tab.page).to_have_title("Begin to count")
+            tab.open_history()
+            expect(tab.entry("Begin to count")).to_contain_text("second-model")
+            tab.entry("Begin to count").get_by_role("link").press("Delete")
+            tab.dialog.get_by_role("button", name="Delete", exact=True).click()
+            expect(tab.dialog).to_contain_text("No runs yet.")
         assert list((tmp_path / "sandboxes").iterdir()) == []
         assert [path for path in (tmp_path / "blobs").rglob("*") if path.is_file()] == []
 
 
 @contextmanager
-def _studio(browser: Browser, settings: Settings, model: str = "") -> Iterator[Visitor]:
-    """The application from its start to its end, and somebody in it."""
+def _open_studio(browser: Browser, settings: Settings, model: str = "") -> Iterator[HistoryTab]:
+    """Run the application and open a tab on it."""
     settings = replace(settings, model=model or settings.model)
     with DataFolder(settings.data) as data:
         app = create_app(settings, DockerSandboxProvider(settings, data))
         context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
         with run_server(app) as studio_url:
-            visitor = Visitor(context.new_page())
-            visitor.open(studio_url)
-            yield visitor
+            tab = HistoryTab(context.new_page())
+            tab.open(studio_url)
+            yield tab
             context.close()
-        assert visitor.errors == []
+        assert tab.errors == []

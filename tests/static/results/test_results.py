@@ -1,4 +1,4 @@
-"""The end of a run: its answer, what was made, what was given; paths that lead to files."""
+"""The end of a run: its answer, its results and the inputs; links to files."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,28 +13,28 @@ from tests.support.made_run import ServedRun
 from tests.support.tab import NARROW, WIDE, StudioTab
 
 pytestmark = pytest.mark.browser
-PATIENCE = 60_000
+TIMEOUT_MS = 60_000
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedRun]:
-    with made_run.serve_recorded_run(tmp_path_factory.mktemp("data")) as world:
-        yield world
+def served_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedRun]:
+    with made_run.serve_recorded_run(tmp_path_factory.mktemp("data")) as served_run:
+        yield served_run
 
 
-class Tab(StudioTab):
-    """A tab on the run that made files."""
+class ResultsTab(StudioTab):
+    """A tab on the recorded run, with locators for its results."""
 
     @property
     def outputs(self) -> Locator:
         return self.timeline.locator(".outputs")
 
     @property
-    def large(self) -> Locator:
+    def lightbox(self) -> Locator:
         return self.page.get_by_role("dialog", name="Images")
 
     @property
-    def looked_at(self) -> Locator:
+    def preview_title(self) -> Locator:
         return self.workspace.locator(".preview .hd b")
 
     def paths(self, where: str) -> Locator:
@@ -42,35 +42,37 @@ class Tab(StudioTab):
 
 
 @pytest.fixture
-def tab(browser: Browser, world: ServedRun) -> Iterator[Callable[..., Tab]]:
-    """Opens the run; at the end no tab may have complained, nor asked another host."""
-    opened: list[Tab] = []
+def open_tab(browser: Browser, served_run: ServedRun) -> Iterator[Callable[..., ResultsTab]]:
+    """Open the run; the test fails on console errors and on requests to other hosts."""
+    opened: list[ResultsTab] = []
     requested: list[str] = []
 
-    def open_tab(size: tuple[int, int] = WIDE, scheme: Any = "light", run: str = "") -> Tab:
+    def open_tab(size: tuple[int, int] = WIDE, scheme: Any = "light", run: str = "") -> ResultsTab:
         viewport: Any = {"width": size[0], "height": size[1]}
         context = browser.new_context(viewport=viewport, color_scheme=scheme)
-        context.set_default_timeout(PATIENCE)
-        made = Tab(context.new_page())
-        made.page.on("request", lambda asked: requested.append(asked.url))
+        context.set_default_timeout(TIMEOUT_MS)
+        made = ResultsTab(context.new_page())
+        made.page.on("request", lambda request: requested.append(request.url))
         opened.append(made)
-        made.open(f"{world.studio_url}/?run={run or world.run}")
+        made.open(f"{served_run.studio_url}/?run={run or served_run.run}")
         return made
 
-    expect.set_options(timeout=PATIENCE)
+    expect.set_options(timeout=TIMEOUT_MS)
     yield open_tab
     for each in opened:
         each.page.context.close()
-    assert [complaint for each in opened for complaint in each.errors] == []
-    own = (world.studio_url, "data:", "blob:")
+    assert [error for each in opened for error in each.errors] == []
+    own = (served_run.studio_url, "data:", "blob:")
     assert [url for url in requested if not url.startswith(own)] == []
 
 
-# What was made
+# Results
 
 
-def test_the_answer_stands_first_and_what_was_made_follows(tab: Callable[..., Tab]) -> None:
-    page = tab()
+def test_the_answer_comes_first_and_the_output_files_follow(
+    open_tab: Callable[..., ResultsTab],
+) -> None:
+    page = open_tab()
     ending = page.timeline.get_by_role("region", name="Answer")
     expect(ending.locator(".answer table")).to_contain_text("size")
     expect(ending.get_by_role("heading")).to_have_text(["Answer", "Results", "Your files"])
@@ -84,35 +86,35 @@ def test_the_answer_stands_first_and_what_was_made_follows(tab: Callable[..., Ta
     expect(page.outputs.locator(".inputs li")).to_have_text(["rows.csv8 B"])
 
 
-def test_a_card_shows_how_a_text_begins_and_is_a_way_to_its_preview(
-    tab: Callable[..., Tab],
+def test_a_file_card_shows_the_first_lines_and_opens_the_preview(
+    open_tab: Callable[..., ResultsTab],
 ) -> None:
-    page = tab()
+    page = open_tab()
     card = page.outputs.locator(".file").filter(has_text="table.csv")
     expect(card.locator(".lines")).to_have_text("name,size\na,1\nb,2", use_inner_text=True)
     card.click()
-    expect(page.looked_at).to_have_text("table.csv")
+    expect(page.preview_title).to_have_text("table.csv")
     page.outputs.get_by_role("button", name="Open rows.csv").click()
-    expect(page.looked_at).to_have_text("rows.csv")
+    expect(page.preview_title).to_have_text("rows.csv")
 
 
-def test_a_page_of_html_is_shown_at_the_end_and_opens_by_itself(
+def test_an_html_result_is_shown_and_opens_automatically(
     browser: Browser, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     write = "echo '<h1>Across the island</h1><script>parent.hacked = 1</script>'"
-    expect.set_options(timeout=PATIENCE)
+    expect.set_options(timeout=TIMEOUT_MS)
     turns = [made_run.bash("A page.", f"{write} > output/page.html"), *made_run.submit("See it.\n")]
-    with made_run.serve_recorded_run(tmp_path_factory.mktemp("data"), turns) as world:
+    with made_run.serve_recorded_run(tmp_path_factory.mktemp("data"), turns) as served_run:
         for size in (WIDE, NARROW):
             context = browser.new_context(viewport={"width": size[0], "height": size[1]})
-            page = Tab(context.new_page())
-            page.open(f"{world.studio_url}/?run={world.run}")
+            page = ResultsTab(context.new_page())
+            page.open(f"{served_run.studio_url}/?run={served_run.run}")
             page.outputs.locator(".pages").scroll_into_view_if_needed()
             shown = page.outputs.frame_locator("iframe[title='page.html']")
             expect(shown.get_by_role("heading")).to_have_text("Across the island")
-            if size == NARROW:  # the workspace is folded away there
+            if size == NARROW:  # the workspace is collapsed on narrow pages
                 page.workspace.get_by_role("button", name="Workspace").click()
-            expect(page.looked_at).to_have_text("page.html")
+            expect(page.preview_title).to_have_text("page.html")
             preview = page.workspace.frame_locator("iframe[title='page.html']")
             expect(preview.get_by_role("heading")).to_have_text("Across the island")
             assert page.page.evaluate("window.hacked") is None
@@ -120,10 +122,10 @@ def test_a_page_of_html_is_shown_at_the_end_and_opens_by_itself(
 
 
 @pytest.mark.parametrize("size", [(1280, 600), (900, 520), (390, 844), (390, 600)])
-def test_a_finished_run_opens_at_its_answer_however_small_the_window_is(
-    tab: Callable[..., Tab], size: tuple[int, int]
+def test_a_finished_run_opens_at_its_answer_at_any_window_size(
+    open_tab: Callable[..., ResultsTab], size: tuple[int, int]
 ) -> None:
-    page = tab(size)
+    page = open_tab(size)
     expect(page.outputs.locator(".gallery .tile")).to_have_count(7)
     heading = page.timeline.get_by_role("heading", name="Answer")
     page.page.wait_for_function(
@@ -136,42 +138,47 @@ def test_a_finished_run_opens_at_its_answer_however_small_the_window_is(
     expect(heading).to_be_in_viewport()
 
 
-def test_pictures_are_seen_large_one_after_the_other(tab: Callable[..., Tab]) -> None:
-    page = tab()
+def test_images_open_in_a_lightbox_with_next_and_previous(
+    open_tab: Callable[..., ResultsTab],
+) -> None:
+    page = open_tab()
     first = page.outputs.get_by_role("button", name="Enlarge chart.png")
     first.click()
-    picture = page.large.get_by_role("img")
+    picture = page.lightbox.get_by_role("img")
     expect(picture).to_have_attribute("alt", "chart.png")
     expect(picture).to_have_js_property("naturalWidth", 640)
     page.page.keyboard.press("ArrowRight")
     expect(picture).to_have_attribute("alt", "frames/frame-0.png")
-    expect(page.large.get_by_role("status")).to_contain_text("2 of 7")
+    expect(page.lightbox.get_by_role("status")).to_contain_text("2 of 7")
     page.page.keyboard.press("ArrowLeft")
     page.page.keyboard.press("ArrowLeft")
     expect(picture).to_have_attribute("alt", "frames/late/wide.jpg")
-    page.large.get_by_role("button", name="Next image").click()
+    page.lightbox.get_by_role("button", name="Next image").click()
     expect(picture).to_have_attribute("alt", "chart.png")
     page.page.keyboard.press("Escape")
-    expect(page.large).to_have_count(0)
+    expect(page.lightbox).to_have_count(0)
     expect(first).to_be_focused()
     first.press("Enter")
-    page.large.get_by_role("button", name="Open in workspace").click()
-    expect(page.looked_at).to_have_text("chart.png")
+    page.lightbox.get_by_role("button", name="Open in workspace").click()
+    expect(page.preview_title).to_have_text("chart.png")
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW])
-def test_nothing_moves_while_pictures_come(
-    tab: Callable[..., Tab], browser: Browser, world: ServedRun, size: tuple[int, int]
+def test_the_layout_does_not_shift_while_images_load(
+    open_tab: Callable[..., ResultsTab],
+    browser: Browser,
+    served_run: ServedRun,
+    size: tuple[int, int],
 ) -> None:
     context = browser.new_context(viewport={"width": size[0], "height": size[1]})
-    page = Tab(context.new_page())
+    page = ResultsTab(context.new_page())
     held: list[Any] = []
     holding = True
     page.page.route(
         "**/view/**thumb**",
         lambda route: held.append(route) if holding else route.continue_(),
     )
-    page.open(f"{world.studio_url}/?run={world.run}")
+    page.open(f"{served_run.studio_url}/?run={served_run.run}")
     tiles = page.outputs.locator("figure, .file, .inputs li")
     expect(tiles).to_have_count(13)
     tops = "all => all.map((each) => [each.offsetTop, each.offsetHeight])"
@@ -189,14 +196,14 @@ def test_nothing_moves_while_pictures_come(
     context.close()
 
 
-def test_what_cannot_be_played_or_shown_says_so_and_can_be_taken(
-    tab: Callable[..., Tab], browser: Browser, tmp_path_factory: pytest.TempPathFactory
+def test_an_unplayable_file_shows_a_message_and_a_download(
+    open_tab: Callable[..., ResultsTab], browser: Browser, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     with made_run.serve_recorded_run(
         tmp_path_factory.mktemp("data"), made_run.mislabelled_file_turns()
     ) as broken:
         context = browser.new_context()
-        page = Tab(context.new_page())
+        page = ResultsTab(context.new_page())
         page.open(f"{broken.studio_url}/?run={broken.run}")
         expect(page.outputs.locator(".audios .file")).to_contain_text(
             "This audio file cannot be played in this browser."
@@ -207,15 +214,15 @@ def test_what_cannot_be_played_or_shown_says_so_and_can_be_taken(
         context.close()
 
 
-def test_another_round_shows_first_what_is_new(
-    browser: Browser, tab: Callable[..., Tab], tmp_path_factory: pytest.TempPathFactory
+def test_a_second_round_shows_new_files_first(
+    browser: Browser, open_tab: Callable[..., ResultsTab], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    with made_run.serve_recorded_run(tmp_path_factory.mktemp("data")) as world:
+    with made_run.serve_recorded_run(tmp_path_factory.mktemp("data")) as served_run:
         context = browser.new_context()
-        page = Tab(context.new_page())
-        page.open(f"{world.studio_url}/?run={world.run}")
+        page = ResultsTab(context.new_page())
+        page.open(f"{served_run.studio_url}/?run={served_run.run}")
         expect(page.outputs.locator("figure")).to_have_count(9)
-        world.turns = [
+        served_run.turns = [
             made_run.bash(
                 "Again.", "cp output/chart.png output/second.png; echo x >> output/report.md"
             ),
@@ -232,20 +239,20 @@ def test_another_round_shows_first_what_is_new(
             expect(page.outputs.locator("details.before figure")).to_have_count(9)
             expect(page.timeline.locator(".outputs")).to_have_count(1)
             page.page.reload()
-        httpx.delete(f"{world.files_url}/output/second.png").raise_for_status()
+        httpx.delete(f"{served_run.files_url}/output/second.png").raise_for_status()
         expect(page.outputs.locator("figure .name", has_text="second.png")).to_have_count(0)
         context.close()
 
 
-def test_an_answer_set_in_columns_keeps_them_and_its_sentences_wrap(
+def test_an_answer_with_columns_keeps_them_and_wraps_prose(
     browser: Browser, tmp_path: Path
 ) -> None:
     table = "Singapore    12 h 12 min\nOslo         18 h 49 min\n"
     answer = f"{'The longest and the shortest day. ' * 5}\n\n{table}"
-    with made_run.serve_recorded_run(tmp_path, [*made_run.submit(answer)]) as world:
+    with made_run.serve_recorded_run(tmp_path, [*made_run.submit(answer)]) as served_run:
         context = browser.new_context(viewport={"width": NARROW[0], "height": NARROW[1]})
-        page = Tab(context.new_page())
-        page.open(f"{world.studio_url}/?run={world.run}")
+        page = ResultsTab(context.new_page())
+        page.open(f"{served_run.studio_url}/?run={served_run.run}")
         shown = page.timeline.locator(".answer.columns")
         expect(shown).to_contain_text("Oslo")
         assert table.strip() in shown.inner_text()
@@ -256,12 +263,14 @@ def test_an_answer_set_in_columns_keeps_them_and_its_sentences_wrap(
 # Paths
 
 
-def test_a_path_is_a_link_wherever_it_is_written(tab: Callable[..., Tab], world: ServedRun) -> None:
-    page = tab()
+def test_paths_in_task_text_and_output_are_links(
+    open_tab: Callable[..., ResultsTab], served_run: ServedRun
+) -> None:
+    page = open_tab()
     answer = page.paths(".answer")
     expect(answer).to_have_text(["output/chart.png", "/workspace/output/table.csv"])
     answer.last.click()
-    expect(page.looked_at).to_have_text("table.csv")
+    expect(page.preview_title).to_have_text("table.csv")
     expect(page.paths(".task")).to_have_text(["rows.csv"])
     expect(page.paths("#step-1 .say")).to_have_text(["draw.py", "input/rows.csv"])
     page.page.locator("#step-3 .card > summary").click()
@@ -269,26 +278,26 @@ def test_a_path_is_a_link_wherever_it_is_written(tab: Callable[..., Tab], world:
     expect(output.locator("a.path")).to_have_text(["output/chart.png", "draw.py"])
     expect(output).to_contain_text("output/chart.png:1: drawn; see draw.py:5, /etc/hosts and")
     expect(output.locator("a.path").last).to_have_attribute(
-        "href", f"{world.studio_url}/look?run={world.run}&path=draw.py"
+        "href", f"{served_run.studio_url}/look?run={served_run.run}&path=draw.py"
     )
     output.locator("a.path").last.press("Enter")
-    expect(page.looked_at).to_have_text("draw.py")
+    expect(page.preview_title).to_have_text("draw.py")
 
 
-def test_a_link_opens_in_a_tab_of_its_own_where_that_is_wished(tab: Callable[..., Tab]) -> None:
-    page = tab()
+def test_a_control_click_opens_a_path_in_a_new_tab(open_tab: Callable[..., ResultsTab]) -> None:
+    page = open_tab()
     with page.page.context.expect_page() as opened:
         page.paths(".answer").first.click(modifiers=["ControlOrMeta"])
     expect(opened.value.locator(".preview .hd b")).to_have_text("chart.png")
 
 
-def test_a_path_becomes_a_link_once_its_file_is_there(browser: Browser, tmp_path: Path) -> None:
-    with made_run.serve_recorded_run(tmp_path) as world:
+def test_a_path_becomes_a_link_when_its_file_exists(browser: Browser, tmp_path: Path) -> None:
+    with made_run.serve_recorded_run(tmp_path) as served_run:
         context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
-        page = Tab(context.new_page())
-        page.open(f"{world.studio_url}/?run={world.run}")
+        page = ResultsTab(context.new_page())
+        page.open(f"{served_run.studio_url}/?run={served_run.run}")
         expect(page.outputs).to_be_visible()
-        world.turns += [
+        served_run.turns += [
             made_run.bash("Is output/late.txt there?", "ls output/late.txt"),
             made_run.bash("", "echo late > output/late.txt"),
             *made_run.submit("It is there.\n"),
@@ -298,43 +307,51 @@ def test_a_path_becomes_a_link_once_its_file_is_there(browser: Browser, tmp_path
         expect(page.paths("#step-8 .say")).to_have_text(["output/late.txt"])
         expect(page.state).to_have_text("submitted")
         page.paths(".task").last.click()
-        expect(page.looked_at).to_have_text("late.txt")
+        expect(page.preview_title).to_have_text("late.txt")
         assert page.errors == []
         context.close()
 
 
-def named(world: ServedRun, *words: str) -> dict[str, str]:
-    answer = httpx.post(f"{world.studio_url}/api/runs/{world.run}/file-links", json=list(words))
+def resolve_paths(served_run: ServedRun, *words: str) -> dict[str, str]:
+    answer = httpx.post(
+        f"{served_run.studio_url}/api/runs/{served_run.run}/file-links", json=list(words)
+    )
     found: dict[str, str] = answer.json()["paths"]
     return found
 
 
-def test_only_words_that_name_a_file_of_the_run_are_links(world: ServedRun) -> None:
-    assert named(world, "output/chart.png", "./draw.py", "/workspace/input/rows.csv") == {
+def test_only_existing_files_of_the_run_are_links(served_run: ServedRun) -> None:
+    assert resolve_paths(
+        served_run, "output/chart.png", "./draw.py", "/workspace/input/rows.csv"
+    ) == {
         "output/chart.png": "output/chart.png",
         "./draw.py": "draw.py",
         "/workspace/input/rows.csv": "input/rows.csv",
     }
-    assert named(world, "chart.png", "rows.csv", "draw.py") == {
+    assert resolve_paths(served_run, "chart.png", "rows.csv", "draw.py") == {
         "chart.png": "output/chart.png", "rows.csv": "input/rows.csv", "draw.py": "draw.py",
     }  # fmt: skip
     outside = ("/etc/hosts", "../x", "output/../draw.py", "output", "", "\0", "x" * 5000, "\ud800")
-    assert named(world, *outside[:-1]) == {}
+    assert resolve_paths(served_run, *outside[:-1]) == {}
 
 
 @pytest.mark.parametrize("body", ["", "{}", "[1]", "[" * 100_000, '["' + "x" * 300_000 + '"]'])
-def test_what_is_no_list_of_words_is_refused(world: ServedRun, body: str) -> None:
-    answer = httpx.post(f"{world.studio_url}/api/runs/{world.run}/file-links", content=body)
+def test_an_invalid_list_of_words_is_rejected(served_run: ServedRun, body: str) -> None:
+    answer = httpx.post(
+        f"{served_run.studio_url}/api/runs/{served_run.run}/file-links", content=body
+    )
     assert answer.status_code == 400
     assert answer.json()["error"].endswith(".")
 
 
-# What the server tells of it
+# The results route
 
 
-def test_results_are_bounded_and_leave_out_what_is_hidden(world: ServedRun, tmp_path: Path) -> None:
-    run = httpx.post(f"{world.studio_url}/api/runs").json()["run"]
-    base = f"{world.studio_url}/api/runs/{run}"
+def test_results_are_limited_and_exclude_hidden_files(
+    served_run: ServedRun, tmp_path: Path
+) -> None:
+    run = httpx.post(f"{served_run.studio_url}/api/runs").json()["run"]
+    base = f"{served_run.studio_url}/api/runs/{run}"
     for at in range(203):
         httpx.put(f"{base}/files/output/{at}.txt", content=b"x")
     httpx.put(f"{base}/files/output/.git/config", content=b"x")

@@ -1,4 +1,4 @@
-"""Steps and their cards in the browser: while the model writes, and once they are folded."""
+"""Steps and their cards in the browser: while the model writes, and when collapsed."""
 
 import base64
 import io
@@ -23,7 +23,7 @@ SUBMIT = Turn(text="Done.", calls=[Call("submit")])
 EDITOR = "str_replace_editor"
 
 
-class Script:
+class ScriptedTurns:
     """The turns of an endpoint, set by each test."""
 
     def __init__(self) -> None:
@@ -34,12 +34,12 @@ class Script:
 
 
 @pytest.fixture(scope="module")
-def script() -> Script:
-    return Script()
+def script() -> ScriptedTurns:
+    return ScriptedTurns()
 
 
 @pytest.fixture(scope="module")
-def studio_url(data: Path, script: Script) -> Iterator[str]:
+def studio_url(data: Path, script: ScriptedTurns) -> Iterator[str]:
     with Endpoint(script) as endpoint:
         settings = Settings(data=data, base_url=endpoint.url, model="test-model")
         with run_server(create_app(settings, LocalSandboxProvider(data))) as studio_url:
@@ -47,16 +47,18 @@ def studio_url(data: Path, script: Script) -> Iterator[str]:
 
 
 @pytest.fixture
-def play(browser: Browser, studio_url: str, script: Script) -> Iterator[Callable[..., StudioTab]]:
+def run_turns(
+    browser: Browser, studio_url: str, script: ScriptedTurns
+) -> Iterator[Callable[..., StudioTab]]:
     """Send a task whose run takes the given turns."""
     with open_studio(browser, studio_url) as studio:
 
-        def played(*turns: Turn) -> StudioTab:
+        def run_turns(*turns: Turn) -> StudioTab:
             script.turns = list(turns)
             studio.send("Do it")
             return studio
 
-        yield played
+        yield run_turns
 
 
 def bash(command: str) -> Turn:
@@ -68,7 +70,7 @@ def edit(command: str, **arguments: str) -> Turn:
 
 
 def unfinished(turn: Turn, chunks: int) -> Turn:
-    """A turn that stays silent after so many chunks."""
+    """A turn whose stream stalls after so many chunks."""
     return Turn(text=turn.text, calls=turn.calls, fault=f"silent at={chunks}")
 
 
@@ -76,10 +78,10 @@ def cards(studio: StudioTab) -> Locator:
     return studio.timeline.locator(".card")
 
 
-def test_the_last_lines_of_an_output_stay_in_view_when_its_card_folds(
-    play: Callable[..., StudioTab],
+def test_a_collapsed_card_shows_the_last_lines_of_its_output(
+    run_turns: Callable[..., StudioTab],
 ) -> None:
-    studio = play(bash("seq 40"), bash("true"), SUBMIT)
+    studio = run_turns(bash("seq 40"), bash("true"), SUBMIT)
     expect(studio.state).to_have_text("submitted")
     first = cards(studio).first
     expect(first).not_to_have_attribute("open", "")
@@ -90,18 +92,20 @@ def test_the_last_lines_of_an_output_stay_in_view_when_its_card_folds(
     expect(cards(studio).nth(1).locator(".tail")).to_have_count(0)
 
 
-def test_a_file_s_path_is_seen_while_its_text_is_written(play: Callable[..., StudioTab]) -> None:
+def test_the_path_of_a_file_is_shown_while_its_text_streams(
+    run_turns: Callable[..., StudioTab],
+) -> None:
     turn = edit("create", file_text="All that is known of it.\n" * 40)
-    studio = play(unfinished(turn, 20))
+    studio = run_turns(unfinished(turn, 20))
     expect(cards(studio).first).to_contain_text("All that is known of it.")
     expect(cards(studio).first.locator(".call-summary")).to_have_text("create notes.md")
     studio.button("Stop").click()
     expect(studio.state).to_have_text("stopped")
 
 
-def test_an_edit_that_failed_counts_no_lines(play: Callable[..., StudioTab]) -> None:
+def test_a_failed_edit_shows_no_line_counts(run_turns: Callable[..., StudioTab]) -> None:
     replace = edit("str_replace", old_str="two", new_str="three")
-    studio = play(edit("create", file_text="one\n"), replace, SUBMIT)
+    studio = run_turns(edit("create", file_text="one\n"), replace, SUBMIT)
     expect(studio.state).to_have_text("submitted")
     failed = cards(studio).nth(1)
     expect(failed.locator(".state")).to_contain_text("failed")
@@ -113,33 +117,33 @@ def test_an_edit_that_failed_counts_no_lines(play: Callable[..., StudioTab]) -> 
 @pytest.mark.parametrize(
     ("opens", "closes"), [("\n$$", "$$\n"), ("$$", "$$"), ("\\[", "\\]"), ("\n\\[", "\\]\n")]
 )
-def test_a_formula_shows_its_marks_at_no_moment(
-    play: Callable[..., StudioTab], opens: str, closes: str
+def test_formula_delimiters_are_never_visible_while_streaming(
+    run_turns: Callable[..., StudioTab], opens: str, closes: str
 ) -> None:
     text = f"# The sum\n\nIt is:\n{opens}\na^2 + b^2\n{closes}\nand so on.\n\n"
     text += f"It goes on:\n{opens}\nc^2 + d^2"
-    studio = play(unfinished(Turn(text=text + " + e^2" * 20), 3 + len(text) // 12))
-    said = studio.timeline.locator(".say")
-    expect(said.locator("h1")).to_have_text("The sum")
-    expect(said.locator("math")).to_have_count(1)
-    expect(said.locator(".tex")).to_contain_text("c^2")
-    expect(said).not_to_contain_text(opens.strip())
+    studio = run_turns(unfinished(Turn(text=text + " + e^2" * 20), 3 + len(text) // 12))
+    text_block = studio.timeline.locator(".say")
+    expect(text_block.locator("h1")).to_have_text("The sum")
+    expect(text_block.locator("math")).to_have_count(1)
+    expect(text_block.locator(".tex")).to_contain_text("c^2")
+    expect(text_block).not_to_contain_text(opens.strip())
     studio.button("Stop").click()
     expect(studio.state).to_have_text("stopped")
 
 
 def draw(colour: str) -> Turn:
-    """Draws the same chart in a colour."""
+    """A turn that draws the same chart in a colour."""
     drawn = io.BytesIO()
     Image.new("RGB", (60, 40), colour).save(drawn, "PNG")
     encoded = base64.b64encode(drawn.getvalue()).decode()
     return bash(f"echo {encoded} | base64 -d > output/chart.png")
 
 
-def test_a_picture_in_view_that_a_step_draws_anew_can_be_compared(
-    play: Callable[..., StudioTab],
+def test_a_previewed_image_that_a_step_changes_can_be_compared(
+    run_turns: Callable[..., StudioTab],
 ) -> None:
-    studio = play(draw("teal"), draw("crimson"), SUBMIT)
+    studio = run_turns(draw("teal"), draw("crimson"), SUBMIT)
     expect(studio.state).to_have_text("submitted")
     studio.button("Compare").click()
     compared = studio.page.locator(".preview .difference")
@@ -147,8 +151,8 @@ def test_a_picture_in_view_that_a_step_draws_anew_can_be_compared(
     expect(compared.get_by_role("img")).to_have_count(2)
 
 
-def test_the_page_has_a_heading_before_there_is_a_run(play: Callable[..., StudioTab]) -> None:
-    studio = play(SUBMIT)
+def test_the_page_has_a_heading_with_and_without_a_run(run_turns: Callable[..., StudioTab]) -> None:
+    studio = run_turns(SUBMIT)
     expect(studio.page.get_by_role("heading", level=1)).to_have_text("Do it")
     studio.button("New run").click()
     expect(studio.page.get_by_role("heading", level=1)).to_have_text("LLM-in-Sandbox Studio")
@@ -156,7 +160,9 @@ def test_the_page_has_a_heading_before_there_is_a_run(play: Callable[..., Studio
     assert found.response["violations"] == []
 
 
-def test_a_file_s_age_is_told_anew(browser: Browser, studio_url: str, script: Script) -> None:
+def test_the_age_of_a_file_is_updated(
+    browser: Browser, studio_url: str, script: ScriptedTurns
+) -> None:
     with open_studio(browser, studio_url) as studio:
         studio.page.clock.install()
         studio.reload()
@@ -170,11 +176,11 @@ def test_a_file_s_age_is_told_anew(browser: Browser, studio_url: str, script: Sc
         expect(about).to_contain_text("modified 5 min ago")
 
 
-def test_marks_within_code_stay(play: Callable[..., StudioTab]) -> None:
+def test_formula_delimiters_in_code_are_kept(run_turns: Callable[..., StudioTab]) -> None:
     text = "Run this:\n\n```sh\necho $$\n\necho \\[\n```\n\nThe variable `$$` is the process."
-    studio = play(unfinished(Turn(text=text + " It is." * 20), 3 + len(text) // 12))
-    said = studio.timeline.locator(".say")
-    expect(said.locator("pre code")).to_have_text("echo $$\n\necho \\[\n")
-    expect(said).to_contain_text("The variable `$$` is")
+    studio = run_turns(unfinished(Turn(text=text + " It is." * 20), 3 + len(text) // 12))
+    text_block = studio.timeline.locator(".say")
+    expect(text_block.locator("pre code")).to_have_text("echo $$\n\necho \\[\n")
+    expect(text_block).to_contain_text("The variable `$$` is")
     studio.button("Stop").click()
     expect(studio.state).to_have_text("stopped")

@@ -1,4 +1,4 @@
-"""What is said of a step's files and its commands, in the real browser."""
+"""Files and commands of a step in the timeline."""
 
 from collections.abc import Iterator
 
@@ -18,25 +18,25 @@ WAIT = "while [ ! -e input/go ]; do sleep 0.05; done"
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedRun]:
-    played = [
+def served_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedRun]:
+    turns = [
         bash("", "echo first > output/poster.txt"),
         bash("", "echo second > output/poster.txt; mkdir __pycache__; echo > __pycache__/a.pyc"),
         bash("", "false"),
         SUBMIT,
     ]
-    with made_run.serve_recorded_run(tmp_path_factory.mktemp("data"), played) as world:
-        yield world
+    with made_run.serve_recorded_run(tmp_path_factory.mktemp("data"), turns) as served_run:
+        yield served_run
 
 
 @pytest.fixture
-def tab(browser: Browser, world: ServedRun) -> Iterator[StudioTab]:
-    with open_studio(browser, f"{world.studio_url}/?run={world.run}") as tab:
+def tab(browser: Browser, served_run: ServedRun) -> Iterator[StudioTab]:
+    with open_studio(browser, f"{served_run.studio_url}/?run={served_run.run}") as tab:
         expect(tab.page.locator("#step-3")).to_be_attached()
         yield tab
 
 
-def test_a_chip_opens_the_step_s_version(tab: StudioTab) -> None:
+def test_a_chip_opens_the_version_of_its_step(tab: StudioTab) -> None:
     tab.page.locator("#step-1 .chip .name", has_text="output/poster.txt").click()
     preview = tab.page.locator(".preview")
     expect(preview.locator(".hd")).to_contain_text("version after step 1")
@@ -51,7 +51,7 @@ def test_a_chip_opens_the_step_s_version(tab: StudioTab) -> None:
     expect(tab.button("Current version")).to_be_hidden()
 
 
-def test_caches_are_folded_away_and_still_reachable(tab: StudioTab) -> None:
+def test_cache_files_are_collapsed_but_reachable(tab: StudioTab) -> None:
     step = tab.page.locator("#step-2")
     expect(step.locator(".chip")).to_have_text(["~ output/poster.txt"])
     expect(tab.file("output")).to_be_visible()
@@ -64,7 +64,7 @@ def test_caches_are_folded_away_and_still_reachable(tab: StudioTab) -> None:
     expect(tab.file("__pycache__")).to_be_visible()
 
 
-FIGURES = """async () => {
+FORMATTED = """async () => {
   const { firstLine, formatCount, formatSeconds, stripMarkdown } =
     await import(new URL("ui/core/format.js", document.baseURI));
   return [formatSeconds(59.97), formatSeconds(119.6), formatSeconds(3599.7),
@@ -74,14 +74,14 @@ FIGURES = """async () => {
 }"""
 
 
-def test_figures_and_titles_are_written_as_people_do(tab: StudioTab) -> None:
-    assert tab.page.evaluate(FIGURES) == [
+def test_numbers_and_titles_are_formatted(tab: StudioTab) -> None:
+    assert tab.page.evaluate(FORMATTED) == [
         "1 min 0 s", "2 min 0 s", "1.0 h", "1.0M", "100k",
         "sales_2024.csv in C#", "2 * 3 * 4", "The plan for a_b.py",
     ]  # fmt: skip
 
 
-def test_a_failed_command_without_output_shows_none(tab: StudioTab) -> None:
+def test_a_failed_command_without_output_says_no_output(tab: StudioTab) -> None:
     card = tab.page.locator("#step-3 .card")
     expect(card).to_contain_text("exit 1")
     expect(card.locator(".foot")).to_contain_text("no output")
@@ -90,17 +90,17 @@ def test_a_failed_command_without_output_shows_none(tab: StudioTab) -> None:
     expect(card.locator(".observation")).to_contain_text("Error: Exit code 1")
 
 
-def test_what_the_user_writes_while_a_step_runs_is_not_the_step_s(
-    tab: StudioTab, world: ServedRun
+def test_changes_by_the_user_are_not_attributed_to_the_running_step(
+    tab: StudioTab, served_run: ServedRun
 ) -> None:
-    world.turns[:] = [bash("", f"{WAIT}; echo made > made.txt"), SUBMIT]
+    served_run.turns[:] = [bash("", f"{WAIT}; echo made > made.txt"), SUBMIT]
     tab.send("Go on")
     expect(tab.state).to_contain_text("running a command")
-    poster = f"{world.files_url}/output/poster.txt"
+    poster = f"{served_run.files_url}/output/poster.txt"
     version = httpx.get(poster).headers["ETag"]
     httpx.put(poster, content="mine\n", headers={"If-Match": version}).raise_for_status()
-    httpx.put(f"{world.files_url}/mine.txt", content="mine\n").raise_for_status()
-    httpx.put(f"{world.files_url}/input/go", content="").raise_for_status()
+    httpx.put(f"{served_run.files_url}/mine.txt", content="mine\n").raise_for_status()
+    httpx.put(f"{served_run.files_url}/input/go", content="").raise_for_status()
     expect(tab.state).to_have_text("submitted")
     step = tab.page.locator("#step-5")
     expect(step.locator(".chip")).to_have_text(["+ made.txt"])
@@ -110,11 +110,9 @@ def test_what_the_user_writes_while_a_step_runs_is_not_the_step_s(
     expect(step.locator(".chip")).to_have_text(["+ made.txt"])
 
 
-def test_of_many_words_each_that_names_a_file_becomes_a_link(
-    tab: StudioTab, world: ServedRun
-) -> None:
+def test_a_path_among_many_words_becomes_a_link(tab: StudioTab, served_run: ServedRun) -> None:
     names = " ".join(f"missing/{number}.txt" for number in range(600))
-    world.turns[:] = [bash("", f"echo {names}; echo output/poster.txt; exit 1"), SUBMIT]
+    served_run.turns[:] = [bash("", f"echo {names}; echo output/poster.txt; exit 1"), SUBMIT]
     tab.send("List them")
     expect(tab.state).to_have_text("submitted")
     out = tab.page.locator(".step .out").last

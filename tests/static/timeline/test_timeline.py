@@ -1,4 +1,4 @@
-"""The timeline in a real browser: found, linked, unfolded, taken along, and very long."""
+"""The timeline in a browser: search, links, expanding, export, and long runs."""
 
 import json
 import re
@@ -40,29 +40,35 @@ pytestmark = pytest.mark.browser
 COMMAND = "for f in *.txt; do wc -l \"$f\"; done  # count\npython3 - <<'EOF'\nimport re\nEOF\n"
 
 
-class World:
-    """The application, its data and the turns that its model plays."""
+class JournalServer:
+    """A running application with runs written as journals.
+
+    Attributes:
+        studio_url: Base URL of the application.
+        data: Its data folder.
+        turns: The turns that its model answers with.
+    """
 
     def __init__(self, studio_url: str, data: Path) -> None:
         self.studio_url, self.data = studio_url, data
         self.turns: list[Turn] = []
 
-    def play(self, _body: Any) -> Turn:
+    def next_turn(self, _body: Any) -> Turn:
         return self.turns.pop(0)
 
-    def journal(self, steps: int) -> str:
-        """A run of so many steps, as its journal tells it; returns its id."""
-        return self.record(_run(steps))
+    def write_run(self, steps: int) -> str:
+        """Write a run of so many steps; returns its id."""
+        return self.write_events(_run_events(steps))
 
-    def record(self, events: Iterable[Event]) -> str:
-        """A run whose journal holds these events; returns its id."""
+    def write_events(self, events: Iterable[Event]) -> str:
+        """Write a run whose journal contains these events; returns its id."""
         run: str = httpx.post(f"{self.studio_url}/api/runs").json()["run"]
         lines = (encode(event) + b"\n" for event in events)
         RunFolder.open(self.data, run).journal.write_bytes(b"".join(lines))
         return run
 
-    def damage(self, run: str) -> None:
-        """Make a line of the second step unreadable, and one behind the end."""
+    def damage_journal(self, run: str) -> None:
+        """Add an unknown event to the second step and an invalid line to the end."""
         path = RunFolder.open(self.data, run).journal
         lines = path.read_bytes().splitlines(keepends=True)
         ended = next(i for i, line in enumerate(lines) if b'"call_id":"call-2","name"' in line)
@@ -70,17 +76,17 @@ class World:
         path.write_bytes(b"".join([*lines, b"\xff\xfe\n"]))
 
 
-def _run(steps: int) -> Iterator[Event]:
+def _run_events(steps: int) -> Iterator[Event]:
     yield RunStarted(
         run="r", task="Look at every row.", mode="sandbox", model="m", metered=True, prompt="",
         system="", user="", limits={"steps": steps, "conversation_tokens": 100_000},
     )  # fmt: skip
     for number in range(1, steps + 1):
-        yield from _step(number)
+        yield from _step_events(number)
     yield RunEnded(status="submitted", reason="", answer="All **seen**.", totals=_totals(steps))
 
 
-def _step(number: int) -> Iterator[Event]:
+def _step_events(number: int) -> Iterator[Event]:
     call, name, arguments = f"call-{number}", "execute_bash", {"command": COMMAND}
     thought, text = f"Row {number} is next.\nThen another.", f"I look at row **{number}**."
     output = "".join(f"row {number}: line {line}\n" for line in range(60))
@@ -112,28 +118,28 @@ def _totals(steps: int) -> Totals:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JournalServer]:
     data = tmp_path_factory.mktemp("data")
-    world = World("", data)
-    with Endpoint(world.play) as endpoint:
+    server = JournalServer("", data)
+    with Endpoint(server.next_turn) as endpoint:
         settings = Settings(data=data, base_url=endpoint.url, model="test-model")
-        with run_server(create_app(settings, LocalSandboxProvider(data))) as world.studio_url:
-            yield world
+        with run_server(create_app(settings, LocalSandboxProvider(data))) as server.studio_url:
+            yield server
 
 
-class Tab(StudioTab):
-    """One tab on the application, with what the timeline has in it."""
+class TimelineTab(StudioTab):
+    """A tab with locators for the timeline."""
 
     def __init__(self, page: Page, studio_url: str) -> None:
         super().__init__(page)
         self.studio_url = studio_url
 
-    def show(self, run: str, part: str = "") -> None:
+    def open_run(self, run: str, part: str = "") -> None:
         self.open(f"{self.studio_url}/?run={run}{part}")
         expect(self.state).to_have_text("submitted")
 
     @property
-    def field(self) -> Locator:
+    def find_field(self) -> Locator:
         return self.page.get_by_role("searchbox", name="Find in run")
 
     def step(self, number: int) -> Locator:
@@ -145,37 +151,37 @@ class Tab(StudioTab):
 
 
 @pytest.fixture
-def tab(browser: Browser, world: World) -> Iterator[Callable[..., Tab]]:
-    """Opens a tab; at the end no tab may have complained."""
-    opened: list[Tab] = []
+def open_tab(browser: Browser, server: JournalServer) -> Iterator[Callable[..., TimelineTab]]:
+    """Open a tab; the test fails if the console of any tab shows an error."""
+    opened: list[TimelineTab] = []
 
-    def open_tab(size: tuple[int, int] = WIDE, scheme: Any = "light") -> Tab:
+    def open_tab(size: tuple[int, int] = WIDE, scheme: Any = "light") -> TimelineTab:
         viewport: Any = {"width": size[0], "height": size[1]}
         context = browser.new_context(viewport=viewport, color_scheme=scheme)
         context.grant_permissions(["clipboard-read", "clipboard-write"])
         context.set_default_timeout(20_000)
-        opened.append(Tab(context.new_page(), world.studio_url))
+        opened.append(TimelineTab(context.new_page(), server.studio_url))
         return opened[-1]
 
     expect.set_options(timeout=20_000)
     yield open_tab
     for each in opened:
         each.page.context.close()
-    assert [complaint for each in opened for complaint in each.errors] == []
+    assert [error for each in opened for error in each.errors] == []
 
 
-# Records that cannot be read in part
+# Unreadable events
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_what_cannot_be_read_is_shown_and_hides_nothing(
-    tab: Callable[..., Tab], world: World, size: tuple[int, int], scheme: str
+def test_unreadable_events_are_reported_and_hide_nothing(
+    open_tab: Callable[..., TimelineTab], server: JournalServer, size: tuple[int, int], scheme: str
 ) -> None:
-    run = world.journal(3)
-    world.damage(run)
-    page = tab(size, scheme)
-    page.show(run)
+    run = server.write_run(3)
+    server.damage_journal(run)
+    page = open_tab(size, scheme)
+    page.open_run(run)
     remark = page.timeline.locator(".thread > .remark")
     expect(remark).to_have_text(
         "This version cannot read 2 events in this run's log. They are not lost."
@@ -185,12 +191,14 @@ def test_what_cannot_be_read_is_shown_and_hides_nothing(
     expect(page.step(2).locator(".remark")).to_contain_text("an event (“run_rated”) that this")
 
 
-# Unfolding, copying, taking along
+# Expanding, copying, exporting
 
 
-def test_all_is_expanded_and_collapsed_at_once(tab: Callable[..., Tab], world: World) -> None:
-    page = tab()
-    page.show(world.journal(2))
+def test_all_cards_are_expanded_and_collapsed(
+    open_tab: Callable[..., TimelineTab], server: JournalServer
+) -> None:
+    page = open_tab()
+    page.open_run(server.write_run(2))
     cards = page.timeline.locator(".card[open]")
     expect(page.timeline.locator(".card")).to_have_count(2)
     expect(cards).to_have_count(0)
@@ -202,11 +210,11 @@ def test_all_is_expanded_and_collapsed_at_once(tab: Callable[..., Tab], world: W
     expect(cards).to_have_count(0)
 
 
-def test_a_command_an_output_and_an_answer_are_copied(
-    tab: Callable[..., Tab], world: World
+def test_commands_outputs_and_answers_are_copied(
+    open_tab: Callable[..., TimelineTab], server: JournalServer
 ) -> None:
-    page = tab()
-    page.show(world.journal(1))
+    page = open_tab()
+    page.open_run(server.write_run(1))
     page.step(1).locator(".card > summary").click()
     page.button("Copy command").click()
     expect(page.button("Copied")).to_be_visible()
@@ -222,9 +230,9 @@ def test_a_command_an_output_and_an_answer_are_copied(
 MALFORMED = '{"command": "ls <img src=x onerror=alert(1)>'
 
 
-def _refused(*calls: tuple[str, str]) -> Iterator[Event]:
-    """A run with one step, whose calls were all refused."""
-    first, *_, last = _run(1)
+def _rejected_call_events(*calls: tuple[str, str]) -> Iterator[Event]:
+    """The events of a run with one step whose calls are all rejected."""
+    first, *_, last = _run_events(1)
     made = [ToolCall(f"c{index}", *call) for index, call in enumerate(calls)]
     yield first
     yield StepStarted(step=1, note="")
@@ -242,40 +250,42 @@ def _refused(*calls: tuple[str, str]) -> Iterator[Event]:
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW])
-def test_arguments_that_were_not_understood_are_shown_as_written(
-    tab: Callable[..., Tab], world: World, size: tuple[int, int]
+def test_invalid_arguments_are_shown_raw(
+    open_tab: Callable[..., TimelineTab], server: JournalServer, size: tuple[int, int]
 ) -> None:
-    page = tab(size)
+    page = open_tab(size)
     refused = [("execute_bash", MALFORMED), ("execute_bash", '{"cmd": "ls"}'), ("submit", "{}")]
-    page.show(world.record(_refused(*refused)))
+    page.open_run(server.write_events(_rejected_call_events(*refused)))
     raw = page.step(1).get_by_label("Raw arguments")
     expect(raw).to_have_text([MALFORMED, '{"cmd": "ls"}'])
     expect(page.step(1).get_by_label("Output").first).to_contain_text("not valid JSON")
 
 
-def test_the_result_of_a_tool_of_the_users_own_is_shown(
-    tab: Callable[..., Tab], world: World
+def test_the_result_of_a_user_defined_tool_is_shown(
+    open_tab: Callable[..., TimelineTab], server: JournalServer
 ) -> None:
     shown = "Execution output of [look-up]:\nbread is a word."
-    page = tab()
+    page = open_tab()
     events = [
         replace(event, name="look-up", arguments={"word": "bread"}, summary="look-up word=bread")
         if isinstance(event, ToolStarted)
         else replace(event, name="look-up", exit_code=None, observation=shown)
         if isinstance(event, ToolEnded)
         else event
-        for event in _run(1)
+        for event in _run_events(1)
         if not isinstance(event, ToolOutput)
     ]
-    page.show(world.record(events))
+    page.open_run(server.write_events(events))
     expect(page.step(1)).to_contain_text("look-up word=bread")
     page.step(1).locator("details").first.locator("summary").first.click()
     expect(page.step(1).get_by_label("Output").first).to_have_text("bread is a word.")
 
 
-def test_a_run_is_taken_along_as_markdown_and_as_csv(tab: Callable[..., Tab], world: World) -> None:
-    page = tab()
-    page.show(world.journal(3))
+def test_a_run_is_exported_as_markdown_and_csv(
+    open_tab: Callable[..., TimelineTab], server: JournalServer
+) -> None:
+    page = open_tab()
+    page.open_run(server.write_run(3))
     page.button("Export").click()
     page.page.get_by_role("menuitem", name="Copy conversation").click()
     expect(page.page.get_by_role("menuitem", name="Copied")).to_be_visible()
@@ -293,9 +303,11 @@ def test_a_run_is_taken_along_as_markdown_and_as_csv(tab: Callable[..., Tab], wo
         assert Path(download.value.path()).read_text().startswith(begins)
 
 
-def test_the_whole_run_is_taken_along_as_a_zip(tab: Callable[..., Tab], world: World) -> None:
-    page = tab()
-    page.show(world.journal(2))
+def test_a_run_is_exported_as_a_zip(
+    open_tab: Callable[..., TimelineTab], server: JournalServer
+) -> None:
+    page = open_tab()
+    page.open_run(server.write_run(2))
     page.button("Export").click()
     with page.page.expect_download() as download:
         page.page.get_by_role("menuitem", name="Download everything zip").click()
@@ -304,9 +316,11 @@ def test_the_whole_run_is_taken_along_as_a_zip(tab: Callable[..., Tab], world: W
         assert {"journal.jsonl", "trajectory.json", "steps.csv"} <= set(archive.namelist())
 
 
-def test_the_menu_is_walked_by_keyboard(tab: Callable[..., Tab], world: World) -> None:
-    page = tab()
-    page.show(world.journal(1))
+def test_the_export_menu_works_by_keyboard(
+    open_tab: Callable[..., TimelineTab], server: JournalServer
+) -> None:
+    page = open_tab()
+    page.open_run(server.write_run(1))
     page.button("Export").focus()
     page.page.keyboard.press("Enter")
     items = page.page.get_by_role("menuitem")
@@ -323,11 +337,11 @@ def test_the_menu_is_walked_by_keyboard(tab: Callable[..., Tab], world: World) -
 # Links
 
 
-def test_a_link_to_a_step_opens_it_also_after_a_reload(
-    tab: Callable[..., Tab], world: World
+def test_a_link_to_a_step_opens_it_even_after_a_reload(
+    open_tab: Callable[..., TimelineTab], server: JournalServer
 ) -> None:
-    page = tab()
-    page.show(world.journal(300), "#step-120")
+    page = open_tab()
+    page.open_run(server.write_run(300), "#step-120")
     for _ in range(2):
         expect(page.step(120)).to_be_in_viewport()
         expect(page.step(120)).to_have_class(re.compile("linked"))
@@ -336,23 +350,27 @@ def test_a_link_to_a_step_opens_it_also_after_a_reload(
         page.page.reload()
 
 
-def test_a_steps_number_is_its_link(tab: Callable[..., Tab], world: World) -> None:
-    page = tab()
-    run = world.journal(20)
-    page.show(run)
+def test_a_step_number_is_a_link_to_the_step(
+    open_tab: Callable[..., TimelineTab], server: JournalServer
+) -> None:
+    page = open_tab()
+    run = server.write_run(20)
+    page.open_run(run)
     page.page.get_by_role("link", name="Link to step 18").click()
-    expect(page.page).to_have_url(f"{world.studio_url}/?run={run}#step-18")
+    expect(page.page).to_have_url(f"{server.studio_url}/?run={run}#step-18")
     expect(page.step(18)).to_have_class(re.compile("linked"))
     page.page.evaluate("location.hash = '#step-3'")
     expect(page.step(3)).to_be_in_viewport()
     expect(page.step(18)).not_to_have_class(re.compile("linked"))
     page.button("New run").click()
-    expect(page.page).to_have_url(f"{world.studio_url}/")
+    expect(page.page).to_have_url(f"{server.studio_url}/")
 
 
-def test_a_step_number_of_any_length_is_shown_whole(tab: Callable[..., Tab], world: World) -> None:
-    page = tab(NARROW)
-    page.show(world.journal(1000))
+def test_a_long_step_number_is_shown_on_one_line(
+    open_tab: Callable[..., TimelineTab], server: JournalServer
+) -> None:
+    page = open_tab(NARROW)
+    page.open_run(server.write_run(1000))
     text, box = (
         page.step(1000)
         .locator("a.no")
@@ -369,14 +387,14 @@ def test_a_step_number_of_any_length_is_shown_whole(tab: Callable[..., Tab], wor
     assert text[2] < 30, "it is broken into lines"
 
 
-# The head
+# The header
 
 
-def test_the_head_tells_of_steps_tokens_context_times_and_memory(
-    tab: Callable[..., Tab], world: World
+def test_the_header_shows_steps_tokens_context_times_and_memory(
+    open_tab: Callable[..., TimelineTab], server: JournalServer
 ) -> None:
-    page = tab()
-    page.show(world.journal(10))
+    page = open_tab()
+    page.open_run(server.write_run(10))
     totals = page.timeline.get_by_role("group", name="Totals")
     for figure in (
         "10 steps (limit 10)", "≈ 10k tokens in (5k cached)", "≈ 400 out",
@@ -391,30 +409,30 @@ def test_the_head_tells_of_steps_tokens_context_times_and_memory(
 # Following
 
 
-def test_who_scrolls_up_is_left_there_and_latest_leads_back_to_the_running_step(
-    tab: Callable[..., Tab], world: World, tmp_path: Path
+def test_scrolling_up_stops_following_and_jump_to_latest_resumes_it(
+    open_tab: Callable[..., TimelineTab], server: JournalServer, tmp_path: Path
 ) -> None:
     gate = tmp_path / "go"
     wait = f"seq 400; while [ ! -e {gate} ]; do sleep 0.05; done; seq 401 800"
     shown = "seq 300; exit 1"
-    world.turns = [
+    server.turns = [
         *(Turn(calls=[Call("execute_bash", {"command": shown})]) for _ in range(4)),
         Turn(calls=[Call("execute_bash", {"command": wait})]),
         Turn(text="Done.", calls=[Call("submit")]),
     ]
-    page = tab()
-    page.open(world.studio_url)
+    page = open_tab()
+    page.open(server.studio_url)
     page.send("Count")
     running = page.step(5).get_by_label("Output")
     expect(running).to_contain_text("400")
     expect(page.button("Jump to latest")).to_be_hidden()
     thread = page.page.get_by_role("group", name="Steps")
-    _wait_for_the_end(page)
+    _wait_for_scroll_end(page)
     thread.evaluate("thread => thread.scrollTop = 0")
     expect(page.button("Jump to latest")).to_be_visible()
     page.button("Jump to latest").click()
     expect(running).to_be_in_viewport()
-    _wait_for_the_end(page)
+    _wait_for_scroll_end(page)
     expect(page.button("Jump to latest")).to_be_hidden()
     thread.evaluate("thread => thread.scrollTop = 0")
     expect(page.button("Jump to latest")).to_be_visible()
@@ -424,8 +442,8 @@ def test_who_scrolls_up_is_left_there_and_latest_leads_back_to_the_running_step(
     expect(page.button("Jump to latest")).to_be_hidden()
 
 
-def _wait_for_the_end(page: Tab) -> None:
-    """Until the end of the thread stays in view."""
+def _wait_for_scroll_end(page: TimelineTab) -> None:
+    """Wait until the timeline stays scrolled to its end."""
     page.page.wait_for_function(
         """async () => {
           const thread = document.querySelector(".thread");
@@ -436,13 +454,15 @@ def _wait_for_the_end(page: Tab) -> None:
     )
 
 
-def test_a_thought_that_was_stopped_is_over(tab: Callable[..., Tab], world: World) -> None:
-    world.turns = [
+def test_a_stopped_thought_is_shown_as_ended(
+    open_tab: Callable[..., TimelineTab], server: JournalServer
+) -> None:
+    server.turns = [
         Turn(reasoning="Perhaps the third. " * 20, fault="silent"),
         Turn(text="Done.", calls=[Call("submit")]),
     ]
-    page = tab()
-    page.open(world.studio_url)
+    page = open_tab()
+    page.open(server.studio_url)
     page.send("Choose one")
     thought = page.step(1).locator(".thought summary")
     expect(thought).to_contain_text("Thinking · ")
@@ -458,14 +478,14 @@ def test_a_thought_that_was_stopped_is_over(tab: Callable[..., Tab], world: Worl
 # Find
 
 
-def test_words_are_found_in_steps_that_are_not_in_the_page(
-    tab: Callable[..., Tab], world: World
+def test_find_searches_steps_that_are_not_rendered(
+    open_tab: Callable[..., TimelineTab], server: JournalServer
 ) -> None:
-    page = tab()
-    page.show(world.journal(300))
+    page = open_tab()
+    page.open_run(server.write_run(300))
     page.page.get_by_role("group", name="Steps").focus()
     page.page.keyboard.press("/")
-    expect(page.field).to_be_focused()
+    expect(page.find_field).to_be_focused()
     page.page.keyboard.type("ROW 77: line 5")
     search = page.page.get_by_role("search", name="This run")
     expect(search.get_by_role("status")).to_have_text("1 of 1 match")
@@ -476,13 +496,13 @@ def test_words_are_found_in_steps_that_are_not_in_the_page(
     page.page.wait_for_function(f"() => {marked}range.startOffset, range.endOffset)).length > 10")
 
 
-def test_enter_goes_from_place_to_place_and_escape_closes(
-    tab: Callable[..., Tab], world: World
+def test_enter_moves_between_matches_and_escape_closes_find(
+    open_tab: Callable[..., TimelineTab], server: JournalServer
 ) -> None:
-    page = tab()
-    page.show(world.journal(40))
+    page = open_tab()
+    page.open_run(server.write_run(40))
     page.button("Find in run").click()
-    page.field.fill("row")
+    page.find_field.fill("row")
     status = page.page.get_by_role("search").get_by_role("status")
     expect(status).to_have_text("1 of 41 matches")
     expect(page.timeline.locator(".task")).to_be_in_viewport()
@@ -492,41 +512,41 @@ def test_enter_goes_from_place_to_place_and_escape_closes(
     expect(page.step(2)).to_be_in_viewport()
     page.page.keyboard.press("Shift+Enter")
     expect(status).to_have_text("2 of 41 matches")
-    page.field.fill("no such words")
+    page.find_field.fill("no such words")
     expect(status).to_have_text("No matches")
     page.page.keyboard.press("Escape")
-    expect(page.field).to_be_hidden()
+    expect(page.find_field).to_be_hidden()
     assert page.page.evaluate("CSS.highlights.get('found').size") == 0
 
 
 def test_escape_in_find_does_not_stop_the_run(
-    tab: Callable[..., Tab], world: World, tmp_path: Path
+    open_tab: Callable[..., TimelineTab], server: JournalServer, tmp_path: Path
 ) -> None:
     gate = tmp_path / "go"
     wait = f"echo up; while [ ! -e {gate} ]; do sleep 0.05; done"
-    world.turns = [
+    server.turns = [
         Turn(calls=[Call("execute_bash", {"command": wait})]),
         Turn(text="Done.", calls=[Call("submit")]),
     ]
-    page = tab()
-    page.open(world.studio_url)
+    page = open_tab()
+    page.open(server.studio_url)
     page.send("Wait")
     expect(page.timeline.get_by_label("Output")).to_contain_text("up")
     page.button("Find in run").click()
     page.page.keyboard.press("Escape")
-    expect(page.field).to_be_hidden()
+    expect(page.find_field).to_be_hidden()
     gate.touch()
     expect(page.state).to_have_text("submitted")
 
 
-# Programs in colour
+# Syntax highlighting
 
 
-def test_a_command_is_in_colour_and_its_text_stays_what_it_was(
-    tab: Callable[..., Tab], world: World
+def test_a_command_is_highlighted_and_its_text_is_unchanged(
+    open_tab: Callable[..., TimelineTab], server: JournalServer
 ) -> None:
-    page = tab()
-    page.show(world.journal(1))
+    page = open_tab()
+    page.open_run(server.write_run(1))
     page.step(1).locator(".card > summary").click()
     program = page.step(1).get_by_label("Command")
     expect(program).to_have_text(f"$ {COMMAND}", use_inner_text=False)
@@ -538,11 +558,11 @@ def test_a_command_is_in_colour_and_its_text_stays_what_it_was(
 # Long runs
 
 
-def test_of_a_thousand_steps_only_those_near_the_eye_are_whole(
-    tab: Callable[..., Tab], world: World
+def test_only_steps_near_the_viewport_are_rendered(
+    open_tab: Callable[..., TimelineTab], server: JournalServer
 ) -> None:
-    page = tab()
-    page.show(world.journal(1000))
+    page = open_tab()
+    page.open_run(server.write_run(1000))
     expect(page.step(1000)).to_have_count(1)
     whole = page.timeline.locator("pre")
     expect(whole).not_to_have_count(0)
@@ -551,7 +571,7 @@ def test_of_a_thousand_steps_only_those_near_the_eye_are_whole(
     thread = page.page.locator(".thread")
     for part in (0.9, 0.75, 0.5, 0.25, 0):
         thread.evaluate("(thread, part) => thread.scrollTop = part * thread.scrollHeight", part)
-        seen = _in_view(page)
+        seen = _step_in_view(page)
         expect(page.step(seen).locator("pre.out")).to_have_count(1)
         assert abs(seen - 1000 * part) < 60
     expect(page.step(990).locator("pre")).to_have_count(0)
@@ -559,8 +579,8 @@ def test_of_a_thousand_steps_only_those_near_the_eye_are_whole(
     assert page.page.evaluate(elements) < at_first + 1500
 
 
-def _in_view(page: Tab) -> int:
-    """The number of the step in the middle of the view, once it stands still."""
+def _step_in_view(page: TimelineTab) -> int:
+    """The number of the step in the middle of the view, when scrolling has ended."""
     return int(
         page.page.evaluate(
             """async () => {
@@ -580,38 +600,38 @@ def _in_view(page: Tab) -> int:
     )
 
 
-def test_a_step_that_leaves_the_page_keeps_its_height_and_what_was_opened(
-    tab: Callable[..., Tab], world: World
+def test_a_step_scrolled_out_keeps_its_height_and_expanded_cards(
+    open_tab: Callable[..., TimelineTab], server: JournalServer
 ) -> None:
-    page = tab()
-    page.show(world.journal(200), "#step-100")
+    page = open_tab()
+    page.open_run(server.write_run(200), "#step-100")
     card = page.step(100).locator(".card")
     card.locator("summary").click()
     expect(page.step(100).get_by_label("Output")).to_be_visible()
     thread = page.page.get_by_role("group", name="Steps")
-    height = _height(page, 100)
+    height = _step_height(page, 100)
     thread.evaluate("thread => thread.scrollTop += 5 * thread.clientHeight")
     expect(page.step(100).locator("pre")).to_have_count(0)
-    assert _height(page, 100) == pytest.approx(height, abs=1)
+    assert _step_height(page, 100) == pytest.approx(height, abs=1)
     page.step(100).scroll_into_view_if_needed()
     expect(page.step(100).get_by_label("Output")).to_be_visible()
-    assert _height(page, 100) == pytest.approx(height, abs=2)
+    assert _step_height(page, 100) == pytest.approx(height, abs=2)
 
 
-def _height(page: Tab, step: int) -> float:
+def _step_height(page: TimelineTab, step: int) -> float:
     box = page.step(step).bounding_box()
     assert box
     return box["height"]
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW])
-def test_the_tools_fit_and_nothing_scrolls_sideways(
-    tab: Callable[..., Tab], world: World, size: tuple[int, int]
+def test_the_toolbar_fits_without_horizontal_scrolling(
+    open_tab: Callable[..., TimelineTab], server: JournalServer, size: tuple[int, int]
 ) -> None:
-    page = tab(size)
-    page.show(world.journal(5))
+    page = open_tab(size)
+    page.open_run(server.write_run(5))
     page.button("Find in run").click()
-    page.field.fill("row 3")
+    page.find_field.fill("row 3")
     expect(page.page.get_by_role("search").get_by_role("status")).to_have_text("1 of 1 match")
     page.button("Export").click()
     for name in ("Find in run", "Expand all", "Export", "Next match", "Close find"):

@@ -1,4 +1,4 @@
-"""The tree of files in the real browser: seen, walked, selected, changed, whatever the names."""
+"""The file tree in the browser: display, keyboard, selection, changes and unusual names."""
 
 import os
 import re
@@ -17,12 +17,12 @@ from tests.support.server import wait_until
 
 pytestmark = pytest.mark.browser
 
-# A change that is refused; a look at a file that has gone since.
-REFUSED = ("/changes'", "/view/")
+# A rejected change; a request for a file that was deleted.
+EXPECTED_ERRORS = ("/changes'", "/view/")
 
 
-class Files:
-    """A page with a run's files, and the workspace itself."""
+class TreeTab:
+    """A tab with locators for the file tree, and the workspace on disk."""
 
     def __init__(self, viewer: FileViewer, data: Path) -> None:
         self.page, self.studio = viewer.page, viewer.studio
@@ -63,28 +63,28 @@ class Files:
         rows = self.tree.get_by_role("treeitem").all()
         return [str(row.get_attribute("aria-label")) for row in rows]
 
-    def do(self, row: str, *path: str) -> None:
-        """Choose something in a row's menu."""
+    def choose_in_menu(self, row: str, *path: str) -> None:
+        """Choose an item of a row's context menu."""
         self.row(row).click(button="right")
         for name in path:
             self.page.get_by_role("menuitem", name=name).click()
 
 
 @pytest.fixture
-def files(browser: Browser, studio_url: str, data: Path) -> Iterator[Files]:
+def tree_tab(browser: Browser, studio_url: str, data: Path) -> Iterator[TreeTab]:
     expect.set_options(timeout=20_000)
-    with open_file_viewer(browser, studio_url, excused=REFUSED) as viewer:
-        yield Files(viewer, data)
+    with open_file_viewer(browser, studio_url, excused=EXPECTED_ERRORS) as viewer:
+        yield TreeTab(viewer, data)
 
 
-def many(files: Files, folder: str = "output", count: int = 10_000) -> None:
-    (files.root / folder).mkdir(parents=True, exist_ok=True)
+def write_many(tree_tab: TreeTab, folder: str = "output", count: int = 10_000) -> None:
+    (tree_tab.root / folder).mkdir(parents=True, exist_ok=True)
     for number in range(count):
-        (files.root / folder / f"{number}.txt").write_text(str(number))
+        (tree_tab.root / folder / f"{number}.txt").write_text(str(number))
 
 
-def note_step(folder: RunFolder, changes: list[FileChange]) -> None:
-    """Write down a step that did this."""
+def write_step(folder: RunFolder, changes: list[FileChange]) -> None:
+    """Write the journal of a step with these changes."""
     started = RunStarted(
         run=folder.id,
         task="t",
@@ -103,235 +103,237 @@ def note_step(folder: RunFolder, changes: list[FileChange]) -> None:
     journal.close()
 
 
-# What is seen
+# Display
 
 
-def test_folders_are_first_and_input_and_output_are_open(files: Files) -> None:
-    files.write("input/given.txt", "output/made.txt", "a/inner.txt", "b.txt")
-    files.open()
-    expect(files.row("made.txt")).to_be_visible()
-    assert files.names() == ["input", "given.txt", "output", "made.txt", "a", "b.txt"]
-    expect(files.row("made.txt")).to_have_attribute("aria-level", "2")
-    expect(files.row("a")).to_have_attribute("aria-expanded", "false")
-    expect(files.row("a")).to_have_attribute("aria-posinset", "3")
-    expect(files.row("a")).to_have_attribute("aria-setsize", "4")
-    expect(files.row("a")).to_contain_text("1 item")
-    expect(files.row("b.txt")).to_contain_text("14 B")
+def test_folders_come_first_and_input_and_output_are_expanded(tree_tab: TreeTab) -> None:
+    tree_tab.write("input/given.txt", "output/made.txt", "a/inner.txt", "b.txt")
+    tree_tab.open()
+    expect(tree_tab.row("made.txt")).to_be_visible()
+    assert tree_tab.names() == ["input", "given.txt", "output", "made.txt", "a", "b.txt"]
+    expect(tree_tab.row("made.txt")).to_have_attribute("aria-level", "2")
+    expect(tree_tab.row("a")).to_have_attribute("aria-expanded", "false")
+    expect(tree_tab.row("a")).to_have_attribute("aria-posinset", "3")
+    expect(tree_tab.row("a")).to_have_attribute("aria-setsize", "4")
+    expect(tree_tab.row("a")).to_contain_text("1 item")
+    expect(tree_tab.row("b.txt")).to_contain_text("14 B")
 
 
-def test_what_is_written_moved_and_removed_is_seen_at_once(files: Files) -> None:
-    files.open()
-    expect(files.row("output")).to_contain_text("empty")
-    files.write("output/a.txt")
-    expect(files.row("a.txt")).to_be_visible()
-    (files.root / "output" / "a.txt").rename(files.root / "output" / "b.txt")
-    expect(files.row("b.txt")).to_be_visible()
-    expect(files.row("a.txt")).to_have_count(0)
-    files.write("output/inner/c.txt")
-    files.row("inner").click()
-    expect(files.row("c.txt")).to_be_visible()
-    (files.root / "output" / "inner" / "c.txt").unlink()
-    expect(files.row("c.txt")).to_have_count(0)
-    expect(files.row("inner")).to_contain_text("empty")
+def test_file_changes_are_shown_immediately(tree_tab: TreeTab) -> None:
+    tree_tab.open()
+    expect(tree_tab.row("output")).to_contain_text("empty")
+    tree_tab.write("output/a.txt")
+    expect(tree_tab.row("a.txt")).to_be_visible()
+    (tree_tab.root / "output" / "a.txt").rename(tree_tab.root / "output" / "b.txt")
+    expect(tree_tab.row("b.txt")).to_be_visible()
+    expect(tree_tab.row("a.txt")).to_have_count(0)
+    tree_tab.write("output/inner/c.txt")
+    tree_tab.row("inner").click()
+    expect(tree_tab.row("c.txt")).to_be_visible()
+    (tree_tab.root / "output" / "inner" / "c.txt").unlink()
+    expect(tree_tab.row("c.txt")).to_have_count(0)
+    expect(tree_tab.row("inner")).to_contain_text("empty")
 
 
-def test_the_order_is_chosen_and_remembered(files: Files) -> None:
+def test_the_sort_order_is_remembered(tree_tab: TreeTab) -> None:
     for age, (name, size) in enumerate([("b.txt", 5), ("a.txt", 70), ("c.txt", 900)]):
-        (files.root / "output" / name).write_bytes(b"x" * size)
-        os.utime(files.root / "output" / name, (1e9 - age, 1e9 - age))
-    files.open()
-    order = files.page.get_by_label("Sort files")
-    expect(files.row("c.txt")).to_be_visible()
-    assert files.names()[2:] == ["a.txt", "b.txt", "c.txt"]
+        (tree_tab.root / "output" / name).write_bytes(b"x" * size)
+        os.utime(tree_tab.root / "output" / name, (1e9 - age, 1e9 - age))
+    tree_tab.open()
+    order = tree_tab.page.get_by_label("Sort files")
+    expect(tree_tab.row("c.txt")).to_be_visible()
+    assert tree_tab.names()[2:] == ["a.txt", "b.txt", "c.txt"]
     order.select_option("Newest first")
-    expect(files.row("b.txt")).to_have_attribute("aria-posinset", "1")
-    assert files.names()[2:] == ["b.txt", "a.txt", "c.txt"]
-    files.page.reload()
-    expect(files.row("b.txt")).to_have_attribute("aria-posinset", "1")
+    expect(tree_tab.row("b.txt")).to_have_attribute("aria-posinset", "1")
+    assert tree_tab.names()[2:] == ["b.txt", "a.txt", "c.txt"]
+    tree_tab.page.reload()
+    expect(tree_tab.row("b.txt")).to_have_attribute("aria-posinset", "1")
     order.select_option("Largest first")
-    expect(files.row("c.txt")).to_have_attribute("aria-posinset", "1")
-    assert files.names()[2:] == ["c.txt", "a.txt", "b.txt"]
+    expect(tree_tab.row("c.txt")).to_have_attribute("aria-posinset", "1")
+    assert tree_tab.names()[2:] == ["c.txt", "a.txt", "b.txt"]
 
 
-def test_hidden_files_are_shown_when_wanted(files: Files) -> None:
-    files.write("output/.hidden", "output/seen")
-    files.open()
-    expect(files.row("seen")).to_be_visible()
-    expect(files.row(".hidden")).to_have_count(0)
-    files.studio.button("More actions").click()
-    files.page.get_by_role("menuitemcheckbox", name="Show hidden files").click()
-    expect(files.row(".hidden")).to_be_visible()
-    files.page.reload()
-    expect(files.row(".hidden")).to_be_visible()
+def test_hidden_files_are_shown_on_request(tree_tab: TreeTab) -> None:
+    tree_tab.write("output/.hidden", "output/seen")
+    tree_tab.open()
+    expect(tree_tab.row("seen")).to_be_visible()
+    expect(tree_tab.row(".hidden")).to_have_count(0)
+    tree_tab.studio.button("More actions").click()
+    tree_tab.page.get_by_role("menuitemcheckbox", name="Show hidden files").click()
+    expect(tree_tab.row(".hidden")).to_be_visible()
+    tree_tab.page.reload()
+    expect(tree_tab.row(".hidden")).to_be_visible()
 
 
-def test_the_filter_finds_files_in_closed_folders_and_goes_again(files: Files) -> None:
-    files.write("a/deep/down/treasure.txt", "b.txt")
-    files.open()
-    box = files.page.get_by_label("Filter files")
+def test_the_filter_finds_files_in_collapsed_folders_and_can_be_cleared(tree_tab: TreeTab) -> None:
+    tree_tab.write("a/deep/down/treasure.txt", "b.txt")
+    tree_tab.open()
+    box = tree_tab.page.get_by_label("Filter files")
     box.fill("treas")
-    expect(files.row("treasure.txt")).to_contain_text("in a/deep/down")
-    assert files.names() == ["treasure.txt"]
-    files.write("c/treaserous.txt")
-    expect(files.row("treaserous.txt")).to_be_visible()
+    expect(tree_tab.row("treasure.txt")).to_contain_text("in a/deep/down")
+    assert tree_tab.names() == ["treasure.txt"]
+    tree_tab.write("c/treaserous.txt")
+    expect(tree_tab.row("treaserous.txt")).to_be_visible()
     box.fill("nothing like it")
-    expect(files.studio.workspace).to_contain_text("No file names match “nothing like it”.")
+    expect(tree_tab.studio.workspace).to_contain_text("No file names match “nothing like it”.")
     box.press("Escape")
-    expect(files.row("b.txt")).to_be_visible()
+    expect(tree_tab.row("b.txt")).to_be_visible()
     box.fill("down")
-    files.row("down").click()
-    expect(files.row("treasure.txt")).to_have_attribute("aria-level", "4")
+    tree_tab.row("down").click()
+    expect(tree_tab.row("treasure.txt")).to_have_attribute("aria-level", "4")
     expect(box).to_have_value("")
 
 
-def test_a_folder_is_shown_alone_and_the_way_back_stands_above(files: Files) -> None:
-    files.write("a/b/c/inner.txt", "beside.txt")
-    files.open()
-    files.row("a").click()
-    files.do("b", "Show only this folder")
-    expect(files.row("c")).to_have_attribute("aria-level", "1")
-    expect(files.row("beside.txt")).to_have_count(0)
-    crumbs = files.page.get_by_role("navigation", name="Current folder")
+def test_a_folder_can_be_shown_alone_with_breadcrumbs(tree_tab: TreeTab) -> None:
+    tree_tab.write("a/b/c/inner.txt", "beside.txt")
+    tree_tab.open()
+    tree_tab.row("a").click()
+    tree_tab.do("b", "Show only this folder")
+    expect(tree_tab.row("c")).to_have_attribute("aria-level", "1")
+    expect(tree_tab.row("beside.txt")).to_have_count(0)
+    crumbs = tree_tab.page.get_by_role("navigation", name="Current folder")
     expect(crumbs).to_have_text("workspace/a/b")
     crumbs.get_by_role("button", name="a", exact=True).click()
-    expect(files.row("b")).to_have_attribute("aria-level", "1")
+    expect(tree_tab.row("b")).to_have_attribute("aria-level", "1")
     crumbs.get_by_role("button", name="workspace").click()
-    expect(files.row("beside.txt")).to_be_visible()
+    expect(tree_tab.row("beside.txt")).to_be_visible()
 
 
-def test_a_folder_that_is_shown_alone_and_goes_leads_to_the_one_above(files: Files) -> None:
-    files.write("a/b/inner.txt")
-    files.open()
-    files.row("a").click()
-    files.do("b", "Show only this folder")
-    expect(files.row("inner.txt")).to_be_visible()
-    (files.root / "a" / "b" / "inner.txt").unlink()
-    (files.root / "a" / "b").rmdir()
-    expect(files.page.get_by_role("navigation", name="Current folder")).to_have_text("workspace/a")
+def test_deleting_the_folder_shown_alone_shows_its_parent(tree_tab: TreeTab) -> None:
+    tree_tab.write("a/b/inner.txt")
+    tree_tab.open()
+    tree_tab.row("a").click()
+    tree_tab.do("b", "Show only this folder")
+    expect(tree_tab.row("inner.txt")).to_be_visible()
+    (tree_tab.root / "a" / "b" / "inner.txt").unlink()
+    (tree_tab.root / "a" / "b").rmdir()
+    expect(tree_tab.page.get_by_role("navigation", name="Current folder")).to_have_text(
+        "workspace/a"
+    )
 
 
-def test_new_and_changed_files_are_marked_with_their_step_until_looked_at(files: Files) -> None:
-    files.write("output/new.txt", "output/old.txt", "sub/inner.txt")
+def test_new_and_changed_files_are_marked_until_opened(tree_tab: TreeTab) -> None:
+    tree_tab.write("output/new.txt", "output/old.txt", "sub/inner.txt")
     changes = [
         FileChange("output/new.txt", "added"),
         FileChange("output/old.txt", "changed"),
         FileChange("sub/inner.txt", "added"),
     ]
-    note_step(files.folder, changes)
-    files.open()
-    expect(files.row("new.txt")).to_contain_text("new · step 1")
-    expect(files.row("old.txt")).to_contain_text("changed · step 1")
-    expect(files.row("sub")).to_contain_text("1 new")
-    files.show("new.txt")
-    expect(files.row("new.txt").locator(".new")).to_have_text("step 1")
-    files.page.reload()
-    expect(files.row("old.txt")).to_contain_text("changed · step 1")
-    expect(files.row("new.txt").locator(".new")).to_have_text("step 1")
-    files.studio.button("More actions").click()
-    files.page.get_by_role("menuitem", name="Mark all as read").click()
-    expect(files.row("old.txt").locator(".new")).to_have_text("step 1")
-    expect(files.row("sub").locator(".new")).to_have_text("")
+    write_step(tree_tab.folder, changes)
+    tree_tab.open()
+    expect(tree_tab.row("new.txt")).to_contain_text("new · step 1")
+    expect(tree_tab.row("old.txt")).to_contain_text("changed · step 1")
+    expect(tree_tab.row("sub")).to_contain_text("1 new")
+    tree_tab.show("new.txt")
+    expect(tree_tab.row("new.txt").locator(".new")).to_have_text("step 1")
+    tree_tab.page.reload()
+    expect(tree_tab.row("old.txt")).to_contain_text("changed · step 1")
+    expect(tree_tab.row("new.txt").locator(".new")).to_have_text("step 1")
+    tree_tab.studio.button("More actions").click()
+    tree_tab.page.get_by_role("menuitem", name="Mark all as read").click()
+    expect(tree_tab.row("old.txt").locator(".new")).to_have_text("step 1")
+    expect(tree_tab.row("sub").locator(".new")).to_have_text("")
 
 
 def test_a_file_that_is_open_while_its_step_ends_is_not_marked_as_unread(
-    files: Files,
+    tree_tab: TreeTab,
 ) -> None:
-    files.write("output/shown.txt", "output/other.txt")
-    files.open()
-    files.show("shown.txt")
-    note_step(
-        files.folder, [FileChange(f"output/{name}.txt", "added") for name in ("shown", "other")]
+    tree_tab.write("output/shown.txt", "output/other.txt")
+    tree_tab.open()
+    tree_tab.show("shown.txt")
+    write_step(
+        tree_tab.folder, [FileChange(f"output/{name}.txt", "added") for name in ("shown", "other")]
     )
-    expect(files.row("other.txt")).to_contain_text("new · step 1")
-    expect(files.row("shown.txt").locator(".new")).to_have_text("step 1")
+    expect(tree_tab.row("other.txt")).to_contain_text("new · step 1")
+    expect(tree_tab.row("shown.txt").locator(".new")).to_have_text("step 1")
 
 
-def test_of_a_name_that_does_not_fit_the_end_is_seen(files: Files) -> None:
+def test_a_long_name_is_truncated_in_the_middle(tree_tab: TreeTab) -> None:
     name = f"{'a very long name of a ' * 6}photograph_0042.jpeg"
-    files.write(f"output/{name}")
-    files.open()
-    whole = files.row(name).locator(".name")
-    expect(whole).to_have_text(name)
-    assert whole.evaluate("it => it.scrollWidth <= it.clientWidth")
-    head, end = whole.locator(".head"), whole.locator(".tail")
+    tree_tab.write(f"output/{name}")
+    tree_tab.open()
+    label = tree_tab.row(name).locator(".name")
+    expect(label).to_have_text(name)
+    assert label.evaluate("it => it.scrollWidth <= it.clientWidth")
+    head, end = label.locator(".head"), label.locator(".tail")
     expect(end).to_have_text("0042.jpeg")
     assert head.evaluate("it => it.scrollWidth > it.clientWidth")
     assert end.evaluate("it => it.scrollWidth <= it.clientWidth")
 
 
-def test_before_there_is_a_run_the_workspace_says_what_it_is_for(files: Files) -> None:
-    files.studio.open(files.studio_url)
-    expect(files.studio.workspace.locator(".none")).to_contain_text("Drop files or folders")
-    files.open()
-    expect(files.studio.workspace.locator(".none")).to_be_hidden()
+def test_the_workspace_explains_itself_before_a_run(tree_tab: TreeTab) -> None:
+    tree_tab.studio.open(tree_tab.studio_url)
+    expect(tree_tab.studio.workspace.locator(".none")).to_contain_text("Drop files or folders")
+    tree_tab.open()
+    expect(tree_tab.studio.workspace.locator(".none")).to_be_hidden()
 
 
-def test_under_a_document_stands_what_it_would_cost_in_a_prompt(files: Files) -> None:
-    files.write("output/other.txt")
-    (files.root / "output" / "long.md").write_text("word " * 5000)
-    (files.root / "output" / "raw.bin").write_bytes(bytes(100))
-    files.open()
-    cost = files.preview.locator(".cost")
-    files.show("long.md")
+def test_a_document_shows_its_prompt_token_count(tree_tab: TreeTab) -> None:
+    tree_tab.write("output/other.txt")
+    (tree_tab.root / "output" / "long.md").write_text("word " * 5000)
+    (tree_tab.root / "output" / "raw.bin").write_bytes(bytes(100))
+    tree_tab.open()
+    cost = tree_tab.preview.locator(".cost")
+    tree_tab.show("long.md")
     expect(cost).to_contain_text(re.compile(r"^5,000 words · ≈ [\d.]+k tokens if pasted$"))
-    files.show("other.txt")
+    tree_tab.show("other.txt")
     expect(cost).to_contain_text("3 words")
-    files.show("raw.bin")
+    tree_tab.show("raw.bin")
     expect(cost).to_be_hidden()
 
 
-# Ten thousand files, a hundred levels, any name
+# Many files, deep folders, unusual names
 
 
-def test_10000_files_in_one_folder_are_reached_and_opened(files: Files) -> None:
-    many(files)
-    files.open()
-    expect(files.row("0.txt")).to_be_visible()
-    expect(files.row("0.txt")).to_have_attribute("aria-setsize", "10000")
-    assert files.tree.locator(".row").count() < 100
-    files.row("0.txt").click()
-    files.press("End")
-    expect(files.focused).to_have_attribute("aria-label", "9999.txt")
-    expect(files.focused).to_have_attribute("aria-posinset", "10000")
-    assert files.tree.locator(".row").count() < 100
-    files.press("Enter")
-    expect(files.canvas).to_contain_text("9999")
-    files.tree.evaluate("tree => { tree.scrollTop = tree.scrollHeight / 2; }")
-    expect(files.row("5000.txt")).to_be_visible()
-    files.show("5000.txt")
-    expect(files.canvas).to_contain_text("5000")
-    files.tree.evaluate("tree => { tree.scrollTop = 0; }")
-    files.write("output/!.txt")
-    expect(files.row("!.txt")).to_be_visible()
+def test_ten_thousand_files_in_one_folder_can_be_scrolled_and_opened(tree_tab: TreeTab) -> None:
+    write_many(tree_tab)
+    tree_tab.open()
+    expect(tree_tab.row("0.txt")).to_be_visible()
+    expect(tree_tab.row("0.txt")).to_have_attribute("aria-setsize", "10000")
+    assert tree_tab.tree.locator(".row").count() < 100
+    tree_tab.row("0.txt").click()
+    tree_tab.press("End")
+    expect(tree_tab.focused).to_have_attribute("aria-label", "9999.txt")
+    expect(tree_tab.focused).to_have_attribute("aria-posinset", "10000")
+    assert tree_tab.tree.locator(".row").count() < 100
+    tree_tab.press("Enter")
+    expect(tree_tab.canvas).to_contain_text("9999")
+    tree_tab.tree.evaluate("tree => { tree.scrollTop = tree.scrollHeight / 2; }")
+    expect(tree_tab.row("5000.txt")).to_be_visible()
+    tree_tab.show("5000.txt")
+    expect(tree_tab.canvas).to_contain_text("5000")
+    tree_tab.tree.evaluate("tree => { tree.scrollTop = 0; }")
+    tree_tab.write("output/!.txt")
+    expect(tree_tab.row("!.txt")).to_be_visible()
 
 
-def test_a_file_that_is_chosen_elsewhere_is_scrolled_to(files: Files) -> None:
-    many(files, "far/away", 3000)
-    files.open()
-    expect(files.row("far")).to_be_visible()
-    files.page.evaluate(
+def test_a_file_opened_elsewhere_is_scrolled_into_view(tree_tab: TreeTab) -> None:
+    write_many(tree_tab, "far/away", 3000)
+    tree_tab.open()
+    expect(tree_tab.row("far")).to_be_visible()
+    tree_tab.page.evaluate(
         "async () => (await import(new URL('ui/core/event_stream.js', document.baseURI)))"
         ".emit('open-file', 'far/away/1500.txt')"
     )
-    expect(files.row("1500.txt")).to_be_in_viewport()
-    expect(files.row("1500.txt")).to_have_attribute("aria-selected", "true")
-    expect(files.canvas).to_contain_text("1500")
+    expect(tree_tab.row("1500.txt")).to_be_in_viewport()
+    expect(tree_tab.row("1500.txt")).to_have_attribute("aria-selected", "true")
+    expect(tree_tab.canvas).to_contain_text("1500")
 
 
-def test_a_hundred_levels_deep_is_reached(files: Files) -> None:
+def test_a_file_a_hundred_levels_deep_can_be_opened(tree_tab: TreeTab) -> None:
     names = [f"level {number}" for number in range(100)]
-    files.write("/".join([*names, "bottom.txt"]))
-    files.open()
-    expect(files.row("level 0")).to_be_visible()
-    files.page.evaluate(
+    tree_tab.write("/".join([*names, "bottom.txt"]))
+    tree_tab.open()
+    expect(tree_tab.row("level 0")).to_be_visible()
+    tree_tab.page.evaluate(
         "async path => (await import(new URL('ui/core/event_stream.js', document.baseURI)))"
         ".emit('open-file', path)",
         quote("/".join([*names, "bottom.txt"])),
     )
-    expect(files.row("bottom.txt")).to_be_in_viewport()
-    expect(files.row("bottom.txt")).to_have_attribute("aria-level", "101")
-    expect(files.canvas).to_contain_text("This is level 0")
-    assert files.tree.evaluate("tree => tree.scrollWidth <= tree.clientWidth")
+    expect(tree_tab.row("bottom.txt")).to_be_in_viewport()
+    expect(tree_tab.row("bottom.txt")).to_have_attribute("aria-level", "101")
+    expect(tree_tab.canvas).to_contain_text("This is level 0")
+    assert tree_tab.tree.evaluate("tree => tree.scrollWidth <= tree.clientWidth")
 
 
 HOSTILE = {
@@ -346,261 +348,263 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE, ids=lambda name: repr(name[:12]))
-def test_any_name_is_shown_opened_and_downloaded(files: Files, name: bytes) -> None:
-    with open(bytes(files.root) + b"/output/" + name, "wb") as file:  # noqa: PTH123
+def test_unusual_names_are_shown_opened_and_downloaded(tree_tab: TreeTab, name: bytes) -> None:
+    with open(bytes(tree_tab.root) + b"/output/" + name, "wb") as file:  # noqa: PTH123
         file.write(b"What it says.")
-    files.open()
-    row = files.tree.locator(".row.file")
+    tree_tab.open()
+    row = tree_tab.tree.locator(".row.file")
     expect(row).to_have_count(1)
     assert row.locator(".name").text_content() == HOSTILE[name]
     expect(row.locator(".name")).to_have_css("unicode-bidi", "isolate")
     row.click()
-    expect(files.canvas).to_contain_text("What it says.")
-    with files.page.expect_download() as download:
+    expect(tree_tab.canvas).to_contain_text("What it says.")
+    with tree_tab.page.expect_download() as download:
         row.click(button="right")
-        files.page.get_by_role("menuitem", name="Download").click()
+        tree_tab.page.get_by_role("menuitem", name="Download").click()
     assert Path(download.value.path()).read_bytes() == b"What it says."
 
 
-def test_a_link_is_shown_with_where_it_points_and_not_followed(files: Files) -> None:
-    (files.root / "output" / "out").symlink_to("/etc/passwd")
-    files.open()
-    row = files.row("out")
+def test_a_symlink_shows_its_target_and_is_not_followed(tree_tab: TreeTab) -> None:
+    (tree_tab.root / "output" / "out").symlink_to("/etc/passwd")
+    tree_tab.open()
+    row = tree_tab.row("out")
     expect(row).to_contain_text("→ /etc/passwd")
     row.click()
-    expect(files.canvas).to_contain_text("This is a link to “/etc/passwd”.")
-    expect(files.canvas).not_to_contain_text("root:")
+    expect(tree_tab.canvas).to_contain_text("This is a link to “/etc/passwd”.")
+    expect(tree_tab.canvas).not_to_contain_text("root:")
 
 
-# By keyboard
+# Keyboard
 
 
-def test_the_keyboard_walks_opens_and_closes(files: Files) -> None:
-    files.write("a/b/c.txt", "a/d.txt", "alpha.txt", "beta.txt", "bravo.txt")
-    files.open()
-    files.row("input").focus()
-    files.press("End", "ArrowUp", "Home", "ArrowDown", "ArrowDown")
-    expect(files.row("a")).to_be_focused()
-    files.press("ArrowRight")
-    expect(files.row("b")).to_be_visible()
-    files.press("ArrowRight", "ArrowRight")
-    expect(files.row("c.txt")).to_be_visible()
-    files.press("ArrowDown", "Enter")
-    expect(files.canvas).to_contain_text("This is a/b/c.txt.")
-    files.press("ArrowLeft", "ArrowLeft")
-    expect(files.row("b")).to_have_attribute("aria-expanded", "false")
-    files.press("b")
-    expect(files.row("beta.txt")).to_be_focused()
-    files.press("b")
-    expect(files.row("bravo.txt")).to_be_focused()
+def test_the_tree_works_by_keyboard(tree_tab: TreeTab) -> None:
+    tree_tab.write("a/b/c.txt", "a/d.txt", "alpha.txt", "beta.txt", "bravo.txt")
+    tree_tab.open()
+    tree_tab.row("input").focus()
+    tree_tab.press("End", "ArrowUp", "Home", "ArrowDown", "ArrowDown")
+    expect(tree_tab.row("a")).to_be_focused()
+    tree_tab.press("ArrowRight")
+    expect(tree_tab.row("b")).to_be_visible()
+    tree_tab.press("ArrowRight", "ArrowRight")
+    expect(tree_tab.row("c.txt")).to_be_visible()
+    tree_tab.press("ArrowDown", "Enter")
+    expect(tree_tab.canvas).to_contain_text("This is a/b/c.txt.")
+    tree_tab.press("ArrowLeft", "ArrowLeft")
+    expect(tree_tab.row("b")).to_have_attribute("aria-expanded", "false")
+    tree_tab.press("b")
+    expect(tree_tab.row("beta.txt")).to_be_focused()
+    tree_tab.press("b")
+    expect(tree_tab.row("bravo.txt")).to_be_focused()
 
 
-def test_typing_finds_a_name_that_is_far_away(files: Files) -> None:
-    many(files, count=3000)
-    files.write("output/wanted.txt")
-    files.open()
-    files.row("5.txt").click()
-    files.page.keyboard.type("wan")
-    expect(files.row("wanted.txt")).to_be_focused()
-    expect(files.row("wanted.txt")).to_be_in_viewport()
+def test_typing_selects_a_row_that_is_not_rendered(tree_tab: TreeTab) -> None:
+    write_many(tree_tab, count=3000)
+    tree_tab.write("output/wanted.txt")
+    tree_tab.open()
+    tree_tab.row("5.txt").click()
+    tree_tab.page.keyboard.type("wan")
+    expect(tree_tab.row("wanted.txt")).to_be_focused()
+    expect(tree_tab.row("wanted.txt")).to_be_in_viewport()
 
 
-def test_several_are_selected_by_keyboard_and_by_pointer(files: Files) -> None:
-    files.write(*(f"output/{letter}.txt" for letter in "abcdef"))
-    files.open()
-    files.row("b.txt").click()
-    files.press("Shift+ArrowDown", "Shift+ArrowDown")
-    expect(files.selected).to_have_count(3)
-    files.press("Escape")
-    expect(files.selected).to_have_count(1)
-    files.row("f.txt").click(modifiers=["Shift"])
-    files.row("a.txt").click(modifiers=["ControlOrMeta"])
-    expect(files.selected).to_have_count(4)
-    expect(files.studio.workspace.locator(".count")).to_have_text("4 selected")
-    files.press("Control+a")
-    expect(files.selected).to_have_count(6)
-    files.press("Control+ArrowDown", "Control+Space")
-    expect(files.selected).to_have_count(5)
+def test_several_files_are_selected_by_keyboard_and_by_mouse(tree_tab: TreeTab) -> None:
+    tree_tab.write(*(f"output/{letter}.txt" for letter in "abcdef"))
+    tree_tab.open()
+    tree_tab.row("b.txt").click()
+    tree_tab.press("Shift+ArrowDown", "Shift+ArrowDown")
+    expect(tree_tab.selected).to_have_count(3)
+    tree_tab.press("Escape")
+    expect(tree_tab.selected).to_have_count(1)
+    tree_tab.row("f.txt").click(modifiers=["Shift"])
+    tree_tab.row("a.txt").click(modifiers=["ControlOrMeta"])
+    expect(tree_tab.selected).to_have_count(4)
+    expect(tree_tab.studio.workspace.locator(".count")).to_have_text("4 selected")
+    tree_tab.press("Control+a")
+    expect(tree_tab.selected).to_have_count(6)
+    tree_tab.press("Control+ArrowDown", "Control+Space")
+    expect(tree_tab.selected).to_have_count(5)
 
 
-def test_all_of_a_large_folder_is_selected_though_few_rows_are_there(files: Files) -> None:
-    many(files, count=2500)
-    files.open()
-    files.row("3.txt").click()
-    files.press("Control+a")
-    expect(files.studio.workspace.locator(".count")).to_have_text("2,500 selected")
+def test_select_all_includes_rows_that_are_not_rendered(tree_tab: TreeTab) -> None:
+    write_many(tree_tab, count=2500)
+    tree_tab.open()
+    tree_tab.row("3.txt").click()
+    tree_tab.press("Control+a")
+    expect(tree_tab.studio.workspace.locator(".count")).to_have_text("2,500 selected")
 
 
-def test_the_menu_opens_by_keyboard_and_gives_the_focus_back(files: Files) -> None:
-    files.write("output/a.txt")
-    files.open()
-    files.row("a.txt").click()
-    files.press("Shift+F10")
-    expect(files.page.get_by_role("menuitem", name="Open", exact=True)).to_be_focused()
-    files.press("ArrowUp")
-    expect(files.page.get_by_role("menuitem", name="Delete")).to_be_focused()
-    files.press("r")
-    expect(files.page.get_by_role("menuitem", name="Rename")).to_be_focused()
-    files.press("Escape")
-    expect(files.page.get_by_role("menu")).to_have_count(0)
-    expect(files.row("a.txt")).to_be_focused()
+def test_the_context_menu_works_by_keyboard_and_restores_the_focus(tree_tab: TreeTab) -> None:
+    tree_tab.write("output/a.txt")
+    tree_tab.open()
+    tree_tab.row("a.txt").click()
+    tree_tab.press("Shift+F10")
+    expect(tree_tab.page.get_by_role("menuitem", name="Open", exact=True)).to_be_focused()
+    tree_tab.press("ArrowUp")
+    expect(tree_tab.page.get_by_role("menuitem", name="Delete")).to_be_focused()
+    tree_tab.press("r")
+    expect(tree_tab.page.get_by_role("menuitem", name="Rename")).to_be_focused()
+    tree_tab.press("Escape")
+    expect(tree_tab.page.get_by_role("menu")).to_have_count(0)
+    expect(tree_tab.row("a.txt")).to_be_focused()
 
 
-# Beside the tree
+# Preview and layout
 
 
-def test_next_and_previous_go_through_the_files_in_their_order(files: Files) -> None:
-    files.write("output/a.txt", "output/inner/b.txt", "output/z.txt")
-    files.open()
-    files.show("a.txt")
-    files.studio.button("Next file").click()
-    expect(files.canvas).to_contain_text("This is output/z.txt.")
-    files.canvas.press("ArrowLeft")
-    expect(files.canvas).to_contain_text("This is output/a.txt.")
+def test_next_and_previous_follow_the_order_of_the_tree(tree_tab: TreeTab) -> None:
+    tree_tab.write("output/a.txt", "output/inner/b.txt", "output/z.txt")
+    tree_tab.open()
+    tree_tab.show("a.txt")
+    tree_tab.studio.button("Next file").click()
+    expect(tree_tab.canvas).to_contain_text("This is output/z.txt.")
+    tree_tab.canvas.press("ArrowLeft")
+    expect(tree_tab.canvas).to_contain_text("This is output/a.txt.")
 
 
-def test_the_preview_follows_its_file_and_says_when_it_is_gone(files: Files) -> None:
-    files.write("a/b/c.txt")
-    files.open()
-    files.row("a").click()
-    files.row("b").click()
-    files.show("c.txt")
-    files.row("a").click()
-    (files.root / "a" / "b" / "c.txt").write_text("It says something else.")
-    expect(files.canvas).to_contain_text("It says something else.")
-    (files.root / "a").rename(files.root.parent / "moved")
-    expect(files.preview).to_contain_text("This file was deleted.")
+def test_the_preview_updates_and_reports_a_deleted_file(tree_tab: TreeTab) -> None:
+    tree_tab.write("a/b/c.txt")
+    tree_tab.open()
+    tree_tab.row("a").click()
+    tree_tab.row("b").click()
+    tree_tab.show("c.txt")
+    tree_tab.row("a").click()
+    (tree_tab.root / "a" / "b" / "c.txt").write_text("It says something else.")
+    expect(tree_tab.canvas).to_contain_text("It says something else.")
+    (tree_tab.root / "a").rename(tree_tab.root.parent / "moved")
+    expect(tree_tab.preview).to_contain_text("This file was deleted.")
 
 
-def test_the_divider_moves_by_keyboard_and_stays_where_it_was_put(files: Files) -> None:
-    files.write("output/a.txt")
-    files.open()
-    files.show("a.txt")
-    divider = files.page.get_by_role("separator", name="Resize file tree")
-    before = files.preview.bounding_box()
+def test_the_divider_moves_by_keyboard_and_keeps_its_position(tree_tab: TreeTab) -> None:
+    tree_tab.write("output/a.txt")
+    tree_tab.open()
+    tree_tab.show("a.txt")
+    divider = tree_tab.page.get_by_role("separator", name="Resize file tree")
+    before = tree_tab.preview.bounding_box()
     divider.press("ArrowDown")
     divider.press("ArrowDown")
     expect(divider).to_have_attribute("aria-valuenow", "42")
-    after = files.preview.bounding_box()
+    after = tree_tab.preview.bounding_box()
     assert before
     assert after
     assert after["y"] > before["y"] + 10
-    files.page.reload()
-    files.show("a.txt")
+    tree_tab.page.reload()
+    tree_tab.show("a.txt")
     expect(divider).to_have_attribute("aria-valuenow", "42")
-    width = files.page.get_by_role("separator", name="Resize conversation")
+    width = tree_tab.page.get_by_role("separator", name="Resize conversation")
     width.press("End")
     expect(width).to_have_attribute("aria-valuenow", "80")
 
 
-# What is changed
+# Changes
 
 
-def test_a_new_folder_and_a_new_file_are_made_where_they_are_wanted(files: Files) -> None:
-    files.open()
-    files.do("output", "New folder")
-    files.page.get_by_label("New folder in “output”").last.fill("plans")
-    files.press("Enter")
-    expect(files.row("plans")).to_be_focused()
-    files.do("plans", "New file")
-    files.page.get_by_label("New file in “plans”").last.fill("größe 1.txt")
-    files.press("Enter")
-    expect(files.row("größe 1.txt")).to_be_focused()
-    assert (files.root / "output" / "plans" / "größe 1.txt").read_bytes() == b""
+def test_folders_and_files_are_created_in_the_chosen_folder(tree_tab: TreeTab) -> None:
+    tree_tab.open()
+    tree_tab.do("output", "New folder")
+    tree_tab.page.get_by_label("New folder in “output”").last.fill("plans")
+    tree_tab.press("Enter")
+    expect(tree_tab.row("plans")).to_be_focused()
+    tree_tab.do("plans", "New file")
+    tree_tab.page.get_by_label("New file in “plans”").last.fill("größe 1.txt")
+    tree_tab.press("Enter")
+    expect(tree_tab.row("größe 1.txt")).to_be_focused()
+    assert (tree_tab.root / "output" / "plans" / "größe 1.txt").read_bytes() == b""
 
 
-def test_a_file_is_renamed_in_its_place_and_the_preview_goes_with_it(files: Files) -> None:
-    files.write("output/a.txt")
-    files.open()
-    files.show("a.txt")
-    files.press("F2")
-    field = files.page.get_by_label("New name for a.txt")
+def test_a_file_is_renamed_in_the_tree_and_in_the_preview(tree_tab: TreeTab) -> None:
+    tree_tab.write("output/a.txt")
+    tree_tab.open()
+    tree_tab.show("a.txt")
+    tree_tab.press("F2")
+    field = tree_tab.page.get_by_label("New name for a.txt")
     expect(field).to_have_value("a.txt")
-    files.page.keyboard.type("b")
-    files.press("Enter")
-    expect(files.row("b.txt")).to_be_focused()
-    expect(files.preview.locator(".hd b")).to_have_text("b.txt")
-    assert (files.root / "output" / "b.txt").exists()
-    files.press("F2", "Escape")
-    expect(files.row("b.txt")).to_be_focused()
-    files.write("output/c.txt")
-    expect(files.row("c.txt")).to_be_visible()
-    files.row("c.txt").focus()
-    files.press("F2")
-    files.page.get_by_label("New name for c.txt").fill("b.txt")
-    files.press("Enter")
-    expect(files.studio.workspace.locator(".toast")).to_contain_text(
+    tree_tab.page.keyboard.type("b")
+    tree_tab.press("Enter")
+    expect(tree_tab.row("b.txt")).to_be_focused()
+    expect(tree_tab.preview.locator(".hd b")).to_have_text("b.txt")
+    assert (tree_tab.root / "output" / "b.txt").exists()
+    tree_tab.press("F2", "Escape")
+    expect(tree_tab.row("b.txt")).to_be_focused()
+    tree_tab.write("output/c.txt")
+    expect(tree_tab.row("c.txt")).to_be_visible()
+    tree_tab.row("c.txt").focus()
+    tree_tab.press("F2")
+    tree_tab.page.get_by_label("New name for c.txt").fill("b.txt")
+    tree_tab.press("Enter")
+    expect(tree_tab.studio.workspace.locator(".toast")).to_contain_text(
         "Renamed “c.txt” to “b (2).txt”."
     )
-    expect(files.row("b (2).txt")).to_be_focused()
-    files.press("F2")
-    files.page.get_by_label("New name for b (2).txt").fill("in/side.txt")
-    files.press("Enter")
-    expect(files.studio.workspace.locator(".toast.bad")).to_contain_text("not a single name")
+    expect(tree_tab.row("b (2).txt")).to_be_focused()
+    tree_tab.press("F2")
+    tree_tab.page.get_by_label("New name for b (2).txt").fill("in/side.txt")
+    tree_tab.press("Enter")
+    expect(tree_tab.studio.workspace.locator(".toast.bad")).to_contain_text("not a single name")
 
 
-def test_what_is_deleted_can_be_taken_back(files: Files) -> None:
-    files.write("output/a.txt", "output/b.txt", "output/c.txt")
-    files.open()
-    files.row("a.txt").click()
-    files.press("Shift+ArrowDown", "Delete")
-    expect(files.row("a.txt")).to_have_count(0)
-    expect(files.row("b.txt")).to_have_count(0)
-    expect(files.row("c.txt")).to_be_focused()
-    expect(files.studio.workspace.locator(".toast")).to_contain_text("Deleted 2 items.")
-    files.studio.button("Undo").click()
-    expect(files.row("b.txt")).to_be_visible()
-    assert (files.root / "output" / "a.txt").read_text() == "This is output/a.txt."
+def test_deleted_files_can_be_restored(tree_tab: TreeTab) -> None:
+    tree_tab.write("output/a.txt", "output/b.txt", "output/c.txt")
+    tree_tab.open()
+    tree_tab.row("a.txt").click()
+    tree_tab.press("Shift+ArrowDown", "Delete")
+    expect(tree_tab.row("a.txt")).to_have_count(0)
+    expect(tree_tab.row("b.txt")).to_have_count(0)
+    expect(tree_tab.row("c.txt")).to_be_focused()
+    expect(tree_tab.studio.workspace.locator(".toast")).to_contain_text("Deleted 2 items.")
+    tree_tab.studio.button("Undo").click()
+    expect(tree_tab.row("b.txt")).to_be_visible()
+    assert (tree_tab.root / "output" / "a.txt").read_text() == "This is output/a.txt."
 
 
-def test_files_are_moved_by_cut_and_paste_by_dragging_and_by_choosing(files: Files) -> None:
-    files.write("output/a.txt", "output/b.txt", "output/c.txt", "store/x.txt")
-    files.open()
-    files.row("a.txt").click()
-    files.press("Control+x")
-    files.row("store").focus()
-    files.press("Control+v")
-    wait_until(lambda: (files.root / "store" / "a.txt").exists())
-    expect(files.row("output")).to_contain_text("2 items")
-    expect(files.row("a.txt")).to_have_attribute("aria-level", "2")  # nothing moves any more
-    files.row("b.txt").drag_to(files.row("store"))
-    wait_until(lambda: (files.root / "store" / "b.txt").exists())
-    expect(files.row("output")).to_contain_text("1 item")
-    expect(files.row("b.txt")).to_be_focused()  # what was moved is brought, and then nothing moves
-    files.do("c.txt", "Move to…")
-    dialog = files.page.get_by_role("dialog", name="Move “c.txt” to")
+def test_files_are_moved_by_cut_and_paste_by_dragging_and_by_dialog(tree_tab: TreeTab) -> None:
+    tree_tab.write("output/a.txt", "output/b.txt", "output/c.txt", "store/x.txt")
+    tree_tab.open()
+    tree_tab.row("a.txt").click()
+    tree_tab.press("Control+x")
+    tree_tab.row("store").focus()
+    tree_tab.press("Control+v")
+    wait_until(lambda: (tree_tab.root / "store" / "a.txt").exists())
+    expect(tree_tab.row("output")).to_contain_text("2 items")
+    expect(tree_tab.row("a.txt")).to_have_attribute("aria-level", "2")  # the layout is stable
+    tree_tab.row("b.txt").drag_to(tree_tab.row("store"))
+    wait_until(lambda: (tree_tab.root / "store" / "b.txt").exists())
+    expect(tree_tab.row("output")).to_contain_text("1 item")
+    expect(
+        tree_tab.row("b.txt")
+    ).to_be_focused()  # the moved file is revealed, and the layout is stable
+    tree_tab.do("c.txt", "Move to…")
+    dialog = tree_tab.page.get_by_role("dialog", name="Move “c.txt” to")
     dialog.get_by_role("button", name="Parent folder").click()
     dialog.get_by_role("button", name="store").click()
     expect(dialog).to_contain_text("workspace / store")
     dialog.get_by_role("button", name="Move here").click()
-    wait_until(lambda: (files.root / "store" / "c.txt").exists())
-    files.row("output").focus()
-    files.press("Control+z")
-    wait_until(lambda: (files.root / "output" / "c.txt").exists())
+    wait_until(lambda: (tree_tab.root / "store" / "c.txt").exists())
+    tree_tab.row("output").focus()
+    tree_tab.press("Control+z")
+    wait_until(lambda: (tree_tab.root / "output" / "c.txt").exists())
 
 
-def test_several_files_are_downloaded_as_one_zip(files: Files) -> None:
-    files.write("output/a.txt", "output/b.txt")
-    files.open()
-    files.row("a.txt").click()
-    files.press("Shift+ArrowDown", "Shift+F10")
-    with files.page.expect_download() as download:
-        files.page.get_by_role("menuitem", name="Download 2 items as zip").click()
+def test_several_files_are_downloaded_as_one_zip(tree_tab: TreeTab) -> None:
+    tree_tab.write("output/a.txt", "output/b.txt")
+    tree_tab.open()
+    tree_tab.row("a.txt").click()
+    tree_tab.press("Shift+ArrowDown", "Shift+F10")
+    with tree_tab.page.expect_download() as download:
+        tree_tab.page.get_by_role("menuitem", name="Download 2 items as zip").click()
     assert Path(download.value.path()).read_bytes().startswith(b"PK")
 
 
-def test_files_dropped_on_a_folder_go_into_it(files: Files) -> None:
-    files.write("store/x.txt")
-    files.open()
-    row = files.row("store")
+def test_files_dropped_on_a_folder_are_uploaded_into_it(tree_tab: TreeTab) -> None:
+    tree_tab.write("store/x.txt")
+    tree_tab.open()
+    row = tree_tab.row("store")
     expect(row).to_be_visible()
-    data = files.page.evaluate_handle(
+    data = tree_tab.page.evaluate_handle(
         "() => { const data = new DataTransfer();"
         " data.items.add(new File(['dropped'], 'dropped.txt')); return data; }"
     )
     row.dispatch_event("dragover", {"dataTransfer": data})
     expect(row).to_have_class("row folder target")
     row.dispatch_event("drop", {"dataTransfer": data})
-    wait_until(lambda: (files.root / "store" / "dropped.txt").exists())
-    assert (files.root / "store" / "dropped.txt").read_text() == "dropped"
-    assert not list((files.root / "input").iterdir())
+    wait_until(lambda: (tree_tab.root / "store" / "dropped.txt").exists())
+    assert (tree_tab.root / "store" / "dropped.txt").read_text() == "dropped"
+    assert not list((tree_tab.root / "input").iterdir())

@@ -1,4 +1,4 @@
-"""Files and folders given to the page: dropped, chosen, pasted; broken connections, cancelling."""
+"""Uploads: dropped, chosen and pasted files and folders; lost connections; cancelling."""
 
 import re
 import shutil
@@ -27,7 +27,7 @@ PASTE = """([files, text, target]) => {
 
 
 @contextmanager
-def opened(browser: Browser, studio_url: str, *excused: str) -> Iterator[StudioTab]:
+def open_studio_tab(browser: Browser, studio_url: str, *excused: str) -> Iterator[StudioTab]:
     expect.set_options(timeout=20_000)
     context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
     context.set_default_timeout(20_000)
@@ -35,21 +35,21 @@ def opened(browser: Browser, studio_url: str, *excused: str) -> Iterator[StudioT
         studio = StudioTab(context.new_page())
         studio.open(studio_url)
         yield studio
-        said = studio.errors
-        assert [each for each in said if not any(word in each for word in excused)] == []
+        errors = studio.errors
+        assert [each for each in errors if not any(word in each for word in excused)] == []
     finally:
         context.close()
 
 
 @pytest.fixture
 def studio(browser: Browser, studio_url: str) -> Iterator[StudioTab]:
-    with opened(browser, studio_url) as studio:
+    with open_studio_tab(browser, studio_url) as studio:
         yield studio
 
 
 @pytest.fixture
 def photos(tmp_path: Path) -> Path:
-    """A folder as people have them."""
+    """A folder with subfolders, an empty folder and non-ASCII names."""
     folder = tmp_path / "photos"
     (folder / "sub é" / "deeper").mkdir(parents=True)
     (folder / "empty").mkdir()
@@ -68,7 +68,7 @@ def workspace(studio: StudioTab, data: Path) -> Path:
     return RunFolder.open(data, run).workspace
 
 
-def given(folder: Path) -> dict[str, str]:
+def contents(folder: Path) -> dict[str, str]:
     return {
         str(path.relative_to(folder)): path.read_text() if path.is_file() else "a folder"
         for path in sorted(folder.rglob("*"))
@@ -76,7 +76,7 @@ def given(folder: Path) -> dict[str, str]:
 
 
 def drop(studio: StudioTab, target: Locator, *paths: Path) -> None:
-    """Let go of real files of the machine over an element."""
+    """Drop files of this machine on an element."""
     box = target.bounding_box()
     assert box
     session = studio.page.context.new_cdp_session(studio.page)
@@ -87,17 +87,17 @@ def drop(studio: StudioTab, target: Locator, *paths: Path) -> None:
     session.detach()
 
 
-def test_a_folder_dropped_anywhere_comes_with_all_that_is_in_it(
+def test_a_dropped_folder_is_uploaded_with_its_content(
     studio: StudioTab, data: Path, photos: Path
 ) -> None:
     drop(studio, studio.page.locator(".app-header"), photos)
     expect(chips(studio)).to_have_text(re.compile("^photos.*21 files"))
     root = workspace(studio, data)
-    assert given(root / "input" / "photos") == given(photos)
+    assert contents(root / "input" / "photos") == contents(photos)
     expect(studio.page.locator(".drop-overlay")).to_be_hidden()
 
 
-def test_a_folder_dropped_on_a_folder_of_the_tree_goes_there(
+def test_a_folder_dropped_on_a_tree_folder_is_uploaded_into_it(
     studio: StudioTab, data: Path, photos: Path
 ) -> None:
     drop(studio, studio.page.locator(".app-header"), photos / "sub é" / "0.txt")
@@ -105,11 +105,11 @@ def test_a_folder_dropped_on_a_folder_of_the_tree_goes_there(
     drop(studio, studio.file("output"), photos, photos / "sub é" / "1.txt")
     expect(chips(studio).last).to_contain_text("files")
     root = workspace(studio, data)
-    wait_until(lambda: len(given(root / "output")) == len(given(photos)) + 2)
+    wait_until(lambda: len(contents(root / "output")) == len(contents(photos)) + 2)
     assert (root / "output" / "1.txt").read_text() == "1"
 
 
-def test_a_chosen_folder_is_one_line_with_totals_and_is_taken_back_whole(
+def test_a_chosen_folder_is_one_chip_with_totals_and_is_removed_as_a_whole(
     studio: StudioTab, data: Path, photos: Path
 ) -> None:
     studio.page.get_by_label("Folder to attach").set_input_files(photos)
@@ -122,7 +122,7 @@ def test_a_chosen_folder_is_one_line_with_totals_and_is_taken_back_whole(
 
 
 @pytest.mark.long
-def test_a_thousand_files_arrive_behind_one_line(
+def test_a_folder_of_a_thousand_files_is_one_chip(
     studio: StudioTab, data: Path, tmp_path: Path
 ) -> None:
     many = tmp_path / "many"
@@ -133,11 +133,11 @@ def test_a_thousand_files_arrive_behind_one_line(
     expect(chips(studio)).to_have_text(re.compile("^many.*1,000 files"), timeout=240_000)
     expect(chips(studio)).to_have_count(1)
     arrived = workspace(studio, data) / "input" / "many"
-    assert given(arrived) == {f"{number}.txt": f"{number}" for number in range(1000)}
+    assert contents(arrived) == {f"{number}.txt": f"{number}" for number in range(1000)}
     expect(studio.file("many")).to_contain_text("1,000+ items")
 
 
-def test_a_file_that_is_there_already_keeps_both(
+def test_a_second_file_of_the_same_name_is_kept_beside_the_first(
     studio: StudioTab, data: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "a.txt").write_text("a")
@@ -147,7 +147,9 @@ def test_a_file_that_is_there_already_keeps_both(
     expect(chips(studio)).to_have_text([re.compile(r"^a\.txt"), re.compile(r"^a \(2\)\.txt")])
 
 
-def test_pasted_pictures_get_a_name_and_text_stays_text(studio: StudioTab, data: Path) -> None:
+def test_pasted_images_are_named_and_pasted_text_is_not_attached(
+    studio: StudioTab, data: Path
+) -> None:
     assert studio.page.evaluate(PASTE, [["image.png"], ""])
     expect(chips(studio)).to_have_text([re.compile("^pasted-1.png")])
     assert studio.page.evaluate(PASTE, [["image.png", "mine.png"], ""])
@@ -156,10 +158,10 @@ def test_pasted_pictures_get_a_name_and_text_stays_text(studio: StudioTab, data:
     )
     assert not studio.page.evaluate(PASTE, [["image.png"], "a table's cells"])
     expect(chips(studio)).to_have_count(3)
-    wait_until(lambda: len(given(workspace(studio, data) / "input")) == 3)
+    wait_until(lambda: len(contents(workspace(studio, data) / "input")) == 3)
 
 
-def test_beside_a_document_stands_what_it_would_cost(studio: StudioTab, tmp_path: Path) -> None:
+def test_an_attached_document_shows_its_token_count(studio: StudioTab, tmp_path: Path) -> None:
     (tmp_path / "long.txt").write_text("word " * 84_000)
     (tmp_path / "raw.dat").write_bytes(b"\0" * 100)
     inputs = studio.page.get_by_label("Files to attach")
@@ -168,23 +170,25 @@ def test_beside_a_document_stands_what_it_would_cost(studio: StudioTab, tmp_path
     expect(chips(studio).last).not_to_contain_text("tokens")
 
 
-def test_what_is_deleted_in_the_tree_is_attached_no_more(studio: StudioTab, tmp_path: Path) -> None:
-    for name in ("kept.txt", "thrown.txt"):
+def test_a_file_deleted_in_the_tree_is_no_longer_attached(
+    studio: StudioTab, tmp_path: Path
+) -> None:
+    for name in ("kept.txt", "deleted.txt"):
         (tmp_path / name).write_text(name)
     studio.page.get_by_label("Files to attach").set_input_files(
-        [tmp_path / "kept.txt", tmp_path / "thrown.txt"]
+        [tmp_path / "kept.txt", tmp_path / "deleted.txt"]
     )
     expect(chips(studio)).to_have_count(2)
     with studio.page.expect_response(
-        lambda said: "thrown.txt" in said.url and "start=0" in said.url
+        lambda response: "deleted.txt" in response.url and "start=0" in response.url
     ):
-        studio.file("thrown.txt").click()
-    studio.file("thrown.txt").press("Delete")
+        studio.file("deleted.txt").click()
+    studio.file("deleted.txt").press("Delete")
     expect(chips(studio)).to_have_count(1)
     expect(chips(studio)).to_contain_text("kept.txt")
 
 
-def test_a_chip_of_many_files_counts_those_that_are_still_there(
+def test_a_chip_of_many_files_counts_the_remaining_files(
     studio: StudioTab, data: Path, tmp_path: Path
 ) -> None:
     paths = [tmp_path / f"{number}.txt" for number in range(9)]
@@ -200,7 +204,7 @@ def test_a_chip_of_many_files_counts_those_that_are_still_there(
     expect(chips(studio)).to_have_count(0)
 
 
-def test_files_pasted_into_the_tree_go_to_the_folder_in_focus(
+def test_files_pasted_into_the_tree_are_uploaded_to_the_focused_folder(
     studio: StudioTab, data: Path
 ) -> None:
     studio.page.evaluate(PASTE, [["first.png"]])
@@ -216,14 +220,14 @@ def test_files_pasted_into_the_tree_go_to_the_folder_in_focus(
     assert not (folder / "input" / "second.png").exists()
 
 
-def test_an_upload_whose_connection_breaks_goes_on_where_it_was(
+def test_an_interrupted_upload_resumes_at_its_offset(
     browser: Browser, studio_url: str, data: Path, tmp_path: Path
 ) -> None:
     content = bytes(range(256)) * 40_000
     (tmp_path / "big.bin").write_bytes(content)
     with (
-        run_flaky_proxy(studio_url) as way,
-        opened(browser, way.url, "Failed to load") as studio,
+        run_flaky_proxy(studio_url) as proxy,
+        open_studio_tab(browser, proxy.url, "Failed to load") as studio,
     ):
         starts: list[str] = []
         studio.page.on(
@@ -234,20 +238,20 @@ def test_an_upload_whose_connection_breaks_goes_on_where_it_was(
                 else None
             ),
         )
-        way.cut_after = 3_000_000
+        proxy.cut_after = 3_000_000
         studio.page.get_by_label("Files to attach").set_input_files(tmp_path / "big.bin")
         expect(chips(studio)).to_contain_text("9.8 MB")
-        assert way.cut_count == 1
+        assert proxy.cut_count == 1
         assert (workspace(studio, data) / "input" / "big.bin").read_bytes() == content
         assert starts[0] == "0"
         assert 0 < int(starts[-1]) < 3_000_000
 
 
-def test_when_nothing_helps_a_sentence_says_so_and_retry_goes_on(
+def test_a_failed_upload_is_reported_and_can_be_retried(
     browser: Browser, studio_url: str, data: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "a.txt").write_text("content")
-    with opened(browser, studio_url, "ERR_FAILED") as studio:
+    with open_studio_tab(browser, studio_url, "ERR_FAILED") as studio:
         studio.page.clock.install()
         studio.page.route("**/uploads/**", lambda route: route.abort())
         studio.page.get_by_label("Files to attach").set_input_files(tmp_path / "a.txt")
@@ -261,12 +265,10 @@ def test_when_nothing_helps_a_sentence_says_so_and_retry_goes_on(
         studio.button("Retry").click()
         studio.page.clock.resume()
         expect(chips(studio)).to_contain_text("7 B")
-        assert given(workspace(studio, data) / "input") == {"a.txt": "content"}
+        assert contents(workspace(studio, data) / "input") == {"a.txt": "content"}
 
 
-def test_what_is_cancelled_on_its_way_leaves_nothing(
-    studio: StudioTab, data: Path, tmp_path: Path
-) -> None:
+def test_a_cancelled_upload_leaves_no_files(studio: StudioTab, data: Path, tmp_path: Path) -> None:
     (tmp_path / "big.bin").write_bytes(bytes(30_000_000))
     session = studio.page.context.new_cdp_session(studio.page)
     slow = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 2_000_000}
@@ -279,4 +281,4 @@ def test_what_is_cancelled_on_its_way_leaves_nothing(
     expect(chips(studio)).to_have_count(0)
     root = workspace(studio, data)
     wait_until(lambda: list((root.parent / "staging").iterdir()) == [])
-    assert given(root / "input") == {}
+    assert contents(root / "input") == {}
