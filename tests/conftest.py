@@ -23,7 +23,7 @@ from tests.support.tab import launch_chromium
 
 NEVER_SKIPPED = ("engine", "browser", "builtin")
 
-# The ordinary suite tries the same examples each time; tests/properties tries others under `long`.
+# The ordinary suite uses fixed examples; tests/properties uses random ones under `long`.
 hypothesis.settings.register_profile("ordinary", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("ordinary")
 

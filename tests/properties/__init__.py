@@ -1,8 +1,8 @@
-"""What holds for every input, tried with very many: one module a subject.
+"""Property-based tests: one module for each subject.
 
-``holds`` makes a test of a property: a few hundred examples, always the same ones, in the ordinary
-suite; many more, other ones each time, under ``long``. With CI=true those are always the same
-ones, too: whether a commit passes there is to depend on the commit.
+``property_test`` turns a function into a test: a few hundred fixed examples in the ordinary suite,
+and many more random ones under ``long``. With CI=true those are fixed as well, so that the result
+depends only on the commit.
 """
 
 from collections.abc import Callable
@@ -18,42 +18,44 @@ _PHASES = (Phase.explicit, Phase.generate, Phase.shrink)
 _Test = Callable[..., None]
 
 
-def holds(
-    *strategies: SearchStrategy[Any], some: int = 200, many: int = 1500
+def property_test(
+    *strategies: SearchStrategy[Any], examples: int = 200, long_examples: int = 1500
 ) -> Callable[[Callable[..., None]], _Test]:
-    """A test that the decorated function raises for no input.
+    """Turn a function into a test that it raises for no input.
 
     Args:
-        *strategies: Its arguments, one strategy each.
-        some: Examples in the ordinary suite.
-        many: Examples under ``long``.
+        *strategies: The strategies of its arguments.
+        examples: Number of examples in the ordinary suite.
+        long_examples: Number of examples under ``long``.
     """
 
-    def test_of(law: Callable[..., None]) -> _Test:
-        def test(trying: Trying) -> None:
-            trying(law, *strategies)
+    def decorate(check: Callable[..., None]) -> _Test:
+        def test(run_property: PropertyRunner) -> None:
+            run_property(check, *strategies)
 
-        test.__name__, test.__doc__ = law.__name__, law.__doc__
-        test.__module__ = law.__module__
-        return examples(some, many)(test)
+        test.__name__, test.__doc__ = check.__name__, check.__doc__
+        test.__module__ = check.__module__
+        return with_examples(examples, long_examples)(test)
 
-    return test_of
-
-
-def examples(some: int, many: int) -> pytest.MarkDecorator:
-    """Parameter ``trying`` of a test that has fixtures, too: ``trying(law, *strategies)``."""
-    many_ = pytest.param(Trying(many, always=in_ci()), id="many", marks=pytest.mark.long)
-    few = pytest.param(Trying(some, always=True), id="some")
-    return pytest.mark.parametrize("trying", [few, many_])
+    return decorate
 
 
-class Trying:
-    """Calls a function with so many examples: always the same ones, or others each time."""
+def with_examples(examples: int, long_examples: int) -> pytest.MarkDecorator:
+    """Parameter ``run_property`` of a test with fixtures: ``run_property(check, *strategies)``."""
+    extended = pytest.param(
+        PropertyRunner(long_examples, fixed=in_ci()), id="long", marks=pytest.mark.long
+    )
+    ordinary = pytest.param(PropertyRunner(examples, fixed=True), id="ordinary")
+    return pytest.mark.parametrize("run_property", [ordinary, extended])
 
-    def __init__(self, count: int, *, always: bool) -> None:
+
+class PropertyRunner:
+    """Calls a function with so many examples, which are fixed or random."""
+
+    def __init__(self, count: int, *, fixed: bool) -> None:
         self._settings = settings(
             max_examples=count,
-            derandomize=always,
+            derandomize=fixed,
             database=None,
             deadline=None,
             phases=_PHASES,
@@ -61,6 +63,6 @@ class Trying:
             print_blob=True,
         )
 
-    def __call__(self, law: Callable[..., None], *strategies: SearchStrategy[Any]) -> None:
-        """Raise what ``law`` raises for the simplest input for which it does."""
-        self._settings(given(*strategies)(law))()
+    def __call__(self, check: Callable[..., None], *strategies: SearchStrategy[Any]) -> None:
+        """Raise what ``check`` raises for the simplest failing input."""
+        self._settings(given(*strategies)(check))()

@@ -1,4 +1,4 @@
-"""A model's answer, however the stream that brings it is cut and whatever is in it."""
+"""Parsing a model's answer from a stream that is split anywhere and contains anything."""
 
 import json
 from collections.abc import AsyncIterator, Iterable
@@ -15,12 +15,12 @@ from agent.models.openai.stream import StreamParser
 from agent.models.openai.transport.bounds import limit_response
 from agent.util.cancellation import Stop
 from tests.contract.model_suite import REQUEST, calls_of, reasoning_of, text_of
-from tests.properties import holds
+from tests.properties import property_test
 from tests.support.models.turns import Call, Turn, response_chunks
 
 
-class _Parts(httpx2.AsyncByteStream):
-    """A body that comes in exactly these parts."""
+class _PartsStream(httpx2.AsyncByteStream):
+    """A response body that arrives in exactly these parts."""
 
     def __init__(self, parts: Iterable[bytes]) -> None:
         self._parts = parts
@@ -30,20 +30,22 @@ class _Parts(httpx2.AsyncByteStream):
             yield part
 
 
-class _Wire(httpx2.AsyncBaseTransport):
-    """Stands where the network does; all of the client is real."""
+class _PartsTransport(httpx2.AsyncBaseTransport):
+    """A transport that replaces the network; the rest of the client is real."""
 
     def __init__(self, parts: list[bytes]) -> None:
         self._parts = parts
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         headers = {"content-type": "text/event-stream"}
-        return httpx2.Response(200, headers=headers, stream=_Parts(self._parts))
+        return httpx2.Response(200, headers=headers, stream=_PartsStream(self._parts))
 
 
-def streamed(parts: list[bytes]) -> list[Piece] | str:
-    """What the client makes of a body; the kind of the error where it raises one."""
-    client = httpx2.AsyncClient(transport=_Wire(parts), event_hooks={"response": [limit_response]})
+def parse_stream(parts: list[bytes]) -> list[Piece] | str:
+    """What the client parses from a body; the class name of the error if it raises one."""
+    client = httpx2.AsyncClient(
+        transport=_PartsTransport(parts), event_hooks={"response": [limit_response]}
+    )
     with patch.object(openai_client, "shared_client", lambda *_, **__: client):
         model = OpenAIModel(ModelConfig("http://endpoint/v1", "m"))
         try:
@@ -52,15 +54,15 @@ def streamed(parts: list[bytes]) -> list[Piece] | str:
             return type(error).__name__
 
 
-def told(pieces: list[Piece] | str) -> object:
-    """An answer without regard to how it was cut: made-up ids do not count."""
+def normalize(pieces: list[Piece] | str) -> object:
+    """An answer without the differences that splitting may cause, such as generated ids."""
     if isinstance(pieces, str):
         return pieces
     calls = [(call.name, call.arguments) for call in calls_of(pieces)]
     return reasoning_of(pieces), text_of(pieces), calls, pieces[-1]
 
 
-def cut(data: bytes, places: list[int]) -> list[bytes]:
+def split_at(data: bytes, places: list[int]) -> list[bytes]:
     at = sorted({place % (len(data) + 1) for place in places})
     return [data[a:b] for a, b in zip([0, *at], [*at, len(data)], strict=True)]
 
@@ -77,33 +79,42 @@ TURNS = st.builds(
     fragment_length=st.integers(1, 9),
     reasoning_field=st.sampled_from(["reasoning_content", "think"]),
 )
-ENDS = st.sampled_from(["\n", "\r\n", "\r"])
-NOISE = st.sampled_from(["", ": a comment", "event: message", "id: 7", "retry: 10"])
+LINE_ENDS = st.sampled_from(["\n", "\r\n", "\r"])
+OTHER_LINES = st.sampled_from(["", ": a comment", "event: message", "id: 7", "retry: 10"])
 
 
-@holds(TURNS, ENDS, NOISE, st.lists(st.integers(0, 10**6), max_size=30), some=30, many=150)
-def test_however_the_bytes_come_the_answer_is_the_same(
+@property_test(
+    TURNS,
+    LINE_ENDS,
+    OTHER_LINES,
+    st.lists(st.integers(0, 10**6), max_size=30),
+    examples=30,
+    long_examples=150,
+)
+def test_the_answer_does_not_depend_on_how_the_stream_is_split(
     turn: Turn, end: str, noise: str, places: list[int]
 ) -> None:
-    """Through the client, from the transport on: cut in characters, line ends and escapes."""
+    """The whole client is tested, with splits within characters, line ends and escapes."""
     lines = [f"data: {json.dumps(chunk, ensure_ascii=False)}" for chunk in response_chunks(turn)]
     lines.append("data: [DONE]")
     before = noise + end if noise else ""
     data = "".join(f"{before}{line}{end}{end}" for line in lines).encode()
-    whole = streamed([data])
+    whole = parse_stream([data])
     assert not isinstance(whole, str)
     assert (text_of(whole), reasoning_of(whole)) == (text_of(whole), reasoning_of(whole))
     assert len(calls_of(whole)) == len(turn.calls)
-    assert told(streamed(cut(data, places))) == told(whole)
-    assert told(streamed([data[at : at + 1] for at in range(len(data))])) == told(whole)
+    assert normalize(parse_stream(split_at(data, places))) == normalize(whole)
+    assert normalize(parse_stream([data[at : at + 1] for at in range(len(data))])) == normalize(
+        whole
+    )
 
 
-@holds(st.lists(st.binary(max_size=40), max_size=8), st.booleans(), some=150, many=1000)
-def test_nonsense_from_an_endpoint_is_an_error_of_ours_or_an_answer(
-    parts: list[bytes], as_data: bool
-) -> None:
+@property_test(
+    st.lists(st.binary(max_size=40), max_size=8), st.booleans(), examples=150, long_examples=1000
+)
+def test_an_invalid_stream_is_a_model_error_or_an_answer(parts: list[bytes], as_data: bool) -> None:
     data = [b"data: " + part + b"\n\n" for part in parts] if as_data else parts
-    found = streamed(data)
+    found = parse_stream(data)
     assert isinstance(found, str) or isinstance(found[-1], Finish)
 
 
@@ -129,14 +140,14 @@ DELTAS = st.fixed_dictionaries(
 )
 
 
-def read(chunks: Iterable[object], *, text_calls: bool = False) -> list[Piece]:
+def parse_chunks(chunks: Iterable[object], *, text_calls: bool = False) -> list[Piece]:
     reader = StreamParser(text_calls)
     pieces = [piece for chunk in chunks for piece in reader.feed(chunk)]
     return [*pieces, *reader.finish()]
 
 
-def check(pieces: list[Piece]) -> None:
-    """What the loop may rely on, whatever an endpoint said."""
+def check_pieces(pieces: list[Piece]) -> None:
+    """Assert what the loop relies on, whatever the endpoint sent."""
     assert [type(piece) for piece in pieces].count(Finish) == 1
     assert isinstance(pieces[-1], Finish)
     firsts: dict[int, CallPiece] = {}
@@ -151,8 +162,8 @@ def check(pieces: list[Piece]) -> None:
     assert len(set(ids)) == len(ids)
 
 
-@holds(st.lists(JSON | DELTAS, max_size=5), st.booleans(), some=200, many=1500)
-def test_chunks_of_any_shape_make_an_answer_that_can_be_relied_on(
+@property_test(st.lists(JSON | DELTAS, max_size=5), st.booleans(), examples=200, long_examples=1500)
+def test_chunks_of_any_shape_make_a_consistent_answer(
     chunks: list[object], text_calls: bool
 ) -> None:
-    check(read(chunks, text_calls=text_calls))
+    check_pieces(parse_chunks(chunks, text_calls=text_calls))

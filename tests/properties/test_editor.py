@@ -1,4 +1,4 @@
-"""The editor against a plain model of text: a list of lines, a string that is searched."""
+"""The editor compared with a simple model of text: a list of lines and a string."""
 
 import re
 from collections.abc import Callable
@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from agent.errors import ToolError
 from agent.tools import editor
 from agent.tools.text_file import TextFile
-from tests.properties import holds
+from tests.properties import property_test
 
-P = "/workspace/f"
+PATH = "/workspace/f"
 WORDS = st.sampled_from(["a", "b", "ab", "aa", "é", "🎈", "\t", " ", "\x0c", "\x85", "\u2028", ""])
 LINE = st.lists(WORDS, max_size=4).map("".join)
 TEXT = st.lists(st.one_of(WORDS, st.just("\n")), max_size=12).map("".join)
@@ -24,13 +24,13 @@ class Replace:
     new: str
 
     def on_bytes(self, data: bytes) -> bytes:
-        return editor.str_replace(data, P, self.old, self.new).data
+        return editor.str_replace(data, PATH, self.old, self.new).data
 
     def on_text(self, text: str) -> str | None:
-        """What is to come of it; None where it is to be refused."""
+        """The expected text; None if the edit must be rejected."""
         found = sum(text.startswith(self.old, at) for at in range(len(text)))
-        wanted = self.old and self.old != self.new and found == 1
-        return text.replace(self.old, self.new) if wanted else None
+        valid = self.old and self.old != self.new and found == 1
+        return text.replace(self.old, self.new) if valid else None
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Insert:
     line: str
 
     def on_bytes(self, data: bytes) -> bytes:
-        return editor.insert(data, P, self.at, self.line).data
+        return editor.insert(data, PATH, self.at, self.line).data
 
     def on_text(self, text: str) -> str | None:
         lines = text.split("\n")
@@ -60,70 +60,75 @@ CODECS: dict[str, Callable[[str], bytes]] = {
 }
 
 
-@holds(TEXT, EDITS, st.sampled_from(sorted(CODECS)), some=400)
-def test_edits_one_after_the_other_do_what_they_do_to_plain_text(
+@property_test(TEXT, EDITS, st.sampled_from(sorted(CODECS)), examples=400)
+def test_a_sequence_of_edits_matches_the_model(
     text: str, edits: list[Replace | Insert], codec: str
 ) -> None:
     data = CODECS[codec](text)
     for edit in edits:
-        wanted = edit.on_text(text)
+        expected = edit.on_text(text)
         try:
             data = edit.on_bytes(data)
         except ToolError:
-            assert wanted is None
+            assert expected is None
             continue
-        assert wanted is not None
-        if codec == "CRLF" and "\n" not in text:  # there was no line end to go by
+        assert expected is not None
+        if codec == "CRLF" and "\n" not in text:  # there was no line end to detect
             data = data.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
-        text = wanted
+        text = expected
         assert data == CODECS[codec](text)
 
 
-def same(one: bytes, other: bytes) -> int:
-    """How many bytes both begin with."""
+def common_prefix_length(one: bytes, other: bytes) -> int:
+    """The length of the common prefix."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
-@holds(st.binary(max_size=60), ANY_TEXT, ANY_TEXT, st.integers(-2, 9))
-def test_of_any_bytes_only_those_named_are_changed(
+@property_test(st.binary(max_size=60), ANY_TEXT, ANY_TEXT, st.integers(-2, 9))
+def test_an_edit_changes_only_the_specified_bytes(
     data: bytes, old: str, new: str, line: int
 ) -> None:
-    """Also where they are no text: everything before and behind stays as it was."""
+    """Even if the bytes are not text, everything before and after the edit is unchanged."""
     assert TextFile.decode(data).encode() == data
-    for edit, named in ((Replace(old, new), 6 * len(old)), (Insert(line, new), 0)):
+    for edit, replaced_bytes in ((Replace(old, new), 6 * len(old)), (Insert(line, new), 0)):
         try:
             edited = edit.on_bytes(data)
         except ToolError:
             continue
-        before, behind = same(data, edited), same(data[::-1], edited[::-1])
-        assert before + behind >= len(data) - named
+        before, behind = (
+            common_prefix_length(data, edited),
+            common_prefix_length(data[::-1], edited[::-1]),
+        )
+        assert before + behind >= len(data) - replaced_bytes
 
 
-@holds(st.binary(max_size=40), st.integers(0, 40), ANY_TEXT.filter(bool), some=300)
-def test_what_was_replaced_is_found_again_and_put_back(data: bytes, at: int, new: str) -> None:
-    """A text that is there once, replaced and replaced back, leaves the very same bytes."""
+@property_test(st.binary(max_size=40), st.integers(0, 40), ANY_TEXT.filter(bool), examples=300)
+def test_a_replacement_can_be_reversed(data: bytes, at: int, new: str) -> None:
+    """A unique text that is replaced and replaced back leaves the same bytes."""
     mark = "«only here»"
     whole = data[:at].decode("utf-8", "ignore") + mark + data[at:].decode("utf-8", "ignore")
     if "\r" in new or "\r" in whole or new in whole:
         return
-    once = editor.str_replace(whole.encode(), P, mark, new).data
+    once = editor.str_replace(whole.encode(), PATH, mark, new).data
     if once.decode().count(new) == 1:
-        assert editor.str_replace(once, P, new, mark).data == whole.encode()
+        assert editor.str_replace(once, PATH, new, mark).data == whole.encode()
 
 
 NEXT = re.compile(r"The next ones: view_range \[(\d+), (\d+)\]")
 
 
-@holds(st.lists(st.sampled_from([1, 90, 4_000, 12_000]), min_size=1, max_size=12), st.booleans())
-def test_following_the_notes_shows_every_line_once(widths: list[int], ended: bool) -> None:
-    """And no view is much longer than a page, whatever the lines."""
+@property_test(
+    st.lists(st.sampled_from([1, 90, 4_000, 12_000]), min_size=1, max_size=12), st.booleans()
+)
+def test_following_the_view_notes_shows_every_line_once(widths: list[int], ended: bool) -> None:
+    """No view is much longer than a page, for lines of any length."""
     lines = [f"{n}:".ljust(width, "x") for n, width in enumerate(widths)]
     data = ("\n".join(lines) + "\n" * ended).encode()
     seen: list[int] = []
     view_range: tuple[int, int] | None = None
     for _ in widths:
-        shown = editor.view(data, P, view_range)
+        shown = editor.view(data, PATH, view_range)
         assert len(shown) < editor.MAX_VIEW_CHARACTERS + 1000
         seen += [int(n) for n in re.findall(r"^ *(\d+)\t", shown, re.MULTILINE)]
         more = NEXT.search(shown)
@@ -133,12 +138,14 @@ def test_following_the_notes_shows_every_line_once(widths: list[int], ended: boo
     assert seen == list(range(1, len(lines) + 1))
 
 
-@holds(st.binary(max_size=200), st.none() | st.tuples(st.integers(-3, 9), st.integers(-3, 9)))
-def test_any_bytes_are_shown_or_refused_with_a_sentence(
+@property_test(
+    st.binary(max_size=200), st.none() | st.tuples(st.integers(-3, 9), st.integers(-3, 9))
+)
+def test_any_bytes_are_shown_or_rejected_with_a_message(
     data: bytes, view_range: tuple[int, int] | None
 ) -> None:
     try:
-        shown = editor.view(data, P, view_range)
+        shown = editor.view(data, PATH, view_range)
     except ToolError as error:
         shown = str(error)
     shown.encode()

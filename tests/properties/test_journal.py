@@ -1,4 +1,4 @@
-"""The journal and the manifests, however they were cut off and whatever stands in them."""
+"""The journal and the manifest log when they are truncated or contain invalid data."""
 
 import json
 import os
@@ -27,10 +27,10 @@ from agent.events import (
 from agent.runs.journal import Journal, ends_with, last_event, read, read_lines
 from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.manifest import Delta, Node
-from tests.properties import holds
+from tests.properties import property_test
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
-HALVES = st.text(st.sampled_from(["a", "\ud800", "\udcff", "\n"]))
+SURROGATES = st.text(st.sampled_from(["a", "\ud800", "\udcff", "\n"]))
 EVENTS: st.SearchStrategy[list[Event]] = st.lists(
     st.one_of(
         st.builds(TextDelta, step=st.integers(0, 9), text=TEXT),
@@ -59,7 +59,7 @@ JSON = st.recursive(
 
 
 @contextmanager
-def a_file(content: bytes = b"") -> Iterator[Path]:
+def temporary_file(content: bytes = b"") -> Iterator[Path]:
     file, name = tempfile.mkstemp()
     os.write(file, content)
     os.close(file)
@@ -69,25 +69,25 @@ def a_file(content: bytes = b"") -> Iterator[Path]:
         Path(name).unlink()
 
 
-def written(events: list[Event]) -> list[bytes]:
+def journal_lines(events: list[Event]) -> list[bytes]:
     return [encode(event) + b"\n" for event in events]
 
 
-@holds(EVENTS, st.integers(0, 10**6), GARBAGE, EVENTS, some=300, many=1500)
-def test_cut_anywhere_and_with_garbage_behind_it_goes_on(
+@property_test(EVENTS, st.integers(0, 10**6), GARBAGE, EVENTS, examples=300, long_examples=1500)
+def test_a_journal_truncated_anywhere_with_garbage_can_be_continued(
     before: list[Event], place: int, garbage: bytes, after: list[Event]
 ) -> None:
-    whole = b"".join(written(before))
+    whole = b"".join(journal_lines(before))
     at = place % (len(whole) + 1)
-    count = sum(end <= at for end in accumulate(map(len, written(before))))
+    count = sum(end <= at for end in accumulate(map(len, journal_lines(before))))
     kept = list(before[:count])
-    with a_file(whole[:at] + garbage) as path:
+    with temporary_file(whole[:at] + garbage) as path:
         assert [event for _, event in read(path)][:count] == kept
         last_event(path)
         journal = Journal(path)
         try:
             found = [event for _, event in read(path)]
-            assert found[:count] == kept  # garbage may have made the cut line whole, or be an event
+            assert found[:count] == kept  # garbage may complete the truncated line, or be an event
             cursors = [journal.append(event) for event in after]
         finally:
             journal.close()
@@ -99,13 +99,13 @@ def test_cut_anywhere_and_with_garbage_behind_it_goes_on(
         )
 
 
-@holds(EVENTS, st.integers(-5, 10**6), st.integers(-5, 10**6) | st.none())
-def test_from_a_cursor_come_the_events_behind_it_and_from_any_other_place_none(
+@property_test(EVENTS, st.integers(-5, 10**6), st.integers(-5, 10**6) | st.none())
+def test_reading_from_a_cursor_yields_the_later_events_and_other_offsets_are_errors(
     events: list[Event], place: int, end: int | None
 ) -> None:
-    content = b"".join(written(events))
-    cursors = [0, *accumulate(map(len, written(events)))]
-    with a_file(content) as path:
+    content = b"".join(journal_lines(events))
+    cursors = [0, *accumulate(map(len, journal_lines(events)))]
+    with temporary_file(content) as path:
         cursor = place % (len(content) + 20) - 5
         try:
             found = list(read(path, cursor, end))
@@ -118,9 +118,11 @@ def test_from_a_cursor_come_the_events_behind_it_and_from_any_other_place_none(
         assert found == [each for each in behind if cursor < each[0] <= upto]
 
 
-@holds(st.lists(st.one_of(st.binary(max_size=30), JSON.map(lambda v: json.dumps(v).encode()))))
-def test_whatever_is_in_it_reading_ends_and_raises_nothing(content: list[bytes]) -> None:
-    with a_file(b"\n".join(content)) as path:
+@property_test(
+    st.lists(st.one_of(st.binary(max_size=30), JSON.map(lambda v: json.dumps(v).encode())))
+)
+def test_reading_any_content_ends_without_an_error(content: list[bytes]) -> None:
+    with temporary_file(b"\n".join(content)) as path:
         list(read(path))
         list(read_lines(path))
         last_event(path)
@@ -130,17 +132,19 @@ def test_whatever_is_in_it_reading_ends_and_raises_nothing(content: list[bytes])
         assert path.read_bytes() == whole[0] + whole[1]
 
 
-@holds(st.one_of(st.binary(), JSON.map(lambda value: json.dumps(value).encode())), some=300)
-def test_what_is_no_event_is_a_journal_error_and_no_other(line: bytes) -> None:
+@property_test(
+    st.one_of(st.binary(), JSON.map(lambda value: json.dumps(value).encode())), examples=300
+)
+def test_decoding_an_invalid_line_raises_a_journal_error(line: bytes) -> None:
     try:
         decode(line)
     except JournalError:
         return
-    raise AssertionError("an event out of nothing")
+    raise AssertionError("an invalid line was decoded")
 
 
-@holds(HALVES)
-def test_half_a_character_does_not_keep_an_event_from_being_kept(text: str) -> None:
+@property_test(SURROGATES)
+def test_an_event_with_a_lone_surrogate_is_encoded(text: str) -> None:
     event = decode(encode(TextDelta(step=1, text=text)))
     assert isinstance(event, TextDelta)
     assert event.text == re.sub("[\ud800-\udfff]", "�", text)
@@ -162,11 +166,13 @@ DELTAS = st.lists(
 )
 
 
-@holds(DELTAS, st.integers(0, 10**6), st.binary(max_size=20).filter(lambda raw: b"\n" not in raw))
-def test_manifests_cut_anywhere_keep_the_whole_ones_and_go_on(
+@property_test(
+    DELTAS, st.integers(0, 10**6), st.binary(max_size=20).filter(lambda raw: b"\n" not in raw)
+)
+def test_a_manifest_log_truncated_anywhere_keeps_its_complete_entries(
     deltas: list[Delta], place: int, garbage: bytes
 ) -> None:
-    with a_file() as path:
+    with temporary_file() as path:
         versions = ManifestLog(path)
         ends = []
         for step, delta in enumerate(deltas):
@@ -183,8 +189,8 @@ def test_manifests_cut_anywhere_keep_the_whole_ones_and_go_on(
         assert found == [*deltas[:count], Delta(removed=("x",))]
 
 
-@holds(JSON, some=300)
-def test_any_json_is_a_delta_or_a_journal_error(value: Any) -> None:
+@property_test(JSON, examples=300)
+def test_parsing_any_json_yields_a_delta_or_a_journal_error(value: Any) -> None:
     for data in (
         value,
         {"changed": value, "removed": []},

@@ -1,4 +1,4 @@
-"""Names and their resolution, against what a plain walk of the tree says."""
+"""Path validation and resolution, compared with a simple walk of the tree."""
 
 import os
 import stat
@@ -14,7 +14,7 @@ from agent.workspace import paths
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
 from agent.workspace.tree import name_candidates, walk
-from tests.properties import holds
+from tests.properties import property_test
 
 NAMES = st.sampled_from([b"a", b"b", b"c", b"\xff", "é".encode(), b"..", b".", b"", b"a\0", b"%2e"])
 PATHS = st.lists(NAMES, min_size=1, max_size=5).map(b"/".join)
@@ -29,8 +29,8 @@ TREES = st.lists(
 )
 
 
-@holds(st.one_of(TEXT, PATHS.map(os.fsdecode), PATHS), some=400)
-def test_a_path_is_refused_or_lies_below_whatever_it_says(text: str | bytes) -> None:
+@property_test(st.one_of(TEXT, PATHS.map(os.fsdecode), PATHS), examples=400)
+def test_any_path_is_rejected_or_stays_below_the_root(text: str | bytes) -> None:
     try:
         path = RelPath(text)
     except WorkspaceError:
@@ -42,7 +42,7 @@ def test_a_path_is_refused_or_lies_below_whatever_it_says(text: str | bytes) -> 
     path.display.encode()
 
 
-@holds(
+@property_test(
     st.one_of(
         TEXT,
         st.just("a\ud800"),
@@ -50,23 +50,23 @@ def test_a_path_is_refused_or_lies_below_whatever_it_says(text: str | bytes) -> 
         st.binary(max_size=20),
     )
 )
-def test_anything_in_an_address_is_a_path_or_refused_with_a_sentence(quoted: str | bytes) -> None:
+def test_any_url_path_is_parsed_or_rejected(quoted: str | bytes) -> None:
     with suppress(WorkspaceError):
         RelPath.from_url(quoted)
 
 
-@holds(NAMES.filter(lambda raw: raw and b"\0" not in raw), st.integers(1, 260))
-def test_free_names_fit_and_differ(name: bytes, times: int) -> None:
-    wanted = os.fsdecode(name * times)[:255]
-    found = [each for _, each in zip(range(30), name_candidates(wanted), strict=False)]
-    assert found[0] == wanted
+@property_test(NAMES.filter(lambda raw: raw and b"\0" not in raw), st.integers(1, 260))
+def test_name_candidates_are_distinct_and_within_the_length_limit(name: bytes, times: int) -> None:
+    expected = os.fsdecode(name * times)[:255]
+    found = [each for _, each in zip(range(30), name_candidates(expected), strict=False)]
+    assert found[0] == expected
     assert len(set(found)) == len(found)
     assert all(len(os.fsencode(each)) <= 255 for each in found[1:])
 
 
-def planted(root: Path, outside: Path, tree: list[tuple[bytes, str]]) -> None:
-    """What of the tree can be made, in this order and through no link."""
-    leads = {"in": "a", "out": str(outside), "up": "..", "self": "."}
+def create_tree(root: Path, outside: Path, tree: list[tuple[bytes, str]]) -> None:
+    """Create the tree, as far as possible in this order and without following links."""
+    link_targets = {"in": "a", "out": str(outside), "up": "..", "self": "."}
     for name, kind in tree:
         place, folder = root / os.fsdecode(name), root
         for part in place.parent.relative_to(root).parts:
@@ -77,10 +77,10 @@ def planted(root: Path, outside: Path, tree: list[tuple[bytes, str]]) -> None:
                 break
         else:
             if not os.path.lexists(place):
-                plant(place, kind, leads)
+                create_node(place, kind, link_targets)
 
 
-def plant(place: Path, kind: str, leads: dict[str, str]) -> None:
+def create_node(place: Path, kind: str, link_targets: dict[str, str]) -> None:
     if kind == "file":
         place.write_bytes(b"inside")
     elif kind == "folder":
@@ -88,11 +88,11 @@ def plant(place: Path, kind: str, leads: dict[str, str]) -> None:
     elif kind == "fifo":
         os.mkfifo(place)
     else:
-        place.symlink_to(leads[kind])
+        place.symlink_to(link_targets[kind])
 
 
-def plainly(root: Path, path: bytes) -> str:
-    """What a walk by ``lstat`` says that a path is: links are not followed."""
+def kind_by_lstat(root: Path, path: bytes) -> str:
+    """The kind of a path by a walk with ``lstat``, which follows no links."""
     at, parts = os.fsencode(root), path.split(b"/")
     for number, name in enumerate(parts, start=1):
         at = os.path.join(at, name)  # noqa: PTH118
@@ -105,11 +105,11 @@ def plainly(root: Path, path: bytes) -> str:
     return "file" if stat.S_ISREG(mode) else "other"
 
 
-@holds(TREES, PATHS, st.booleans(), some=300, many=1500)
-def test_a_path_leads_to_what_a_walk_without_links_finds(
+@property_test(TREES, PATHS, st.booleans(), examples=300, long_examples=1500)
+def test_a_path_resolves_like_a_walk_that_follows_no_links(
     tree: list[tuple[bytes, str]], path: bytes, kernel: bool
 ) -> None:
-    """By the kernel's resolution and by ours, in trees full of links in, out, up and around."""
+    """Both with openat2 and with the fallback, in trees with links of every direction."""
     with (
         tempfile.TemporaryDirectory() as folder,
         patch.object(paths, "HAS_OPENAT2", kernel and paths.HAS_OPENAT2),
@@ -119,20 +119,20 @@ def test_a_path_leads_to_what_a_walk_without_links_finds(
         for name in PARTS:
             (outside / os.fsdecode(name)).write_bytes(b"secret")
         root.mkdir()
-        planted(root, outside, tree)
+        create_tree(root, outside, tree)
         workspace = Workspace(root)
         try:
             with workspace.open_read(RelPath(path)) as file:
                 content = file.read()
         except WorkspaceError:
             content = b""
-        is_file = b"\0" not in path and b".." not in path and plainly(root, path) == "file"
-        wanted = is_file and not {b"", b"."} & set(path.split(b"/"))
-        assert content == (b"inside" if wanted else b"")
+        is_file = b"\0" not in path and b".." not in path and kind_by_lstat(root, path) == "file"
+        expected = is_file and not {b"", b"."} & set(path.split(b"/"))
+        assert content == (b"inside" if expected else b"")
         with paths.host_folder_fd(root) as opened:
             found = [os.fsencode(each) for each, _ in walk(opened, "")]
-        assert all(plainly(root, each) != "nothing" for each in found)
+        assert all(kind_by_lstat(root, each) != "nothing" for each in found)
         with suppress(WorkspaceError):
             workspace.remove(RelPath(path))
-            assert plainly(root, path) == "nothing"
+            assert kind_by_lstat(root, path) == "nothing"
         assert all((outside / os.fsdecode(name)).read_bytes() == b"secret" for name in PARTS)

@@ -1,4 +1,4 @@
-"""Nothing of a workspace is ever served as active content of the page's own origin."""
+"""Workspace files are never served as active content of the page's origin."""
 
 import json
 import re
@@ -13,18 +13,18 @@ from hypothesis import strategies as st
 from agent.settings import Settings
 from sandbox_ui.preview.kinds import KINDS, kind_of
 from sandbox_ui.workspace.file_response import content_disposition
-from tests.properties import Trying, examples, holds
+from tests.properties import PropertyRunner, property_test, with_examples
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.server import create_app, run_server
 
-ENDINGS = st.sampled_from(
+EXTENSIONS = st.sampled_from(
     ["html", "htm", "xhtml", "xht", "shtml", "mhtml", "svg", "svgz", "xml", "xsl", "rdf", "js",
      "mjs", "css", "json", "pdf", "swf", "wasm", "hta", "htc", "vtt", "webmanifest", "txt", "md",
      "png", "gif", "webp", "ico", "mp4", "wav", "ogg", "csv", "bin"]
 )  # fmt: skip
 STEMS = st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), max_size=12)
 NAMES = st.one_of(
-    st.builds("{}.{}".format, STEMS, ENDINGS),
+    st.builds("{}.{}".format, STEMS, EXTENSIONS),
     STEMS,
     st.sampled_from(["data:,x.html", "a\r\nSet-Cookie: x=1.html", "x.HTML", "x.html.", ".svg",
                      'a"; filename="b.html', "x.svg\u202e", "a.html%00.txt", "..html"]),
@@ -43,7 +43,7 @@ INERT = re.compile(
 
 @pytest.fixture(scope="module")
 def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[httpx.Client, str, Path]]:
-    """A run's draft, and the folder of its output."""
+    """A client, a draft, and the draft's output folder."""
     data = tmp_path_factory.mktemp("data")
     with (
         run_server(create_app(Settings(data=data), LocalSandboxProvider(data))) as studio_url,
@@ -59,8 +59,8 @@ def directives(policy: str) -> dict[str, list[str]]:
     return {name: values for name, *values in parts}
 
 
-def check(response: httpx.Response) -> None:
-    """A browser that is led here runs nothing as the page's origin."""
+def check_response(response: httpx.Response) -> None:
+    """Assert that a browser runs nothing of this response in the page's origin."""
     headers = response.headers
     assert headers["x-content-type-options"] == "nosniff"
     policy = directives(headers["content-security-policy"])
@@ -75,33 +75,35 @@ def check(response: httpx.Response) -> None:
     assert "set-cookie" not in headers
 
 
-def check_all(studio: tuple[httpx.Client, str, Path], name: str, content: bytes) -> None:
+def check_file(studio: tuple[httpx.Client, str, Path], name: str, content: bytes) -> None:
     client, run, output = studio
     file = output / name
     file.write_bytes(content)
     quoted = quote(f"output/{name}", safe="/")
     try:
         for query in ("", "?inline=1"):
-            check(client.get(f"/api/runs/{run}/files/{quoted}{query}"))
+            check_response(client.get(f"/api/runs/{run}/files/{quoted}{query}"))
         made = client.post(
             f"/api/runs/{run}/frames", json={"path": quoted, "base": f"{client.base_url}/"}
         ).json()
-        check(client.get(f"/{made['prefix']}{quoted}", headers={"sec-fetch-dest": "iframe"}))
+        check_response(
+            client.get(f"/{made['prefix']}{quoted}", headers={"sec-fetch-dest": "iframe"})
+        )
         refused = client.get(f"/{made['prefix']}{quoted}", headers={"sec-fetch-dest": "document"})
         assert refused.status_code == 403
-        check(client.get(f"/api/runs/{run}/view/{quoted}"))
+        check_response(client.get(f"/api/runs/{run}/view/{quoted}"))
     finally:
         file.unlink()
 
 
-@examples(some=60, many=300)
-def test_whatever_a_file_is_called_and_holds(
-    studio: tuple[httpx.Client, str, Path], trying: Trying
+@with_examples(examples=60, long_examples=300)
+def test_no_file_is_served_as_active_content(
+    studio: tuple[httpx.Client, str, Path], run_property: PropertyRunner
 ) -> None:
-    def law(name: str, content: bytes) -> None:
-        check_all(studio, name, content)
+    def check(name: str, content: bytes) -> None:
+        check_file(studio, name, content)
 
-    trying(law, NAMES, CONTENTS)
+    run_property(check, NAMES, CONTENTS)
 
 
 TEXT = st.one_of(NAMES, st.text(st.characters(), max_size=5), st.just("\ud800"))
@@ -111,34 +113,36 @@ VALUES = st.recursive(
     max_leaves=5,
 )
 OPERATIONS = st.sampled_from(["rename", "move", "remove", "undo", "create_folder", "create_file"])
-WISHES = st.dictionaries(
+ARGUMENTS = st.dictionaries(
     st.sampled_from(["path", "paths", "name", "to", "folder", "undo", "merge"]), VALUES
 )
 BODIES = st.one_of(
     st.builds(
-        lambda operation, wish: json.dumps({"operation": operation, **wish}), OPERATIONS, WISHES
+        lambda operation, arguments: json.dumps({"operation": operation, **arguments}),
+        OPERATIONS,
+        ARGUMENTS,
     ),
     VALUES.map(json.dumps),
     st.just("[" * 100_000),
 )
 
 
-@examples(some=60, many=300)
-def test_whatever_is_wished_is_done_or_refused_with_a_sentence(
-    studio: tuple[httpx.Client, str, Path], trying: Trying
+@with_examples(examples=60, long_examples=300)
+def test_any_change_request_succeeds_or_is_rejected_with_a_message(
+    studio: tuple[httpx.Client, str, Path], run_property: PropertyRunner
 ) -> None:
     client, run, _ = studio
 
-    def law(body: str) -> None:
+    def check(body: str) -> None:
         answer = client.post(f"/api/runs/{run}/changes", content=body)
         assert answer.status_code < 500
         assert answer.is_success or answer.json()["error"]
 
-    trying(law, BODIES)
+    run_property(check, BODIES)
 
 
-@holds(st.text(st.characters(exclude_categories=["Cs"])), st.booleans(), some=400)
-def test_a_name_adds_nothing_to_the_headers(name: str, inline: bool) -> None:
+@property_test(st.text(st.characters(exclude_categories=["Cs"])), st.booleans(), examples=400)
+def test_a_file_name_cannot_inject_headers(name: str, inline: bool) -> None:
     header = content_disposition(name, inline=inline)
     assert header.isascii()
     assert header.isprintable()
@@ -147,6 +151,6 @@ def test_a_name_adds_nothing_to_the_headers(name: str, inline: bool) -> None:
     assert header.count(";") == 2 + header.split('"')[1].count(";")
 
 
-@holds(st.text(max_size=12), st.binary(max_size=300), some=400)
-def test_every_file_is_of_a_kind_that_there_is(name: str, head: bytes) -> None:
+@property_test(st.text(max_size=12), st.binary(max_size=300), examples=400)
+def test_every_file_has_a_known_kind(name: str, head: bytes) -> None:
     assert kind_of(name, head) in KINDS

@@ -188,7 +188,7 @@ def test_a_folder_can_be_shown_alone_with_breadcrumbs(tree_tab: TreeTab) -> None
     tree_tab.write("a/b/c/inner.txt", "beside.txt")
     tree_tab.open()
     tree_tab.row("a").click()
-    tree_tab.do("b", "Show only this folder")
+    tree_tab.choose_in_menu("b", "Show only this folder")
     expect(tree_tab.row("c")).to_have_attribute("aria-level", "1")
     expect(tree_tab.row("beside.txt")).to_have_count(0)
     crumbs = tree_tab.page.get_by_role("navigation", name="Current folder")
@@ -203,7 +203,7 @@ def test_deleting_the_folder_shown_alone_shows_its_parent(tree_tab: TreeTab) -> 
     tree_tab.write("a/b/inner.txt")
     tree_tab.open()
     tree_tab.row("a").click()
-    tree_tab.do("b", "Show only this folder")
+    tree_tab.choose_in_menu("b", "Show only this folder")
     expect(tree_tab.row("inner.txt")).to_be_visible()
     (tree_tab.root / "a" / "b" / "inner.txt").unlink()
     (tree_tab.root / "a" / "b").rmdir()
@@ -235,7 +235,7 @@ def test_new_and_changed_files_are_marked_until_opened(tree_tab: TreeTab) -> Non
     expect(tree_tab.row("sub").locator(".new")).to_have_text("")
 
 
-def test_a_file_that_is_open_while_its_step_ends_is_not_marked_as_unread(
+def test_a_file_open_when_its_step_ends_is_not_marked_as_new(
     tree_tab: TreeTab,
 ) -> None:
     tree_tab.write("output/shown.txt", "output/other.txt")
@@ -500,11 +500,11 @@ def test_the_divider_moves_by_keyboard_and_keeps_its_position(tree_tab: TreeTab)
 
 def test_folders_and_files_are_created_in_the_chosen_folder(tree_tab: TreeTab) -> None:
     tree_tab.open()
-    tree_tab.do("output", "New folder")
+    tree_tab.choose_in_menu("output", "New folder")
     tree_tab.page.get_by_label("New folder in “output”").last.fill("plans")
     tree_tab.press("Enter")
     expect(tree_tab.row("plans")).to_be_focused()
-    tree_tab.do("plans", "New file")
+    tree_tab.choose_in_menu("plans", "New file")
     tree_tab.page.get_by_label("New file in “plans”").last.fill("größe 1.txt")
     tree_tab.press("Enter")
     expect(tree_tab.row("größe 1.txt")).to_be_focused()
@@ -571,7 +571,7 @@ def test_files_are_moved_by_cut_and_paste_by_dragging_and_by_dialog(tree_tab: Tr
     expect(
         tree_tab.row("b.txt")
     ).to_be_focused()  # the moved file is revealed, and the layout is stable
-    tree_tab.do("c.txt", "Move to…")
+    tree_tab.choose_in_menu("c.txt", "Move to…")
     dialog = tree_tab.page.get_by_role("dialog", name="Move “c.txt” to")
     dialog.get_by_role("button", name="Parent folder").click()
     dialog.get_by_role("button", name="store").click()

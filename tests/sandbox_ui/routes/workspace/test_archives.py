@@ -1,4 +1,4 @@
-"""A run's files and the whole run as zips, over HTTP."""
+"""Zip downloads of selected files and of whole runs."""
 
 import io
 import json
@@ -32,13 +32,13 @@ def folder(data: Path, run: str) -> RunFolder:
     return RunFolder.open(data, run)
 
 
-def unzipped(response: httpx.Response) -> zipfile.ZipFile:
+def open_zip(response: httpx.Response) -> zipfile.ZipFile:
     assert response.status_code == 200, response.text
     assert len(response.content) == int(response.headers["content-length"])
     return zipfile.ZipFile(io.BytesIO(response.content))
 
 
-def test_a_selection_comes_as_a_zip_whose_size_is_known(
+def test_a_selection_is_a_zip_with_a_content_length(
     client: httpx.Client, run: str, folder: RunFolder
 ) -> None:
     (folder.workspace / "output" / "é &+%.txt").write_text("1")
@@ -47,19 +47,19 @@ def test_a_selection_comes_as_a_zip_whose_size_is_known(
     (folder.workspace / "input" / "c").write_text("3")
     paths = [quote(path) for path in ("output/é &+%.txt", "output/sub")]
     got = client.get(f"/api/runs/{run}/zip", params={"path": paths})
-    assert unzipped(got).namelist() == ["é &+%.txt", "sub/", "sub/b"]
+    assert open_zip(got).namelist() == ["é &+%.txt", "sub/", "sub/b"]
     assert got.headers["content-disposition"].startswith('attachment; filename="workspace.zip"')
     head = client.head(f"/api/runs/{run}/zip", params={"path": paths})
     assert (head.content, head.headers["content-length"]) == (b"", str(len(got.content)))
 
 
-def test_a_folder_gives_the_zip_its_name_in_any_language(
+def test_a_zip_of_a_folder_has_its_name_in_any_script(
     client: httpx.Client, run: str, folder: RunFolder
 ) -> None:
     (folder.workspace / "日本").mkdir()
     got = client.get(f"/api/runs/{run}/zip?path={quote('日本')}")
     assert got.headers["content-disposition"].endswith(f"UTF-8''{quote('日本.zip')}")
-    assert unzipped(got).namelist() == ["日本/"]
+    assert open_zip(got).namelist() == ["日本/"]
 
 
 def test_a_missing_file_is_reported(client: httpx.Client, run: str) -> None:
@@ -69,7 +69,7 @@ def test_a_missing_file_is_reported(client: httpx.Client, run: str) -> None:
     assert client.get("/api/runs/none-of-them/run.zip").status_code == 404
 
 
-def test_the_whole_run_holds_its_files_and_what_happened(
+def test_the_run_zip_contains_files_and_journal(
     client: httpx.Client, run: str, folder: RunFolder
 ) -> None:
     (folder.workspace / "output" / "answer.txt").write_text("42")
@@ -80,7 +80,7 @@ def test_the_whole_run_holds_its_files_and_what_happened(
     journal.append(ENDED)
     journal.close()
     got = client.get(f"/api/runs/{run}/run.zip")
-    archive = unzipped(got)
+    archive = open_zip(got)
     assert archive.testzip() is None
     assert archive.namelist() == [
         "journal.jsonl", "trajectory.json", "conversation.md", "steps.csv",
@@ -93,12 +93,12 @@ def test_the_whole_run_holds_its_files_and_what_happened(
     assert 'filename="t.zip"' in got.headers["content-disposition"]
 
 
-def test_a_draft_has_its_files(client: httpx.Client, run: str) -> None:
+def test_the_run_zip_of_a_draft_contains_its_files(client: httpx.Client, run: str) -> None:
     got = client.get(f"/api/runs/{run}/run.zip")
-    assert unzipped(got).namelist() == ["files/input/", "files/output/"]
+    assert open_zip(got).namelist() == ["files/input/", "files/output/"]
 
 
-# One file
+# Single files
 
 
 def test_downloads_have_an_etag_and_can_be_resumed(

@@ -1,4 +1,4 @@
-"""Files that say they are a terabyte: whatever is done with one is done soon, or refused."""
+"""Sparse files of one terabyte: every operation is fast or rejected."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,10 +21,10 @@ from tests.support.hostile.hostile_workspace import FILE_PATH, read_omission_not
 TERABYTE = 1024**4
 
 
-def hollow(path: Path, begin: bytes = b"", size: int = TERABYTE) -> Path:
-    """A file that says it is a terabyte, and takes nothing on the disk."""
+def sparse_file(path: Path, head: bytes = b"", size: int = TERABYTE) -> Path:
+    """A sparse file of one terabyte, which takes no space on the disk."""
     with path.open("wb") as file:
-        file.write(begin)
+        file.write(head)
         try:
             file.truncate(size)
         except OSError:
@@ -32,8 +32,8 @@ def hollow(path: Path, begin: bytes = b"", size: int = TERABYTE) -> Path:
     return path
 
 
-def test_a_hollow_file_is_copied_out_with_its_holes(workspace: Workspace, tmp_path: Path) -> None:
-    file = hollow(workspace.root / FILE_PATH, b"begin")
+def test_a_sparse_file_is_copied_out_sparse(workspace: Workspace, tmp_path: Path) -> None:
+    file = sparse_file(workspace.root / FILE_PATH, b"begin")
     with file.open("r+b") as opened:
         opened.seek(TERABYTE // 2)
         opened.write(b"middle")
@@ -47,15 +47,13 @@ def test_a_hollow_file_is_copied_out_with_its_holes(workspace: Workspace, tmp_pa
         assert opened.read(7) == b"middle\0"
 
 
-def test_a_hollow_file_is_given_only_where_there_is_room(
-    workspace: Workspace, tmp_path: Path
-) -> None:
+def test_a_sparse_file_is_copied_in_only_if_it_fits(workspace: Workspace, tmp_path: Path) -> None:
     with pytest.raises(StorageFull, match="does not fit"):
-        copy_in(workspace, hollow(tmp_path / "given"))
+        copy_in(workspace, sparse_file(tmp_path / "given"))
 
 
-def test_a_hollow_file_is_left_out_of_an_archive_which_says_so(workspace: Workspace) -> None:
-    hollow(workspace.root / FILE_PATH)
+def test_a_sparse_file_is_omitted_from_an_archive_with_a_note(workspace: Workspace) -> None:
+    sparse_file(workspace.root / FILE_PATH)
     workspace.write(RelPath("output/small"), [b"x"])
     archive = zip_workspace(workspace)
     assert "output/small" in archive.namelist()
@@ -63,10 +61,10 @@ def test_a_hollow_file_is_left_out_of_an_archive_which_says_so(workspace: Worksp
     assert "holes" in read_omission_note(archive)
 
 
-def test_a_hollow_file_is_kept_by_name_only_and_can_be_replaced(
+def test_a_sparse_file_has_no_stored_version_and_can_be_replaced(
     workspace: Workspace, snapshots: SnapshotTracker
 ) -> None:
-    hollow(workspace.root / FILE_PATH)
+    sparse_file(workspace.root / FILE_PATH)
     assert not snapshots.take().changed[FILE_PATH].stored
     assert row_for_path(workspace, FILE_PATH)
     with workspace.open_write(FILE_PATH) as upload:
@@ -75,9 +73,9 @@ def test_a_hollow_file_is_kept_by_name_only_and_can_be_replaced(
     assert workspace.stat(FILE_PATH).size == 5
 
 
-def test_a_hollow_document_is_not_pasted(workspace: Workspace) -> None:
-    for begin in (b"text", b"%PDF-1.7\n", b"PK\3\4"):
-        hollow(workspace.root / FILE_PATH, begin)
+def test_the_text_of_a_sparse_document_is_not_extracted(workspace: Workspace) -> None:
+    for head in (b"text", b"%PDF-1.7\n", b"PK\3\4"):
+        sparse_file(workspace.root / FILE_PATH, head)
         with (
             workspace.open_read(FILE_PATH) as file,
             pytest.raises(WorkspaceError, match="larger than"),
@@ -86,30 +84,30 @@ def test_a_hollow_document_is_not_pasted(workspace: Workspace) -> None:
 
 
 @pytest.fixture(scope="module")
-def workshop() -> Iterator[PreviewService]:
-    workshop = PreviewService()
-    workshop.open()
-    yield workshop
-    workshop.close()
+def preview_service() -> Iterator[PreviewService]:
+    preview_service = PreviewService()
+    preview_service.open()
+    yield preview_service
+    preview_service.close()
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
-def test_every_preview_of_a_hollow_file_answers_soon(
-    workspace: Workspace, workshop: PreviewService, kind: str
+def test_every_preview_of_a_sparse_file_is_fast(
+    workspace: Workspace, preview_service: PreviewService, kind: str
 ) -> None:
-    """Whatever it begins with; a look that took its whole time would say so."""
-    for begin in (
+    """For any first bytes; a preview that used its whole time limit would report it."""
+    for head in (
         b"%PDF-1.7\n",
         b"PK\3\4",
         b"a,b\n1,2\n",
         b"SQLite format 3\0\x10\0\1\1\0\x40\x20\x20",
     ):
-        hollow(workspace.root / FILE_PATH, begin)
+        sparse_file(workspace.root / FILE_PATH, head)
         with workspace.open_read(FILE_PATH) as file:
             try:
                 assert (
-                    len(workshop.render(kind, file, PreviewRequest("f", TERABYTE)).content)
+                    len(preview_service.render(kind, file, PreviewRequest("f", TERABYTE)).content)
                     < 4 * 1024**2
                 )
             except WorkspaceError as error:
-                assert "seconds" not in str(error)  # noqa: PT017 - either way is well
+                assert "seconds" not in str(error)  # noqa: PT017 - both outcomes are valid

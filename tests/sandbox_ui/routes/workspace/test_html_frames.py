@@ -1,4 +1,4 @@
-"""What a frame may read over HTTP: what its pass says, for as long as it lasts."""
+"""What an HTML frame may load: the files that its token grants, until it expires."""
 
 import time
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ import pytest
 
 from agent.workspace.paths import RelPath
 from sandbox_ui.routes.workspace.frame_tokens import FrameTokens, InvalidFrameToken
-from tests.sandbox_ui.routes.workspace.test_versions import Steps
+from tests.sandbox_ui.routes.workspace.test_versions import RecordedSteps
 
 BASE = "http://studio.example:7860/"
 
@@ -26,11 +26,11 @@ def run(client: httpx.Client) -> str:
     return made
 
 
-def give(client: httpx.Client, run: str, path: str, content: bytes) -> None:
+def upload(client: httpx.Client, run: str, path: str, content: bytes) -> None:
     client.put(f"/api/runs/{run}/files/{path}", content=content).raise_for_status()
 
 
-def prefix(
+def create_frame(
     client: httpx.Client, run: str, page: str, *, allowed: bool = False, scripts: str = "confined"
 ) -> str:
     wanted = {"path": page, "base": BASE, "allow_external": allowed, "scripts": scripts}
@@ -40,16 +40,16 @@ def prefix(
     return f"/{found}"
 
 
-def test_a_page_comes_without_an_origin_and_with_its_own_prefix_only(
+def test_a_page_has_an_opaque_origin_and_loads_only_its_own_prefix(
     client: httpx.Client, run: str
 ) -> None:
-    give(client, run, "output/a.html", b"<!doctype html><p>hello")
-    door = prefix(client, run, "output/a.html")
-    got = client.get(f"{door}output/a.html")
+    upload(client, run, "output/a.html", b"<!doctype html><p>hello")
+    url_prefix = create_frame(client, run, "output/a.html")
+    got = client.get(f"{url_prefix}output/a.html")
     policy = dict(each.split(" ", 1) for each in got.headers["content-security-policy"].split("; "))
     assert policy["sandbox"] == "allow-scripts"
     assert policy["default-src"] == "'none'"
-    assert policy["connect-src"] == f"blob: data: {BASE}{door[1:]}"
+    assert policy["connect-src"] == f"blob: data: {BASE}{url_prefix[1:]}"
     assert policy["form-action"] == "'none'"
     assert got.headers["connection-allowlist"] == "(response-origin)"
     assert not any("https:" in sources for sources in policy.values())
@@ -60,49 +60,47 @@ def test_a_page_comes_without_an_origin_and_with_its_own_prefix_only(
     assert got.text.endswith("</script><p>hello")
 
 
-def test_the_outside_that_is_allowed_is_secure_and_costs_the_other_folders(
+def test_network_access_is_https_only_and_excludes_other_folders(
     client: httpx.Client, run: str
 ) -> None:
     for path in ("top.html", "top.txt", "input/a.txt", "output/a.html", "output/deep/a.txt"):
-        give(client, run, path, b"x")
-    door = prefix(client, run, "output/a.html", allowed=True)
-    got = client.get(f"{door}output/deep/a.txt")
+        upload(client, run, path, b"x")
+    url_prefix = create_frame(client, run, "output/a.html", allowed=True)
+    got = client.get(f"{url_prefix}output/deep/a.txt")
     assert got.status_code == 200
-    policy = client.get(f"{door}output/a.html").headers["content-security-policy"]
-    assert f"img-src blob: data: {BASE}{door[1:]} https:;" in policy
+    policy = client.get(f"{url_prefix}output/a.html").headers["content-security-policy"]
+    assert f"img-src blob: data: {BASE}{url_prefix[1:]} https:;" in policy
     assert " http:;" not in policy
-    assert client.get(f"{door}input/a.txt").status_code == 404
-    assert client.get(f"{door}top.txt").status_code == 404
-    door = prefix(client, run, "top.html", allowed=True)
-    assert client.get(f"{door}top.txt").status_code == 200
-    assert client.get(f"{door}input/a.txt").status_code == 404
+    assert client.get(f"{url_prefix}input/a.txt").status_code == 404
+    assert client.get(f"{url_prefix}top.txt").status_code == 404
+    url_prefix = create_frame(client, run, "top.html", allowed=True)
+    assert client.get(f"{url_prefix}top.txt").status_code == 200
+    assert client.get(f"{url_prefix}input/a.txt").status_code == 404
 
 
 @pytest.mark.parametrize("path", ["output/a.html", "output/a.svg", "output/none"])
-def test_every_answer_limits_connections_to_the_studio(
+def test_every_response_limits_connections_to_the_studio(
     client: httpx.Client, run: str, path: str
 ) -> None:
     for name in ("a.html", "a.svg"):
-        give(client, run, f"output/{name}", b"x")
-    got = client.get(f"{prefix(client, run, 'output/a.html')}{path}")
+        upload(client, run, f"output/{name}", b"x")
+    got = client.get(f"{create_frame(client, run, 'output/a.html')}{path}")
     assert got.headers["connection-allowlist"] == "(response-origin)"
 
 
-def test_scripts_that_cannot_be_confined_read_their_own_folder_only(
-    client: httpx.Client, run: str
-) -> None:
+def test_unconfined_scripts_read_only_their_own_folder(client: httpx.Client, run: str) -> None:
     for path in ("input/a.txt", "output/a.html", "output/a.txt"):
-        give(client, run, path, b"x")
-    door = prefix(client, run, "output/a.html", scripts="unconfined")
-    assert client.get(f"{door}output/a.txt").status_code == 200
-    assert client.get(f"{door}input/a.txt").status_code == 404
+        upload(client, run, path, b"x")
+    url_prefix = create_frame(client, run, "output/a.html", scripts="unconfined")
+    assert client.get(f"{url_prefix}output/a.txt").status_code == 200
+    assert client.get(f"{url_prefix}input/a.txt").status_code == 404
 
 
 @pytest.mark.parametrize("wanted", [{}, {"scripts": "off"}])
-def test_without_scripts_a_page_is_sent_as_it_is_and_runs_none(
+def test_a_page_without_scripts_is_sent_unchanged(
     client: httpx.Client, run: str, wanted: dict[str, str]
 ) -> None:
-    give(client, run, "output/a.html", b"<p>hello")
+    upload(client, run, "output/a.html", b"<p>hello")
     asked = {"path": "output/a.html", "base": BASE, **wanted}
     made = client.post(f"/api/runs/{run}/frames", json=asked).json()
     got = client.get(f"/{made['prefix']}output/a.html")
@@ -128,12 +126,12 @@ def test_without_scripts_a_page_is_sent_as_it_is_and_runs_none(
         ("a", "application/octet-stream"),
     ],
 )
-def test_what_lies_beside_a_page_has_its_type(
+def test_files_beside_a_page_have_their_media_type(
     client: httpx.Client, run: str, name: str, kind: str
 ) -> None:
-    give(client, run, f"output/{name}", b"0123456789")
-    door = prefix(client, run, "output/a.html")
-    got = client.get(f"{door}output/{name}", headers={"Range": "bytes=2-4", "Origin": "null"})
+    upload(client, run, f"output/{name}", b"0123456789")
+    url_prefix = create_frame(client, run, "output/a.html")
+    got = client.get(f"{url_prefix}output/{name}", headers={"Range": "bytes=2-4", "Origin": "null"})
     assert (got.status_code, got.text) == (206, "234")
     assert got.headers["content-type"].startswith(kind)
     assert got.headers["access-control-allow-origin"] == "null"
@@ -143,11 +141,11 @@ def test_what_lies_beside_a_page_has_its_type(
 def test_a_page_of_an_earlier_step_loads_files_of_that_step(
     client: httpx.Client, data: Path
 ) -> None:
-    steps = Steps(data, client)
+    steps = RecordedSteps(data, client)
     for words in ("one", "two"):
         steps.write("output/a.html", f"<p>{words}")
         steps.write("output/a.css", words)
-        steps.take()
+        steps.end_step()
     wanted = {"path": "output/a.html", "base": BASE, "scripts": "confined", "step": 1}
     made = client.post(f"/api/runs/{steps.run}/frames", json=wanted).json()
     assert client.get(f"/{made['prefix']}output/a.html").text.endswith("<p>one")
@@ -155,22 +153,22 @@ def test_a_page_of_an_earlier_step_loads_files_of_that_step(
 
 
 def test_a_folder_shows_its_index(client: httpx.Client, run: str) -> None:
-    give(client, run, "output/site/index.html", b"<p>the index")
-    door = prefix(client, run, "output/a.html")
-    assert "the index" in client.get(f"{door}output/site/").text
+    upload(client, run, "output/site/index.html", b"<p>the index")
+    url_prefix = create_frame(client, run, "output/a.html")
+    assert "the index" in client.get(f"{url_prefix}output/site/").text
 
 
 @pytest.mark.parametrize("path", ["output/%2e%2e/%2e%2e/run.json", "none", ""])
 def test_missing_files_are_reported(client: httpx.Client, run: str, path: str) -> None:
-    door = prefix(client, run, "output/a.html")
-    got = client.get(f"{door}{path}")
+    url_prefix = create_frame(client, run, "output/a.html")
+    got = client.get(f"{url_prefix}{path}")
     assert got.status_code == 404
     assert got.headers["content-type"].startswith("text/plain")
 
 
-def test_what_is_no_page_runs_no_script(client: httpx.Client, run: str) -> None:
-    give(client, run, "output/a.svg", b"<svg xmlns='http://www.w3.org/2000/svg'/>")
-    got = client.get(f"{prefix(client, run, 'output/a.html')}output/a.svg")
+def test_scripts_of_other_file_types_do_not_run(client: httpx.Client, run: str) -> None:
+    upload(client, run, "output/a.svg", b"<svg xmlns='http://www.w3.org/2000/svg'/>")
+    got = client.get(f"{create_frame(client, run, 'output/a.html')}output/a.svg")
     assert got.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
 
 
@@ -185,19 +183,19 @@ def test_what_is_no_page_runs_no_script(client: httpx.Client, run: str) -> None:
         b"<meta charset=utf-16><script>1</script>",
     ],
 )
-def test_no_script_of_a_page_comes_before_the_helper(
+def test_the_helper_script_comes_before_scripts_of_the_page(
     client: httpx.Client, run: str, content: bytes
 ) -> None:
-    give(client, run, "output/a.html", content)
-    got = client.get(f"{prefix(client, run, 'output/a.html')}output/a.html")
+    upload(client, run, "output/a.html", content)
+    got = client.get(f"{create_frame(client, run, 'output/a.html')}output/a.html")
     assert got.content.startswith(b"<script>(() => {")
     assert got.headers["content-type"] == "text/html; charset=utf-8"
 
 
-def test_a_frame_is_no_tab(client: httpx.Client, run: str) -> None:
-    give(client, run, "output/a.html", b"<p>hello")
-    door = prefix(client, run, "output/a.html")
-    got = client.get(f"{door}output/a.html", headers={"Sec-Fetch-Dest": "document"})
+def test_a_frame_url_cannot_be_opened_as_a_document(client: httpx.Client, run: str) -> None:
+    upload(client, run, "output/a.html", b"<p>hello")
+    url_prefix = create_frame(client, run, "output/a.html")
+    got = client.get(f"{url_prefix}output/a.html", headers={"Sec-Fetch-Dest": "document"})
     assert got.status_code == 403
 
 
@@ -210,7 +208,7 @@ def test_a_frame_is_no_tab(client: httpx.Client, run: str) -> None:
         ("navigate", "document", 200),
     ],
 )
-def test_a_page_loads_nothing_of_the_studio_itself(
+def test_a_page_cannot_request_the_api(
     client: httpx.Client, mode: str, dest: str, status: int
 ) -> None:
     headers = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": mode, "Sec-Fetch-Dest": dest}
@@ -228,21 +226,21 @@ def test_other_origins_get_no_token(client: httpx.Client, run: str) -> None:
 @pytest.mark.parametrize(
     "base", ["", "http://a", "ftp://a/", "http://a/; script-src *", "http://a/ b/", "https://a/\n/"]
 )
-def test_a_pass_is_made_for_an_address_only(base: str) -> None:
+def test_a_token_is_created_only_for_a_valid_base_url(base: str) -> None:
     with pytest.raises(InvalidFrameToken):
         FrameTokens().create("run", RelPath("a.html"), base, allow_external=False)
 
 
 def test_a_token_cannot_be_forged_and_expires(monkeypatch: pytest.MonkeyPatch) -> None:
-    passes = FrameTokens()
-    token = passes.create("run", RelPath("output/a.html"), BASE, allow_external=False)
-    assert passes.verify(token).run == "run"
+    tokens = FrameTokens()
+    token = tokens.create("run", RelPath("output/a.html"), BASE, allow_external=False)
+    assert tokens.verify(token).run == "run"
     others = FrameTokens().create("run", RelPath("output/a.html"), BASE, allow_external=True)
-    said, _, signature = token.partition(".")
-    for forged in (others, f"{said}A.{signature}", f"{said}.", said, "", "é.é"):
+    payload, _, signature = token.partition(".")
+    for forged in (others, f"{payload}A.{signature}", f"{payload}.", payload, "", "é.é"):
         with pytest.raises(InvalidFrameToken):
-            passes.verify(forged)
+            tokens.verify(forged)
     later = time.time() + 3601
     monkeypatch.setattr(time, "time", lambda: later)
     with pytest.raises(InvalidFrameToken, match="expired"):
-        passes.verify(token)
+        tokens.verify(token)

@@ -1,4 +1,4 @@
-"""Uploads in parts, changes, replacements and what documents cost, over HTTP."""
+"""Resumable uploads, file changes, replacements and document token counts."""
 
 import os
 import signal
@@ -40,7 +40,9 @@ def workspace(data: Path, run: str) -> Path:
     return RunFolder.open(data, run).workspace
 
 
-def begin(client: httpx.Client, run: str, size: int, path: str = "input/big%20%C3%A9.bin") -> str:
+def start_upload(
+    client: httpx.Client, run: str, size: int, path: str = "input/big%20%C3%A9.bin"
+) -> str:
     answer = client.post(f"/api/runs/{run}/uploads", json={"path": path, "size": size})
     assert answer.status_code == 201, answer.text
     assert answer.json()["offset"] == 0
@@ -51,16 +53,18 @@ def send(client: httpx.Client, upload: str, offset: int, content: bytes) -> http
     return client.patch(upload, headers={"Upload-Offset": str(offset)}, content=content)
 
 
-def broken(client: httpx.Client, upload: str, offset: int, said: int, content: bytes) -> None:
-    """Say that ``said`` bytes follow, send ``content``, and hang up."""
-    where = urlsplit(str(client.base_url))
-    with socket.create_connection((where.hostname, where.port)) as connection:
-        head = f"PATCH {upload} HTTP/1.1\r\nHost: {where.netloc}\r\nUpload-Offset: {offset}\r\n"
-        connection.sendall(f"{head}Content-Length: {said}\r\n\r\n".encode() + content)
+def send_and_disconnect(
+    client: httpx.Client, upload: str, offset: int, declared: int, content: bytes
+) -> None:
+    """Declare ``declared`` bytes, send ``content`` and close the connection."""
+    server = urlsplit(str(client.base_url))
+    with socket.create_connection((server.hostname, server.port)) as connection:
+        head = f"PATCH {upload} HTTP/1.1\r\nHost: {server.netloc}\r\nUpload-Offset: {offset}\r\n"
+        connection.sendall(f"{head}Content-Length: {declared}\r\n\r\n".encode() + content)
 
 
 def resume(client: httpx.Client, upload: str, content: bytes) -> httpx.Response:
-    """Go on where the server says that it is, as often as it says something else."""
+    """Resume at the server's offset, again after each offset conflict."""
     at = offset(client, upload)
     while True:
         answer = send(client, upload, at, content[at:])
@@ -74,15 +78,15 @@ def offset(client: httpx.Client, upload: str) -> int:
     return known
 
 
-# In parts
+# Resumable uploads
 
 
 def test_an_upload_in_parts_appears_when_complete(
     client: httpx.Client, run: str, workspace: Path
 ) -> None:
-    upload = begin(client, run, 10)
-    first = send(client, upload, 0, b"01234")
-    assert (first.status_code, first.json()) == (200, {"offset": 5, "size": 10})
+    upload = start_upload(client, run, 10)
+    send_first = send(client, upload, 0, b"01234")
+    assert (send_first.status_code, send_first.json()) == (200, {"offset": 5, "size": 10})
     assert list((workspace / "input").iterdir()) == []
     last = send(client, upload, 5, b"56789")
     assert (last.status_code, last.json()["path"]) == (201, "input/big%20%C3%A9.bin")
@@ -92,34 +96,32 @@ def test_an_upload_in_parts_appears_when_complete(
     assert send(client, upload, 10, b"").status_code == 201
 
 
-def test_an_empty_file_is_a_file(client: httpx.Client, run: str, workspace: Path) -> None:
-    upload = begin(client, run, 0, "input/empty")
+def test_an_empty_file_can_be_uploaded(client: httpx.Client, run: str, workspace: Path) -> None:
+    upload = start_upload(client, run, 0, "input/empty")
     assert send(client, upload, 0, b"").status_code == 201
     assert (workspace / "input" / "empty").read_bytes() == b""
 
 
-@pytest.mark.parametrize("came", [0, 1, 65_535, 300_000, 2_999_999])
+@pytest.mark.parametrize("received", [0, 1, 65_535, 300_000, 2_999_999])
 def test_an_upload_resumes_after_a_break_at_any_byte(
-    client: httpx.Client, run: str, workspace: Path, came: int
+    client: httpx.Client, run: str, workspace: Path, received: int
 ) -> None:
     content = os.urandom(3_000_000)
-    upload = begin(client, run, len(content))
-    broken(client, upload, 0, len(content), content[:came])
+    upload = start_upload(client, run, len(content))
+    send_and_disconnect(client, upload, 0, len(content), content[:received])
     assert list((workspace / "input").iterdir()) == []
     assert resume(client, upload, content).status_code == 201
     assert (workspace / "input" / "big é.bin").read_bytes() == content
 
 
-def test_what_came_before_a_connection_broke_stays(client: httpx.Client, run: str) -> None:
-    upload = begin(client, run, 8_000_000)
-    broken(client, upload, 0, 8_000_000, bytes(6_000_000))
+def test_bytes_received_before_a_disconnect_are_kept(client: httpx.Client, run: str) -> None:
+    upload = start_upload(client, run, 8_000_000)
+    send_and_disconnect(client, upload, 0, 8_000_000, bytes(6_000_000))
     wait_until(lambda: offset(client, upload) > 4_000_000)
 
 
-def test_another_offset_than_where_it_is_is_refused_and_says_where(
-    client: httpx.Client, run: str
-) -> None:
-    upload = begin(client, run, 10)
+def test_a_wrong_offset_is_rejected_with_the_current_offset(client: httpx.Client, run: str) -> None:
+    upload = start_upload(client, run, 10)
     send(client, upload, 0, b"0123")
     for wrong in (0, 3, 5, 11):
         answer = send(client, upload, wrong, b"x")
@@ -129,40 +131,40 @@ def test_another_offset_than_where_it_is_is_refused_and_says_where(
     assert offset(client, upload) == 4
 
 
-def test_who_comes_later_goes_on_and_who_came_before_is_told(
+def test_a_later_client_takes_over_an_upload_and_the_earlier_one_gets_a_conflict(
     client: httpx.Client, run: str, workspace: Path
 ) -> None:
     content = os.urandom(2_000_000)
-    upload = begin(client, run, len(content))
-    begun, go_on = threading.Event(), threading.Event()
+    upload = start_upload(client, run, len(content))
+    started, proceed = threading.Event(), threading.Event()
     answers: list[httpx.Response] = []
 
-    def slowly() -> Iterator[bytes]:
+    def slow_body() -> Iterator[bytes]:
         yield content[:1_500_000]
-        begun.set()
-        go_on.wait(20)
+        started.set()
+        proceed.wait(20)
         yield b"z" * 500_000
 
-    def first() -> None:
+    def send_first() -> None:
         headers = {"Upload-Offset": "0", "Content-Length": str(len(content))}
         with httpx.Client(base_url=client.base_url, timeout=30) as other:
-            answers.append(other.patch(upload, headers=headers, content=slowly()))
+            answers.append(other.patch(upload, headers=headers, content=slow_body()))
 
-    sender = threading.Thread(target=first)
+    sender = threading.Thread(target=send_first)
     sender.start()
-    begun.wait(20)
+    started.wait(20)
     wait_until(lambda: offset(client, upload) > 0)
     later = send(client, upload, offset(client, upload), b"")
     at = later.json()["offset"]
     assert send(client, upload, at, content[at:]).status_code == 201
-    go_on.set()
+    proceed.set()
     sender.join()
     assert answers[0].status_code == 409
     assert (workspace / "input" / "big é.bin").read_bytes() == content
 
 
 def test_an_upload_can_be_cancelled(client: httpx.Client, run: str, workspace: Path) -> None:
-    upload = begin(client, run, 10)
+    upload = start_upload(client, run, 10)
     send(client, upload, 0, b"01234")
     assert client.delete(upload).status_code == 204
     assert client.get(upload).status_code == 404
@@ -179,29 +181,27 @@ def test_an_upload_can_be_cancelled(client: httpx.Client, run: str, workspace: P
     ],
     ids=lambda body: str(body[:20]),
 )  # fmt: skip
-def test_a_beginning_that_makes_no_sense_is_refused(
-    client: httpx.Client, run: str, body: bytes
-) -> None:
+def test_an_invalid_upload_request_is_rejected(client: httpx.Client, run: str, body: bytes) -> None:
     answer = client.post(f"/api/runs/{run}/uploads", content=body)
     assert (answer.status_code, bool(answer.json()["error"])) == (400, True)
 
 
-def test_what_can_never_fit_is_refused_before_it_is_sent(client: httpx.Client, run: str) -> None:
+def test_an_upload_that_cannot_fit_is_rejected_at_its_start(client: httpx.Client, run: str) -> None:
     answer = client.post(f"/api/runs/{run}/uploads", json={"path": "a", "size": 1 << 49})
     assert answer.status_code == 507
     assert "does not fit" in answer.json()["error"]
 
 
-def test_a_server_that_is_killed_and_started_again_goes_on(tmp_path: Path) -> None:
+def test_an_upload_resumes_after_the_server_is_killed(tmp_path: Path) -> None:
     content = os.urandom(5_000_000)
-    with _program(tmp_path) as (client, process):
+    with _run_process(tmp_path) as (client, process):
         run = client.post("/api/runs").json()["run"]
-        upload = begin(client, run, len(content))
-        broken(client, upload, 0, len(content), content[:2_000_000])
+        upload = start_upload(client, run, len(content))
+        send_and_disconnect(client, upload, 0, len(content), content[:2_000_000])
         wait_until(lambda: offset(client, upload) > 1_000_000)
         process.send_signal(signal.SIGKILL)
         process.wait()
-    with _program(tmp_path) as (client, _):
+    with _run_process(tmp_path) as (client, _):
         at = offset(client, upload)
         assert at > 1_000_000
         assert send(client, upload, at, content[at:]).status_code == 201
@@ -209,8 +209,8 @@ def test_a_server_that_is_killed_and_started_again_goes_on(tmp_path: Path) -> No
 
 
 @contextmanager
-def _program(data: Path) -> "Iterator[tuple[httpx.Client, subprocess.Popen[bytes]]]":
-    """The application in a process of its own."""
+def _run_process(data: Path) -> "Iterator[tuple[httpx.Client, subprocess.Popen[bytes]]]":
+    """Run the application in its own process."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     code = (
@@ -225,27 +225,27 @@ def _program(data: Path) -> "Iterator[tuple[httpx.Client, subprocess.Popen[bytes
     process = subprocess.Popen([sys.executable, "-c", code, str(data), str(port)], cwd=ROOT)
     try:
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
-            wait_until(lambda: _answers(client), 150)
+            wait_until(lambda: _is_ready(client), 150)
             yield client, process
     finally:
         process.kill()
         process.wait()
 
 
-def _answers(client: httpx.Client) -> bool:
+def _is_ready(client: httpx.Client) -> bool:
     try:
         return client.get("/healthz").status_code == 200
     except httpx.HTTPError:
         return False
 
 
-def test_a_disk_that_fills_up_is_said_and_leaves_nothing(tmp_path: Path) -> None:
+def test_an_upload_to_a_full_disk_is_reported_and_leaves_no_files(tmp_path: Path) -> None:
     mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(tmp_path)]
     if subprocess.run(mount, capture_output=True).returncode:
         pytest.skip("a disk can only be mounted by root")
     try:
         with (
-            _without_a_floor(),
+            _without_reserved_space(),
             run_server(
                 create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))
             ) as studio_url,
@@ -253,7 +253,7 @@ def test_a_disk_that_fills_up_is_said_and_leaves_nothing(tmp_path: Path) -> None
         ):
             run = client.post("/api/runs").json()["run"]
             root = RunFolder.open(tmp_path, run).workspace
-            upload = begin(client, run, 5_000_000)
+            upload = start_upload(client, run, 5_000_000)
             (root / "other").write_bytes(bytes(5_000_000))
             answer = send(client, upload, 0, bytes(5_000_000))
             assert (answer.status_code, answer.json()["error"]) == (
@@ -267,7 +267,7 @@ def test_a_disk_that_fills_up_is_said_and_leaves_nothing(tmp_path: Path) -> None
 
 
 @contextmanager
-def _without_a_floor() -> Iterator[None]:
+def _without_reserved_space() -> Iterator[None]:
     before = UploadRoutes.__init__.__defaults__
     assert before
     UploadRoutes.__init__.__defaults__ = (before[0], 0)
@@ -284,7 +284,7 @@ def change(client: httpx.Client, run: str, operation: str, **more: object) -> ht
     return client.post(f"/api/runs/{run}/changes", json={"operation": operation, **more})
 
 
-def test_names_are_made_moved_removed_and_brought_back(
+def test_files_and_folders_are_created_moved_removed_and_restored(
     client: httpx.Client, run: str, workspace: Path
 ) -> None:
     made = change(client, run, "create_folder", path="output/d%20%C3%A9").json()
@@ -327,7 +327,7 @@ def test_names_are_made_moved_removed_and_brought_back(
         ({"operation": "undo", "undo": "0" * 24}, 404),
     ],
 )
-def test_a_change_that_makes_no_sense_is_refused_with_a_sentence(
+def test_an_invalid_change_is_rejected_with_a_message(
     client: httpx.Client, run: str, workspace: Path, body: dict[str, object], status: int
 ) -> None:
     answer = client.post(f"/api/runs/{run}/changes", json=body)
@@ -343,10 +343,10 @@ def test_earlier_names_of_a_change_are_accepted(
     assert (workspace / "output" / "a").is_dir()
 
 
-# Replacing
+# Replacements
 
 
-def test_a_file_is_replaced_only_if_it_is_still_the_one_that_was_seen(
+def test_a_file_is_replaced_only_if_its_etag_matches(
     client: httpx.Client, run: str, workspace: Path
 ) -> None:
     (workspace / "output" / "a.sh").write_text("old")
@@ -366,10 +366,10 @@ def test_a_file_is_replaced_only_if_it_is_still_the_one_that_was_seen(
     assert list((workspace / "output").iterdir()) == []
 
 
-# What it would cost
+# Document token counts
 
 
-def test_a_document_is_counted_once_a_version(
+def test_a_document_is_counted_again_when_it_changes(
     client: httpx.Client, run: str, workspace: Path
 ) -> None:
     (workspace / "input" / "a.txt").write_text("four words are here")
@@ -385,26 +385,26 @@ def test_documents_without_text_are_reported(
 ) -> None:
     (workspace / "input" / "a.bin").write_bytes(b"\0\1")
     about = client.get(f"/api/runs/{run}/document-info/input/a.bin").json()
-    assert client.get(f"/api/runs/{run}/about/input/a.bin").json() == about  # the earlier address
+    assert client.get(f"/api/runs/{run}/about/input/a.bin").json() == about  # the former URL
     assert (about["tokens"], "contains no text" in about["reason"]) == (None, True)
     gone = client.get(f"/api/runs/{run}/document-info/input/missing").json()
     assert gone["words"] is None
     assert "does not exist" in gone["reason"]
 
 
-# Everything
+# Memory
 
 
 @pytest.mark.long
 @pytest.mark.timeout(300)
 def test_a_gigabyte_is_streamed_in_constant_memory(tmp_path: Path) -> None:
     size, piece = 1024**3, os.urandom(1024**2)
-    with _program(tmp_path) as (client, process):
+    with _run_process(tmp_path) as (client, process):
         run = client.post("/api/runs").json()["run"]
         client.put(f"/api/runs/{run}/files/input/small", content=piece)
         client.get(f"/api/runs/{run}/files/input/small")
-        before = _peak(process.pid)
-        upload = begin(client, run, size)
+        before = _peak_memory(process.pid)
+        upload = start_upload(client, run, size)
         answer = client.patch(
             upload,
             headers={"Upload-Offset": "0", "Content-Length": str(size)},
@@ -413,9 +413,9 @@ def test_a_gigabyte_is_streamed_in_constant_memory(tmp_path: Path) -> None:
         assert answer.status_code == 201
         with client.stream("GET", f"/api/runs/{run}/files/input/big%20%C3%A9.bin") as got:
             assert sum(map(len, got.iter_raw(1024**2))) == size
-        assert _peak(process.pid) - before < 32 * 1024**2
+        assert _peak_memory(process.pid) - before < 32 * 1024**2
 
 
-def _peak(process: int) -> int:
+def _peak_memory(process: int) -> int:
     status = Path(f"/proc/{process}/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) * 1024

@@ -1,4 +1,4 @@
-"""Files as they were after a step, and how they differ from the step before, over HTTP."""
+"""Versions of files after each step, and their differences to the step before."""
 
 import os
 from collections.abc import Iterator
@@ -15,8 +15,8 @@ from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.snapshots import SnapshotTracker
 
 
-class Steps:
-    """A run whose files are written here; each ``take`` is what one step left."""
+class RecordedSteps:
+    """A run whose steps are recorded by the test; ``end_step`` takes a snapshot."""
 
     def __init__(self, data: Path, client: httpx.Client) -> None:
         self.client = client
@@ -29,11 +29,11 @@ class Steps:
         self._versions.append(0, self._snapshots.take())
 
     def write(self, path: str, content: str | bytes) -> None:
-        place = self.root / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(content.encode() if isinstance(content, str) else content)
+        target = self.root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content.encode() if isinstance(content, str) else content)
 
-    def take(self) -> None:
+    def end_step(self) -> None:
         self.step += 1
         self._versions.append(self.step, self._snapshots.take())
 
@@ -44,18 +44,18 @@ class Steps:
 
 
 @pytest.fixture
-def steps(studio_url: str, data: Path) -> Iterator[Steps]:
+def steps(studio_url: str, data: Path) -> Iterator[RecordedSteps]:
     with httpx.Client(base_url=studio_url, timeout=30) as client:
-        yield Steps(data, client)
+        yield RecordedSteps(data, client)
 
 
-# A file as it was
+# Versions
 
 
-def test_each_step_has_its_version_of_a_file(steps: Steps) -> None:
+def test_each_step_has_its_version_of_a_file(steps: RecordedSteps) -> None:
     for words in ("one", "two", "three"):
         steps.write("output/a.txt", words)
-        steps.take()
+        steps.end_step()
     steps.write("output/a.txt", "now")
     for step, words in ((1, "one"), (2, "two"), (3, "three"), (9, "three")):
         assert steps.get("files", "output/a.txt", step=step).text == words
@@ -63,18 +63,18 @@ def test_each_step_has_its_version_of_a_file(steps: Steps) -> None:
     assert steps.get("files", "output/a.txt").text == "now"
 
 
-def test_what_a_later_step_wrote_is_known_too(steps: Steps) -> None:
+def test_a_step_recorded_later_is_served(steps: RecordedSteps) -> None:
     steps.write("a.txt", "one")
-    steps.take()
+    steps.end_step()
     assert steps.get("files", "a.txt", step=2).text == "one"
     steps.write("a.txt", "two")
-    steps.take()
+    steps.end_step()
     assert steps.get("files", "a.txt", step=2).text == "two"
 
 
-def test_old_versions_support_ranges(steps: Steps) -> None:
+def test_old_versions_support_ranges(steps: RecordedSteps) -> None:
     steps.write("a.txt", "0123456789")
-    steps.take()
+    steps.end_step()
     steps.write("a.txt", "")
     file_url = f"/api/runs/{steps.run}/files/a.txt?step=1"
     got = steps.client.get(file_url, headers={"Range": "bytes=3-5"})
@@ -82,14 +82,14 @@ def test_old_versions_support_ranges(steps: Steps) -> None:
 
 
 @pytest.mark.parametrize("what", ["files", "view"])
-def test_what_is_not_to_be_had_is_said_in_a_sentence(steps: Steps, what: str) -> None:
+def test_an_unavailable_version_is_reported(steps: RecordedSteps, what: str) -> None:
     steps.write("a.txt", "one")
-    steps.take()
+    steps.end_step()
     (steps.root / "a.txt").unlink()
     (steps.root / "link").symlink_to("/etc/passwd")
     with (steps.root / "large.bin").open("wb") as large:
         large.truncate(65 * 1024**2)
-    steps.take()
+    steps.end_step()
     for path, step, sentence in (
         ("a.txt", 0, "“a.txt” was not there after step 0."),
         ("a.txt", 2, "“a.txt” was not there after step 2."),
@@ -107,24 +107,24 @@ def test_what_is_not_to_be_had_is_said_in_a_sentence(steps: Steps, what: str) ->
         assert (refused.status_code, refused.json()) == (400, {"error": sentence})
 
 
-def test_a_content_that_left_the_store_is_said_to(steps: Steps, data: Path) -> None:
+def test_a_missing_blob_is_reported(steps: RecordedSteps, data: Path) -> None:
     steps.write("a.txt", "a content of its own")
-    steps.take()
+    steps.end_step()
     (blob,) = (path for path in data.glob("blobs/*/*") if path.read_bytes().startswith(b"a cont"))
     blob.unlink()
     refused = steps.get("files", "a.txt", step=1)
     assert refused.json()["error"] == "“a.txt” as it was after step 1 is not in the store any more."
 
 
-def test_any_name_has_versions(steps: Steps) -> None:
+def test_a_file_with_an_unusual_name_has_versions(steps: RecordedSteps) -> None:
     name = os.fsdecode("“q” \n\u202e".encode() + b"\xff")
     (steps.root / name).write_text("one")
-    steps.take()
+    steps.end_step()
     (steps.root / name).unlink()
     assert steps.get("files", name, step=1).text == "one"
 
 
-def test_a_run_without_a_record_has_no_versions(studio_url: str) -> None:
+def test_a_run_without_a_journal_has_no_versions(studio_url: str) -> None:
     with httpx.Client(base_url=studio_url) as client:
         run = client.post("/api/runs").json()["run"]
         refused = client.get(f"/api/runs/{run}/files/a?step=1")
@@ -132,25 +132,25 @@ def test_a_run_without_a_record_has_no_versions(studio_url: str) -> None:
         assert client.get("/api/runs/nosuchrun/files/a?step=1").status_code == 404
 
 
-# How a step changed it
+# Differences
 
 
-def differs(steps: Steps, path: str, **options: object) -> Any:
+def difference(steps: RecordedSteps, path: str, **options: object) -> Any:
     answer = steps.get("difference", path, **options)
     assert answer.status_code == 200, answer.text
-    told = answer.json()
-    assert (told["kind"], told["error"]) == ("difference", "")
-    return told["view"]
+    answer_body = answer.json()
+    assert (answer_body["kind"], answer_body["error"]) == ("difference", "")
+    return answer_body["view"]
 
 
-def test_a_text_is_compared_with_the_step_before(steps: Steps) -> None:
+def test_a_text_is_compared_with_the_previous_step(steps: RecordedSteps) -> None:
     steps.write("a.py", "one\nprint('big', 1)\nthree\n")
-    steps.take()
+    steps.end_step()
     steps.write("b", "another")
-    steps.take()
+    steps.end_step()
     steps.write("a.py", "one\nprint('small', 1)\nthree\nfour\n")
-    steps.take()
-    view = differs(steps, "a.py", step=3)
+    steps.end_step()
+    view = difference(steps, "a.py", step=3)
     assert (view["display"], view["step"], view["reason"]) == ("text", 3, "")
     assert (view["before"]["size"], view["after"]["size"]) == (26, 33)
     assert view["text"]["rows"] == [
@@ -160,79 +160,79 @@ def test_a_text_is_compared_with_the_step_before(steps: Steps) -> None:
         ["+", 4, ["four"]],
     ]
     assert (view["text"]["added"], view["text"]["removed"]) == (2, 1)
-    assert differs(steps, "a.py") == view
-    assert differs(steps, "a.py", step=2)["text"]["added"] == 0
+    assert difference(steps, "a.py") == view
+    assert difference(steps, "a.py", step=2)["text"]["added"] == 0
 
 
-def test_what_was_added_and_what_was_removed_is_all_of_it(steps: Steps) -> None:
+def test_added_and_removed_files_are_compared_completely(steps: RecordedSteps) -> None:
     steps.write("a.txt", "one\ntwo")
-    steps.take()
+    steps.end_step()
     (steps.root / "a.txt").unlink()
-    steps.take()
-    added, removed = differs(steps, "a.txt", step=1), differs(steps, "a.txt", step=2)
+    steps.end_step()
+    added, removed = difference(steps, "a.txt", step=1), difference(steps, "a.txt", step=2)
     assert (added["before"], removed["after"]) == (None, None)
     assert added["text"]["rows"] == [["+", 1, ["one"]], ["+", 2, ["two"]]]
     assert removed["text"]["rows"] == [["-", 1, ["one"]], ["-", 2, ["two"]]]
 
 
-def test_lines_that_are_far_from_a_change_are_left_out_until_they_are_asked_for(
-    steps: Steps,
+def test_unchanged_lines_are_omitted_and_can_be_requested(
+    steps: RecordedSteps,
 ) -> None:
     lines = [f"line {number}" for number in range(1, 101)]
     steps.write("a.txt", "\n".join(lines))
-    steps.take()
+    steps.end_step()
     lines[49] = "another line"
     steps.write("a.txt", "\n".join(lines))
-    steps.take()
-    rows = differs(steps, "a.txt", step=2)["text"]["rows"]
+    steps.end_step()
+    rows = difference(steps, "a.txt", step=2)["text"]["rows"]
     assert rows[0] == ["…", 1, 1, 46]
     assert rows[-1] == ["…", 54, 54, 47]
     assert [row[0] for row in rows[1:-1]] == [*"===-+==="]
-    text = differs(steps, "a.txt", step=2, **{"from": 54, "count": 47})["text"]
+    text = difference(steps, "a.txt", step=2, **{"from": 54, "count": 47})["text"]
     assert text == {"lines": lines[53:]}
 
 
-def test_pictures_are_pictures_and_bytes_are_facts(steps: Steps) -> None:
-    picture = b"\x89PNG\r\n\x1a\n" + bytes(20)
-    steps.write("a.png", picture)
+def test_images_are_compared_as_images_and_binary_files_by_metadata(steps: RecordedSteps) -> None:
+    image = b"\x89PNG\r\n\x1a\n" + bytes(20)
+    steps.write("a.png", image)
     steps.write("b.bin", b"\0\1")
-    steps.take()
-    steps.write("a.png", picture + b"more")
+    steps.end_step()
+    steps.write("a.png", image + b"more")
     steps.write("b.bin", b"\0\2")
-    steps.take()
-    assert differs(steps, "a.png", step=2)["display"] == "images"
-    facts = differs(steps, "b.bin", step=2)
-    assert (facts["display"], facts["reason"], facts["text"]) == ("metadata", "", None)
-    assert facts["before"]["hash"] != facts["after"]["hash"]
+    steps.end_step()
+    assert difference(steps, "a.png", step=2)["display"] == "images"
+    metadata = difference(steps, "b.bin", step=2)
+    assert (metadata["display"], metadata["reason"], metadata["text"]) == ("metadata", "", None)
+    assert metadata["before"]["hash"] != metadata["after"]["hash"]
 
 
-def test_what_cannot_be_compared_says_why_and_keeps_the_facts(steps: Steps) -> None:
+def test_an_impossible_comparison_gives_a_reason_and_metadata(steps: RecordedSteps) -> None:
     steps.write("a.log", "x\n" * 5_000_000)
     with (steps.root / "large.bin").open("wb") as large:
         large.truncate(65 * 1024**2)
-    steps.take()
-    long = differs(steps, "a.log", step=1)
-    assert (long["display"], long["reason"]) == (
+    steps.end_step()
+    long_text = difference(steps, "a.log", step=1)
+    assert (long_text["display"], long_text["reason"]) == (
         "metadata", "Only texts of up to 8 MB are compared.",
     )  # fmt: skip
-    assert long["after"]["size"] == 10_000_000
-    unkept = differs(steps, "large.bin", step=1)
-    assert unkept["reason"].endswith("was not kept: it is larger than 64 MB.")
+    assert long_text["after"]["size"] == 10_000_000
+    unstored = difference(steps, "large.bin", step=1)
+    assert unstored["reason"].endswith("was not kept: it is larger than 64 MB.")
 
 
-def test_a_file_that_became_a_link_is_told_as_facts(steps: Steps) -> None:
+def test_a_file_that_became_a_symlink_is_compared_by_metadata(steps: RecordedSteps) -> None:
     steps.write("a", "one")
-    steps.take()
+    steps.end_step()
     (steps.root / "a").unlink()
     (steps.root / "a").symlink_to("/etc/passwd")
-    steps.take()
-    view = differs(steps, "a", step=2)
+    steps.end_step()
+    view = difference(steps, "a", step=2)
     assert view["after"]["kind"] == "link"
     assert view["after"]["target"] == "/etc/passwd"
     assert "root:" not in str(view)
 
 
-def test_what_no_step_changed_is_said_to_be_so(steps: Steps) -> None:
+def test_a_file_that_no_step_changed_is_reported(steps: RecordedSteps) -> None:
     for path, options, sentence in (
         ("nothing", {}, "No step changed “nothing”."),
         ("nothing", {"step": 3}, "“nothing” existed neither before nor after step 3."),
