@@ -1,4 +1,4 @@
-"""One studio and one browser for the previews' tests."""
+"""One Studio and one browser for all preview tests."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,7 +28,8 @@ def studio_url(data: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    expect.set_options(timeout=1000 * TIMEOUT_SECONDS)  # so long may a look take where all is busy
+    # A preview may take this long on a busy machine.
+    expect.set_options(timeout=1000 * TIMEOUT_SECONDS)
     with launch_chromium() as browser:
         yield browser
     expect.set_options(timeout=5000)

@@ -1,4 +1,4 @@
-"""Files of a run that are changed while they are looked at."""
+"""Changes to previewed files."""
 
 import httpx
 
@@ -6,7 +6,7 @@ from tests.sandbox_ui.preview.file_viewer import FileViewer
 
 
 def rewrite(viewer: FileViewer, name: str, content: bytes) -> None:
-    """Let a file hold something else, in one go, as the model's programs do."""
+    """Replace the content of a file atomically, as a program of the model would."""
     file_url = f"{viewer.studio_url}/api/runs/{viewer.run}/files/output/{name}"
     etag = httpx.head(file_url).headers["etag"]
     httpx.put(file_url, content=content, headers={"If-Match": etag}).raise_for_status()

@@ -1,4 +1,4 @@
-"""Files of a run looked at in the real browser, and what a hostile one may not do there."""
+"""Previews in the browser, with checks that hostile files have no effect."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,10 +13,10 @@ from sandbox_ui.preview.base import JsonPreview, Preview, PreviewRequest, Render
 from tests.support.tab import WIDE, StudioTab
 
 
-def data_of(show: Renderer, path: Path, **options: str) -> dict[str, object]:
-    """What a kind's ``view`` says of a file, asked directly."""
+def preview_data(render: Renderer, path: Path, **options: str) -> dict[str, object]:
+    """The JSON data that a renderer returns for a file."""
     with path.open("rb") as file:
-        answer: Preview = show(
+        answer: Preview = render(
             cast(BinaryIO, file), PreviewRequest(path.name, path.stat().st_size, options)
         )
     assert isinstance(answer, JsonPreview)
@@ -24,30 +24,30 @@ def data_of(show: Renderer, path: Path, **options: str) -> dict[str, object]:
 
 
 class FileViewer:
-    """A tab with a run's files in it, and what its requests and its console said.
+    """A tab that previews the files of a run, and records its requests and errors.
 
     Attributes:
-        run: The run; a draft that files can be given to at any time.
-        foreign: Requests that left for another host: there should be none.
+        run: The id of the run, which is a draft.
+        foreign: URLs of requests to other hosts, which should not exist.
     """
 
     def __init__(self, studio: StudioTab, studio_url: str) -> None:
         self.studio, self.page, self.studio_url = studio, studio.page, studio_url
         self.run = httpx.post(f"{studio_url}/api/runs").json()["run"]
         self.foreign: list[str] = []
-        self.page.on("request", self._asked)
+        self.page.on("request", self._record_request)
 
-    def _asked(self, request: Request) -> None:
+    def _record_request(self, request: Request) -> None:
         if not request.url.startswith((self.studio_url, "data:", "blob:")):
             self.foreign.append(request.url)
 
     def upload(self, name: str, content: bytes) -> None:
-        """Put a file into ``output/``, as a person would."""
+        """Upload a file to ``output/``."""
         file_url = f"{self.studio_url}/api/runs/{self.run}/files/output/{quote(name)}"
         httpx.put(file_url, content=content).raise_for_status()
 
     def replace(self, name: str, content: bytes) -> None:
-        """Let a file of ``output/`` have another content, in one go."""
+        """Replace the content of a file in ``output/`` atomically."""
         file_url = f"{self.studio_url}/api/runs/{self.run}/files/output/{quote(name)}"
         etag = httpx.head(file_url).headers["etag"]
         httpx.put(file_url, content=content, headers={"If-Match": etag}).raise_for_status()
@@ -56,7 +56,7 @@ class FileViewer:
         self.studio.open(f"{self.studio_url}/?run={self.run}")
 
     def show(self, name: str) -> Locator:
-        """Click on a file of ``output/``; returns the place where it is shown."""
+        """Click on a file of ``output/``; returns the locator of its preview."""
         self.studio.file(name).click()
         expect(self.preview.locator(".hd b")).to_have_text(name)
         return self.canvas
@@ -74,9 +74,9 @@ class FileViewer:
 def open_file_viewer(
     browser: Browser, studio_url: str, *, excused: tuple[str, ...] = ()
 ) -> Iterator[FileViewer]:
-    """Open a file viewer; at its end, assert that nothing left the studio, failed, or ran.
+    """Open a file viewer; at the end, assert that there were no external requests and no errors.
 
-    A hostile file marks its success by ``window.hacked`` of whatever page it reaches.
+    Scripts of hostile files would set ``window.hacked``, which must stay unset.
     """
     context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
     viewer = FileViewer(StudioTab(context.new_page()), studio_url)
@@ -84,9 +84,9 @@ def open_file_viewer(
         yield viewer
         assert viewer.page.evaluate("window.hacked") is None
         assert viewer.foreign == []
-        complaints = viewer.studio.errors
-        meant = [each for each in complaints if not any(word in each for word in excused)]
-        assert not meant, meant
+        errors = viewer.studio.errors
+        unexpected = [each for each in errors if not any(word in each for word in excused)]
+        assert not unexpected, unexpected
     finally:
         context.close()
         httpx.delete(f"{studio_url}/api/runs/{viewer.run}").raise_for_status()  # drafts are limited

@@ -1,4 +1,4 @@
-"""A worker whose kinds do what no preview may; run as ``python -m`` by test_workshop.py."""
+"""A worker with misbehaving renderers, which test_worker.py runs with ``python -m``."""
 
 import ctypes
 import os
@@ -22,9 +22,9 @@ from sandbox_ui.preview.worker import load_renderer, serve
 _kept: list[str] = []
 
 
-def _tried(act: Callable[[], object]) -> str:
+def _try_access(access: Callable[[], object]) -> str:
     try:
-        return str(act())
+        return str(access())
     except OSError as error:
         return type(error).__name__
 
@@ -39,7 +39,7 @@ def _sleep(_file: BinaryIO, _ask: PreviewRequest) -> Preview:
     return JsonPreview({})
 
 
-def _eat(_file: BinaryIO, _ask: PreviewRequest) -> Preview:
+def _exhaust_memory(_file: BinaryIO, _ask: PreviewRequest) -> Preview:
     return JsonPreview({"size": len(bytearray(8 * 1024**3))})
 
 
@@ -60,23 +60,23 @@ def _remember(_file: BinaryIO, ask: PreviewRequest) -> Preview:
     return JsonPreview({"kept": _kept})
 
 
-def _reach(_file: BinaryIO, ask: PreviewRequest) -> Preview:
+def _access_outside(_file: BinaryIO, ask: PreviewRequest) -> Preview:
     port, secret = ask.int_option("port", 0), ask.options["secret"]
     return JsonPreview(
         {
             "user": os.geteuid(),
-            "network": _tried(lambda: socket.create_connection(("127.0.0.1", port), 2)),
-            "file": _tried(lambda: Path(secret).read_text()),
-            "write": _tried(lambda: Path("/tmp/a-preview-wrote-this").write_text("x")),
+            "network": _try_access(lambda: socket.create_connection(("127.0.0.1", port), 2)),
+            "file": _try_access(lambda: Path(secret).read_text()),
+            "write": _try_access(lambda: Path("/tmp/a-preview-wrote-this").write_text("x")),
             "environment": sorted(os.environ),
         }
     )
 
 
 if __name__ == "__main__":
-    SHOWS = {
-        "crash": _crash, "sleep": _sleep, "eat": _eat, "refuse": _refuse, "fail": _fail,
-        "flood": _flood, "remember": _remember, "reach": _reach, "bytes": plain.view,
+    RENDERERS = {
+        "crash": _crash, "sleep": _sleep, "eat": _exhaust_memory, "refuse": _refuse, "fail": _fail,
+        "flood": _flood, "remember": _remember, "reach": _access_outside, "bytes": plain.view,
         "missing": load_renderer("no_such_kind"),
     }  # fmt: skip
-    serve(int(sys.argv[1]), SHOWS)
+    serve(int(sys.argv[1]), RENDERERS)

@@ -1,4 +1,4 @@
-"""Files of every kind: a good one, an empty one, one cut off, a hostile one, a mislabelled one."""
+"""Sample files of every kind: good, empty, truncated, hostile and mislabelled."""
 
 import gzip
 import io
@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 
 from tests.sandbox_ui.preview.data import test_archive
 from tests.sandbox_ui.preview.documents import test_docx, test_pptx
-from tests.sandbox_ui.preview.documents.pdf_files import Sheet, paper
-from tests.sandbox_ui.preview.images import encoded, stripes
+from tests.sandbox_ui.preview.documents.pdf_files import PdfPage, make_pdf
+from tests.sandbox_ui.preview.images import encode_image, stripes
 from tests.sandbox_ui.preview.media import test_audio, test_midi
-from tests.sandbox_ui.preview.media.fonts import named, plain, serif
+from tests.sandbox_ui.preview.media.fonts import font_tables, installed_font, truetype
 from tests.sandbox_ui.preview.tables import test_table
 from tests.sandbox_ui.preview.text import test_notebook
 
@@ -29,20 +29,20 @@ NAME = "<img src=x onerror=window.hacked=1>"
 
 @dataclass(frozen=True)
 class Sample:
-    """A file, and what is to be seen of it.
+    """A file and its expected preview.
 
     Attributes:
-        says: Words that are shown, in the place itself or beside the name.
-        shows: What must be visible in the place, as CSS.
+        text: Text that the preview pane contains.
+        selector: CSS selector of an element that must be visible.
     """
 
     name: str
     content: bytes
-    says: str
-    shows: str = ""
+    text: str
+    selector: str = ""
 
 
-def half(content: bytes) -> bytes:
+def first_half(content: bytes) -> bytes:
     return content[: len(content) // 2]
 
 
@@ -59,39 +59,39 @@ def database() -> bytes:
 
 
 def parquet() -> bytes:
-    written = io.BytesIO()
-    pq.write_table(pa.table({"city": ["Paris", SCRIPT], "n": [1, 2]}), written)
-    return written.getvalue()
+    buffer = io.BytesIO()
+    pq.write_table(pa.table({"city": ["Paris", SCRIPT], "n": [1, 2]}), buffer)
+    return buffer.getvalue()
 
 
-def svg(inside: str) -> bytes:
+def svg(body: str) -> bytes:
     head = '<svg xmlns="http://www.w3.org/2000/svg" width="200" height="100">'
-    return f"{head}<rect width='200' height='100' fill='teal'/>{inside}</svg>".encode()
+    return f"{head}<rect width='200' height='100' fill='teal'/>{body}</svg>".encode()
 
 
-PNG = encoded(stripes(400, 300), "png")
-PDF = paper([Sheet([f"Line {at}" for at in range(20)]) for _ in range(3)])
-BOOK = test_table.book(test_table.figures)
-DOCUMENT = test_docx.made(test_docx.letter)
-NOTEBOOK = test_notebook.written(
-    test_notebook.markdown("# Lakes"),
-    test_notebook.code("print(1)", test_notebook.data(text__plain="1")),
+PNG = encode_image(stripes(400, 300), "png")
+PDF = make_pdf([PdfPage([f"Line {at}" for at in range(20)]) for _ in range(3)])
+BOOK = test_table.make_workbook(test_table.fill_sheets)
+DOCUMENT = test_docx.make_docx(test_docx.fill_letter)
+NOTEBOOK = test_notebook.make_notebook(
+    test_notebook.markdown_cell("# Lakes"),
+    test_notebook.code_cell("print(1)", test_notebook.display_output(text__plain="1")),
 )
-EVIL_NOTEBOOK = test_notebook.written(
-    test_notebook.markdown(SCRIPT),
-    test_notebook.code(SCRIPT, test_notebook.data(text__html=SCRIPT)),
+EVIL_NOTEBOOK = test_notebook.make_notebook(
+    test_notebook.markdown_cell(SCRIPT),
+    test_notebook.code_cell(SCRIPT, test_notebook.display_output(text__html=SCRIPT)),
 )
-ZIP = test_archive.zipped({"notes/a.txt": b"inside " * 999, "b.csv": b"a,b\n1,2\n"})
-WAV = test_audio.tone()
-MIDI = test_midi.written(test_midi.tune())
+ZIP = test_archive.make_zip({"notes/a.txt": b"inside " * 999, "b.csv": b"a,b\n1,2\n"})
+WAV = test_audio.wav_tone()
+MIDI = test_midi.midi_file(test_midi.ascending_notes())
 EVIL_PAGE = (
     f"<!doctype html><p>A page.</p>{SCRIPT}<img src='{FOREIGN}'><script>try {{ parent.hacked = 1 }}"
     "catch {}; document.body.append('ran alone')</script>"
 )
 
 EVIL_NOTES = f"words {SCRIPT} ![p]({FOREIGN}) [l](javascript:window.hacked=1)"
-EVIL_PDF = paper([Sheet([NAME], entries="/AA<</O<</S/JavaScript/JS(app.alert(1))>>>>")])
-EVIL_MIDI = test_midi.written([(0, "track_name", {"name": NAME}), *test_midi.tune()])
+EVIL_PDF = make_pdf([PdfPage([NAME], entries="/AA<</O<</S/JavaScript/JS(app.alert(1))>>>>")])
+EVIL_MIDI = test_midi.midi_file([(0, "track_name", {"name": NAME}), *test_midi.ascending_notes()])
 EVIL_JSON = json.dumps({SCRIPT: SCRIPT, "__proto__": {"a": 1}}).encode()
 
 SAMPLES: dict[str, list[Sample]] = {
@@ -112,21 +112,21 @@ SAMPLES: dict[str, list[Sample]] = {
     "image": [
         Sample("good.png", PNG, "400 × 300", "img"),
         Sample("empty.png", b"", "empty"),
-        Sample("cut.png", half(PNG), "cut"),
+        Sample("cut.png", first_half(PNG), "cut"),
         Sample("evil.png", PNG[:33] + SCRIPT.encode() + PNG[33:], "damaged"),
         Sample("mislabelled.png", b"just words\n", "no readable image"),
     ],
     "drawing": [
         Sample("good.svg", svg("<circle r='30'/>"), "200 × 100", "img"),
         Sample("empty.svg", b"", "empty"),
-        Sample("cut.svg", half(svg("<circle r='30'/>" * 9)), "truncated"),
+        Sample("cut.svg", first_half(svg("<circle r='30'/>" * 9)), "truncated"),
         Sample("evil.svg", svg(f"{SCRIPT[:32]}<image href='{FOREIGN}'/>"), "200 × 100"),
         Sample("mislabelled.svg", PNG, "400 × 300", "img"),
     ],
     "pdf": [
         Sample("good.pdf", PDF, "3 pages", "img"),
         Sample("empty.pdf", b"", "empty"),
-        Sample("cut.pdf", half(PDF), "cannot"),
+        Sample("cut.pdf", first_half(PDF), "cannot"),
         Sample("evil.pdf", EVIL_PDF, "1 page"),
         Sample("mislabelled.pdf", b"just words\n", "cannot be read"),
     ],
@@ -141,7 +141,7 @@ SAMPLES: dict[str, list[Sample]] = {
         Sample("good.wav", WAV, "0:02"),
         Sample("good.mp3", (FILES / "tone.mp3").read_bytes(), "0:0"),
         Sample("empty.wav", b"", "empty"),
-        Sample("cut.wav", half(WAV), "0:0"),
+        Sample("cut.wav", first_half(WAV), "0:0"),
         Sample("evil.mp3", SCRIPT.encode(), "cannot"),
         Sample("mislabelled.mp3", PNG, "400 × 300", "img"),
     ],
@@ -155,7 +155,7 @@ SAMPLES: dict[str, list[Sample]] = {
     "film": [
         Sample("good.webm", (FILES / "film.webm").read_bytes(), "×", "video"),
         Sample("empty.webm", b"", "empty"),
-        Sample("cut.mp4", half((FILES / "film.mp4").read_bytes()), "cannot"),
+        Sample("cut.mp4", first_half((FILES / "film.mp4").read_bytes()), "cannot"),
         Sample("evil.webm", b"\x1aE\xdf\xa3" + SCRIPT.encode(), "cannot"),
         Sample("mislabelled.webm", PNG, "400 × 300", "img"),
     ],
@@ -166,7 +166,7 @@ SAMPLES: dict[str, list[Sample]] = {
         Sample("empty.csv", b"", "empty"),
         Sample("empty.xlsx", b"", "empty"),
         Sample("cut.csv", b'city,people\nParis,2\n"Ro', "Paris"),
-        Sample("cut.xlsx", half(BOOK), "damaged"),
+        Sample("cut.xlsx", first_half(BOOK), "damaged"),
         Sample("evil.csv", f"city,{NAME}\n{SCRIPT},=cmd()\n".encode(), "<script>"),
         Sample("mislabelled.csv", PNG, "400 × 300", "img"),
     ],
@@ -189,38 +189,38 @@ SAMPLES: dict[str, list[Sample]] = {
     "notebook": [
         Sample("good.ipynb", NOTEBOOK, "Lakes"),
         Sample("empty.ipynb", b"", "empty"),
-        Sample("cut.ipynb", half(NOTEBOOK), "damaged or truncated"),
+        Sample("cut.ipynb", first_half(NOTEBOOK), "damaged or truncated"),
         Sample("evil.ipynb", EVIL_NOTEBOOK, "<script>"),
         Sample("mislabelled.ipynb", b"just words\n", "damaged or truncated"),
     ],
     "document": [
         Sample("good.docx", DOCUMENT, "First part", "table"),
         Sample("empty.docx", b"", "empty"),
-        Sample("cut.docx", half(DOCUMENT), "cannot"),
+        Sample("cut.docx", first_half(DOCUMENT), "cannot"),
         Sample("evil.docx", DOCUMENT, NAME),
         Sample("mislabelled.docx", PNG, "400 × 300", "img"),
     ],
     "slides": [
-        Sample("good.pptx", test_pptx.deck(3), "The lake"),
+        Sample("good.pptx", test_pptx.make_deck(3), "The lake"),
         Sample("empty.pptx", b"", "empty"),
-        Sample("cut.pptx", half(test_pptx.deck()), "cannot"),
-        Sample("evil.pptx", test_pptx.deck(), NAME),
+        Sample("cut.pptx", first_half(test_pptx.make_deck()), "cannot"),
+        Sample("evil.pptx", test_pptx.make_deck(), NAME),
         Sample("mislabelled.pptx", ZIP, "not a presentation"),
     ],
     "archive": [
         Sample("good.zip", ZIP, "a.txt"),
-        Sample("good.tar", test_archive.tarred(), "tar"),
+        Sample("good.tar", test_archive.make_tar(), "tar"),
         Sample("empty.zip", b"", "empty"),
-        Sample("cut.zip", half(ZIP), "cut"),
-        Sample("cut.gz", half(gzip.compress(bytes(range(256)) * 999)), "cut"),
-        Sample("evil.zip", test_archive.zipped({f"../{NAME}": b"x", "/etc/passwd": b"x"}), NAME),
+        Sample("cut.zip", first_half(ZIP), "cut"),
+        Sample("cut.gz", first_half(gzip.compress(bytes(range(256)) * 999)), "cut"),
+        Sample("evil.zip", test_archive.make_zip({f"../{NAME}": b"x", "/etc/passwd": b"x"}), NAME),
         Sample("mislabelled.zip", b"just words\n", "not an archive"),
     ],
     "font": [
-        Sample("good.ttf", serif(), "DejaVu Serif"),
+        Sample("good.ttf", installed_font(), "DejaVu Serif"),
         Sample("empty.ttf", b"", "empty"),
-        Sample("cut.ttf", half(serif()), "cut"),
-        Sample("evil.ttf", plain(named(NAME)), NAME),
+        Sample("cut.ttf", first_half(installed_font()), "cut"),
+        Sample("evil.ttf", truetype(font_tables(NAME)), NAME),
         Sample("mislabelled.ttf", PNG, "400 × 300", "img"),
     ],
     "bytes": [

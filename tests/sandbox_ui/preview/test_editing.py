@@ -1,4 +1,4 @@
-"""Text changed in the page: saved as it was written, refused where it was changed meanwhile."""
+"""Editing text files: encodings are kept and conflicting changes are detected."""
 
 from collections.abc import Iterator
 
@@ -13,8 +13,8 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def refused(browser: Browser, studio_url: str) -> Iterator[FileViewer]:
-    """A file viewer whose console may report that saving was refused."""
+def conflict_viewer(browser: Browser, studio_url: str) -> Iterator[FileViewer]:
+    """A file viewer whose console may report a rejected save."""
     with open_file_viewer(browser, studio_url, excused=("412",)) as viewer:
         yield viewer
 
@@ -50,7 +50,9 @@ def save(viewer: FileViewer) -> None:
     ],
     ids=["lf", "crlf", "mixed", "mark", "utf-16", "cp1252", "shift_jis"],
 )  # fmt: skip
-def test_encoding_and_line_ends_are_kept(viewer: FileViewer, before: bytes, after: bytes) -> None:
+def test_saving_keeps_encoding_and_line_ends(
+    viewer: FileViewer, before: bytes, after: bytes
+) -> None:
     viewer.upload("file.txt", before)
     area = edit(viewer, "file.txt")
     area.press("Control+Home")
@@ -62,7 +64,7 @@ def test_encoding_and_line_ends_are_kept(viewer: FileViewer, before: bytes, afte
     expect(viewer.canvas.locator(".row").first).to_have_text("new")
 
 
-def test_tab_indents_and_escape_lets_the_keyboard_leave(viewer: FileViewer) -> None:
+def test_tab_indents_until_escape_releases_the_focus(viewer: FileViewer) -> None:
     viewer.upload("file.py", b"a\nb\n")
     area = edit(viewer, "file.py")
     area.press("Control+a")
@@ -75,30 +77,32 @@ def test_tab_indents_and_escape_lets_the_keyboard_leave(viewer: FileViewer) -> N
     expect(area).not_to_be_focused()
 
 
-def test_both_versions_are_shown_where_it_was_changed_meanwhile(refused: FileViewer) -> None:
-    refused.upload("file.txt", b"one\ntwo\nthree\n")
-    area = edit(refused, "file.txt")
+def test_a_conflict_shows_both_versions(conflict_viewer: FileViewer) -> None:
+    conflict_viewer.upload("file.txt", b"one\ntwo\nthree\n")
+    area = edit(conflict_viewer, "file.txt")
     area.fill("one\nmine\nthree\n")
-    rewrite(refused, "file.txt", b"one\ntwo\ntheirs\n")
-    alert = refused.preview.get_by_role("alert")
+    rewrite(conflict_viewer, "file.txt", b"one\ntwo\ntheirs\n")
+    alert = conflict_viewer.preview.get_by_role("alert")
     expect(alert).to_contain_text("changed on disk")
     expect(area).to_have_value("one\nmine\nthree\n")
-    refused.page.keyboard.press("Control+s")
+    conflict_viewer.page.keyboard.press("Control+s")
     expect(alert).to_contain_text("your edits are safe")
-    shown = refused.preview.get_by_label("Differences between the file on disk and your version")
+    shown = conflict_viewer.preview.get_by_label(
+        "Differences between the file on disk and your version"
+    )
     expect(shown.locator(".del")).to_have_text(["two", "theirs"])
     expect(shown.locator(".add")).to_have_text(["mine", "three"])
-    assert content(refused, "file.txt") == b"one\ntwo\ntheirs\n"
+    assert content(conflict_viewer, "file.txt") == b"one\ntwo\ntheirs\n"
     alert.get_by_role("button", name="Use the model's version").click()
     expect(area).to_have_value("one\ntwo\ntheirs\n")
     alert.get_by_role("button", name="Restore my version").click()
     expect(area).to_have_value("one\nmine\nthree\n")
     alert.get_by_role("button", name="Keep my version").click()
-    expect(state(refused)).not_to_have_text("Unsaved changes")
-    assert content(refused, "file.txt") == b"one\nmine\nthree\n"
+    expect(state(conflict_viewer)).not_to_have_text("Unsaved changes")
+    assert content(conflict_viewer, "file.txt") == b"one\nmine\nthree\n"
 
 
-def test_what_was_written_is_there_again_after_another_file(viewer: FileViewer) -> None:
+def test_unsaved_text_is_restored_after_another_file_was_opened(viewer: FileViewer) -> None:
     viewer.upload("a.txt", b"a\n")
     viewer.upload("b.txt", b"b\n")
     edit(viewer, "a.txt").fill("written\n")
@@ -113,7 +117,7 @@ def test_what_was_written_is_there_again_after_another_file(viewer: FileViewer) 
     expect(viewer.canvas.locator(".row").first).to_have_text("a")
 
 
-def test_what_would_lose_bytes_is_not_changed(viewer: FileViewer) -> None:
+def test_a_file_that_saving_would_damage_cannot_be_edited(viewer: FileViewer) -> None:
     viewer.upload("broken.txt", "mostly right äöü\n".encode() * 20 + b"\xff broken\n")
     viewer.open()
     viewer.show("broken.txt")
@@ -122,7 +126,7 @@ def test_what_would_lose_bytes_is_not_changed(viewer: FileViewer) -> None:
     expect(viewer.preview.get_by_label("Edit broken.txt")).to_be_disabled()
 
 
-def test_large_text_has_no_pen(viewer: FileViewer) -> None:
+def test_a_large_file_cannot_be_edited(viewer: FileViewer) -> None:
     viewer.upload("large.txt", b"x\n" * 1_100_000)
     viewer.open()
     expect(viewer.show("large.txt").locator(".row").first).to_have_text("x")

@@ -1,4 +1,4 @@
-"""The frame around every preview: what takes long, what breaks off, what is no file."""
+"""The preview pane: slow previews, lost connections, and special files."""
 
 import os
 import stat
@@ -13,113 +13,111 @@ from tests.sandbox_ui.preview.file_viewer import FileViewer, open_file_viewer
 
 pytestmark = pytest.mark.browser
 
-CAME = """path => performance.getEntriesByType("resource")
+LOADED_COUNT = """path => performance.getEntriesByType("resource")
     .filter(({ name, responseStatus }) => responseStatus === 200 && name.includes(path)).length"""
 
 
-class Held:
-    """The requests of a page that match a pattern, kept back until they are let go."""
+class PausedRequests:
+    """Pauses the requests of a page that match a pattern until they are resumed."""
 
     def __init__(self, page: Page, pattern: str) -> None:
         self._waiting: list[Route] | None = []
-        page.route(pattern, self._came)
+        page.route(pattern, self._handle)
 
-    def _came(self, route: Route) -> None:
+    def _handle(self, route: Route) -> None:
         if self._waiting is None:
             route.continue_()
         else:
             self._waiting.append(route)
 
-    def let_go(self) -> None:
+    def resume(self) -> None:
         waiting, self._waiting = self._waiting or [], None
         for route in waiting:
             route.continue_()
 
 
 @pytest.fixture
-def shaken(browser: Browser, studio_url: str) -> Iterator[FileViewer]:
-    """One whose connection may break off, of which the browser complains."""
+def offline_viewer(browser: Browser, studio_url: str) -> Iterator[FileViewer]:
+    """A file viewer whose console may report failed requests."""
     with open_file_viewer(browser, studio_url, excused=("Failed to load resource",)) as viewer:
         yield viewer
 
 
-def reading(viewer: FileViewer) -> Locator:
+def loading_status(viewer: FileViewer) -> Locator:
     return viewer.preview.get_by_role("status").filter(has_text="oading")
 
 
-def test_a_look_that_takes_long_says_so_and_for_how_long(viewer: FileViewer) -> None:
+def test_a_slow_preview_shows_its_loading_time(viewer: FileViewer) -> None:
     viewer.upload("slow.txt", b"what it says")
     viewer.open()
-    held = Held(viewer.page, "**/view/**")
+    paused = PausedRequests(viewer.page, "**/view/**")
     canvas = viewer.show("slow.txt")
     expect(canvas).to_contain_text("Loading…")
     expect(canvas).to_contain_text("Loading… 2 s")
-    held.let_go()
+    paused.resume()
     expect(canvas).to_contain_text("what it says")
-    expect(reading(viewer)).to_have_count(0)
+    expect(loading_status(viewer)).to_have_count(0)
 
 
-def test_what_is_seen_stays_while_its_change_is_read(viewer: FileViewer) -> None:
+def test_the_old_content_stays_while_a_change_loads(viewer: FileViewer) -> None:
     viewer.upload("grows.txt", b"the first words\n")
     viewer.open()
     canvas = viewer.show("grows.txt")
     expect(canvas).to_contain_text("the first words")
-    held = Held(viewer.page, "**/view/**")
+    paused = PausedRequests(viewer.page, "**/view/**")
     rewrite(viewer, "grows.txt", b"other words\n")
-    expect(reading(viewer)).to_be_visible()
+    expect(loading_status(viewer)).to_be_visible()
     expect(canvas).to_contain_text("the first words")
-    held.let_go()
+    paused.resume()
     expect(canvas).to_contain_text("other words")
-    expect(reading(viewer)).to_have_count(0)
+    expect(loading_status(viewer)).to_have_count(0)
 
 
-def test_nobody_waits_for_a_file_that_was_left(viewer: FileViewer) -> None:
+def test_opening_another_file_does_not_wait_for_a_slow_one(viewer: FileViewer) -> None:
     viewer.upload("slow.txt", b"slow words")
     viewer.upload("quick.txt", b"quick words")
     viewer.open()
-    held = Held(viewer.page, "**/view/**slow.txt**")
+    paused = PausedRequests(viewer.page, "**/view/**slow.txt**")
     viewer.show("slow.txt")
-    expect(reading(viewer)).to_be_visible()
+    expect(loading_status(viewer)).to_be_visible()
     expect(viewer.show("quick.txt")).to_contain_text("quick words")
-    held.let_go()
+    paused.resume()
     expect(viewer.show("slow.txt")).to_contain_text("slow words")
     expect(viewer.show("quick.txt")).to_contain_text("quick words")
 
 
 @pytest.mark.parametrize("part", ["tables/table.js", "tables/tables.css"])
-def test_a_part_of_the_page_that_did_not_come_is_asked_for_again(
-    shaken: FileViewer, part: str
-) -> None:
-    shaken.upload("cities.csv", b"city,people\nParis,2\n")
-    shaken.open()
-    shaken.page.route(f"**/preview/{part}*", lambda route: route.abort(), times=1)
-    expect(shaken.show("cities.csv")).to_contain_text("Paris")
-    assert shaken.page.evaluate(CAME, f"/preview/{part}") == 1
+def test_a_failed_module_is_requested_again(offline_viewer: FileViewer, part: str) -> None:
+    offline_viewer.upload("cities.csv", b"city,people\nParis,2\n")
+    offline_viewer.open()
+    offline_viewer.page.route(f"**/preview/{part}*", lambda route: route.abort(), times=1)
+    expect(offline_viewer.show("cities.csv")).to_contain_text("Paris")
+    assert offline_viewer.page.evaluate(LOADED_COUNT, f"/preview/{part}") == 1
 
 
-def test_where_the_connection_stays_away_one_may_try_again(shaken: FileViewer) -> None:
-    shaken.upload("words.txt", b"the words")
-    shaken.open()
-    shaken.page.route("**/view/**", lambda route: route.abort())
-    canvas = shaken.show("words.txt")
+def test_a_lost_connection_offers_a_retry(offline_viewer: FileViewer) -> None:
+    offline_viewer.upload("words.txt", b"the words")
+    offline_viewer.open()
+    offline_viewer.page.route("**/view/**", lambda route: route.abort())
+    canvas = offline_viewer.show("words.txt")
     expect(canvas).to_contain_text("Connection lost.")
-    shaken.page.unroute("**/view/**")
+    offline_viewer.page.unroute("**/view/**")
     canvas.get_by_role("button", name="Try again").click()
     expect(canvas).to_contain_text("the words")
 
 
-def test_what_is_seen_stays_where_its_change_cannot_be_fetched(shaken: FileViewer) -> None:
-    shaken.upload("words.txt", b"the words\n")
-    shaken.open()
-    canvas = shaken.show("words.txt")
+def test_the_old_content_stays_when_a_change_cannot_be_loaded(offline_viewer: FileViewer) -> None:
+    offline_viewer.upload("words.txt", b"the words\n")
+    offline_viewer.open()
+    canvas = offline_viewer.show("words.txt")
     expect(canvas).to_contain_text("the words")
-    shaken.page.route("**/view/**", lambda route: route.abort())
-    rewrite(shaken, "words.txt", b"other words\n")
-    expect(shaken.preview.locator(".hd")).to_contain_text("This is the last version loaded")
+    offline_viewer.page.route("**/view/**", lambda route: route.abort())
+    rewrite(offline_viewer, "words.txt", b"other words\n")
+    expect(offline_viewer.preview.locator(".hd")).to_contain_text("This is the last version loaded")
     expect(canvas).to_contain_text("the words")
 
 
-def test_what_is_no_file_says_what_it_is(viewer: FileViewer, data: Path) -> None:
+def test_links_pipes_and_sockets_are_described(viewer: FileViewer, data: Path) -> None:
     viewer.upload("plain.txt", b"words")
     (plain,) = data.glob("sandboxes/*/workspace/output/plain.txt")
     folder = plain.parent
@@ -127,13 +125,13 @@ def test_what_is_no_file_says_what_it_is(viewer: FileViewer, data: Path) -> None
     os.mkfifo(folder / "pipe")
     os.mknod(folder / "socket", stat.S_IFSOCK | 0o600)
     viewer.open()
-    for name, says in (
+    for name, message in (
         ("leads.out", "This is a link to “/etc/passwd”."),
         ("pipe", "This is a pipe, socket or device"),
         ("socket", "This is a pipe, socket or device"),
     ):
         canvas = viewer.show(name)
-        expect(canvas).to_contain_text(says)
+        expect(canvas).to_contain_text(message)
         expect(viewer.preview.get_by_role("link", name="Download")).to_have_count(0)
     expect(viewer.show("plain.txt")).to_contain_text("words")
     expect(viewer.preview.get_by_role("link", name="Download")).to_be_visible()

@@ -1,4 +1,4 @@
-"""The kind of a file whose first bytes could be words, too."""
+"""Detection of the kind of files whose first bytes could also be text."""
 
 import bz2
 
@@ -12,7 +12,7 @@ from sandbox_ui.preview.kinds import HEAD_BYTES, kind_of
     ["ID3 is a tag format.\n", "OTTO\tHans\n", "BZh9 begins a bzip2 file.\r\n", "PAR1 of 18 holes",
      "OggS, the pages", "fLaC", "MThd 6", "GIF89a or PNG?", "ID3-Etikett: größer"],
 )  # fmt: skip
-def test_text_that_begins_like_a_format_is_text(text: str) -> None:
+def test_text_starting_with_a_magic_number_is_text(text: str) -> None:
     assert kind_of("notes.txt", text.encode()) == "text"
     assert kind_of("notes.md", text.encode()) == "markdown"
 
@@ -30,5 +30,5 @@ def test_text_that_begins_like_a_format_is_text(text: str) -> None:
         (b"GIF89a\x01\x00\x01\x00\x80\x00\x00", "image"),
     ],
 )
-def test_the_formats_themselves_are_found_whatever_they_are_called(head: bytes, kind: str) -> None:
+def test_formats_are_detected_under_any_name(head: bytes, kind: str) -> None:
     assert kind_of("notes.txt", head[:HEAD_BYTES]) == kind

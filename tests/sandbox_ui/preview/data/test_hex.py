@@ -1,4 +1,4 @@
-"""What has no preview of its own is never a blank pane: what it is, and any of its bytes."""
+"""The preview of other files: the detected type and a hex view of any offset."""
 
 import io
 import json
@@ -11,40 +11,40 @@ from playwright.sync_api import expect
 
 from sandbox_ui.preview.data import hex as raw
 from sandbox_ui.preview.data.file_magic import identify
-from tests.sandbox_ui.preview.file_viewer import FileViewer, data_of
+from tests.sandbox_ui.preview.file_viewer import FileViewer, preview_data
 
 GIGABYTES = 2 * 1024**3
 PROGRAM = Path(sys.executable).resolve().read_bytes()[:4096]
 
 
-def array(shape: str = "(3, 4)", descr: str = "'<f4'") -> bytes:
+def numpy_array(shape: str = "(3, 4)", descr: str = "'<f4'") -> bytes:
     head = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
     return b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head.encode()
 
 
-def tensors(about: object) -> bytes:
-    head = json.dumps(about).encode()
+def safetensors(header: object) -> bytes:
+    head = json.dumps(header).encode()
     return len(head).to_bytes(8, "little") + head + bytes(64)
 
 
 @pytest.mark.parametrize(
-    ("content", "said", "facts"),
+    ("content", "description", "facts"),
     [
         (PROGRAM, "for Linux (ELF)", {"width": "64 bit"}),
         (bytes.fromhex("cafebabe00000041"), "compiled Java class", {"made for": "Java 21"}),
         (b"\0asm\1\0\0\0", "WebAssembly", {"version": "1"}),
-        (array(), "NumPy array", {"shape": "3 × 4", "numbers": "<f4"}),
-        (array("()"), "NumPy array", {"shape": "a single value"}),
-        (array("(" * 500), "cannot be read", {}),
-        (array("__import__('os')"), "cannot be read", {}),
+        (numpy_array(), "NumPy array", {"shape": "3 × 4", "numbers": "<f4"}),
+        (numpy_array("()"), "NumPy array", {"shape": "a single value"}),
+        (numpy_array("(" * 500), "cannot be read", {}),
+        (numpy_array("__import__('os')"), "cannot be read", {}),
         (pickle.dumps({"a": 1}), "It is not loaded here", {"protocol": "4"}),
         (pickle.dumps([1], protocol=2), "It is not loaded here", {"protocol": "2"}),
         (
-            tensors({"w": {"dtype": "F16", "shape": [2, 3]}, "__metadata__": {}}),
+            safetensors({"w": {"dtype": "F16", "shape": [2, 3]}, "__metadata__": {}}),
             "Model weights",
             {"tensors": "1", "w": "2 × 3 F16"},
         ),
-        (tensors({"w": {"dtype": [], "shape": {}}}), "Model weights", {"tensors": "1"}),
+        (safetensors({"w": {"dtype": [], "shape": {}}}), "Model weights", {"tensors": "1"}),
         (b"\xd4\xc3\xb2\xa1" + bytes(20), "captured from a network", {}),
         (b"7\x7f\x06\x82" + bytes(28), "of the SQLite database", {}),
         (b"GGUF" + bytes(20), "language model", {}),
@@ -55,24 +55,33 @@ def tensors(about: object) -> bytes:
         (bytes(range(40)), "Unknown type.", {}),
     ],
 )  # fmt: skip
-def test_what_a_file_is_is_said(content: bytes, said: str, facts: dict[str, str]) -> None:
+def test_the_type_of_a_file_is_described(
+    content: bytes, description: str, facts: dict[str, str]
+) -> None:
     sentence, found = identify(content, len(content))
-    assert said in sentence
+    assert description in sentence
     assert facts.items() <= dict(found).items()
 
 
-def test_every_beginning_of_a_known_file_can_be_looked_at() -> None:
-    for whole in (array(), tensors({"w": {"dtype": "F16", "shape": [2]}}), pickle.dumps([1])):
+def test_every_truncation_of_a_known_format_is_identified() -> None:
+    for whole in (
+        numpy_array(),
+        safetensors({"w": {"dtype": "F16", "shape": [2]}}),
+        pickle.dumps([1]),
+    ):
         for cut in range(len(whole)):
             assert identify(whole[:cut], cut)[0] or not cut
 
 
-def test_words_near_a_place_are_found(tmp_path: Path) -> None:
+def test_strings_near_an_offset_are_found(tmp_path: Path) -> None:
     file = tmp_path / "a.bin"
     file.write_bytes(b"\0\0first words\0\1ab\0second words\xff" + bytes(99))
-    assert data_of(raw.view, file, near="0")["words"] == [[2, "first words"], [18, "second words"]]
-    assert data_of(raw.view, file, near="10")["words"] == [[18, "second words"]]
-    assert data_of(raw.view, file, near="9999999")["words"] == []
+    assert preview_data(raw.view, file, near="0")["words"] == [
+        [2, "first words"],
+        [18, "second words"],
+    ]
+    assert preview_data(raw.view, file, near="10")["words"] == [[18, "second words"]]
+    assert preview_data(raw.view, file, near="9999999")["words"] == []
 
 
 @pytest.mark.browser
@@ -85,14 +94,14 @@ def test_the_first_bytes_are_shown(viewer: FileViewer) -> None:
 
 
 @pytest.mark.browser
-def test_an_empty_file_says_so(viewer: FileViewer) -> None:
+def test_an_empty_file_is_reported(viewer: FileViewer) -> None:
     viewer.upload("empty.bin", b"")
     viewer.open()
     expect(viewer.show("empty.bin")).to_contain_text("empty")
 
 
 @pytest.mark.browser
-def test_any_place_of_two_gigabytes_is_reached(viewer: FileViewer, data: Path) -> None:
+def test_any_offset_of_two_gigabytes_can_be_shown(viewer: FileViewer, data: Path) -> None:
     viewer.upload("sparse.bin", b"\0begin")
     (path,) = data.glob("sandboxes/*/workspace/output/sparse.bin")
     with path.open("r+b") as file:
@@ -103,9 +112,9 @@ def test_any_place_of_two_gigabytes_is_reached(viewer: FileViewer, data: Path) -
     viewer.open()
     canvas = viewer.show("sparse.bin")
     expect(canvas).to_contain_text("·begin")
-    place = canvas.get_by_label("Go to offset")
-    place.fill("50%")
-    place.press("Enter")
+    offset_field = canvas.get_by_label("Go to offset")
+    offset_field.fill("50%")
+    offset_field.press("Enter")
     expect(canvas.locator(".marked")).to_contain_text("in the middle")
     canvas.get_by_text("Strings").click()
     expect(canvas.locator(".words .list")).to_contain_text("in the middle")
@@ -115,30 +124,30 @@ def test_any_place_of_two_gigabytes_is_reached(viewer: FileViewer, data: Path) -
     expect(canvas).to_contain_text("·begin")
     canvas.locator(".scroller").evaluate("element => { element.scrollTop = element.scrollHeight; }")
     expect(canvas).to_contain_text("·at the very end")
-    place.fill("0x7ffffff0")
-    place.press("Enter")
+    offset_field.fill("0x7ffffff0")
+    offset_field.press("Enter")
     expect(canvas.locator(".marked")).to_contain_text("·at the very end")
-    place.fill("one")
-    place.press("Enter")
-    assert "below" in place.evaluate("field => field.validationMessage")
+    offset_field.fill("one")
+    offset_field.press("Enter")
+    assert "below" in offset_field.evaluate("field => field.validationMessage")
     assert canvas.locator("tr").count() < 100
 
 
 @pytest.mark.browser
-def test_a_file_that_grows_stays_where_it_was(viewer: FileViewer) -> None:
+def test_a_changed_file_keeps_its_offset(viewer: FileViewer) -> None:
     viewer.upload("log.bin", b"\0" * 20_000)
     viewer.open()
     canvas = viewer.show("log.bin")
-    place = canvas.get_by_label("Go to offset")
-    place.fill("16000")
-    place.press("Enter")
+    offset_field = canvas.get_by_label("Go to offset")
+    offset_field.fill("16000")
+    offset_field.press("Enter")
     expect(canvas.locator(".marked th")).to_have_text("00003e80")
     viewer.replace("log.bin", b"\0" * 16_000 + b"newly written" + b"\0" * 20_000)
     expect(canvas.locator(".marked")).to_contain_text("newly written")
 
 
 @pytest.mark.browser
-def test_hostile_words_are_words(viewer: FileViewer) -> None:
+def test_hostile_strings_are_escaped(viewer: FileViewer) -> None:
     head = io.BytesIO()
     head.write(b"\0<img src=x onerror='window.hacked=1'><script>window.hacked=1</script>")
     viewer.upload("evil.bin", head.getvalue())

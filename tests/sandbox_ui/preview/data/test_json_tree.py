@@ -1,4 +1,4 @@
-"""JSON, JSON lines and YAML as a tree: as they are written, whatever they do."""
+"""The tree preview of JSON, JSON Lines and YAML, with exact values and hostile files."""
 
 import json
 from itertools import pairwise
@@ -11,26 +11,26 @@ from playwright.sync_api import Locator, expect
 from sandbox_ui.preview.base import PreviewError
 from sandbox_ui.preview.data import json_tree
 from tests.sandbox_ui.preview.file_changes import rewrite
-from tests.sandbox_ui.preview.file_viewer import FileViewer, data_of
+from tests.sandbox_ui.preview.file_viewer import FileViewer, preview_data
 
 
 def view(folder: Path, name: str, content: str | bytes, **options: str) -> dict[str, Any]:
     path = folder / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return dict(data_of(json_tree.view, path, **options))
+    return dict(preview_data(json_tree.view, path, **options))
 
 
-def children(seen: dict[str, Any]) -> list[dict[str, Any]]:
-    return list(seen["node"]["children"])
+def children(result: dict[str, Any]) -> list[dict[str, Any]]:
+    return list(result["node"]["children"])
 
 
-def test_numbers_stay_as_they_are_written(tmp_path: Path) -> None:
-    seen = view(tmp_path, "a.json", "[12345678901234567890, 1.50, 1e400, -0, NaN]")
-    texts = [each["text"] for each in children(seen)]
+def test_numbers_are_shown_as_written(tmp_path: Path) -> None:
+    result = view(tmp_path, "a.json", "[12345678901234567890, 1.50, 1e400, -0, NaN]")
+    texts = [each["text"] for each in children(result)]
     assert texts == ["12345678901234567890", "1.50", "1e400", "-0", "NaN"]
 
 
-def test_equal_keys_are_all_there(tmp_path: Path) -> None:
+def test_duplicate_keys_are_all_shown(tmp_path: Path) -> None:
     text = '{"a": 1, "a": {"x": 2}}'
     first, second = children(view(tmp_path, "a.json", text))
     assert first["text"] == "1"
@@ -39,46 +39,46 @@ def test_equal_keys_are_all_there(tmp_path: Path) -> None:
     assert children(branch)[0]["text"] == "2"
 
 
-def test_a_long_list_comes_in_parts(tmp_path: Path) -> None:
+def test_a_long_list_is_paged(tmp_path: Path) -> None:
     text = json.dumps(list(range(5000)))
-    seen = view(tmp_path, "a.json", text)
-    assert seen["node"]["count"] == 5000
-    assert len(children(seen)) == json_tree.MAX_CHILDREN
+    result = view(tmp_path, "a.json", text)
+    assert result["node"]["count"] == 5000
+    assert len(children(result)) == json_tree.MAX_CHILDREN
     later = view(tmp_path, "a.json", text, **{"from": "4900"})
     assert [each["text"] for each in children(later)][::99] == ["4900", "4999"]
 
 
-def test_a_branch_is_asked_for_by_its_address(tmp_path: Path) -> None:
+def test_a_node_is_requested_by_its_json_pointer(tmp_path: Path) -> None:
     text = json.dumps({"a/b": {"": [{"~": "deep"}]}})
     assert view(tmp_path, "a.json", text, at="/a~1b//0/~0", value="1")["value"] == "deep"
 
 
-def test_a_value_is_copied_as_it_is_written(tmp_path: Path) -> None:
-    seen = view(tmp_path, "a.json", '{"a":1.50,"a":["ä"]}', value="1")
-    assert seen["value"] == '{\n  "a": 1.50,\n  "a": [\n    "ä"\n  ]\n}'
+def test_a_value_is_copied_as_written(tmp_path: Path) -> None:
+    result = view(tmp_path, "a.json", '{"a":1.50,"a":["ä"]}', value="1")
+    assert result["value"] == '{\n  "a": 1.50,\n  "a": [\n    "ä"\n  ]\n}'
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "place"),
+    ("name", "content", "position"),
     [("a.json", '{"a": 1,\n "b": tru}', (2, 7)), ("a.yaml", "a: [1\nb: 2\n", (2, 2))],
 )
-def test_where_it_breaks_is_said(
-    tmp_path: Path, name: str, content: str, place: tuple[int, int]
+def test_the_position_of_a_syntax_error_is_reported(
+    tmp_path: Path, name: str, content: str, position: tuple[int, int]
 ) -> None:
     wrong = view(tmp_path, name, content)["wrong"]
-    assert (wrong["line"], wrong["column"]) == place
+    assert (wrong["line"], wrong["column"]) == position
 
 
 @pytest.mark.parametrize(
     ("name", "content"),
     [("a.json", "[" * 100_000), ("a.yaml", "[" * 50_000), ("b.yaml", "- " * 5000)],
 )
-def test_what_is_nested_too_deep_is_refused(tmp_path: Path, name: str, content: str) -> None:
+def test_deep_nesting_is_rejected(tmp_path: Path, name: str, content: str) -> None:
     with pytest.raises(PreviewError, match="too deep"):
         view(tmp_path, name, content)
 
 
-def test_a_bomb_of_aliases_costs_no_more_than_its_names(tmp_path: Path) -> None:
+def test_a_yaml_alias_bomb_is_not_expanded(tmp_path: Path) -> None:
     names = "abcdefghijklm"
     bomb = "a: &a [x, x]\n" + "".join(
         f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n" for before, name in pairwise(names)
@@ -88,23 +88,23 @@ def test_a_bomb_of_aliases_costs_no_more_than_its_names(tmp_path: Path) -> None:
         view(tmp_path, "a.yaml", bomb, value="1")
 
 
-def test_a_tag_of_yaml_does_nothing(tmp_path: Path) -> None:
+def test_a_yaml_tag_runs_no_code(tmp_path: Path) -> None:
     marker = tmp_path / "made"
     text = f"a: !!python/object/apply:os.mkdir ['{marker}']\n"
     assert view(tmp_path, "a.yaml", text)["node"]["count"] == 1
     assert not marker.exists()
 
 
-def test_several_documents_and_types_of_yaml(tmp_path: Path) -> None:
-    seen = view(tmp_path, "a.yaml", "x: 0x1F\ny: yes\nz: 2026-11-20\n---\n- 1_000\n")
-    assert seen["node"]["type"] == "documents"
-    first = children(seen)[0]["children"]
+def test_yaml_documents_and_types_are_shown(tmp_path: Path) -> None:
+    result = view(tmp_path, "a.yaml", "x: 0x1F\ny: yes\nz: 2026-11-20\n---\n- 1_000\n")
+    assert result["node"]["type"] == "documents"
+    first = children(result)[0]["children"]
     assert [(each["type"], each["text"]) for each in first] == [
         ("number", "0x1F"), ("boolean", "yes"), ("timestamp", "2026-11-20"),
     ]  # fmt: skip
 
 
-def test_json_lines_come_by_pages_and_a_broken_one_breaks_no_other(tmp_path: Path) -> None:
+def test_json_lines_are_paged_and_an_invalid_line_affects_no_other(tmp_path: Path) -> None:
     content = "".join(f'{{"id": {number}}}\n' for number in range(1000)) + "{broken\n"
     first = view(tmp_path, "a.jsonl", content)
     assert len(children(first)) == json_tree.MAX_CHILDREN
@@ -116,11 +116,11 @@ def test_json_lines_come_by_pages_and_a_broken_one_breaks_no_other(tmp_path: Pat
     assert [each["type"] for each in children(broken)] == ["wrong", "array"]
 
 
-def test_what_is_too_large_says_how_much_is_read(tmp_path: Path) -> None:
+def test_a_large_file_states_the_size_limit(tmp_path: Path) -> None:
     assert "16 MB" in view(tmp_path, "a.json", b" " * (17 * 1024**2))["large"]
 
 
-# In the browser.
+# In the browser
 
 browser = pytest.mark.browser
 SAMPLE = {"name": "run", "list": list(range(450)), "deep": {"a": {"b": [True, None]}}}
@@ -131,7 +131,7 @@ def item(canvas: Locator, text: str) -> Locator:
 
 
 @browser
-def test_branches_are_unfolded_by_the_keyboard(viewer: FileViewer) -> None:
+def test_nodes_are_expanded_by_keyboard(viewer: FileViewer) -> None:
     viewer.upload("a.json", json.dumps(SAMPLE).encode())
     viewer.open()
     canvas = viewer.show("a.json")
@@ -149,7 +149,7 @@ def test_branches_are_unfolded_by_the_keyboard(viewer: FileViewer) -> None:
 
 
 @browser
-def test_a_long_list_is_shown_part_by_part(viewer: FileViewer) -> None:
+def test_more_items_of_a_long_list_are_shown_on_request(viewer: FileViewer) -> None:
     viewer.upload("a.json", json.dumps(SAMPLE["list"]).encode())
     viewer.open()
     canvas = viewer.show("a.json")
@@ -162,7 +162,7 @@ def test_a_long_list_is_shown_part_by_part(viewer: FileViewer) -> None:
 
 
 @browser
-def test_what_is_unfolded_stays_so_when_the_file_changes(viewer: FileViewer) -> None:
+def test_expanded_nodes_stay_expanded_when_the_file_changes(viewer: FileViewer) -> None:
     viewer.upload("a.json", json.dumps(SAMPLE).encode())
     viewer.open()
     canvas = viewer.show("a.json")
@@ -175,7 +175,7 @@ def test_what_is_unfolded_stays_so_when_the_file_changes(viewer: FileViewer) -> 
 
 
 @browser
-def test_broken_json_shows_why_and_its_source(viewer: FileViewer) -> None:
+def test_invalid_json_shows_the_error_and_the_source(viewer: FileViewer) -> None:
     viewer.upload("bad.json", b'{\n  "a": 1,\n  "b": tru\n}\n')
     viewer.open()
     canvas = viewer.show("bad.json")
@@ -184,7 +184,7 @@ def test_broken_json_shows_why_and_its_source(viewer: FileViewer) -> None:
 
 
 @browser
-def test_empty_large_and_hostile_ones_are_shown(viewer: FileViewer) -> None:
+def test_empty_large_and_hostile_files_are_shown(viewer: FileViewer) -> None:
     viewer.upload("empty.json", b"")
     viewer.upload("large.json", b"[" + b" " * (17 * 1024**2) + b"]")
     viewer.upload(
@@ -207,7 +207,7 @@ def test_empty_large_and_hostile_ones_are_shown(viewer: FileViewer) -> None:
 
 
 @browser
-def test_lines_of_json_are_shown_with_a_word_of_each(viewer: FileViewer) -> None:
+def test_json_lines_are_shown_with_a_summary_of_each(viewer: FileViewer) -> None:
     viewer.upload("a.jsonl", b"".join(b'{"id": %d}\n' % number for number in range(300)))
     viewer.open()
     canvas = viewer.show("a.jsonl")

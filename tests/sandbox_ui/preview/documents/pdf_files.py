@@ -1,4 +1,4 @@
-"""PDF files made for tests: pages of text, with what else a test wants of them."""
+"""Generated PDF files: pages of text with links, outlines, scripts and passwords."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -8,24 +8,24 @@ _PADDING = bytes.fromhex("28bf4e5e4e758a4164004e56fffa01082e2e00b6d0683e802f0ca9
 
 
 @dataclass
-class Sheet:
-    """A page: lines of text from the top, and a place on it that leads to another page.
+class PdfPage:
+    """A page with lines of text and an optional link to another page.
 
     Attributes:
-        more: Further drawing, in PDF's own words.
-        leads_to: The index of the page that the first line leads to.
+        more: Further drawing operators.
+        link_to: The index of the page that the first line links to.
     """
 
     lines: Sequence[str] = ()
     size: tuple[float, float] = (595, 842)
     rotate: int = 0
-    leads_to: int | None = None
+    link_to: int | None = None
     more: str = ""
     resources: str = ""
     entries: str = ""
     content: bytes = field(default=b"", repr=False)
 
-    def drawn(self) -> bytes:
+    def drawing(self) -> bytes:
         text = "".join(f"({_escaped(line)}) Tj T*\n" for line in self.lines)
         words = f"BT /F1 12 Tf 16 TL 72 {self.size[1] - 72:g} Td\n{text}ET\n{self.more}"
         return words.encode("latin-1")
@@ -35,75 +35,77 @@ def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace("(", "\\(").replace(")", "\\)")
 
 
-def paper(
-    sheets: Sequence[Sheet],
+def make_pdf(
+    pages: Sequence[PdfPage],
     *,
     outline: Sequence[tuple[str, int]] = (),
     title: str = "",
     password: str | None = None,
-    ballast: int = 0,
+    padding: int = 0,
 ) -> bytes:
-    """A PDF of these pages; ``ballast`` bytes that nothing refers to stand before them."""
+    """A PDF file of these pages, preceded by ``padding`` unused bytes."""
     return b"".join(
-        parts_of(sheets, outline=outline, title=title, password=password, ballast=ballast)
+        pdf_parts(pages, outline=outline, title=title, password=password, padding=padding)
     )
 
 
-def parts_of(
-    sheets: Sequence[Sheet],
+def pdf_parts(
+    pages: Sequence[PdfPage],
     *,
     outline: Sequence[tuple[str, int]] = (),
     title: str = "",
     password: str | None = None,
-    ballast: int = 0,
+    padding: int = 0,
 ) -> Iterator[bytes]:
-    """The same in parts, for one that is larger than memory likes."""
+    """The parts of such a file, for files that are too large for memory."""
     first_page = 6
-    marks = first_page + 2 * len(sheets)
-    kids = " ".join(f"{first_page + 2 * at} 0 R" for at in range(len(sheets)))
+    item_id = first_page + 2 * len(pages)
+    kids = " ".join(f"{first_page + 2 * at} 0 R" for at in range(len(pages)))
     bodies: dict[int, bytes] = {
         1: f"<</Type/Catalog/Pages 2 0 R{'/Outlines 5 0 R' if outline else ''}>>".encode(),
-        2: f"<</Type/Pages/Count {len(sheets)}/Kids[{kids}]>>".encode(),
+        2: f"<</Type/Pages/Count {len(pages)}/Kids[{kids}]>>".encode(),
         3: b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>",
         4: f"<</Title({_escaped(title)})>>".encode(),
-        5: f"<</Type/Outlines/First {marks} 0 R/Last {marks + len(outline) - 1} 0 R>>".encode(),
+        5: f"<</Type/Outlines/First {item_id} 0 R/Last {item_id + len(outline) - 1} 0 R>>".encode(),
     }
-    for at, sheet in enumerate(sheets):
-        bodies.update(_sheet(sheet, first_page + 2 * at, first_page))
+    for at, page_spec in enumerate(pages):
+        bodies.update(_page_objects(page_spec, first_page + 2 * at, first_page))
     for at, (name, page) in enumerate(outline):
-        after = f"/Next {marks + at + 1} 0 R" if at + 1 < len(outline) else ""
-        leads = f"/Dest[{first_page + 2 * page} 0 R/XYZ null null null]"
-        bodies[marks + at] = f"<</Title({_escaped(name)})/Parent 5 0 R{leads}{after}>>".encode()
-    trailer = f"/Size {marks + len(outline) + 1}/Root 1 0 R/Info 4 0 R"
+        after = f"/Next {item_id + at + 1} 0 R" if at + 1 < len(outline) else ""
+        destination = f"/Dest[{first_page + 2 * page} 0 R/XYZ null null null]"
+        bodies[item_id + at] = (
+            f"<</Title({_escaped(name)})/Parent 5 0 R{destination}{after}>>".encode()
+        )
+    trailer = f"/Size {item_id + len(outline) + 1}/Root 1 0 R/Info 4 0 R"
     if password is not None:
-        trailer += _lock(bodies, password)
-    yield from _laid_out(bodies, trailer, ballast)
+        trailer += _encrypt(bodies, password)
+    yield from _serialize(bodies, trailer, padding)
 
 
-def _sheet(sheet: Sheet, number: int, first_page: int) -> dict[int, bytes]:
-    width, height = sheet.size
-    content = sheet.content or sheet.drawn()
+def _page_objects(page_spec: PdfPage, number: int, first_page: int) -> dict[int, bytes]:
+    width, height = page_spec.size
+    content = page_spec.content or page_spec.drawing()
     link = ""
-    if sheet.leads_to is not None:
+    if page_spec.link_to is not None:
         box = f"72 {height - 76:g} 300 {height - 60:g}"
-        leads = f"/Dest[{first_page + 2 * sheet.leads_to} 0 R/Fit]"
-        link = f"/Annots[<</Type/Annot/Subtype/Link/Rect[{box}]{leads}>>]"
+        destination = f"/Dest[{first_page + 2 * page_spec.link_to} 0 R/Fit]"
+        link = f"/Annots[<</Type/Annot/Subtype/Link/Rect[{box}]{destination}>>]"
     page = (
-        f"<</Type/Page/Parent 2 0 R/MediaBox[0 0 {width:g} {height:g}]/Rotate {sheet.rotate}"
-        f"/Contents {number + 1} 0 R/Resources<</Font<</F1 3 0 R>>{sheet.resources}>>"
-        f"{link}{sheet.entries}>>"
+        f"<</Type/Page/Parent 2 0 R/MediaBox[0 0 {width:g} {height:g}]/Rotate {page_spec.rotate}"
+        f"/Contents {number + 1} 0 R/Resources<</Font<</F1 3 0 R>>{page_spec.resources}>>"
+        f"{link}{page_spec.entries}>>"
     )
     stream = f"<</Length {len(content)}>>stream\n".encode() + content + b"\nendstream"
     return {number: page.encode(), number + 1: stream}
 
 
-def _laid_out(bodies: dict[int, bytes], trailer: str, ballast: int) -> Iterator[bytes]:
+def _serialize(bodies: dict[int, bytes], trailer: str, padding: int) -> Iterator[bytes]:
     head = b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n"
     yield head
     at = len(head)
-    while ballast > 0:
-        block = b"%" + b"x" * (min(ballast, 2**20) - 2) + b"\n"
-        ballast -= len(block)
+    while padding > 0:
+        block = b"%" + b"x" * (min(padding, 2**20) - 2) + b"\n"
+        padding -= len(block)
         at += len(block)
         yield block
     places = {}
@@ -120,8 +122,8 @@ def _laid_out(bodies: dict[int, bytes], trailer: str, ballast: int) -> Iterator[
     yield f"xref\n0 {size}\n{''.join(rows)}trailer<<{trailer}>>\nstartxref\n{at}\n%%EOF\n".encode()
 
 
-def _lock(bodies: dict[int, bytes], password: str) -> str:
-    """Encrypts the contents by the oldest of ways; returns the trailer's part."""
+def _encrypt(bodies: dict[int, bytes], password: str) -> str:
+    """Encrypt the contents with 40-bit RC4; returns the entry for the trailer."""
     padded = (password.encode() + _PADDING)[:32]
     owner = _rc4(hashlib.md5(padded).digest()[:5], padded)
     identity = b"0123456789abcdef"
@@ -134,8 +136,8 @@ def _lock(bodies: dict[int, bytes], password: str) -> str:
             content = _rc4(hashlib.md5(salted).digest()[:10], rest.removesuffix(b"\nendstream"))
             bodies[number] = head + begins + content + b"\nendstream"
     user = _rc4(key, _PADDING)
-    lock = f"<</Filter/Standard/V 1/R 2/O<{owner.hex()}>/U<{user.hex()}>/P -4>>"
-    return f"/Encrypt {lock}/ID[<{identity.hex()}><{identity.hex()}>]"
+    encryption = f"<</Filter/Standard/V 1/R 2/O<{owner.hex()}>/U<{user.hex()}>/P -4>>"
+    return f"/Encrypt {encryption}/ID[<{identity.hex()}><{identity.hex()}>]"
 
 
 def _rc4(key: bytes, content: bytes) -> bytes:

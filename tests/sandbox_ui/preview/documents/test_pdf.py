@@ -1,4 +1,4 @@
-"""PDF: pages where they are looked at, words that can be taken and found."""
+"""The PDF preview: rendering, text selection, search, outline and hostile files."""
 
 import io
 import os
@@ -14,28 +14,28 @@ from sandbox_ui.preview.base import BinaryPreview, PreviewError, PreviewRequest
 from sandbox_ui.preview.documents import pdf_render
 from sandbox_ui.preview.documents.pdf import MAX_SIZES, view
 from sandbox_ui.preview.documents.pdf_render import MAX_PIXELS
-from tests.sandbox_ui.preview.documents.pdf_files import Sheet, paper, parts_of
-from tests.sandbox_ui.preview.file_viewer import FileViewer, data_of
+from tests.sandbox_ui.preview.documents.pdf_files import PdfPage, make_pdf, pdf_parts
+from tests.sandbox_ui.preview.file_viewer import FileViewer, preview_data
 
 LINES = [f"Line {at} of a page that has some words on it" for at in range(40)]
 SQUARE = "1 0 0 rg 0 0 100 100 re f"
 
 
-def written(folder: Path, content: bytes, name: str = "a.pdf") -> Path:
+def write_file(folder: Path, content: bytes, name: str = "a.pdf") -> Path:
     path = folder / name
     path.write_bytes(content)
     return path
 
 
-def picture_of(path: Path, **options: str) -> Image.Image:
+def render_image(path: Path, **options: str) -> Image.Image:
     with path.open("rb") as file:
         answer = view(cast(BinaryIO, file), PreviewRequest(path.name, path.stat().st_size, options))
     assert isinstance(answer, BinaryPreview)
     return Image.open(io.BytesIO(answer.content)).convert("RGB")
 
 
-def text_of(path: Path, page: int) -> str:
-    runs = cast(list[list[str]], data_of(view, path, text=str(page))["runs"])
+def page_text(path: Path, page: int) -> str:
+    runs = cast(list[list[str]], preview_data(view, path, text=str(page))["runs"])
     return "".join(run[4] for run in runs)
 
 
@@ -45,14 +45,14 @@ def is_red(image: Image.Image, at: tuple[int, int]) -> bool:
     return found[0] > 240 and max(found[1:]) < 15
 
 
-def long_paper(pages: int) -> bytes:
-    return paper([Sheet([f"Page {at + 1}", *LINES]) for at in range(pages)])
+def long_pdf(pages: int) -> bytes:
+    return make_pdf([PdfPage([f"Page {at + 1}", *LINES]) for at in range(pages)])
 
 
-def test_a_document_says_what_it_is(tmp_path: Path) -> None:
-    sheets = [Sheet(["one"]), Sheet(["two"], (842, 595)), Sheet(["three"], rotate=90)]
-    path = written(tmp_path, paper(sheets, title="On (some) things", outline=[("Begin", 0)]))
-    assert data_of(view, path) == {
+def test_the_metadata_of_a_document_is_read(tmp_path: Path) -> None:
+    pages = [PdfPage(["one"]), PdfPage(["two"], (842, 595)), PdfPage(["three"], rotate=90)]
+    path = write_file(tmp_path, make_pdf(pages, title="On (some) things", outline=[("Begin", 0)]))
+    assert preview_data(view, path) == {
         "pages": 3,
         "more": 0,
         "sizes": [[595, 842], [842, 595], [842, 595]],
@@ -62,30 +62,32 @@ def test_a_document_says_what_it_is(tmp_path: Path) -> None:
     }
 
 
-def test_sizes_of_many_pages_come_in_parts(tmp_path: Path) -> None:
-    path = written(tmp_path, paper([Sheet()] * (MAX_SIZES + 3)))
-    first = data_of(view, path)
+def test_page_sizes_are_paged(tmp_path: Path) -> None:
+    path = write_file(tmp_path, make_pdf([PdfPage()] * (MAX_SIZES + 3)))
+    first = preview_data(view, path)
     assert first["pages"] == MAX_SIZES + 3
     assert len(cast(list[object], first["sizes"])) == MAX_SIZES
-    assert data_of(view, path, sizes=str(MAX_SIZES))["sizes"] == [[595, 842]] * 3
+    assert preview_data(view, path, sizes=str(MAX_SIZES))["sizes"] == [[595, 842]] * 3
 
 
-def test_a_page_is_drawn_as_wide_as_is_asked(tmp_path: Path) -> None:
-    path = written(tmp_path, paper([Sheet(), Sheet(more=SQUARE)]))
-    drawn = picture_of(path, page="1", width="595")
-    assert drawn.size == (595, 842)
-    assert is_red(drawn, (50, 800))
-    assert drawn.getpixel((150, 800)) == (255, 255, 255)
+def test_a_page_is_rendered_at_the_requested_width(tmp_path: Path) -> None:
+    path = write_file(tmp_path, make_pdf([PdfPage(), PdfPage(more=SQUARE)]))
+    image = render_image(path, page="1", width="595")
+    assert image.size == (595, 842)
+    assert is_red(image, (50, 800))
+    assert image.getpixel((150, 800)) == (255, 255, 255)
 
 
-def test_a_turned_page_and_its_words_are_turned_alike(tmp_path: Path) -> None:
-    for turned in (0, 90, 180, 270):
+def test_a_rotated_page_has_rotated_text_positions(tmp_path: Path) -> None:
+    for rotation in (0, 90, 180, 270):
         content = "BT /F1 100 Tf 100 300 Td (HHH) Tj ET"
-        path = written(tmp_path, paper([Sheet(size=(600, 800), rotate=turned, more=content)]))
-        drawn = picture_of(path, page="0", width="600" if turned % 180 == 0 else "800")
-        runs = cast(list[list[float]], data_of(view, path, text="0")["runs"])
+        path = write_file(
+            tmp_path, make_pdf([PdfPage(size=(600, 800), rotate=rotation, more=content)])
+        )
+        image = render_image(path, page="0", width="600" if rotation % 180 == 0 else "800")
+        runs = cast(list[list[float]], preview_data(view, path, text="0")["runs"])
         boxes = [run[:4] for run in runs]
-        box = Image.eval(drawn.convert("L"), lambda value: 255 - value).getbbox()
+        box = Image.eval(image.convert("L"), lambda value: 255 - value).getbbox()
         assert box
         left, top = min(box[0] for box in boxes), min(box[1] for box in boxes)
         right = max(box[0] + box[2] for box in boxes)
@@ -96,31 +98,33 @@ def test_a_turned_page_and_its_words_are_turned_alike(tmp_path: Path) -> None:
         assert bottom >= box[3] - 12
 
 
-def test_a_part_of_a_page_is_drawn_on_its_own(tmp_path: Path) -> None:
-    path = written(tmp_path, paper([Sheet(more=SQUARE)]))
-    part = picture_of(path, page="0", width="5950", clip="900,7500,200,300")
+def test_a_region_of_a_page_can_be_rendered(tmp_path: Path) -> None:
+    path = write_file(tmp_path, make_pdf([PdfPage(more=SQUARE)]))
+    part = render_image(path, page="0", width="5950", clip="900,7500,200,300")
     assert part.size == (200, 300)
     assert is_red(part, (50, 250))
     assert part.getpixel((150, 250)) == (255, 255, 255)
 
 
-def test_a_small_picture_stands_for_the_whole(tmp_path: Path) -> None:
-    path = written(tmp_path, paper([Sheet(LINES)]))
-    assert picture_of(path, thumb="320").size == (226, 320)
+def test_the_thumbnail_shows_the_first_page(tmp_path: Path) -> None:
+    path = write_file(tmp_path, make_pdf([PdfPage(LINES)]))
+    assert render_image(path, thumb="320").size == (226, 320)
 
 
-def test_no_picture_has_more_pixels_than_it_may(tmp_path: Path) -> None:
-    path = written(tmp_path, paper([Sheet(size=(14400, 14400)), Sheet(size=(3, 14400))]))
-    square = picture_of(path, page="0", width="100000")
-    line = picture_of(path, page="1", width="100000")
+def test_rendered_images_have_a_pixel_limit(tmp_path: Path) -> None:
+    path = write_file(tmp_path, make_pdf([PdfPage(size=(14400, 14400)), PdfPage(size=(3, 14400))]))
+    square = render_image(path, page="0", width="100000")
+    line = render_image(path, page="1", width="100000")
     assert square.width * square.height <= MAX_PIXELS * 1.01
     assert max(line.size) <= 16_001
 
 
-def test_words_stand_where_they_are_drawn(tmp_path: Path) -> None:
-    path = written(tmp_path, paper([Sheet(["First line", "Second line"], leads_to=1), Sheet()]))
-    seen = data_of(view, path, text="0")
-    runs = cast(list[list[object]], seen["runs"])
+def test_text_positions_match_the_rendering(tmp_path: Path) -> None:
+    path = write_file(
+        tmp_path, make_pdf([PdfPage(["First line", "Second line"], link_to=1), PdfPage()])
+    )
+    result = preview_data(view, path, text="0")
+    runs = cast(list[list[object]], result["runs"])
     assert [run[4:] for run in runs] == [
         ["First ", False],
         ["line", True],
@@ -131,162 +135,164 @@ def test_words_stand_where_they_are_drawn(tmp_path: Path) -> None:
     assert left == pytest.approx(72, abs=1)
     assert 55 < top < 72 < top + height < 80
     assert left + width == pytest.approx(float(str(runs[1][0])), abs=0.1)
-    assert seen["links"] == [[72, 60, 228, 16, 1]]
+    assert result["links"] == [[72, 60, 228, 16, 1]]
 
 
-def test_words_are_found_page_after_page(tmp_path: Path) -> None:
-    path = written(tmp_path, long_paper(30))
-    seen = data_of(view, path, find="page 7")
-    assert [place[0] for place in cast(list[list[int]], seen["places"])] == [6]
-    assert seen["next"] is None
-    assert data_of(view, path, find="page 7", case="1")["places"] == []
-    assert data_of(view, path, find="page", **{"from": "29"})["next"] is None
-    assert data_of(view, path, find=" ")["places"] == []
+def test_search_finds_matches_by_page(tmp_path: Path) -> None:
+    path = write_file(tmp_path, long_pdf(30))
+    result = preview_data(view, path, find="page 7")
+    assert [match[0] for match in cast(list[list[int]], result["places"])] == [6]
+    assert result["next"] is None
+    assert preview_data(view, path, find="page 7", case="1")["places"] == []
+    assert preview_data(view, path, find="page", **{"from": "29"})["next"] is None
+    assert preview_data(view, path, find=" ")["places"] == []
 
 
-def test_finding_ends_after_a_while_and_goes_on_from_there(
+def test_a_long_search_stops_and_can_be_continued(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sandbox_ui.preview.documents.pdf_text.MAX_MATCHES", 50)
-    path = written(tmp_path, long_paper(5))
-    seen = data_of(view, path, find="Line")
-    assert {place[0] for place in cast(list[list[int]], seen["places"])} == {0, 1}
-    assert seen["next"] == 2
+    path = write_file(tmp_path, long_pdf(5))
+    result = preview_data(view, path, find="Line")
+    assert {match[0] for match in cast(list[list[int]], result["places"])} == {0, 1}
+    assert result["next"] == 2
 
 
-def test_the_contents_lead_to_pages(tmp_path: Path) -> None:
+def test_the_outline_refers_to_pages(tmp_path: Path) -> None:
     outline = [("Begin", 0), ("End", 2)]
-    path = written(tmp_path, paper([Sheet()] * 3, outline=outline))
-    assert data_of(view, path, outline="1") == {"outline": [("Begin", 0, 0), ("End", 2, 0)]}
+    path = write_file(tmp_path, make_pdf([PdfPage()] * 3, outline=outline))
+    assert preview_data(view, path, outline="1") == {"outline": [("Begin", 0, 0), ("End", 2, 0)]}
 
 
-def test_what_cannot_be_opened_says_why(tmp_path: Path) -> None:
-    good = paper([Sheet(["x"])])
-    for content, why in (
+def test_an_unreadable_document_is_reported(tmp_path: Path) -> None:
+    good = make_pdf([PdfPage(["x"])])
+    for content, message in (
         (b"", "empty"),
         (b"%PDF-1.7\nnothing", "damaged, truncated"),
         (b"no pdf at all", "damaged, truncated"),
-        (paper([]), "has no pages"),
+        (make_pdf([]), "has no pages"),
         (good[:200], "damaged, truncated"),
-        (paper([Sheet(["x"])], password="secret"), "protected with a password"),
+        (make_pdf([PdfPage(["x"])], password="secret"), "protected with a password"),
     ):
-        with pytest.raises(PreviewError, match=why):
-            data_of(view, written(tmp_path, content))
+        with pytest.raises(PreviewError, match=message):
+            preview_data(view, write_file(tmp_path, content))
 
 
-def test_a_lock_without_a_password_is_none(tmp_path: Path) -> None:
-    path = written(tmp_path, paper([Sheet(["open to all"])], password=""))
-    assert text_of(path, 0) == "open to all"
+def test_an_empty_password_needs_no_entry(tmp_path: Path) -> None:
+    path = write_file(tmp_path, make_pdf([PdfPage(["open to all"])], password=""))
+    assert page_text(path, 0) == "open to all"
 
 
-def test_a_document_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
-    whole = long_paper(3)
-    path = written(tmp_path, whole[: whole.index(b"startxref")])
-    seen = data_of(view, path)
-    assert (seen["pages"], seen["cut"]) == (3, True)
-    assert text_of(path, 2).startswith("Page 3")
+def test_a_truncated_document_is_read_partially(tmp_path: Path) -> None:
+    whole = long_pdf(3)
+    path = write_file(tmp_path, whole[: whole.index(b"startxref")])
+    result = preview_data(view, path)
+    assert (result["pages"], result["cut"]) == (3, True)
+    assert page_text(path, 2).startswith("Page 3")
 
 
-def test_a_page_that_takes_too_long_is_left(
+def test_a_page_that_renders_too_slowly_is_aborted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pdf_render, "TIMEOUT_SECONDS", 0.05)
     slow = "".join(f"{at % 500} 0 m 500 {at % 800} l S\n" for at in range(400_000))
-    path = written(tmp_path, paper([Sheet(more=slow), Sheet(["quick"])]))
+    path = write_file(tmp_path, make_pdf([PdfPage(more=slow), PdfPage(["quick"])]))
     with pytest.raises(PreviewError, match="takes longer than"):
-        picture_of(path, page="0", width="1200")
-    assert picture_of(path, page="1", width="60").width == 60
+        render_image(path, page="0", width="1200")
+    assert render_image(path, page="1", width="60").width == 60
 
 
-def test_a_page_that_is_none_is_said(tmp_path: Path) -> None:
-    path = written(tmp_path, paper([Sheet()]))
+def test_a_missing_page_is_reported(tmp_path: Path) -> None:
+    path = write_file(tmp_path, make_pdf([PdfPage()]))
     for options in ({"page": "5"}, {"text": "5"}):
         with pytest.raises(PreviewError, match="no such page"):
-            data_of(view, path, **options)
+            preview_data(view, path, **options)
 
 
 @pytest.mark.long
-def test_a_paper_of_a_gigabyte_is_read_by_its_places(tmp_path: Path) -> None:
+def test_a_gigabyte_document_is_read_only_partially(tmp_path: Path) -> None:
     path = tmp_path / "large.pdf"
     with path.open("wb") as file:
-        for part in parts_of([Sheet(LINES)] * 50, ballast=2**30):
+        for part in pdf_parts([PdfPage(LINES)] * 50, padding=2**30):
             file.write(part)
     descriptor = os.open("/proc/self/io", os.O_RDONLY)
-    before = read_so_far(descriptor)
-    assert data_of(view, path)["pages"] == 50
-    assert picture_of(path, page="40", width="600").width == 600
-    assert read_so_far(descriptor) - before < 2_000_000
+    before = bytes_read(descriptor)
+    assert preview_data(view, path)["pages"] == 50
+    assert render_image(path, page="40", width="600").width == 600
+    assert bytes_read(descriptor) - before < 2_000_000
     os.close(descriptor)
 
 
-def read_so_far(descriptor: int) -> int:
-    """Bytes that this process has read."""
-    said = os.pread(descriptor, 1000, 0).decode()
-    return int(said.partition("rchar: ")[2].split()[0])
+def bytes_read(descriptor: int) -> int:
+    """The number of bytes that this process has read."""
+    counters = os.pread(descriptor, 1000, 0).decode()
+    return int(counters.partition("rchar: ")[2].split()[0])
 
 
 def page_of(canvas: Locator, page: int) -> Locator:
     return canvas.get_by_role("region", name=f"Page {page}", exact=True)
 
 
-def drawn(canvas: Locator, page: int) -> Locator:
-    """A page, once its picture is there."""
-    sheet = page_of(canvas, page)
-    expect(sheet.locator("img").first).to_have_attribute("src", re_view(page))
-    return sheet
+def rendered_page(canvas: Locator, page: int) -> Locator:
+    """A page, once its image is rendered."""
+    page_view = page_of(canvas, page)
+    expect(page_view.locator("img").first).to_have_attribute("src", page_image_url(page))
+    return page_view
 
 
-def re_view(page: int) -> re.Pattern[str]:
+def page_image_url(page: int) -> re.Pattern[str]:
     return re.compile(rf"[?&]page={page - 1}&")
 
 
 @pytest.mark.browser
-def test_a_long_paper_is_scrolled_and_only_what_is_near_is_there(viewer: FileViewer) -> None:
-    viewer.upload("long.pdf", long_paper(500))
+def test_only_pages_near_the_viewport_are_rendered(viewer: FileViewer) -> None:
+    viewer.upload("long.pdf", long_pdf(500))
     viewer.open()
     canvas = viewer.show("long.pdf")
-    drawn(canvas, 1)
+    rendered_page(canvas, 1)
     expect(viewer.preview.locator(".hd small")).to_contain_text("500 pages")
     field = canvas.get_by_role("textbox", name="Page")
     expect(field).to_have_value("1")
     field.fill("250")
     field.press("Enter")
-    sheet = drawn(canvas, 250)
-    expect(sheet).to_be_in_viewport()
-    expect(sheet).to_contain_text("Page 250")
+    page_view = rendered_page(canvas, 250)
+    expect(page_view).to_be_in_viewport()
+    expect(page_view).to_contain_text("Page 250")
     assert canvas.locator(".sheet").count() < 15
     canvas.locator(".paper").evaluate("(paper) => paper.scrollTo(0, paper.scrollHeight)")
-    drawn(canvas, 500)
+    rendered_page(canvas, 500)
     expect(field).to_have_value("500")
 
 
 @pytest.mark.browser
-def test_a_page_is_as_sharp_as_the_screen_and_the_zoom(viewer: FileViewer) -> None:
-    viewer.upload("one.pdf", paper([Sheet(LINES)]))
+def test_a_page_is_rendered_at_screen_and_zoom_resolution(viewer: FileViewer) -> None:
+    viewer.upload("one.pdf", make_pdf([PdfPage(LINES)]))
     viewer.open()
     canvas = viewer.show("one.pdf")
-    sheet = drawn(canvas, 1)
+    page_view = rendered_page(canvas, 1)
     level = canvas.get_by_role("combobox", name="Zoom")
     for value, width in (("1", 793), ("2", 1587), ("4", 3173)):
         level.select_option(value)
-        expect(sheet.locator("img").first).to_have_js_property("naturalWidth", width)
-        box = sheet.bounding_box()
+        expect(page_view.locator("img").first).to_have_js_property("naturalWidth", width)
+        box = page_view.bounding_box()
         assert box
         assert box["width"] == width
     level.select_option("width")
-    place = canvas.locator(".paper").bounding_box()
-    assert place
-    expect(sheet).to_have_css("width", f"{round(place['width'] - 24)}px")
+    pane = canvas.locator(".paper").bounding_box()
+    assert pane
+    expect(page_view).to_have_css("width", f"{round(pane['width'] - 24)}px")
 
 
 @pytest.mark.browser
-def test_words_are_marked_and_copied_as_they_stand(viewer: FileViewer, tmp_path: Path) -> None:
-    content = paper([Sheet(["The first line", "and the second"])])
-    runs = cast(list[list[float]], data_of(view, written(tmp_path, content), text="0")["runs"])
+def test_text_can_be_selected_in_reading_order(viewer: FileViewer, tmp_path: Path) -> None:
+    content = make_pdf([PdfPage(["The first line", "and the second"])])
+    runs = cast(
+        list[list[float]], preview_data(view, write_file(tmp_path, content), text="0")["runs"]
+    )
     viewer.upload("one.pdf", content)
     viewer.open()
     canvas = viewer.show("one.pdf")
-    words = drawn(canvas, 1).locator(".words")
+    words = rendered_page(canvas, 1).locator(".words")
     expect(words).to_contain_text("and the second")
     chosen = words.evaluate(
         "(words) => { getSelection().selectAllChildren(words); return String(getSelection()); }"
@@ -294,33 +300,33 @@ def test_words_are_marked_and_copied_as_they_stand(viewer: FileViewer, tmp_path:
     assert chosen.split() == ["The", "first", "line", "and", "the", "second"]
     assert "\n" in chosen.strip()
     span = words.locator("span").first
-    drawn_at, picture = span.bounding_box(), canvas.locator(".sheet").bounding_box()
-    assert drawn_at
-    assert picture
-    scale = picture["width"] / 595
-    assert drawn_at["x"] - picture["x"] == pytest.approx(72 * scale, abs=2)
-    assert drawn_at["width"] == pytest.approx(runs[0][2] * scale, rel=0.03)
+    span_box, page_box = span.bounding_box(), canvas.locator(".sheet").bounding_box()
+    assert span_box
+    assert page_box
+    scale = page_box["width"] / 595
+    assert span_box["x"] - page_box["x"] == pytest.approx(72 * scale, abs=2)
+    assert span_box["width"] == pytest.approx(runs[0][2] * scale, rel=0.03)
 
 
 @pytest.mark.browser
-def test_words_are_found_over_all_pages(viewer: FileViewer) -> None:
-    viewer.upload("long.pdf", long_paper(60))
+def test_search_covers_all_pages(viewer: FileViewer) -> None:
+    viewer.upload("long.pdf", long_pdf(60))
     viewer.open()
     canvas = viewer.show("long.pdf")
-    drawn(canvas, 1)
+    rendered_page(canvas, 1)
     canvas.locator(".paper").press("Control+f")
     canvas.get_by_role("searchbox", name="Find in this PDF").fill("page 4")
     tally = canvas.get_by_role("search").get_by_role("status")
     expect(tally).to_have_text("1 of 11")
     expect(canvas.get_by_role("textbox", name="Page")).to_have_value("4")
-    expect(drawn(canvas, 4).locator(".marks .now")).to_be_in_viewport()
+    expect(rendered_page(canvas, 4).locator(".marks .now")).to_be_in_viewport()
     canvas.get_by_role("button", name="Next match").click()
     expect(tally).to_have_text("2 of 11")
-    expect(drawn(canvas, 40).locator(".marks .now")).to_be_in_viewport()
+    expect(rendered_page(canvas, 40).locator(".marks .now")).to_be_in_viewport()
     canvas.get_by_role("button", name="Previous match").click()
     canvas.get_by_role("button", name="Previous match").click()
     expect(tally).to_have_text("11 of 11")
-    expect(drawn(canvas, 49).locator(".marks .now")).to_be_in_viewport()
+    expect(rendered_page(canvas, 49).locator(".marks .now")).to_be_in_viewport()
     canvas.get_by_role("searchbox", name="Find in this PDF").fill("nowhere at all")
     expect(tally).to_have_text("No matches")
     canvas.get_by_role("searchbox", name="Find in this PDF").press("Escape")
@@ -329,25 +335,25 @@ def test_words_are_found_over_all_pages(viewer: FileViewer) -> None:
 
 
 @pytest.mark.browser
-def test_contents_and_links_lead_to_their_pages(viewer: FileViewer) -> None:
-    sheets = [Sheet(["To the end"], leads_to=19), *[Sheet(LINES)] * 18, Sheet(["The end"])]
-    viewer.upload("book.pdf", paper(sheets, outline=[("Begin", 0), ("Middle", 10)]))
+def test_outline_entries_and_links_open_their_pages(viewer: FileViewer) -> None:
+    pages = [PdfPage(["To the end"], link_to=19), *[PdfPage(LINES)] * 18, PdfPage(["The end"])]
+    viewer.upload("book.pdf", make_pdf(pages, outline=[("Begin", 0), ("Middle", 10)]))
     viewer.open()
     canvas = viewer.show("book.pdf")
     canvas.get_by_role("button", name="Contents").click()
     canvas.get_by_role("navigation", name="Contents").get_by_role("button", name="Middle").click()
-    drawn(canvas, 11)
+    rendered_page(canvas, 11)
     expect(canvas.get_by_role("textbox", name="Page")).to_have_value("11")
     canvas.get_by_role("navigation", name="Contents").get_by_role("button", name="Begin").click()
-    drawn(canvas, 1).get_by_role("button", name="Go to page 20").click()
-    expect(drawn(canvas, 20)).to_contain_text("The end")
+    rendered_page(canvas, 1).get_by_role("button", name="Go to page 20").click()
+    expect(rendered_page(canvas, 20)).to_contain_text("The end")
 
 
 @pytest.mark.browser
-def test_the_contents_open_where_one_is(viewer: FileViewer) -> None:
-    sheets = [Sheet(LINES)] * 200
+def test_the_outline_opens_at_the_current_page(viewer: FileViewer) -> None:
+    pages = [PdfPage(LINES)] * 200
     outline = [(f"Part {page}", page) for page in range(0, 200, 2)]
-    viewer.upload("book.pdf", paper(sheets, outline=outline))
+    viewer.upload("book.pdf", make_pdf(pages, outline=outline))
     viewer.open()
     canvas = viewer.show("book.pdf")
     field = canvas.get_by_role("textbox", name="Page")
@@ -365,8 +371,8 @@ def test_the_contents_open_where_one_is(viewer: FileViewer) -> None:
 
 
 @pytest.mark.browser
-def test_the_page_field_holds_the_longest_number(viewer: FileViewer) -> None:
-    viewer.upload("long.pdf", long_paper(1200))
+def test_the_page_field_fits_the_longest_number(viewer: FileViewer) -> None:
+    viewer.upload("long.pdf", long_pdf(1200))
     viewer.open()
     field = viewer.show("long.pdf").get_by_role("textbox", name="Page")
     field.fill("1200")
@@ -374,62 +380,62 @@ def test_the_page_field_holds_the_longest_number(viewer: FileViewer) -> None:
 
 
 @pytest.mark.browser
-def test_a_new_version_keeps_the_place(viewer: FileViewer) -> None:
-    viewer.upload("paper.pdf", long_paper(40))
+def test_a_changed_document_keeps_its_position(viewer: FileViewer) -> None:
+    viewer.upload("paper.pdf", long_pdf(40))
     viewer.open()
     canvas = viewer.show("paper.pdf")
-    drawn(canvas, 1)
+    rendered_page(canvas, 1)
     canvas.get_by_role("combobox", name="Zoom").select_option("0.75")
     field = canvas.get_by_role("textbox", name="Page")
     field.fill("20")
     field.press("Enter")
-    drawn(canvas, 20)
+    rendered_page(canvas, 20)
     top = "(paper) => paper.scrollTop"
     before = canvas.locator(".paper").evaluate(top)
-    viewer.replace("paper.pdf", long_paper(60))
+    viewer.replace("paper.pdf", long_pdf(60))
     expect(viewer.preview.locator(".hd small")).to_contain_text("60 pages")
     assert canvas.locator(".paper").evaluate(top) == pytest.approx(before, abs=2)
     expect(field).to_have_value("20")
-    viewer.replace("paper.pdf", long_paper(3))
+    viewer.replace("paper.pdf", long_pdf(3))
     expect(viewer.preview.locator(".hd small")).to_contain_text("3 pages")
     expect(field).to_have_value("3")
-    drawn(canvas, 3)
+    rendered_page(canvas, 3)
 
 
 @pytest.mark.browser
-def test_hostile_and_broken_papers_say_why(viewer: FileViewer) -> None:
+def test_hostile_and_damaged_documents_are_shown_or_reported(viewer: FileViewer) -> None:
     script = "/AA<</O<</S/JavaScript/JS(app.alert\\(1\\); this.submitForm\\('http://127.0.0.1:9/'\\))>>>>"
-    viewer.upload("script.pdf", paper([Sheet(["It has scripts"], entries=script)]))
-    viewer.upload("locked.pdf", paper([Sheet(["x"])], password="secret"))
+    viewer.upload("script.pdf", make_pdf([PdfPage(["It has scripts"], entries=script)]))
+    viewer.upload("locked.pdf", make_pdf([PdfPage(["x"])], password="secret"))
     viewer.upload("broken.pdf", b"%PDF-1.7\nnothing at all")
     viewer.upload("empty.pdf", b"")
-    whole = long_paper(3)
+    whole = long_pdf(3)
     viewer.upload("cut.pdf", whole[: whole.index(b"startxref")])
     viewer.open()
-    expect(drawn(viewer.show("script.pdf"), 1)).to_contain_text("It has scripts")
-    for name, why in (
+    expect(rendered_page(viewer.show("script.pdf"), 1)).to_contain_text("It has scripts")
+    for name, message in (
         ("locked.pdf", "protected with a password"),
         ("broken.pdf", "damaged, truncated"),
         ("empty.pdf", "empty"),
     ):
         canvas = viewer.show(name)
-        expect(canvas).to_contain_text(why)
+        expect(canvas).to_contain_text(message)
         expect(canvas.get_by_role("link", name="Download")).to_be_visible()
     canvas = viewer.show("cut.pdf")
-    drawn(canvas, 1)
+    rendered_page(canvas, 1)
     expect(canvas).to_contain_text("truncated")
 
 
 @pytest.mark.browser
-def test_a_page_that_cannot_be_drawn_says_so_and_the_others_are_there(viewer: FileViewer) -> None:
-    content = paper([Sheet(["First"]), Sheet(["Gone"]), Sheet(["Third"])])
-    gone = content.replace(b"8 0 obj\n<</Type/Page", b"8 0 obj\nnull  %/Page")
-    assert len(gone) == len(content)
-    viewer.upload("odd.pdf", gone)
+def test_a_damaged_page_is_reported_and_the_others_are_shown(viewer: FileViewer) -> None:
+    content = make_pdf([PdfPage(["First"]), PdfPage(["Gone"]), PdfPage(["Third"])])
+    damaged = content.replace(b"8 0 obj\n<</Type/Page", b"8 0 obj\nnull  %/Page")
+    assert len(damaged) == len(content)
+    viewer.upload("odd.pdf", damaged)
     viewer.open()
     canvas = viewer.show("odd.pdf")
-    drawn(canvas, 1)
+    rendered_page(canvas, 1)
     canvas.get_by_role("button", name="Next page").click()
     expect(page_of(canvas, 2)).to_contain_text("This page cannot be read")
     canvas.get_by_role("button", name="Next page").click()
-    expect(drawn(canvas, 3)).to_contain_text("Third")
+    expect(rendered_page(canvas, 3)).to_contain_text("Third")

@@ -1,4 +1,4 @@
-"""Slides are cards with what stands on them, where it stands."""
+"""The slides preview: text, images, tables and notes at their positions."""
 
 import io
 import zipfile
@@ -23,52 +23,54 @@ from tests.sandbox_ui.preview.file_viewer import FileViewer
 HOSTILE = "<img src=x onerror=window.hacked=1>"
 
 
-def picture() -> io.BytesIO:
-    written = io.BytesIO()
-    Image.new("RGB", (40, 30), "red").save(written, "png")
-    written.seek(0)
-    return written
+def png_image() -> io.BytesIO:
+    buffer = io.BytesIO()
+    Image.new("RGB", (40, 30), "red").save(buffer, "png")
+    buffer.seek(0)
+    return buffer
 
 
-def saved(deck: Any) -> bytes:
-    written = io.BytesIO()
-    deck.save(written)
-    return written.getvalue()
+def save_presentation(presentation: Any) -> bytes:
+    buffer = io.BytesIO()
+    presentation.save(buffer)
+    return buffer.getvalue()
 
 
-def deck(count: int = 0) -> bytes:
-    made = Presentation()
-    first = made.slides.add_slide(made.slide_layouts[1])
+def make_deck(count: int = 0) -> bytes:
+    presentation = Presentation()
+    first = presentation.slides.add_slide(presentation.slide_layouts[1])
     first.shapes.title.text = "The lake"
     text = first.placeholders[1].text_frame
     text.text = HOSTILE
     text.add_paragraph().text = "second"
     text.paragraphs[1].level = 1
     first.notes_slide.notes_text_frame.text = "Say it slowly."
-    second = made.slides.add_slide(made.slide_layouts[6])
-    second.shapes.add_picture(picture(), Inches(1), Inches(1), Inches(2), Inches(1.5))
+    second = presentation.slides.add_slide(presentation.slide_layouts[6])
+    second.shapes.add_picture(png_image(), Inches(1), Inches(1), Inches(2), Inches(1.5))
     table = second.shapes.add_table(1, 2, Inches(5), Inches(1), Inches(4), Inches(1)).table
     table.cell(0, 0).text, table.cell(0, 1).text = "left", "right"
     group = second.shapes.add_group_shape()
-    group.shapes.add_picture(picture(), Inches(1), Inches(4))
+    group.shapes.add_picture(png_image(), Inches(1), Inches(4))
     second._element.set("show", "0")
     for at in range(count):
-        made.slides.add_slide(made.slide_layouts[5]).shapes.title.text = f"Slide of {at}"
-    return saved(made)
+        presentation.slides.add_slide(
+            presentation.slide_layouts[5]
+        ).shapes.title.text = f"Slide of {at}"
+    return save_presentation(presentation)
 
 
-def asked(content: bytes, **options: str) -> Preview:
+def render(content: bytes, **options: str) -> Preview:
     return pptx.view(io.BytesIO(content), PreviewRequest("a.pptx", len(content), options))
 
 
-def told(content: bytes, **options: str) -> dict[str, Any]:
-    answer = asked(content, **options)
+def slides_data(content: bytes, **options: str) -> dict[str, Any]:
+    answer = render(content, **options)
     assert isinstance(answer, JsonPreview)
     return answer.data
 
 
-def test_texts_stand_where_they_stood_with_their_levels() -> None:
-    first = told(deck())["slides"][0]
+def test_text_boxes_have_positions_and_levels() -> None:
+    first = slides_data(make_deck())["slides"][0]
     title, text = first["boxes"]
     assert (first["title"], first["notes"], first["hidden"]) == (
         "The lake",
@@ -81,107 +83,112 @@ def test_texts_stand_where_they_stood_with_their_levels() -> None:
     assert all(0 <= part <= 100 for part in text["at"])
 
 
-def test_pictures_tables_and_groups() -> None:
-    content = deck()
-    second = told(content)["slides"][1]
+def test_images_tables_and_groups_are_read() -> None:
+    content = make_deck()
+    second = slides_data(content)["slides"][1]
     kinds = [box["kind"] for box in second["boxes"]]
     assert kinds == ["picture", "table", "picture"]
     assert second["hidden"]
     assert second["boxes"][0]["at"] == [10.0, 13.33, 20.0, 20.0]
     assert second["boxes"][1]["rows"] == [["left", "right"]]
     for box in (second["boxes"][0], second["boxes"][2]):
-        taken = asked(content, image=box["path"])
-        assert isinstance(taken, BinaryPreview)
-        assert (taken.content, taken.media_type) == (picture().getvalue(), "image/png")
+        response = render(content, image=box["path"])
+        assert isinstance(response, BinaryPreview)
+        assert (response.content, response.media_type) == (png_image().getvalue(), "image/png")
 
 
-@pytest.mark.parametrize("wrong", ["", "x", "0,0", "1,1", "9,9", "1", "1,0,0"])
-def test_a_picture_that_is_not_there(wrong: str) -> None:
+@pytest.mark.parametrize("path", ["", "x", "0,0", "1,1", "9,9", "1", "1,0,0"])
+def test_a_missing_image_is_rejected(path: str) -> None:
     with pytest.raises(PreviewError):
-        asked(deck(), image=wrong)
+        render(make_deck(), image=path)
 
 
-def test_many_slides_come_in_pages() -> None:
-    content = deck(30)
-    assert (len(told(content)["slides"]), told(content)["total"]) == (pptx.MAX_PAGE_SLIDES, 32)
-    assert told(content, start="31")["slides"][0]["title"] == "Slide of 29"
+def test_many_slides_are_paged() -> None:
+    content = make_deck(30)
+    assert (len(slides_data(content)["slides"]), slides_data(content)["total"]) == (
+        pptx.MAX_PAGE_SLIDES,
+        32,
+    )
+    assert slides_data(content, start="31")["slides"][0]["title"] == "Slide of 29"
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
+    ("content", "message"),
     [
         (b"", "empty"),
-        (deck()[:9000], "damaged or truncated"),
+        (make_deck()[:9000], "damaged or truncated"),
         (b"\xd0\xcf\x11\xe0" + bytes(600), "old format"),
         (b"\xd0\xcf\x11\xe0" + "EncryptedPackage".encode("utf-16-le"), "password"),
         (b"plain", "cannot be unpacked"),
     ],
 )
-def test_what_is_no_presentation_says_so(content: bytes, says: str) -> None:
-    with pytest.raises(PreviewError, match=says):
-        told(content)
+def test_an_invalid_presentation_is_reported(content: bytes, message: str) -> None:
+    with pytest.raises(PreviewError, match=message):
+        slides_data(content)
 
 
-def test_another_zip_is_no_presentation() -> None:
-    written = io.BytesIO()
-    with zipfile.ZipFile(written, "w") as archive:
+def test_a_zip_of_other_content_is_rejected() -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
         archive.writestr("x", "y")
     with pytest.raises(PreviewError, match="not a presentation"):
-        told(written.getvalue())
+        slides_data(buffer.getvalue())
 
 
-def test_a_part_that_is_broken_says_so() -> None:
-    written = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(deck())) as old, zipfile.ZipFile(written, "w") as new:
+def test_a_damaged_part_is_reported() -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(make_deck())) as old, zipfile.ZipFile(buffer, "w") as new:
         for name in old.namelist():
             content = old.read(name)
             new.writestr(name, content[:200] if name == "ppt/slides/slide1.xml" else content)
     with pytest.raises(PreviewError, match="damaged or truncated"):
-        told(written.getvalue())
+        slides_data(buffer.getvalue())
 
 
-def test_a_bomb_is_not_unpacked() -> None:
-    written = io.BytesIO()
+def test_a_zip_bomb_is_rejected() -> None:
+    buffer = io.BytesIO()
     with (
-        zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+        zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
         archive.open("ppt/presentation.xml", "w") as member,
     ):
         for _ in range(pptx.MAX_UNPACKED_BYTES // 1024**2 + 1):
             member.write(bytes(1024**2))
     with pytest.raises(PreviewError, match="unpack to more than 600 MB"):
-        told(written.getvalue())
+        slides_data(buffer.getvalue())
 
 
 @pytest.mark.browser
-def test_slides_are_seen_with_their_notes(viewer: FileViewer) -> None:
-    viewer.upload("a.pptx", deck(30))
+def test_slides_are_shown_with_their_notes(viewer: FileViewer) -> None:
+    viewer.upload("a.pptx", make_deck(30))
     viewer.open()
-    place = viewer.show("a.pptx")
-    first = place.get_by_role("region", name="Slide 1: The lake")
+    canvas = viewer.show("a.pptx")
+    first = canvas.get_by_role("region", name="Slide 1: The lake")
     expect(first).to_contain_text(HOSTILE, timeout=30_000)
     first.get_by_text("Notes").click()
     expect(first.get_by_text("Say it slowly.")).to_be_visible()
-    second = place.get_by_role("region", name="Slide 2")
+    second = canvas.get_by_role("region", name="Slide 2")
     expect(second.first).to_contain_text("hidden")
     second.first.scroll_into_view_if_needed()
     expect(second.first.get_by_role("img").first).to_have_js_property("naturalWidth", 40)
     expect(viewer.preview.locator(".hd small")).to_contain_text("32 slides")
-    place.get_by_role("region", name="Slide 20").scroll_into_view_if_needed()
-    expect(place.get_by_role("region", name="Slide 32: Slide of 29")).to_be_attached(timeout=30_000)
+    canvas.get_by_role("region", name="Slide 20").scroll_into_view_if_needed()
+    expect(canvas.get_by_role("region", name="Slide 32: Slide of 29")).to_be_attached(
+        timeout=30_000
+    )
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize(
-    ("name", "content", "says"),
+    ("name", "content", "message"),
     [
         ("empty.pptx", b"", "empty"),
-        ("none.pptx", saved(Presentation()), "no slides"),
-        ("cut.pptx", deck()[:9000], "damaged or truncated"),
+        ("none.pptx", save_presentation(Presentation()), "no slides"),
+        ("cut.pptx", make_deck()[:9000], "damaged or truncated"),
     ],
 )
-def test_something_right_is_shown_of_everything(
-    viewer: FileViewer, name: str, content: bytes, says: str
+def test_empty_and_damaged_presentations_are_reported(
+    viewer: FileViewer, name: str, content: bytes, message: str
 ) -> None:
     viewer.upload(name, content)
     viewer.open()
-    expect(viewer.show(name)).to_contain_text(says)
+    expect(viewer.show(name)).to_contain_text(message)

@@ -1,4 +1,4 @@
-"""Fonts for tests: one on this machine, and small ones made by hand."""
+"""Fonts for tests: an installed one, and small generated ones."""
 
 import struct
 import zlib
@@ -10,17 +10,17 @@ import pytest
 SERIF = Path("/usr/share/fonts/truetype/dejavu/DejaVuSerif.ttf")
 
 
-def serif() -> bytes:
-    """A font that a browser draws; skips the test where this machine has none."""
+def installed_font() -> bytes:
+    """An installed font; skips the test if it is missing."""
     if not SERIF.exists():
         pytest.skip(f"{SERIF} is not installed")
     return SERIF.read_bytes()
 
 
-def named(
+def font_tables(
     family: str, *, first: int = 65, last: int = 90, axes: tuple[str, ...] = ()
 ) -> dict[str, bytes]:
-    """The tables that say what a font is; it has no shapes."""
+    """The tables of a font with metadata but without glyph outlines."""
     text = family.encode("utf-16-be")
     name = struct.pack(">3H", 0, 1, 18) + struct.pack(">6H", 3, 1, 0x409, 1, len(text), 0) + text
     groups = struct.pack(">HHIIIIII", 12, 0, 28, 0, 1, first, last, 1)
@@ -35,8 +35,8 @@ def named(
     return tables
 
 
-def plain(tables: dict[str, bytes]) -> bytes:
-    """Tables as TrueType lays them out."""
+def truetype(tables: dict[str, bytes]) -> bytes:
+    """Tables as a TrueType file."""
     at = 12 + 16 * len(tables)
     rows, bodies = b"", b""
     for tag, body in tables.items():
@@ -46,7 +46,7 @@ def plain(tables: dict[str, bytes]) -> bytes:
 
 
 def woff(tables: dict[str, bytes]) -> bytes:
-    """The same as WOFF packs them, each table by itself."""
+    """Tables as a WOFF file, which compresses each table separately."""
     at = 44 + 20 * len(tables)
     rows, bodies = b"", b""
     for tag, body in tables.items():
@@ -63,7 +63,7 @@ def woff(tables: dict[str, bytes]) -> bytes:
 
 
 def woff2(tables: dict[str, bytes]) -> bytes:
-    """The same as WOFF2 packs them, all in one."""
+    """Tables as a WOFF2 file, which compresses all tables together."""
     rows = b"".join(b"\x3f" + tag.encode() + _base128(len(body)) for tag, body in tables.items())
     packed: bytes = brotli.compress(b"".join(tables.values()))
     head = b"wOF2" + struct.pack(">IIHHII", 0x10000, 0, len(tables), 0, 0, len(packed))

@@ -1,4 +1,4 @@
-"""Pictures: seen whole, brought nearer, made small, and never believed."""
+"""The image preview: zoom, thumbnails, conversion, and hostile files."""
 
 import io
 import struct
@@ -12,36 +12,36 @@ from playwright.sync_api import Locator, expect
 
 from sandbox_ui.preview.base import BinaryPreview, PreviewError, PreviewRequest
 from sandbox_ui.preview.media.image import THUMBNAIL_SIZES, view
-from tests.sandbox_ui.preview.file_viewer import FileViewer, data_of
-from tests.sandbox_ui.preview.images import encoded, stripes
+from tests.sandbox_ui.preview.file_viewer import FileViewer, preview_data
+from tests.sandbox_ui.preview.images import encode_image, stripes
 
 RED, BLUE = (255, 0, 0), (0, 0, 255)
 
 
-def written(folder: Path, name: str, content: bytes) -> Path:
+def write_file(folder: Path, name: str, content: bytes) -> Path:
     path = folder / name
     path.write_bytes(content)
     return path
 
 
-def picture_of(path: Path, **options: str) -> Image.Image:
-    """The picture that comes of a file with some options."""
+def render_image(path: Path, **options: str) -> Image.Image:
+    """The image that the preview renders with these options."""
     with path.open("rb") as file:
         answer = view(cast(BinaryIO, file), PreviewRequest(path.name, path.stat().st_size, options))
     assert isinstance(answer, BinaryPreview)
-    made = Image.open(io.BytesIO(answer.content))
-    assert Image.MIME[str(made.format)] == answer.media_type
-    return made
+    image = Image.open(io.BytesIO(answer.content))
+    assert Image.MIME[str(image.format)] == answer.media_type
+    return image
 
 
-def close_to(image: Image.Image, x: float, y: float, colour: tuple[int, int, int]) -> bool:
+def pixel_is_close(image: Image.Image, x: float, y: float, colour: tuple[int, int, int]) -> bool:
     found = image.convert("RGB").getpixel((int(x * image.width), int(y * image.height)))
     assert isinstance(found, tuple)
     return all(abs(a - b) < 40 for a, b in zip(found, colour, strict=True))
 
 
-def png_that_says(width: int, height: int) -> bytes:
-    """A png of a few bytes that declares a size."""
+def png_declaring(width: int, height: int) -> bytes:
+    """A tiny PNG file that declares a size."""
     parts = [b"\x89PNG\r\n\x1a\n"]
     head = struct.pack("!IIBBBBB", width, height, 8, 2, 0, 0, 0)
     for name, body in ((b"IHDR", head), (b"IDAT", zlib.compress(b"")), (b"IEND", b"")):
@@ -50,210 +50,220 @@ def png_that_says(width: int, height: int) -> bytes:
     return b"".join(parts)
 
 
-@pytest.mark.parametrize("form", ["PNG", "JPEG", "GIF", "WEBP", "BMP", "AVIF"])
-def test_what_a_browser_shows_it_is_given_itself(tmp_path: Path, form: str) -> None:
-    name = f"a.{form.lower()}"
-    seen = data_of(view, written(tmp_path, name, encoded(stripes(40, 30), form)))
-    assert (seen["width"], seen["height"], seen["format"]) == (40, 30, form)
-    assert (seen["source"], seen["cut"]) == ("raw", False)
+@pytest.mark.parametrize("image_format", ["PNG", "JPEG", "GIF", "WEBP", "BMP", "AVIF"])
+def test_a_supported_image_is_served_unchanged(tmp_path: Path, image_format: str) -> None:
+    name = f"a.{image_format.lower()}"
+    result = preview_data(
+        view, write_file(tmp_path, name, encode_image(stripes(40, 30), image_format))
+    )
+    assert (result["width"], result["height"], result["format"]) == (40, 30, image_format)
+    assert (result["source"], result["cut"]) == ("raw", False)
 
 
-@pytest.mark.parametrize("form", ["TIFF", "PPM", "TGA", "ICO"])
-def test_of_what_it_does_not_show_a_picture_is_made(tmp_path: Path, form: str) -> None:
-    path = written(tmp_path, f"a.{form.lower()}", encoded(stripes(48, 48), form))
-    assert data_of(view, path)["source"] == "made"
-    made = picture_of(path, frame="0")
-    assert made.size == (48, 48)
-    assert close_to(made, 0.2, 0.5, RED)
-    assert close_to(made, 0.8, 0.5, BLUE)
+@pytest.mark.parametrize("image_format", ["TIFF", "PPM", "TGA", "ICO"])
+def test_an_unsupported_format_is_converted(tmp_path: Path, image_format: str) -> None:
+    path = write_file(
+        tmp_path, f"a.{image_format.lower()}", encode_image(stripes(48, 48), image_format)
+    )
+    assert preview_data(view, path)["source"] == "made"
+    image = render_image(path, frame="0")
+    assert image.size == (48, 48)
+    assert pixel_is_close(image, 0.2, 0.5, RED)
+    assert pixel_is_close(image, 0.8, 0.5, BLUE)
 
 
-def test_a_picture_under_a_name_that_hides_it_is_given_with_its_type(tmp_path: Path) -> None:
-    path = written(tmp_path, "a.dat", encoded(stripes(40, 30), "PNG"))
-    assert data_of(view, path)["source"] == "original"
-    assert picture_of(path, original="1").size == (40, 30)
+def test_an_image_with_another_extension_is_served_with_its_type(tmp_path: Path) -> None:
+    path = write_file(tmp_path, "a.dat", encode_image(stripes(40, 30), "PNG"))
+    assert preview_data(view, path)["source"] == "original"
+    assert render_image(path, original="1").size == (40, 30)
 
 
 @pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "I;16", "I", "F"])
-def test_any_mode_becomes_a_small_picture(tmp_path: Path, mode: str) -> None:
+def test_every_colour_mode_has_a_thumbnail(tmp_path: Path, mode: str) -> None:
     source = Image.new("L", (400, 200), 0)
     source.paste(255, (200, 0, 400, 200))
     if mode == "I;16":
         source = source.convert("I").point(lambda value: value * 257)
-    form = "PNG" if mode in ("LA", "P", "RGBA", "I;16") else "TIFF"
-    path = written(tmp_path, f"a.{form.lower()}", encoded(source.convert(mode), form))
-    made = picture_of(path, thumb="160")
-    assert made.size == (160, 80)
-    assert close_to(made, 0.2, 0.5, (0, 0, 0))
-    assert close_to(made, 0.8, 0.5, (255, 255, 255))
+    image_format = "PNG" if mode in ("LA", "P", "RGBA", "I;16") else "TIFF"
+    path = write_file(
+        tmp_path, f"a.{image_format.lower()}", encode_image(source.convert(mode), image_format)
+    )
+    image = render_image(path, thumb="160")
+    assert image.size == (160, 80)
+    assert pixel_is_close(image, 0.2, 0.5, (0, 0, 0))
+    assert pixel_is_close(image, 0.8, 0.5, (255, 255, 255))
 
 
-def test_a_small_picture_has_one_of_a_few_sizes(tmp_path: Path) -> None:
-    path = written(tmp_path, "a.png", encoded(stripes(3000, 1500), "PNG"))
-    widths = [picture_of(path, thumb=str(asked)).width for asked in (1, 100, 320, 321, 9999)]
+def test_thumbnail_sizes_are_fixed(tmp_path: Path) -> None:
+    path = write_file(tmp_path, "a.png", encode_image(stripes(3000, 1500), "PNG"))
+    widths = [render_image(path, thumb=str(asked)).width for asked in (1, 100, 320, 321, 9999)]
     assert widths == [96, 160, 320, 640, 1280]
     assert set(widths) == set(THUMBNAIL_SIZES)
 
 
-def test_nothing_is_enlarged_and_nothing_vanishes(tmp_path: Path) -> None:
-    dot = written(tmp_path, "dot.png", encoded(Image.new("RGB", (1, 1), "red"), "PNG"))
-    line = written(tmp_path, "line.png", encoded(Image.new("RGB", (5000, 1), "red"), "PNG"))
-    assert picture_of(dot, thumb="320").size == (1, 1)
-    assert picture_of(line, thumb="320").size == (320, 1)
+def test_thumbnails_are_not_enlarged_and_never_empty(tmp_path: Path) -> None:
+    dot = write_file(tmp_path, "dot.png", encode_image(Image.new("RGB", (1, 1), "red"), "PNG"))
+    line = write_file(tmp_path, "line.png", encode_image(Image.new("RGB", (5000, 1), "red"), "PNG"))
+    assert render_image(dot, thumb="320").size == (1, 1)
+    assert render_image(line, thumb="320").size == (320, 1)
 
 
-@pytest.mark.parametrize("form", ["JPEG", "PNG", "WEBP", "TIFF"])
-def test_a_turned_camera_is_allowed_for(tmp_path: Path, form: str) -> None:
+@pytest.mark.parametrize("image_format", ["JPEG", "PNG", "WEBP", "TIFF"])
+def test_exif_orientation_is_applied(tmp_path: Path, image_format: str) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6
-    content = encoded(stripes(400, 200), form, exif=exif)
-    path = written(tmp_path, f"a.{form.lower()}", content)
-    seen = data_of(view, path)
-    assert (seen["width"], seen["height"]) == (200, 400)
-    made = picture_of(path, thumb="96")
-    assert made.size == (48, 96)
-    assert close_to(made, 0.5, 0.2, RED)
+    content = encode_image(stripes(400, 200), image_format, exif=exif)
+    path = write_file(tmp_path, f"a.{image_format.lower()}", content)
+    result = preview_data(view, path)
+    assert (result["width"], result["height"]) == (200, 400)
+    image = render_image(path, thumb="96")
+    assert image.size == (48, 96)
+    assert pixel_is_close(image, 0.5, 0.2, RED)
 
 
-def test_a_transparent_picture_stays_so(tmp_path: Path) -> None:
+def test_transparency_is_kept(tmp_path: Path) -> None:
     image = Image.new("RGBA", (300, 300), (255, 0, 0, 0))
-    path = written(tmp_path, "a.png", encoded(image, "PNG"))
-    assert data_of(view, path)["alpha"]
-    assert picture_of(path, thumb="96").convert("RGBA").getpixel((5, 5))[3] == 0  # type: ignore[index]
+    path = write_file(tmp_path, "a.png", encode_image(image, "PNG"))
+    assert preview_data(view, path)["alpha"]
+    assert render_image(path, thumb="96").convert("RGBA").getpixel((5, 5))[3] == 0  # type: ignore[index]
 
 
-def test_pages_and_sizes_are_told_and_made_one_by_one(tmp_path: Path) -> None:
+def test_pages_of_an_image_are_listed_and_rendered(tmp_path: Path) -> None:
     pages = [stripes(40, 30), stripes(20, 50, "CMYK")]
-    tiff = encoded(pages[0], "TIFF", save_all=True, append_images=pages[1:])
-    icon = encoded(stripes(64, 64), "ICO", sizes=[(16, 16), (64, 64)])
-    tiff_at, icon_at = written(tmp_path, "a.tif", tiff), written(tmp_path, "a.ico", icon)
-    assert data_of(view, tiff_at)["pages"] == [[40, 30], [20, 50]]
-    assert data_of(view, icon_at)["pages"] == [[64, 64], [16, 16]]
-    assert picture_of(tiff_at, frame="1").size == (20, 50)
-    assert picture_of(icon_at, frame="1").size == (16, 16)
+    tiff = encode_image(pages[0], "TIFF", save_all=True, append_images=pages[1:])
+    icon = encode_image(stripes(64, 64), "ICO", sizes=[(16, 16), (64, 64)])
+    tiff_at, icon_at = write_file(tmp_path, "a.tif", tiff), write_file(tmp_path, "a.ico", icon)
+    assert preview_data(view, tiff_at)["pages"] == [[40, 30], [20, 50]]
+    assert preview_data(view, icon_at)["pages"] == [[64, 64], [16, 16]]
+    assert render_image(tiff_at, frame="1").size == (20, 50)
+    assert render_image(icon_at, frame="1").size == (16, 16)
 
 
-def test_an_animation_says_its_frames_and_its_first_stands_for_it(tmp_path: Path) -> None:
+def test_the_thumbnail_of_an_animation_is_its_first_frame(tmp_path: Path) -> None:
     more = [stripes(80, 80).rotate(90)]
-    content = encoded(stripes(80, 80), "GIF", save_all=True, append_images=more)
-    path = written(tmp_path, "a.gif", content)
-    assert data_of(view, path)["frames"] == 2
-    assert close_to(picture_of(path, thumb="96"), 0.2, 0.5, RED)
+    content = encode_image(stripes(80, 80), "GIF", save_all=True, append_images=more)
+    path = write_file(tmp_path, "a.gif", content)
+    assert preview_data(view, path)["frames"] == 2
+    assert pixel_is_close(render_image(path, thumb="96"), 0.2, 0.5, RED)
 
 
-@pytest.mark.parametrize("form", ["JPEG", "PNG"])
-def test_a_picture_cut_off_is_shown_as_far_as_it_goes(tmp_path: Path, form: str) -> None:
+@pytest.mark.parametrize("image_format", ["JPEG", "PNG"])
+def test_a_truncated_image_is_rendered_partially(tmp_path: Path, image_format: str) -> None:
     noise = Image.effect_noise((800, 800), 90).convert("RGB")
-    content = encoded(noise, form)
-    path = written(tmp_path, f"a.{form.lower()}", content[: len(content) // 2])
-    assert data_of(view, path)["cut"]
-    assert picture_of(path, thumb="320").size == (320, 320)
+    content = encode_image(noise, image_format)
+    path = write_file(tmp_path, f"a.{image_format.lower()}", content[: len(content) // 2])
+    assert preview_data(view, path)["cut"]
+    assert render_image(path, thumb="320").size == (320, 320)
 
 
-def test_what_follows_a_picture_in_its_file_is_no_cut(tmp_path: Path) -> None:
-    content = encoded(stripes(80, 80), "JPEG") + b"\0" * 100_000
-    assert not data_of(view, written(tmp_path, "a.jpg", content))["cut"]
+def test_trailing_bytes_are_not_reported_as_truncation(tmp_path: Path) -> None:
+    content = encode_image(stripes(80, 80), "JPEG") + b"\0" * 100_000
+    assert not preview_data(view, write_file(tmp_path, "a.jpg", content))["cut"]
 
 
 @pytest.mark.parametrize("options", [{}, {"thumb": "96"}, {"frame": "0"}])
-def test_a_bomb_is_refused_by_what_it_says(tmp_path: Path, options: dict[str, str]) -> None:
-    path = written(tmp_path, "bomb.png", png_that_says(100_000, 100_000))
+def test_a_decompression_bomb_is_rejected_by_its_declared_size(
+    tmp_path: Path, options: dict[str, str]
+) -> None:
+    path = write_file(tmp_path, "bomb.png", png_declaring(100_000, 100_000))
     with pytest.raises(PreviewError, match="100,000 × 100,000 pixels; more than 200 million"):
-        data_of(view, path, **options)
+        preview_data(view, path, **options)
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"no picture", png_that_says(0, 0), b"GIF89a", b"\0" * 99]
+    "content", [b"", b"no picture", png_declaring(0, 0), b"GIF89a", b"\0" * 99]
 )
-def test_what_is_no_picture_is_said(tmp_path: Path, content: bytes) -> None:
+def test_an_invalid_image_is_reported(tmp_path: Path, content: bytes) -> None:
     with pytest.raises(PreviewError, match=r"empty|no readable image"):
-        data_of(view, written(tmp_path, "a.png", content))
+        preview_data(view, write_file(tmp_path, "a.png", content))
 
 
-def test_a_large_picture_is_made_smaller_for_the_page(tmp_path: Path) -> None:
-    path = written(tmp_path, "a.png", encoded(Image.new("1", (9000, 7000)), "PNG"))
-    assert data_of(view, path)["source"] == "made"
-    assert max(picture_of(path, frame="0").size) == 4096
+def test_a_large_image_is_scaled_down(tmp_path: Path) -> None:
+    path = write_file(tmp_path, "a.png", encode_image(Image.new("1", (9000, 7000)), "PNG"))
+    assert preview_data(view, path)["source"] == "made"
+    assert max(render_image(path, frame="0").size) == 4096
 
 
-def shown(canvas: Locator) -> Locator:
-    picture = canvas.locator("img")
-    expect(picture).to_have_js_property("complete", True)
-    return picture
+def loaded_image(canvas: Locator) -> Locator:
+    image = canvas.locator("img")
+    expect(image).to_have_js_property("complete", True)
+    return image
 
 
 @pytest.mark.browser
-def test_a_picture_fits_and_comes_nearer(viewer: FileViewer) -> None:
-    viewer.upload("photo.png", encoded(stripes(3000, 1500), "PNG"))
+def test_an_image_fits_the_pane_and_can_be_zoomed(viewer: FileViewer) -> None:
+    viewer.upload("photo.png", encode_image(stripes(3000, 1500), "PNG"))
     viewer.open()
     canvas = viewer.show("photo.png")
-    picture = shown(canvas)
-    expect(picture).to_have_js_property("naturalWidth", 3000)
+    image = loaded_image(canvas)
+    expect(image).to_have_js_property("naturalWidth", 3000)
     expect(viewer.preview.locator(".hd small")).to_contain_text("3,000 × 1,500 · PNG · RGB")
-    whole, place = picture.bounding_box(), canvas.bounding_box()
-    assert whole
-    assert place
-    assert whole["width"] < place["width"]
+    image_box, canvas_box = image.bounding_box(), canvas.bounding_box()
+    assert image_box
+    assert canvas_box
+    assert image_box["width"] < canvas_box["width"]
     canvas.get_by_role("button", name="show at 100%").click()
-    expect(picture).to_have_css("width", "3000px")
+    expect(image).to_have_css("width", "3000px")
     canvas.get_by_role("button", name="Zoom in").click()
-    expect(picture).to_have_css("width", "4500px")
+    expect(image).to_have_css("width", "4500px")
     canvas.get_by_role("group").press("-")
-    expect(picture).to_have_css("width", "3000px")
+    expect(image).to_have_css("width", "3000px")
     canvas.get_by_role("group").press("0")
-    expect(picture).to_have_css("width", f"{whole['width']:g}px")
+    expect(image).to_have_css("width", f"{image_box['width']:g}px")
 
 
 @pytest.mark.browser
-def test_a_near_picture_is_dragged_and_stays_where_the_wheel_points(viewer: FileViewer) -> None:
-    viewer.upload("photo.png", encoded(stripes(3000, 3000), "PNG"))
+def test_a_zoomed_image_is_panned_and_zooms_at_the_pointer(viewer: FileViewer) -> None:
+    viewer.upload("photo.png", encode_image(stripes(3000, 3000), "PNG"))
     viewer.open()
     canvas = viewer.show("photo.png")
-    shown(canvas)
-    stage = canvas.get_by_role("group")
-    stage.press("1")
-    expect(stage.locator("img")).to_have_css("width", "3000px")
-    box = stage.bounding_box()
+    loaded_image(canvas)
+    container = canvas.get_by_role("group")
+    container.press("1")
+    expect(container.locator("img")).to_have_css("width", "3000px")
+    box = container.bounding_box()
     assert box
     x, y = box["x"] + 100, box["y"] + 100
     at = "(stage) => [stage.scrollLeft, stage.scrollTop]"
-    left, top = stage.evaluate(at)
+    left, top = container.evaluate(at)
     viewer.page.mouse.move(x, y)
     viewer.page.mouse.down()
     viewer.page.mouse.move(x + 30, y + 20, steps=3)
     viewer.page.mouse.up()
-    assert stage.evaluate(at) == pytest.approx([left - 30, top - 20], abs=1)
+    assert container.evaluate(at) == pytest.approx([left - 30, top - 20], abs=1)
     viewer.page.mouse.move(x, y)
     under = f"""(stage) => {{
         const box = stage.querySelector('img').getBoundingClientRect();
         return [({x} - box.left) / box.width, ({y} - box.top) / box.height];
     }}"""
-    before = stage.evaluate(under)
+    before = container.evaluate(under)
     viewer.page.keyboard.down("Control")
     viewer.page.mouse.wheel(0, -100)
     viewer.page.keyboard.up("Control")
-    expect(stage.locator("img")).not_to_have_css("width", "3000px")
-    assert stage.evaluate(under) == pytest.approx(before, abs=0.002)
+    expect(container.locator("img")).not_to_have_css("width", "3000px")
+    assert container.evaluate(under) == pytest.approx(before, abs=0.002)
 
 
 @pytest.mark.browser
-def test_a_new_version_keeps_how_near_it_is(viewer: FileViewer) -> None:
-    viewer.upload("chart.png", encoded(Image.new("RGB", (2000, 2000), "red"), "PNG"))
+def test_a_changed_image_keeps_zoom_and_scroll_position(viewer: FileViewer) -> None:
+    viewer.upload("chart.png", encode_image(Image.new("RGB", (2000, 2000), "red"), "PNG"))
     viewer.open()
     canvas = viewer.show("chart.png")
-    shown(canvas)
-    stage = canvas.get_by_role("group")
-    stage.press("1")
-    stage.evaluate("(stage) => stage.scrollTo(300, 400)")
-    viewer.replace("chart.png", encoded(Image.new("RGB", (1999, 2000), "blue"), "PNG"))
-    expect(stage.locator("img")).to_have_js_property("naturalWidth", 1999)
-    assert stage.evaluate("(stage) => [stage.scrollLeft, stage.scrollTop]") == [300, 400]
+    loaded_image(canvas)
+    container = canvas.get_by_role("group")
+    container.press("1")
+    container.evaluate("(stage) => stage.scrollTo(300, 400)")
+    viewer.replace("chart.png", encode_image(Image.new("RGB", (1999, 2000), "blue"), "PNG"))
+    expect(container.locator("img")).to_have_js_property("naturalWidth", 1999)
+    assert container.evaluate("(stage) => [stage.scrollLeft, stage.scrollTop]") == [300, 400]
 
 
 @pytest.mark.browser
-def test_pages_are_turned(viewer: FileViewer) -> None:
+def test_pages_of_an_image_can_be_selected(viewer: FileViewer) -> None:
     pages = [stripes(40, 30), stripes(20, 50)]
-    viewer.upload("scan.tif", encoded(pages[0], "TIFF", save_all=True, append_images=pages[1:]))
+    viewer.upload(
+        "scan.tif", encode_image(pages[0], "TIFF", save_all=True, append_images=pages[1:])
+    )
     viewer.open()
     canvas = viewer.show("scan.tif")
     expect(canvas.locator("img")).to_have_js_property("naturalWidth", 40)
@@ -264,8 +274,8 @@ def test_pages_are_turned(viewer: FileViewer) -> None:
 
 
 @pytest.mark.browser
-def test_a_large_photo_is_first_seen_small_and_every_pixel_on_demand(viewer: FileViewer) -> None:
-    viewer.upload("large.jpg", encoded(stripes(9000, 7000), "JPEG"))
+def test_a_large_photo_is_scaled_down_until_full_size_is_requested(viewer: FileViewer) -> None:
+    viewer.upload("large.jpg", encode_image(stripes(9000, 7000), "JPEG"))
     viewer.open()
     canvas = viewer.show("large.jpg")
     expect(canvas.locator("img")).to_have_js_property("naturalWidth", 4096, timeout=30_000)
@@ -274,24 +284,24 @@ def test_a_large_photo_is_first_seen_small_and_every_pixel_on_demand(viewer: Fil
 
 
 @pytest.mark.browser
-def test_what_cannot_be_shown_is_said_with_the_download(viewer: FileViewer) -> None:
+def test_an_unreadable_image_is_reported_with_a_download(viewer: FileViewer) -> None:
     viewer.upload("empty.png", b"")
     viewer.upload("letter.png", b"<script>window.hacked = 1</script>")
-    viewer.upload("bomb.png", png_that_says(100_000, 100_000))
+    viewer.upload("bomb.png", png_declaring(100_000, 100_000))
     viewer.open()
-    for name, why in (
+    for name, message in (
         ("empty.png", "empty"),
         ("letter.png", "no readable image"),
         ("bomb.png", "pixels"),
     ):
         canvas = viewer.show(name)
-        expect(canvas).to_contain_text(why)
+        expect(canvas).to_contain_text(message)
         expect(canvas.get_by_role("link", name="Download")).to_be_visible()
 
 
 @pytest.mark.browser
-def test_a_picture_cut_off_says_so(viewer: FileViewer) -> None:
-    content = encoded(Image.effect_noise((800, 800), 90).convert("RGB"), "JPEG")
+def test_a_truncated_image_is_reported(viewer: FileViewer) -> None:
+    content = encode_image(Image.effect_noise((800, 800), 90).convert("RGB"), "JPEG")
     viewer.upload("cut.jpg", content[: len(content) // 2])
     viewer.open()
     canvas = viewer.show("cut.jpg")

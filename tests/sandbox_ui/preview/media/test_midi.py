@@ -1,4 +1,4 @@
-"""Music as notes: read within limits, seen as a piano roll, and it plays."""
+"""The MIDI preview: bounded parsing, the piano roll, and playback."""
 
 import io
 from pathlib import Path
@@ -9,47 +9,47 @@ from playwright.sync_api import expect
 
 from sandbox_ui.preview.base import PreviewError
 from sandbox_ui.preview.media import midi, midi_reader
-from tests.sandbox_ui.preview.file_viewer import FileViewer, data_of
+from tests.sandbox_ui.preview.file_viewer import FileViewer, preview_data
 
 Messages = list[tuple[int, str, dict[str, object]]]
 
 
-def written(*tracks: Messages, ticks: int = 480) -> bytes:
+def midi_file(*tracks: Messages, ticks: int = 480) -> bytes:
     """A MIDI file of tracks of ``(ticks before it, type, values)``."""
     file = mido.MidiFile(ticks_per_beat=ticks)
     for messages in tracks:
         track = mido.MidiTrack()
         for time, kind, values in messages:
             meta = kind in ("set_tempo", "track_name")
-            made = mido.MetaMessage if meta else mido.Message
-            track.append(made(kind, time=time, **values))
+            message_type = mido.MetaMessage if meta else mido.Message
+            track.append(message_type(kind, time=time, **values))
         file.tracks.append(track)
-    held = io.BytesIO()
-    file.save(file=held)
-    return held.getvalue()
+    buffer = io.BytesIO()
+    file.save(file=buffer)
+    return buffer.getvalue()
 
 
-def tune(count: int = 4, channel: int = 0) -> Messages:
-    """Notes of a beat each, upwards from middle C."""
-    played: Messages = []
+def ascending_notes(count: int = 4, channel: int = 0) -> Messages:
+    """Notes of one beat each, ascending from middle C."""
+    messages: Messages = []
     for at in range(count):
-        played.append((0, "note_on", {"note": 60 + at, "velocity": 80, "channel": channel}))
-        played.append((480, "note_off", {"note": 60 + at, "channel": channel}))
-    return played
+        messages.append((0, "note_on", {"note": 60 + at, "velocity": 80, "channel": channel}))
+        messages.append((480, "note_off", {"note": 60 + at, "channel": channel}))
+    return messages
 
 
-def seen(tmp_path: Path, content: bytes) -> dict[str, object]:
+def midi_data(tmp_path: Path, content: bytes) -> dict[str, object]:
     file = tmp_path / "a.mid"
     file.write_bytes(content)
-    return data_of(midi.view, file)
+    return preview_data(midi.view, file)
 
 
-def test_notes_are_placed_in_seconds_along_the_tempos(tmp_path: Path) -> None:
+def test_notes_have_times_in_seconds_by_the_tempo_changes(tmp_path: Path) -> None:
     tempos: Messages = [
         (0, "set_tempo", {"tempo": 1_000_000}),
         (960, "set_tempo", {"tempo": 500_000}),
     ]
-    found = seen(tmp_path, written(tempos, tune()))
+    found = midi_data(tmp_path, midi_file(tempos, ascending_notes()))
     columns = found["notes"]
     assert isinstance(columns, dict)
     assert columns["start"] == [0, 1, 2, 2.5]
@@ -58,11 +58,12 @@ def test_notes_are_placed_in_seconds_along_the_tempos(tmp_path: Path) -> None:
     assert (found["seconds"], found["tempo"], found["left"]) == (3, 60, "")
 
 
-def test_tracks_say_what_they_are(tmp_path: Path) -> None:
-    named: Messages = [
-        (0, "track_name", {"name": "Low <b>"}), (0, "program_change", {"program": 42}), *tune(),
+def test_tracks_have_names_and_instruments(tmp_path: Path) -> None:
+    track: Messages = [
+        (0, "track_name", {"name": "Low <b>"}), (0, "program_change", {"program": 42}),
+        *ascending_notes(),
     ]  # fmt: skip
-    found = seen(tmp_path, written(named, tune(channel=9), []))
+    found = midi_data(tmp_path, midi_file(track, ascending_notes(channel=9), []))
     assert found["tracks"] == [
         {"name": "Low <b>", "played": "Strings", "count": 4},
         {"name": "", "played": "Drums", "count": 4},
@@ -73,63 +74,65 @@ def test_tracks_say_what_they_are(tmp_path: Path) -> None:
     assert set(columns["family"]) == {5, 16}
 
 
-def test_what_the_library_reads_is_what_is_read_here(tmp_path: Path) -> None:
-    """Running status, overlapping notes, an off that is an on without force, system messages."""
+def test_parsing_matches_the_mido_library(tmp_path: Path) -> None:
+    """Running status, overlapping notes, note-on with velocity 0, and system messages."""
     body = bytes.fromhex(
         "00903c40 10403c 203c00 00f0037e7ff7 00904000 00b00740 00e00040 00c105 00d033 00ff2f00"
     )
-    content = written([])[:14] + b"MTrk" + len(body).to_bytes(4, "big") + body
-    theirs = [message.type for message in mido.MidiFile(file=io.BytesIO(content)).tracks[0]]
-    assert theirs.count("note_on") == 4
-    columns = seen(tmp_path, content)["notes"]
+    content = midi_file([])[:14] + b"MTrk" + len(body).to_bytes(4, "big") + body
+    library_types = [message.type for message in mido.MidiFile(file=io.BytesIO(content)).tracks[0]]
+    assert library_types.count("note_on") == 4
+    columns = midi_data(tmp_path, content)["notes"]
     assert isinstance(columns, dict)
     assert list(zip(columns["pitch"], columns["loud"], strict=True)) == [(60, 64), (64, 60)]
 
 
 @pytest.mark.parametrize("cut", [15, 21, 30, 45, 60])
-def test_a_cut_file_gives_what_is_there(tmp_path: Path, cut: int) -> None:
-    found = seen(tmp_path, written(tune(12))[:cut])
+def test_a_truncated_file_is_read_partially(tmp_path: Path, cut: int) -> None:
+    found = midi_data(tmp_path, midi_file(ascending_notes(12))[:cut])
     if cut >= 22:
         assert found["left"] == "the file is truncated"
 
 
-def test_more_notes_than_can_be_shown_are_left_out_and_said(tmp_path: Path) -> None:
+def test_notes_over_the_limit_are_omitted_and_reported(tmp_path: Path) -> None:
     body = bytes.fromhex("00903c40 01 3c00").replace(b" ", b"") * 2_000_000
-    content = written([])[:14] + b"MTrk" + len(body).to_bytes(4, "big") + body
-    found = seen(tmp_path, content)
+    content = midi_file([])[:14] + b"MTrk" + len(body).to_bytes(4, "big") + body
+    found = midi_data(tmp_path, content)
     columns = found["notes"]
     assert isinstance(columns, dict)
     assert len(columns["start"]) == midi_reader.MAX_NOTES
     assert found["left"] == "only its first 30,000 notes were read"
 
 
-def test_notes_that_never_end_do_no_harm(tmp_path: Path) -> None:
+def test_overlapping_notes_are_limited(tmp_path: Path) -> None:
     body = bytes.fromhex("00903c40") * 200_000 + bytes.fromhex("00803c40") * 200_000
-    content = written([])[:14] + b"MTrk" + len(body).to_bytes(4, "big") + body
-    columns = seen(tmp_path, content)["notes"]
+    content = midi_file([])[:14] + b"MTrk" + len(body).to_bytes(4, "big") + body
+    columns = midi_data(tmp_path, content)["notes"]
     assert isinstance(columns, dict)
     assert len(columns["start"]) == midi_reader.MAX_NOTES
 
 
 @pytest.mark.parametrize("ticks", [0, 1, 0xFFFF, 0xE728, 0x8000])
-def test_strange_clocks_and_endless_pauses_do_no_harm(tmp_path: Path, ticks: int) -> None:
+def test_unusual_time_divisions_have_a_limited_duration(tmp_path: Path, ticks: int) -> None:
     body = bytes.fromhex("00903c40 ffffff7f 3c00") * 50
     head = b"MThd\0\0\0\6\0\1\0\1" + ticks.to_bytes(2, "big")
-    found = seen(tmp_path, head + b"MTrk" + len(body).to_bytes(4, "big") + body)
+    found = midi_data(tmp_path, head + b"MTrk" + len(body).to_bytes(4, "big") + body)
     assert isinstance(found["seconds"], int | float)
     assert found["seconds"] <= midi_reader.MAX_DURATION_SECONDS
 
 
 @pytest.mark.parametrize("content", [b"", b"MThd", b"no music at all", b"RIFF" + bytes(99)])
-def test_what_is_no_music_says_so(tmp_path: Path, content: bytes) -> None:
+def test_an_invalid_midi_file_is_reported(tmp_path: Path, content: bytes) -> None:
     with pytest.raises(PreviewError):
-        seen(tmp_path, content)
+        midi_data(tmp_path, content)
 
 
 @pytest.mark.browser
-def test_a_tune_is_seen_and_plays(viewer: FileViewer) -> None:
-    named: Messages = [(0, "track_name", {"name": "<img src=x onerror='window.hacked=1'>"})]
-    viewer.upload("tune.mid", written([*named, *tune(6)], tune(4, channel=9)))
+def test_a_midi_file_is_drawn_and_plays(viewer: FileViewer) -> None:
+    track: Messages = [(0, "track_name", {"name": "<img src=x onerror='window.hacked=1'>"})]
+    viewer.upload(
+        "tune.mid", midi_file([*track, *ascending_notes(6)], ascending_notes(4, channel=9))
+    )
     viewer.open()
     canvas = viewer.show("tune.mid")
     expect(canvas.locator(".time")).to_have_text("0:00 / 0:03")
@@ -151,28 +154,28 @@ PAINTED = """() => {
 
 
 @pytest.mark.browser
-def test_a_place_is_chosen_by_click_and_key_and_kept_when_the_file_changes(
+def test_the_position_is_set_by_click_and_key_and_kept_when_the_file_changes(
     viewer: FileViewer,
 ) -> None:
-    viewer.upload("tune.mid", written(tune(40)))
+    viewer.upload("tune.mid", midi_file(ascending_notes(40)))
     viewer.open()
     canvas = viewer.show("tune.mid")
-    place = canvas.get_by_role("slider", name="Playback position")
-    place.press("ArrowRight")
-    expect(place).to_have_attribute("aria-valuetext", "0:05 of 0:20")
+    position = canvas.get_by_role("slider", name="Playback position")
+    position.press("ArrowRight")
+    expect(position).to_have_attribute("aria-valuetext", "0:05 of 0:20")
     canvas.get_by_role("button", name="Zoom in").click()
-    place.press("Home")
-    place.click(position={"x": 300, "y": 40})
-    expect(place).not_to_have_attribute("aria-valuenow", "0.0")
-    place.press("Home")
-    place.press("ArrowRight")
-    viewer.replace("tune.mid", written(tune(60)))
-    expect(place).to_have_attribute("aria-valuetext", "0:05 of 0:30")
+    position.press("Home")
+    position.click(position={"x": 300, "y": 40})
+    expect(position).not_to_have_attribute("aria-valuenow", "0.0")
+    position.press("Home")
+    position.press("ArrowRight")
+    viewer.replace("tune.mid", midi_file(ascending_notes(60)))
+    expect(position).to_have_attribute("aria-valuetext", "0:05 of 0:30")
 
 
 @pytest.mark.browser
-def test_a_file_without_notes_says_so(viewer: FileViewer) -> None:
-    viewer.upload("silent.mid", written([]))
+def test_a_file_without_notes_is_reported(viewer: FileViewer) -> None:
+    viewer.upload("silent.mid", midi_file([]))
     viewer.upload("text.mid", b"no music at all")
     viewer.open()
     expect(viewer.show("silent.mid")).to_contain_text("There are no notes in this file.")

@@ -1,4 +1,4 @@
-"""Films: the browser's player, at any place of a file of any size."""
+"""The video preview: the browser's player, with seeking in files of any size."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from sandbox_ui.preview.base import PreviewError
 from sandbox_ui.preview.kinds import kind_of
 from sandbox_ui.preview.media import video as video_preview
-from tests.sandbox_ui.preview.file_viewer import FileViewer, data_of
+from tests.sandbox_ui.preview.file_viewer import FileViewer, preview_data
 
 FILES = Path(__file__).parents[1] / "files"
 GIGABYTES = 2 * 1024**3
@@ -20,12 +20,12 @@ GIGABYTES = 2 * 1024**3
         ("film.mp4", "H.264"), ("film.mov", "H.264"), ("film.webm", "VP9"), ("film.ogv", "Theora"),
     ],
 )  # fmt: skip
-def test_what_a_film_is_written_with_is_known(name: str, codec: str) -> None:
-    assert data_of(video_preview.view, FILES / name)["codec"] == codec
+def test_the_codec_of_a_video_is_detected(name: str, codec: str) -> None:
+    assert preview_data(video_preview.view, FILES / name)["codec"] == codec
     assert kind_of(name, (FILES / name).read_bytes()[:4096]) == "film"
 
 
-def test_a_film_is_known_by_its_first_bytes_too() -> None:
+def test_a_video_is_detected_by_its_first_bytes() -> None:
     assert kind_of("film", (FILES / "film.mp4").read_bytes()) == "film"
     assert kind_of("film.txt", (FILES / "film.webm").read_bytes()) == "film"
     assert kind_of("a.m4a", (FILES / "tone.m4a").read_bytes()) == "sound"
@@ -33,15 +33,15 @@ def test_a_film_is_known_by_its_first_bytes_too() -> None:
     assert kind_of("a.webm", (FILES / "tone.ogg").read_bytes()) == "film"
 
 
-def test_an_empty_film_says_so(tmp_path: Path) -> None:
+def test_an_empty_video_is_reported(tmp_path: Path) -> None:
     (tmp_path / "a.mp4").touch()
     with pytest.raises(PreviewError, match="empty"):
-        data_of(video_preview.view, tmp_path / "a.mp4")
+        preview_data(video_preview.view, tmp_path / "a.mp4")
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize("name", ["film.mp4", "film.mov", "film.webm"])
-def test_a_film_shows_its_first_picture_and_plays(viewer: FileViewer, name: str) -> None:
+def test_a_video_shows_its_first_frame_and_plays(viewer: FileViewer, name: str) -> None:
     viewer.upload(name, (FILES / name).read_bytes())
     viewer.open()
     video = viewer.show(name).locator("video")
@@ -62,7 +62,7 @@ COLOURS = """video => {
 
 
 @pytest.mark.browser
-def test_a_film_that_changes_stays_where_it_was(viewer: FileViewer) -> None:
+def test_a_changed_video_keeps_its_position(viewer: FileViewer) -> None:
     content = (FILES / "film.webm").read_bytes()
     viewer.upload("film.webm", content)
     viewer.open()
@@ -76,8 +76,8 @@ def test_a_film_that_changes_stays_where_it_was(viewer: FileViewer) -> None:
 
 
 @pytest.mark.browser
-def test_two_gigabytes_are_sought_in_by_range(viewer: FileViewer, data: Path) -> None:
-    """An mp4 whose index lies behind 2 GB of nothing."""
+def test_seeking_works_in_a_two_gigabyte_video(viewer: FileViewer, data: Path) -> None:
+    """An MP4 file whose index follows 2 GB of padding."""
     content = (FILES / "film.mp4").read_bytes()
     at = content.index(b"mdat") - 4
     size = int.from_bytes(content[at : at + 4], "big")
@@ -106,7 +106,7 @@ def test_two_gigabytes_are_sought_in_by_range(viewer: FileViewer, data: Path) ->
         ("text.webm", b"<script>window.hacked = 1</script>" * 9),
     ],
 )
-def test_what_cannot_be_played_says_so(viewer: FileViewer, name: str, content: bytes) -> None:
+def test_an_unplayable_video_is_reported(viewer: FileViewer, name: str, content: bytes) -> None:
     viewer.upload(name, content)
     viewer.open()
     expect(viewer.show(name)).to_contain_text("This browser cannot play this video")

@@ -1,4 +1,4 @@
-"""Markdown as it is rendered: what it holds, what it may not do, what lies beside it."""
+"""The Markdown preview: rendering, hostile content, and images and links of the workspace."""
 
 from io import BytesIO
 from pathlib import Path
@@ -11,21 +11,23 @@ from playwright.sync_api import expect
 
 from sandbox_ui.preview.text import markdown
 from tests.sandbox_ui.preview.file_changes import rewrite
-from tests.sandbox_ui.preview.file_viewer import FileViewer, data_of
+from tests.sandbox_ui.preview.file_viewer import FileViewer, preview_data
 
 
-def html_of(folder: Path, text: str) -> str:
+def render_html(folder: Path, text: str) -> str:
     return str(view(folder, text)["html"])
 
 
 def view(folder: Path, text: str) -> dict[str, Any]:
     path = folder / "file.md"
     path.write_text(text)
-    return dict(data_of(markdown.view, path))
+    return dict(preview_data(markdown.view, path))
 
 
 def test_tables_tasks_footnotes_and_formulas_are_rendered(tmp_path: Path) -> None:
-    html = html_of(tmp_path, "| a |\n|--:|\n| 1 |\n\n- [x] done\n\nSee[^1] $x^2$\n\n[^1]: note\n")
+    html = render_html(
+        tmp_path, "| a |\n|--:|\n| 1 |\n\n- [x] done\n\nSee[^1] $x^2$\n\n[^1]: note\n"
+    )
     assert "<table>" in html
     assert "text-align:right" in html
     assert 'checked="checked"' in html
@@ -42,46 +44,46 @@ def test_tables_tasks_footnotes_and_formulas_are_rendered(tmp_path: Path) -> Non
         ("It is:\n\\[\nnot closed", 0),
     ],
 )
-def test_a_formula_in_brackets_begins_a_line(text: str, formulas: int) -> None:
+def test_a_bracketed_formula_must_start_a_line(text: str, formulas: int) -> None:
     assert markdown.render_model_text(text).count('<math display="block">') == formulas
 
 
 @pytest.mark.parametrize("text", ["costs $5 and $10", "`$x$`", "a \\$x\\$"])
-def test_money_and_code_are_no_formulas(tmp_path: Path, text: str) -> None:
-    assert "<math" not in html_of(tmp_path, text)
+def test_prices_and_code_are_not_formulas(tmp_path: Path, text: str) -> None:
+    assert "<math" not in render_html(tmp_path, text)
 
 
 @pytest.mark.parametrize("tex", ["\\frac{", "{" * 3000, "\\left( x"])
-def test_a_formula_that_cannot_be_set_stays_readable(tmp_path: Path, tex: str) -> None:
-    assert f'<code class="tex">{tex}</code>' in html_of(tmp_path, f"$${tex}$$\n")
+def test_an_invalid_formula_is_shown_as_source(tmp_path: Path, tex: str) -> None:
+    assert f'<code class="tex">{tex}</code>' in render_html(tmp_path, f"$${tex}$$\n")
 
 
-def test_raw_html_is_shown_as_it_is_written(tmp_path: Path) -> None:
-    html = html_of(tmp_path, "<script>x</script>\n\n<b onclick=x>bold</b>\n")
+def test_raw_html_is_escaped(tmp_path: Path) -> None:
+    html = render_html(tmp_path, "<script>x</script>\n\n<b onclick=x>bold</b>\n")
     assert "&lt;script&gt;" in html
     assert "&lt;b onclick=x&gt;" in html
 
 
-def test_what_tex_smuggles_in_is_taken_out(tmp_path: Path) -> None:
-    html = html_of(tmp_path, "$\\href{javascript:alert(1)}{x}$ $\\text{<img src=x onerror=y>}$")
+def test_html_and_links_in_formulas_are_removed(tmp_path: Path) -> None:
+    html = render_html(tmp_path, "$\\href{javascript:alert(1)}{x}$ $\\text{<img src=x onerror=y>}$")
     assert "javascript" not in html
     assert "<img" not in html
 
 
-def test_code_is_coloured_by_its_language(tmp_path: Path) -> None:
-    html = html_of(tmp_path, "```python\nreturn '<b>'\n```\n\n```nosuch\n<i>\n```\n")
+def test_code_blocks_are_highlighted(tmp_path: Path) -> None:
+    html = render_html(tmp_path, "```python\nreturn '<b>'\n```\n\n```nosuch\n<i>\n```\n")
     assert '<span class="syn-keyword">return </span>' in html
     assert "&lt;b&gt;" in html
     assert "&lt;i&gt;" in html
 
 
-def test_of_a_long_text_the_beginning_is_rendered_and_that_is_said(tmp_path: Path) -> None:
-    seen = view(tmp_path, "a line\n\n" * 40_000)
-    assert seen["cut"]
-    assert len(seen["html"]) < 500_000
+def test_a_long_text_is_truncated_and_marked(tmp_path: Path) -> None:
+    result = view(tmp_path, "a line\n\n" * 40_000)
+    assert result["cut"]
+    assert len(result["html"]) < 500_000
 
 
-def test_what_a_model_says_leads_to_the_web_only() -> None:
+def test_model_text_has_only_web_links() -> None:
     html = markdown.render_model_text(
         "![p](https://a.example/x.png) [f](../x.csv) [j](javascript:x) $x$"
     )
@@ -90,25 +92,25 @@ def test_what_a_model_says_leads_to_the_web_only() -> None:
     assert "<math" in html
 
 
-def test_a_text_of_more_than_a_megabyte_is_refused(studio_url: str) -> None:
+def test_a_text_over_one_megabyte_is_rejected(studio_url: str) -> None:
     answer = httpx.post(f"{studio_url}/api/markdown", content=b"x" * 1_100_000)
     assert answer.status_code == 413
     assert "longer than" in answer.json()["error"]
 
 
-# In the browser.
+# In the browser
 
 browser = pytest.mark.browser
 
 
 def png() -> bytes:
-    made = BytesIO()
-    Image.new("RGB", (40, 20), (31, 111, 92)).save(made, "PNG")
-    return made.getvalue()
+    buffer = BytesIO()
+    Image.new("RGB", (40, 20), (31, 111, 92)).save(buffer, "PNG")
+    return buffer.getvalue()
 
 
 @browser
-def test_pictures_come_from_the_workspace_and_none_from_the_network(viewer: FileViewer) -> None:
+def test_images_are_loaded_only_from_the_workspace(viewer: FileViewer) -> None:
     viewer.upload("a b.png", png())
     viewer.upload(
         "notes.md",
@@ -118,10 +120,10 @@ def test_pictures_come_from_the_workspace_and_none_from_the_network(viewer: File
     viewer.open()
     canvas = viewer.show("notes.md")
     for name in ("inside", "up"):
-        picture = canvas.get_by_role("img", name=name)
-        expect(picture).to_be_visible()
+        image = canvas.get_by_role("img", name=name)
+        expect(image).to_be_visible()
         viewer.page.wait_for_function(
-            "each => each.naturalWidth === 40", arg=picture.element_handle()
+            "each => each.naturalWidth === 40", arg=image.element_handle()
         )
     expect(canvas).to_contain_text("image at evil.example, not loaded")
     expect(canvas).to_contain_text("“out” is outside the workspace")
@@ -130,7 +132,7 @@ def test_pictures_come_from_the_workspace_and_none_from_the_network(viewer: File
 
 
 @browser
-def test_a_link_to_a_file_of_the_workspace_opens_it_here(viewer: FileViewer) -> None:
+def test_a_link_to_a_workspace_file_opens_its_preview(viewer: FileViewer) -> None:
     viewer.upload("data.txt", b"the data\n")
     viewer.upload(
         "notes.md", b"see [the data](data.txt), [that](#end) and [x](javascript:x)\n\n# End\n"
@@ -143,7 +145,7 @@ def test_a_link_to_a_file_of_the_workspace_opens_it_here(viewer: FileViewer) -> 
 
 
 @browser
-def test_the_source_is_beside_it(viewer: FileViewer) -> None:
+def test_the_source_can_be_shown(viewer: FileViewer) -> None:
     viewer.upload("notes.md", b"# A *title*\n")
     viewer.open()
     canvas = viewer.show("notes.md")
@@ -156,7 +158,7 @@ def test_the_source_is_beside_it(viewer: FileViewer) -> None:
 
 
 @browser
-def test_it_follows_its_file_and_stays_where_it_is(viewer: FileViewer) -> None:
+def test_a_changed_file_is_updated_and_keeps_its_scroll_position(viewer: FileViewer) -> None:
     text = b"".join(b"paragraph %d\n\n" % number for number in range(200))
     viewer.upload("notes.md", text)
     viewer.open()
@@ -169,7 +171,7 @@ def test_it_follows_its_file_and_stays_where_it_is(viewer: FileViewer) -> None:
 
 
 @browser
-def test_hostile_and_empty_ones_do_no_harm(viewer: FileViewer) -> None:
+def test_hostile_and_empty_files_are_harmless(viewer: FileViewer) -> None:
     viewer.upload("empty.md", b"")
     viewer.upload(
         "hostile.md",

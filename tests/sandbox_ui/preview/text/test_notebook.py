@@ -1,4 +1,4 @@
-"""Notebooks are read, never run: what a cell put out is text, a picture, or harmless HTML."""
+"""The notebook preview: cells are never run; outputs are text, images or harmless HTML."""
 
 import base64
 import io
@@ -29,16 +29,16 @@ Cell = dict[str, Any]
 
 
 def png() -> str:
-    written = io.BytesIO()
-    Image.new("RGB", (40, 30), "red").save(written, "png")
-    return base64.b64encode(written.getvalue()).decode()
+    buffer = io.BytesIO()
+    Image.new("RGB", (40, 30), "red").save(buffer, "png")
+    return base64.b64encode(buffer.getvalue()).decode()
 
 
-def markdown(text: str) -> Cell:
+def markdown_cell(text: str) -> Cell:
     return {"cell_type": "markdown", "source": [text]}
 
 
-def code(source: str, *outputs: Cell, count: int | None = 1) -> Cell:
+def code_cell(source: str, *outputs: Cell, count: int | None = 1) -> Cell:
     return {
         "cell_type": "code",
         "source": source,
@@ -47,33 +47,35 @@ def code(source: str, *outputs: Cell, count: int | None = 1) -> Cell:
     }
 
 
-def data(**forms: str) -> Cell:
-    named = {name.replace("__", "/"): value for name, value in forms.items()}
-    return {"output_type": "display_data", "data": named}
+def display_output(**by_type: str) -> Cell:
+    contents = {name.replace("__", "/"): value for name, value in by_type.items()}
+    return {"output_type": "display_data", "data": contents}
 
 
-def written(*cells: Cell) -> bytes:
+def make_notebook(*cells: Cell) -> bytes:
     return json.dumps({"nbformat": 4, "metadata": {}, "cells": list(cells)}).encode()
 
 
-def asked(content: bytes, **options: str) -> Preview:
+def render(content: bytes, **options: str) -> Preview:
     return notebook.view(io.BytesIO(content), PreviewRequest("n.ipynb", len(content), options))
 
 
-def told(content: bytes, **options: str) -> dict[str, Any]:
-    answer = asked(content, **options)
+def notebook_data(content: bytes, **options: str) -> dict[str, Any]:
+    answer = render(content, **options)
     assert isinstance(answer, JsonPreview)
     return answer.data
 
 
 def output_of(*outputs: Cell) -> Cell:
-    found: Cell = told(written(code("x", *outputs)))["cells"][0]["outputs"][0]
+    found: Cell = notebook_data(make_notebook(code_cell("x", *outputs)))["cells"][0]["outputs"][0]
     return found
 
 
-def test_cells_and_outputs_of_version_4() -> None:
+def test_version_4_cells_and_outputs_are_read() -> None:
     stream = {"output_type": "stream", "name": "stdout", "text": ["a\n", "b\n"]}
-    cells = told(written(markdown("# Hi"), code("import os", stream)))["cells"]
+    cells = notebook_data(make_notebook(markdown_cell("# Hi"), code_cell("import os", stream)))[
+        "cells"
+    ]
     assert cells[0]["html"] == "<h1>Hi</h1>\n"
     assert cells[1]["count"] == 1
     assert cells[1]["rows"] == [[["k", "import "], "os"]]
@@ -82,7 +84,7 @@ def test_cells_and_outputs_of_version_4() -> None:
     ]
 
 
-def test_cells_and_outputs_of_version_3() -> None:
+def test_version_3_cells_and_outputs_are_read() -> None:
     cell = {
         "cell_type": "code",
         "input": "1",
@@ -91,133 +93,141 @@ def test_cells_and_outputs_of_version_3() -> None:
     }
     heading = {"cell_type": "heading", "level": 2, "source": "Part"}
     content = json.dumps({"nbformat": 3, "worksheets": [{"cells": [heading, cell]}]}).encode()
-    first, second = told(content)["cells"]
+    first, second = notebook_data(content)["cells"]
     assert first["html"] == "<h2>Part</h2>\n"
     assert (second["count"], second["outputs"][0]["kind"]) == (7, "picture")
     assert second["outputs"][1]["error"]
-    assert isinstance(asked(content, image="1,0,png"), BinaryPreview)
+    assert isinstance(render(content, image="1,0,png"), BinaryPreview)
 
 
-def test_html_loses_what_could_run() -> None:
+def test_active_html_is_removed() -> None:
     html = f"<table><td onclick=x style='color:red'>1</td></table>{HOSTILE}<style>*{{}}</style>"
-    shown = output_of(data(text__html=html))["html"]
+    shown = output_of(display_output(text__html=html))["html"]
     assert ">1</td>" in shown
     for word in ("script", "onerror", "onclick", "color", "hacked"):
         assert word not in shown
 
 
-def test_html_that_is_only_a_script_says_so() -> None:
-    shown = output_of(data(text__html="<script>draw()</script><div id=x></div>"))
+def test_script_only_html_is_marked_as_live() -> None:
+    shown = output_of(display_output(text__html="<script>draw()</script><div id=x></div>"))
     assert (shown["kind"], shown["live"]) == ("text", True)
 
 
-def test_a_progress_bar_shows_its_last_state_and_colours_stay() -> None:
+def test_progress_bars_show_their_last_state_and_colours_are_kept() -> None:
     text = "10%\r50%\r100%\n\x1b[31mred\x1b[0m"
     shown = output_of({"output_type": "stream", "name": "stderr", "text": text})
     assert shown["rows"] == [["100%"], [["t 31", "red"]]]
     assert shown["error"]
 
 
-def test_a_picture_is_asked_for_by_itself() -> None:
-    content = written(code("x", data(image__png=png(), text__plain="<Figure>")))
-    picture = asked(content, image="0,0,image/png")
-    assert isinstance(picture, BinaryPreview)
-    assert picture.content.startswith(b"\x89PNG")
+def test_images_are_requested_separately() -> None:
+    content = make_notebook(
+        code_cell("x", display_output(image__png=png(), text__plain="<Figure>"))
+    )
+    image = render(content, image="0,0,image/png")
+    assert isinstance(image, BinaryPreview)
+    assert image.content.startswith(b"\x89PNG")
     for wrong in ("9,0,image/png", "0,9,image/png", "0,0,text/plain", "x", ""):
         with pytest.raises(PreviewError):
-            asked(content, image=wrong)
+            render(content, image=wrong)
 
 
-def test_latex_becomes_a_formula() -> None:
-    assert "<math" in output_of(data(text__latex="$$x^2$$"))["html"]
+def test_latex_output_is_rendered() -> None:
+    assert "<math" in output_of(display_output(text__latex="$$x^2$$"))["html"]
 
 
-def test_what_is_long_is_cut_and_said() -> None:
-    long = "x" * (notebook.MAX_TEXT_LENGTH + 5)
-    cell = told(written(code(long, {"output_type": "stream", "text": long})))["cells"][0]
+def test_long_text_is_truncated_and_counted() -> None:
+    long_text = "x" * (notebook.MAX_TEXT_LENGTH + 5)
+    cell = notebook_data(
+        make_notebook(code_cell(long_text, {"output_type": "stream", "text": long_text}))
+    )["cells"][0]
     assert (cell["cut"], cell["outputs"][0]["cut"]) == (5, 5)
 
 
-def test_many_cells_come_in_pages() -> None:
-    content = written(*[code(str(at)) for at in range(500)])
-    first = told(content)
+def test_many_cells_are_paged() -> None:
+    content = make_notebook(*[code_cell(str(at)) for at in range(500)])
+    first = notebook_data(content)
     assert (len(first["cells"]), first["total"]) == (notebook.MAX_PAGE_CELLS, 500)
-    assert told(content, start="499")["cells"][0]["rows"] == [[["n", "499"]]]
-    large = written(*[code("x" * 50_000) for _ in range(100)])
-    assert len(told(large)["cells"]) < 60
+    assert notebook_data(content, start="499")["cells"][0]["rows"] == [[["n", "499"]]]
+    large = make_notebook(*[code_cell("x" * 50_000) for _ in range(100)])
+    assert len(notebook_data(large)["cells"]) < 60
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
+    ("content", "message"),
     [
         (b"", "empty"),
-        (written(markdown("x"))[:-9], "damaged or truncated"),
+        (make_notebook(markdown_cell("x"))[:-9], "damaged or truncated"),
         (b'{"a": 1}', "not a notebook"),
         (b"[1]", "not a notebook"),
         (b"[" * 100_000, "deeply|damaged or truncated"),
     ],
 )
-def test_what_is_no_notebook_says_so(content: bytes, says: str) -> None:
-    with pytest.raises(PreviewError, match=says):
-        told(content)
+def test_an_invalid_notebook_is_reported(content: bytes, message: str) -> None:
+    with pytest.raises(PreviewError, match=message):
+        notebook_data(content)
 
 
 @pytest.mark.parametrize(
     "cells", [{}, [None, 3, "x"], [{"cell_type": "code", "outputs": [None, {"data": 3}]}]]
 )
-def test_odd_values_are_no_harm(cells: Any) -> None:
-    assert "cells" in told(json.dumps({"cells": cells}).encode())
+def test_unexpected_values_are_ignored(cells: Any) -> None:
+    assert "cells" in notebook_data(json.dumps({"cells": cells}).encode())
 
 
 @pytest.mark.browser
-def test_a_notebook_is_read_and_nothing_in_it_runs(viewer: FileViewer) -> None:
+def test_a_notebook_is_shown_without_running_its_content(viewer: FileViewer) -> None:
     table = f"<table><tr><th>city</th></tr><tr><td>Berlin</td></tr></table>{HOSTILE}"
     error = {"output_type": "error", "ename": "E", "evalue": "no", "traceback": ["\x1b[31mE: no"]}
     viewer.upload(
         "n.ipynb",
-        written(
-            markdown(f"# Title\n\n$x^2$ {HOSTILE}"),
-            code("import os", data(text__html=table), error, count=3),
-            code("draw()", data(image__png=png()), data(**{"image__svg+xml": SVG})),
-            code("w", data(**{"application__vnd.jupyter.widget-view+json": "x"})),
+        make_notebook(
+            markdown_cell(f"# Title\n\n$x^2$ {HOSTILE}"),
+            code_cell("import os", display_output(text__html=table), error, count=3),
+            code_cell(
+                "draw()",
+                display_output(image__png=png()),
+                display_output(**{"image__svg+xml": SVG}),
+            ),
+            code_cell("w", display_output(**{"application__vnd.jupyter.widget-view+json": "x"})),
         ),
     )
     viewer.open()
-    place = viewer.show("n.ipynb")
-    expect(place.get_by_role("heading", name="Title")).to_be_visible()
-    expect(place.get_by_role("cell", name="Berlin")).to_be_visible()
-    expect(place.locator(".bad")).to_contain_text("E: no")
-    expect(place.locator(".no").nth(1)).to_have_text("[3]")
-    for image in place.locator("img").all():
+    canvas = viewer.show("n.ipynb")
+    expect(canvas.get_by_role("heading", name="Title")).to_be_visible()
+    expect(canvas.get_by_role("cell", name="Berlin")).to_be_visible()
+    expect(canvas.locator(".bad")).to_contain_text("E: no")
+    expect(canvas.locator(".no").nth(1)).to_have_text("[3]")
+    for image in canvas.locator("img").all():
         expect(image).to_have_js_property("complete", True)
         assert image.evaluate("image => image.naturalWidth") > 0
-    expect(place).to_contain_text("needs scripts")
+    expect(canvas).to_contain_text("needs scripts")
     expect(viewer.preview.locator(".hd small")).to_contain_text("4 cells, python")
 
 
 @pytest.mark.browser
-def test_a_long_notebook_goes_on_where_it_is_scrolled(viewer: FileViewer) -> None:
-    viewer.upload("n.ipynb", written(*[code(f"print({at})") for at in range(450)]))
+def test_more_cells_load_while_scrolling(viewer: FileViewer) -> None:
+    viewer.upload("n.ipynb", make_notebook(*[code_cell(f"print({at})") for at in range(450)]))
     viewer.open()
-    place = viewer.show("n.ipynb")
+    canvas = viewer.show("n.ipynb")
     for last in (199, 399, 449):
-        place.locator(".cell").nth(last).scroll_into_view_if_needed()
-    expect(place.locator(".cell").nth(449)).to_contain_text("print(449)")
+        canvas.locator(".cell").nth(last).scroll_into_view_if_needed()
+    expect(canvas.locator(".cell").nth(449)).to_contain_text("print(449)")
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize(
-    ("name", "content", "says"),
+    ("name", "content", "message"),
     [
         ("empty.ipynb", b"", "empty"),
-        ("none.ipynb", written(), "no cells"),
-        ("cut.ipynb", written(markdown("x"))[:-5], "damaged or truncated"),
+        ("none.ipynb", make_notebook(), "no cells"),
+        ("cut.ipynb", make_notebook(markdown_cell("x"))[:-5], "damaged or truncated"),
         ("other.ipynb", b'{"a": [1, 2]}', "not a notebook"),
     ],
 )
-def test_something_right_is_shown_of_everything(
-    viewer: FileViewer, name: str, content: bytes, says: str
+def test_empty_damaged_and_mislabelled_notebooks_are_reported(
+    viewer: FileViewer, name: str, content: bytes, message: str
 ) -> None:
     viewer.upload(name, content)
     viewer.open()
-    expect(viewer.show(name)).to_contain_text(says)
+    expect(viewer.show(name)).to_contain_text(message)

@@ -1,4 +1,4 @@
-"""Text of any size: pages at either end, colours, find, lines, encodings, what grows."""
+"""The text preview: paging, highlighting, search, line numbers, encodings, growing files."""
 
 import re
 from pathlib import Path
@@ -9,21 +9,21 @@ from playwright.sync_api import Locator, expect
 
 from sandbox_ui.preview.text import text
 from tests.sandbox_ui.preview.file_changes import rewrite
-from tests.sandbox_ui.preview.file_viewer import FileViewer, data_of
+from tests.sandbox_ui.preview.file_viewer import FileViewer, preview_data
 
 LINE = "line %07d of a long log\n"
 
 
 def view(path: Path, **options: str) -> dict[str, Any]:
-    return dict(data_of(text.view, path, **options))
+    return dict(preview_data(text.view, path, **options))
 
 
-def plain(row: list[Any]) -> str:
+def row_text(row: list[Any]) -> str:
     return "".join(piece if isinstance(piece, str) else piece[1] for piece in row)
 
 
-def rows(page: dict[str, Any]) -> list[str]:
-    return [plain(row) for row in page["rows"]]
+def page_lines(page: dict[str, Any]) -> list[str]:
+    return [row_text(row) for row in page["rows"]]
 
 
 def write(folder: Path, content: str | bytes, name: str = "file.txt") -> Path:
@@ -32,37 +32,37 @@ def write(folder: Path, content: str | bytes, name: str = "file.txt") -> Path:
     return path
 
 
-def log(count: int) -> str:
+def log_text(count: int) -> str:
     return "".join(LINE % number for number in range(1, count + 1))
 
 
-def test_pages_from_the_start_hold_every_line_once(tmp_path: Path) -> None:
-    path = write(tmp_path, log(9000))
+def test_paging_forward_yields_every_line_once(tmp_path: Path) -> None:
+    path = write(tmp_path, log_text(9000))
     page, seen = view(path), []
     while True:
-        seen += rows(page)
+        seen += page_lines(page)
         if page["end"] == page["size"]:
             break
         page = view(path, **{"from": str(page["end"])})
-    assert seen == log(9000).splitlines()
+    assert seen == log_text(9000).splitlines()
 
 
-def test_pages_from_the_end_hold_every_line_once(tmp_path: Path) -> None:
-    path = write(tmp_path, log(9000))
+def test_paging_backward_yields_every_line_once(tmp_path: Path) -> None:
+    path = write(tmp_path, log_text(9000))
     page = view(path, end="1")
-    seen = rows(page)
+    seen = page_lines(page)
     while page["start"]:
         page = view(path, before=str(page["start"]))
-        seen = rows(page) + seen
-    assert seen == log(9000).splitlines()
+        seen = page_lines(page) + seen
+    assert seen == log_text(9000).splitlines()
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32", "gb18030"])
-def test_a_line_without_end_is_cut_between_characters(tmp_path: Path, encoding: str) -> None:
+def test_a_long_line_is_split_between_characters(tmp_path: Path, encoding: str) -> None:
     path = write(tmp_path, ("漢字😀é" * 30_000).encode(encoding))
     page, seen = view(path, encoding=encoding), ""
     while True:
-        seen += "".join(rows(page))
+        seen += "".join(page_lines(page))
         if page["end"] == page["size"]:
             break
         page = view(path, **{"from": str(page["end"]), "encoding": page["encoding"]})
@@ -70,7 +70,7 @@ def test_a_line_without_end_is_cut_between_characters(tmp_path: Path, encoding: 
     assert seen == "漢字😀é" * 30_000
 
 
-def test_a_page_of_short_lines_holds_no_more_than_a_thousand(tmp_path: Path) -> None:
+def test_a_page_has_at_most_a_thousand_lines(tmp_path: Path) -> None:
     path = write(tmp_path, "x\n" * 20_000)
     first, last = view(path), view(path, end="1")
     assert len(first["rows"]) == len(last["rows"]) == 1000
@@ -78,13 +78,13 @@ def test_a_page_of_short_lines_holds_no_more_than_a_thousand(tmp_path: Path) -> 
     assert (len(before["rows"]), before["end"]) == (1000, last["start"])
 
 
-def test_an_end_is_read_at_the_same_cost_however_large_the_file_is(tmp_path: Path) -> None:
+def test_reading_the_end_costs_the_same_for_any_file_size(tmp_path: Path) -> None:
     path = tmp_path / "sparse.log"
     with path.open("wb") as file:
         file.seek(2 * 1024**3)
         file.write(b"\nthe last line\n")
     page = view(path, end="1")
-    assert rows(page)[-1] == "the last line"
+    assert page_lines(page)[-1] == "the last line"
     assert page["end"] - page["start"] <= 64 * 1024
 
 
@@ -100,16 +100,16 @@ def test_an_end_is_read_at_the_same_cost_however_large_the_file_is(tmp_path: Pat
         ("mostly right äöü\n".encode() * 20 + b"\xff broken\n", "utf-8"),
     ],
 )
-def test_the_encoding_is_found(tmp_path: Path, content: bytes, encoding: str) -> None:
+def test_the_encoding_is_detected(tmp_path: Path, content: bytes, encoding: str) -> None:
     page = view(write(tmp_path, content))
     assert page["encoding"] == encoding
-    assert not rows(page)[0].startswith("\ufeff")
+    assert not page_lines(page)[0].startswith("\ufeff")
 
 
-def test_another_encoding_can_be_chosen(tmp_path: Path) -> None:
+def test_the_encoding_can_be_overridden(tmp_path: Path) -> None:
     path = write(tmp_path, "жук\n".encode("koi8-r"))
-    assert rows(view(path, encoding="koi8-r")) == ["жук"]
-    assert rows(view(path, encoding="rot13")) == rows(view(path, encoding="no-such"))
+    assert page_lines(view(path, encoding="koi8-r")) == ["жук"]
+    assert page_lines(view(path, encoding="rot13")) == page_lines(view(path, encoding="no-such"))
 
 
 @pytest.mark.parametrize(
@@ -122,25 +122,25 @@ def test_another_encoding_can_be_chosen(tmp_path: Path) -> None:
         ("", "lf", []),
     ],
 )
-def test_line_ends_are_known(tmp_path: Path, content: str, ends: str, expected: list[str]) -> None:
+def test_line_ends_are_detected(
+    tmp_path: Path, content: str, ends: str, expected: list[str]
+) -> None:
     page = view(write(tmp_path, content))
-    assert (page["ends"], rows(page)) == (ends, expected)
+    assert (page["ends"], page_lines(page)) == (ends, expected)
 
 
 @pytest.mark.parametrize(
     ("words", "case", "count"), [("Änd", "1", 1), ("änd", "0", 2), ("LINE", "0", 300)]
 )
-def test_words_are_found_where_they_stand(
-    tmp_path: Path, words: str, case: str, count: int
-) -> None:
-    path = write(tmp_path, log(300) + "the Änd, or the änd\n")
+def test_search_returns_byte_offsets(tmp_path: Path, words: str, case: str, count: int) -> None:
+    path = write(tmp_path, log_text(300) + "the Änd, or the änd\n")
     found = view(path, find=words, case=case)["places"]
     assert len(found) == count
     whole = path.read_bytes()
     assert all(whole[at:].decode().lower().startswith(words.lower()) for at in found)
 
 
-def test_a_search_says_how_far_it_came(tmp_path: Path) -> None:
+def test_a_limited_search_can_be_continued(tmp_path: Path) -> None:
     path = write(tmp_path, "needle " * 5000)
     first = view(path, find="needle")
     assert len(first["places"]) == 1000
@@ -148,64 +148,64 @@ def test_a_search_says_how_far_it_came(tmp_path: Path) -> None:
     assert rest["places"][0] == first["places"][-1] + len("needle ")
 
 
-def test_lines_are_counted_and_found_by_number(tmp_path: Path) -> None:
-    path = write(tmp_path, log(5000))
+def test_lines_are_counted_and_located_by_number(tmp_path: Path) -> None:
+    path = write(tmp_path, log_text(5000))
     assert view(path, count="1")["lines"] == 5000
     at = view(path, line="4321")["at"]
     assert path.read_bytes()[at:].decode().startswith(LINE % 4322)
 
 
-def test_a_program_is_coloured_also_where_a_page_begins_within_a_string(tmp_path: Path) -> None:
+def test_highlighting_is_correct_when_a_page_starts_within_a_string(tmp_path: Path) -> None:
     source = 'x = 1\ns = """\n' + "not = 'code'\n" * 6000 + '"""\ny = None\n'
     path = write(tmp_path, source, "long.py")
     page = view(path, **{"from": str(view(path)["end"])})
     assert page["rows"][0] == [["s", "not = 'code'"]]
 
 
-def test_far_into_a_long_program_nothing_is_coloured_wrongly(tmp_path: Path) -> None:
+def test_highlighting_is_off_far_into_a_long_program(tmp_path: Path) -> None:
     source = 's = """\n' + "not = 'code' # 1\n" * 60_000 + '"""\n'
     path = write(tmp_path, source, "huge.py")
     assert view(path, end="1")["rows"][0] == ["not = 'code' # 1"]
 
 
-def test_a_terminal_s_colours_are_kept_and_its_other_commands_left_out(tmp_path: Path) -> None:
+def test_terminal_colours_are_kept_and_other_escapes_removed(tmp_path: Path) -> None:
     path = write(
         tmp_path, "\x1b[1;31mred\x1b[0m \x1b]0;title\x07\x1b[2Kplain \x1b[38;5;46mgreen\x1b[m\n"
     )
     assert view(path)["rows"][0] == [["t 31 b", "red"], " ", "plain ", ["t 32", "green"]]
 
 
-def test_a_regular_expression_that_takes_for_ever_leaves_the_page_plain(tmp_path: Path) -> None:
+def test_slow_highlighting_falls_back_to_plain_text(tmp_path: Path) -> None:
     path = write(tmp_path, "<" * 20_000 + "\n", "bad.html")
-    assert "".join(rows(view(path))) == "<" * 20_000
+    assert "".join(page_lines(view(path))) == "<" * 20_000
 
 
-def test_which_pages_are_still_the_same(tmp_path: Path) -> None:
-    path = write(tmp_path, log(3000))
+def test_unchanged_pages_are_identified(tmp_path: Path) -> None:
+    path = write(tmp_path, log_text(3000))
     first, last = view(path), view(path, end="1")
-    asked = ",".join(f"{each['start']}-{each['end']}-{each['sum']}" for each in (first, last))
+    ranges = ",".join(f"{each['start']}-{each['end']}-{each['sum']}" for each in (first, last))
     path.write_bytes(path.read_bytes().replace(b"0002999", b"changed"))
-    assert view(path, same=asked)["same"] == [True, False]
+    assert view(path, same=ranges)["same"] == [True, False]
 
 
-def test_an_offset_out_of_the_file_is_moved_into_it(tmp_path: Path) -> None:
-    path = write(tmp_path, log(10))
-    assert rows(view(path, **{"from": "-5"})) == log(10).splitlines()
-    assert rows(view(path, **{"from": "99999999"})) == []
-    assert rows(view(path, at="99999999")) == []
+def test_an_offset_outside_the_file_is_clamped(tmp_path: Path) -> None:
+    path = write(tmp_path, log_text(10))
+    assert page_lines(view(path, **{"from": "-5"})) == log_text(10).splitlines()
+    assert page_lines(view(path, **{"from": "99999999"})) == []
+    assert page_lines(view(path, at="99999999")) == []
 
 
-# In the browser.
+# In the browser
 
 browser = pytest.mark.browser
 
 
-def lines(canvas: Locator) -> Locator:
+def scroller(canvas: Locator) -> Locator:
     return canvas.locator(".lines")
 
 
-def number(row: Locator) -> str:
-    """The line number beside a row, as it is drawn."""
+def line_number(row: Locator) -> str:
+    """The line number displayed beside a row."""
     return str(
         row.evaluate(
             """row => {
@@ -218,19 +218,19 @@ def number(row: Locator) -> str:
 
 
 @browser
-def test_a_program_has_colours_and_line_numbers(viewer: FileViewer) -> None:
+def test_a_program_is_highlighted_with_line_numbers(viewer: FileViewer) -> None:
     viewer.upload("tool.py", b"import os\n\n\ndef main():\n    return 'x'\n")
     viewer.open()
     canvas = viewer.show("tool.py")
     expect(canvas.locator(".row")).to_have_count(5)
     expect(canvas.locator(".syn-keyword").first).to_have_text("import ")
-    assert number(canvas.locator(".row").nth(3)) == "4"
+    assert line_number(canvas.locator(".row").nth(3)) == "4"
     expect(canvas.locator(".where")).to_have_text("line 1 of 5")
 
 
 @browser
-def test_a_long_log_opens_at_either_end_and_the_document_stays_small(viewer: FileViewer) -> None:
-    viewer.upload("long.log", log(60_000).encode())
+def test_a_long_log_opens_at_either_end_with_few_elements(viewer: FileViewer) -> None:
+    viewer.upload("long.log", log_text(60_000).encode())
     viewer.open()
     canvas = viewer.show("long.log")
     expect(canvas.locator(".row").first).to_have_text((LINE % 1).strip())
@@ -239,11 +239,11 @@ def test_a_long_log_opens_at_either_end_and_the_document_stays_small(viewer: Fil
     expect(last).to_have_text((LINE % 60_000).strip())
     expect(last).to_be_in_viewport()
     expect(canvas.locator(".unnumbered")).to_have_count(0)
-    assert number(last) == "60000"
+    assert line_number(last) == "60000"
     for _ in range(12):
-        lines(canvas).evaluate("each => (each.scrollTop = 0)")
+        scroller(canvas).evaluate("each => (each.scrollTop = 0)")
         viewer.page.wait_for_function(
-            "each => each.scrollTop > 0", arg=lines(canvas).element_handle()
+            "each => each.scrollTop > 0", arg=scroller(canvas).element_handle()
         )
     assert canvas.locator(".page").count() <= 8
     canvas.get_by_role("button", name="Start of the file").click()
@@ -252,8 +252,8 @@ def test_a_long_log_opens_at_either_end_and_the_document_stays_small(viewer: Fil
 
 
 @browser
-def test_a_line_is_gone_to_by_its_number(viewer: FileViewer) -> None:
-    viewer.upload("long.log", log(60_000).encode())
+def test_go_to_line_shows_the_line(viewer: FileViewer) -> None:
+    viewer.upload("long.log", log_text(60_000).encode())
     viewer.open()
     canvas = viewer.show("long.log")
     canvas.get_by_label("Go to line").fill("44,444")
@@ -261,17 +261,17 @@ def test_a_line_is_gone_to_by_its_number(viewer: FileViewer) -> None:
     now = canvas.locator(".row.now")
     expect(now).to_have_text((LINE % 44_444).strip())
     expect(now).to_be_in_viewport()
-    assert number(now) == "44444"
+    assert line_number(now) == "44444"
 
 
 @browser
-def test_words_are_found_in_all_of_the_file(viewer: FileViewer) -> None:
+def test_search_covers_the_whole_file(viewer: FileViewer) -> None:
     viewer.upload(
-        "long.log", (log(30_000) + "a Needle\n" + log(10) + "the needle again\n").encode()
+        "long.log", (log_text(30_000) + "a Needle\n" + log_text(10) + "the needle again\n").encode()
     )
     viewer.open()
     canvas = viewer.show("long.log")
-    lines(canvas).press("Control+f")
+    scroller(canvas).press("Control+f")
     field = canvas.get_by_label("Find in this file")
     expect(field).to_be_focused()
     field.fill("needle")
@@ -287,41 +287,41 @@ def test_words_are_found_in_all_of_the_file(viewer: FileViewer) -> None:
     expect(tally).to_have_text("No matches")
     field.press("Escape")
     expect(field).to_be_hidden()
-    expect(lines(canvas)).to_be_focused()
+    expect(scroller(canvas)).to_be_focused()
 
 
 @browser
-def test_what_grows_is_followed_at_its_end_and_keeps_its_place_elsewhere(
+def test_a_growing_file_is_followed_only_at_its_end(
     viewer: FileViewer,
 ) -> None:
-    viewer.upload("grow.log", log(400).encode())
+    viewer.upload("grow.log", log_text(400).encode())
     viewer.open()
     canvas = viewer.show("grow.log")
     expect(canvas.locator(".row").first).to_be_in_viewport()
-    rewrite(viewer, "grow.log", log(500).encode())
+    rewrite(viewer, "grow.log", log_text(500).encode())
     expect(canvas.locator(".where")).to_have_text("line 1 of 500")
     expect(canvas.locator(".row").first).to_be_in_viewport()
     canvas.get_by_role("button", name="End of the file").click()
     expect(canvas.get_by_text((LINE % 500).strip())).to_be_in_viewport()
-    rewrite(viewer, "grow.log", log(600).encode())
+    rewrite(viewer, "grow.log", log_text(600).encode())
     expect(canvas.get_by_text((LINE % 600).strip())).to_be_in_viewport()
 
 
 @browser
-def test_a_change_in_the_middle_leaves_the_place_alone(viewer: FileViewer) -> None:
-    viewer.upload("file.txt", log(2000).encode())
+def test_a_change_keeps_the_scroll_position(viewer: FileViewer) -> None:
+    viewer.upload("file.txt", log_text(2000).encode())
     viewer.open()
     canvas = viewer.show("file.txt")
-    lines(canvas).evaluate("each => (each.scrollTop = 4000)")
+    scroller(canvas).evaluate("each => (each.scrollTop = 4000)")
     expect(canvas.locator(".where")).to_have_text(re.compile("^line [^1].* of 2,000$"))
     where = canvas.locator(".where").inner_text()
-    rewrite(viewer, "file.txt", log(2000).replace("0000300", "changed").encode())
+    rewrite(viewer, "file.txt", log_text(2000).replace("0000300", "changed").encode())
     expect(canvas.get_by_text("line changed of")).to_be_attached()
     expect(canvas.locator(".where")).to_have_text(where)
 
 
 @browser
-def test_what_cannot_be_seen_is_marked_and_nothing_is_markup(viewer: FileViewer) -> None:
+def test_invisible_characters_are_marked_and_markup_is_escaped(viewer: FileViewer) -> None:
     hostile = (
         "<img src=x onerror='window.hacked=1'>\naccess \u202elevel\u2066\x07 \x1b[31mred\x1b[0m\n"
     )
@@ -334,7 +334,7 @@ def test_what_cannot_be_seen_is_marked_and_nothing_is_markup(viewer: FileViewer)
 
 
 @browser
-def test_a_line_of_megabytes_is_cut_and_can_be_scrolled(viewer: FileViewer) -> None:
+def test_a_line_of_megabytes_is_split_into_rows(viewer: FileViewer) -> None:
     viewer.upload("one.txt", b"x" * 5_000_000)
     viewer.open()
     canvas = viewer.show("one.txt")
@@ -356,14 +356,14 @@ def test_wrapping_is_remembered(viewer: FileViewer) -> None:
     wrap = canvas.get_by_role("button", name="Wrap")
     expect(wrap).to_have_attribute("aria-pressed", "true")
     wrap.click()
-    assert lines(canvas).evaluate("each => each.scrollWidth > each.clientWidth")
+    assert scroller(canvas).evaluate("each => each.scrollWidth > each.clientWidth")
     expect(viewer.show("b.txt").get_by_role("button", name="Wrap")).to_have_attribute(
         "aria-pressed", "false"
     )
 
 
 @browser
-def test_the_encoding_is_shown_and_can_be_forced(viewer: FileViewer) -> None:
+def test_the_encoding_can_be_selected(viewer: FileViewer) -> None:
     viewer.upload("cyrillic.txt", "жук\r\n".encode("koi8-r"))
     viewer.open()
     canvas = viewer.show("cyrillic.txt")
@@ -377,7 +377,9 @@ def test_the_encoding_is_shown_and_can_be_forced(viewer: FileViewer) -> None:
     ("name", "content"),
     [("empty.txt", b""), ("cut.py", b'def f(:\n  """open'), ("wrong.py", b"\x89PNG not")],
 )
-def test_odd_files_are_shown_too(viewer: FileViewer, name: str, content: bytes) -> None:
+def test_empty_truncated_and_mislabelled_files_are_shown(
+    viewer: FileViewer, name: str, content: bytes
+) -> None:
     viewer.upload(name, content)
     viewer.open()
     canvas = viewer.show(name)
