@@ -122,7 +122,8 @@ def test_the_http_examples_for_the_history_work(served_run: ServedRun, tmp_path:
     run_shell(pinned, tmp_path)
     history = json.loads(run_shell(f'curl "{served_run.studio_url}/api/runs?q=airlines"', tmp_path))
     assert [(each["title"], each["pinned"]) for each in history["runs"]] == [("Airlines", True)]
-    unpin = f"""curl -X PATCH -d '{{"pinned": false}}' {served_run.studio_url}/api/runs/{served_run.run}"""
+    run_url = f"{served_run.studio_url}/api/runs/{served_run.run}"
+    unpin = f"""curl -X PATCH -d '{{"pinned": false}}' {run_url}"""
     output = run_shell(f"{unpin} > /dev/null\ncurl -X DELETE{rest}", tmp_path)
     assert '"freed"' in output
     assert json.loads(run_shell(f"curl {served_run.studio_url}/api/runs", tmp_path))["runs"] == []
