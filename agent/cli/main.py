@@ -12,7 +12,7 @@ from agent.sandbox.network.policy import NetworkPolicy, policy_argument
 from agent.settings import Settings, load
 from agent.tasks import cli as tasks
 from agent.train import cli as training
-from agent.train.rollouts import cli
+from agent.train.rollouts import cli as rollouts
 from agent.util.cli_types import positive_int
 
 STOPPED = 130
@@ -21,7 +21,7 @@ STOPPED = 130
 ADDRESS_UNUSABLE = 4
 """The exit code if the page cannot be served at its address."""
 
-_EARLIER_COMMANDS = {"chores": "file-tasks"}
+_EARLIER_COMMANDS = {"chores": "file-tasks", "tasks": "document-tasks"}
 _EARLIER_OPTIONS = {"--at-once": "--concurrency", "--picture": "--chart"}
 """Words of earlier versions, which still work and are not shown in the help."""
 
@@ -41,7 +41,7 @@ def create_parser(*, with_page: bool) -> argparse.ArgumentParser:
     commands.add_parser("build", help="build the sandbox image if it is missing")
     _add_run(commands.add_parser("run", help="run a task without the page"))
     tasks.add_commands(commands)
-    cli.add_command(commands)
+    rollouts.add_command(commands)
     training.add_commands(commands)
     return root
 
@@ -55,8 +55,9 @@ def _add_run(run: argparse.ArgumentParser) -> None:
         help="folder for the results: output/, the journal and the trajectory")  # fmt: skip
     add("--overwrite", action="store_true",
         help="replace the results of another run in that folder")  # fmt: skip
-    add("--model", metavar="M", default="", help="the model's name, or demonstration or builtin")
-    add("--base-url", metavar="U", default="",
+    add("--model", metavar="MODEL", default="",
+        help="the model's name, or demonstration or builtin")  # fmt: skip
+    add("--base-url", metavar="URL", default="",
         help="URL of the endpoint; OPENAI_API_KEY is only sent to OPENAI_BASE_URL")  # fmt: skip
     add("--max-steps", metavar="N", type=positive_int, help="maximum number of model turns")
     add("--mode", choices=("sandbox", "plain"), default="sandbox",
@@ -81,10 +82,10 @@ def main(arguments: Sequence[str] | None = None, serve: Serve | None = None) -> 
         The exit code: 0 submitted or answered, 1 failed, 2 no command given, 3 a limit was
         reached, 4 the page's address is in use or unusable, 130 stopped.
     """
-    described = create_parser(with_page=serve is not None)
-    options = described.parse_args(_rename_earlier_words(arguments))
+    parser = create_parser(with_page=serve is not None)
+    options = parser.parse_args(_rename_earlier_words(arguments))
     try:
-        return _execute(options, serve, described)
+        return _execute(options, serve, parser)
     except KeyboardInterrupt:
         return STOPPED
     except (StudioError, OSError) as error:  # OSError: a failing disk or a closed pipe
@@ -93,7 +94,7 @@ def main(arguments: Sequence[str] | None = None, serve: Serve | None = None) -> 
 
 
 def _execute(
-    options: argparse.Namespace, serve: Serve | None, described: argparse.ArgumentParser
+    options: argparse.Namespace, serve: Serve | None, parser: argparse.ArgumentParser
 ) -> int:
     if options.command == "run":
         from agent.cli.run import run_task  # imports what no other command needs
@@ -107,7 +108,7 @@ def _execute(
     if options.command in tasks.COMMANDS:
         return tasks.run_command(options)
     if options.command == "rollout":
-        return cli.run_command(options, load())
+        return rollouts.run_command(options, load())
     if options.command == "train":
         return training.train(options)
     if options.command == "compare":
@@ -115,7 +116,7 @@ def _execute(
     if serve is not None:
         serve(load())
         return 0
-    described.print_help()
+    parser.print_help()
     return 2
 
 

@@ -1,4 +1,4 @@
-"""The commands ``tasks``, ``file-tasks`` and ``score``; they import modules lazily."""
+"""The commands ``document-tasks``, ``file-tasks`` and ``score``; they import modules lazily."""
 
 import argparse
 import sys
@@ -13,11 +13,13 @@ FILE_TASK_SPLITS = ("train", "parameters", "wording")
 
 def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the commands to the argument parser."""
-    tasks = commands.add_parser("tasks", help="generate tasks about documents with known answers")
-    add = tasks.add_argument
+    document_tasks = commands.add_parser(
+        "document-tasks", help="generate questions about documents, with their answers"
+    )
+    add = document_tasks.add_argument
     add("--split", choices=SPLITS, default="train",
          help="train, or what is held out of training: wording, names or a family")  # fmt: skip
-    _add_generator_options(tasks)
+    _add_generator_options(document_tasks)
     add("--level", metavar="N", type=int, choices=range(1, 6), action="append",
          help="difficulty from 1 to 5; repeatable (default: all in turn)")  # fmt: skip
     add(
@@ -28,7 +30,10 @@ def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="file to write: JSON Lines, one task per line",
     )
     _add_file_tasks(
-        commands.add_parser("file-tasks", help="generate small file tasks with their solutions")
+        commands.add_parser(
+            "file-tasks",
+            help="generate tasks to create, edit or convert files, with their solutions",
+        )
     )
     score = commands.add_parser("score", help="compute the rewards of answers")
     score.add_argument(
@@ -41,7 +46,7 @@ def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
 def _add_generator_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that both generators have."""
     add = parser.add_argument
-    add("--family", metavar="F", default="", help="one family of tasks (default: all)")
+    add("--family", metavar="FAMILY", default="", help="one family of tasks (default: all)")
     add(
         "--count",
         metavar="N",
@@ -78,8 +83,8 @@ def run_file_tasks(args: argparse.Namespace) -> int:
     return 0
 
 
-def run_tasks(args: argparse.Namespace) -> int:
-    """Write generated tasks; return exit status 0."""
+def run_document_tasks(args: argparse.Namespace) -> int:
+    """Write generated document tasks; return exit status 0."""
     from agent.tasks.document_qa.draft import LEVELS
     from agent.tasks.document_qa.generate import generate_tasks
     from agent.tasks.jsonl import write_tasks
@@ -101,4 +106,4 @@ def run_score(args: argparse.Namespace) -> int:
     return 0
 
 
-COMMANDS = {"tasks": run_tasks, "file-tasks": run_file_tasks, "score": run_score}
+COMMANDS = {"document-tasks": run_document_tasks, "file-tasks": run_file_tasks, "score": run_score}

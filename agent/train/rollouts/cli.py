@@ -50,8 +50,8 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     add("--repeat", metavar="N", type=positive_int, default=1, help="runs per task (default: 1)")
     add("--mode", choices=get_args(Mode), default="sandbox",
          help="sandbox (default); plain: no tools, documents in the prompt")  # fmt: skip
-    add("--model", metavar="M", default="", help="the model's name, or builtin")
-    add("--base-url", metavar="U", default="", help="URL of the endpoint")
+    add("--model", metavar="MODEL", default="", help="the model's name, or builtin")
+    add("--base-url", metavar="URL", default="", help="URL of the endpoint")
     add("--prompt", metavar="NAME|FILE", default="",
          help=f"one of {', '.join(prompts.list_names())}, or a file")  # fmt: skip
     add("--max-steps", metavar="N", type=positive_int, help="maximum number of model turns")
@@ -63,7 +63,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     )
     add(
         "--max-seconds",
-        metavar="S",
+        metavar="SECONDS",
         type=positive_seconds,
         help="maximum duration of a run in seconds",
     )

@@ -347,7 +347,9 @@ def test_results_of_another_run_are_replaced_only_with_overwrite(
     assert (out / "notes.txt").read_text() == "mine"
 
 
-@pytest.mark.parametrize("command", [["tasks", "--output"], ["file-tasks", "--demonstrations"]])
+@pytest.mark.parametrize(
+    "command", [["document-tasks", "--output"], ["file-tasks", "--demonstrations"]]
+)
 def test_an_unwritable_file_is_refused(
     command_line: CommandLine, tmp_path: Path, command: list[str]
 ) -> None:

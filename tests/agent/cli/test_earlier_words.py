@@ -17,6 +17,15 @@ def test_an_earlier_command_name_still_works(tmp_path: Path) -> None:
     assert contents[0]
 
 
+def test_the_earlier_name_of_document_tasks_still_works(tmp_path: Path) -> None:
+    contents = []
+    for command in ("tasks", "document-tasks"):
+        file = tmp_path / f"{command}.jsonl"
+        assert main([command, "--count", "2", "--output", str(file)]) == 0
+        contents.append(file.read_bytes())
+    assert contents[0] == contents[1]
+
+
 @pytest.mark.parametrize(
     "option", [["--picture", "no/c.png"], ["--chart=no/c.png"], ["--picture=no/c.png"]]
 )

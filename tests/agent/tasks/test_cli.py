@@ -25,7 +25,7 @@ from tests.test_structure import ROOT, importers
 
 def generate_tasks(folder: Path, *options: str) -> list[TaskRecord]:
     path = folder / "tasks.jsonl"
-    assert main(["tasks", "--output", str(path), *options]) == 0
+    assert main(["document-tasks", "--output", str(path), *options]) == 0
     return list(read_tasks(path))
 
 
@@ -82,7 +82,7 @@ def test_an_unknown_family_creates_no_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "t.jsonl"
-    assert main(["tasks", "--family", "loans", "--output", str(path)]) == 1
+    assert main(["document-tasks", "--family", "loans", "--output", str(path)]) == 1
     assert "has no family 'loans'" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
