@@ -28,45 +28,45 @@ def training_tasks(recipe: Recipe) -> list[TaskRecord]:
         if not selected:
             raise TrainError(f"tasks.file: {tasks.file} contains no tasks.")
         return selected
-    if not tasks.kinds:
+    if not tasks.families:
         return []
-    return _generate(tasks, "train", tasks.kinds, tasks.count, recipe.seed)
+    return _generate(tasks, "train", tasks.families, tasks.count, recipe.seed)
 
 
 def evaluation_tasks(recipe: Recipe, split: Split) -> list[TaskRecord]:
     """Return the evaluation tasks; they do not depend on the recipe's seed.
 
-    The split ``train`` has tasks of the trained kinds that are not trained on, or those of the
+    The split ``train`` has tasks of the trained families that are not trained on, or those of the
     file that ``evaluation`` names. With a file there are no other splits.
     """
     if recipe.evaluation.file:
         selected = islice(read_tasks(Path(recipe.evaluation.file)), recipe.evaluation.tasks)
         return list(selected) if split == "train" else []
-    kinds = recipe.tasks.unseen if split == "family" else recipe.tasks.kinds
-    if recipe.tasks.file or not kinds:
+    families = recipe.tasks.held_out_families if split == "family" else recipe.tasks.families
+    if recipe.tasks.file or not families:
         return []
-    return _generate(recipe.tasks, split, kinds, recipe.evaluation.tasks, _EVALUATION_SEED)
+    return _generate(recipe.tasks, split, families, recipe.evaluation.tasks, _EVALUATION_SEED)
 
 
 def _generate(
-    tasks: TasksConfig, split: Split, kinds: Sequence[str], count: int, seed: int
+    tasks: TasksConfig, split: Split, families: Sequence[str], count: int, seed: int
 ) -> list[TaskRecord]:
-    """Generate tasks of all kinds in turn, with unique ids."""
-    each = -(-count // len(kinds))
+    """Generate tasks of all families in turn, with unique ids."""
+    key = "tasks.held_out_families" if split == "family" else "tasks.families"
+    each = -(-count // len(families))
     try:
-        columns = [list(_of_kind(tasks, split, kind, each, seed)) for kind in kinds]
+        columns = [list(_of_family(tasks, split, family, each, seed)) for family in families]
     except TaskError as error:
-        raise TrainError(f"tasks.{'unseen' if split == 'family' else 'kinds'}: {error}") from error
+        raise TrainError(f"{key}: {error}") from error
     generated = [task for row in zip(*columns, strict=True) for task in row][:count]
     if len({problem.id for problem in generated}) < len(generated):
-        raise TrainError(
-            f"tasks.{'unseen' if split == 'family' else 'kinds'}: the list contains a duplicate."
-        )
+        raise TrainError(f"{key}: the list contains a duplicate.")
     return generated
 
 
-def _of_kind(
-    tasks: TasksConfig, split: Split, kind: str, count: int, seed: int
+def _of_family(
+    tasks: TasksConfig, split: Split, family: str, count: int, seed: int
 ) -> Iterator[TaskRecord]:
-    family, _, question = kind.partition(".")
-    return generate_tasks(split, count, seed, family, tasks.levels, question)
+    """Generate tasks of a family, or of one of its questions: ``staff.room``."""
+    name, _, question = family.partition(".")
+    return generate_tasks(split, count, seed, name, tasks.levels, question)

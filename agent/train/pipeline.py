@@ -27,7 +27,7 @@ from agent.train import data, weights
 from agent.train.learning import conversations, demonstrations, gguf_export, supervised
 from agent.train.learning.grpo import ReinforcementStage
 from agent.train.log import TrainingLog, print_line
-from agent.train.recipe import Recipe, Stage
+from agent.train.recipe import Recipe, Stage, rename_earlier_keys
 from agent.train.report import curves
 from agent.train.report.evaluation import Evaluator
 from agent.train.rollouts.policy import Policy
@@ -59,7 +59,7 @@ class Training:
 
     def run(self) -> None:
         """Perform the remaining stages."""
-        if self._recipe.evaluation.untrained:
+        if self._recipe.evaluation.before_training:
             self._evaluate_once("untrained", 0)
         for stage in self._recipe.stages:
             result_folder = self._output / stage / "model"
@@ -115,8 +115,8 @@ class Training:
 
     def _on_step(self, step: int) -> None:
         """Evaluate at the recipe's interval; the last step is evaluated anyway."""
-        every = self._recipe.evaluation.every
-        if every and step % every == 0 and step < self._steps("reinforced"):
+        interval = self._recipe.evaluation.interval
+        if interval and step % interval == 0 and step < self._steps("reinforced"):
             self._evaluate_once("reinforced", step)
         self._write_report()
 
@@ -194,7 +194,7 @@ def _prepare_folder(recipe: Recipe, output: Path, *, resume: bool) -> None:
 
 
 def _check_same(found: Any, wanted: dict[str, Any], output: Path) -> None:
-    old = found if isinstance(found, dict) else {}
+    old = rename_earlier_keys(found) if isinstance(found, dict) else {}
     other = sorted(key for key in old.keys() | wanted.keys() if old.get(key) != wanted.get(key))
     if other:
         raise TrainError(

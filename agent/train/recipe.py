@@ -16,6 +16,18 @@ from agent.train.yaml_config import InvalidValue, read_config
 Stage = Literal["supervised", "reinforced"]
 
 _RECIPES_FOLDER = Path(__file__).with_name("recipes")
+_EARLIER_KEYS = {
+    "model.begin": "initial_weights",
+    "tasks.kinds": "families",
+    "tasks.unseen": "held_out_families",
+    "rollouts.at_once": "concurrency",
+    "supervised.first_answers": "truncated_share",
+    "supervised.right": "correct_share",
+    "reinforced.gradient": "max_grad_norm",
+    "evaluation.every": "interval",
+    "evaluation.untrained": "before_training",
+}
+"""Keys of earlier versions, which still work, with the name that each has today."""
 
 
 def _bounded(least: float, most: float | None = None, default: Any = ...) -> Any:
@@ -45,13 +57,13 @@ class WeightsConfig:
         dtype: Data type for computation; ``auto`` is bfloat16 if the device supports it, else
             float32, which is more than twice as fast there.
         lora: Adapters to train; null to train all weights.
-        begin: The ``model`` folder of another training's stage to start from.
+        initial_weights: The ``model`` folder of another training's stage to start from.
     """
 
     name: str
     dtype: Literal["float32", "bfloat16", "auto"] = "float32"
     lora: Lora | None = None
-    begin: str = ""
+    initial_weights: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +72,16 @@ class TasksConfig:
 
     Attributes:
         file: JSON Lines, as a path relative to the working directory; empty for the generator.
-        kinds: Families of the generator, or their questions: ``staff``, ``staff.room``.
-        unseen: Families that are never trained on, for ``evaluation``.
+        families: Families of the generator, or their questions: ``staff``, ``staff.room``.
+        held_out_families: Families that are never trained on, for ``evaluation``.
         levels: Difficulty levels, from 1 to 5.
         count: Number of different tasks; after that they repeat.
     """
 
     count: int = _bounded(1)
     file: str = ""
-    kinds: tuple[str, ...] = ()
-    unseen: tuple[str, ...] = ()
+    families: tuple[str, ...] = ()
+    held_out_families: tuple[str, ...] = ()
     levels: tuple[int, ...] = _bounded(1, 5, default=(1,))
 
 
@@ -83,7 +95,7 @@ class RolloutsConfig:
         prompt: One of ``agent.prompts``, or a file.
         tools: ``described`` in the prompt, or ``known`` to a model that has learned them in a
             cold start.
-        at_once: Concurrent rollouts.
+        concurrency: Number of simultaneous rollouts.
         steps: Maximum number of model turns.
         turn_tokens: Maximum number of tokens of a turn.
         tokens: Maximum number of tokens of the conversation.
@@ -93,7 +105,7 @@ class RolloutsConfig:
         reminders: Number of reminders to use a tool before a plain answer ends the rollout.
     """
 
-    at_once: int = _bounded(1)
+    concurrency: int = _bounded(1)
     steps: int = _bounded(1)
     turn_tokens: int = _bounded(1)
     tokens: int = _bounded(1)
@@ -117,9 +129,9 @@ class SupervisedConfig:
             length together; 0 to use ``batch``.
         file: File of conversations (``learning.conversations``), as a path relative to the
             working directory; empty to generate demonstrations from the tasks.
-        first_answers: Share of the file's conversations that are cut after the first answer.
-        right: Share of generated demonstrations with the right answer; the others act like a
-            model that knows the tools but not when to use which.
+        truncated_share: Share of the file's conversations that are cut after the first answer.
+        correct_share: Share of generated demonstrations with the right answer; the others act
+            like a model that knows the tools but not when to use which.
         demonstrations: Number of demonstrations to generate, or to read at most.
         decay: Schedule on which the learning rate falls to a tenth.
     """
@@ -128,10 +140,10 @@ class SupervisedConfig:
     batch: int = _bounded(1)
     learning_rate: float = _bounded(0)
     demonstrations: int = _bounded(1)
-    right: float = _bounded(0, 1, default=1.0)
+    correct_share: float = _bounded(0, 1, default=1.0)
     batch_tokens: int = _bounded(0, default=0)
     file: str = ""
-    first_answers: float = _bounded(0, 1, default=0.0)
+    truncated_share: float = _bounded(0, 1, default=0.0)
     warmup: int = _bounded(0, default=5)
     decay: Literal["cosine", "linear", "constant"] = "cosine"
 
@@ -149,6 +161,7 @@ class ReinforcementConfig:
         loss: ``sequence-mean-token-sum`` as in the paper, or ``token-mean`` as in DAPO.
         clip_low: Maximum decrease of a token's probability ratio below 1.
         clip_high: Maximum increase above 1.
+        max_grad_norm: Maximum norm of the gradient.
         beta: Weight of the KL divergence from the initial model.
         batch: Sequences per forward pass, to save memory; 0 for all.
         vllm: Whether vLLM samples; needs a GPU, and vLLM.
@@ -163,7 +176,7 @@ class ReinforcementConfig:
     clip_low: float = _bounded(0, 1, default=0.2)
     clip_high: float = _bounded(0, default=0.28)
     beta: float = _bounded(0, default=0.0)
-    gradient: float = _bounded(0, default=1.0)
+    max_grad_norm: float = _bounded(0, default=1.0)
     batch: int = _bounded(0, default=0)
     vllm: bool = False
 
@@ -173,20 +186,20 @@ class EvaluationConfig:
     """Evaluation before, during and after training.
 
     Attributes:
-        every: Reinforcement steps between two evaluations; 0 for only before and after.
+        interval: Reinforcement steps between two evaluations; 0 for only before and after.
         tasks: Tasks per split.
         splits: Splits to evaluate on.
         file: File of tasks to evaluate on instead of fresh ones, as a path relative to the
             working directory.
-        untrained: Whether to evaluate before any training as well.
+        before_training: Whether to evaluate before any training as well.
         temperature: Sampling temperature.
     """
 
     tasks: int = _bounded(1)
-    every: int = _bounded(0, default=0)
+    interval: int = _bounded(0, default=0)
     splits: tuple[Split, ...] = ("train", "names", "wording", "family")
     file: str = ""
-    untrained: bool = True
+    before_training: bool = True
     temperature: float = _bounded(0.01, 10, default=1.0)
 
 
@@ -237,7 +250,18 @@ def load_recipe(name_or_path: str, changes: Mapping[str, str] | None = None) -> 
         raise TrainError(
             f"{name_or_path}: there is no such recipe or file. The recipes are {known}."
         )
-    return read_config(path, Recipe, changes or {}, _check)
+    return read_config(path, Recipe, changes or {}, _check, _EARLIER_KEYS)
+
+
+def rename_earlier_keys(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a stored recipe with today's keys."""
+    renamed = dict(values)
+    for key, name in _EARLIER_KEYS.items():
+        part, _, earlier = key.partition(".")
+        inner = renamed.get(part)
+        if isinstance(inner, dict) and earlier in inner:
+            renamed[part] = {name if each == earlier else each: inner[each] for each in inner}
+    return renamed
 
 
 def _check(recipe: Recipe) -> None:
@@ -250,8 +274,8 @@ def _check(recipe: Recipe) -> None:
     has_demonstrations_file = (
         recipe.stages == ("supervised",) and recipe.supervised and recipe.supervised.file
     )
-    if not has_demonstrations_file and bool(recipe.tasks.file) == bool(recipe.tasks.kinds):
-        raise InvalidValue("tasks", "must have either file or kinds.")
+    if not has_demonstrations_file and bool(recipe.tasks.file) == bool(recipe.tasks.families):
+        raise InvalidValue("tasks", "must have either file or families.")
     if not recipe.tasks.levels:
         raise InvalidValue("tasks.levels", "must have at least one level.")
     reinforced = recipe.reinforced

@@ -52,8 +52,8 @@ def load_model(weights: WeightsConfig) -> tuple[Any, Any]:
         model = model.to("cuda")
     model.config.use_cache = True
     model = with_lora(model, weights.lora) if weights.lora else model
-    if weights.begin:
-        restore(model, Path(weights.begin))
+    if weights.initial_weights:
+        restore(model, Path(weights.initial_weights))
     return model, tokenizer
 
 

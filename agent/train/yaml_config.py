@@ -29,7 +29,11 @@ class InvalidValue(ValueError):
 
 
 def read_config(
-    path: Path, kind: type[T], changes: Mapping[str, str], check: Callable[[T], None]
+    path: Path,
+    kind: type[T],
+    changes: Mapping[str, str],
+    check: Callable[[T], None],
+    earlier_keys: Mapping[str, str],
 ) -> T:
     """Read a YAML file into a dataclass.
 
@@ -39,13 +43,18 @@ def read_config(
             A field's metadata may limit it with ``least`` and ``most``.
         changes: Values as YAML by dotted key that override the file's.
         check: Raises ``InvalidValue`` if the values are inconsistent.
+        earlier_keys: Today's name of each key of earlier versions, such as ``model.begin``.
 
     Raises:
         TrainError: if a key or value is invalid; names file, line and key.
     """
     root = _mapping(_parse(_read_text(path), str(path)), "the recipe")
+    for key, name in earlier_keys.items():
+        _rename_key(root, key, name)
     for key, text in changes.items():
-        _override(root, key, _parse(text, f"--set {key}"))
+        parent, dot, _ = key.rpartition(".")
+        current = f"{parent}{dot}{earlier_keys[key]}" if key in earlier_keys else key
+        _override(root, current, _parse(text, f"--set {key}"))
     config = cast(T, _build(root, kind, ""))
     try:
         check(config)
@@ -60,6 +69,15 @@ def _find_node(root: yaml.Node, key: str) -> yaml.Node:
         pairs = root.value if isinstance(root, yaml.MappingNode) else []
         root = next((value for name, value in pairs if name.value == part), root)
     return root
+
+
+def _rename_key(root: yaml.MappingNode, key: str, name: str) -> None:
+    part, _, earlier = key.partition(".")
+    for above, mapping in root.value:
+        if above.value == part and isinstance(mapping, yaml.MappingNode):
+            for each, _ in mapping.value:
+                if each.value == earlier:
+                    each.value = name
 
 
 def _read_text(path: Path) -> str:

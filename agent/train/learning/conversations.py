@@ -42,7 +42,7 @@ def read_conversations(recipe: Recipe, sampler: Sampler) -> list[TokenSequence]:
     sequences = []
     for number, messages in islice(_parse_lines(path), config.demonstrations):
         rng = Rng("first answer", recipe.seed, number)
-        only_first = rng.randbelow(1000) < config.first_answers * 1000
+        only_first = rng.randbelow(1000) < config.truncated_share * 1000
         current = to_token_sequence(messages, sampler, only_first=only_first)
         if not current.prompt:
             raise TrainError(f"{path}, line {number}: messages: there is no answer.")

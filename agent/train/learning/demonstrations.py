@@ -109,7 +109,7 @@ def create_demonstrations(
 
 def _scripts(recipe: Recipe, tasks: Sequence[TaskRecord]) -> Iterator[tuple[TaskRecord, Solution]]:
     assert recipe.supervised is not None
-    right = recipe.supervised.right
+    correct_share = recipe.supervised.correct_share
     truths: dict[str, set[str]] = {}
     for task in tasks:
         truths.setdefault(task.domain, set()).add(task.ground_truth)
@@ -117,4 +117,4 @@ def _scripts(recipe: Recipe, tasks: Sequence[TaskRecord]) -> Iterator[tuple[Task
     for task in tasks:
         with suppress(NoSolution):
             rng = Rng("way", recipe.seed, task.id)
-            yield task, make(task, right, sorted(truths[task.domain]), rng)
+            yield task, make(task, correct_share, sorted(truths[task.domain]), rng)

@@ -161,7 +161,7 @@ class ReinforcementStage:
             learning_rate=settings.learning_rate,
             lr_scheduler_type="constant",
             weight_decay=0.0,
-            max_grad_norm=settings.gradient,
+            max_grad_norm=settings.max_grad_norm,
             temperature=rollouts.temperature,
             max_completion_length=rollouts.turn_tokens,
             beta=settings.beta,

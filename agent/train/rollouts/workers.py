@@ -96,7 +96,7 @@ def plan_from_config(config: RolloutsConfig) -> RolloutPlan:
     )
     return RolloutPlan(
         limits,
-        config.at_once,
+        config.concurrency,
         config.mode,
         prompts.load(config.prompt),
         # A plain process shares the host's network.

@@ -30,7 +30,7 @@ def test_evaluation_tasks_are_not_trained_on(split: str) -> None:
 
 
 def test_kinds_can_name_a_question_of_a_family() -> None:
-    recipe_of_one_question = recipe.load_recipe("cpu", {"tasks.kinds": "[staff.room]"})
+    recipe_of_one_question = recipe.load_recipe("cpu", {"tasks.families": "[staff.room]"})
     assert all(each.ground_truth.isdigit() for each in data.training_tasks(recipe_of_one_question))
 
 
@@ -38,8 +38,8 @@ def test_kinds_can_name_a_question_of_a_family() -> None:
     ("kind", "message"), [("staf", "has no family"), ("staff.age", "has no question")]
 )
 def test_an_unknown_kind_is_reported(kind: str, message: str) -> None:
-    with pytest.raises(TrainError, match=rf"tasks\.kinds: .*{message}"):
-        data.training_tasks(recipe.load_recipe("cpu", {"tasks.kinds": f"[{kind}]"}))
+    with pytest.raises(TrainError, match=rf"tasks\.families: .*{message}"):
+        data.training_tasks(recipe.load_recipe("cpu", {"tasks.families": f"[{kind}]"}))
 
 
 def commands(solution: solution_paths.Solution) -> list[str]:

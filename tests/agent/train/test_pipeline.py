@@ -25,11 +25,11 @@ SMALL = """\
 model: {{name: {model}, lora: {{rank: 2, alpha: 4}}}}
 threads: 1
 save_every: 1
-tasks: {{count: 6, kinds: [codes], unseen: [secrets]}}
+tasks: {{count: 6, families: [codes], held_out_families: [secrets]}}
 rollouts:
   prompt: small
   tools: known
-  at_once: 4
+  concurrency: 4
   steps: 3
   turn_tokens: 24
   tokens: 2000
@@ -37,7 +37,8 @@ rollouts:
   command_seconds: 5
 evaluation: {{tasks: 1, splits: [train, family]}}
 stages: [supervised, reinforced]
-supervised: {{steps: 2, batch: 2, learning_rate: 1e-3, demonstrations: 4, right: 0.5, warmup: 0}}
+supervised:
+  {{steps: 2, batch: 2, learning_rate: 1e-3, demonstrations: 4, correct_share: 0.5, warmup: 0}}
 reinforced: {{steps: 2, prompts: 2, rollouts: 2, learning_rate: 1e-3, advantage: rloo, batch: 2}}
 """
 
@@ -127,13 +128,13 @@ def test_training_starts_from_another_trainings_result(
     from agent.train.pipeline import train
 
     first, second = tmp_path / "first", tmp_path / "second"
-    evaluation = replace(small_recipe.evaluation, untrained=False)
+    evaluation = replace(small_recipe.evaluation, before_training=False)
     train(replace(small_recipe, stages=("supervised",)), first, resume=False, studio=studio)
     assert small_recipe.reinforced is not None
     second_recipe = replace(
         small_recipe,
         stages=("reinforced",),
-        model=replace(small_recipe.model, begin=str(first / "supervised" / "model")),
+        model=replace(small_recipe.model, initial_weights=str(first / "supervised" / "model")),
         reinforced=replace(small_recipe.reinforced, learning_rate=0.0),
         evaluation=evaluation,
     )

@@ -10,9 +10,9 @@ from agent.train.recipe import Recipe
 
 SMALL = """\
 model: {name: somewhere}
-tasks: {count: 4, kinds: [staff.room]}
+tasks: {count: 4, families: [staff.room]}
 rollouts:
-  at_once: 2
+  concurrency: 2
   steps: 3
   turn_tokens: 20
   tokens: 300
@@ -81,10 +81,14 @@ def test_values_can_be_overridden(tmp_path: Path) -> None:
         ("[reinforced]", "reinforced", "line 11: stages: must be a list"),
         ("[reinforced]", "[]", "line 11: stages: must be supervised, reinforced, or both"),
         ("[reinforced]", "[supervised]", "supervised: is missing, but stages lists it"),
-        ("kinds: [staff.room]", "kinds: []", "line 2: tasks: must have either file or kinds"),
         (
-            "kinds: [staff.room]",
-            "kinds: [staff.room], levels: []",
+            "families: [staff.room]",
+            "families: []",
+            "line 2: tasks: must have either file or families",
+        ),
+        (
+            "families: [staff.room]",
+            "families: [staff.room], levels: []",
             "line 2: tasks.levels: must have",
         ),
         (
@@ -112,6 +116,19 @@ def test_an_invalid_override_names_its_key(tmp_path: Path) -> None:
         load_recipe(tmp_path, SMALL, rollouts__steps="many")
     with pytest.raises(TrainError, match=r"--set rolls.steps: the recipe has no part named 'rolls"):
         load_recipe(tmp_path, SMALL, rolls__steps="2")
+
+
+def test_keys_of_earlier_versions_still_work(tmp_path: Path) -> None:
+    earlier = SMALL.replace("families: [staff.room]", "kinds: [staff.room]")
+    earlier = earlier.replace("concurrency: 2", "at_once: 2")
+    assert earlier != SMALL
+    assert load_recipe(tmp_path, earlier) == load_recipe(tmp_path, SMALL)
+    changed = load_recipe(tmp_path, earlier, rollouts__at_once="7", evaluation__every="3")
+    assert (changed.rollouts.concurrency, changed.evaluation.interval) == (7, 3)
+    stored = {"tasks": {"count": 4, "kinds": ["codes"]}, "supervised": None, "seed": 0}
+    assert recipe.rename_earlier_keys(stored) == {
+        "tasks": {"count": 4, "families": ["codes"]}, "supervised": None, "seed": 0,
+    }  # fmt: skip
 
 
 def test_an_unknown_recipe_is_reported_with_the_available_ones() -> None:

@@ -51,7 +51,9 @@ def create_recipe(tmp_path: Path) -> Callable[..., Recipe]:
         (tmp_path / "talk.jsonl").write_text("\n".join(lines))
         overrides = {f"supervised.{key}": value for key, value in changes.items()}
         file = {"supervised.file": str(tmp_path / "talk.jsonl")}
-        return recipe.load_recipe("builtin", {**file, "supervised.first_answers": "0", **overrides})
+        return recipe.load_recipe(
+            "builtin", {**file, "supervised.truncated_share": "0", **overrides}
+        )
 
     return create
 
@@ -76,11 +78,11 @@ def test_only_answers_and_their_end_tokens_are_trained_on(
     assert conversation.ids.count(END) == 5
 
 
-def test_first_answers_truncates_conversations(create_recipe: Callable[..., Recipe]) -> None:
+def test_truncated_share_truncates_conversations(create_recipe: Callable[..., Recipe]) -> None:
     from agent.train.learning.conversations import read_conversations
 
     (conversation,) = read_conversations(
-        create_recipe(json.dumps({"messages": MESSAGES}), first_answers="1"), ByteSampler()
+        create_recipe(json.dumps({"messages": MESSAGES}), truncated_share="1"), ByteSampler()
     )
     assert decode(conversation.ids).endswith("</tool_call>")
     assert conversation.ids[-1] == END
