@@ -19,8 +19,8 @@ from PIL import Image
 from agent.data_folder import DataFolder
 from agent.provisioning.provider import DockerSandboxProvider
 from agent.settings import Settings
-from tests.support import made_run
-from tests.support.made_run import ServedRun
+from tests.support import file_run
+from tests.support.file_run import ServedRun
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.server import create_app, run_server
 
@@ -95,9 +95,9 @@ def is_chart(data: bytes) -> bool:
 
 @pytest.fixture(scope="module")
 def served_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedRun]:
-    draw = made_run.DRAW.replace("COLOUR", "#2474b5")
-    turns = [made_run.bash("", f"{draw}echo a > output/a.txt"), *made_run.submit("Done.\n")]
-    with made_run.serve_recorded_run(tmp_path_factory.mktemp("data"), turns) as served_run:
+    draw = file_run.DRAW_CHART.replace("COLOUR", "#2474b5")
+    turns = [file_run.bash("", f"{draw}echo a > output/a.txt"), *file_run.submit("Done.\n")]
+    with file_run.serve_recorded_run(tmp_path_factory.mktemp("data"), turns) as served_run:
         yield served_run
 
 

@@ -44,7 +44,7 @@ def pattern_methods(name: str, pattern: "re.Pattern[Any]", source: str) -> list[
     methods = {each if each in ("match", "fullmatch") else "search" for each in names_used} or {
         "search"
     }
-    return [getattr(pattern, way) for way in sorted(methods)]
+    return [getattr(pattern, method) for method in sorted(methods)]
 
 
 def convert(pattern: "re.Pattern[Any]", text: str) -> Any:

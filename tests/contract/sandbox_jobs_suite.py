@@ -23,7 +23,7 @@ from tests.contract.sandbox_helpers import (
 def run_job(
     sandbox: Sandbox, command: str, timeout: float = 30.0, stop: Stop | None = None, **options: Any
 ) -> Result:
-    """Run a command beside the shell to its end."""
+    """Run a command beside the shell until it ends."""
     return collect_result(sandbox.spawn(command, timeout=timeout, stop=stop or Stop(), **options))
 
 
@@ -62,13 +62,13 @@ class SandboxJobsSuite:
     def test_a_time_limit_ends_a_job_with_its_children_and_nothing_else(
         self, sandbox: Sandbox
     ) -> None:
-        mine, other = unique_duration(), unique_duration()
+        duration, other = unique_duration(), unique_duration()
         run(sandbox, f"x=kept; sleep {other} &")
-        begun = time.monotonic()
-        result = run_job(sandbox, f"echo up; sleep {mine} & sleep {mine}", timeout=0.5)
+        start_time = time.monotonic()
+        result = run_job(sandbox, f"echo up; sleep {duration} & sleep {duration}", timeout=0.5)
         assert (result.stdout, result.code, result.ending) == (b"up\n", None, "timeout")
-        assert time.monotonic() - begun < 5
-        assert run(sandbox, f"pgrep -f '^sleep {mine}'").code == 1
+        assert time.monotonic() - start_time < 5
+        assert run(sandbox, f"pgrep -f '^sleep {duration}'").code == 1
         assert run(sandbox, f"pgrep -f '^sleep {other}'; echo $x").stdout.endswith(b"kept\n")
 
     def test_a_stop_ends_only_its_job(self, sandbox: Sandbox) -> None:

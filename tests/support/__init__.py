@@ -1,1 +1,1 @@
-"""What several tests use: scripted endpoints, a served application, a browser tab."""
+"""Shared test helpers: scripted endpoints, a served application, a browser tab."""

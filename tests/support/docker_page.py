@@ -1,4 +1,4 @@
-"""The page over real sandboxes, for tests of what a sandbox tells its person."""
+"""The page with Docker sandboxes, for tests of what the page shows about a sandbox."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ from tests.support.tab import WIDE, StudioTab
 
 @contextmanager
 def open_docker_studio(browser: Browser, settings: Settings) -> Iterator[StudioTab]:
-    """A tab on an application that makes real sandboxes, in the settings' data folder."""
+    """Open a tab on an application with Docker sandboxes, in the settings' data folder."""
     with (
         DataFolder(settings.data) as data,
         run_server(create_app(settings, DockerSandboxProvider(settings, data))) as at,

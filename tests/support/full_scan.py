@@ -1,4 +1,4 @@
-"""The workspace as a plain, slow, independent look at everything finds it."""
+"""An independent, simple and slow scan of a workspace."""
 
 import hashlib
 import os
@@ -17,17 +17,17 @@ KINDS: dict[int, NodeKind] = {
 
 
 def full_scan(root: Path) -> dict[str, Node]:
-    """Every path below ``root`` and its node, each content hashed anew."""
-    found = {}
+    """Return the node of every path below ``root``, with newly computed hashes."""
+    nodes = {}
     for folder, folders, files in os.walk(root):
         for name in folders + files:
             path = Path(folder) / name
-            found[str(path.relative_to(root))] = node_at(path)
-    return found
+            nodes[str(path.relative_to(root))] = node_at(path)
+    return nodes
 
 
 def node_at(path: Path) -> Node:
-    """The node of one path, a link being a link."""
+    """Return the node of a path, without following links."""
     info = path.lstat()
     mode = stat.S_IMODE(info.st_mode)
     if stat.S_ISLNK(info.st_mode):

@@ -1,4 +1,4 @@
-"""Where tests have sandboxes from without an engine: plain processes, which isolate nothing."""
+"""Process sandboxes, which need no engine and do not isolate anything."""
 
 import uuid
 from collections.abc import Generator
@@ -15,14 +15,14 @@ from agent.workspace.versions.blobs import BlobStore
 
 
 class UntranslatedSandbox(ProcessSandbox):
-    """Its commands are run as they stand there: what they write is what a test expects."""
+    """Runs commands unchanged, without translating workspace paths."""
 
     def _translate(self, text: str) -> str:
         return text
 
 
 class LocalSandboxProvider:
-    """Gives each run a plain-process sandbox on its own workspace."""
+    """Gives each run a process sandbox on its own workspace."""
 
     def __init__(self, data: Path) -> None:
         self.data = data

@@ -1,4 +1,4 @@
-"""Every state that the page can be in, reached for real: events through the real stream."""
+"""Every state of the page, reached with real events through the real stream."""
 
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -36,7 +36,7 @@ def bash(command: str, **more: Any) -> Turn:
 
 
 class StagedProvider(LocalSandboxProvider):
-    """Gives sandboxes after the stages that are set, and a gate."""
+    """Provides sandboxes after the given preparation stages and a gate."""
 
     def __init__(self, data: Path) -> None:
         super().__init__(data)
@@ -52,11 +52,11 @@ class StagedProvider(LocalSandboxProvider):
 
 
 class ScriptedStudio:
-    """The studio over a staged machine and a scripted endpoint."""
+    """The studio with a staged provider and a scripted endpoint."""
 
-    def __init__(self, studio_url: str, machine: StagedProvider) -> None:
+    def __init__(self, studio_url: str, provider: StagedProvider) -> None:
         self.studio_url = studio_url
-        self.provider = machine
+        self.provider = provider
         self.turns: Sequence[Turn] = ()
 
     def set_turns(self, *turns: Turn) -> None:
@@ -69,18 +69,18 @@ class ScriptedStudio:
 
 @contextmanager
 def serve_scripted(data: Path) -> Iterator[ScriptedStudio]:
-    """The stage, served."""
-    machine = StagedProvider(data)
-    stage = ScriptedStudio("", machine)
+    """Serve a scripted studio."""
+    provider = StagedProvider(data)
+    stage = ScriptedStudio("", provider)
     with Endpoint(stage) as endpoint:
         settings = Settings(data=data, base_url=endpoint.url, model="test-model")
-        with run_server(create_app(settings, machine)) as stage.studio_url:
+        with run_server(create_app(settings, provider)) as stage.studio_url:
             yield stage
 
 
 @contextmanager
 def open_scripted(browser: Browser, stage: ScriptedStudio) -> Iterator[StudioTab]:
-    """A tab on the stage; whatever is at work at the end is stopped."""
+    """Open a tab on a scripted studio; an active run is stopped at the end."""
     context = browser.new_context(
         viewport={"width": 1280, "height": 860}, color_scheme="light", reduced_motion="reduce"
     )
@@ -100,7 +100,7 @@ def open_scripted(browser: Browser, stage: ScriptedStudio) -> Iterator[StudioTab
 
 
 def set_appearance(studio: StudioTab, size: tuple[int, int], scheme: Any) -> None:
-    """The same page at another width, or in the other colours."""
+    """Change the size and the colour scheme of the page."""
     studio.page.set_viewport_size({"width": size[0], "height": size[1]})
     studio.page.emulate_media(color_scheme=scheme)
     studio.page.wait_for_function(f"document.documentElement.dataset.theme === '{scheme}'")
@@ -108,7 +108,7 @@ def set_appearance(studio: StudioTab, size: tuple[int, int], scheme: Any) -> Non
 
 @dataclass(frozen=True)
 class PageState:
-    """A state, and how a person comes to see it."""
+    """A state, and the function that brings the page into it."""
 
     name: str
     reach: Callable[[StudioTab, ScriptedStudio], None]

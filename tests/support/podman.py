@@ -80,12 +80,12 @@ def podman() -> Iterator[str]:
 
 
 def _command(folder: Path, url: str) -> list[str]:
-    places = [f"--{name}={folder / name}" for name in ("root", "runroot", "tmpdir")]
+    options = [f"--{name}={folder / name}" for name in ("root", "runroot", "tmpdir")]
     # Podman must not change this machine's firewall. It shares the mounts, because a workspace can
     # be a mounted disk.
     return [
         *("unshare", "--net"),
-        *("podman", *places, "--cgroup-manager=cgroupfs", f"--runtime={_runtime(folder)}"),
+        *("podman", *options, "--cgroup-manager=cgroupfs", f"--runtime={_runtime(folder)}"),
         *("system", "service", "--time=0", url),
     ]
 
@@ -99,10 +99,10 @@ def _settings(folder: Path) -> Path:
 
 def _monitor_pids(folder: Path) -> list[int]:
     """Return the ids of the processes by which Podman watches containers and their commands."""
-    asked = subprocess.run(
+    result = subprocess.run(
         ["pgrep", "-f", f"conmon .*{folder}"], capture_output=True, text=True, check=False
     )
-    return [int(line) for line in asked.stdout.split()]
+    return [int(line) for line in result.stdout.split()]
 
 
 def _runtime(folder: Path) -> str:
@@ -134,10 +134,10 @@ def _remove_containers(url: str) -> None:
 def skip_unless_containers_start(client: docker.DockerClient, image: str) -> None:
     """Skip the test where this Podman cannot start a container on this machine."""
     host = client.api.create_host_config(network_mode="none")
-    made = client.api.create_container(image, command=["true"], host_config=host)
+    container = client.api.create_container(image, command=["true"], host_config=host)
     try:
-        client.api.start(made["Id"])
+        client.api.start(container["Id"])
     except docker.errors.APIError as error:
         pytest.skip(f"Podman starts no container here: {error.explanation}")
     finally:
-        client.api.remove_container(made["Id"], force=True)
+        client.api.remove_container(container["Id"], force=True)

@@ -1,4 +1,4 @@
-"""Runs of earlier days, made as folders on the disk, without anything being run."""
+"""Recorded runs, written to the disk without executing anything."""
 
 import hashlib
 import json
@@ -37,7 +37,7 @@ def write_ended_run(
     messages: tuple[str, ...] = (),
     metered: bool = True,
 ) -> RunFolder:
-    """A run that came to its end, in a data folder that nobody need hold."""
+    """Write an ended run to a data folder, which need not be locked."""
     sandbox = uuid.uuid4().hex
     for name in ("input", "output"):
         (data / "sandboxes" / sandbox / "workspace" / name).mkdir(parents=True)
@@ -64,10 +64,10 @@ def write_ended_run(
         RunEnded(status=status, reason="", answer=answer, totals=totals, at=at + 5),
     ]  # fmt: skip
     for number, message in enumerate(messages, 1):
-        later = at + 100 * number
+        continued_at = at + 100 * number
         events += [
-            RunContinued(text=message, model=model, metered=metered, at=later),
-            RunEnded(status=status, reason="", answer=answer, totals=totals, at=later + 5),
+            RunContinued(text=message, model=model, metered=metered, at=continued_at),
+            RunEnded(status=status, reason="", answer=answer, totals=totals, at=continued_at + 5),
         ]
     folder.journal.write_bytes(b"".join(encode(event) + b"\n" for event in events))
     _write_files(folder, files or {})
@@ -75,7 +75,7 @@ def write_ended_run(
 
 
 def _write_files(folder: RunFolder, files: dict[str, bytes]) -> None:
-    """Files in the workspace, with their manifest and their contents in the store."""
+    """Write files to the workspace, with their manifest and their contents in the blob store."""
     nodes = {}
     for name, content in files.items():
         path = folder.workspace / name
@@ -91,7 +91,7 @@ def _write_files(folder: RunFolder, files: dict[str, bytes]) -> None:
 
 
 def stored_hashes(data: Path) -> set[str]:
-    """What the store of a data folder keeps, by hash."""
+    """Return the hashes of the contents in a data folder's blob store."""
     return {path.name for path in (data / "blobs").glob("??/*")}
 
 
@@ -100,6 +100,6 @@ def digest_of(content: bytes) -> str:
 
 
 def read_run_json(folder: RunFolder) -> dict[str, object]:
-    """What the run's record says, as it is on the disk."""
-    found: dict[str, object] = json.loads((folder.path / "run.json").read_text())
-    return found
+    """Return the content of the run's ``run.json``."""
+    content: dict[str, object] = json.loads((folder.path / "run.json").read_text())
+    return content

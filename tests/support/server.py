@@ -1,4 +1,4 @@
-"""The application as tests use it: on a real server, over plain-process sandboxes."""
+"""The application on a real server, and clients for its streams."""
 
 import asyncio
 import gc
@@ -22,7 +22,7 @@ TIMEOUT_SECONDS = 20.0
 
 
 def create_app(settings: Settings, provider: StudioSandboxProvider) -> FastAPI:
-    """The application; the event loops that Gradio makes for it and never closes are cleared."""
+    """Create the application, and collect the event loops that Gradio never closes."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         app = application.create_app(settings, provider)
@@ -38,10 +38,10 @@ def run_server(app: FastAPI) -> Iterator[str]:
 
     def serve() -> None:
         loop.run_until_complete(server.serve())
-        left = asyncio.all_tasks(loop)  # Gradio's queue does not end its own
-        for task in left:
+        remaining_tasks = asyncio.all_tasks(loop)  # Gradio's queue does not end its tasks
+        for task in remaining_tasks:
             task.cancel()
-        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        loop.run_until_complete(asyncio.gather(*remaining_tasks, return_exceptions=True))
         loop.run_until_complete(loop.shutdown_default_executor())
         loop.close()
 
@@ -58,15 +58,15 @@ def run_server(app: FastAPI) -> Iterator[str]:
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = TIMEOUT_SECONDS) -> None:
-    """Wait for a state; fails where it does not come."""
+    """Wait for a condition; fails if it does not come true in time."""
     end = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < end, "it did not come"
+        assert time.monotonic() < end, "the condition did not come true in time"
         time.sleep(0.01)
 
 
 class ServerSentEvent:
-    """One server-sent event: its name, its id, its data."""
+    """One server-sent event: its name, id and data."""
 
     def __init__(self, name: str, cursor: str, data: Any) -> None:
         self.name, self.cursor, self.data = name, cursor, data
@@ -76,7 +76,7 @@ class ServerSentEvent:
 def follow_run(
     client: httpx.Client, run: str, cursor: str = ""
 ) -> Iterator[Iterator[ServerSentEvent]]:
-    """A run's stream, from a cursor where one is given."""
+    """Open a run's event stream, optionally from a cursor."""
     headers = {"Last-Event-ID": cursor} if cursor else {}
     url = f"/api/runs/{run}/events"
     with client.stream("GET", url, headers=headers, timeout=TIMEOUT_SECONDS) as response:

@@ -1,4 +1,4 @@
-"""A tab of the real browser with the page in it, as the tests of the page use it."""
+"""A browser tab with the page."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,7 +23,7 @@ WIDE, NARROW = (1280, 860), (390, 844)
 
 @contextmanager
 def launch_chromium() -> Iterator[Browser]:
-    """The browser, for a while; skips the test where there is none."""
+    """Run Chromium; skips the test if it is not installed."""
     if not CHROMIUM.exists():
         pytest.skip(f"{CHROMIUM} is not installed")
     with sync_playwright() as playwright:
@@ -34,7 +34,7 @@ def launch_chromium() -> Iterator[Browser]:
 
 @contextmanager
 def open_studio(browser: Browser, url: str, size: tuple[int, int] = WIDE) -> Iterator["StudioTab"]:
-    """The page in a tab of its own, which at the end may not have complained."""
+    """Open the page in a new tab; fails if it has reported errors at the end."""
     context = browser.new_context(viewport={"width": size[0], "height": size[1]})
     context.set_default_timeout(20_000)
     expect.set_options(timeout=20_000)
@@ -46,11 +46,11 @@ def open_studio(browser: Browser, url: str, size: tuple[int, int] = WIDE) -> Ite
 
 
 class StudioTab:
-    """One tab, and what it complained of.
+    """One tab, and the errors that it reported.
 
-    A browser drops its connections when the machine's networks change, as they do when
-    containers come and go beside the tests; that complaint is not the page's. Nor is the one about
-    the request that shows whether the browser confines a framed page: it is meant to fail.
+    A browser drops its connections when the machine's networks change, as they do when other tests
+    start and stop containers; such errors are ignored. So is the error of the request that tests
+    whether the browser confines a framed page, which is expected to fail.
     """
 
     def __init__(self, page: Page) -> None:
@@ -68,20 +68,20 @@ class StudioTab:
             self.errors.append(f"{message.text} {message.location}")
 
     def open(self, url: str) -> None:
-        for last in (False, False, True):
+        for last_attempt in (False, False, True):
             self._network_changed = False
             try:
                 self.page.goto(url)
                 self.task.wait_for()
                 break
-            except TimeoutError:  # what it was made of came only in part
-                if last or not self._network_changed:
+            except TimeoutError:  # the page was loaded only partly
+                if last_attempt or not self._network_changed:
                     raise
         if self._network_changed:
             self.errors.clear()
 
     def reload(self) -> None:
-        """As a person does it: once more, where the machine's networks changed meanwhile."""
+        """Reload the page, again if the machine's networks changed meanwhile."""
         while True:
             try:
                 self.page.reload()

@@ -128,9 +128,9 @@ def test_the_key_is_only_in_the_request(
         )
     assert endpoint.requests[0].headers["authorization"] == "Bearer sk-secret-of-the-test"
     assert "sk-secret" not in result.stdout + result.stderr
-    kept = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert kept
-    assert not [path for path in kept if b"sk-secret" in path.read_bytes()]
+    saved = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert saved
+    assert not [path for path in saved if b"sk-secret" in path.read_bytes()]
 
 
 @pytest.mark.engine
@@ -232,8 +232,8 @@ def test_closing_the_output_pipe_stops_the_run(command_line: CommandLine, tmp_pa
         process.stdout.close()
         reader_gone.set()
         assert process.wait(timeout=60) == 130
-    (kept,) = tmp_path.glob("data/runs/*/journal.jsonl")
-    *_, (_, last) = journal.read(kept)
+    (saved,) = tmp_path.glob("data/runs/*/journal.jsonl")
+    *_, (_, last) = journal.read(saved)
     assert isinstance(last, RunEnded)
     assert last.status == "stopped"
 

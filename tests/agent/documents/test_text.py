@@ -101,10 +101,10 @@ def test_a_pdf_without_text_is_reported() -> None:
         extract_text(io.BytesIO(create_pdf(["", ""])), "scan.pdf")
 
 
-@pytest.mark.parametrize("cut", [6, 40, 200])
-def test_a_damaged_pdf_is_reported(cut: int) -> None:
+@pytest.mark.parametrize("length", [6, 40, 200])
+def test_a_damaged_pdf_is_reported(length: int) -> None:
     with pytest.raises(WorkspaceError, match=r"damaged|no text"):
-        extract_text(io.BytesIO(create_pdf(["text"])[:cut]), "broken.pdf")
+        extract_text(io.BytesIO(create_pdf(["text"])[:length]), "broken.pdf")
 
 
 def test_extraction_of_a_pdf_has_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:

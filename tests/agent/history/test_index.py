@@ -114,13 +114,13 @@ def test_drafts_and_stray_folders_are_not_listed(tmp_path: Path) -> None:
 def test_a_list_is_paginated_without_duplicates(tmp_path: Path) -> None:
     for number in range(7):
         write_ended_run(tmp_path, str(number), at=1_000.0 + number // 2)  # some at the same moment
-    history, seen, before = History(tmp_path), list[str](), ""
+    history, seen_runs, before = History(tmp_path), list[str](), ""
     for _ in range(3):
         page = history.page(cursor=before, limit=3)
         assert page.total == 7
-        seen += [entry.title for entry in page.entries]
+        seen_runs += [entry.title for entry in page.entries]
         before = page.next
-    assert sorted(seen) == list("0123456")
+    assert sorted(seen_runs) == list("0123456")
     assert before == ""
     with pytest.raises(StudioError, match="not a cursor"):
         history.page(cursor="yesterday")
@@ -425,13 +425,13 @@ def test_deletion_does_not_follow_links(tmp_path: Path) -> None:
 
 def test_a_tree_of_any_depth_is_removed(tmp_path: Path) -> None:
     folder = write_ended_run(tmp_path)
-    here = os.open(folder.workspace, os.O_RDONLY)
+    folder_fd = os.open(folder.workspace, os.O_RDONLY)
     for _ in range(3_000):
-        os.mkdir("d", dir_fd=here)
-        below = os.open("d", os.O_RDONLY, dir_fd=here)
-        os.close(here)
-        here = below
-    os.close(here)
+        os.mkdir("d", dir_fd=folder_fd)
+        subfolder_fd = os.open("d", os.O_RDONLY, dir_fd=folder_fd)
+        os.close(folder_fd)
+        folder_fd = subfolder_fd
+    os.close(folder_fd)
     create_deleter(tmp_path).delete([folder.id])
     assert not folder.sandbox_folder.exists()
 
@@ -461,8 +461,10 @@ def test_files_of_root_are_removed_in_the_sandbox_or_the_run_is_kept(tmp_path: P
         assert (folder.workspace / "output/mine/a").exists()
 
     def as_root(sandbox: str) -> None:
-        inside = tmp_path / "sandboxes" / sandbox / "workspace" / "output" / "mine"
-        subprocess.run(["rm", "-r", inside], check=True)  # a child process regains root's rights
+        root_folder = tmp_path / "sandboxes" / sandbox / "workspace" / "output" / "mine"
+        subprocess.run(
+            ["rm", "-r", root_folder], check=True
+        )  # a child process regains root's rights
 
     with as_ordinary_user():
         create_deleter(tmp_path, as_root).delete([folder.id])
@@ -548,9 +550,9 @@ def test_concurrent_recording_and_deletion_lose_no_content(tmp_path: Path) -> No
 @pytest.fixture
 def cli_data(tmp_path: Path) -> Path:
     """A data folder of the command line within the page's data folder."""
-    place = candidate_folders(tmp_path)[1]
-    place.mkdir(parents=True)
-    return place
+    cli_folder = candidate_folders(tmp_path)[1]
+    cli_folder.mkdir(parents=True)
+    return cli_folder
 
 
 def test_command_line_runs_are_adopted_completely(tmp_path: Path, cli_data: Path) -> None:
@@ -745,11 +747,11 @@ def test_an_unreadable_folder_does_not_prevent_startup(
     tmp_path: Path,
 ) -> None:
     write_ended_run(tmp_path, "whole")
-    odd = write_ended_run(tmp_path, "odd")
-    odd.journal.unlink()
-    odd.journal.mkdir()
+    unreadable = write_ended_run(tmp_path, "odd")
+    unreadable.journal.unlink()
+    unreadable.journal.mkdir()
     app = create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))
     with run_server(app) as studio_url, httpx.Client(base_url=studio_url) as client:
         assert {row["error"] for row in list_runs(client)} == {"", RECORD_UNREADABLE}
-        client.delete(f"/api/runs/{odd.id}").raise_for_status()
+        client.delete(f"/api/runs/{unreadable.id}").raise_for_status()
         assert [row["title"] for row in list_runs(client)] == ["whole"]

@@ -133,14 +133,14 @@ def test_commands_are_executed_until_the_model_submits(runner: LoopRunner) -> No
 def test_streamed_text_equals_the_final_answer(runner: LoopRunner) -> None:
     events = runner.run_round([Turn(text="Wörds.", reasoning="Hm…", calls=[bash("true")]), SUBMIT])
     first = events_of_type(ModelAnswered, events)[0]
-    said = "".join(event.text for event in events_of_type(TextDelta, events) if event.step == 1)
+    text = "".join(event.text for event in events_of_type(TextDelta, events) if event.step == 1)
     reasoning = "".join(
         event.text for event in events_of_type(ReasoningDelta, events) if event.step == 1
     )
     arguments = "".join(
         event.arguments for event in events_of_type(CallDelta, events) if event.step == 1
     )
-    assert (said, reasoning, arguments) == (first.text, first.reasoning, first.calls[0].arguments)
+    assert (text, reasoning, arguments) == (first.text, first.reasoning, first.calls[0].arguments)
 
 
 def test_output_is_streamed_before_the_command_ends(runner: LoopRunner, tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_all_calls_of_a_message_run_in_order(runner: LoopRunner) -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "text"),
     [
         (Call("execute_bash", '{"command": "echo '), "JSON"),
         (Call("execute_bash", '["ls"]'), "object"),
@@ -203,11 +203,11 @@ def test_all_calls_of_a_message_run_in_order(runner: LoopRunner) -> None:
     ],
 )  # fmt: skip
 def test_a_malformed_call_is_answered_with_the_error(
-    runner: LoopRunner, call: Call, said: str
+    runner: LoopRunner, call: Call, text: str
 ) -> None:
     events = runner.run_round([Turn(calls=[call]), SUBMIT])
     assert run_end(events).status == "submitted"
-    assert said in observations(events)[0]
+    assert text in observations(events)[0]
     assert not events_of_type(ToolEnded, events)[0].ok
 
 

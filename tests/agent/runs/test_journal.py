@@ -109,10 +109,10 @@ def test_a_journal_truncated_at_any_byte_is_readable_and_appendable(
     path: Path, tmp_path: Path
 ) -> None:
     cursors = write(path, EVENTS)
-    whole = path.read_bytes()
-    for cut in range(len(whole) + 1):
+    content = path.read_bytes()
+    for cut in range(len(content) + 1):
         torn = tmp_path / "torn.jsonl"
-        torn.write_bytes(whole[:cut])
+        torn.write_bytes(content[:cut])
         survived = sum(cursor <= cut for cursor in cursors)
         assert [event for _, event in read(torn)] == EVENTS[:survived]
         if cut % 7 == 0:

@@ -377,8 +377,8 @@ class TestBash:
 class TestEditor:
     def test_all_editor_commands_work(self, runner: ToolRunner) -> None:
         head = f"Execution output of [{EDITOR}]:\n"
-        made = runner.edit("create", "new folder/a.txt", file_text="one\ntwo\n")
-        assert made.text.startswith(f"{head}File created at {runner.path('new folder/a.txt')}. ")
+        created = runner.edit("create", "new folder/a.txt", file_text="one\ntwo\n")
+        assert created.text.startswith(f"{head}File created at {runner.path('new folder/a.txt')}. ")
         runner.edit("str_replace", "new folder/a.txt", old_str="two", new_str="2")
         runner.edit("insert", "new folder/a.txt", insert_line=0, new_str="zero")
         shown = runner.edit("view", "new folder/a.txt")
@@ -416,8 +416,8 @@ class TestEditor:
         for n in range(700):
             (runner.folder / f"input/{n:04}.txt").touch()
         text = runner.edit("view", "input").text
-        left = 700 - text.count(".txt (0 bytes)")
-        assert f"<NOTE>{left} more are not shown" in text
+        omitted = 700 - text.count(".txt (0 bytes)")
+        assert f"<NOTE>{omitted} more are not shown" in text
         for n in range(700, 1100):
             (runner.folder / f"input/{n:04}.txt").touch()
         assert "at least" in runner.edit("view", "input").text

@@ -31,7 +31,7 @@ from sandbox_ui.preview.service import PreviewService
 from sandbox_ui.workspace.listing import ListingQuery, list_folder, row_for_path
 from sandbox_ui.workspace.outputs import list_results
 from tests.support.hostile import path_swapper
-from tests.support.hostile.tripwire import assert_untouched
+from tests.support.hostile.access_watcher import assert_untouched
 
 SECRET = b"secret of the host"
 

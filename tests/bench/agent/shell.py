@@ -43,7 +43,7 @@ def table(context: BenchContext, *, times: int = 1000, execs: int = 40) -> Table
 def _methods(
     context: BenchContext, sandbox: DockerSandbox, times: int, execs: int
 ) -> dict[str, tuple[Callable[[], object], int]]:
-    def inside(command: str) -> Callable[[], object]:
+    def execute(command: str) -> Callable[[], object]:
         return lambda: list(sandbox.execute(command, timeout=60, stop=Stop()))
 
     def exec_by_api() -> None:
@@ -53,8 +53,8 @@ def _methods(
         api.exec_inspect(created["Id"])
 
     methods = {
-        "`true` in the shell": (inside("true"), times),
-        "`/bin/true` in the shell, a process": (inside("/bin/true"), times // 2),
+        "`true` in the shell": (execute("true"), times),
+        "`/bin/true` in the shell, a process": (execute("/bin/true"), times // 2),
         "`bash -c true` by the engine's API, as the reference does": (exec_by_api, execs),
     }
     if docker := shutil.which("docker"):

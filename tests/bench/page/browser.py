@@ -69,8 +69,8 @@ class BrowserTab:
     def wait_for_marks(self, marks: range) -> list[float]:
         """Wait for the last mark; returns when each appeared, in seconds since the epoch."""
         self.page.wait_for_function(f"() => bench.seen[{marks[-1]}]", polling=100)
-        seen: dict[str, float] = self.page.evaluate("bench.seen")
-        return [seen[str(mark)] for mark in marks]
+        marks_shown: dict[str, float] = self.page.evaluate("bench.seen")
+        return [marks_shown[str(mark)] for mark in marks]
 
     def busy_seconds(self) -> float:
         """Return the seconds that the page's main thread has been busy so far."""

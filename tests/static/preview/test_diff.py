@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Locator, expect
 
-from tests.support import made_run
-from tests.support.made_run import ServedRun
+from tests.support import file_run
+from tests.support.file_run import ServedRun
 from tests.support.tab import WIDE, StudioTab
 
 pytestmark = pytest.mark.browser
@@ -15,7 +15,7 @@ TIMEOUT_MS = 60_000
 
 @pytest.fixture(scope="module")
 def served_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedRun]:
-    with made_run.serve_recorded_run(tmp_path_factory.mktemp("data")) as served_run:
+    with file_run.serve_recorded_run(tmp_path_factory.mktemp("data")) as served_run:
         yield served_run
 
 

@@ -8,8 +8,8 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Locator, expect
 
-from tests.support import made_run
-from tests.support.made_run import ServedRun
+from tests.support import file_run
+from tests.support.file_run import ServedRun
 from tests.support.tab import NARROW, WIDE, StudioTab
 
 pytestmark = pytest.mark.browser
@@ -18,7 +18,7 @@ TIMEOUT_MS = 60_000
 
 @pytest.fixture(scope="module")
 def served_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedRun]:
-    with made_run.serve_recorded_run(tmp_path_factory.mktemp("data")) as served_run:
+    with file_run.serve_recorded_run(tmp_path_factory.mktemp("data")) as served_run:
         yield served_run
 
 
@@ -103,8 +103,8 @@ def test_an_html_result_is_shown_and_opens_automatically(
 ) -> None:
     write = "echo '<h1>Across the island</h1><script>parent.hacked = 1</script>'"
     expect.set_options(timeout=TIMEOUT_MS)
-    turns = [made_run.bash("A page.", f"{write} > output/page.html"), *made_run.submit("See it.\n")]
-    with made_run.serve_recorded_run(tmp_path_factory.mktemp("data"), turns) as served_run:
+    turns = [file_run.bash("A page.", f"{write} > output/page.html"), *file_run.submit("See it.\n")]
+    with file_run.serve_recorded_run(tmp_path_factory.mktemp("data"), turns) as served_run:
         for size in (WIDE, NARROW):
             context = browser.new_context(viewport={"width": size[0], "height": size[1]})
             page = ResultsTab(context.new_page())
@@ -199,8 +199,8 @@ def test_the_layout_does_not_shift_while_images_load(
 def test_an_unplayable_file_shows_a_message_and_a_download(
     open_tab: Callable[..., ResultsTab], browser: Browser, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    with made_run.serve_recorded_run(
-        tmp_path_factory.mktemp("data"), made_run.mislabelled_file_turns()
+    with file_run.serve_recorded_run(
+        tmp_path_factory.mktemp("data"), file_run.mislabelled_file_turns()
     ) as broken:
         context = browser.new_context()
         page = ResultsTab(context.new_page())
@@ -217,16 +217,16 @@ def test_an_unplayable_file_shows_a_message_and_a_download(
 def test_a_second_round_shows_new_files_first(
     browser: Browser, open_tab: Callable[..., ResultsTab], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    with made_run.serve_recorded_run(tmp_path_factory.mktemp("data")) as served_run:
+    with file_run.serve_recorded_run(tmp_path_factory.mktemp("data")) as served_run:
         context = browser.new_context()
         page = ResultsTab(context.new_page())
         page.open(f"{served_run.studio_url}/?run={served_run.run}")
         expect(page.outputs.locator("figure")).to_have_count(9)
         served_run.turns = [
-            made_run.bash(
+            file_run.bash(
                 "Again.", "cp output/chart.png output/second.png; echo x >> output/report.md"
             ),
-            *made_run.submit("See output/second.png.\n"),
+            *file_run.submit("See output/second.png.\n"),
         ]
         page.send("Once more")
         expect(page.timeline.locator(".task")).to_have_count(2)
@@ -249,7 +249,7 @@ def test_an_answer_with_columns_keeps_them_and_wraps_prose(
 ) -> None:
     table = "Singapore    12 h 12 min\nOslo         18 h 49 min\n"
     answer = f"{'The longest and the shortest day. ' * 5}\n\n{table}"
-    with made_run.serve_recorded_run(tmp_path, [*made_run.submit(answer)]) as served_run:
+    with file_run.serve_recorded_run(tmp_path, [*file_run.submit(answer)]) as served_run:
         context = browser.new_context(viewport={"width": NARROW[0], "height": NARROW[1]})
         page = ResultsTab(context.new_page())
         page.open(f"{served_run.studio_url}/?run={served_run.run}")
@@ -292,15 +292,15 @@ def test_a_control_click_opens_a_path_in_a_new_tab(open_tab: Callable[..., Resul
 
 
 def test_a_path_becomes_a_link_when_its_file_exists(browser: Browser, tmp_path: Path) -> None:
-    with made_run.serve_recorded_run(tmp_path) as served_run:
+    with file_run.serve_recorded_run(tmp_path) as served_run:
         context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
         page = ResultsTab(context.new_page())
         page.open(f"{served_run.studio_url}/?run={served_run.run}")
         expect(page.outputs).to_be_visible()
         served_run.turns += [
-            made_run.bash("Is output/late.txt there?", "ls output/late.txt"),
-            made_run.bash("", "echo late > output/late.txt"),
-            *made_run.submit("It is there.\n"),
+            file_run.bash("Is output/late.txt there?", "ls output/late.txt"),
+            file_run.bash("", "echo late > output/late.txt"),
+            *file_run.submit("It is there.\n"),
         ]
         page.send("Write output/late.txt, and not output/never.txt.")
         expect(page.paths(".task")).to_have_text(["rows.csv", "output/late.txt"])

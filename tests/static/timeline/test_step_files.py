@@ -6,8 +6,8 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.support import made_run
-from tests.support.made_run import ServedRun, bash
+from tests.support import file_run
+from tests.support.file_run import ServedRun, bash
 from tests.support.models.endpoint import Call, Turn
 from tests.support.tab import StudioTab, open_studio
 
@@ -25,7 +25,7 @@ def served_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedRun]:
         bash("", "false"),
         SUBMIT,
     ]
-    with made_run.serve_recorded_run(tmp_path_factory.mktemp("data"), turns) as served_run:
+    with file_run.serve_recorded_run(tmp_path_factory.mktemp("data"), turns) as served_run:
         yield served_run
 
 

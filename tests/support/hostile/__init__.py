@@ -1,1 +1,1 @@
-"""What goes wrong on purpose: attackers, full disks, broken connections."""
+"""Hostile conditions: attackers, full disks, broken connections."""

@@ -1,7 +1,7 @@
-"""What a hostile program tries from inside; run there by its own Python, see test_hardening.
+"""Attacks from inside a sandbox, executed by the sandbox's Python; see test_hardening.
 
-Each attack returns where it succeeded, and raises ``OSError`` where it was refused. They do no
-harm where they succeed: what is written is what was there.
+Each attack returns if it succeeds and raises ``OSError`` if it is refused. Successful attacks do no
+harm: files are rewritten with their own content.
 """
 
 import ctypes
@@ -40,17 +40,17 @@ _NUMBERS = {
 
 
 def syscall(name: str, *arguments: object) -> int:
-    """A system call by its number; ``OSError`` where it fails."""
+    """Make a system call by its number; raises ``OSError`` if it fails."""
     ctypes.set_errno(0)
-    whole = [ctypes.c_long(each) if isinstance(each, int) else each for each in arguments]
-    result = _libc.syscall(ctypes.c_long(_NUMBERS[name][_ARM]), *whole)
+    c_arguments = [ctypes.c_long(each) if isinstance(each, int) else each for each in arguments]
+    result = _libc.syscall(ctypes.c_long(_NUMBERS[name][_ARM]), *c_arguments)
     if result < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return int(result)
 
 
 def expect_permitted(refused_errno: int, name: str, *arguments: object) -> None:
-    """Succeeds where the kernel looks at what was asked, instead of refusing to."""
+    """Make a system call; succeeds unless the kernel denies permission for it."""
     try:
         syscall(name, *arguments)
     except OSError as error:
@@ -59,17 +59,17 @@ def expect_permitted(refused_errno: int, name: str, *arguments: object) -> None:
 
 
 def attack(name: str) -> Callable[[Attack], Attack]:
-    def keep(made: Attack) -> Attack:
-        ATTACKS[name] = made
-        return made
+    def register(function: Attack) -> Attack:
+        ATTACKS[name] = function
+        return function
 
-    return keep
+    return register
 
 
 def rewrite(path: str) -> None:
-    """Write to a file what it holds."""
-    here = Path(path)
-    here.write_bytes(here.read_bytes() or b"\n")
+    """Write a file's own content to it."""
+    file = Path(path)
+    file.write_bytes(file.read_bytes() or b"\n")
 
 
 # Capabilities
@@ -143,8 +143,8 @@ def _() -> None:
 
 @attack("the limit on open files is raised")
 def _() -> None:
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most + 1, most + 1))
+    hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit + 1, hard_limit + 1))
 
 
 @attack("out of memory, others are to go first")
@@ -186,8 +186,8 @@ for _device in _DEVICES:
 @attack("a device is there that has no use here")
 def _() -> None:
     harmless = {"null", "zero", "full", "random", "urandom", "tty", "console", "ptmx"}
-    places = [Path("/dev"), Path("/dev/shm"), Path("/dev/mqueue")]
-    found = {each.name for place in places for each in place.iterdir() if is_device(each)}
+    folders = [Path("/dev"), Path("/dev/shm"), Path("/dev/mqueue")]
+    found = {each.name for folder in folders for each in folder.iterdir() if is_device(each)}
     if found <= harmless:
         raise OSError(errno.ENODEV, "nothing else")
 
@@ -237,7 +237,7 @@ def _() -> None:
         raise OSError(errno.EACCES, "masked")
 
 
-# Namespaces, and what looks into other processes
+# Namespaces and other processes
 
 
 for _name, _flag in {"user": 0x10000000, "mount": 0x20000, "pid": 0x20000000, "network": 0x40000000,
@@ -249,8 +249,8 @@ for _name, _flag in {"user": 0x10000000, "mount": 0x20000, "pid": 0x20000000, "n
 
 @attack("a user namespace by clone3")
 def _() -> None:
-    asked = struct.pack("11Q", 0x10000000, 0, 0, 0, 17, 0, 0, 0, 0, 0, 0)
-    if syscall("clone3", asked, len(asked)) == 0:
+    arguments = struct.pack("11Q", 0x10000000, 0, 0, 0, 17, 0, 0, 0, 0, 0, 0)
+    if syscall("clone3", arguments, len(arguments)) == 0:
         os._exit(0)
 
 
@@ -287,8 +287,8 @@ def _() -> None:
 def _() -> None:
     own = str(os.getpid())
     for path in Path("/proc").glob("[0-9]*/*"):
-        told = path.name in ("environ", "cmdline") and path.parent.name != own
-        if told and b"sk-of-the-host" in path.read_bytes():
+        readable = path.name in ("environ", "cmdline") and path.parent.name != own
+        if readable and b"sk-of-the-host" in path.read_bytes():
             return
     raise OSError(errno.ENOENT, "nowhere")
 
@@ -314,17 +314,17 @@ def _() -> None:
 
 @attack("the engine's socket is reached")
 def _() -> None:
-    for place in ("/var/run/docker.sock", "/run/docker.sock", "/run/containerd/containerd.sock",
+    for folder in ("/var/run/docker.sock", "/run/docker.sock", "/run/containerd/containerd.sock",
                   "/run/podman/podman.sock", "\0/containerd-shim/"):  # fmt: skip
         try:
-            socket.socket(socket.AF_UNIX).connect(place)
+            socket.socket(socket.AF_UNIX).connect(folder)
         except OSError:
             continue
         return
     raise OSError(errno.ENOENT, "nowhere")
 
 
-# Parts of the kernel that nothing here needs
+# Unneeded parts of the kernel
 
 
 ATTACKS["a key is kept in the kernel"] = lambda: syscall("add_key", b"user", b"k", b"v", 1, -3)
@@ -357,7 +357,7 @@ def _() -> None:
 
 
 def run_in_child(attempt: Attack) -> int:
-    """Try it in a process of its own, which it may harm; 0, or the number of its refusal."""
+    """Run an attack in a child process; returns 0 if it succeeded, or its error number."""
     child = os.fork()
     if child == 0:
         signal.alarm(5)
@@ -365,17 +365,17 @@ def run_in_child(attempt: Attack) -> int:
             attempt()
         except OSError as error:
             os._exit(error.errno or 255)
-        except ValueError:  # what Python makes of a limit that may not be raised
+        except ValueError:  # Python's error for a limit that may not be raised
             os._exit(errno.EPERM)
         os._exit(0)
     return abs(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 def main() -> None:
-    """Try everything; one line of JSON, name → how it was refused, or nothing where it was not."""
+    """Run all attacks; prints JSON, name → error, or an empty text for a success."""
     codes = {name: run_in_child(attempt) for name, attempt in ATTACKS.items()}
-    words = {name: errno.errorcode.get(code, str(code)) for name, code in codes.items()}
-    print(json.dumps({name: words[name] if code else "" for name, code in codes.items()}))
+    errors = {name: errno.errorcode.get(code, str(code)) for name, code in codes.items()}
+    print(json.dumps({name: errors[name] if code else "" for name, code in codes.items()}))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A way to a server on which connections break: forwarded bytes, cut where a test says."""
+"""A TCP proxy that cuts connections after a given number of bytes."""
 
 import socket
 import threading
@@ -12,9 +12,9 @@ class FlakyProxy:
 
     Attributes:
         url: Base URL of the proxy.
-        cut_after: Bytes that a connection may send until it is cut; None for no limit. A
-            connection that was cut uses this up: those that follow have no limit.
-        cut_count: How many connections were cut.
+        cut_after: Bytes that a connection may send until it is cut; None for no limit. It applies
+            to one connection: the following ones have no limit.
+        cut_count: The number of cut connections.
     """
 
     def __init__(self, target: str) -> None:
@@ -28,7 +28,7 @@ class FlakyProxy:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
-        """Cut everything."""
+        """Close the proxy and all connections."""
         with suppress(OSError):
             self._server.shutdown(socket.SHUT_RDWR)
         self._server.close()
@@ -76,9 +76,9 @@ def _close(connection: socket.socket) -> None:
 
 @contextmanager
 def run_flaky_proxy(target: str) -> Iterator[FlakyProxy]:
-    """Such a way, for a while."""
-    made = FlakyProxy(target)
+    """Run a proxy during the block."""
+    proxy = FlakyProxy(target)
     try:
-        yield made
+        yield proxy
     finally:
-        made.close()
+        proxy.close()

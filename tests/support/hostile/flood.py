@@ -1,4 +1,4 @@
-"""A server that answers any request with as many bytes as the client takes."""
+"""A server that answers any request with an endless response."""
 
 import socket
 import threading
@@ -17,7 +17,7 @@ class FloodServer:
 
     Attributes:
         url: The base URL, ``http://127.0.0.1:…/v1``.
-        sent: Bytes of the body that were sent, over all connections.
+        sent: The number of bytes of the body that were sent, over all connections.
     """
 
     def __init__(self, head: str, body: Iterable[bytes]) -> None:
@@ -44,7 +44,7 @@ class FloodServer:
         self._listening.close()
 
     def _accept(self) -> None:
-        with suppress(OSError):  # the test is over
+        with suppress(OSError):  # the server was closed
             while True:
                 connection, _ = self._listening.accept()
                 thread = threading.Thread(target=self._answer, args=(connection,))

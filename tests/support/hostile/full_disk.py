@@ -1,4 +1,4 @@
-"""A disk that is full, for the files of this process."""
+"""A simulated full disk for the files of this process."""
 
 import resource
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def limit_file_size(size: int) -> Iterator[None]:
-    """No file can grow beyond ``size`` here, as on a disk that is full."""
+    """Prevent files from growing beyond ``size`` bytes, as on a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:

@@ -1,4 +1,4 @@
-"""A workspace to be filled by somebody hostile, and an archive of it."""
+"""Helpers for workspaces with hostile files."""
 
 from io import BytesIO
 from pathlib import Path
@@ -13,9 +13,9 @@ FILE_PATH = RelPath("output/f")
 
 
 def zip_workspace(workspace: Workspace, *paths: RelPath) -> ZipFile:
-    packing = ArchiveBuilder()
-    packing.add_files(workspace, paths)
-    return ZipFile(BytesIO(b"".join(packing.build().chunks())))
+    builder = ArchiveBuilder()
+    builder.add_files(workspace, paths)
+    return ZipFile(BytesIO(b"".join(builder.build().chunks())))
 
 
 def read_omission_note(archive: ZipFile) -> str:

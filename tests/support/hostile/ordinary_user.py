@@ -1,4 +1,4 @@
-"""What an application that is not root meets: another user's permissions, a user of its own."""
+"""Unprivileged users: file permissions of one, and a real user of this machine."""
 
 import ctypes
 import os
@@ -23,7 +23,7 @@ NOBODY = 65534
 
 @contextmanager
 def as_ordinary_user() -> Iterator[None]:
-    """This thread meets file permissions as an ordinary user does, root's rights dropped."""
+    """Give this thread the file permissions of an ordinary user."""
     if os.geteuid() != 0:
         yield
         return
@@ -39,12 +39,12 @@ def as_ordinary_user() -> Iterator[None]:
 class OrdinaryUser:
     """A user of this machine who may use the engine, with a copy of the program.
 
-    Everything that they own is closed to others: their umask is 077.
+    All of the user's files are private: the umask is 077.
 
     Attributes:
-        home: Their home folder.
-        source: Their copy of the program.
-        python: The Python of an environment of theirs, with the packages of the tests.
+        home: The home folder.
+        source: The copy of the program.
+        python: The Python of a virtual environment with the packages of the tests.
     """
 
     def __init__(self, name: str, home: Path) -> None:
@@ -54,7 +54,7 @@ class OrdinaryUser:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Their environment variables."""
+        """The user's environment variables."""
         return {
             "HOME": str(self.home),
             "PATH": os.environ["PATH"],
@@ -62,7 +62,7 @@ class OrdinaryUser:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """The arguments of ``subprocess`` that make a process theirs."""
+        """The arguments of ``subprocess`` that run a process as this user."""
         return {
             "user": self.name,
             "group": pwd.getpwnam(self.name).pw_gid,
@@ -87,12 +87,12 @@ class OrdinaryUser:
 
 @contextmanager
 def ordinary_user(*groups: int) -> Iterator[OrdinaryUser]:
-    """Make a user who is in these groups; their home and processes end with the block."""
+    """Create a user in these groups; home and processes are removed after the block."""
     if os.geteuid() != 0:
         pytest.skip("only root can make a user")
     name = f"studio-{uuid.uuid4().hex[:8]}"
     home = Path("/tmp") / name
-    home.mkdir()  # made here, so that no skeleton is copied into it
+    home.mkdir()  # created here, so that no skeleton files are copied
     joined = ["--groups", ",".join(map(str, groups))] if groups else []
     subprocess.run(["useradd", "--home-dir", home, *joined, name], check=True)
     try:
@@ -107,7 +107,7 @@ def ordinary_user(*groups: int) -> Iterator[OrdinaryUser]:
 
 
 def _create_venv(folder: Path) -> str:
-    """A virtual environment with the packages of the tests; returns its Python."""
+    """Create a virtual environment with the packages of the tests; returns its Python."""
     subprocess.run([shared_python(), "-m", "venv", "--without-pip", folder], check=True)
     (site,) = (folder / "lib").glob("python3*/site-packages")
     (site / "packages.pth").write_text(sysconfig.get_path("purelib") + "\n")
@@ -123,13 +123,13 @@ def _copy_program(target: Path) -> None:
 
 
 def _make_private(folder: Path, name: str) -> None:
-    """Make a folder a user's own, and close it to everybody else."""
+    """Make a user the owner of a folder, and deny access to others."""
     subprocess.run(["chown", "-R", f"{name}:{name}", folder], check=True)
     subprocess.run(["chmod", "-R", "go=", folder], check=True)
 
 
 def engine_group() -> int:
-    """The group that may use the engine's socket."""
+    """Return the group that may use the engine's socket."""
     socket = Path("/var/run/docker.sock")
     if not socket.exists() or not socket.stat().st_mode & stat.S_IWGRP:
         pytest.skip("the engine's socket is not open to a group")
@@ -137,12 +137,15 @@ def engine_group() -> int:
 
 
 def shared_python() -> str:
-    """A Python of this version that an ordinary user may run."""
+    """Return a Python of this version that an ordinary user may run."""
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     for candidate in (sys.executable, f"/usr/bin/{version}"):
-        asked = [candidate, "-c", ""]
+        command = [candidate, "-c", ""]
         try:
-            if subprocess.run(asked, user=54321, group=54321, cwd="/", check=False).returncode == 0:
+            if (
+                subprocess.run(command, user=54321, group=54321, cwd="/", check=False).returncode
+                == 0
+            ):
                 return candidate
         except OSError:
             continue

@@ -1,11 +1,11 @@
 """A hostile program: swaps a folder, and a file in it, for links to a folder outside.
 
-Run as a process of its own, so that it works at the very same time as who is attacked::
+Run it as a separate process, concurrently with the code under attack::
 
-    python swapping.py ROOT OUTSIDE COUNT
+    python path_swapper.py ROOT OUTSIDE COUNT
 
-It goes on while the file COUNT is there, which says how many rounds it has done; each ends as
-it began.
+It runs while the file COUNT exists, in which it counts its rounds. Each round ends in the initial
+state.
 """
 
 # ruff: noqa: PTH110, PTH118
@@ -43,7 +43,7 @@ def _swap_file(root: int, outside: str) -> None:
 
 
 def main(root: str, outside: str, count: str) -> None:
-    """Swap until ``count`` is gone."""
+    """Swap until the file ``count`` is removed."""
     opened = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
     counter, rounds = os.open(count, os.O_WRONLY), 0
     while os.path.exists(count):

@@ -1,7 +1,7 @@
-"""Texts on which a regular expression takes longest, made from its own parts.
+"""Worst-case texts for a regular expression, generated from its own parts.
 
-Each repetition in a pattern is fed many of what it repeats, behind what comes before it and in
-front of something that makes the match fail: there a backtracking engine tries everything again.
+For each repetition in a pattern, the text repeats what it matches, after a match of the preceding
+parts and before something that makes the match fail, which makes a backtracking engine retry.
 """
 
 import re
@@ -13,13 +13,13 @@ from typing import Any
 
 _REPEATS = (ops.MAX_REPEAT, ops.MIN_REPEAT, ops.POSSESSIVE_REPEAT)
 _MIN_REPEATS = 50
-"""A repetition that allows fewer is no danger."""
+"""Repetitions with a smaller maximum are harmless."""
 
 _SAMPLE_CHARACTERS = "aA1 \t\n-_.,:;=/\\\"'<>[]{}()&#*+?!|$%^~@\u00e9\u3042\x1b\x9b"
 
 
 def worst_case_texts(pattern: "re.Pattern[Any]", count: int) -> Iterator[str]:
-    """Texts whose repeated parts are ``count`` long, one or more for each repetition."""
+    """Yield texts with repeated parts of length ``count``, at least one per repetition."""
     tree = parser.parse(_source(pattern), pattern.flags & ~re.DEBUG)
     seen = set()
     for before, repeated in _repetitions(list(tree), ""):
@@ -33,21 +33,23 @@ def worst_case_texts(pattern: "re.Pattern[Any]", count: int) -> Iterator[str]:
 
 
 def time_ratio(function: Callable[[Any], object], small: Any, large: Any) -> float:
-    """How many times longer ``large`` takes than ``small``; 0 where it takes hardly anything.
+    """Return how many times longer ``large`` takes than ``small``; 0 if it is very fast.
 
-    Processor time of this thread is measured, which other processes do not add to.
+    The CPU time of this thread is measured, which does not depend on other processes.
     """
-    took = _cpu_seconds(function, large)
-    if took < 0.02:
+    seconds = _cpu_seconds(function, large)
+    if seconds < 0.02:
         return 0
-    took = min(took, *(_cpu_seconds(function, large) for _ in range(2))) if took < 1 else took
-    return took / max(min(_cpu_seconds(function, small) for _ in range(3)), 1e-6)
+    seconds = (
+        min(seconds, *(_cpu_seconds(function, large) for _ in range(2))) if seconds < 1 else seconds
+    )
+    return seconds / max(min(_cpu_seconds(function, small) for _ in range(3)), 1e-6)
 
 
 def _cpu_seconds(function: Callable[[Any], object], text: Any) -> float:
-    begun = time.thread_time()
+    start_time = time.thread_time()
     function(text)
-    return time.thread_time() - begun
+    return time.thread_time() - start_time
 
 
 def _source(pattern: "re.Pattern[Any]") -> str:
@@ -56,7 +58,7 @@ def _source(pattern: "re.Pattern[Any]") -> str:
 
 
 def _repetitions(items: list[Any], before: str) -> Iterator[tuple[str, list[Any]]]:
-    """Each repetition's beginning of the text, and what it repeats."""
+    """Yield each repetition's preceding text, and the parts that it repeats."""
     for op, argument in items:
         if op in _REPEATS:
             _, high, inner = argument
@@ -66,40 +68,40 @@ def _repetitions(items: list[Any], before: str) -> Iterator[tuple[str, list[Any]
         elif op is ops.SUBPATTERN:
             yield from _repetitions(list(argument[3]), before)
         elif op is ops.BRANCH:
-            for way in argument[1]:
-                yield from _repetitions(list(way), before)
+            for branch in argument[1]:
+                yield from _repetitions(list(branch), before)
         elif op is ops.ATOMIC_GROUP:
             yield from _repetitions(list(argument), before)
         before += sample([(op, argument)])
 
 
 def _units(repeated: list[Any]) -> list[str]:
-    """Short texts of which a repetition takes many."""
+    """Return short texts that a repetition matches many times."""
     if len(repeated) == 1 and repeated[0][0] in (ops.IN, ops.ANY, ops.NOT_LITERAL):
         return [char for char in _SAMPLE_CHARACTERS if _matches(repeated[0], char)] or ["a"]
     return [sample(repeated) or "a"]
 
 
 def sample(items: list[Any]) -> str:
-    """A short text that these parts of a pattern match."""
-    made = ""
+    """Return a short text that these parts of a pattern match."""
+    text = ""
     for op, argument in items:
         if op is ops.LITERAL:
-            made += chr(argument)
+            text += chr(argument)
         elif op in (ops.IN, ops.ANY, ops.NOT_LITERAL):
-            made += next(
+            text += next(
                 (char for char in _SAMPLE_CHARACTERS if _matches((op, argument), char)), "a"
             )
         elif op in _REPEATS:
             low, _, inner = argument
-            made += sample(list(inner)) * max(low, 0 if low == 0 else 1)
+            text += sample(list(inner)) * max(low, 0 if low == 0 else 1)
         elif op is ops.SUBPATTERN:
-            made += sample(list(argument[3]))
+            text += sample(list(argument[3]))
         elif op is ops.BRANCH:
-            made += sample(list(argument[1][0]))
+            text += sample(list(argument[1][0]))
         elif op is ops.ATOMIC_GROUP:
-            made += sample(list(argument))
-    return made
+            text += sample(list(argument))
+    return text
 
 
 def _matches(item: tuple[Any, Any], char: str) -> bool:

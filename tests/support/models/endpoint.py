@@ -1,12 +1,12 @@
 """A scripted HTTP server that speaks the protocol of OpenAI's chat endpoint.
 
-It stands in for the model everywhere: nothing of our client is replaced.
+It replaces the model in tests, with the real client.
 
     with Endpoint([Turn(text="Hello")]) as endpoint:
         model = OpenAIModel(ModelConfig(endpoint.url, "test-model"))
 
-It is strict about the history that it is sent, as the strictest servers are: a defect of
-ours shows as a 400 and in ``endpoint.complaints``.
+It validates the history that it receives, as strict as any server: an invalid history yields a 400
+and an entry in ``endpoint.history_errors``.
 """
 
 import json
@@ -27,7 +27,7 @@ __all__ = ["Call", "Endpoint", "ReceivedRequest", "Turn"]
 
 @dataclass(frozen=True)
 class ReceivedRequest:
-    """A request as it came: method, path, headers in lower case, parsed body."""
+    """A received request: method, path, headers in lower case, parsed body."""
 
     method: str
     path: str
@@ -44,15 +44,15 @@ class Endpoint:
     Args:
         turns: The answers in order (an iterator may be endless), or a function of the
             request's body. A request after the last turn is answered with 404.
-        models: What ``/models`` lists.
-        key: The API key that is asked for; None takes anything.
-        strict: Whether the history is checked.
-        port: A port instead of any free one.
+        models: The models listed by ``/models``.
+        key: The required API key; None accepts any.
+        strict: Whether the history is validated.
+        port: The port; by default any unused one.
 
     Attributes:
         requests: The chat requests received.
-        history_errors: What was wrong with the histories received; empty where all is well.
-        redirect: Where set, every request is answered with 307 to this address.
+        history_errors: The errors in the received histories.
+        redirect: If set, every request is answered with 307 to this URL.
     """
 
     def __init__(
@@ -98,16 +98,16 @@ class Endpoint:
 
     @property
     def connections(self) -> int:
-        """Connections that are open now."""
+        """The number of open connections."""
         return len(self._connections)
 
     def wait_for_requests(self, count: int, seconds: float = 20.0) -> bool:
-        """Wait until so many chat requests have come."""
+        """Wait until ``count`` chat requests have been received."""
         with self._changed:
             return self._changed.wait_for(lambda: len(self.requests) >= count, seconds)
 
     def wait_for_connections(self, count: int, seconds: float = 20.0) -> bool:
-        """Wait until so many connections are open."""
+        """Wait until ``count`` connections are open."""
         with self._changed:
             return self._changed.wait_for(lambda: len(self._connections) == count, seconds)
 
@@ -197,17 +197,17 @@ class _Handler(BaseHTTPRequestHandler):
             return
         if not self.path.split("?")[0].endswith("/chat/completions"):
             return self._error(404, f"Unknown path {self.path}")
-        complaint = find_history_error(body.get("messages")) if self.endpoint.strict else ""
-        if complaint:
-            self.endpoint.history_errors.append(complaint)
-            return self._error(400, complaint)
+        history_error = find_history_error(body.get("messages")) if self.endpoint.strict else ""
+        if history_error:
+            self.endpoint.history_errors.append(history_error)
+            return self._error(400, history_error)
         turn = self.endpoint.next_turn(body)
         if turn is None:
             return self._error(404, "The script has no further turn")
         self._wait(turn.gate)
-        refusal = turn.reject_if(body) if turn.reject_if else None
-        if refusal:
-            return self._error(400, refusal)
+        error = turn.reject_if(body) if turn.reject_if else None
+        if error:
+            return self._error(400, error)
         return self._send_turn(turn, body)
 
     def _record(self, body: Body) -> None:

@@ -1,4 +1,4 @@
-"""What the strictest chat endpoints refuse in a conversation that they are sent."""
+"""Validation of a conversation, as strict as the strictest chat endpoints."""
 
 import json
 from typing import Any
@@ -7,16 +7,16 @@ Body = dict[str, Any]
 
 
 def find_history_error(messages: Any) -> str:
-    """What a strict server would not take of a conversation; empty where all is well."""
+    """Return the first error in a conversation; empty if it is valid."""
     if not isinstance(messages, list) or not messages:
         return "messages must be a non-empty list"
     open_ids: list[str] = []
-    for place, message in enumerate(messages):
+    for index, message in enumerate(messages):
         if open_ids and message.get("role") != "tool":
-            return f"messages[{place}]: tool calls without an answer: {open_ids}"
-        complaint = _check_message(message, open_ids)
-        if complaint:
-            return f"messages[{place}]: {complaint}"
+            return f"messages[{index}]: tool calls without an answer: {open_ids}"
+        error = _check_message(message, open_ids)
+        if error:
+            return f"messages[{index}]: {error}"
     return f"tool calls without an answer: {open_ids}" if open_ids else ""
 
 
@@ -35,7 +35,7 @@ def _check_message(message: Body, open_ids: list[str]) -> str:
     open_ids.extend(call["id"] for call in calls)
     if len(set(open_ids)) < len(open_ids):
         return "two tool calls with one id"
-    return next((fault for call in calls if (fault := _check_call(call))), "")
+    return next((error for call in calls if (error := _check_call(call))), "")
 
 
 def _has_content(content: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Answers of a scripted endpoint, as data, and the chunks that stream them."""
+"""Scripted answers of an endpoint, and the chunks that stream them."""
 
 import json
 import threading
@@ -27,13 +27,13 @@ class Turn:
     """One answer.
 
     Attributes:
-        text: What the model says.
-        reasoning: What it thinks first, streamed as ``reasoning_field``.
+        text: The text of the answer.
+        reasoning: The reasoning before the text, streamed as ``reasoning_field``.
         calls: Tool calls, or tuples ``(name, arguments)``; ids are made up.
         usage: (prompt, generated) or (prompt, generated, cached), or a whole object; None
             for an endpoint that counts nothing.
-        finish: The finish reason; by default as the calls say.
-        fault: What goes wrong instead, with ``key=value`` options:
+        finish: The finish reason; by default derived from the calls.
+        fault: A fault instead of the answer, with ``key=value`` options:
             ``"429 retry-after=0.1"`` or any other status; ``html`` (a page, with 200, or
             ``html status=502``); ``nonsense``; ``cut`` (half of the answer, then the
             connection ends); ``silent`` (half, then nothing; ``silent at=0`` nothing at
@@ -43,9 +43,9 @@ class Turn:
         error: The ``error`` object of a status, instead of one made from ``message``.
         fragment_length: Characters in one fragment.
         gate: Awaited before the response begins.
-        chunks: Whole chunks to stream instead of everything above.
-        unstreamed: Answer with one JSON body, whatever was asked.
-        reject_if: Looks at the request's body; what it returns is the error of a 400.
+        chunks: Complete chunks to stream instead of the above.
+        unstreamed: Answer with one JSON body, even to a streaming request.
+        reject_if: Checks the request's body; a returned text is the error of a 400.
     """
 
     text: str = ""
@@ -65,7 +65,7 @@ class Turn:
 
 
 def response_chunks(turn: Turn, *, include_usage: bool = True) -> Iterator[Any]:
-    """The chunks that stream a turn; the usage is the last one, where it is asked for."""
+    """Yield the chunks of a streamed turn; the last one has the usage if requested."""
     if turn.chunks is not None:
         yield from turn.chunks
         return
@@ -100,12 +100,12 @@ def _chunk(delta: Body, finish: str | None = None) -> Body:
 
 
 def _calls(turn: Turn) -> list[Call]:
-    made = [call if isinstance(call, Call) else Call(*call) for call in turn.calls]
+    calls = [call if isinstance(call, Call) else Call(*call) for call in turn.calls]
     return [
         Call(
             call.name, call.arguments, f"call_{id(turn):x}_{index}" if call.id is None else call.id
         )
-        for index, call in enumerate(made)
+        for index, call in enumerate(calls)
     ]
 
 
@@ -122,7 +122,7 @@ def _usage(usage: tuple[int, ...] | Body) -> Body:
 
 
 def unstreamed_response(turn: Turn) -> Body:
-    """The JSON body of an answer that is not streamed."""
+    """Return the JSON body of an answer without streaming."""
     if turn.chunks is not None:
         return dict(turn.chunks[0])
     message: Body = {"role": "assistant", "content": turn.text or None}

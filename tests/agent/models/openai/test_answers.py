@@ -6,8 +6,8 @@ import pytest
 
 from agent.models.base import CallPiece, Finish, Usage
 from tests.contract.model_suite import calls_of, reasoning_of, text_of
-from tests.support.models.asking import stream_chunks, stream_request
 from tests.support.models.endpoint import Endpoint, Turn
+from tests.support.models.model_requests import stream_chunks, stream_request
 
 
 def fragment(**parts: Any) -> dict[str, Any]:

@@ -18,8 +18,8 @@ from agent.models.openai.transport.bounds import MAX_BODY_BYTES, MAX_CALLS
 from agent.util.cancellation import Stop
 from tests.contract.model_suite import REQUEST, calls_of, text_of
 from tests.support.hostile.flood import FloodServer
-from tests.support.models.asking import stream_chunks, stream_request
 from tests.support.models.endpoint import Endpoint, Turn
+from tests.support.models.model_requests import stream_chunks, stream_request
 
 JSON = "HTTP/1.1 200 OK\nContent-Type: application/json"
 EVENTS = "HTTP/1.1 200 OK\nContent-Type: text/event-stream"

@@ -20,8 +20,8 @@ from agent.models.openai.errors import Endpoint as Named
 from agent.models.openai.errors import Failure, to_model_error
 from agent.util.cancellation import Stop
 from tests.contract.model_suite import REQUEST
-from tests.support.models.asking import stream_chunks, stream_request
 from tests.support.models.endpoint import Endpoint, Turn
+from tests.support.models.model_requests import stream_chunks, stream_request
 
 
 def error_of_turn(turn: Turn, **settings: Any) -> ModelError:

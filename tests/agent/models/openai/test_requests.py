@@ -22,8 +22,8 @@ from agent.models.base import (
 from agent.models.openai.client import OpenAIModel
 from agent.util.cancellation import Stop
 from tests.contract.model_suite import BASH, REQUEST, calls_of, text_of
-from tests.support.models.asking import HISTORY, stream_request
 from tests.support.models.endpoint import Endpoint, Turn
+from tests.support.models.model_requests import HISTORY, stream_request
 
 # What is sent
 

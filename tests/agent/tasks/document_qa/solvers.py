@@ -96,8 +96,8 @@ def invoice_totals(slots: Slots, files: Files) -> dict[int, Decimal]:
             lines = re.findall(r"^(\d+) x .* at (\d+\.\d\d)$", text, re.MULTILINE)
             total = sum((int(count) * Decimal(price) for count, price in lines), Decimal(0))
             found[int(text.split()[1])] = total
-            told = re.search(r"Total: (.+)", text)
-            assert told is None or Decimal(told[1]) == total
+            total_line = re.search(r"Total: (.+)", text)
+            assert total_line is None or Decimal(total_line[1]) == total
     return found
 
 
@@ -220,8 +220,8 @@ def person(slots: Slots, files: Files) -> dict[str, str]:
 
 
 def department(slots: Slots, files: Files) -> dict[str, str]:
-    wanted = person(slots, files)["department"]
-    (found,) = [row for row in rows(files, "staff/dep") if row["department"] == wanted]
+    department_name = person(slots, files)["department"]
+    (found,) = [row for row in rows(files, "staff/dep") if row["department"] == department_name]
     return found
 
 
@@ -300,8 +300,8 @@ def value_on_card(slots: Slots, files: Files) -> object:
         if refers := re.search(r"same as for (.+)\.", text):
             thing = refers[1]
             continue
-        (said,) = [line for line in text.splitlines() if thing in line]
-        return re.findall(r"(?:is|in|the) ([^ ,]+(?: & \S+)?)\.", said)[-1]
+        (sentence,) = [line for line in text.splitlines() if thing in line]
+        return re.findall(r"(?:is|in|the) ([^ ,]+(?: & \S+)?)\.", sentence)[-1]
 
 
 SOLVERS: Mapping[str, Mapping[str, Solver]] = {

@@ -1,4 +1,4 @@
-"""A folder that nobody may look into, and who did: the kernel tells of every open file in it."""
+"""Detection of any access to a folder, with inotify."""
 
 import ctypes
 import os
@@ -11,10 +11,10 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class AccessWatcher:
-    """Watches folders and all that they hold from now on.
+    """Watches folders and their contents from its creation on.
 
-    Links that are made to them, and ``lstat`` through a handle, do not count: opening does, and
-    whatever changes a name, a content or a mode.
+    New links to them and ``lstat`` through a descriptor are not detected; opening them and changing
+    names, contents or modes is.
     """
 
     def __init__(self, folders: Iterator[Path]) -> None:
@@ -23,23 +23,23 @@ class AccessWatcher:
             assert _libc.inotify_add_watch(self._inotify, os.fsencode(path), _ALL_EVENTS) >= 0
 
     def was_accessed(self) -> bool:
-        """Whether anything happened there since the start, or the last call."""
+        """Whether anything was accessed since the start or the last call."""
         try:
             return bool(os.read(self._inotify, 65536))
         except BlockingIOError:
             return False
 
     def close(self) -> None:
-        """Watch no more."""
+        """Stop watching."""
         os.close(self._inotify)
 
 
 @contextmanager
 def assert_untouched(folder: Path) -> Iterator[AccessWatcher]:
-    """Nobody may open anything at or below ``folder`` in the block."""
-    wire = AccessWatcher(iter([folder, *folder.rglob("*")]))
+    """Assert that nothing at or below ``folder`` is opened during the block."""
+    watcher = AccessWatcher(iter([folder, *folder.rglob("*")]))
     try:
-        yield wire
-        assert not wire.was_accessed(), f"{folder} was looked into or changed"
+        yield watcher
+        assert not watcher.was_accessed(), f"{folder} was accessed or changed"
     finally:
-        wire.close()
+        watcher.close()

@@ -1,4 +1,4 @@
-"""Ask a scripted endpoint through the real client, in one line."""
+"""Requests to a scripted endpoint with the real client."""
 
 from typing import Any
 
@@ -36,13 +36,13 @@ def stream_request(
 
 
 def stream_chunks(*chunks: Any, finish: str | None = "stop", **settings: Any) -> list[Piece]:
-    """What comes of a stream of these deltas (or whole chunks, where they have choices)."""
-    whole = [
+    """Return the pieces for a stream of these deltas, or complete chunks if they have choices."""
+    complete_chunks = [
         chunk if not isinstance(chunk, dict) or "choices" in chunk else _delta(chunk)
         for chunk in chunks
     ]
     end = [{"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]}]
-    with Endpoint([Turn(chunks=[*whole, *end])]) as endpoint:
+    with Endpoint([Turn(chunks=[*complete_chunks, *end])]) as endpoint:
         return stream_request(endpoint, **settings)
 
 

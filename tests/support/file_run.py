@@ -1,4 +1,4 @@
-"""A run that makes files of many kinds, step by step, as a model would."""
+"""A scripted run that creates files of many kinds, and the application that serves it."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -43,7 +43,7 @@ def save(picture):
 draw(read("input/rows.csv"))
 '''
 
-DRAW = f"""{_PYTHON} - <<'EOF'
+DRAW_CHART = f"""{_PYTHON} - <<'EOF'
 from PIL import Image, ImageDraw
 def chart(path, colour, tall):
     image = Image.new("RGB", (640, 400), "white")
@@ -55,7 +55,7 @@ chart("output/chart.png", "COLOUR", lambda at: 40 + at * 40)
 EOF
 """
 
-SOUND = f"""{_PYTHON} - <<'EOF'
+WRITE_SOUND = f"""{_PYTHON} - <<'EOF'
 import math, struct, wave
 with wave.open("output/tone.wav", "wb") as tone:
     tone.setparams((1, 2, 8000, 0, "NONE", ""))
@@ -64,7 +64,7 @@ with wave.open("output/tone.wav", "wb") as tone:
 EOF
 """
 
-MORE = f"""{_PYTHON} - <<'EOF'
+WRITE_OTHER_FILES = f"""{_PYTHON} - <<'EOF'
 from PIL import Image
 import os
 os.makedirs("output/frames/late", exist_ok=True)
@@ -91,18 +91,18 @@ ANSWER = """The chart is in `output/chart.png`, its numbers in `/workspace/outpu
 
 
 def bash(text: str, command: str) -> Turn:
-    """A turn that runs one command."""
+    """Return a turn that runs one command."""
     return Turn(text=text, calls=[Call("execute_bash", {"command": command})])
 
 
 def submit(answer: str) -> Sequence[Turn]:
-    """The last turns of a round."""
+    """Return the last turns of a round, which write the answer and submit."""
     write = f"cat > output/answer.txt <<'EOF'\n{answer}EOF\n"
     return (bash("", write), Turn(text="Done.", calls=[Call("submit")]))
 
 
 def file_turns() -> list[Turn]:
-    """The whole run: seven steps."""
+    """Return the turns of the run: seven steps."""
     edited = PROGRAM.replace("WIDTH = 640", "WIDTH = 800").replace(
         "print(row)", "print(row, len(row))"
     )
@@ -112,32 +112,32 @@ def file_turns() -> list[Turn]:
             f"cat > draw.py <<'EOF'\n{PROGRAM}EOF\necho 'notes' > notes.txt\n"
             "echo wrote ./draw.py and notes.txt",
         ),
-        bash("The chart.", DRAW.replace("COLOUR", "#2474b5")),
+        bash("The chart.", DRAW_CHART.replace("COLOUR", "#2474b5")),
         bash(
             "Wider, and in green.",
-            f"cat > draw.py <<'EOF'\n{edited}EOF\n{DRAW.replace('COLOUR', '#2c7a4b')}"
+            f"cat > draw.py <<'EOF'\n{edited}EOF\n{DRAW_CHART.replace('COLOUR', '#2c7a4b')}"
             "echo 'output/chart.png:1: drawn; see draw.py:5, /etc/hosts and output/none.png'",
         ),
-        bash("A sound.", SOUND),
-        bash("And the rest.", MORE),
+        bash("A sound.", WRITE_SOUND),
+        bash("And the rest.", WRITE_OTHER_FILES),
         *submit(ANSWER),
     ]
 
 
 def mislabelled_file_turns() -> list[Turn]:
-    """A run that makes files that are not what they are called."""
+    """Return turns that create files whose content does not match their suffix."""
     command = "echo no > output/broken.wav; printf '\\211PNG\\r\\n\\032\\nno' > output/broken.png"
     return [bash("", command), *submit("<img src=x onerror='window.hacked = 1'>\n")]
 
 
 class ServedRun:
-    """The application with such a run in it.
+    """The application with an ended run.
 
     Attributes:
         studio_url: Base URL of the application.
         data: Its data folder.
-        run: The run, which has ended.
-        turns: What the model plays next, where the run goes on.
+        run: The id of the ended run.
+        turns: The next turns of the model, for follow-ups.
     """
 
     def __init__(self, data: Path, turns: list[Turn]) -> None:
@@ -149,7 +149,7 @@ class ServedRun:
 
     @property
     def workspace(self) -> Path:
-        """The run's workspace on this machine."""
+        """The run's workspace on the host."""
         return RunFolder.open(self.data, self.run).workspace
 
     @property
@@ -160,18 +160,18 @@ class ServedRun:
 
 @contextmanager
 def serve_recorded_run(data: Path, scripted: list[Turn] | None = None) -> Iterator[ServedRun]:
-    """The application while it serves a run that made files; the run has ended before."""
+    """Execute the scripted run, then serve it."""
     served_run = ServedRun(data, file_turns() if scripted is None else scripted)
     with Endpoint(served_run.next_turn) as endpoint:
         settings = Settings(data=data, base_url=endpoint.url, model="test-model")
-        machine = LocalSandboxProvider(data)
-        folder = RunFolder.create(data, machine.create_workspace())
+        provider = LocalSandboxProvider(data)
+        folder = RunFolder.create(data, provider.create_workspace())
         (folder.workspace / "input" / "rows.csv").write_text("a,1\nb,2\n")
         model = OpenAIModel(ModelConfig(endpoint.url, "test-model"))
-        with RecordedRun(folder, machine) as run:
+        with RecordedRun(folder, provider) as run:
             *_, ended = run.start(Task("Draw a chart of rows.csv."), model)
             assert isinstance(ended, RunEnded)
             assert ended.status == "submitted"
         served_run.run = folder.id
-        with run_server(create_app(settings, machine)) as served_run.studio_url:
+        with run_server(create_app(settings, provider)) as served_run.studio_url:
             yield served_run
