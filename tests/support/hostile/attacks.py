@@ -75,79 +75,77 @@ def rewrite(path: str) -> None:
 # Capabilities
 
 
-@attack("a block device is made")
+@attack("create a block device")
 def _() -> None:
     os.mknod("/tmp/disk", 0o600 | 0o060000, os.makedev(8, 0))
     Path("/tmp/disk").unlink()
 
 
-@attack("a device of the memory is made")
+@attack("create a memory device")
 def _() -> None:
     os.mknod("/tmp/mem", 0o600 | 0o020000, os.makedev(1, 1))
     Path("/tmp/mem").unlink()
 
 
-ATTACKS["a raw socket"] = lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)
-ATTACKS["a packet socket"] = lambda: socket.socket(17, socket.SOCK_RAW)
-ATTACKS["a socket of the kernel's cryptography"] = lambda: socket.socket(38, 5)
-ATTACKS["a socket to the machine below"] = lambda: socket.socket(40, socket.SOCK_STREAM)
-ATTACKS["the root is changed"] = lambda: os.chroot("/tmp")
-ATTACKS["the root is exchanged"] = lambda: expect_permitted(
-    -1, "pivot_root", b"/nowhere", b"/nowhere"
+ATTACKS["open a raw socket"] = lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)
+ATTACKS["open a packet socket"] = lambda: socket.socket(17, socket.SOCK_RAW)
+ATTACKS["open a socket of the kernel's crypto API"] = lambda: socket.socket(38, 5)
+ATTACKS["open a vsock to the hypervisor"] = lambda: socket.socket(40, socket.SOCK_STREAM)
+ATTACKS["chroot"] = lambda: os.chroot("/tmp")
+ATTACKS["pivot_root"] = lambda: expect_permitted(-1, "pivot_root", b"/nowhere", b"/nowhere")
+ATTACKS["set the host name"] = lambda: syscall("sethostname", b"sandbox", 7)
+ATTACKS["reboot"] = lambda: expect_permitted(-1, "reboot", 1, 2, 3, 0)
+ATTACKS["read the kernel log"] = lambda: syscall("syslog", 3, ctypes.create_string_buffer(99), 99)
+ATTACKS["enable process accounting"] = lambda: expect_permitted(-1, "acct", b"/nowhere")
+ATTACKS["add swap"] = lambda: expect_permitted(-1, "swapon", b"/nowhere", 0)
+ATTACKS["set a disk quota"] = lambda: expect_permitted(-1, "quotactl", 0x800007, b"/nowhere", 0, 0)
+ATTACKS["load another kernel"] = lambda: expect_permitted(-1, "kexec_load", 0, 99, 0, 0)
+ATTACKS["load a kernel module"] = lambda: expect_permitted(-1, "init_module", b"x", 1, b"")
+ATTACKS["remove a kernel module"] = lambda: expect_permitted(
+    -1, "delete_module", b"no_such_module", 0
 )
-ATTACKS["the host is renamed"] = lambda: syscall("sethostname", b"sandbox", 7)
-ATTACKS["the computer is started again"] = lambda: expect_permitted(-1, "reboot", 1, 2, 3, 0)
-ATTACKS["the kernel's log is read"] = lambda: syscall(
-    "syslog", 3, ctypes.create_string_buffer(99), 99
-)
-ATTACKS["a process's accounts are kept"] = lambda: expect_permitted(-1, "acct", b"/nowhere")
-ATTACKS["swap is added"] = lambda: expect_permitted(-1, "swapon", b"/nowhere", 0)
-ATTACKS["a quota is set"] = lambda: expect_permitted(-1, "quotactl", 0x800007, b"/nowhere", 0, 0)
-ATTACKS["another kernel is loaded"] = lambda: expect_permitted(-1, "kexec_load", 0, 99, 0, 0)
-ATTACKS["a module is loaded"] = lambda: expect_permitted(-1, "init_module", b"x", 1, b"")
-ATTACKS["a module is removed"] = lambda: expect_permitted(-1, "delete_module", b"no_such_module", 0)
-ATTACKS["the priority is raised"] = lambda: os.setpriority(os.PRIO_PROCESS, 0, -10)
-ATTACKS["processors are taken for oneself"] = lambda: os.sched_setscheduler(
+ATTACKS["raise the priority"] = lambda: os.setpriority(os.PRIO_PROCESS, 0, -10)
+ATTACKS["use real-time scheduling"] = lambda: os.sched_setscheduler(
     0, os.SCHED_FIFO, os.sched_param(1)
 )
 
 
-@attack("the clock is set")
+@attack("set the clock")
 def _() -> None:
     now = time.time()
     syscall("clock_settime", 0, struct.pack("qq", int(now), int(now % 1 * 1e9)))
 
 
-@attack("the clock is slowed")
+@attack("slow the clock")
 def _() -> None:
     syscall("adjtimex", ctypes.create_string_buffer(struct.pack("I", 0x8000), 256))
 
 
-@attack("capabilities are taken back")
+@attack("regain capabilities")
 def _() -> None:
     everything = (ctypes.c_uint32 * 6)(*[0xFFFFFFFF, 0xFFFFFFFF, 0, 0x1FF, 0x1FF, 0])
     syscall("capset", (ctypes.c_uint32 * 2)(0x20080522, 0), everything)
 
 
-@attack("a file is given capabilities")
+@attack("set file capabilities")
 def _() -> None:
     Path("/tmp/capable").touch()
     grant = struct.pack("<IIIII", 0x02000001, 1 << 21, 0, 0, 0)
     os.setxattr("/tmp/capable", "security.capability", grant)
 
 
-@attack("the limit on a file's size is raised")
+@attack("raise the file size limit")
 def _() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 
 
-@attack("the limit on open files is raised")
+@attack("raise the open files limit")
 def _() -> None:
     hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit + 1, hard_limit + 1))
 
 
-@attack("out of memory, others are to go first")
+@attack("lower the OOM score")
 def _() -> None:
     Path("/proc/self/oom_score_adj").write_text("-1000")
 
@@ -155,19 +153,21 @@ def _() -> None:
 # Mounts
 
 
-ATTACKS["a file system is mounted"] = lambda: syscall("mount", b"t", b"/mnt", b"tmpfs", 0, 0)
-ATTACKS["a cgroup hierarchy is mounted"] = lambda: syscall(
+ATTACKS["mount a file system"] = lambda: syscall("mount", b"t", b"/mnt", b"tmpfs", 0, 0)
+ATTACKS["mount a cgroup hierarchy"] = lambda: syscall(
     "mount", b"c", b"/mnt", b"cgroup", 0, b"none,name=attack"
 )
-ATTACKS["the kernel's debugging is mounted"] = lambda: syscall(
-    "mount", b"d", b"/mnt", b"debugfs", 0, 0
+ATTACKS["mount debugfs"] = lambda: syscall("mount", b"d", b"/mnt", b"debugfs", 0, 0)
+ATTACKS["bind mount a folder"] = lambda: syscall("mount", b"/etc", b"/mnt", 0, 4096, 0)
+ATTACKS["remount a file system writable"] = lambda: syscall(
+    "mount", 0, b"/proc/sys", 0, 32 | 4096, 0
 )
-ATTACKS["a folder is bound elsewhere"] = lambda: syscall("mount", b"/etc", b"/mnt", 0, 4096, 0)
-ATTACKS["a mount is made writable"] = lambda: syscall("mount", 0, b"/proc/sys", 0, 32 | 4096, 0)
-ATTACKS["a mount is made to have devices"] = lambda: syscall("mount", 0, b"/tmp", 0, 32 | 4096, 0)
-ATTACKS["what hides a file is unmounted"] = lambda: syscall("umount2", b"/proc/kcore", 2)
-ATTACKS["a file system is opened"] = lambda: syscall("fsopen", b"tmpfs", 0)
-ATTACKS["a tree of mounts is cloned"] = lambda: syscall("open_tree", -100, b"/etc", 1)
+ATTACKS["remount a file system with devices"] = lambda: syscall(
+    "mount", 0, b"/tmp", 0, 32 | 4096, 0
+)
+ATTACKS["unmount a masked path"] = lambda: syscall("umount2", b"/proc/kcore", 2)
+ATTACKS["open a file system with fsopen"] = lambda: syscall("fsopen", b"tmpfs", 0)
+ATTACKS["clone a mount tree"] = lambda: syscall("open_tree", -100, b"/etc", 1)
 
 
 # Devices
@@ -178,12 +178,12 @@ _DEVICES = (
     "nvme0n1", "mapper/control", "vhost-net", "uinput", "hwrng",
 )  # fmt: skip
 for _device in _DEVICES:
-    ATTACKS[f"/dev/{_device} is opened"] = lambda device=_device: os.open(  # type: ignore[misc]
+    ATTACKS[f"open /dev/{_device}"] = lambda device=_device: os.open(  # type: ignore[misc]
         f"/dev/{device}", os.O_RDONLY | os.O_NONBLOCK
     )
 
 
-@attack("a device is there that has no use here")
+@attack("find an unneeded device")
 def _() -> None:
     harmless = {"null", "zero", "full", "random", "urandom", "tty", "console", "ptmx"}
     folders = [Path("/dev"), Path("/dev/shm"), Path("/dev/mqueue")]
@@ -210,28 +210,28 @@ for _path in (
     "/sys/fs/cgroup/memory/release_agent", "/sys/fs/cgroup/devices/devices.allow",
     "/sys/kernel/security/apparmor/.replace",
 ):  # fmt: skip
-    ATTACKS[f"{_path} is written"] = lambda path=_path: rewrite(path)  # type: ignore[misc]
+    ATTACKS[f"write {_path}"] = lambda path=_path: rewrite(path)  # type: ignore[misc]
 
 
-@attack("the kernel is told what to do by its magic key")
+@attack("write /proc/sysrq-trigger")
 def _() -> None:
     Path("/proc/sysrq-trigger").write_text("h")
 
 
-@attack("the kernel's memory is read")
+@attack("read kernel memory")
 def _() -> None:
     with open("/proc/kcore", "rb") as file:  # noqa: PTH123
         if not file.read(4):
             raise OSError(errno.EACCES, "masked")
 
 
-@attack("the firmware is looked at")
+@attack("list /sys/firmware")
 def _() -> None:
     if not list(Path("/sys/firmware").iterdir()):
         raise OSError(errno.EACCES, "masked")
 
 
-@attack("the keys of others are listed")
+@attack("list keys of others")
 def _() -> None:
     if not Path("/proc/keys").read_bytes():
         raise OSError(errno.EACCES, "masked")
@@ -242,48 +242,48 @@ def _() -> None:
 
 for _name, _flag in {"user": 0x10000000, "mount": 0x20000, "pid": 0x20000000, "network": 0x40000000,
                      "cgroup": 0x2000000}.items():  # fmt: skip
-    ATTACKS[f"a {_name} namespace by unshare"] = lambda flag=_flag: syscall(  # type: ignore[misc]
+    ATTACKS[f"create a {_name} namespace with unshare"] = lambda flag=_flag: syscall(  # type: ignore[misc]
         "unshare", flag
     )
 
 
-@attack("a user namespace by clone3")
+@attack("create a user namespace with clone3")
 def _() -> None:
     arguments = struct.pack("11Q", 0x10000000, 0, 0, 0, 17, 0, 0, 0, 0, 0, 0)
     if syscall("clone3", arguments, len(arguments)) == 0:
         os._exit(0)
 
 
-@attack("a namespace is entered")
+@attack("enter a namespace")
 def _() -> None:
     syscall("setns", os.open("/proc/1/ns/mnt", os.O_RDONLY), 0)
 
 
-@attack("a process that is not here is traced")
+@attack("trace a host process")
 def _() -> None:
     outside = int(sys.argv[1])
     syscall("ptrace", 16, outside, 0, 0)
 
 
-@attack("a process that is not here is signalled")
+@attack("signal a host process")
 def _() -> None:
     os.kill(int(sys.argv[1]), 0)
 
 
-@attack("the memory of a process that is not here is read")
+@attack("read the memory of a host process")
 def _() -> None:
     with open(f"/proc/{sys.argv[1]}/mem", "rb") as file:  # noqa: PTH123
         file.read(1)
 
 
-@attack("processes of the host are seen")
+@attack("list host processes")
 def _() -> None:
     commands = [each.read_bytes() for each in Path("/proc").glob("[0-9]*/cmdline")]
     if len(commands) < 20 and not any(b"dockerd" in each or b"pytest" in each for each in commands):
         raise OSError(errno.ESRCH, "only its own")
 
 
-@attack("the application's key is found in a process")
+@attack("find the application's key in a process")
 def _() -> None:
     own = str(os.getpid())
     for path in Path("/proc").glob("[0-9]*/*"):
@@ -293,12 +293,12 @@ def _() -> None:
     raise OSError(errno.ENOENT, "nowhere")
 
 
-@attack("the application's files are seen")
+@attack("see the application's files")
 def _() -> None:
     Path(sys.argv[2]).stat()
 
 
-@attack("the application's files are seen through a process's root")
+@attack("see the application's files through a process root")
 def _() -> None:
     for root in Path("/proc").glob("[0-9]*/root"):
         if Path(f"{root}{sys.argv[2]}").exists():
@@ -306,18 +306,18 @@ def _() -> None:
     raise OSError(errno.ENOENT, "nowhere")
 
 
-@attack("a file is opened by its handle")
+@attack("open a file by its handle")
 def _() -> None:
     handle = struct.pack("IiQ", 8, 1, 2)  # the root of the file system
     expect_permitted(errno.ESTALE, "open_by_handle_at", os.open("/", os.O_RDONLY), handle, 0)
 
 
-@attack("the engine's socket is reached")
+@attack("connect to the engine's socket")
 def _() -> None:
-    for folder in ("/var/run/docker.sock", "/run/docker.sock", "/run/containerd/containerd.sock",
+    for path in ("/var/run/docker.sock", "/run/docker.sock", "/run/containerd/containerd.sock",
                   "/run/podman/podman.sock", "\0/containerd-shim/"):  # fmt: skip
         try:
-            socket.socket(socket.AF_UNIX).connect(folder)
+            socket.socket(socket.AF_UNIX).connect(path)
         except OSError:
             continue
         return
@@ -327,29 +327,29 @@ def _() -> None:
 # Unneeded parts of the kernel
 
 
-ATTACKS["a key is kept in the kernel"] = lambda: syscall("add_key", b"user", b"k", b"v", 1, -3)
-ATTACKS["a key is asked for"] = lambda: expect_permitted(126, "request_key", b"user", b"k", 0, -3)
-ATTACKS["the session's keyring is joined"] = lambda: syscall("keyctl", 1, 0, 0, 0, 0)
-ATTACKS["a program for the kernel"] = lambda: syscall(
+ATTACKS["add a kernel key"] = lambda: syscall("add_key", b"user", b"k", b"v", 1, -3)
+ATTACKS["request a kernel key"] = lambda: expect_permitted(126, "request_key", b"user", b"k", 0, -3)
+ATTACKS["join the session keyring"] = lambda: syscall("keyctl", 1, 0, 0, 0, 0)
+ATTACKS["load a BPF program"] = lambda: syscall(
     "bpf", 0, struct.pack("IIIII", 2, 4, 4, 1, 0) + bytes(100), 120
 )
-ATTACKS["the processor's counters"] = lambda: syscall(
+ATTACKS["open performance counters"] = lambda: syscall(
     "perf_event_open", struct.pack("IIQQQQ", 1, 64, 0, 0, 0, 0) + bytes(24), -1, 0, -1, 0
 )
 ATTACKS["io_uring"] = lambda: syscall("io_uring_setup", 1, ctypes.create_string_buffer(120))
-ATTACKS["faults are handled by the program"] = lambda: syscall("userfaultfd", 0)
-ATTACKS["all files are watched"] = lambda: syscall("fanotify_init", 0, 0)
-ATTACKS["addresses are made guessable"] = lambda: syscall("personality", 0x0040000)
-ATTACKS["the terminal is taken away"] = lambda: syscall("vhangup")
+ATTACKS["userfaultfd"] = lambda: syscall("userfaultfd", 0)
+ATTACKS["watch all files with fanotify"] = lambda: syscall("fanotify_init", 0, 0)
+ATTACKS["disable address randomization"] = lambda: syscall("personality", 0x0040000)
+ATTACKS["hang up the terminal"] = lambda: syscall("vhangup")
 
 
-@attack("a disk is filled in one moment")
+@attack("allocate disk space with fallocate")
 def _() -> None:
     file = os.open("/tmp/filled", os.O_RDWR | os.O_CREAT)
     syscall("fallocate", file, 0, 0, 1 << 20)
 
 
-@attack("a file's flags are changed")
+@attack("set the immutable flag")
 def _() -> None:
     file = os.open("/tmp/immutable", os.O_RDWR | os.O_CREAT)
     fcntl.ioctl(file, 0x40086602, struct.pack("L", 0x10))
