@@ -41,11 +41,13 @@ def table(
         from tests.bench.page.pages import draft, studio
 
         with studio(data, EventSource(), ByteCounter()) as address:
-            for name, count, path in _layouts(counts):
+            for place, (name, count, path) in enumerate(_layouts(counts)):
                 print_progress(name)
                 run = draft(data)
                 _fill(run.workspace, count, path)
-                updates = _measure_updates(chromium, address, run, times, pause)
+                # Other marks for each run: the page may list an earlier one's newest file.
+                marks = range(place * 1000, place * 1000 + times + 1)
+                updates = _measure_updates(chromium, address, run, marks, pause)
                 result.add(f"{name}: written", *updates.cells())
                 result.add(
                     f"{name}: painted", *_measure_first_rows(chromium, address, run, paints).cells()
@@ -69,18 +71,18 @@ def _fill(workspace: Path, count: int, path: Callable[[int], str]) -> None:
 
 
 def _measure_updates(
-    chromium: Browser, address: str, run: RunFolder, times: int, pause: float
+    chromium: Browser, address: str, run: RunFolder, marks: range, pause: float
 ) -> Sample:
     """The first file is a warm-up. The newest file is sorted first, where its row is visible."""
     with BrowserTab(chromium) as tab:
         tab.page.goto(f"{address}/?run={run.id}")
         tab.page.get_by_role("treeitem", name="0.txt", exact=True).wait_for()
         written_at: list[float] = []
-        for number in range(times + 1):
+        for place, mark in enumerate(marks):
             written_at.append(time.time())
-            (run.workspace / "output" / f"!{1000 - number} §{number}§.txt").write_text("new")
+            (run.workspace / "output" / f"!{1000 - place} §{mark}§.txt").write_text("new")
             time.sleep(pause)
-        shown_at = tab.wait_for_marks(range(times + 1))
+        shown_at = tab.wait_for_marks(marks)
         return Sample.from_seconds(
             [after - before for before, after in zip(written_at, shown_at, strict=True)][1:]
         )
