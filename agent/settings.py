@@ -312,9 +312,9 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
 
 def _check_prices(settings: Settings) -> None:
     """Refuse a cost limit without prices: it could never be reached."""
-    given = (settings.price_prompt, settings.price_generated)
-    counted = (settings.max_cost, settings.price_cached, *given)
-    if None in given and any(value is not None for value in counted):
+    prices = (settings.price_prompt, settings.price_generated)
+    cost_settings = (settings.max_cost, settings.price_cached, *prices)
+    if None in prices and any(value is not None for value in cost_settings):
         raise SettingError(
             "STUDIO_PRICE_PROMPT and STUDIO_PRICE_GENERATED must both be set where money is to "
             "be counted."

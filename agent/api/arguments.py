@@ -15,15 +15,15 @@ from agent.sandbox.network.policy import NetworkPolicy, parse_policy
 _SHOWN = 80
 
 
-def expect(name: str, value: Any, kinds: type | tuple[type, ...], wanted: str) -> None:
-    """Raise ``UsageError`` unless the value is of one of the types; ``wanted`` names them."""
+def expect(name: str, value: Any, kinds: type | tuple[type, ...], expected: str) -> None:
+    """Raise ``UsageError`` unless the value is of one of the types; ``expected`` names them."""
     if not isinstance(value, kinds):
-        raise wrong(name, value, wanted)
+        raise wrong(name, value, expected)
 
 
-def wrong(name: str, value: Any, wanted: str) -> UsageError:
-    """Return the error for an argument that is not what is wanted."""
-    return UsageError(f"{name} must be {wanted}, not {repr(value)[:_SHOWN]}.")
+def wrong(name: str, value: Any, expected: str) -> UsageError:
+    """Return the error for an argument that is not what is expected."""
+    return UsageError(f"{name} must be {expected}, not {repr(value)[:_SHOWN]}.")
 
 
 def text(name: str, value: Any) -> str:
@@ -44,15 +44,15 @@ def seconds(name: str, value: Any) -> float:
 
 def paths(name: str, value: Any) -> list[Path]:
     """Return one path or several as a list."""
-    wanted = "paths of files or folders"
-    given = [value] if isinstance(value, str | os.PathLike) else value
-    expect(name, given, Iterable, wanted)
-    return [path(name, each, wanted) for each in given]
+    expected = "paths of files or folders"
+    values = [value] if isinstance(value, str | os.PathLike) else value
+    expect(name, values, Iterable, expected)
+    return [path(name, each, expected) for each in values]
 
 
-def path(name: str, value: Any, wanted: str = "the path of a file or folder") -> Path:
+def path(name: str, value: Any, expected: str = "the path of a file or folder") -> Path:
     """Return a path that was given as text or as a path."""
-    expect(name, value, (str, os.PathLike), wanted)
+    expect(name, value, (str, os.PathLike), expected)
     return Path(value)
 
 

@@ -90,16 +90,16 @@ class Sandbox:
         files: The files of ``/workspace`` by path.
 
     Args:
-        held: The sandbox.
+        sandbox: The sandbox that it operates.
         files: See above.
         close: Called once by ``close``.
     """
 
     def __init__(
-        self, held: base.Sandbox, files: Files, close: Callable[[], None] = lambda: None
+        self, sandbox: base.Sandbox, files: Files, close: Callable[[], None] = lambda: None
     ) -> None:
         self.files = files
-        self._held = held
+        self._sandbox = sandbox
         self._end: Callable[[], None] | None = close
 
     def __enter__(self) -> Self:
@@ -116,7 +116,7 @@ class Sandbox:
     @property
     def id(self) -> str:
         """The sandbox's id, unique on this machine."""
-        return self._held.id
+        return self._sandbox.id
 
     def run(
         self,
@@ -147,7 +147,7 @@ class Sandbox:
         arguments.expect("cwd", cwd, (str, os.PathLike), "the path of a folder")
         arguments.expect("input", input, (str, bytes), "a text or bytes")
         with _errors():
-            items = self._held.spawn(
+            items = self._sandbox.spawn(
                 _command(command),
                 timeout=arguments.seconds("timeout", timeout),
                 stop=stop or Stop(),
@@ -173,13 +173,13 @@ class Sandbox:
         seconds = arguments.seconds("timeout", timeout)
         with _errors():
             return _gathered(
-                self._held.execute(_command(command), timeout=seconds, stop=stop or Stop())
+                self._sandbox.execute(_command(command), timeout=seconds, stop=stop or Stop())
             )
 
     def read(self, path: "str | os.PathLike[str]", *, limit: int = READ_LIMIT) -> bytes:
         """Return the content of a file of at most ``limit`` bytes."""
         with _errors(path):
-            return self._held.read(_path(path), limit=limit)
+            return self._sandbox.read(_path(path), limit=limit)
 
     def write(
         self, path: "str | os.PathLike[str]", data: str | bytes, *, exclusive: bool = False
@@ -188,23 +188,23 @@ class Sandbox:
         arguments.expect("data", data, (str, bytes, bytearray, memoryview), "a text or bytes")
         with _errors(path):
             content = data.encode() if isinstance(data, str) else bytes(data)
-            self._held.write(_path(path), content, exclusive=exclusive)
+            self._sandbox.write(_path(path), content, exclusive=exclusive)
 
     def remove(self, path: "str | os.PathLike[str]") -> None:
         """Remove a file, or a folder with its contents; do nothing if it is missing."""
         with _errors(path):
-            self._held.remove(_path(path))
+            self._sandbox.remove(_path(path))
 
     def list(self, path: "str | os.PathLike[str]" = "", *, depth: int = 1) -> "list[Entry]":
         """Return the entries of a folder, sorted, without hidden names; at most 10,000."""
         with _errors(path):
-            found = self._held.list_folder(_path(path) or ".", depth=depth, limit=_LISTED)
-        return [Entry(each.path, each.kind, each.size) for each in found]
+            entries = self._sandbox.list_folder(_path(path) or ".", depth=depth, limit=_LISTED)
+        return [Entry(each.path, each.kind, each.size) for each in entries]
 
     def kind(self, path: "str | os.PathLike[str]") -> Literal["file", "folder", "other", "missing"]:
         """Return what is at a path, following links."""
         with _errors(path):
-            return self._held.kind(_path(path))
+            return self._sandbox.kind(_path(path))
 
     def close(self) -> None:
         """End the sandbox; one that was made alone goes with its files. May be called twice."""

@@ -165,15 +165,15 @@ class Studio:
         arguments.text("task", task)
         if mode not in ("sandbox", "plain"):
             raise arguments.wrong("mode", mode, "“sandbox” or “plain”")
-        given, own = arguments.paths("inputs", inputs), toolset(tools)
-        if own and mode == "plain":
+        input_paths, custom_tools = arguments.paths("inputs", inputs), toolset(tools)
+        if custom_tools and mode == "plain":
             raise UsageError("A run in plain mode has no tools.")
         chosen = choose(task, model, self.settings)
         first = Task(chosen.task, arguments.prompt(prompt, chosen.model), mode)
         first = replace(first, network=arguments.policy(network))
         run_limits = self._limits(limits, max_steps, chosen.model)
         report = CopyReport()
-        recorded = self._create([*chosen.inputs, *given], report, own)
+        recorded = self._create([*chosen.inputs, *input_paths], report, custom_tools)
 
         def begin(stop: Stop) -> Events:
             return recorded.start(first, chosen.model, run_limits, stop)
@@ -183,7 +183,7 @@ class Studio:
             return recorded.follow_up(text, model, limits or run_limits, stop)
 
         run = Run(recorded, stop or Stop(), report.skipped, begin, continue_run)
-        self._keep(recorded, run.close)
+        self._register(recorded, run.close)
         return run
 
     def sandbox(
@@ -201,21 +201,21 @@ class Studio:
         Raises:
             StudioError: No sandbox can be started, or an input cannot be read.
         """
-        policy, given = arguments.policy(network), arguments.paths("inputs", inputs)
-        folder = self._folder(given, CopyReport())
+        policy, input_paths = arguments.policy(network), arguments.paths("inputs", inputs)
+        folder = self._folder(input_paths, CopyReport())
         try:
             folder.set_network(policy)
-            held = self._take(folder)
+            sandbox = self._acquire_sandbox(folder)
         except BaseException:
             _discard(folder)
             raise
-        box = Sandbox(
-            held,
-            Files(lambda: Workspace(folder.workspace, fallback=held)),
-            lambda: self._drop(held, folder),
+        handle = Sandbox(
+            sandbox,
+            Files(lambda: Workspace(folder.workspace, fallback=sandbox)),
+            lambda: self._delete_sandbox(sandbox, folder),
         )
-        self._keep(held, box.close)
-        return box
+        self._register(sandbox, handle.close)
+        return handle
 
     @property
     def open_runs(self) -> list[RecordedRun]:
@@ -227,7 +227,7 @@ class Studio:
     def new(self, inputs: Iterable[Path] = (), report: CopyReport | None = None) -> RecordedRun:
         """Create a run without a task, for earlier programs; see ``run``."""
         recorded = self._create(inputs, report or CopyReport())
-        self._keep(recorded, recorded.close)
+        self._register(recorded, recorded.close)
         return recorded
 
     def _provider(self) -> ClosableSandboxProvider:
@@ -235,8 +235,8 @@ class Studio:
             raise UsageError(_UNOPENED)
         return self._sandboxes
 
-    def _keep(self, held: object, close: Callable[[], None]) -> None:
-        """Close it on exit; forget the runs that were closed meanwhile."""
+    def _register(self, resource: object, close: Callable[[], None]) -> None:
+        """Close a resource on exit; forget the runs that were closed meanwhile."""
         with self._lock:
             known = self._open.items()
             self._open = {
@@ -244,7 +244,7 @@ class Studio:
                 for each, end in known
                 if not (isinstance(each, RecordedRun) and each.closed)
             }
-            self._open[held] = close
+            self._open[resource] = close
 
     def _create(
         self, inputs: Iterable[Path], report: CopyReport, tools: Mapping[str, Tool] | None = None
@@ -267,32 +267,32 @@ class Studio:
     def _limits(self, limits: Limits | None, max_steps: int | None, model: Model) -> Limits:
         if limits is not None:
             arguments.expect("limits", limits, Limits, "Limits, such as Limits(steps=20)")
-        made = limits or adapt_to_model(self.settings.limits(), model)
+        round_limits = limits or adapt_to_model(self.settings.limits(), model)
         if max_steps is None:
-            return made
+            return round_limits
         arguments.expect("max_steps", max_steps, int, "a number, 1 or more")
         if max_steps < 1:
             raise arguments.wrong("max_steps", max_steps, "a number, 1 or more")
-        return replace(made, steps=max_steps)
+        return replace(round_limits, steps=max_steps)
 
-    def _take(self, folder: RunFolder) -> base.Sandbox:
-        taking = self._provider().acquire(folder, Stop())
+    def _acquire_sandbox(self, folder: RunFolder) -> base.Sandbox:
+        events = self._provider().acquire(folder, Stop())
         while True:
             try:
-                next(taking)
+                next(events)
             except StopIteration as end:
                 if end.value is None:
                     raise SandboxError("The sandbox was not started.") from None
-                held: base.Sandbox = end.value
-                return held
+                sandbox: base.Sandbox = end.value
+                return sandbox
 
-    def _drop(self, held: base.Sandbox, folder: RunFolder) -> None:
+    def _delete_sandbox(self, sandbox: base.Sandbox, folder: RunFolder) -> None:
         with self._lock:
-            self._open.pop(held, None)
+            self._open.pop(sandbox, None)
         with suppress(StudioError, ToolError):
-            held.remove("/workspace")  # also what only the sandbox's root may remove
+            sandbox.remove("/workspace")  # also what only the sandbox's root may remove
         try:
-            held.close()
+            sandbox.close()
         finally:
             _discard(folder)
 

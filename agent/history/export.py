@@ -96,12 +96,12 @@ def _format_answer(event: ModelAnswered) -> str:
 
 def _format_call(event: ToolStarted) -> str:
     """Return a call's command, or its summary line and the text that it writes."""
-    given = {name: text for name, text in event.arguments.items() if isinstance(text, str)}
+    texts = {name: text for name, text in event.arguments.items() if isinstance(text, str)}
     if event.name == "execute_bash":
-        return f"$ {given.get('command')}"
-    parts = [event.summary, given.get("file_text", "")]
+        return f"$ {texts.get('command')}"
+    parts = [event.summary, texts.get("file_text", "")]
     for name, mark in (("old_str", "-"), ("new_str", "+")):
-        parts.append("\n".join(f"{mark}{line}" for line in given.get(name, "").splitlines()))
+        parts.append("\n".join(f"{mark}{line}" for line in texts.get(name, "").splitlines()))
     return "\n".join(filter(None, parts))
 
 

@@ -208,14 +208,14 @@ class History:
             summary = summaries.derive(folder)
         except (RunError, OSError):
             return replace(entry, problem=RECORD_UNREADABLE)
-        made = (
+        entry = (
             _entry_from_summary(folder, summary)
             if summary
             else replace(entry, problem=RECORD_UNREADABLE)
         )
         if stamp is not None:
-            self._cache_entry(stamp, made)
-        return made
+            self._cache_entry(stamp, entry)
+        return entry
 
     def _cache_entry(self, stamp: tuple[int, ...], entry: HistoryEntry) -> None:
         if len(self._cache) < MAX_CACHED or entry.run in self._cache:

@@ -172,7 +172,7 @@ class DockerSandboxProvider:
         return run_cancellable(
             lambda: self._factory.create_or_restart(folder),
             stop,
-            on_late_result=lambda made: _release(*made),
+            on_late_result=lambda result: _release(*result),
             guard=lock,
         )
 

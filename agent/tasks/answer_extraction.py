@@ -14,7 +14,7 @@ _LABEL = re.compile(
     r"(?:[#*_\s]*)(?:(?:so|thus|therefore|hence),?\s+)?(?:the\s+|my\s+)?"
     r"(?:(?:final\s+|correct\s+)?answers?|correct\s+(?:choice|option)s?)"
     r"[*_]*(?:\s*:|\s+(?:is|are)\b\s*:?)"
-    r"\s*(?P<said>.*)",
+    r"\s*(?P<answer>.*)",
     re.IGNORECASE,
 )
 _BOX = "\\boxed{"
@@ -32,8 +32,8 @@ def extract_final_answer(answer: str) -> str | None:
     lines = [line.strip() for line in answer.removeprefix("\ufeff").splitlines() if line.strip()]
     if not lines:
         return None
-    marked = [said for said in map(_marked_answer, lines) if said is not None]
-    several = len({said.rstrip(".").casefold() for said in marked}) > 1
+    marked = [text for text in map(_marked_answer, lines) if text is not None]
+    several = len({text.rstrip(".").casefold() for text in marked}) > 1
     if several or (len(lines) > 1 and _marked_answer(lines[-1]) is None):
         return None
     return (marked[-1] if marked else strip_markup(lines[0])) or None
@@ -52,7 +52,7 @@ def strip_markup(text: str) -> str:
 def _marked_answer(line: str) -> str | None:
     """Return the answer that a line marks; None if it marks none."""
     labelled = _LABEL.fullmatch(line)
-    text = strip_markup(labelled["said"]) if labelled else strip_markup(line)
+    text = strip_markup(labelled["answer"]) if labelled else strip_markup(line)
     boxes = text.count(_BOX)
     if boxes == 1:
         start = text.index(_BOX) + len(_BOX)

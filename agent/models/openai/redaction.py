@@ -13,7 +13,7 @@ _TextualPiece = TextPiece | ReasoningPiece | CallPiece
 class KeyRedactor:
     """Stream filter that replaces the key in pieces.
 
-    The end of a piece that may begin the key is held until the next piece.
+    The end of a piece that may begin the key is buffered until the next piece.
 
     Args:
         key: The key sent to the endpoint; empty for none. A key shorter than ``MIN_KEY_LENGTH`` is
@@ -22,7 +22,7 @@ class KeyRedactor:
 
     def __init__(self, key: str) -> None:
         self._key = key if len(key) >= MIN_KEY_LENGTH else ""
-        self._held: _TextualPiece | None = None
+        self._buffered_piece: _TextualPiece | None = None
 
     def redact_stream(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
         """Yield the pieces redacted; hold back an end that may begin the key."""
@@ -34,19 +34,19 @@ class KeyRedactor:
             yield piece
             return
         before = ""
-        if self._held is not None and can_merge(self._held, piece):
-            before, self._held = _text(self._held), None
-        yield from self._release_held()
+        if self._buffered_piece is not None and can_merge(self._buffered_piece, piece):
+            before, self._buffered_piece = _text(self._buffered_piece), None
+        yield from self._release_buffered_piece()
         if not isinstance(piece, _TextualPiece):
             yield piece
             return
         piece = self._redact_name_and_id(piece)
         text = (before + _text(piece)).replace(self._key, REPLACEMENT)
-        held = self._partial_key_length(text)
-        redacted, tail = text[: len(text) - held], text[len(text) - held :]
+        partial_length = self._partial_key_length(text)
+        redacted, tail = text[: len(text) - partial_length], text[len(text) - partial_length :]
         if tail:
             rest = CallPiece(piece.index) if isinstance(piece, CallPiece) else piece
-            self._held = _with_text(rest, tail)
+            self._buffered_piece = _with_text(rest, tail)
         if redacted or (isinstance(piece, CallPiece) and (piece.id or piece.name)):
             yield _with_text(piece, redacted)
 
@@ -60,11 +60,11 @@ class KeyRedactor:
         )
         return replace(piece, id=call_id, name=name)
 
-    def _release_held(self) -> Iterator[Piece]:
-        """Yield the held piece, since the next piece cannot complete the key."""
-        if self._held is not None:
-            held, self._held = self._held, None
-            yield held
+    def _release_buffered_piece(self) -> Iterator[Piece]:
+        """Yield the buffered piece, since the next piece cannot complete the key."""
+        if self._buffered_piece is not None:
+            piece, self._buffered_piece = self._buffered_piece, None
+            yield piece
 
     def _partial_key_length(self, text: str) -> int:
         """Return how many characters at the end of the text may begin the key."""

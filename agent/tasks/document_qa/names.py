@@ -44,9 +44,15 @@ class NamePool:
 
     def sample_people(self, count: int) -> list[str]:
         """Return ``count`` different people, as first and family names."""
-        given, family = load_names()["given"][self._part], load_names()["family"][self._part]
-        places = self._rng.sample(range(len(given) * len(family)), count)
-        return [f"{given[at % len(given)]} {family[at // len(given)]}" for at in places]
+        first_names, family_names = (
+            load_names()["given"][self._part],
+            load_names()["family"][self._part],
+        )
+        places = self._rng.sample(range(len(first_names) * len(family_names)), count)
+        return [
+            f"{first_names[at % len(first_names)]} {family_names[at // len(first_names)]}"
+            for at in places
+        ]
 
     def filler_sentences(self, count: int) -> list[str]:
         """Return ``count`` irrelevant sentences."""

@@ -72,7 +72,7 @@ def minutes(rng: Rng, difficulty: Difficulty, names: NamePool) -> TaskDraft:
             owner[project] = rng.choice(people)
             count[owner[project]] += 1
             lines.append(f"- Decided: {owner[project]} takes over {project}.")
-        lines += [f"- {said}" for said in names.filler_sentences(difficulty.rows // 2)]
+        lines += [f"- {sentence}" for sentence in names.filler_sentences(difficulty.rows // 2)]
         head = [f"# Meeting of {long_date(first + timedelta(7 * at))}", ""]
         head += [f"Present: {', '.join(people)}", ""]
         files[f"minutes/meeting-{number}.md"] = "\n".join([*head, *rng.shuffled(lines)]) + "\n"

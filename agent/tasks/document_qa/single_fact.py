@@ -26,9 +26,13 @@ def _fact_files_family(folder: str, kind: str, fact_kind: str, fact: str) -> Fam
         files = {}
         for at, thing in enumerate(things):
             refers = at < min(difficulty.hops, len(things)) - 1
-            said = _REFERENCE.format(things[at + 1]) if refers else fact.format(thing, facts[at])
+            sentence = (
+                _REFERENCE.format(things[at + 1]) if refers else fact.format(thing, facts[at])
+            )
             aside = names.filler_sentences(difficulty.rows // 8)
-            files[f"{folder}/{slugify(thing)}.txt"] = "\n".join(rng.shuffled([said, *aside])) + "\n"
+            files[f"{folder}/{slugify(thing)}.txt"] = (
+                "\n".join(rng.shuffled([sentence, *aside])) + "\n"
+            )
         asked = min(difficulty.hops, len(things)) - 1
         return TaskDraft(folder, {"thing": things[0]}, files, TextAnswer(facts[asked]))
 

@@ -191,8 +191,8 @@ def _archive_unzip(sampler: TaskSampler) -> FileTaskDraft:
     name, files = _add_zip(sampler)
 
     def is_unpacked(found: Files) -> bool:
-        made = {path.rsplit("/", 1)[-1]: data for path, data in output_files(found).items()}
-        return all(made.get(each) == data for each, data in files.items())
+        contents = {path.rsplit("/", 1)[-1]: data for path, data in output_files(found).items()}
+        return all(contents.get(each) == data for each, data in files.items())
 
     return FileTaskDraft((f"unzip -qo 'input/{name}' -d output",), files_check=is_unpacked)
 
