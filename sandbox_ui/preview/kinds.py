@@ -8,15 +8,15 @@ HEAD_BYTES = 4096
 _EXTENSIONS = {
     "markdown": "md markdown",
     "image": "png jpg jpeg jpe jfif gif webp bmp tif tiff ico cur avif ppm pgm pbm tga jp2",
-    "drawing": "svg svgz",
+    "svg": "svg svgz",
     "pdf": "pdf",
-    "page": "html htm xhtml",
-    "sound": "wav mp3 ogg oga opus flac m4a aac",
+    "html": "html htm xhtml",
+    "audio": "wav mp3 ogg oga opus flac m4a aac",
     "midi": "mid midi",
-    "film": "mp4 m4v webm ogv mov",
+    "video": "mp4 m4v webm ogv mov",
     "table": "csv tsv xlsx xlsm xls ods parquet",
     "database": "sqlite sqlite3 db db3",
-    "tree": "json jsonl ndjson geojson yaml yml",
+    "json": "json jsonl ndjson geojson yaml yml",
     "notebook": "ipynb",
     "document": "docx doc odt",
     "slides": "pptx ppt odp",
@@ -34,9 +34,9 @@ _SIGNATURES = (
     (b"%PDF-", "pdf"),
     (b"SQLite format 3\x00", "database"),
     (b"MThd", "midi"),
-    (b"fLaC", "sound"),
-    (b"ID3", "sound"),
-    (b"OggS", "sound"),
+    (b"fLaC", "audio"),
+    (b"ID3", "audio"),
+    (b"OggS", "audio"),
     (b"PAR1", "table"),
     (b"wOFF", "font"),
     (b"wOF2", "font"),
@@ -45,7 +45,7 @@ _SIGNATURES = (
     (b"\x1f\x8b", "archive"),
     (b"BZh", "archive"),
     (b"\xfd7zXZ\x00", "archive"),
-    (b"\x1aE\xdf\xa3", "film"),
+    (b"\x1aE\xdf\xa3", "video"),
 )
 _TEXT_LIKE_SIGNATURES = {
     b"GIF87a",
@@ -61,10 +61,10 @@ _TEXT_LIKE_SIGNATURES = {
 """Signatures that text may start with; in the formats, control characters follow."""
 _CONTROLS = re.compile(rb"[\x00-\x07\x0b\x0e-\x1a\x1c-\x1f]")
 _IMAGE_BRANDS = {b"avi", b"hei", b"hev", b"mif", b"msf"}
-_ZIP_BASED_KINDS = {"archive", "drawing", "document", "slides", "table"}
-_MEDIA_KINDS = {"sound", "film"}  # share container formats
-_TEXT_BASED_KINDS = {"markdown", "drawing", "page", "tree", "notebook"}
-KINDS = frozenset({*_EXTENSIONS, "text", "bytes"})
+_ZIP_BASED_KINDS = {"archive", "svg", "document", "slides", "table"}
+_MEDIA_KINDS = {"audio", "video"}  # share container formats
+_TEXT_BASED_KINDS = {"markdown", "svg", "html", "json", "notebook"}
+KINDS = frozenset({*_EXTENSIONS, "text", "hex"})
 """All kinds; ``_MODULES`` and ``static/preview/loader.js`` map them to modules."""
 
 DIFFERENCE = "difference"
@@ -78,18 +78,18 @@ _MODULES = {
     "table": "tables.table",
     "database": "tables.sqlite",
     "image": "media.image",
-    "drawing": "media.svg",
-    "sound": "media.audio",
-    "film": "media.video",
+    "svg": "media.svg",
+    "audio": "media.audio",
+    "video": "media.video",
     "midi": "media.midi",
     "font": "media.font",
     "pdf": "documents.pdf",
     "document": "documents.docx",
     "slides": "documents.pptx",
-    "page": "documents.html",
-    "tree": "data.json_tree",
+    "html": "documents.html",
+    "json": "data.json_tree",
     "archive": "data.archive",
-    "bytes": "data.hex",
+    "hex": "data.hex",
     DIFFERENCE: "diff.text_diff",
 }
 
@@ -117,7 +117,7 @@ def kind_of(name: str, head: bytes) -> str:
         return found
     if by_name in _TEXT_BASED_KINDS or not by_name:
         text = _is_text(head)
-        return (by_name or "text") if text else "bytes"
+        return (by_name or "text") if text else "hex"
     return by_name
 
 
@@ -125,9 +125,9 @@ def _signature(head: bytes) -> str:
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")) or head[257:262] == b"ustar":
         return "archive"
     if head[:4] == b"RIFF":
-        return {b"WEBP": "image", b"WAVE": "sound"}.get(head[8:12], "")
+        return {b"WEBP": "image", b"WAVE": "audio"}.get(head[8:12], "")
     if head[4:8] == b"ftyp" and head[8:11] not in _IMAGE_BRANDS:
-        return "sound" if head[8:11] == b"M4A" else "film"
+        return "audio" if head[8:11] == b"M4A" else "video"
     sign, kind = next((each for each in _SIGNATURES if head.startswith(each[0])), (b"", ""))
     return "" if sign in _TEXT_LIKE_SIGNATURES and not _CONTROLS.search(head) else kind
 

@@ -19,7 +19,7 @@ MAX_NAMES = 20_000
 """Maximum number of names visited."""
 
 _OUTPUT, _INPUT = RelPath("output"), RelPath("input")
-_TEXT_KINDS = {"text", "markdown", "table", "tree"}
+_TEXT_KINDS = {"text", "markdown", "table", "json"}
 _LINES, _WIDTH = 6, 120
 
 

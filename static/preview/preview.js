@@ -286,5 +286,5 @@ function errorView(text, kind, file, again = false) {
     h("div", {},
       again ? button("Try again", () => file.preview.load()) : null,
       h("a", { class: "quiet", href: file.address("files", {}), download: file.name }, "Download"),
-      kind && kind !== "bytes" && file.entry?.size !== 0 ? button("View as hex", () => file.preview.openAs("bytes")) : null)) };
+      kind && kind !== "hex" && file.entry?.size !== 0 ? button("View as hex", () => file.preview.openAs("hex")) : null)) };
 }

@@ -2,7 +2,7 @@
 
 import { h } from "../core/dom.js";
 
-const VIEW_NAMES = { markdown: "Rendered", tree: "Tree", page: "Page", drawing: "Image", notebook: "Notebook", table: "Table" };
+const VIEW_NAMES = { markdown: "Rendered", json: "Tree", html: "Page", svg: "Image", notebook: "Notebook", table: "Table" };
 
 /** Two buttons for the header; `kind` is the rendered kind. None for plain text. */
 export function sourceToggle(file, kind, current) {

@@ -10,7 +10,7 @@ const ignore = () => {};
 
 /** The figure of a page, which loads when it becomes visible. */
 export function pageFigure(file) {
-  const container = h("div", { class: "frame kind-page" });
+  const container = h("div", { class: "frame kind-html" });
   const observer = new IntersectionObserver(([{ isIntersecting }]) => {
     if (!isIntersecting) return;
     observer.disconnect();
@@ -23,7 +23,7 @@ export function pageFigure(file) {
 async function show(file, container) {
   const { path, name } = file;
   try {
-    const module = await loadKind("page");
+    const module = await loadKind("html");
     const preview = { setFullScreen: ignore, openAs: ignore };
     const page = module.open({ path, name, step: null, setDetails: ignore, setTools: ignore, preview }, { title: "", size: file.size, outside: [] });
     container.replaceChildren(page.element);

@@ -28,9 +28,9 @@ function tile(file, size) {
     openButton(file, { class: "name", title: file.name }, file.name.slice(file.name.lastIndexOf("/") + 1)), h("small", { class: "num" }, formatBytes(file.size)), downloadLink(file)));
 }
 
-const thumbnail = (file, size) => viewUrl(file, file.kind === "drawing" ? { as: "drawing", thumb: 1 } : { as: "image", thumb: size });
+const thumbnail = (file, size) => viewUrl(file, file.kind === "svg" ? { as: "svg", thumb: 1 } : { as: "image", thumb: size });
 
-const fullSize = (file) => (file.kind === "drawing" ? [thumbnail(file, 0)] : BROWSER_IMAGE.test(file.name) ? [rawUrl(file), viewUrl(file, { as: "image", frame: 0 })] : [viewUrl(file, { as: "image", frame: 0 })]);
+const fullSize = (file) => (file.kind === "svg" ? [thumbnail(file, 0)] : BROWSER_IMAGE.test(file.name) ? [rawUrl(file), viewUrl(file, { as: "image", frame: 0 })] : [viewUrl(file, { as: "image", frame: 0 })]);
 
 /** Load the first of these addresses that is an image. */
 function loadFirst(image, addresses, onNone) {

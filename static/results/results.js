@@ -15,8 +15,8 @@ const byName = (one, other) => collator.compare(one.name, other.name);
 
 /** How a file is shown: as image, page, audio, video or card. */
 function displayType({ kind, name }) {
-  const type = kind === "bytes" ? fileKind(name) : kind;
-  return { image: "image", drawing: "image", page: "page", sound: "audio", audio: "audio", film: "video", video: "video" }[type] ?? "card";
+  const type = kind === "hex" ? fileKind(name) : kind;
+  return { image: "image", svg: "image", html: "page", audio: "audio", video: "video" }[type] ?? "card";
 }
 
 class Results {
@@ -141,7 +141,7 @@ function fileCard(file, message = "") {
     h("small", { class: "num" }, formatBytes(file.size)), downloadLink(file), body);
 }
 
-const iconName = ({ kind, name }) => ({ page: "code", midi: "audio", sound: "audio", film: "video" }[kind] ?? fileKind(name));
+const iconName = ({ kind, name }) => ({ html: "code", midi: "audio", audio: "audio", video: "video" }[kind] ?? fileKind(name));
 
 function inputFiles({ files, more }) {
   const items = files.map((file) => h("li", {}, openButton(file, { class: "chip", title: file.name }, icon(iconName(file)), h("b", {}, file.name), h("small", { class: "num" }, formatBytes(file.size)))));

@@ -24,7 +24,7 @@ MAX_PAGE_ENTRIES = 25_000
 """Maximum entries per response."""
 
 _MAX_NAME_LENGTH = 4096
-_SUBSTITUTE_KINDS = {"page": "text", "film": "bytes"}
+_SUBSTITUTE_KINDS = {"html": "text", "video": "hex"}
 _MEDIA_TYPES = {
     "png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "gif": "image/gif",
     "webp": "image/webp", "bmp": "image/bmp", "ico": "image/x-icon", "svg": "image/svg+xml",

@@ -31,7 +31,7 @@ class HexView {
     this.scroller.addEventListener("scroll", () => this.onScroll());
     this.scroller.addEventListener("wheel", (event) => this.onWheel(event), { passive: false });
     this.scroller.addEventListener("keydown", (event) => this.onKey(event));
-    this.element = h("div", { class: "bytes" },
+    this.element = h("div", { class: "hex-view" },
       h("div", { class: "about" }, h("div", { class: "description" }, this.description, this.facts), this.offsetForm), this.strings, this.scroller);
     this.observer = new ResizeObserver(() => this.draw());
     this.observer.observe(this.scroller);
@@ -148,7 +148,7 @@ class HexView {
     if (this.loadedStrings === `${near} ${this.file.version}`) return;
     this.loadedStrings = `${near} ${this.file.version}`;
     try {
-      const { words } = await this.file.ask({ as: "bytes", near });
+      const { words } = await this.file.ask({ as: "hex", near });
       if (near !== this.top * WIDTH) return;
       const found = words.map(([at, text]) => h("button", { type: "button", onclick: () => this.show(at) }, h("small", {}, at.toString(16).padStart(8, "0")), h("span", {}, text)));
       this.stringList.replaceChildren(...(found.length ? found : [h("p", {}, `No strings in the next ${formatBytes(65536)}.`)]));

@@ -12,7 +12,7 @@ const MAX_SUMMARY = 72; // characters of the summary of a collapsed branch
 const MAX_REOPENED = 60; // branches expanded again after the file changed
 
 export async function open(file, first) {
-  file.setTools(...sourceToggle(file, "tree", ""));
+  file.setTools(...sourceToggle(file, "json", ""));
   const element = h("div", { class: "tree-view" });
   let view = null;
   const update = async (next) => {

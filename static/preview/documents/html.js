@@ -28,7 +28,7 @@ class HtmlPreview {
     this.externalRequests = new ExternalRequests({ onAllow: (allowed) => this.allow(allowed), address: first.outside });
     this.noteElement = h("div", { class: "aside", role: "status", hidden: true });
     this.frames = h("div", { class: "frames" });
-    this.element = h("div", { class: "page" }, this.externalRequests.element, this.noteElement, this.frames);
+    this.element = h("div", { class: "html" }, this.externalRequests.element, this.noteElement, this.frames);
     this.allowed = false;
     this.scripts = ""; // script mode; empty until known
     this.messages = this.since = 0;

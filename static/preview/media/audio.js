@@ -17,7 +17,7 @@ class AudioPreview {
     this.play = playButton(() => this.toggle());
     this.time = h("span", { class: "time num" });
     this.note = h("p", { class: "note", role: "status" });
-    this.element = h("div", { class: "sound" }, this.wave.element,
+    this.element = h("div", { class: "audio" }, this.wave.element,
       h("div", { class: "row" }, this.play, this.time, h("span", { class: "grow" }),
         speedSelect((rate) => (this.media.playbackRate = rate)), volumeSlider((loud) => (this.media.volume = loud))),
       this.note, this.media);

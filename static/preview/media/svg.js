@@ -15,7 +15,7 @@ class SvgPreview {
     this.errorElement = h("div", { class: "says", role: "status", hidden: true });
     this.element.prepend(this.notes);
     this.element.append(this.errorElement);
-    file.setTools(...sourceToggle(file, "drawing", ""));
+    file.setTools(...sourceToggle(file, "svg", ""));
   }
 
   show(first) {
@@ -26,7 +26,7 @@ class SvgPreview {
     if (wrong) return this.showError(wrong);
     this.zoom.size(width, height);
     this.image.alt = title || this.file.name;
-    this.load(this.file.view({ as: "drawing", thumb: 1 }));
+    this.load(this.file.view({ as: "svg", thumb: 1 }));
     return this.showNotes();
   }
 

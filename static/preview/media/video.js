@@ -11,7 +11,7 @@ class VideoPreview {
     this.file = file;
     this.first = first;
     this.media = h("video", { controls: true, preload: "metadata", playsinline: true, controlslist: "nodownload", "aria-label": file.name });
-    this.element = h("div", { class: "film" }, this.media);
+    this.element = h("div", { class: "video" }, this.media);
     determineDuration(this.media);
     for (const name of ["loadedmetadata", "durationchange"]) this.media.addEventListener(name, () => this.showDetails());
     this.media.addEventListener("error", () => this.onError());

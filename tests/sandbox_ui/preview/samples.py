@@ -116,7 +116,7 @@ SAMPLES: dict[str, list[Sample]] = {
         Sample("evil.png", PNG[:33] + SCRIPT.encode() + PNG[33:], "damaged"),
         Sample("mislabelled.png", b"just words\n", "no readable image"),
     ],
-    "drawing": [
+    "svg": [
         Sample("good.svg", svg("<circle r='30'/>"), "200 × 100", "img"),
         Sample("empty.svg", b"", "empty"),
         Sample("cut.svg", first_half(svg("<circle r='30'/>" * 9)), "truncated"),
@@ -130,14 +130,14 @@ SAMPLES: dict[str, list[Sample]] = {
         Sample("evil.pdf", EVIL_PDF, "1 page"),
         Sample("mislabelled.pdf", b"just words\n", "cannot be read"),
     ],
-    "page": [
+    "html": [
         Sample("good.html", b"<!doctype html><h1>A page</h1>", "A page", "iframe"),
         Sample("empty.html", b"", "empty"),
         Sample("cut.html", b"<!doctype html><h1>A pa", "A pa", "iframe"),
         Sample("evil.html", EVIL_PAGE.encode(), "ran alone", "iframe"),
         Sample("mislabelled.html", PNG, "400 × 300", "img"),
     ],
-    "sound": [
+    "audio": [
         Sample("good.wav", WAV, "0:02"),
         Sample("good.mp3", (FILES / "tone.mp3").read_bytes(), "0:0"),
         Sample("empty.wav", b"", "empty"),
@@ -152,7 +152,7 @@ SAMPLES: dict[str, list[Sample]] = {
         Sample("evil.mid", EVIL_MIDI, NAME),
         Sample("mislabelled.mid", b"just words\n", "not a MIDI file"),
     ],
-    "film": [
+    "video": [
         Sample("good.webm", (FILES / "film.webm").read_bytes(), "×", "video"),
         Sample("empty.webm", b"", "empty"),
         Sample("cut.mp4", first_half((FILES / "film.mp4").read_bytes()), "cannot"),
@@ -177,7 +177,7 @@ SAMPLES: dict[str, list[Sample]] = {
         Sample("evil.db", database()[:100] + SCRIPT.encode() * 99, "cannot"),
         Sample("mislabelled.db", b"just words\n", "not an SQLite database"),
     ],
-    "tree": [
+    "json": [
         Sample("good.json", b'{"lakes": [1, 2], "name": "Como"}', "lakes"),
         Sample("good.yaml", b"lakes:\n  - Como\n", "Como"),
         Sample("good.jsonl", b'{"a": 1}\n{"a": 2}\n', "2"),
@@ -223,7 +223,7 @@ SAMPLES: dict[str, list[Sample]] = {
         Sample("evil.ttf", truetype(font_tables(NAME)), NAME),
         Sample("mislabelled.ttf", PNG, "400 × 300", "img"),
     ],
-    "bytes": [
+    "hex": [
         Sample("good.bin", bytes(range(256)), "00 01 02"),
         Sample("empty.bin", b"", "empty"),
         Sample("cut.npy", b"\x93NUMPY\x01\x00\x76\x00{'descr': '<f4'", "NumPy"),

@@ -130,7 +130,7 @@ HUGE: dict[str, Callable[[], Sample]] = {
     "document": lambda: Sample("huge.docx", test_docx.make_docx(test_docx.fill_long), "word word"),
     "slides": lambda: Sample("huge.pptx", test_pptx.make_deck(300), "The lake"),
     "archive": lambda: Sample("huge.zip", zip_of_many(), "folder0"),
-    "bytes": lambda: Sample("huge.bin", bytes(range(256)) * 400_000, "00 01 02"),
+    "hex": lambda: Sample("huge.bin", bytes(range(256)) * 400_000, "00 01 02"),
 }
 
 

@@ -20,12 +20,12 @@ def test_text_starting_with_a_magic_number_is_text(text: str) -> None:
 @pytest.mark.parametrize(
     ("head", "kind"),
     [
-        (b"ID3\x04\x00\x00\x00\x00\x00\x23TSSE", "sound"),
+        (b"ID3\x04\x00\x00\x00\x00\x00\x23TSSE", "audio"),
         (b"OTTO\x00\x0b\x00\x80\x00\x03\x000CFF ", "font"),
         (bz2.compress(b"some words " * 500), "archive"),
         (b"PAR1\x15\x04\x15\x10", "table"),
-        (b"OggS\x00\x02\x00\x00", "sound"),
-        (b"fLaC\x00\x00\x00\x22", "sound"),
+        (b"OggS\x00\x02\x00\x00", "audio"),
+        (b"fLaC\x00\x00\x00\x22", "audio"),
         (b"MThd\x00\x00\x00\x06", "midi"),
         (b"GIF89a\x01\x00\x01\x00\x80\x00\x00", "image"),
     ],
