@@ -102,7 +102,7 @@ def _record_demonstration(browser: Browser, studio_url: str) -> Sequence[Image.I
     expect(studio.page.locator(".welcome .ready")).to_be_hidden(timeout=600_000)
     frames = [_take_frame(studio.page)]
     studio.button(f"Watch: {demonstration.load('chart').title}").click()
-    ending = studio.timeline.locator(".ending")
+    ending = studio.timeline.locator(".round-end")
     while not ending.is_visible():
         studio.page.wait_for_timeout(1000 * FRAME_SECONDS)
         frames.append(_take_frame(studio.page))

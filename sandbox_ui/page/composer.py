@@ -7,7 +7,7 @@ import gradio as gr
 from sandbox_ui.page.component import js_component
 
 _NOTICE = """
-<div class="notice" role="alert" hidden><span class="words"></span>
+<div class="notice" role="alert" hidden><span class="label"></span>
   <button type="button" class="quiet connect" hidden>Open settings</button>
   <button type="button" class="quiet close" aria-label="Dismiss"></button></div>
 """

@@ -14,7 +14,7 @@ _WORKSPACE = """
       aria-expanded="false">Workspace</button>
     <nav class="crumbs" aria-label="Current folder"></nav>
     <small class="count num" aria-live="polite"></small>
-    <button type="button" class="quiet make" aria-haspopup="menu">Create…</button>
+    <button type="button" class="quiet create" aria-haspopup="menu">Create…</button>
     <button type="button" class="quiet upload">Upload</button>
     <button type="button" class="quiet more" aria-haspopup="menu"
       aria-label="More actions">⋯</button></div>
@@ -25,7 +25,7 @@ _WORKSPACE = """
       <option value="time">Newest first</option>
       <option value="size">Largest first</option></select></div>
   <div class="files"><div class="tree" role="tree" aria-label="Files" aria-multiselectable="true">
-    </div><p class="none" hidden></p></div>
+    </div><p class="empty-message" hidden></p></div>
   <div class="divider horizontal" role="separator" tabindex="0" aria-orientation="horizontal"
     aria-label="Resize file tree"></div>
   <div class="preview" role="group" aria-label="Preview" hidden></div>

@@ -87,7 +87,7 @@ export const isPlayable = (example) => hasEndpoint() && Boolean(example.demonstr
 /** Buttons for both ways to try an example; `choose` receives the options of `runExample`. */
 export function exampleButtons(example, choose) {
   const button = (label, options) => h("button", { type: "button", class: "quiet", "aria-label": `${label}: ${example.title}`, onclick: () => choose(options) }, label);
-  return h("div", { class: "ways" }, button("Play demonstration", { play: true }), button("Try with my model", {}));
+  return h("div", { class: "actions" }, button("Play demonstration", { play: true }), button("Try with my model", {}));
 }
 
 function moveFocus(event, list) {

@@ -50,7 +50,7 @@ export function h(tag, attributes = {}, ...children) {
 export function icon(name) {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   svg.setAttribute("viewBox", "0 0 16 16");
-  svg.setAttribute("class", "ic");
+  svg.setAttribute("class", "svg-icon");
   svg.setAttribute("aria-hidden", "true");
   const path = document.createElementNS(svg.namespaceURI, "path");
   path.setAttribute("d", ICONS[name]);

@@ -14,7 +14,7 @@ const WORD = /(?<![\p{L}\p{N}_/.~@%-])[\p{L}\p{N}_./~@%+,-]+/gu;
 const QUOTED = /(["'`])([^"'`\n]{1,200}? [^"'`\n]{1,200}?)\1/gu;
 const FILE = /[^/.][^/]*\.[A-Za-z][A-Za-z0-9]{0,9}$/;
 const HOME = "/workspace/";
-const EXCLUDED = "a, button, summary, input, textarea, .foot";
+const EXCLUDED = "a, button, summary, input, textarea, .card-footer";
 
 const resolved = new Map(); // word → path, or null
 let queue = new Map(); // element → callback once its links exist

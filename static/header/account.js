@@ -24,7 +24,7 @@ class AccountSection {
   constructor(me) {
     this.list = h("ul", { class: "tokens" });
     this.label = h("input", { "aria-label": "Token name", placeholder: "for example, laptop", maxlength: "80" });
-    this.created = h("div", { class: "fresh", role: "status" });
+    this.created = h("div", { class: "new-token", role: "status" });
     const form = h("form", { onsubmit: (event) => this.create(event) }, this.label, h("button", { type: "submit" }, "Create token"));
     this.element = h("section", { class: "access", "aria-labelledby": "access-title" },
       h("h3", { id: "access-title" }, "Account"), ...accountInfo(me),
@@ -63,5 +63,5 @@ class AccountSection {
 function accountInfo({ name, operator, accounts }) {
   if (!accounts) return [h("p", {}, "Your runs belong to this browser. Nobody else can see them unless you share one.")];
   const signOut = h("form", { method: "post", action: "logout" }, h("button", { type: "submit" }, "Sign out"));
-  return [h("div", { class: "who" }, h("span", {}, "Signed in as ", h("b", {}, name), operator ? " (operator: sees all users' runs)" : ""), signOut)];
+  return [h("div", { class: "identity" }, h("span", {}, "Signed in as ", h("b", {}, name), operator ? " (operator: sees all users' runs)" : ""), signOut)];
 }

@@ -97,7 +97,7 @@ function mountSettings(button, settings) {
     else if (settings.contains(document.activeElement)) button.focus();
   };
   show(false);
-  settings.append(h("button", { type: "button", class: "space", onclick: () => (show(false), emit("usage")) }, "Storage and limits"));
+  settings.append(h("button", { type: "button", class: "storage", onclick: () => (show(false), emit("usage")) }, "Storage and limits"));
   button.addEventListener("click", () => show(!settings.classList.contains("open")));
   close.addEventListener("click", () => show(false));
   document.addEventListener("keydown", (event) => {

@@ -12,11 +12,11 @@ const DAY = 24 * HOUR;
 class UsageDialog {
   constructor() {
     this.heading = h("h2", { id: "usage-title", tabindex: "-1" }, "Storage and limits");
-    this.status = h("p", { class: "tally", role: "status" });
+    this.status = h("p", { class: "status-line", role: "status" });
     this.body = h("div", { class: "scroller", tabindex: "0", role: "region", "aria-labelledby": "usage-title" });
     const close = h("button", { type: "button", class: "quiet", "aria-label": "Close storage and limits", onclick: () => this.dialog.close() }, icon("close"));
     this.dialog = h("dialog", { class: "history usage", "aria-labelledby": "usage-title" },
-      h("div", { class: "hd" }, this.heading, h("span", { class: "grow" }), close), this.status, this.body);
+      h("div", { class: "header" }, this.heading, h("span", { class: "grow" }), close), this.status, this.body);
     this.dialog.addEventListener("click", (event) => event.target === this.dialog && this.dialog.close());
     this.dialog.addEventListener("close", () => clearTimeout(this.timer));
     document.querySelector(".app-header").after(this.dialog);
@@ -108,7 +108,7 @@ class UsageDialog {
     const frees = h("span", { class: "dim" }, "…");
     const confirm = h("button", { type: "button", class: "plain danger", onclick: () => this.remove(row) }, "Delete");
     const cancel = h("button", { type: "button", class: "plain", onclick: () => this.cancel() }, "Cancel");
-    this.confirmation = h("div", { class: "sure", role: "group", "aria-label": `Delete “${runTitle(row)}”` }, h("p", {}, "Delete this run and all its files? ", frees), confirm, cancel);
+    this.confirmation = h("div", { class: "confirmation", role: "group", "aria-label": `Delete “${runTitle(row)}”` }, h("p", {}, "Delete this run and all its files? ", frees), confirm, cancel);
     this.confirmation.addEventListener("keydown", (event) => {
       if (event.key !== "Escape") return;
       event.preventDefault();
@@ -149,7 +149,7 @@ class UsageDialog {
 
 const section = (title, ...children) => h("section", { "aria-label": title }, h("h3", {}, title), ...children.filter(Boolean));
 
-const figures = (...pairs) => h("dl", { class: "figures" }, ...pairs.filter(Boolean).map(([name, value, note]) =>
+const figures = (...pairs) => h("dl", { class: "statistics" }, ...pairs.filter(Boolean).map(([name, value, note]) =>
   h("div", {}, h("dt", {}, name), h("dd", { class: "num" }, value, note ? h("small", {}, note) : null))));
 
 /** A bar of the runs' disk usage by category. */

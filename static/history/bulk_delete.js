@@ -12,7 +12,7 @@ export class RunSelection {
    */
   constructor(history, changed) {
     Object.assign(this, { history, changed, runs: new Set() });
-    this.bar = h("div", { class: "bulk", hidden: true });
+    this.bar = h("div", { class: "bulk-actions", hidden: true });
   }
 
   get size() {

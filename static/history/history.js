@@ -51,16 +51,16 @@ class HistoryDialog {
       type: "search", placeholder: "Search titles, tasks, answers, models, files", "aria-label": `Search ${SEARCHED_FIELDS}`, title: `Searches ${SEARCHED_FIELDS}`,
       autocomplete: "off", spellcheck: "false", oninput: () => this.onInput(),
     });
-    this.pinnedOnly = h("button", { type: "button", class: "quiet only", "aria-pressed": "false", title: "Show only pinned runs", onclick: () => this.filterPinned(!this.pinned) }, icon("pin"), h("span", { class: "hide-s" }, "Pinned"));
-    this.status = h("p", { class: "tally", role: "status" });
+    this.pinnedOnly = h("button", { type: "button", class: "quiet only", "aria-pressed": "false", title: "Show only pinned runs", onclick: () => this.filterPinned(!this.pinned) }, icon("pin"), h("span", { class: "hide-small" }, "Pinned"));
+    this.status = h("p", { class: "status-line", role: "status" });
     this.body = h("div", { class: "runs", "aria-busy": "true" });
     this.end = h("div", { class: "end" });
-    this.retention = h("p", { class: "kept" });
+    this.retention = h("p", { class: "retention" });
     this.scroller = h("div", { class: "scroller" }, this.body, this.end, this.retention);
     this.heading = h("h2", { id: "history-title", tabindex: "-1" }, "History");
     const close = h("button", { type: "button", class: "quiet", "aria-label": "Close history", onclick: () => this.dialog.close() }, icon("close"));
     this.dialog.append(
-      h("div", { class: "hd" }, this.heading, h("label", { class: "search-field" }, icon("find"), this.field), this.pinnedOnly, close),
+      h("div", { class: "header" }, this.heading, h("label", { class: "search-field" }, icon("find"), this.field), this.pinnedOnly, close),
       h("div", { class: "list-status" }, this.status, h("button", { type: "button", class: "inline", onclick: () => this.showUsage() }, "Storage and limits")),
       this.scroller, this.selection.bar);
     this.more = new IntersectionObserver(([seen]) => seen.isIntersecting && this.next && this.load(), { root: this.scroller, rootMargin: "600px" });
@@ -205,7 +205,7 @@ class HistoryDialog {
   showError(error) {
     this.setStatus(error.message);
     if (!this.rows.size) {
-      this.body.replaceChildren(h("div", { class: "none" }, h("p", {}, "The runs could not be loaded."),
+      this.body.replaceChildren(h("div", { class: "empty-message" }, h("p", {}, "The runs could not be loaded."),
         h("button", { type: "button", class: "plain", onclick: () => this.reload() }, "Try again")));
     }
   }
@@ -226,9 +226,9 @@ class HistoryDialog {
   }
 
   emptyMessage() {
-    if (this.shownFilter?.pinned && !this.shownQuery) return h("div", { class: "none" }, h("p", {}, "No pinned runs."), h("p", {}, "Pinned runs are kept until you unpin or delete them."));
-    if (!this.shownQuery) return h("div", { class: "none" }, h("p", {}, "No runs yet."), h("p", {}, "Your runs and their files will appear here."));
-    return h("div", { class: "none" }, h("p", {}, `No runs match “${this.shownQuery}”.`), h("p", {}, `Searched: ${SEARCHED_FIELDS}.`));
+    if (this.shownFilter?.pinned && !this.shownQuery) return h("div", { class: "empty-message" }, h("p", {}, "No pinned runs."), h("p", {}, "Pinned runs are kept until you unpin or delete them."));
+    if (!this.shownQuery) return h("div", { class: "empty-message" }, h("p", {}, "No runs yet."), h("p", {}, "Your runs and their files will appear here."));
+    return h("div", { class: "empty-message" }, h("p", {}, `No runs match “${this.shownQuery}”.`), h("p", {}, `Searched: ${SEARCHED_FIELDS}.`));
   }
 
   tick() {

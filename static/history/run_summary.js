@@ -61,11 +61,11 @@ export function runFacts(row, now) {
   const duration = row.running || row.seconds >= 0.1 ? h("span", { class: "took num" }, runDuration(row, now)) : null;
   return [
     stateElement(row),
-    h("span", { class: "by" }, row.model + (row.mode === "plain" ? ", no sandbox" : "")),
+    h("span", { class: "model" }, row.model + (row.mode === "plain" ? ", no sandbox" : "")),
     row.steps ? h("span", { class: "num" }, plural(row.steps, "step")) : null,
     tokenCount(row),
     duration,
-    row.size ? h("span", { class: "num space", title: sizeDetails(row) }, formatBytes(row.size)) : null,
+    row.size ? h("span", { class: "num storage", title: sizeDetails(row) }, formatBytes(row.size)) : null,
   ].filter(Boolean);
 }
 

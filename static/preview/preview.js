@@ -83,7 +83,7 @@ export class Preview {
     this.canvas = h("div", { class: "canvas", tabindex: "0" });
     this.back = h("button", { type: "button", class: "quiet", hidden: true, onclick: () => this.openAs("") }, "Back");
     this.currentVersion= h("button", { type: "button", class: "quiet current", hidden: true, onclick: () => emit("open-file", this.path) }, "Current version");
-    this.head = h("div", { class: "hd" }, this.name, this.details, this.busy, this.back, this.currentVersion, this.tools);
+    this.head = h("div", { class: "header" }, this.name, this.details, this.busy, this.back, this.currentVersion, this.tools);
     if (onMove) this.head.append(
       tool("up", "Previous file", "button", { onclick: () => onMove(-1) }),
       tool("down", "Next file", "button", { onclick: () => onMove(1) }));
@@ -135,7 +135,7 @@ export class Preview {
     this.newTab.href = new URL(`look?${new URLSearchParams({ run: currentRun.id, path, ...(step ? { step } : {}), ...(compared ? { compared: 1 } : {}) })}`, document.baseURI).href;
     this.currentVersion.hidden = step === null || !this.onMove;
     this.element.hidden = false;
-    this.element.classList.remove("gone");
+    this.element.classList.remove("deleted");
     this.cost.show(this.file);
     return this.load();
   }
@@ -147,8 +147,8 @@ export class Preview {
 
   /** The file was deleted; keep its last view. */
   markDeleted() {
-    if (!this.path || this.element.classList.contains("gone")) return;
-    this.element.classList.add("gone");
+    if (!this.path || this.element.classList.contains("deleted")) return;
+    this.element.classList.add("deleted");
     this.details.textContent = "This file was deleted.";
   }
 
@@ -170,7 +170,7 @@ export class Preview {
   async loadOnce(file) {
     this.showDetails(file);
     const message = nonFileMessage(file.entry);
-    if (message) return void this.display(file, { element: h("div", { class: "says" }, icon("file"), h("p", {}, message)) });
+    if (message) return void this.display(file, { element: h("div", { class: "message" }, icon("file"), h("p", {}, message)) });
     const done = showProgress(this.currentView ? "Reloading" : "Loading", (words) => file === this.file && this.showWaiting(words));
     try {
       await this.fetchView(file);
@@ -194,8 +194,8 @@ export class Preview {
   /** Show that loading takes longer: in the canvas, or next to the name if the canvas is in use. */
   showWaiting(words) {
     if (this.currentView) return this.busy.replaceChildren(words);
-    this.canvas.className = "canvas says";
-    return this.canvas.replaceChildren(h("div", { class: "says" }, icon("file"), words));
+    this.canvas.className = "canvas message";
+    return this.canvas.replaceChildren(h("div", { class: "message" }, icon("file"), words));
   }
 
   /** Keep the current view if only the connection failed. */
@@ -225,12 +225,12 @@ export class Preview {
     this.currentView?.close?.();
     Object.assign(this, { currentView: shown, kind });
     this.back.hidden = !this.chosen;
-    this.canvas.className = `canvas ${kind ? `kind-${kind}` : "says"}`;
+    this.canvas.className = `canvas ${kind ? `kind-${kind}` : "message"}`;
     this.canvas.replaceChildren(shown.element);
   }
 
   showDetails(file, extra = "") {
-    if (file !== this.file || this.element.classList.contains("gone")) return;
+    if (file !== this.file || this.element.classList.contains("deleted")) return;
     const { entry } = file;
     const parts = [file.step && !file.compared ? `version after step ${file.step}` : "", extra];
     if (entry) parts.push(formatBytes(entry.size), `modified ${formatAge(currentRun.now() - entry.modified)}`);
@@ -245,7 +245,7 @@ export class Preview {
 
   setFullScreen(on) {
     this.isFullScreen = on;
-    this.element.classList.toggle("filled", on);
+    this.element.classList.toggle("full-screen", on);
     this.fullScreen.setAttribute("aria-pressed", String(on));
   }
 
@@ -265,7 +265,7 @@ const handlesKeys = ({ target, defaultPrevented }) =>
 
 function tool(iconName, label, tag, attributes) {
   const type = tag === "button" ? { type: "button" } : {};
-  return h(tag, { class: "quiet sign", "aria-label": label, title: label, ...type, ...attributes }, icon(iconName));
+  return h(tag, { class: "quiet icon-button", "aria-label": label, title: label, ...type, ...attributes }, icon(iconName));
 }
 
 /** Whether two entries describe the same content. */
@@ -282,7 +282,7 @@ function nonFileMessage(entry) {
 /** The message if a file cannot be shown: the reason and alternatives. */
 function errorView(text, kind, file, again = false) {
   const button = (words, act) => h("button", { type: "button", class: "quiet", onclick: act }, words);
-  return { element: h("div", { class: "says" }, icon("file"), h("p", {}, text),
+  return { element: h("div", { class: "message" }, icon("file"), h("p", {}, text),
     h("div", {},
       again ? button("Try again", () => file.preview.load()) : null,
       h("a", { class: "quiet", href: file.address("files", {}), download: file.name }, "Download"),

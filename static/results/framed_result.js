@@ -29,7 +29,7 @@ async function show(file, container) {
     container.replaceChildren(page.element);
     openPages.add(page);
   } catch (error) {
-    container.replaceChildren(h("p", { class: "says" }, error.message));
+    container.replaceChildren(h("p", { class: "message" }, error.message));
   }
 }
 

@@ -23,7 +23,7 @@ export class Gallery {
 function tile(file, size) {
   const image = h("img", { alt: "", loading: "lazy", decoding: "async", draggable: "false" });
   const box = h("button", { type: "button", class: "open", "aria-label": `Enlarge ${file.name}` }, image);
-  loadFirst(image, [thumbnail(file, size), rawUrl(file)], () => image.replaceWith(icon("image"), h("span", { class: "says" }, "cannot be displayed")));
+  loadFirst(image, [thumbnail(file, size), rawUrl(file)], () => image.replaceWith(icon("image"), h("span", { class: "message" }, "cannot be displayed")));
   return h("figure", { class: "tile" }, box, h("figcaption", {},
     openButton(file, { class: "name", title: file.name }, file.name.slice(file.name.lastIndexOf("/") + 1)), h("small", { class: "num" }, formatBytes(file.size)), downloadLink(file)));
 }
@@ -45,15 +45,15 @@ function loadFirst(image, addresses, onNone) {
 function openLightbox(files, first, onClose) {
   let at = first;
   let pointerStart = null;
-  const tool = (iconName, label, onclick) => h("button", { type: "button", class: "quiet sign", "aria-label": label, title: label, onclick }, icon(iconName));
+  const tool = (iconName, label, onclick) => h("button", { type: "button", class: "quiet icon-button", "aria-label": label, title: label, onclick }, icon(iconName));
   const name = h("b");
   const position = h("small", { class: "num", role: "status" });
   const links = h("span", { class: "links" });
   const stage = h("div", { class: "stage", tabindex: "-1", autofocus: true });
   const single = files.length === 1;
-  const previousButton = h("button", { type: "button", class: "turn before", "aria-label": "Previous image", hidden: single, onclick: () => turn(-1) }, icon("caret"));
-  const nextButton = h("button", { type: "button", class: "turn after", "aria-label": "Next image", hidden: single, onclick: () => turn(1) }, icon("caret"));
-  const dialog = h("dialog", { class: "large", "aria-label": "Images" },
+  const previousButton = h("button", { type: "button", class: "navigate before", "aria-label": "Previous image", hidden: single, onclick: () => turn(-1) }, icon("caret"));
+  const nextButton = h("button", { type: "button", class: "navigate after", "aria-label": "Next image", hidden: single, onclick: () => turn(1) }, icon("caret"));
+  const dialog = h("dialog", { class: "lightbox", "aria-label": "Images" },
     h("header", {}, name, position, h("span", { class: "grow" }), links, tool("close", "Close", () => dialog.close())), previousButton, stage, nextButton);
   const show = () => {
     const file = files[at];

@@ -135,7 +135,7 @@ const videoPlayer = (file) => mediaFigure(file, h("video", { src: rawUrl(file), 
 
 function fileCard(file, message = "") {
   const { lines } = file;
-  const body = message ? h("span", { class: "says" }, message) : lines.some((line) => line.trim()) ? h("span", { class: "lines" }, lines.join("\n")) : null;
+  const body = message ? h("span", { class: "message" }, message) : lines.some((line) => line.trim()) ? h("span", { class: "lines" }, lines.join("\n")) : null;
   return h("div", { class: `file${body ? "" : " bare"}` },
     openButton(file, { class: "name", title: file.name }, icon(iconName(file)), h("b", {}, file.name)),
     h("small", { class: "num" }, formatBytes(file.size)), downloadLink(file), body);

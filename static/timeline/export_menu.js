@@ -40,7 +40,7 @@ class ExportMenu {
       menuItem("a", "Download steps", { download: "", "data-path": "steps.csv" }, "CSV"),
       menuItem("a", "Download everything", { download: "", "data-path": "run.zip" }, "zip"),
     );
-    if (!singleUser) this.list.append(menuItem("button", "Share…", { type: "button", class: "own-only", onclick: () => (this.show(false), openShareDialog()) }));
+    if (!singleUser) this.list.append(menuItem("button", "Share…", { type: "button", class: "owner-only", onclick: () => (this.show(false), openShareDialog()) }));
     this.list.addEventListener("keydown", (event) => this.key(event));
     this.list.addEventListener("click", (event) => event.target.closest("a") && this.show(false));
     document.addEventListener("pointerdown", (event) => container.contains(event.target) || this.show(false));

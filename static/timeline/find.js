@@ -14,7 +14,7 @@ export class RunSearch {
     const tool = (name, label, act) =>
       h("button", { type: "button", class: "quiet", "aria-label": label, title: label, onclick: act }, icon(name));
     this.field = h("input", { type: "search", "aria-label": "Find in run", placeholder: "Find in run", autocomplete: "off", spellcheck: "false" });
-    this.status = h("span", { class: "tally num", role: "status" });
+    this.status = h("span", { class: "match-count num", role: "status" });
     this.context = h("span", { class: "line" });
     box.append(icon("find"), this.field, this.status,
       tool("up", "Previous match", () => this.move(-1)), tool("down", "Next match", () => this.move(1)),
@@ -90,7 +90,7 @@ export class RunSearch {
     const { matches, current, query } = this;
     this.highlights?.clear();
     this.status.textContent = !query ? "" : matches.length ? `${current + 1} of ${plural(matches.length, "match", "matches")}` : "No matches";
-    this.status.classList.toggle("none", Boolean(query) && !matches.length);
+    this.status.classList.toggle("no-matches", Boolean(query) && !matches.length);
     this.context.textContent = matches.length ? `${describeLocation(matches[current])}: ${matches[current].line}` : "";
     for (const each of this.thread.children) this.highlight(each);
     if (!matches.length) return;

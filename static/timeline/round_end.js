@@ -28,7 +28,7 @@ export function createRoundEnd(status, reason, answer, { onAnswer, onRetry, onSe
 
 function failureActions(onRetry, onSettings) {
   const button = (label, onclick) => h("button", { type: "button", class: "plain", onclick }, label);
-  return h("div", { class: "failure-actions own-only" }, button("Retry", onRetry), button("Open settings", onSettings));
+  return h("div", { class: "failure-actions owner-only" }, button("Retry", onRetry), button("Open settings", onSettings));
 }
 
 function answerSection(answer, onAnswer) {

@@ -11,11 +11,11 @@ export async function openShareDialog() {
   const status = h("p", { role: "status" });
   const field = h("input", { readonly: true, "aria-label": "Link", hidden: true, onfocus: () => field.select() });
   const copyButton = h("button", { type: "button", hidden: true, onclick: () => copyText(field.value, copyButton) }, "Copy");
-  const createButton = h("button", { type: "button", class: "make", onclick: () => createLink() }, "Create link");
+  const createButton = h("button", { type: "button", class: "create", onclick: () => createLink() }, "Create link");
   const revokeButton = h("button", { type: "button", class: "danger", hidden: true, onclick: () => revokeLinks() }, "Revoke all links");
   const close = h("button", { type: "button", class: "quiet", "aria-label": "Close", onclick: () => dialog.close() }, icon("close"));
   const dialog = h("dialog", { class: "share", "aria-labelledby": "share-title" },
-    h("div", { class: "hd" }, h("h2", { id: "share-title" }, "Share this run"), close),
+    h("div", { class: "header" }, h("h2", { id: "share-title" }, "Share this run"), close),
     h("p", {}, "Anyone with the link can view this run and its files, including what is added later, but cannot change anything."),
     INSECURE ? h("p", { class: "warn" }, "This page is served over plain HTTP: others on the network can read it, including the link.") : null,
     h("div", { class: "row" }, field, copyButton), status, h("div", { class: "row" }, createButton, revokeButton));

@@ -176,7 +176,7 @@ export class Step {
   addText(text) {
     this.endReasoning();
     if (!this.message) {
-      const element = h("div", { class: "say" });
+      const element = h("div", { class: "step-text" });
       this.message = { element, text: new LiveMarkdown(element) };
       this.add(element);
     }
@@ -279,7 +279,7 @@ export class Step {
   showUsage() {
     this.endReasoning();
     this.message?.text.flush();
-    const line = h("div", { class: "tick num" }, ...this.files.chips());
+    const line = h("div", { class: "changed-files num" }, ...this.files.chips());
     const usage = [...usageParts(this)];
     if (this.modelSeconds >= 0.05) usage.push(`model ${formatSeconds(this.modelSeconds)}`);
     if (this.sandboxSeconds >= 0.05) usage.push(`sandbox ${formatSeconds(this.sandboxSeconds)}`);

@@ -61,7 +61,7 @@ function chip({ kind, path }, step) {
   const name = decodePath(path);
   const openDiff = () => emit("open-version", { path, step, compared: true });
   if (kind === "removed") {
-    return h("button", { type: "button", class: "chip gone", title: `deleted: ${name}`, "aria-label": `Deleted: ${name}`, onclick: openDiff }, h("span", {}, `− ${name}`));
+    return h("button", { type: "button", class: "chip deleted", title: `deleted: ${name}`, "aria-label": `Deleted: ${name}`, onclick: openDiff }, h("span", {}, `− ${name}`));
   }
   const openButton = h("button", { type: "button", class: "name", title: `${kind}: ${name}`, onclick: () => emit("open-version", { path, step }) }, `${SIGNS[kind]} ${name}`);
   const comparesImages = kind === "changed" && fileKind(path) === "image"; // two images, with a divider

@@ -55,7 +55,7 @@ class Timeline {
     this.current = this.roundEnd = this.context = this.linkedStep = this.lastBatch = null;
     this.stepsBefore = 0;
     this.status = h("div", { class: "status", hidden: true },
-      h("span", { class: "dot" }), h("span", { class: "words" }), h("span", { class: "time num" }),
+      h("span", { class: "dot" }), h("span", { class: "label" }), h("span", { class: "time num" }),
       h("div", { class: "progress", hidden: true }, h("i")));
     this.thread.replaceChildren(this.status);
     this.overview.hidden = this.badge.hidden = this.latest.hidden = true;
@@ -171,7 +171,7 @@ class Timeline {
 
   /** Clicking a step's number puts the step into the URL. */
   onClick(event) {
-    const { hash } = event.target.closest("a.no") ?? {};
+    const { hash } = event.target.closest("a.step-number") ?? {};
     if (!hash || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     if (hash === location.hash) this.goToLink();

@@ -94,7 +94,7 @@ export class ToolCard {
     else this.element.open = true;
     this.showSummary(event.summary);
     this.showArguments();
-    this.bar = h("div", { class: "slide", role: "presentation" });
+    this.bar = h("div", { class: "busy-bar", role: "presentation" });
     this.body.append(this.bar);
     this.tick();
   }
@@ -133,7 +133,7 @@ export class ToolCard {
   output(event) {
     const output = this.outputText();
     if (event.skipped) output.append(`\n… ${formatBytes(event.skipped)} omitted …\n`, "dim");
-    output.append(event.text, event.stream === "stderr" ? "err" : "");
+    output.append(event.text, event.stream === "stderr" ? "error" : "");
     this.newlines += event.text.split("\n").length - 1;
     if (event.output_file) this.addFullOutput(event.output_file, event.stream);
     this.followOutput();
@@ -141,7 +141,7 @@ export class ToolCard {
 
   outputText() {
     if (!this.out) {
-      const pre = h("pre", { class: "out", tabindex: "0", "aria-label": "Output" });
+      const pre = h("pre", { class: "output", tabindex: "0", "aria-label": "Output" });
       this.out = new GrowingText(pre, { onTrim: (count) => this.showTrimmed(count) });
       this.followOutput = followEnd(pre);
       this.pre ? this.pre.after(pre) : this.body.prepend(pre);
@@ -151,7 +151,7 @@ export class ToolCard {
   }
 
   showTrimmed(count) {
-    this.trimNote ??= h("div", { class: "cut" });
+    this.trimNote ??= h("div", { class: "truncated" });
     this.trimNote.textContent = `${formatNumber(count)} earlier characters are not shown`;
     this.outputElement.before(this.trimNote);
   }
@@ -194,7 +194,7 @@ export class ToolCard {
   /** Show the result of a call without other output: a viewed file, or the reason for a refusal. */
   showResult(event) {
     const text = event.observation.replace(/^Execution output of \[[\w-]+\]:\n/, "");
-    this.outputText().append(text, event.ok ? "" : "err");
+    this.outputText().append(text, event.ok ? "" : "error");
     this.newlines = text.split("\n").length - 1;
     this.outputElement.scrollTop = 0;
   }
@@ -245,7 +245,7 @@ export class ToolCard {
     if (source) buttons.push(copyButton(this.name === "execute_bash" ? "command" : "text", () => source));
     if (this.out) buttons.push(copyButton("output", () => this.outputElement.textContent));
     if (observation) buttons.push(this.observationButton(observation));
-    this.body.append(h("div", { class: "foot num" }, ...parts, h("span", { class: "tools" }, ...buttons)));
+    this.body.append(h("div", { class: "card-footer num" }, ...parts, h("span", { class: "tools" }, ...buttons)));
   }
 
   observationButton(observation) {

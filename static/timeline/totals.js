@@ -13,7 +13,7 @@ import { currentRun } from "../core/event_stream.js";
 export function showTotals(container, limit, context) {
   const parts = [...figures(limit, context)];
   const spans = (quiet) => parts.filter((part) => Boolean(part.quiet) === quiet).map((part) => h("span", {}, ...part.content));
-  container.replaceChildren(h("div", {}, ...spans(false)), h("div", { class: "hide-s" }, ...spans(true)));
+  container.replaceChildren(h("div", {}, ...spans(false)), h("div", { class: "hide-small" }, ...spans(true)));
 }
 
 function* figures(limit, context) {
@@ -56,7 +56,7 @@ function* contextMeter({ tokens: used, estimated }) {
   yield h("span", { class: "dim" }, ` of ${formatCount(limit)}`);
   const share = Math.min(1, used / limit);
   yield h("span", {
-    class: `context ${share >= 0.9 ? "full" : share >= 0.7 ? "near" : ""}`, role: "meter", "aria-label": "Context",
+    class: `context ${share >= 0.9 ? "full" : share >= 0.7 ? "nearly-full" : ""}`, role: "meter", "aria-label": "Context",
     "aria-valuemin": "0", "aria-valuemax": String(limit), "aria-valuenow": String(Math.min(used, limit)),
     "aria-valuetext": `${formatNumber(used)} of ${formatNumber(limit)} tokens`, title: `${Math.round(100 * share)}% of the context limit`,
   }, h("i", { style: `width: ${(100 * share).toFixed(1)}%` }));

@@ -17,7 +17,7 @@ const ABBREVIATIONS = {
 /** A name with invisible and direction-changing characters made visible. */
 export function visibleName(name) {
   if (!INVISIBLE.test(name)) return [name];
-  return [...name].map((char) => (INVISIBLE.test(char) ? h("i", { class: "odd" }, charLabel(char)) : char));
+  return [...name].map((char) => (INVISIBLE.test(char) ? h("i", { class: "invisible" }, charLabel(char)) : char));
 }
 
 /** Split a long name: its start, which may be truncated, and its end with the extension. */

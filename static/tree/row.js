@@ -14,7 +14,7 @@ export class TreeRow {
     const { kind } = entry;
     this.kind = kind;
     this.path = entry.path;
-    this.caret = kind === "folder" ? icon("caret") : h("span", { class: "ic" });
+    this.caret = kind === "folder" ? icon("caret") : h("span", { class: "svg-icon" });
     this.name = h("bdi", { class: "name", title: entry.name }, ...nameElements(entry.name));
     this.aside = h("bdi", { class: "aside" });
     this.mark = h("span", { class: "new" });

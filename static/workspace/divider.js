@@ -30,11 +30,11 @@ export function mountDivider(element, frame, name, { min, max, initial }) {
     element.focus();
     element.setPointerCapture(event.pointerId);
     element.addEventListener("pointermove", move);
-    document.documentElement.classList.add("dividing");
+    document.documentElement.classList.add("resizing");
   });
   element.addEventListener("lostpointercapture", () => {
     element.removeEventListener("pointermove", move);
-    document.documentElement.classList.remove("dividing");
+    document.documentElement.classList.remove("resizing");
     setShare(share);
   });
   element.addEventListener("dblclick", () => setShare(null));

@@ -176,7 +176,7 @@ def test_the_page_reconnects_after_a_kill_during_a_command(
         expect(tab.state).to_have_text("submitted", timeout=60_000)
         expect(tab.timeline).to_contain_text(ORIGIN_MESSAGES["restarted"])
         for _ in range(2):
-            expect(tab.timeline.locator("a.no")).to_have_text(["1", "2", "3", "4"])
+            expect(tab.timeline.locator("a.step-number")).to_have_text(["1", "2", "3", "4"])
             expect(tab.timeline.locator(".card").nth(1)).to_contain_text("sleep 1000")
             tab.reload()
     assert [end.status for end in app.round_ends()] == ["failed", "submitted"]

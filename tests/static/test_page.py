@@ -122,7 +122,7 @@ def test_a_run_is_shown_live_from_upload_to_answer(
     studio.page.get_by_label("Files to attach").set_input_files(go)
     expect(studio.timeline.locator(".card").first).to_contain_text("exit 3")
     output = studio.timeline.get_by_label("Output", exact=True).first
-    expect(output.locator(".err")).to_have_text("late\n")
+    expect(output.locator(".error")).to_have_text("late\n")
     expect(studio.state).to_have_text("submitted")
     ending = studio.timeline.get_by_role("region", name="Answer")
     expect(ending.locator(".answer")).to_have_text("3")

@@ -18,7 +18,7 @@ class Archive {
   constructor(file, first) {
     Object.assign(this, { file, id: `archive${++trees}`, at: 0 });
     this.notes = h("p", { class: "notes", role: "note" });
-    this.sheet = h("div", { class: "sheet", role: "presentation" });
+    this.sheet = h("div", { class: "content", role: "presentation" });
     this.list = h("div", { class: "entries", role: "tree", tabindex: "0", "aria-label": "Archive contents" }, this.sheet);
     this.listing = h("div", { class: "listing" }, this.notes, this.list);
     this.element = h("div", { class: "archive" }, this.listing);
@@ -105,7 +105,7 @@ class Archive {
     walk(this.root);
     this.at = Math.min(this.at, Math.max(0, this.rows.length - 1));
     this.sheet.style.height = `${this.rows.length * ROW_HEIGHT}px`;
-    this.listing.classList.toggle("nothing", !this.rows.length);
+    this.listing.classList.toggle("empty", !this.rows.length);
     this.draw();
   }
 
@@ -114,7 +114,7 @@ class Archive {
     const top = Math.max(0, Math.floor(scrollTop / ROW_HEIGHT) - OVERSCAN);
     const rows = this.rows.slice(top, Math.ceil((scrollTop + clientHeight) / ROW_HEIGHT) + OVERSCAN);
     this.sheet.replaceChildren(...rows.map((row, offset) => this.createRow(row, top + offset)));
-    const here = this.sheet.querySelector(".here");
+    const here = this.sheet.querySelector(".active");
     if (here) this.list.setAttribute("aria-activedescendant", here.id);
     else this.list.removeAttribute("aria-activedescendant");
   }
@@ -123,14 +123,14 @@ class Archive {
     const folder = Boolean(row.children);
     const outside = row.name === ".." || (row.level === 1 && (row.name === "/" || /^[a-z]:/i.test(row.name)));
     return h("div", {
-      class: `member${at === this.at ? " here" : ""}${outside ? " out" : ""}`, role: "treeitem", id: `${this.id}-${at}`, "data-at": at, "aria-level": row.level,
+      class: `member${at === this.at ? " active" : ""}${outside ? " outside" : ""}`, role: "treeitem", id: `${this.id}-${at}`, "data-at": at, "aria-level": row.level,
       "aria-expanded": folder ? String(row.open) : null, "aria-selected": String(at === this.at), "aria-label": visibleName(row.name),
       style: `top: ${at * ROW_HEIGHT}px; padding-left: ${10 + 16 * Math.min(row.level - 1, 20)}px`, title: row.path && visibleName(row.path),
-    }, h("i", { class: `fold${folder && row.open ? " open" : ""}`, "aria-hidden": "true" }, folder ? "▸" : ""), icon(folder ? "folder" : ICONS[row.kind] ?? fileKind(row.name)),
+    }, h("i", { class: `toggle${folder && row.open ? " open" : ""}`, "aria-hidden": "true" }, folder ? "▸" : ""), icon(folder ? "folder" : ICONS[row.kind] ?? fileKind(row.name)),
     h("b", {}, visibleName(row.name)), row.target ? h("em", {}, `→ ${visibleName(row.target)}`) : row.kind && !folder ? h("em", {}, row.kind) : "",
     h("small", { class: "num" }, folder ? plural(row.children.size + row.leaves.length, "item") : row.size < 0 ? "" : formatBytes(row.size)),
     h("small", { class: "num packed", title: "Compressed size" }, folder || row.packed === null ? "" : formatBytes(row.packed)),
-    h("small", { class: "num when" }, row.changed ?? ""));
+    h("small", { class: "num modified" }, row.changed ?? ""));
   }
 
   onClick(event) {

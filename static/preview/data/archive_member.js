@@ -105,8 +105,8 @@ export class ArchiveMemberView {
   }
 
   showMessage(words) {
-    this.canvas.className = "inset says";
-    this.canvas.replaceChildren(h("div", { class: "says" }, icon("file"), words));
+    this.canvas.className = "inset message";
+    this.canvas.replaceChildren(h("div", { class: "message" }, icon("file"), words));
   }
 
   setDetails(text) {

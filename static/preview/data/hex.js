@@ -13,21 +13,21 @@ class HexView {
   constructor(file, first) {
     this.file = file;
     this.top = 0;
-    this.description = h("p", { class: "what" });
+    this.description = h("p", { class: "file-type" });
     this.facts = h("dl");
     this.offsetField = h("input", { type: "text", size: 12, placeholder: "offset, 0x… or %", "aria-label": "Go to offset", spellcheck: "false" });
-    this.offsetForm = h("form", { class: "go" }, this.offsetField, h("button", { class: "quiet" }, "Go"));
+    this.offsetForm = h("form", { class: "go-to-offset" }, this.offsetField, h("button", { class: "quiet" }, "Go"));
     this.offsetForm.addEventListener("submit", (event) => {
       event.preventDefault();
       this.goTo(this.offsetField.value.trim());
     });
     this.stringList = h("div", { class: "list" });
-    this.strings = h("details", { class: "words" }, h("summary", {}, "Strings"), this.stringList);
+    this.strings = h("details", { class: "strings" }, h("summary", {}, "Strings"), this.stringList);
     this.strings.addEventListener("toggle", () => this.strings.open && this.loadStrings());
     this.body = h("tbody");
     this.table = h("table", { class: "hex" }, this.body);
-    this.spacer = h("div", { class: "tall" });
-    this.scroller = h("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": "Hex view" }, h("div", { class: "held" }, this.table), this.spacer);
+    this.spacer = h("div", { class: "spacer" });
+    this.scroller = h("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": "Hex view" }, h("div", { class: "sticky" }, this.table), this.spacer);
     this.scroller.addEventListener("scroll", () => this.onScroll());
     this.scroller.addEventListener("wheel", (event) => this.onWheel(event), { passive: false });
     this.scroller.addEventListener("keydown", (event) => this.onKey(event));

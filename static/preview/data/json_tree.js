@@ -32,7 +32,7 @@ async function sourceView(file, { empty, large, wrong, form }) {
   const name = form === "yaml" ? "YAML" : "JSON";
   const reason = large ?? `Invalid ${name} (from line ${formatNumber(wrong.line)}, column ${formatNumber(wrong.column)}): ${wrong.message}.`;
   const text = await openSource(file, { line: wrong?.line });
-  const element = h("div", { class: "instead" }, h("p", { class: "alert", role: "alert" }, reason), h("div", { class: "kind-text" }, text.element));
+  const element = h("div", { class: "fallback" }, h("p", { class: "alert", role: "alert" }, reason), h("div", { class: "kind-text" }, text.element));
   return { element, close: () => text.close() };
 }
 
@@ -88,8 +88,8 @@ class JsonTree {
   createItem(parent, node, key) {
     const address = `${parent.address}/${node.token}`;
     const holds = node.count !== undefined;
-    const line = h("div", { class: "line", style: `--level:${parent.level}` }, holds && node.count ? icon("caret") : h("span", { class: "ic" }),
-      ...keyElements(key, node), ...(holds ? [h("span", { class: "count" }, countText(node)), h("span", { class: "brief" }, contentSummary(node))] : this.scalarElements(node, address)));
+    const line = h("div", { class: "line", style: `--level:${parent.level}` }, holds && node.count ? icon("caret") : h("span", { class: "svg-icon" }),
+      ...keyElements(key, node), ...(holds ? [h("span", { class: "count" }, countText(node)), h("span", { class: "summary" }, contentSummary(node))] : this.scalarElements(node, address)));
     const item = h("div", { class: "item", role: "treeitem", tabindex: "-1", "aria-level": parent.level + 1, "aria-expanded": holds && node.count ? "false" : null }, line);
     item.branch = { node, key, address, parent, level: parent.level + 1, group: h("div", { role: "group", hidden: true }), loaded: 0 };
     if (holds) item.append(item.branch.group);
@@ -100,7 +100,7 @@ class JsonTree {
     const quoted = !["number", "boolean", "null", "wrong"].includes(node.type);
     const text = h("span", { class: `value ${node.type}` }, ...(quoted ? ["“", ...markInvisible(node.text), node.length ? "" : "”"] : markInvisible(node.text)));
     const parts = [text];
-    if (node.type === "wrong") parts.push(h("span", { class: "why" }, node.why));
+    if (node.type === "wrong") parts.push(h("span", { class: "reason" }, node.why));
     if (node.length) {
       const more = h("button", { type: "button", class: "quiet", tabindex: "-1", onclick: async () => {
         const { value } = await this.file.ask({ at: address, value: 1 });
@@ -131,7 +131,7 @@ class JsonTree {
     try {
       await this.fetch(branch);
     } catch (error) {
-      branch.group.replaceChildren(h("p", { class: "why" }, error.message));
+      branch.group.replaceChildren(h("p", { class: "reason" }, error.message));
     } finally {
       branch.loading = false;
     }
@@ -189,9 +189,9 @@ class JsonTree {
   /** Show the path of the focused row. */
   showPath(target) {
     const item = target.closest("[role=treeitem]");
-    this.root.querySelector(".now")?.classList.remove("now");
+    this.root.querySelector(".current")?.classList.remove("current");
     if (!item?.branch) return;
-    item.classList.add("now");
+    item.classList.add("current");
     this.now = item.branch;
     const parts = [];
     for (let { branch } = item; branch?.parent; branch = branch.parent) parts.unshift(pathStep(branch, this.form));
@@ -227,7 +227,7 @@ const countText = ({ type, count }) =>
 function keyElements(key, node) {
   if (key === null || key === undefined) return [];
   const name = h("span", { class: typeof key === "number" ? "index" : "key" }, ...markInvisible(String(key)));
-  const again = node.again ? [h("span", { class: "again", title: "This key occurs more than once" }, "duplicate")] : [];
+  const again = node.again ? [h("span", { class: "duplicate-key", title: "This key occurs more than once" }, "duplicate")] : [];
   return [name, ...again, ": "];
 }
 

@@ -4,26 +4,26 @@ import { h } from "../../core/dom.js";
 import { formatBytes, formatNumber } from "../../core/format.js";
 
 const BROWSER_IMAGE = /\.(png|jpe?g|gif|webp|avif|bmp)$/i;
-const MODES = [["beside", "Side by side"], ["wipe", "Swipe"], ["blend", "Blend"]];
+const MODES = [["side-by-side", "Side by side"], ["swipe", "Swipe"], ["blend", "Blend"]];
 
 export function renderImageDiff(file, { before, after, step }, addTool) {
-  const sides = [before && { ...before, at: step - 1, says: "before" }, after && { ...after, at: step, says: "after" }].filter(Boolean);
-  const element = h("div", { class: "pictures beside" }, ...sides.map((side) => figure(file, side, step)));
+  const sides = [before && { ...before, at: step - 1, label: "before" }, after && { ...after, at: step, label: "after" }].filter(Boolean);
+  const element = h("div", { class: "pictures side-by-side" }, ...sides.map((side) => figure(file, side, step)));
   if (sides.length < 2) return { element };
   let chosen = false;
   const slider = h("input", { type: "range", min: "0", max: "100", value: "50", "aria-label": "Visible part of the newer image" });
   slider.addEventListener("input", () => element.style.setProperty("--seen", `${slider.value}%`));
-  const bar = h("div", { class: "wiper", hidden: true }, h("span", {}, "before"), slider, h("span", {}, "after"));
+  const bar = h("div", { class: "slider", hidden: true }, h("span", {}, "before"), slider, h("span", {}, "after"));
   element.prepend(bar);
   const buttons = MODES.map(([way, label]) => h("button", { type: "button", class: "quiet", onclick: () => (chosen = true, setMode(way)) }, label));
   const setMode = (wanted) => {
     element.className = `pictures ${wanted}`;
-    bar.hidden = wanted === "beside";
+    bar.hidden = wanted === "side-by-side";
     MODES.forEach(([way], place) => buttons[place].setAttribute("aria-pressed", String(way === wanted)));
   };
-  setMode("wipe");
-  element.addEventListener("load", () => chosen || sameSize(element) || setMode("beside"), true);
-  addTool(h("span", { class: "ways", role: "group", "aria-label": "Comparison mode" }, ...buttons));
+  setMode("swipe");
+  element.addEventListener("load", () => chosen || sameSize(element) || setMode("side-by-side"), true);
+  addTool(h("span", { class: "modes", role: "group", "aria-label": "Comparison mode" }, ...buttons));
   return { element };
 }
 
@@ -36,7 +36,7 @@ function sameSize(element) {
 function figure(file, side, step) {
   const options = { step: side.at, v: side.hash ?? "" };
   const converted = file.address("view", { as: "image", frame: 0, ...options });
-  const image = h("img", { alt: `${file.name} ${side.says} step ${step}`, draggable: "false" });
+  const image = h("img", { alt: `${file.name} ${side.label} step ${step}`, draggable: "false" });
   const size = h("span", { class: "num" }, formatBytes(side.size));
   image.addEventListener("load", () => {
     size.textContent = `${formatNumber(image.naturalWidth)} × ${formatNumber(image.naturalHeight)} · ${formatBytes(side.size)}`;
@@ -49,6 +49,6 @@ function figure(file, side, step) {
     return undefined;
   });
   image.src = usesConverted ? converted : file.address("files", { inline: 1, ...options });
-  return h("figure", { class: side.says }, h("div", { class: "paper" }, image),
-    h("figcaption", {}, h("b", {}, `${side.says} step ${step}`), " ", size));
+  return h("figure", { class: side.label }, h("div", { class: "image-frame" }, image),
+    h("figcaption", {}, h("b", {}, `${side.label} step ${step}`), " ", size));
 }

@@ -123,9 +123,9 @@ const SPLIT = {
 
 function splitRow(before, old, after, now) {
   const [left, right] = [textCell(old ?? [], "del"), textCell(now ?? [], "ins")];
-  left.className = old ? "del" : "none";
-  right.className = now ? "add" : "none";
-  return h("tr", {}, lineNumber(before ?? "", old ? "del" : "none"), left, lineNumber(after ?? "", now ? "add" : "none"), right);
+  left.className = old ? "del" : "absent";
+  right.className = now ? "add" : "absent";
+  return h("tr", {}, lineNumber(before ?? "", old ? "del" : "absent"), left, lineNumber(after ?? "", now ? "add" : "absent"), right);
 }
 
 /** A line number, drawn by CSS so that it is not copied. */

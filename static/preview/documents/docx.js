@@ -5,7 +5,7 @@ import { plural } from "../../core/format.js";
 import { insertSanitised } from "./sanitised_html.js";
 
 export function open(file, first) {
-  const sheet = h("article", { class: "sheet" });
+  const sheet = h("article", { class: "page" });
   const notes = h("p", { class: "notes", role: "note" });
   const element = h("div", { class: "document" }, notes, sheet);
   const update = ({ html, words, omitted, empty }) => {

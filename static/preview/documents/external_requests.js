@@ -14,7 +14,7 @@ export class ExternalRequests {
     this.list = h("ul");
     this.button = h("button", { type: "button", class: "quiet", onclick: () => this.toggle() });
     this.details = h("details", {}, this.summary, this.list);
-    this.element = h("div", { class: "outside", role: "status", hidden: true }, this.details, this.button);
+    this.element = h("div", { class: "external-requests", role: "status", hidden: true }, this.details, this.button);
     this.add(address);
   }
 

@@ -45,10 +45,10 @@ class HtmlPreview {
     const source = h("button", { type: "button", class: "quiet", onclick: () => this.file.preview.openAs("text") }, "Source");
     const reload = h("button", { type: "button", class: "quiet", onclick: () => this.reload(true) }, "Reload");
     this.file.setTools(source, reload);
-    if (!size) return void this.frames.replaceChildren(h("p", { class: "says" }, "This file is empty."));
+    if (!size) return void this.frames.replaceChildren(h("p", { class: "message" }, "This file is empty."));
     if (size <= MAX_AUTOMATIC) return void this.show();
     const showButton = h("button", { type: "button", class: "quiet", onclick: () => this.show() }, "Show anyway");
-    this.frames.replaceChildren(h("div", { class: "says" }, icon("file"),
+    this.frames.replaceChildren(h("div", { class: "message" }, icon("file"),
       h("p", {}, `This page is large (${formatBytes(size)}) and may load slowly.`), h("div", {}, showButton)));
   }
 
@@ -103,7 +103,7 @@ class HtmlPreview {
     this.showLocation();
     this.nextFrame?.remove();
     const frame = h("iframe", {
-      title: this.file.name, sandbox: SANDBOX[this.scripts], referrerpolicy: "no-referrer", class: "coming",
+      title: this.file.name, sandbox: SANDBOX[this.scripts], referrerpolicy: "no-referrer", class: "loading",
       src: this.prefix + this.path,
     });
     this.nextFrame = frame;
@@ -122,7 +122,7 @@ class HtmlPreview {
     this.nextFrame = null;
     this.frame?.remove();
     this.frame = frame;
-    frame.classList.remove("coming");
+    frame.classList.remove("loading");
   }
 
   /** Handle a message from a frame. It is untrusted: text of a known kind or ignored. */

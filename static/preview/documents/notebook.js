@@ -24,12 +24,12 @@ class Notebook extends LazyList {
   }
 
   createPart(cell, at) {
-    if (cell.kind === "markdown") return h("section", { class: "cell words" }, h("span", { class: "no" }), h("div", {}, markdownElement(cell.html), truncationNote(cell.cut)));
+    if (cell.kind === "markdown") return h("section", { class: "cell markdown-cell" }, h("span", { class: "execution-count" }), h("div", {}, markdownElement(cell.html), truncationNote(cell.cut)));
     const input = h("pre", { class: cell.kind, tabindex: "0" }, ...cell.rows.map((pieces) => renderRow(pieces, false)));
     const count = cell.kind === "code" ? `[${cell.count ?? " "}]` : "";
     const outputs = (cell.outputs ?? []).map((output, number) => this.output(output, at, number));
     if (cell.more) outputs.push(h("p", { class: "dim" }, `${plural(cell.more, "more output")} not shown.`));
-    return h("section", { class: "cell", "aria-label": `Cell ${count}` }, h("span", { class: "no num" }, count), h("div", {}, input, truncationNote(cell.cut),
+    return h("section", { class: "cell", "aria-label": `Cell ${count}` }, h("span", { class: "execution-count num" }, count), h("div", {}, input, truncationNote(cell.cut),
       outputs.length ? h("div", { class: "outputs" }, ...outputs) : null));
   }
 
@@ -37,7 +37,7 @@ class Notebook extends LazyList {
     if (output.kind === "picture") return this.imageElement(output, at, number);
     if (output.kind === "html") return output.html.includes("<math") ? markdownElement(output.html) : sanitisedHtml(output.html);
     const written = output.rows.some((pieces) => pieces.length);
-    return h("div", { class: output.error ? "out bad" : "out" },
+    return h("div", { class: output.error ? "output bad" : "output" },
       written ? h("pre", { tabindex: "0" }, ...output.rows.map((pieces) => renderRow(pieces, false))) : null, truncationNote(output.cut),
       output.live ? h("p", { class: "dim" }, "This output needs scripts, which are disabled here.") : null);
   }
@@ -45,7 +45,7 @@ class Notebook extends LazyList {
   imageElement({ type, about }, at, number) {
     const image = h("img", { src: this.file.view({ image: `${at},${number},${type}` }), alt: about || "Cell output", loading: "lazy" });
     image.addEventListener("error", () => image.replaceWith(h("p", { class: "dim" }, "This image cannot be displayed.")));
-    return h("div", { class: "out" }, image);
+    return h("div", { class: "output" }, image);
   }
 }
 
@@ -56,7 +56,7 @@ function markdownElement(html) {
 }
 
 function sanitisedHtml(html) {
-  const element = h("div", { class: "out html" });
+  const element = h("div", { class: "output html" });
   insertSanitised(element, html);
   return element;
 }

@@ -29,9 +29,9 @@ class Slides extends LazyList {
     const placed = boxes.filter((box) => box.at);
     const others = boxes.filter((box) => !box.at);
     const name = `Slide ${at + 1}${title ? `: ${title}` : ""}`;
-    return h("section", { class: hidden ? "deck-card hidden-one" : "deck-card", "aria-label": name },
+    return h("section", { class: hidden ? "deck-card hidden-slide" : "deck-card", "aria-label": name },
       h("header", {}, h("b", { class: "num" }, `${at + 1}`), h("span", {}, title), hidden ? h("i", {}, "hidden") : null, broken ? h("i", { class: "bad" }, "partly unreadable") : null),
-      h("div", { class: "board" }, ...placed.map((box) => this.createBox(box)), others.length ? h("div", { class: "flow" }, ...others.map((box) => this.createBox(box))) : null,
+      h("div", { class: "slide-body" }, ...placed.map((box) => this.createBox(box)), others.length ? h("div", { class: "unplaced" }, ...others.map((box) => this.createBox(box))) : null,
         boxes.length ? null : h("p", { class: "dim" }, "Nothing on this slide can be displayed.")),
       notes ? h("details", {}, h("summary", {}, "Notes"), h("p", {}, notes)) : null);
   }

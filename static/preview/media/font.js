@@ -74,7 +74,7 @@ class FontPreview {
     this.field = h("input", { type: "text", "aria-label": "Sample text", value: sample, oninput: () => this.updateSample(), spellcheck: "false", dir: "auto" });
     const rows = ROWS.map((row) => this.supported(row)).filter(Boolean).map((row) => h("p", { class: "face row" }, row));
     this.element.replaceChildren(
-      h("h2", { class: "face" }, this.title), ...this.sliders(), h("label", { class: "try" }, h("span", {}, "Sample"), this.field), this.missing,
+      h("h2", { class: "face" }, this.title), ...this.sliders(), h("label", { class: "sample" }, h("span", {}, "Sample"), this.field), this.missing,
       h("div", { class: "lines" }, ...this.lines),
       ...(samples.length > 1 ? [h("div", { class: "others" }, ...samples.slice(1).map((text) => h("p", { class: "face", dir: "auto" }, text)))] : []),
       ...(rows.length ? [h("div", { class: "rows" }, ...rows)] : []), this.facts(), this.grid());

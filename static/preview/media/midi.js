@@ -20,7 +20,7 @@ class MidiPreview {
     this.time = h("span", { class: "time num" });
     this.tracks = h("div", { class: "tracks", role: "group", "aria-label": "Tracks" });
     this.note = h("p", { class: "note", role: "status" });
-    const zoom = (label, sign, by) => h("button", { type: "button", class: "quiet sign", "aria-label": label, title: label, onclick: () => this.roll.zoom(by) }, sign);
+    const zoom = (label, sign, by) => h("button", { type: "button", class: "quiet icon-button", "aria-label": label, title: label, onclick: () => this.roll.zoom(by) }, sign);
     this.element = h("div", { class: "midi" },
       h("div", { class: "row" }, this.play, this.time, h("span", { class: "grow" }), zoom("Zoom out", "−", 0.67), zoom("Zoom in", "+", 1.5),
         speedSelect((rate) => this.setRate(rate)), volumeSlider((loud) => this.setVolume(loud), this.loudness)),

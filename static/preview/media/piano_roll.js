@@ -18,7 +18,7 @@ export class PianoRoll {
     this.element = h("div", {
       class: "roll", role: "slider", tabindex: "0", "aria-label": "Playback position",
       "aria-valuemin": 0, "aria-valuemax": 0, "aria-valuenow": 0,
-    }, h("div", { class: "held" }, this.canvas), this.width);
+    }, h("div", { class: "sticky" }, this.canvas), this.width);
     this.element.addEventListener("scroll", () => this.draw());
     this.element.addEventListener("click", (event) => {
       const left = event.clientX - this.element.getBoundingClientRect().left;

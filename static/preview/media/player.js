@@ -33,7 +33,7 @@ export function determineDuration(media) {
 /** The message if the browser cannot play the file, with alternatives. */
 export function playbackError(file, what) {
   const hex = h("button", { type: "button", class: "quiet", onclick: () => file.preview.openAs("hex") }, "View as hex");
-  return h("div", { class: "says", role: "status" }, icon("file"),
+  return h("div", { class: "message", role: "status" }, icon("file"),
     h("p", {}, `This browser cannot play ${what}: it may be corrupt, or in an unsupported format.`),
     h("div", {}, h("a", { class: "quiet", href: file.address("files", {}), download: file.name }, "Download"), hex));
 }

@@ -12,7 +12,7 @@ class SvgPreview {
     this.zoom = new ImageZoom(this.image, `Drawing ${file.name}`, { drawn: true });
     this.notes = h("div", { class: "notes", role: "status" });
     this.element = this.zoom.element;
-    this.errorElement = h("div", { class: "says", role: "status", hidden: true });
+    this.errorElement = h("div", { class: "message", role: "status", hidden: true });
     this.element.prepend(this.notes);
     this.element.append(this.errorElement);
     file.setTools(...sourceToggle(file, "svg", ""));

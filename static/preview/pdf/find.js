@@ -9,10 +9,10 @@ const MAX_MATCHES = 5000; // matches
 export class PdfSearch {
   constructor(pages) {
     Object.assign(this, { pages, matches: [], current: -1, round: 0 });
-    const tool = (name, label, act) => h("button", { type: "button", class: "quiet sign", "aria-label": label, title: label, onclick: act }, icon(name));
+    const tool = (name, label, act) => h("button", { type: "button", class: "quiet icon-button", "aria-label": label, title: label, onclick: act }, icon(name));
     this.field = h("input", { type: "search", "aria-label": "Find in this PDF", placeholder: "Find in this PDF", autocomplete: "off", spellcheck: "false" });
-    this.status = h("span", { class: "tally num", role: "status" });
-    this.case = h("button", { type: "button", class: "quiet case", "aria-pressed": "false", "aria-label": "Match case", title: "Match case", onclick: () => this.toggle() }, "Aa");
+    this.status = h("span", { class: "match-count num", role: "status" });
+    this.case = h("button", { type: "button", class: "quiet match-case", "aria-pressed": "false", "aria-label": "Match case", title: "Match case", onclick: () => this.toggle() }, "Aa");
     this.element = h("div", { class: "search", role: "search", hidden: true }, icon("find"), this.field, this.status, this.case,
       tool("up", "Previous match", () => this.move(-1)), tool("down", "Next match", () => this.move(1)), tool("close", "Close find", () => this.close()));
     this.field.addEventListener("input", () => {
@@ -50,7 +50,7 @@ export class PdfSearch {
   clear() {
     Object.assign(this, { matches: [], current: -1 });
     this.status.textContent = "";
-    this.status.classList.remove("none");
+    this.status.classList.remove("no-matches");
     this.pages.setMatches(new Map(), null);
   }
 
@@ -102,7 +102,7 @@ export class PdfSearch {
     const total = count >= MAX_MATCHES ? `${formatNumber(MAX_MATCHES)}+` : formatNumber(count);
     const progress = done ? "" : page === null ? "…" : `… page ${formatNumber(page + 1)}`;
     this.status.textContent = count ? `${formatNumber(this.current + 1)} of ${total}${progress}` : done ? "No matches" : `searching${progress}`;
-    this.status.classList.toggle("none", done && !count);
+    this.status.classList.toggle("no-matches", done && !count);
     this.progress = progress;
     this.status.title = plural(count, "match", "matches");
   }

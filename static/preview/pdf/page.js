@@ -11,10 +11,10 @@ export class PdfPage {
     Object.assign(this, { pages, at, width: 0, shownWidth: 0 });
     this.image = h("img", { alt: "", draggable: "false" });
     this.detail = h("img", { class: "detail", alt: "", draggable: "false", hidden: true });
-    this.textLayer = h("div", { class: "words" });
+    this.textLayer = h("div", { class: "text-layer" });
     this.highlights = h("div", { class: "marks", "aria-hidden": "true" });
     this.error = h("p", { class: "failed", hidden: true });
-    this.element = h("section", { class: "sheet", "aria-label": `Page ${at + 1}`, "data-page": at + 1 },
+    this.element = h("section", { class: "page", "aria-label": `Page ${at + 1}`, "data-page": at + 1 },
       this.image, this.detail, this.highlights, this.textLayer, this.error);
   }
 
@@ -94,7 +94,7 @@ export class PdfPage {
     }
     for (const [left, top, width, height, to] of links) {
       this.textLayer.append(h("button", {
-        type: "button", class: "leads", title: `Go to page ${to + 1}`, "aria-label": `Go to page ${to + 1}`, style: boxStyle(left, top, width, height),
+        type: "button", class: "page-link", title: `Go to page ${to + 1}`, "aria-label": `Go to page ${to + 1}`, style: boxStyle(left, top, width, height),
         onclick: () => this.pages.goTo(to),
       }));
     }
@@ -103,7 +103,7 @@ export class PdfPage {
   /** Highlight matches on this page; `now` is the current match, if on this page. */
   highlight(places, now) {
     this.highlights.replaceChildren(...places.flatMap(({ boxes }, at) =>
-      boxes.map((box) => h("i", { class: at === now ? "now" : null, style: boxStyle(...box) }))));
+      boxes.map((box) => h("i", { class: at === now ? "current" : null, style: boxStyle(...box) }))));
   }
 }
 

@@ -16,7 +16,7 @@ export class PdfPages {
   constructor(file, onMove) {
     Object.assign(this, { file, onMove, sizes: [], count: 0, mode: "auto", zoom: 1, tops: [], pages: new Map(), busy: 0, matches: new Map() });
     this.content = h("div", { class: "roll" });
-    this.element = h("div", { class: "paper", tabindex: "0", role: "document", "aria-label": `Pages of ${file.name}` }, this.content);
+    this.element = h("div", { class: "page-list", tabindex: "0", role: "document", "aria-label": `Pages of ${file.name}` }, this.content);
     this.element.addEventListener("scroll", () => this.onScroll(), { passive: true });
     this.observer = new ResizeObserver(() => this.layout());
     this.observer.observe(this.element);

@@ -21,11 +21,11 @@ class PdfPreview {
   }
 
   bar() {
-    const tool = (name, label, act) => h("button", { type: "button", class: "quiet sign", "aria-label": label, title: label, onclick: act }, icon(name));
-    const sign = (text, label, act) => h("button", { type: "button", class: "quiet sign", "aria-label": label, title: label, onclick: act }, text);
+    const tool = (name, label, act) => h("button", { type: "button", class: "quiet icon-button", "aria-label": label, title: label, onclick: act }, icon(name));
+    const sign = (text, label, act) => h("button", { type: "button", class: "quiet icon-button", "aria-label": label, title: label, onclick: act }, text);
     this.contentsButton = sign("☰", "Contents", () => this.toggleContents());
     this.page = h("input", { class: "num", inputmode: "numeric", "aria-label": "Page", autocomplete: "off", onchange: () => this.goToTyped(), onfocus: () => this.page.select() });
-    this.pageCount = h("span", { class: "num of" });
+    this.pageCount = h("span", { class: "num page-count" });
     this.level = h("select", { "aria-label": "Zoom", onchange: () => this.setLevel(this.level.value) },
       h("option", { value: "auto" }, "Automatic"), h("option", { value: "width" }, "Fit width"), h("option", { value: "page" }, "Fit page"),
       ...LEVELS.map((level) => h("option", { value: level }, `${level * 100}%`)));
@@ -33,7 +33,7 @@ class PdfPreview {
     this.level.append(this.exactZoom);
     return h("div", { class: "about", role: "toolbar", "aria-label": "Pages and zoom" }, this.contentsButton,
       tool("up", "Previous page", () => this.pages.goTo(this.pages.current - 1)), this.page, this.pageCount, tool("down", "Next page", () => this.pages.goTo(this.pages.current + 1)),
-      h("span", { class: "room" }), sign("−", "Zoom out", () => this.zoomBy(1 / STEP)), this.level, sign("+", "Zoom in", () => this.zoomBy(STEP)),
+      h("span", { class: "spacer" }), sign("−", "Zoom out", () => this.zoomBy(1 / STEP)), this.level, sign("+", "Zoom in", () => this.zoomBy(STEP)),
       tool("find", "Find", () => this.search.open()));
   }
 

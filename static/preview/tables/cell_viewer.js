@@ -12,8 +12,8 @@ export class CellViewer {
     this.size = h("small", { class: "num" });
     this.text = h("pre", { tabindex: "0" });
     const copyButton = h("button", { type: "button", class: "quiet", onclick: () => copyText(this.text.textContent, copyButton) }, "Copy");
-    const closeButton = h("button", { type: "button", class: "quiet sign", "aria-label": "Close cell", onclick: () => this.close() }, icon("close"));
-    this.element = h("section", { class: "one", "aria-label": "Cell", hidden: true }, h("header", {}, this.name, this.size, copyButton, closeButton), this.text);
+    const closeButton = h("button", { type: "button", class: "quiet icon-button", "aria-label": "Close cell", onclick: () => this.close() }, icon("close"));
+    this.element = h("section", { class: "cell-viewer", "aria-label": "Cell", hidden: true }, h("header", {}, this.name, this.size, copyButton, closeButton), this.text);
     this.element.addEventListener("keydown", (event) => event.key === "Escape" && (event.preventDefault(), event.stopPropagation(), this.close()));
   }
 
@@ -58,7 +58,7 @@ export class CellViewer {
 /** The line below a grid. `showMessage(text)` shows a message, `describe(…elements)` the description. */
 export function createFooter(grid) {
   const about = h("span", { class: "form" });
-  const message = h("span", { class: "says-so", role: "status" });
+  const message = h("span", { class: "message", role: "status" });
   const chosen = h("span", { class: "num", "aria-live": "polite" });
   const copyButton = h("button", { type: "button", class: "quiet", onclick: () => copyText(grid.selection.text(), copyButton) }, "Copy");
   const element = h("div", { class: "below" }, about, message, chosen, copyButton);

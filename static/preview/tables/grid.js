@@ -20,7 +20,7 @@ let grids = 0;
 export class Grid {
   constructor(first, ask, label) {
     Object.assign(this, { ask, id: `grid${++grids}`, drawn: new Map() });
-    this.sheet = h("div", { class: "sheet", role: "presentation" });
+    this.sheet = h("div", { class: "content", role: "presentation" });
     this.head = h("div", { class: "row head", role: "row", "aria-rowindex": "1" });
     this.body = h("div", { class: "grid-body", role: "grid", tabindex: "0", "aria-label": label, "aria-multiselectable": "true" }, this.sheet);
     this.viewer = new CellViewer(this);
@@ -47,7 +47,7 @@ export class Grid {
     this.layout();
     this.body.setAttribute("aria-rowcount", held + 1);
     this.body.setAttribute("aria-colcount", names.length + 1);
-    this.element.classList.toggle("nothing", !held);
+    this.element.classList.toggle("empty", !held);
     this.selection.reset(same);
     this.viewer.close();
     this.draw(true);
@@ -119,9 +119,9 @@ export class Grid {
 
   drawRow(at, { left, right }) {
     const cells = this.row(at);
-    const element = h("div", { class: `row${cells ? "" : " awaited"}`, role: "row", "aria-rowindex": at + 2, style: `top: ${HEADER_HEIGHT + at * ROW_HEIGHT}px` });
+    const element = h("div", { class: `row${cells ? "" : " loading"}`, role: "row", "aria-rowindex": at + 2, style: `top: ${HEADER_HEIGHT + at * ROW_HEIGHT}px` });
     const odd = cells && this.odd[cells[0]];
-    element.append(h("div", { class: `no${odd ? " odd" : ""}`, role: "rowheader", "aria-colindex": 1, title: odd || null, "data-row": at, style: `width: ${this.numbers}px` },
+    element.append(h("div", { class: `row-number${odd ? " irregular" : ""}`, role: "rowheader", "aria-colindex": 1, title: odd || null, "data-row": at, style: `width: ${this.numbers}px` },
       cells ? String(cells[0]) : ""));
     for (let column = left; column < right; column++) {
       const [kind, text] = cells ? cellText(cells, column, this.kinds[column]) : ["", ""];
@@ -136,7 +136,7 @@ export class Grid {
   }
 
   drawHead({ left, right }) {
-    const cells = [h("div", { class: "no", role: "columnheader", "aria-label": "Row", style: `width: ${this.numbers}px` })];
+    const cells = [h("div", { class: "row-number", role: "columnheader", "aria-label": "Row", style: `width: ${this.numbers}px` })];
     for (let at = left; at < right; at++) cells.push(this.headCell(at));
     this.head.replaceChildren(...cells);
   }
@@ -252,7 +252,7 @@ export class Grid {
 /** Return the class and text of a cell. */
 function cellText(cells, column, kind) {
   const value = cells[column + 1];
-  if (value === undefined) return ["lacking", ""];
+  if (value === undefined) return ["missing", ""];
   if (value === null) return ["null", "NULL"];
   if (typeof value === "number") return ["right", String(value)];
   if (typeof value === "string") return [kind === "number" ? "right" : "", singleLine(value)];

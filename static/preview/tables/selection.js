@@ -38,7 +38,7 @@ export class GridSelection {
 
   show() {
     for (const cell of this.marked) {
-      cell.classList.remove("on", "here");
+      cell.classList.remove("selected", "active");
       cell.removeAttribute("aria-selected");
     }
     const { grid, at, area } = this;
@@ -51,11 +51,11 @@ export class GridSelection {
       }
     }
     for (const cell of cells) {
-      cell.classList.toggle("on", this.several);
+      cell.classList.toggle("selected", this.several);
       cell.setAttribute("aria-selected", "true");
     }
     const here = document.getElementById(grid.cellId(at.row, at.column));
-    here?.classList.add("here");
+    here?.classList.add("active");
     this.marked = here ? [...cells, here] : cells;
     if (here) grid.body.setAttribute("aria-activedescendant", here.id);
     else grid.body.removeAttribute("aria-activedescendant");
@@ -73,7 +73,7 @@ export class GridSelection {
   }
 
   onPointerDown(event) {
-    const row = event.target.closest(".no[data-row]");
+    const row = event.target.closest(".row-number[data-row]");
     const place = cellPosition(event);
     if (event.button !== 0 || (!row && !place)) return;
     if (row) return this.selectRow(Number(row.dataset.row), event.shiftKey);

@@ -16,7 +16,7 @@ class Database {
     this.notes = h("p", { class: "notes", role: "note" });
     this.schema = h("details", { class: "schema" });
     this.place = h("div", { class: "rows" });
-    this.element = h("div", { class: "database" }, this.notes, this.tables, h("div", { class: "one-table" }, this.schema, this.place));
+    this.element = h("div", { class: "database" }, this.notes, this.tables, h("div", { class: "table-view" }, this.schema, this.place));
     this.tables.addEventListener("keydown", (event) => this.onKey(event));
     this.load(first);
   }
@@ -52,7 +52,7 @@ class Database {
     if (view.error) {
       this.grid?.close();
       this.grid = null;
-      return void this.place.replaceChildren(h("p", { class: "says" }, view.error));
+      return void this.place.replaceChildren(h("p", { class: "message" }, view.error));
     }
     if (this.grid) this.grid.reset(view);
     else this.grid = new Grid(view, (options) => this.file.ask({ table: this.name, ...options }), this.file.name);

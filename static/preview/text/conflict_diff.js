@@ -64,7 +64,7 @@ export function renderDiff(before, after, label) {
   const rows = [];
   let skipped = 0;
   const fold = () => {
-    if (skipped) rows.push(h("div", { class: "fold" }, plural(skipped, "unchanged line")));
+    if (skipped) rows.push(h("div", { class: "omitted" }, plural(skipped, "unchanged line")));
     skipped = 0;
   };
   all.forEach(([sign, line], at) => {

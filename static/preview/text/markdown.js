@@ -26,7 +26,7 @@ function show(file, article, { html, cut, empty }) {
   for (const heading of headings) heading.dataset.anchor ??= slug(heading.textContent);
   if (headings.length >= MIN_HEADINGS) article.prepend(tableOfContents(headings));
   if (empty) article.append(h("p", { class: "dim" }, "This file is empty."));
-  if (cut) article.append(h("p", { class: "cut" }, "Only the first 200,000 characters are shown. The source view shows the whole file."));
+  if (cut) article.append(h("p", { class: "truncated" }, "Only the first 200,000 characters are shown. The source view shows the whole file."));
 }
 
 const slug = (text) => text.trim().toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, "").replace(/\s+/g, "-");
@@ -96,4 +96,4 @@ async function loadImage(path, name, place) {
   return place.replaceChildren(image);
 }
 
-const note = (...words) => h("span", { class: "dim quietly" }, ...words);
+const note = (...words) => h("span", { class: "dim image-placeholder" }, ...words);

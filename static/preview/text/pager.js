@@ -190,7 +190,7 @@ export class TextPager {
     const { page, at } = this.top();
     if (page?.number === null || page?.number === undefined) return null;
     const rows = [...page.element.children].slice(0, at + 1);
-    return page.number + rows.filter((each) => !each.classList.contains("on")).length;
+    return page.number + rows.filter((each) => !each.classList.contains("continuation")).length;
   }
 
   /** Number the lines of all pages whose starting line is known. */

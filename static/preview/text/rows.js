@@ -15,7 +15,7 @@ const NAMES = { 0x0d: "CR", 0x1b: "ESC", 0x00: "NUL", 0x08: "BS", 0x07: "BEL", 0
 
 /** One line, or a part of a long one. */
 export function renderRow(pieces, goesOn) {
-  const element = h("div", { class: goesOn ? "row on" : "row" });
+  const element = h("div", { class: goesOn ? "row continuation" : "row" });
   for (const piece of pieces) {
     const [kind, text] = typeof piece === "string" ? ["", piece] : piece;
     if (!kind) element.append(...markInvisible(text));
@@ -37,7 +37,7 @@ export function* markInvisible(text) {
     if (match.index > at) yield text.slice(at, match.index);
     const code = match[0].codePointAt(0);
     const name = NAMES[code] ?? (code < 0x20 ? `^${String.fromCharCode(code + 64)}` : `U+${code.toString(16).toUpperCase().padStart(4, "0")}`);
-    yield h("span", { class: "unseen", "data-code": code, title: `Invisible character: ${name}` }, name);
+    yield h("span", { class: "invisible", "data-code": code, title: `Invisible character: ${name}` }, name);
     at = match.index + match[0].length;
   }
   if (at < text.length) yield text.slice(at);
@@ -45,8 +45,8 @@ export function* markInvisible(text) {
 
 /** The selection as in the file: without marks, long lines joined. */
 export function copiedText(fragment) {
-  for (const sign of fragment.querySelectorAll(".unseen")) sign.replaceWith(String.fromCodePoint(Number(sign.dataset.code)));
+  for (const sign of fragment.querySelectorAll(".invisible")) sign.replaceWith(String.fromCodePoint(Number(sign.dataset.code)));
   const rows = [...fragment.querySelectorAll(".row")];
   if (!rows.length) return fragment.textContent;
-  return rows.map((each, at) => (at && !each.classList.contains("on") ? "\n" : "") + each.textContent).join("");
+  return rows.map((each, at) => (at && !each.classList.contains("continuation") ? "\n" : "") + each.textContent).join("");
 }

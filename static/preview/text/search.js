@@ -11,10 +11,10 @@ export class TextSearch {
   constructor(reader) {
     Object.assign(this, { reader, matches: [], query: "", round: 0, current: -1 });
     const tool = (name, label, act) =>
-      h("button", { type: "button", class: "quiet sign", "aria-label": label, title: label, onclick: act }, icon(name));
+      h("button", { type: "button", class: "quiet icon-button", "aria-label": label, title: label, onclick: act }, icon(name));
     this.field = h("input", { type: "search", "aria-label": "Find in this file", placeholder: "Find in this file", autocomplete: "off", spellcheck: "false" });
-    this.case = h("button", { type: "button", class: "quiet case", "aria-pressed": "false", "aria-label": "Match case", title: "Match case", onclick: () => this.toggle() }, "Aa");
-    this.status = h("span", { class: "tally num", role: "status" });
+    this.case = h("button", { type: "button", class: "quiet match-case", "aria-pressed": "false", "aria-label": "Match case", title: "Match case", onclick: () => this.toggle() }, "Aa");
+    this.status = h("span", { class: "match-count num", role: "status" });
     this.element = h("div", { class: "search", role: "search", hidden: true }, icon("find"), this.field, this.status, this.case,
       tool("up", "Previous match", () => this.move(-1)), tool("down", "Next match", () => this.move(1)),
       tool("close", "Close find", () => this.close(true)));
@@ -107,7 +107,7 @@ export class TextSearch {
     if (!this.query) this.status.textContent = "";
     else if (length) this.status.textContent = `${formatNumber(this.current + 1)} of ${of}${looked}`;
     else this.status.textContent = this.done ? "No matches" : `searching${looked}`;
-    this.status.classList.toggle("none", Boolean(this.query) && this.done && !length);
+    this.status.classList.toggle("no-matches", Boolean(this.query) && this.done && !length);
   }
 
   async move(by) {
@@ -151,7 +151,7 @@ export class TextSearch {
     const parts = [];
     let text = "";
     while (nodes.nextNode()) {
-      if (nodes.currentNode.parentElement.classList.contains("unseen")) continue;
+      if (nodes.currentNode.parentElement.classList.contains("invisible")) continue;
       parts.push([text.length, nodes.currentNode]);
       text += nodes.currentNode.data;
     }

@@ -38,7 +38,7 @@ class TextView {
     Object.assign(this, { file, embedded });
     this.reader = new TextPager(file, { onMove: () => this.updatePosition(), onPages: () => this.search.highlightPages() });
     this.search = new TextSearch(this.reader);
-    this.position = h("span", { class: "where num" });
+    this.position = h("span", { class: "position num" });
     this.element = h("div", { class: "text", "data-wrap": wraps() ? "yes" : "no" }, this.search.element, this.reader.element, this.bar());
     this.onKey = (event) => this.handleKey(event);
     document.addEventListener("keydown", this.onKey);
@@ -49,10 +49,10 @@ class TextView {
 
   bar() {
     const tool = (name, label, act, more = {}) =>
-      h("button", { type: "button", class: "quiet sign", "aria-label": label, title: label, onclick: act, ...more }, icon(name));
+      h("button", { type: "button", class: "quiet icon-button", "aria-label": label, title: label, onclick: act, ...more }, icon(name));
     this.wrapper = h("button", { type: "button", class: "quiet", "aria-pressed": String(wraps()), title: "Wrap long lines", onclick: () => this.toggleWrap() }, "Wrap");
     this.encodingSelect = h("select", { "aria-label": "Encoding", title: "Reopen with another encoding", onchange: () => this.setEncoding(this.encodingSelect.value) });
-    this.lineEnds = h("span", { class: "ends", title: "Line endings" });
+    this.lineEnds = h("span", { class: "line-endings", title: "Line endings" });
     this.goTo = h("input", { type: "text", inputmode: "numeric", "aria-label": "Go to line", placeholder: "Line", title: "Go to a line or a position such as 50%", onkeydown: (event) => event.key === "Enter" && this.toLine(this.goTo.value) });
     return h("div", { class: "about" }, this.position, this.goTo,
       tool("start", "Start of the file", () => this.reader.toStart()), tool("end", "End of the file", () => this.reader.toEnd()),
@@ -121,8 +121,8 @@ class TextView {
   }
 
   markRow(row, byHand) {
-    this.element.querySelector(".row.now")?.classList.remove("now");
-    row?.classList.add("now");
+    this.element.querySelector(".row.current")?.classList.remove("current");
+    row?.classList.add("current");
     if (byHand) this.reader.element.focus({ preventScroll: true });
     return row;
   }

@@ -9,11 +9,11 @@ import { parentOf } from "../model.js";
 export function pickFolder(title, start) {
   return new Promise((resolve) => {
     const back = document.activeElement;
-    const path = h("p", { class: "where" });
+    const path = h("p", { class: "target-path" });
     const list = h("ul");
     const moveButton = h("button", { type: "button", class: "quiet primary" }, "Move here");
     const cancelButton = h("button", { type: "button", class: "quiet" }, "Cancel");
-    const dialog = h("dialog", { class: "mover", "aria-label": title }, h("h2", {}, title), path, list, h("div", { class: "row-of" }, cancelButton, moveButton));
+    const dialog = h("dialog", { class: "folder-picker", "aria-label": title }, h("h2", {}, title), path, list, h("div", { class: "buttons" }, cancelButton, moveButton));
     let current = start;
 
     const end = (result) => {

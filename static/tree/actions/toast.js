@@ -9,7 +9,7 @@ let timer = 0;
 export function showToast(text, { undo, bad = false } = {}) {
   close();
   const undoButton = undo && h("button", { type: "button", class: "quiet", onclick: () => (close(), undo()) }, "Undo");
-  const closeButton = h("button", { type: "button", class: "quiet sign", "aria-label": "Close", onclick: close }, icon("close"));
+  const closeButton = h("button", { type: "button", class: "quiet icon-button", "aria-label": "Close", onclick: close }, icon("close"));
   const element = h("div", { class: bad ? "toast bad" : "toast" }, h("span", {}, text), undoButton, closeButton);
   const pause = () => clearTimeout(timer);
   const start = () => (timer = setTimeout(close, DURATION_SECONDS * 1000));

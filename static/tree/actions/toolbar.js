@@ -13,9 +13,9 @@ export class TreeToolbar {
     Object.assign(this, { tree, actions });
     const find = (name) => root.querySelector(name);
     Object.assign(this, {
-      crumbs: find(".crumbs"), count: find(".count"), filter: find(".filter"), sort: find(".sort"), emptyMessage: find(".none"),
+      crumbs: find(".crumbs"), count: find(".count"), filter: find(".filter"), sort: find(".sort"), emptyMessage: find(".empty-message"),
     });
-    find(".make").addEventListener("click", ({ currentTarget }) => openMenu(actions.createItems(this.folder()), currentTarget, currentTarget));
+    find(".create").addEventListener("click", ({ currentTarget }) => openMenu(actions.createItems(this.folder()), currentTarget, currentTarget));
     find(".more").addEventListener("click", ({ currentTarget }) => openMenu(actions.workspaceItems(), currentTarget, currentTarget));
     find(".finder label").prepend(icon("find"));
     this.sort.value = tree.options.sort;

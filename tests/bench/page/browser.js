@@ -45,7 +45,7 @@
     /** Whether a file's preview is laid out, and the visible images and videos are loaded. */
     shown: (name) => {
       const canvas = document.querySelector(".preview .canvas");
-      if (document.querySelector(".preview .hd b")?.textContent !== name) return false;
+      if (document.querySelector(".preview .header b")?.textContent !== name) return false;
       if (!/kind-/.test(canvas.className) || !canvas.firstElementChild?.offsetHeight) return false;
       const pictures = [...canvas.querySelectorAll("img")].filter(bench.inView);
       const videos = [...canvas.querySelectorAll("video")].filter(bench.inView);

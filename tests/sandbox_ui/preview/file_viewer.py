@@ -58,7 +58,7 @@ class FileViewer:
     def show(self, name: str) -> Locator:
         """Click on a file of ``output/``; returns the locator of its preview."""
         self.studio.file(name).click()
-        expect(self.preview.locator(".hd b")).to_have_text(name)
+        expect(self.preview.locator(".header b")).to_have_text(name)
         return self.canvas
 
     @property

@@ -118,7 +118,7 @@ def test_the_version_after_a_step_can_be_opened(tab: DiffTab) -> None:
     tab.open_diff(1, "draw.py")
     tab.button("After step 1").click()
     expect(tab.page.locator(".preview .canvas")).to_contain_text("WIDTH = 640")
-    expect(tab.page.locator(".preview .hd")).to_contain_text("version after step 1")
+    expect(tab.page.locator(".preview .header")).to_contain_text("version after step 1")
 
 
 def test_images_are_compared_side_by_side_or_overlaid(tab: DiffTab) -> None:
@@ -175,7 +175,7 @@ def test_the_file_list_of_a_step_can_be_expanded_and_collapsed(tab: DiffTab) -> 
 
 def test_clicking_a_chip_name_opens_the_file(tab: DiffTab) -> None:
     tab.chip(3, "output/chart.png").locator(".name").click()
-    expect(tab.page.locator(".preview .hd b")).to_have_text("chart.png")
+    expect(tab.page.locator(".preview .header b")).to_have_text("chart.png")
     expect(tab.page.locator(".preview .difference")).to_have_count(0)
 
 

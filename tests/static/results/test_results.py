@@ -131,7 +131,7 @@ def test_a_finished_run_opens_at_its_answer_at_any_window_size(
     page.page.wait_for_function(
         """() => {
           const thread = document.querySelector(".thread").getBoundingClientRect();
-          const ending = document.querySelector(".ending").getBoundingClientRect();
+          const ending = document.querySelector(".round-end").getBoundingClientRect();
           return Math.abs(ending.top - thread.top) < 24;
         }"""
     )
@@ -208,7 +208,7 @@ def test_an_unplayable_file_shows_a_message_and_a_download(
         expect(page.outputs.locator(".audios .file")).to_contain_text(
             "This audio file cannot be played in this browser."
         )
-        expect(page.outputs.locator(".gallery .says")).to_have_text(["cannot be displayed"])
+        expect(page.outputs.locator(".gallery .message")).to_have_text(["cannot be displayed"])
         expect(page.outputs.get_by_role("link", name="Download broken.png")).to_be_visible()
         assert page.page.evaluate("window.hacked") is None
         context.close()
@@ -272,9 +272,9 @@ def test_paths_in_task_text_and_output_are_links(
     answer.last.click()
     expect(page.preview_title).to_have_text("table.csv")
     expect(page.paths(".task")).to_have_text(["rows.csv"])
-    expect(page.paths("#step-1 .say")).to_have_text(["draw.py", "input/rows.csv"])
+    expect(page.paths("#step-1 .step-text")).to_have_text(["draw.py", "input/rows.csv"])
     page.page.locator("#step-3 .card > summary").click()
-    output = page.page.locator("#step-3 pre.out")
+    output = page.page.locator("#step-3 pre.output")
     expect(output.locator("a.path")).to_have_text(["output/chart.png", "draw.py"])
     expect(output).to_contain_text("output/chart.png:1: drawn; see draw.py:5, /etc/hosts and")
     expect(output.locator("a.path").last).to_have_attribute(
@@ -288,7 +288,7 @@ def test_a_control_click_opens_a_path_in_a_new_tab(open_tab: Callable[..., Resul
     page = open_tab()
     with page.page.context.expect_page() as opened:
         page.paths(".answer").first.click(modifiers=["ControlOrMeta"])
-    expect(opened.value.locator(".preview .hd b")).to_have_text("chart.png")
+    expect(opened.value.locator(".preview .header b")).to_have_text("chart.png")
 
 
 def test_a_path_becomes_a_link_when_its_file_exists(browser: Browser, tmp_path: Path) -> None:
@@ -304,7 +304,7 @@ def test_a_path_becomes_a_link_when_its_file_exists(browser: Browser, tmp_path: 
         ]
         page.send("Write output/late.txt, and not output/never.txt.")
         expect(page.paths(".task")).to_have_text(["rows.csv", "output/late.txt"])
-        expect(page.paths("#step-8 .say")).to_have_text(["output/late.txt"])
+        expect(page.paths("#step-8 .step-text")).to_have_text(["output/late.txt"])
         expect(page.state).to_have_text("submitted")
         page.paths(".task").last.click()
         expect(page.preview_title).to_have_text("late.txt")

@@ -170,7 +170,7 @@ def test_the_age_of_a_file_is_updated(
         studio.send("Write")
         expect(studio.state).to_have_text("submitted")
         studio.file("x.txt").click()
-        about = studio.page.locator(".preview .hd small")
+        about = studio.page.locator(".preview .header small")
         expect(about).to_contain_text("modified just now")
         studio.page.clock.fast_forward("05:00")
         expect(about).to_contain_text("modified 5 min ago")

@@ -39,12 +39,12 @@ def tab(browser: Browser, served_run: ServedRun) -> Iterator[StudioTab]:
 def test_a_chip_opens_the_version_of_its_step(tab: StudioTab) -> None:
     tab.page.locator("#step-1 .chip .name", has_text="output/poster.txt").click()
     preview = tab.page.locator(".preview")
-    expect(preview.locator(".hd")).to_contain_text("version after step 1")
+    expect(preview.locator(".header")).to_contain_text("version after step 1")
     expect(preview.locator(".canvas")).to_contain_text("first")
     mark = tab.file("poster.txt").locator(".new")
     expect(mark).to_have_class("new unread")
     tab.page.locator("#step-2 .chip .name", has_text="output/poster.txt").click()
-    expect(preview.locator(".hd")).to_contain_text("version after step 2")
+    expect(preview.locator(".header")).to_contain_text("version after step 2")
     expect(mark).to_have_class("new")
     tab.button("Current version").click()
     expect(preview.locator(".canvas")).to_contain_text("second")
@@ -84,7 +84,7 @@ def test_numbers_and_titles_are_formatted(tab: StudioTab) -> None:
 def test_a_failed_command_without_output_says_no_output(tab: StudioTab) -> None:
     card = tab.page.locator("#step-3 .card")
     expect(card).to_contain_text("exit 1")
-    expect(card.locator(".foot")).to_contain_text("no output")
+    expect(card.locator(".card-footer")).to_contain_text("no output")
     expect(card.get_by_label("Output")).to_have_count(0)
     card.get_by_role("button", name="What the model saw").click()
     expect(card.locator(".observation")).to_contain_text("Error: Exit code 1")
@@ -115,7 +115,7 @@ def test_a_path_among_many_words_becomes_a_link(tab: StudioTab, served_run: Serv
     served_run.turns[:] = [bash("", f"echo {names}; echo output/poster.txt; exit 1"), SUBMIT]
     tab.send("List them")
     expect(tab.state).to_have_text("submitted")
-    out = tab.page.locator(".step .out").last
+    out = tab.page.locator(".step .output").last
     expect(
         out.get_by_role("button", name="output/poster.txt").or_(out.locator("a"))
     ).to_be_visible()

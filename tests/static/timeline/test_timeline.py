@@ -204,7 +204,7 @@ def test_all_cards_are_expanded_and_collapsed(
     expect(cards).to_have_count(0)
     page.button("Expand all").click()
     expect(cards).to_have_count(2)
-    expect(page.timeline.locator(".thought[open]")).to_have_count(2)
+    expect(page.timeline.locator(".reasoning[open]")).to_have_count(2)
     expect(page.timeline.get_by_label("Output")).to_have_count(2)
     page.button("Collapse all").click()
     expect(cards).to_have_count(0)
@@ -373,7 +373,7 @@ def test_a_long_step_number_is_shown_on_one_line(
     page.open_run(server.write_run(1000))
     text, box = (
         page.step(1000)
-        .locator("a.no")
+        .locator("a.step-number")
         .evaluate(
             """link => {
           const range = document.createRange();
@@ -464,7 +464,7 @@ def test_a_stopped_thought_is_shown_as_ended(
     page = open_tab()
     page.open(server.studio_url)
     page.send("Choose one")
-    thought = page.step(1).locator(".thought summary")
+    thought = page.step(1).locator(".reasoning summary")
     expect(thought).to_contain_text("Thinking · ")
     page.button("Stop").click()
     expect(page.state).to_have_text("stopped")
@@ -472,7 +472,7 @@ def test_a_stopped_thought_is_shown_as_ended(
     page.send("Go on")
     expect(page.state).to_have_text("submitted")
     expect(thought).to_contain_text("Thought · ")
-    expect(page.timeline.locator("a.no")).to_have_text(["1", "2"])
+    expect(page.timeline.locator("a.step-number")).to_have_text(["1", "2"])
 
 
 # Find

@@ -180,7 +180,7 @@ def test_invalid_json_shows_the_error_and_the_source(viewer: FileViewer) -> None
     viewer.open()
     canvas = viewer.show("bad.json")
     expect(canvas.get_by_role("alert")).to_contain_text("line 3, column 8")
-    expect(canvas.locator(".row.now")).to_have_text('  "b": tru')
+    expect(canvas.locator(".row.current")).to_have_text('  "b": tru')
 
 
 @browser
@@ -214,4 +214,4 @@ def test_json_lines_are_shown_with_a_summary_of_each(viewer: FileViewer) -> None
     expect(canvas.get_by_role("treeitem").first).to_contain_text("id: 0")
     canvas.get_by_text("Show more lines").click()
     expect(canvas.get_by_role("treeitem")).to_have_count(300)
-    expect(viewer.preview.locator(".hd small")).to_contain_text("300 lines")
+    expect(viewer.preview.locator(".header small")).to_contain_text("300 lines")

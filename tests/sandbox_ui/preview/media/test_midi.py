@@ -136,7 +136,7 @@ def test_a_midi_file_is_drawn_and_plays(viewer: FileViewer) -> None:
     viewer.open()
     canvas = viewer.show("tune.mid")
     expect(canvas.locator(".time")).to_have_text("0:00 / 0:03")
-    expect(viewer.preview.locator(".hd")).to_contain_text("10 notes · 2 tracks")
+    expect(viewer.preview.locator(".header")).to_contain_text("10 notes · 2 tracks")
     viewer.page.wait_for_function(PAINTED)
     canvas.get_by_role("button", name="Drums").click()
     expect(canvas.get_by_role("button", name="Drums")).to_have_attribute("aria-pressed", "false")

@@ -45,7 +45,7 @@ def test_a_video_shows_its_first_frame_and_plays(viewer: FileViewer, name: str) 
     viewer.upload(name, (FILES / name).read_bytes())
     viewer.open()
     video = viewer.show(name).locator("video")
-    expect(viewer.preview.locator(".hd")).to_contain_text("160 × 90 · 0:03")
+    expect(viewer.preview.locator(".header")).to_contain_text("160 × 90 · 0:03")
     viewer.page.wait_for_function("document.querySelector('video').readyState >= 2")
     assert video.evaluate("video => video.currentTime") == pytest.approx(0.1, abs=0.05)
     assert video.evaluate(COLOURS) > 10
@@ -67,7 +67,7 @@ def test_a_changed_video_keeps_its_position(viewer: FileViewer) -> None:
     viewer.upload("film.webm", content)
     viewer.open()
     video = viewer.show("film.webm").locator("video")
-    expect(viewer.preview.locator(".hd")).to_contain_text("0:03")
+    expect(viewer.preview.locator(".header")).to_contain_text("0:03")
     video.evaluate("video => { video.currentTime = 2; }")
     before = video.get_attribute("src")
     viewer.replace("film.webm", content + b"\xec\x83void")
@@ -90,7 +90,7 @@ def test_seeking_works_in_a_two_gigabyte_video(viewer: FileViewer, data: Path) -
         file.write(content[at + size :])
     viewer.open()
     viewer.show("huge.mp4")
-    expect(viewer.preview.locator(".hd")).to_contain_text("160 × 90 · 0:03")
+    expect(viewer.preview.locator(".header")).to_contain_text("160 × 90 · 0:03")
     viewer.page.evaluate("document.querySelector('video').currentTime = 2.5")
     viewer.page.wait_for_function(
         "(video => !video.seeking && video.readyState >= 2)(document.querySelector('video'))"

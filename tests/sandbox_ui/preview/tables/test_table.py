@@ -376,7 +376,7 @@ def test_a_changed_table_keeps_scroll_position_and_order(viewer: FileViewer) -> 
     viewer.replace("t.csv", csv_rows(2100, 5))
     changed = canvas.locator('[data-row="100"][data-column="1"]')
     expect(changed).to_have_text("2000", timeout=30_000)
-    expect(viewer.preview.locator(".hd small")).to_contain_text("2,100 rows")
+    expect(viewer.preview.locator(".header small")).to_contain_text("2,100 rows")
 
 
 @pytest.mark.browser

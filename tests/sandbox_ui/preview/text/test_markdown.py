@@ -140,7 +140,7 @@ def test_a_link_to_a_workspace_file_opens_its_preview(viewer: FileViewer) -> Non
     viewer.open()
     canvas = viewer.show("notes.md")
     canvas.get_by_role("link", name="the data").click()
-    expect(viewer.preview.locator(".hd b")).to_have_text("data.txt")
+    expect(viewer.preview.locator(".header b")).to_have_text("data.txt")
     expect(viewer.canvas).to_contain_text("the data")
 
 

@@ -211,7 +211,7 @@ def line_number(row: Locator) -> str:
             """row => {
               const page = row.parentElement, start = +page.style.counterReset.split(" ")[1];
               const before = [...page.children].slice(0, [...page.children].indexOf(row) + 1);
-              return start + before.filter((each) => !each.classList.contains("on")).length;
+              return start + before.filter((each) => !each.matches(".continuation")).length;
             }"""
         )
     )
@@ -258,7 +258,7 @@ def test_go_to_line_shows_the_line(viewer: FileViewer) -> None:
     canvas = viewer.show("long.log")
     canvas.get_by_label("Go to line").fill("44,444")
     canvas.get_by_label("Go to line").press("Enter")
-    now = canvas.locator(".row.now")
+    now = canvas.locator(".row.current")
     expect(now).to_have_text((LINE % 44_444).strip())
     expect(now).to_be_in_viewport()
     assert line_number(now) == "44444"
@@ -275,7 +275,7 @@ def test_search_covers_the_whole_file(viewer: FileViewer) -> None:
     field = canvas.get_by_label("Find in this file")
     expect(field).to_be_focused()
     field.fill("needle")
-    tally = canvas.locator(".search .tally")
+    tally = canvas.locator(".search .match-count")
     expect(tally).to_have_text("1 of 2")
     expect(canvas.get_by_text("a Needle")).to_be_in_viewport()
     field.press("Enter")
@@ -317,7 +317,7 @@ def test_a_change_keeps_the_scroll_position(viewer: FileViewer) -> None:
     where = canvas.locator(".where").inner_text()
     rewrite(viewer, "file.txt", log_text(2000).replace("0000300", "changed").encode())
     expect(canvas.get_by_text("line changed of")).to_be_attached()
-    expect(canvas.locator(".where")).to_have_text(where)
+    expect(canvas.locator(".position")).to_have_text(where)
 
 
 @browser
@@ -329,7 +329,7 @@ def test_invisible_characters_are_marked_and_markup_is_escaped(viewer: FileViewe
     viewer.open()
     canvas = viewer.show("hostile.log")
     expect(canvas.locator(".row").first).to_have_text("<img src=x onerror='window.hacked=1'>")
-    expect(canvas.locator(".unseen")).to_have_text(["U+202E", "U+2066", "BEL"])
+    expect(canvas.locator(".invisible")).to_have_text(["U+202E", "U+2066", "BEL"])
     expect(canvas.locator(".term-31")).to_have_text("red")
 
 
@@ -338,9 +338,9 @@ def test_a_line_of_megabytes_is_split_into_rows(viewer: FileViewer) -> None:
     viewer.upload("one.txt", b"x" * 5_000_000)
     viewer.open()
     canvas = viewer.show("one.txt")
-    expect(canvas.locator(".row.on").first).to_be_attached()
+    expect(canvas.locator(".row.continuation").first).to_be_attached()
     canvas.get_by_role("button", name="End of the file").click()
-    expect(canvas.locator(".where")).to_contain_text("line 1 of 1")
+    expect(canvas.locator(".position")).to_contain_text("line 1 of 1")
     longest = canvas.locator(".row").evaluate_all(
         "rows => Math.max(...rows.map(each => each.textContent.length))"
     )
@@ -367,7 +367,7 @@ def test_the_encoding_can_be_selected(viewer: FileViewer) -> None:
     viewer.upload("cyrillic.txt", "жук\r\n".encode("koi8-r"))
     viewer.open()
     canvas = viewer.show("cyrillic.txt")
-    expect(canvas.locator(".ends")).to_have_text("CRLF")
+    expect(canvas.locator(".line-endings")).to_have_text("CRLF")
     canvas.get_by_label("Encoding").select_option("koi8-r")
     expect(canvas.locator(".row").first).to_have_text("жук")
 
@@ -385,4 +385,4 @@ def test_empty_truncated_and_mislabelled_files_are_shown(
     canvas = viewer.show(name)
     expect(canvas.locator(".text")).to_be_visible()
     if not content:
-        expect(canvas.locator(".where")).to_have_text("empty")
+        expect(canvas.locator(".position")).to_have_text("empty")
