@@ -106,7 +106,7 @@ export function setFieldValue(field, text) {
 
 /** Copy `text` (or a promise of it) to the clipboard and confirm on the button for a moment. */
 export async function copyText(text, button) {
-  const label = (button.dataset.says ??= button.textContent);
+  const label = (button.dataset.label ??= button.textContent);
   try {
     const content = await text;
     await (navigator.clipboard?.writeText(content) ?? copyWithoutClipboardApi(content));

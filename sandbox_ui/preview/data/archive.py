@@ -36,7 +36,7 @@ _MEDIA_TYPES = {
 def view(file: BinaryIO, request: PreviewRequest) -> Preview:
     """Return entries from ``start`` on, or the member at index ``member``.
 
-    ``take`` returns the member's bytes; otherwise the preview of its kind renders it with the
+    ``raw`` returns the member's bytes; otherwise the preview of its kind renders it with the
     remaining options.
 
     Raises:
@@ -51,7 +51,7 @@ def view(file: BinaryIO, request: PreviewRequest) -> Preview:
     entry = archive.entries[at]
     content = _read_member(archive, at, entry)
     name = entry.name.replace("\\", "/").rstrip("/").rpartition("/")[2] or "file"
-    if "take" in request.options:
+    if "raw" in request.options:
         ending = name.rpartition(".")[2].lower()
         return BinaryPreview(content, _MEDIA_TYPES.get(ending, "application/octet-stream"))
     return _render_member(name, content, request)
@@ -65,13 +65,13 @@ def _listing(archive: Archive, start: int) -> dict[str, Any]:
     files = [entry for entry in archive.entries if entry.kind != "folder"]
     return {
         **data,
-        "form": archive.format_name,
+        "format": archive.format_name,
         "total": len(archive.entries),
         "files": len(files),
-        "unpacked": sum(max(entry.size, 0) for entry in files),
-        "more": archive.truncated,
+        "unpacked_size": sum(max(entry.size, 0) for entry in files),
+        "truncated": archive.truncated,
         "notes": [*archive.notes, *_notes(archive)],
-        "most": MAX_MEMBER_BYTES,
+        "max_member_bytes": MAX_MEMBER_BYTES,
     }
 
 
@@ -89,10 +89,12 @@ def _row(entry: ArchiveEntry) -> list[Any]:
 
 def _notes(archive: Archive) -> list[str]:
     notes = []
-    out = sum(1 for entry in archive.entries if _escapes_archive(entry.name))
-    if out:
-        lead, be = ("One name points", "is") if out == 1 else (f"{out:,} names point", "are")
-        notes.append(f"{lead} outside the archive and {be} only listed.")
+    outside = sum(1 for entry in archive.entries if _escapes_archive(entry.name))
+    if outside:
+        subject, verb = (
+            ("One name points", "is") if outside == 1 else (f"{outside:,} names point", "are")
+        )
+        notes.append(f"{subject} outside the archive and {verb} only listed.")
     if any(entry.kind == "locked" for entry in archive.entries):
         notes.append("Files protected with a password can be listed but not opened.")
     if archive.truncated:
@@ -107,8 +109,11 @@ def _escapes_archive(name: str) -> bool:
 
 def _read_member(archive: Archive, at: int, entry: ArchiveEntry) -> bytes:
     if entry.kind:
-        why = {"locked": "This file is protected with a password.", "folder": "This is a folder."}
-        raise PreviewError(why.get(entry.kind, f"This is a {entry.kind}, not a file."))
+        messages = {
+            "locked": "This file is protected with a password.",
+            "folder": "This is a folder.",
+        }
+        raise PreviewError(messages.get(entry.kind, f"This is a {entry.kind}, not a file."))
     if entry.size > MAX_MEMBER_BYTES:
         raise _too_large_error()
     try:
@@ -130,15 +135,15 @@ def _too_large_error() -> PreviewError:
 def _render_member(name: str, content: bytes, request: PreviewRequest) -> Preview:
     kind = kind_of(name, content[:HEAD_BYTES])
     kind = _SUBSTITUTE_KINDS.get(kind, kind)
-    if request.options.get("inner") in KINDS:
-        kind = request.options["inner"]
+    if request.options.get("member_as") in KINDS:
+        kind = request.options["member_as"]
     if kind == "archive":
         raise PreviewError("An archive inside an archive cannot be opened here; download it.")
     options = {
-        key: value for key, value in request.options.items() if key not in ("member", "inner")
+        key: value for key, value in request.options.items() if key not in ("member", "member_as")
     }
-    show = import_module(module_of(kind)).view
-    answer: Preview = show(io.BytesIO(content), PreviewRequest(name, len(content), options))
-    if isinstance(answer, BinaryPreview):
-        return answer
-    return JsonPreview({"kind": kind, "name": name, "size": len(content), "view": answer.data})
+    renderer = import_module(module_of(kind)).view
+    preview: Preview = renderer(io.BytesIO(content), PreviewRequest(name, len(content), options))
+    if isinstance(preview, BinaryPreview):
+        return preview
+    return JsonPreview({"kind": kind, "name": name, "size": len(content), "view": preview.data})

@@ -92,8 +92,8 @@ def open_archive(file: BinaryIO, name: str) -> Archive:
     if head[:2] == b"PK":
         return _open_zip(file)
     if head[:2] in _OPENERS:
-        form, opener = _OPENERS[head[:2]]
-        return _open_compressed(file, cast(BinaryIO, opener(file)), form, name)
+        format_name, opener = _OPENERS[head[:2]]
+        return _open_compressed(file, cast(BinaryIO, opener(file)), format_name, name)
     if head[257:262] == b"ustar" or name.lower().endswith(".tar"):
         return _open_tar(file, "tar")
     raise PreviewError("This is not an archive of a supported format.")
@@ -125,8 +125,8 @@ def _zip_entry(member: zipfile.ZipInfo) -> ArchiveEntry:
     elif member.flag_bits & _ENCRYPTED:
         kind = "locked"
     year, month, day, hour, minute, _ = member.date_time
-    changed = f"{year}-{month:02}-{day:02} {hour:02}:{minute:02}"
-    return ArchiveEntry(member.filename, member.file_size, member.compress_size, changed, kind)
+    modified = f"{year}-{month:02}-{day:02} {hour:02}:{minute:02}"
+    return ArchiveEntry(member.filename, member.file_size, member.compress_size, modified, kind)
 
 
 class _LimitedReader:
@@ -155,18 +155,18 @@ class _LimitExceeded(Exception):
     pass
 
 
-def _open_compressed(file: BinaryIO, inside: BinaryIO, form: str, name: str) -> Archive:
+def _open_compressed(file: BinaryIO, unpacked: BinaryIO, format_name: str, name: str) -> Archive:
     try:
-        head = inside.read(512)
-        inside.seek(0)
+        head = unpacked.read(512)
+        unpacked.seek(0)
     except READ_ERRORS:
         raise PreviewError("This archive is damaged or truncated.") from None
     if head[257:262] == b"ustar":
-        return _open_tar(cast(BinaryIO, _LimitedReader(inside)), f"tar, {form}")
+        return _open_tar(cast(BinaryIO, _LimitedReader(unpacked)), f"tar, {format_name}")
     stem, _, ending = name.rpartition(".")
     single = stem if stem and ending.lower() in ("gz", "bz2", "xz") else name
     entry = ArchiveEntry(single, -1, os.fstat(file.fileno()).st_size if _is_file(file) else None)
-    return Archive(form, [entry], lambda _: inside)
+    return Archive(format_name, [entry], lambda _: unpacked)
 
 
 def _is_file(file: BinaryIO) -> bool:
@@ -177,24 +177,24 @@ def _is_file(file: BinaryIO) -> bool:
     return True
 
 
-def _open_tar(file: BinaryIO, form: str) -> Archive:
+def _open_tar(file: BinaryIO, format_name: str) -> Archive:
     entries: list[ArchiveEntry] = []
     members: list[tarfile.TarInfo] = []
     notes: list[str] = []
     archive: tarfile.TarFile | None = None
-    more = False
+    truncated = False
     try:
         archive = tarfile.TarFile(fileobj=file, errorlevel=1)
         while (member := archive.next()) is not None:
             if len(entries) == MAX_ENTRIES:
-                more = True
+                truncated = True
                 break
             entries.append(_tar_entry(member))
             members.append(member)
-        if not more and not _has_end_marker(file, archive):
+        if not truncated and not _has_end_marker(file, archive):
             notes.append(_TRUNCATED_NOTE)
     except _LimitExceeded:
-        more = True
+        truncated = True
         notes.append("The archive is so large when unpacked that only its beginning is listed.")
     except READ_ERRORS:
         if not entries:
@@ -208,7 +208,7 @@ def _open_tar(file: BinaryIO, form: str) -> Archive:
             raise PreviewError("This is not a file.")
         return cast(BinaryIO, content)
 
-    return Archive(form, entries, unpack, notes, more)
+    return Archive(format_name, entries, unpack, notes, truncated)
 
 
 def _has_end_marker(file: BinaryIO, archive: tarfile.TarFile) -> bool:
@@ -221,7 +221,7 @@ def _tar_entry(member: tarfile.TarInfo) -> ArchiveEntry:
     kind = _TAR_KINDS.get(member.type, "")
     target = member.linkname if kind == "link" else ""
     try:
-        changed = datetime.fromtimestamp(member.mtime, UTC).strftime("%Y-%m-%d %H:%M")
+        modified = datetime.fromtimestamp(member.mtime, UTC).strftime("%Y-%m-%d %H:%M")
     except (ValueError, OverflowError, OSError):
-        changed = ""
-    return ArchiveEntry(member.name, member.size, None, changed, kind, target)
+        modified = ""
+    return ArchiveEntry(member.name, member.size, None, modified, kind, target)

@@ -14,18 +14,23 @@ _STRING = re.compile(rb"[\x20-\x7e]{6,}")
 
 
 def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
-    """Return the type (``what``), header ``facts`` and the ``first`` bytes in hex.
+    """Return a ``description``, header ``properties`` and the first bytes (``head``) in hex.
 
-    With ``near`` (an offset), return the ``words`` from there on as ``[offset, text]``.
+    With ``offset``, return the ``strings`` from there on as ``[offset, text]``.
     """
-    if "near" in request.options:
+    if "offset" in request.options:
         return JsonPreview(
-            {"words": _find_strings(file, request.int_option("near", 0, maximum=request.size))}
+            {"strings": _find_strings(file, request.int_option("offset", 0, maximum=request.size))}
         )
     head = file.read(_HEAD_BYTES)
-    what, facts = identify(head, request.size)
+    description, properties = identify(head, request.size)
     return JsonPreview(
-        {"what": what, "facts": facts, "first": head[:DUMP_BYTES].hex(), "size": request.size}
+        {
+            "description": description,
+            "properties": properties,
+            "head": head[:DUMP_BYTES].hex(),
+            "size": request.size,
+        }
     )
 
 

@@ -1,7 +1,7 @@
 """JSON, JSON Lines and YAML as a tree that loads branch by branch.
 
-Options: ``at`` is the address of a branch (a JSON pointer; in JSON Lines its first part is
-``@`` and the line's offset), ``from`` the first child (an offset in JSON Lines), ``value=1``
+Options: ``address`` is that of a branch (a JSON pointer; in JSON Lines its first part is
+``@`` and the line's offset), ``start`` the first child (an offset in JSON Lines), ``value=1``
 requests the whole branch as text.
 """
 
@@ -42,31 +42,33 @@ _MAX_LINES_BYTES = 512 * 1024
 def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
     """Return a branch with its children, or the position of a syntax error."""
     text_format = detect_format(file)
-    address = request.options.get("at", "").split("/")[1:]
+    address = request.options.get("address", "").split("/")[1:]
     if request.extension in ("jsonl", "ndjson") or (address[:1] and address[0].startswith("@")):
         return JsonPreview(_json_lines_response(file, text_format, request, address))
-    form = "yaml" if request.extension in ("yaml", "yml") else "json"
-    if request.size > MAX_FILE_BYTES[form]:
-        most = MAX_FILE_BYTES[form] // 1024**2
+    format_name = "yaml" if request.extension in ("yaml", "yml") else "json"
+    if request.size > MAX_FILE_BYTES[format_name]:
+        limit = MAX_FILE_BYTES[format_name] // 1024**2
         return JsonPreview(
-            {"form": form, "large": f"Files of up to {most} MB are shown as a tree."}
+            {"format": format_name, "too_large": f"Files of up to {limit} MB are shown as a tree."}
         )
     text = _read_text(file, text_format)
     if not text.strip():
-        return JsonPreview({"form": form, "empty": True})
+        return JsonPreview({"format": format_name, "empty": True})
     try:
-        value = parse_yaml(text) if form == "yaml" else parse_json(text)
-    except ParseError as wrong:
-        if form == "json" and wrong.args[0] == "Extra data" and _is_json_lines(text):
+        value = parse_yaml(text) if format_name == "yaml" else parse_json(text)
+    except ParseError as error:
+        if format_name == "json" and error.args[0] == "Extra data" and _is_json_lines(text):
             return JsonPreview(_json_lines_response(file, text_format, request, address))
-        return JsonPreview({"form": form, "wrong": _error_response(wrong)})
-    return JsonPreview({"form": form, **_branch_response(value_at(value, address), request)})
+        return JsonPreview({"format": format_name, "error": _error_response(error)})
+    return JsonPreview(
+        {"format": format_name, **_branch_response(value_at(value, address), request)}
+    )
 
 
 def _branch_response(value: Any, request: PreviewRequest) -> dict[str, Any]:
     if "value" in request.options:
         return {"value": to_json_text(value, _MAX_COPY_LENGTH)}
-    return {"node": build_tree(value, start=request.int_option("from", 0))}
+    return {"node": build_tree(value, start=request.int_option("start", 0))}
 
 
 def build_tree(
@@ -74,28 +76,28 @@ def build_tree(
 ) -> dict[str, Any]:
     """Return a value with up to ``max_nodes`` descendants, in breadth-first order."""
     top = _node(None, token, value)
-    waiting = deque([(top, value, start, 0)])
-    while waiting:
-        node, each, first, depth = waiting.popleft()
+    queue = deque([(top, value, start, 0)])
+    while queue:
+        node, each, first, depth = queue.popleft()
         children = children_of(each)
         if not children or depth > _MAX_LEVELS or (node is not top and len(children) > max_nodes):
             continue
         names = path_tokens(children)[first : first + MAX_CHILDREN]
         shown = children[first : first + MAX_CHILDREN]
-        node["from"] = first
+        node["start"] = first
         node["children"] = [
             _node(key, token, one) for (key, one), token in zip(shown, names, strict=True)
         ]
         max_nodes -= len(shown)
-        inside = zip(node["children"], shown, strict=True)
-        waiting.extend((child, one, 0, depth + 1) for child, (_, one) in inside)
+        pairs = zip(node["children"], shown, strict=True)
+        queue.extend((child, one, 0, depth + 1) for child, (_, one) in pairs)
     return top
 
 
 def _node(key: Key | None, token: str, value: Any) -> dict[str, Any]:
     node: dict[str, Any] = {"key": key, "token": token, "type": type_of(value)}
     if "~2" in token:
-        node["again"] = True
+        node["duplicate"] = True
     children = children_of(value)
     if children is not None:
         node["count"] = len(children)
@@ -134,15 +136,15 @@ def _json_lines_response(
         text = text_format.decode(file.readline(MAX_LINE_BYTES))
         try:
             value = value_at(parse_json(text), address[1:])
-        except ParseError as wrong:
-            return {"form": "lines", "wrong": _error_response(wrong), "value": text}
-        return {"form": "lines", **_branch_response(value, request)}
-    offset = max(request.int_option("from", text_format.bom_length), text_format.bom_length)
+        except ParseError as error:
+            return {"format": "lines", "error": _error_response(error), "value": text}
+        return {"format": "lines", **_branch_response(value, request)}
+    offset = max(request.int_option("start", text_format.bom_length), text_format.bom_length)
     rows, after = _read_lines(file, text_format, offset)
     if not rows and offset == text_format.bom_length:
-        return {"form": "lines", "empty": True}
-    node = {"key": None, "token": "", "type": "lines", "children": rows, "from": offset}
-    return {"form": "lines", "node": node, "next": after if after < request.size else None}
+        return {"format": "lines", "empty": True}
+    node = {"key": None, "token": "", "type": "lines", "children": rows, "start": offset}
+    return {"format": "lines", "node": node, "next": after if after < request.size else None}
 
 
 def _read_lines(
@@ -167,7 +169,13 @@ def _read_lines(
 def _line_node(text: str, token: str) -> dict[str, Any]:
     try:
         return build_tree(parse_json(text), token=token, max_nodes=_MAX_NODES_PER_LINE)
-    except (ParseError, PreviewError) as wrong:
-        place = f" (column {wrong.column})" if isinstance(wrong, ParseError) else ""
-        cut = text.rstrip("\n")[:_MAX_TEXT_LENGTH]
-        return {"key": None, "token": token, "type": "wrong", "text": cut, "why": f"{wrong}{place}"}
+    except (ParseError, PreviewError) as error:
+        position = f" (column {error.column})" if isinstance(error, ParseError) else ""
+        shown = text.rstrip("\n")[:_MAX_TEXT_LENGTH]
+        return {
+            "key": None,
+            "token": token,
+            "type": "invalid",
+            "text": shown,
+            "reason": f"{error}{position}",
+        }

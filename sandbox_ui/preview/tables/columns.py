@@ -63,14 +63,20 @@ def column_statistics(rows: Sequence[Sequence[Any]], width: int) -> list[dict[st
 
 
 def _statistics(values: list[Any], rows: int) -> dict[str, Any]:
-    full = [value for value in values if value is not None and value != ""]
-    kind = kind_of(full)
-    facts: dict[str, Any] = {"kind": kind, "empty": rows - len(full), "distinct": _distinct(full)}
-    ordered = [value for value in full if _kind(value) == kind]
+    filled = [value for value in values if value is not None and value != ""]
+    kind = kind_of(filled)
+    statistics: dict[str, Any] = {
+        "kind": kind,
+        "empty": rows - len(filled),
+        "distinct": _distinct(filled),
+    }
+    ordered = [value for value in filled if _kind(value) == kind]
     if kind in ("number", "date"):
         key = sort_key(ordered)
-        facts["least"], facts["most"] = (_short_text(end(ordered, key=key)) for end in (min, max))
-    return facts
+        statistics["min"], statistics["max"] = (
+            _short_text(end(ordered, key=key)) for end in (min, max)
+        )
+    return statistics
 
 
 def _short_text(value: Any) -> str:

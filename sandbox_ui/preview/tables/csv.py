@@ -61,15 +61,15 @@ def load(file: BinaryIO, request: PreviewRequest) -> Grid:
     """
     first = file.read(FIRST_READ_BYTES)
     dialect = detect_dialect(first, request)
-    want = rows_needed(request) + 1
+    needed = rows_needed(request) + 1
     short = request.size <= FIRST_READ_BYTES
-    rows = _parse_rows(first, dialect, complete=short, limit=None if short else want)
-    if len(rows) < want and not short:
+    rows = _parse_rows(first, dialect, complete=short, limit=None if short else needed)
+    if len(rows) < needed and not short:
         rows = _parse_rows(
             first + file.read(MAX_READ_BYTES - FIRST_READ_BYTES),
             dialect,
             complete=request.size <= MAX_READ_BYTES,
-            limit=want,
+            limit=needed,
         )
     return _grid(rows, dialect, request, first)
 
@@ -80,23 +80,23 @@ def detect_dialect(first: bytes, request: PreviewRequest) -> Dialect:
     Raises:
         PreviewError: The bytes are not text.
     """
-    encoding, label, begins = detect_encoding(first)
-    text = first[begins : begins + _SAMPLE].decode(encoding, "replace")
-    signs = sum(1 for sign in text if (sign < " " and sign not in "\t\n\r\f\0") or sign == "\ufffd")
-    if signs > 0.1 * len(text):
+    encoding, label, bom_length = detect_encoding(first)
+    text = first[bom_length : bom_length + _SAMPLE].decode(encoding, "replace")
+    controls = sum(1 for c in text if (c < " " and c not in "\t\n\r\f\0") or c == "\ufffd")
+    if controls > 0.1 * len(text):
         raise PreviewError("This is not a table, because it is not text.")
     delimiter = _detect_delimiter(text, request.extension)
-    named = Dialect(encoding, label, begins, delimiter, True, False, 0, 0)
-    quoted = not _has_unclosed_quote(first, named, complete=len(first) == request.size)
-    named = Dialect(encoding, label, begins, delimiter, quoted, False, 0, 0)
-    rows = _parse_rows(first, named, complete=len(first) == request.size, limit=1000)
+    dialect = Dialect(encoding, label, bom_length, delimiter, True, False, 0, 0)
+    quoted = not _has_unclosed_quote(first, dialect, complete=len(first) == request.size)
+    dialect = Dialect(encoding, label, bom_length, delimiter, quoted, False, 0, 0)
+    rows = _parse_rows(first, dialect, complete=len(first) == request.size, limit=1000)
     widths = Counter(len(row) for row in rows[:200])
     fields = widths.most_common(1)[0][0] if widths else 0
     header = _has_header(rows[:_SAMPLE_LINES])
     if request.options.get("header") in ("0", "1"):
         header = request.options["header"] == "1" and bool(rows)
     width = max(map(len, rows), default=0)
-    return Dialect(encoding, label, begins, delimiter, quoted, header, fields, width)
+    return Dialect(encoding, label, bom_length, delimiter, quoted, header, fields, width)
 
 
 def detect_encoding(first: bytes) -> tuple[str, str, int]:
@@ -119,7 +119,7 @@ def detect_encoding(first: bytes) -> tuple[str, str, int]:
     return codec, codec.replace("_", "-").replace("cp125", "Windows-125"), 0
 
 
-def _detect_delimiter(text: str, ending: str) -> str:
+def _detect_delimiter(text: str, extension: str) -> str:
     lines = text.splitlines()
     lines = (lines[:-1] if len(lines) > 1 and len(text) >= _SAMPLE else lines)[:_SAMPLE_LINES]
     if not lines:
@@ -130,7 +130,7 @@ def _detect_delimiter(text: str, ending: str) -> str:
         if not rows:
             return 0.0, 0
         fields, times = Counter(rows).most_common(1)[0]
-        likely = {"tsv": "\t", "tab": "\t"}.get(ending, ",") == delimiter
+        likely = {"tsv": "\t", "tab": "\t"}.get(extension, ",") == delimiter
         return (times / len(rows) + 0.1 * likely, fields) if fields > 1 else (0.0, 0)
 
     return max(_DELIMITERS, key=score)
@@ -141,8 +141,8 @@ def _parse_rows(
 ) -> list[list[str]]:
     """Parse rows; skip blank ones and a last one that may be truncated."""
     text = content[dialect.bom_length :].decode(dialect.encoding, "replace")
-    cut = not complete
-    if cut and "\n" in text:
+    truncated = not complete
+    if truncated and "\n" in text:
         text = text[: text.rindex("\n") + 1]
     reader = csv.reader(
         io.StringIO(text, newline=""),
@@ -153,7 +153,7 @@ def _parse_rows(
     ended = limit is None or len(rows) < limit
     if (
         ended
-        and cut
+        and truncated
         and dialect.quoted
         and len(rows) > 1
         and any("\n" in cell for cell in rows[-1])
@@ -234,9 +234,9 @@ def _notes(first: bytes, dialect: Dialect, request: PreviewRequest) -> list[str]
 class RowCount:
     """State of a row count."""
 
-    at: int
+    offset: int
     rows: int
-    inside: bool
+    in_quotes: bool
     done: bool
 
 
@@ -244,26 +244,29 @@ _BLANK = re.compile(rb"\n\r?(?=\n)")
 _CHUNK = 8 * 1024**2
 
 
-def count_rows(file: BinaryIO, request: PreviewRequest, most: int) -> RowCount:
-    """Count rows in up to ``most`` bytes.
+def count_rows(file: BinaryIO, request: PreviewRequest, max_bytes: int) -> RowCount:
+    """Count rows in up to ``max_bytes`` bytes.
 
-    Options ``at``, ``rows`` and ``inside`` continue an earlier count. Line ends within quotes
-    and blank lines do not count.
+    Options ``offset``, ``rows`` and ``in_quotes`` continue an earlier count. Line ends within
+    quotes and blank lines do not count.
     """
     file.seek(0)
     dialect = detect_dialect(file.read(FIRST_READ_BYTES), request)
-    at, rows = request.int_option("at", dialect.bom_length), request.int_option("rows", 0)
-    inside = request.options.get("inside") == "1"
-    file.seek(at)
-    end, last = min(at + most, request.size), b"\n"
-    while at < end and (chunk := file.read(min(_CHUNK, end - at))):
-        at += len(chunk)
+    offset, rows = request.int_option("offset", dialect.bom_length), request.int_option("rows", 0)
+    in_quotes = request.options.get("in_quotes") == "1"
+    file.seek(offset)
+    end, last = min(offset + max_bytes, request.size), b"\n"
+    while offset < end and (chunk := file.read(min(_CHUNK, end - offset))):
+        offset += len(chunk)
         last = chunk[-1:]
-        ends, inside = _count_line_ends(_to_utf8(chunk, dialect), dialect, in_quotes=inside)
+        ends, in_quotes = _count_line_ends(_to_utf8(chunk, dialect), dialect, in_quotes=in_quotes)
         rows += ends
-    done = at >= request.size
+    done = offset >= request.size
     return RowCount(
-        at, rows + (done and last not in b"\n\0") - (done and dialect.has_header), inside, done
+        offset,
+        rows + (done and last not in b"\n\0") - (done and dialect.has_header),
+        in_quotes,
+        done,
     )
 
 

@@ -74,7 +74,7 @@ def page_rows(width: int) -> int:
 
 def rows_needed(request: PreviewRequest) -> int:
     """Return the number of rows to read for a request."""
-    if "sort" in request.options or "facts" in request.options:
+    if "sort" in request.options or "statistics" in request.options:
         return MAX_ROWS
     last = max(
         request.int_option("start", 0, maximum=MAX_ROWS) + _PAGE_ROWS,
@@ -103,8 +103,11 @@ def requested_cell(request: PreviewRequest) -> tuple[int, int]:
 
 def grid_response(grid: Grid, request: PreviewRequest) -> dict[str, Any]:
     """Return the response to a request: a page of rows, a cell, a copy or statistics."""
-    if "facts" in request.options:
-        return {"facts": column_statistics(grid.rows, len(grid.names)), "read": len(grid.rows)}
+    if "statistics" in request.options:
+        return {
+            "statistics": column_statistics(grid.rows, len(grid.names)),
+            "row_count": len(grid.rows),
+        }
     rows = _sorted_rows(grid, request)
     if "cell" in request.options:
         return _cell_response(rows, request)
@@ -118,7 +121,7 @@ def grid_response(grid: Grid, request: PreviewRequest) -> dict[str, Any]:
         "rows": [
             [grid.first_row_number + number, *map(cell_json, row[:width])] for number, row in page
         ],
-        "odd": _irregular_rows(grid, page),
+        "irregular_rows": _irregular_rows(grid, page),
     }
     return data if "start" in request.options else {**data, **_metadata(grid)}
 
@@ -126,12 +129,12 @@ def grid_response(grid: Grid, request: PreviewRequest) -> dict[str, Any]:
 def cell_json(value: Any) -> Any:
     """Return a cell's value for JSON: text, a number, null or a short description.
 
-    Long text is ``{"cut": its beginning, "size": its characters}``, bytes ``{"blob": size}``.
+    Long text is ``{"text": its beginning, "size": its characters}``, bytes ``{"blob": size}``.
     """
     if value is None or isinstance(value, str):
         if value is None or len(value) <= MAX_CELL_LENGTH:
             return value
-        return {"cut": value[:MAX_CELL_LENGTH], "size": len(value)}
+        return {"text": value[:MAX_CELL_LENGTH], "size": len(value)}
     if isinstance(value, bytes | bytearray | memoryview):
         return {"blob": len(value)}
     if isinstance(value, bool):
@@ -164,16 +167,16 @@ def _metadata(grid: Grid) -> dict[str, Any]:
         "names": [name[:MAX_CELL_LENGTH] for name in grid.names],
         "kinds": kinds,
         "types": grid.column_types,
-        "form": grid.format_name,
+        "format": grid.format_name,
         "total": total,
-        "about": grid.total_is_estimate,
-        "held": min(total, grid.max_rows),
+        "total_is_estimate": grid.total_is_estimate,
+        "displayed_rows": min(total, grid.max_rows),
         "columns": grid.column_count or len(grid.names),
         "sheets": grid.sheets,
         "sheet": grid.sheet,
-        "header": grid.has_header,
+        "has_header": grid.has_header,
         "notes": grid.notes,
-        "page": page_rows(len(grid.names)),
+        "page_rows": page_rows(len(grid.names)),
     }
 
 
@@ -183,10 +186,10 @@ def _sorted_rows(grid: Grid, request: PreviewRequest) -> list[tuple[int, Sequenc
         return numbered
     at = request.int_option("sort", 0, maximum=MAX_COLUMNS)
     key: Callable[[Any], Any] = sort_key(row[at] for row in grid.rows if at < len(row))
-    full = [each for each in numbered if at < len(each[1]) and each[1][at] not in (None, "")]
-    rest = [each for each in numbered if at >= len(each[1]) or each[1][at] in (None, "")]
-    full.sort(key=lambda each: key(each[1][at]), reverse=request.options.get("down") == "1")
-    return full + rest
+    filled = [each for each in numbered if at < len(each[1]) and each[1][at] not in (None, "")]
+    empty = [each for each in numbered if at >= len(each[1]) or each[1][at] in (None, "")]
+    filled.sort(key=lambda each: key(each[1][at]), reverse=request.options.get("descending") == "1")
+    return filled + empty
 
 
 def _irregular_rows(grid: Grid, page: list[tuple[int, Sequence[Any]]]) -> dict[int, str]:
@@ -239,7 +242,7 @@ def _copy_response(
         raise PreviewError("There is nothing to copy.")
     top, left, bottom, right = numbers
     lines, size = [], 0
-    if request.options.get("named"):
+    if request.options.get("with_header"):
         lines.append("\t".join(map(_quote_tsv, grid.names[left : right + 1])))
     for _, row in rows[top : bottom + 1]:
         lines.append("\t".join(_quote_tsv(cell_text(value)) for value in row[left : right + 1]))
@@ -250,6 +253,6 @@ def _copy_response(
 
 
 def _quote_tsv(text: str) -> str:
-    if any(sign in text for sign in '\t\n\r"'):
+    if any(character in text for character in '\t\n\r"'):
         return '"' + text.replace('"', '""') + '"'
     return text

@@ -79,19 +79,19 @@ def _respond(
     chosen = next((each for each in tables if each.name == name), None) or _default_table(tables)
     if "count" in request.options and chosen:
         return {"rows": _count_rows(connection, chosen, LONG_COUNT_TIMEOUT_SECONDS)}
-    about = {} if name is not None else _describe_tables(connection, tables, head)
+    overview = {} if name is not None else _describe_tables(connection, tables, head)
     if chosen is None:
-        return about
+        return overview
     try:
         with _TimeLimit(connection, READ_TIMEOUT_SECONDS):
             if "cell" in request.options:
                 return _cell(connection, chosen, request)
-            grid = _grid(connection, chosen, request, _known_count(about, chosen.name))
+            grid = _grid(connection, chosen, request, _known_count(overview, chosen.name))
     except sqlite3.DatabaseError as error:
         if name is not None:
             raise
-        return {**about, "table": chosen.name, "error": _error_message(error)}
-    return {**grid_response(grid, request), "table": chosen.name, **about}
+        return {**overview, "table": chosen.name, "error": _error_message(error)}
+    return {**grid_response(grid, request), "table": chosen.name, **overview}
 
 
 def _default_table(tables: list[SchemaTable]) -> SchemaTable | None:
@@ -196,7 +196,7 @@ def _describe_tables(
 def _count_rows(
     connection: sqlite3.Connection, table: SchemaTable, seconds: float
 ) -> list[Any] | None:
-    """Return ``[rows, whether there are more]``; None if the time limit is reached."""
+    """Return ``[rows, whether the number is an estimate]``; None if the time limit is reached."""
     if seconds <= 0:
         return _estimate_rows(connection, table)
     try:
@@ -223,8 +223,8 @@ def _estimate_rows(connection: sqlite3.Connection, table: SchemaTable) -> list[A
     return [last[0], True] if last and isinstance(last[0], int) and last[0] > 0 else None
 
 
-def _known_count(about: dict[str, Any], name: str) -> list[Any] | None:
-    return next((each["rows"] for each in about.get("tables", ()) if each["name"] == name), None)
+def _known_count(overview: dict[str, Any], name: str) -> list[Any] | None:
+    return next((each["rows"] for each in overview.get("tables", ()) if each["name"] == name), None)
 
 
 def _grid(
@@ -236,26 +236,26 @@ def _grid(
     """Load the first rows of a table; for a copy, its columns are not truncated."""
     columns = table.columns[:MAX_COLUMNS]
     left, right = copied_columns(request)
-    chosen = ", ".join(
+    selected = ", ".join(
         quote_identifier(c.name)
         if left <= at <= right
         else _truncated_value_sql(quote_identifier(c.name))
         for at, c in enumerate(columns)
     )
-    query = f"SELECT {chosen or 'NULL'} FROM {quote_identifier(table.name)} LIMIT ?"
+    query = f"SELECT {selected or 'NULL'} FROM {quote_identifier(table.name)} LIMIT ?"
     rows = connection.execute(query, (rows_needed(request),)).fetchall()
     if right < 0:
         rows = [tuple(map(_BlobSize.from_value, row)) for row in rows]
     if counted is None and "start" not in request.options:
         counted = _count_rows(connection, table, COUNT_TIMEOUT_SECONDS)
     displayable = _count_displayable(connection, table, len(rows), rows_needed(request))
-    total, more = counted or (displayable, displayable == MAX_ROWS)
+    total, estimated = counted or (displayable, displayable == MAX_ROWS)
     return Grid(
         names=[c.name for c in columns],
         rows=rows,
         format_name=table.kind,
         total=max(total, displayable),
-        total_is_estimate=more,
+        total_is_estimate=estimated,
         column_count=len(table.columns),
         column_types=[c.declared_type for c in columns],
         max_rows=displayable,
@@ -268,8 +268,8 @@ def _count_displayable(
     """Return how many rows can be shown."""
     if read < wanted or read == MAX_ROWS:
         return read
-    some = f"SELECT count(*) FROM (SELECT 1 FROM {quote_identifier(table.name)} LIMIT {MAX_ROWS})"
-    (found,) = connection.execute(some).fetchone()
+    query = f"SELECT count(*) FROM (SELECT 1 FROM {quote_identifier(table.name)} LIMIT {MAX_ROWS})"
+    (found,) = connection.execute(query).fetchone()
     return int(found)
 
 
@@ -278,12 +278,12 @@ def _cell(
 ) -> dict[str, Any]:
     """Return one untruncated cell, selected by its row's position in the table."""
     options = {
-        key: value for key, value in request.options.items() if key == "sort" or key == "down"
+        key: value for key, value in request.options.items() if key in ("sort", "descending")
     }
     row, column = requested_cell(request)
     if options:
-        every = PreviewRequest(request.name, request.size, {**options, "start": str(row)})
-        shown = grid_response(_grid(connection, table, every), every)["rows"]
+        row_request = PreviewRequest(request.name, request.size, {**options, "start": str(row)})
+        shown = grid_response(_grid(connection, table, row_request), row_request)["rows"]
         row = shown[0][0] - 1 if shown else row
     if column >= len(table.columns):
         raise PreviewError("This cell no longer exists.")

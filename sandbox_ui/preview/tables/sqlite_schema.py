@@ -79,12 +79,12 @@ def list_tables(connection: sqlite3.Connection) -> list[SchemaTable]:
     }
     listed = connection.execute("PRAGMA table_list").fetchall()
     tables = []
-    for home, name, kind, _columns, without, _strict in sorted(listed, key=_order):
-        if home != "main" or name.startswith("sqlite_") or kind == "shadow":
+    for schema, name, kind, _columns, without_rowid, _strict in sorted(listed, key=_order):
+        if schema != "main" or name.startswith("sqlite_") or kind == "shadow":
             continue
         text = sql.get((name, "view" if kind == "view" else "table"), "")
         tables.append(
-            _table(connection, name, kind, text, has_rowid=kind == "table" and not without)
+            _table(connection, name, kind, text, has_rowid=kind == "table" and not without_rowid)
         )
         if len(tables) == MAX_TABLES:
             break
@@ -98,7 +98,7 @@ def _order(row: tuple[str, str, str]) -> tuple[bool, str]:
 def _table(
     connection: sqlite3.Connection, name: str, kind: str, sql: str, *, has_rowid: bool
 ) -> SchemaTable:
-    about = _KINDS.get(kind, kind)
+    label = _KINDS.get(kind, kind)
     try:
         columns = _columns(connection, name)
         foreign = {
@@ -107,8 +107,8 @@ def _table(
         }
         indexes = len(connection.execute(f"PRAGMA index_list({quote_identifier(name)})").fetchall())
     except sqlite3.DatabaseError:
-        return SchemaTable(name, about, sql, has_rowid)
-    return SchemaTable(name, about, sql, has_rowid, columns, foreign, indexes)
+        return SchemaTable(name, label, sql, has_rowid)
+    return SchemaTable(name, label, sql, has_rowid, columns, foreign, indexes)
 
 
 def _columns(connection: sqlite3.Connection, name: str) -> list[Column]:

@@ -18,8 +18,8 @@ class Archive {
   constructor(file, first) {
     Object.assign(this, { file, id: `archive${++trees}`, at: 0 });
     this.notes = h("p", { class: "notes", role: "note" });
-    this.sheet = h("div", { class: "content", role: "presentation" });
-    this.list = h("div", { class: "entries", role: "tree", tabindex: "0", "aria-label": "Archive contents" }, this.sheet);
+    this.content = h("div", { class: "content", role: "presentation" });
+    this.list = h("div", { class: "entries", role: "tree", tabindex: "0", "aria-label": "Archive contents" }, this.content);
     this.listing = h("div", { class: "listing" }, this.notes, this.list);
     this.element = h("div", { class: "archive" }, this.listing);
     this.list.addEventListener("scroll", () => this.draw(), { passive: true });
@@ -49,25 +49,25 @@ class Archive {
   }
 
   showSummary() {
-    const { form, files, unpacked, more, total } = this.first;
-    if (!total) return this.file.setDetails(`${form}, empty`);
-    const size = files === 1 && !unpacked ? "" : `, unpacks to ${formatBytes(Math.max(unpacked, 0))}`;
-    this.file.setDetails(`${form}, ${more ? "more than " : ""}${plural(files, "file")}${form === "gzip" || form === "bzip2" || form === "xz" ? "" : size}`);
+    const { format, files, unpacked_size: unpackedSize, truncated, total } = this.first;
+    if (!total) return this.file.setDetails(`${format}, empty`);
+    const size = files === 1 && !unpackedSize ? "" : `, unpacks to ${formatBytes(Math.max(unpackedSize, 0))}`;
+    this.file.setDetails(`${format}, ${truncated ? "more than " : ""}${plural(files, "file")}${format === "gzip" || format === "bzip2" || format === "xz" ? "" : size}`);
   }
 
   /** Load the entries missing from the first response. */
   async loadRest(first) {
-    for (let have = first.entries.length; have < first.total; ) {
-      const next = await this.file.ask({ start: have }).catch(() => null);
+    for (let loaded = first.entries.length; loaded < first.total; ) {
+      const next = await this.file.ask({ start: loaded }).catch(() => null);
       if (!next?.entries.length || this.closed || first !== this.first) return;
       this.addEntries(next);
-      have += next.entries.length;
+      loaded += next.entries.length;
       this.flatten();
     }
   }
 
   addEntries({ start, entries }) {
-    entries.forEach(([name, size, packed, changed, kind, target], offset) => {
+    entries.forEach(([name, size, compressedSize, modified, kind, target], offset) => {
       const parts = name.split("/").filter((part, at) => part || at === 0);
       const last = kind === "folder" ? null : parts.pop();
       let node = this.root;
@@ -76,19 +76,19 @@ class Archive {
         if (!next) node.children.set(part, (next = { children: new Map(), leaves: [], open: false, level: node.level + 1, name: part || "/" }));
         node = next;
       }
-      if (last !== null) node.leaves.push({ at: start + offset, name: last, path: name, size, packed, changed, kind, target, level: node.level + 1 });
+      if (last !== null) node.leaves.push({ at: start + offset, name: last, path: name, size, compressedSize, modified, kind, target, level: node.level + 1 });
     });
   }
 
   /** Expand top-level folders until a screen is full. */
   expandInitial() {
-    let room = 200;
+    let remaining = 200;
     const levels = [this.root];
-    while (levels.length && room > 0) {
+    while (levels.length && remaining > 0) {
       const node = levels.shift();
       node.open = true;
-      room -= node.children.size + node.leaves.length;
-      if (room > 0 || node === this.root) levels.push(...node.children.values());
+      remaining -= node.children.size + node.leaves.length;
+      if (remaining > 0 || node === this.root) levels.push(...node.children.values());
     }
     this.flatten();
   }
@@ -104,7 +104,7 @@ class Archive {
     };
     walk(this.root);
     this.at = Math.min(this.at, Math.max(0, this.rows.length - 1));
-    this.sheet.style.height = `${this.rows.length * ROW_HEIGHT}px`;
+    this.content.style.height = `${this.rows.length * ROW_HEIGHT}px`;
     this.listing.classList.toggle("empty", !this.rows.length);
     this.draw();
   }
@@ -113,9 +113,9 @@ class Archive {
     const { scrollTop, clientHeight } = this.list;
     const top = Math.max(0, Math.floor(scrollTop / ROW_HEIGHT) - OVERSCAN);
     const rows = this.rows.slice(top, Math.ceil((scrollTop + clientHeight) / ROW_HEIGHT) + OVERSCAN);
-    this.sheet.replaceChildren(...rows.map((row, offset) => this.createRow(row, top + offset)));
-    const here = this.sheet.querySelector(".active");
-    if (here) this.list.setAttribute("aria-activedescendant", here.id);
+    this.content.replaceChildren(...rows.map((row, offset) => this.createRow(row, top + offset)));
+    const active = this.content.querySelector(".active");
+    if (active) this.list.setAttribute("aria-activedescendant", active.id);
     else this.list.removeAttribute("aria-activedescendant");
   }
 
@@ -129,8 +129,8 @@ class Archive {
     }, h("i", { class: `toggle${folder && row.open ? " open" : ""}`, "aria-hidden": "true" }, folder ? "▸" : ""), icon(folder ? "folder" : ICONS[row.kind] ?? fileKind(row.name)),
     h("b", {}, visibleName(row.name)), row.target ? h("em", {}, `→ ${visibleName(row.target)}`) : row.kind && !folder ? h("em", {}, row.kind) : "",
     h("small", { class: "num" }, folder ? plural(row.children.size + row.leaves.length, "item") : row.size < 0 ? "" : formatBytes(row.size)),
-    h("small", { class: "num packed", title: "Compressed size" }, folder || row.packed === null ? "" : formatBytes(row.packed)),
-    h("small", { class: "num modified" }, row.changed ?? ""));
+    h("small", { class: "num packed", title: "Compressed size" }, folder || row.compressedSize === null ? "" : formatBytes(row.compressedSize)),
+    h("small", { class: "num modified" }, row.modified ?? ""));
   }
 
   onClick(event) {

@@ -20,11 +20,11 @@ class ArchiveMemberFile {
   }
 
   view({ as, ...options } = {}) {
-    return this.archive.view({ as: "archive", member: this.at, ...(as ? { inner: as } : {}), ...options });
+    return this.archive.view({ as: "archive", member: this.at, ...(as ? { member_as: as } : {}), ...options });
   }
 
   raw() {
-    return this.archive.view({ as: "archive", member: this.at, take: 1 });
+    return this.archive.view({ as: "archive", member: this.at, raw: 1 });
   }
 
   address(what, options = {}) {
@@ -33,7 +33,7 @@ class ArchiveMemberFile {
 
   async ask(options = {}) {
     const { as, ...rest } = options;
-    const { view } = await this.archive.ask({ as: "archive", member: this.at, ...(as ? { inner: as } : {}), ...rest });
+    const { view } = await this.archive.ask({ as: "archive", member: this.at, ...(as ? { member_as: as } : {}), ...rest });
     return view;
   }
 
@@ -76,7 +76,7 @@ export class ArchiveMemberView {
     this.tools.replaceChildren();
     const done = showProgress("Loading", (words) => request === this.request && this.showMessage(words));
     try {
-      const { kind, view } = await this.member.archive.ask({ as: "archive", member: this.member.at, ...(as ? { inner: as } : {}) });
+      const { kind, view } = await this.member.archive.ask({ as: "archive", member: this.member.at, ...(as ? { member_as: as } : {}) });
       const shown = await (await loadKind(kind)).open(this.member, view);
       if (request !== this.request) return void shown.close?.();
       this.currentView = shown;

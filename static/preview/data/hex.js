@@ -14,7 +14,7 @@ class HexView {
     this.file = file;
     this.top = 0;
     this.description = h("p", { class: "file-type" });
-    this.facts = h("dl");
+    this.properties = h("dl");
     this.offsetField = h("input", { type: "text", size: 12, placeholder: "offset, 0x… or %", "aria-label": "Go to offset", spellcheck: "false" });
     this.offsetForm = h("form", { class: "go-to-offset" }, this.offsetField, h("button", { class: "quiet" }, "Go"));
     this.offsetForm.addEventListener("submit", (event) => {
@@ -32,7 +32,7 @@ class HexView {
     this.scroller.addEventListener("wheel", (event) => this.onWheel(event), { passive: false });
     this.scroller.addEventListener("keydown", (event) => this.onKey(event));
     this.element = h("div", { class: "hex-view" },
-      h("div", { class: "about" }, h("div", { class: "description" }, this.description, this.facts), this.offsetForm), this.strings, this.scroller);
+      h("div", { class: "about" }, h("div", { class: "description" }, this.description, this.properties), this.offsetForm), this.strings, this.scroller);
     this.observer = new ResizeObserver(() => this.draw());
     this.observer.observe(this.scroller);
     this.update(first);
@@ -43,8 +43,8 @@ class HexView {
     this.file.setDetails("");
     this.reader = new RangeReader(this.file, first, () => this.draw());
     this.rows = Math.ceil(first.size / WIDTH);
-    this.description.textContent = first.size ? first.what : "This file is empty.";
-    this.facts.replaceChildren(...first.facts.flatMap(([label, value]) => [h("dt", {}, label), h("dd", {}, value)]));
+    this.description.textContent = first.size ? first.description : "This file is empty.";
+    this.properties.replaceChildren(...first.properties.flatMap(([label, value]) => [h("dt", {}, label), h("dd", {}, value)]));
     for (const each of [this.offsetForm, this.strings, this.scroller]) each.hidden = !first.size;
     this.spacer.style.height = `${Math.min(this.rows * LINE_HEIGHT, MAX_HEIGHT)}px`;
     this.table.setAttribute("aria-rowcount", this.rows);
@@ -133,9 +133,9 @@ class HexView {
   }
 
   row(at) {
-    const held = this.reader.at(at, WIDTH);
-    const hex = held ? [...held].map((byte) => byte.toString(16).padStart(2, "0")) : ["…"];
-    const text = held ? [...held].map((byte) => (byte >= 32 && byte < 127 ? String.fromCharCode(byte) : "·")).join("") : "";
+    const bytes = this.reader.at(at, WIDTH);
+    const hex = bytes ? [...bytes].map((byte) => byte.toString(16).padStart(2, "0")) : ["…"];
+    const text = bytes ? [...bytes].map((byte) => (byte >= 32 && byte < 127 ? String.fromCharCode(byte) : "·")).join("") : "";
     const marked = this.marked !== undefined && Math.floor(this.marked / WIDTH) * WIDTH === at;
     return h("tr", { "aria-rowindex": at / WIDTH + 1, class: marked ? "marked" : null },
       h("th", { scope: "row", title: formatNumber(at) }, at.toString(16).padStart(8, "0")),
@@ -144,13 +144,13 @@ class HexView {
 
   /** Load the embedded strings from here on. */
   async loadStrings() {
-    const near = this.top * WIDTH;
-    if (this.loadedStrings === `${near} ${this.file.version}`) return;
-    this.loadedStrings = `${near} ${this.file.version}`;
+    const offset = this.top * WIDTH;
+    if (this.loadedStrings === `${offset} ${this.file.version}`) return;
+    this.loadedStrings = `${offset} ${this.file.version}`;
     try {
-      const { words } = await this.file.ask({ as: "hex", near });
-      if (near !== this.top * WIDTH) return;
-      const found = words.map(([at, text]) => h("button", { type: "button", onclick: () => this.show(at) }, h("small", {}, at.toString(16).padStart(8, "0")), h("span", {}, text)));
+      const { strings } = await this.file.ask({ as: "hex", offset });
+      if (offset !== this.top * WIDTH) return;
+      const found = strings.map(([at, text]) => h("button", { type: "button", onclick: () => this.show(at) }, h("small", {}, at.toString(16).padStart(8, "0")), h("span", {}, text)));
       this.stringList.replaceChildren(...(found.length ? found : [h("p", {}, `No strings in the next ${formatBytes(65536)}.`)]));
     } catch (error) {
       this.stringList.replaceChildren(h("p", {}, error.message));

@@ -27,11 +27,11 @@ export async function open(file, first) {
 }
 
 /** Shown if there is no tree: the reason and the source. */
-async function sourceView(file, { empty, large, wrong, form }) {
+async function sourceView(file, { empty, too_large: tooLarge, error, format }) {
   if (empty) return { element: h("p", { class: "empty" }, "This file is empty.") };
-  const name = form === "yaml" ? "YAML" : "JSON";
-  const reason = large ?? `Invalid ${name} (from line ${formatNumber(wrong.line)}, column ${formatNumber(wrong.column)}): ${wrong.message}.`;
-  const text = await openSource(file, { line: wrong?.line });
+  const name = format === "yaml" ? "YAML" : "JSON";
+  const reason = tooLarge ?? `Invalid ${name} (from line ${formatNumber(error.line)}, column ${formatNumber(error.column)}): ${error.message}.`;
+  const text = await openSource(file, { line: error?.line });
   const element = h("div", { class: "fallback" }, h("p", { class: "alert", role: "alert" }, reason), h("div", { class: "kind-text" }, text.element));
   return { element, close: () => text.close() };
 }
@@ -53,19 +53,19 @@ class JsonTree {
     this.show(first);
   }
 
-  show({ node, next, form }) {
-    this.form = form;
+  show({ node, next, format }) {
+    this.format = format;
     this.root.replaceChildren();
     this.lines = 0;
     const top = { node, address: "", level: 0, group: this.root, loaded: 0 };
-    if (form === "lines" || (node.count !== undefined && node.type !== "documents" && node.count)) this.addChildren(top, node.children ?? [], next);
+    if (format === "lines" || (node.count !== undefined && node.type !== "documents" && node.count)) this.addChildren(top, node.children ?? [], next);
     else if (node.children) this.addChildren(top, node.children);
     else this.addChildren(top, [node]);
-    const inside = [...this.root.children].filter((item) => item.branch?.node.children);
-    let room = MAX_INITIAL - this.root.children.length;
-    for (const item of inside) if ((room -= item.branch.node.children.length) >= 0) this.setExpanded(item);
+    const branches = [...this.root.children].filter((item) => item.branch?.node.children);
+    let remaining = MAX_INITIAL - this.root.children.length;
+    for (const item of branches) if ((remaining -= item.branch.node.children.length) >= 0) this.setExpanded(item);
     this.root.querySelector("[role=treeitem]")?.setAttribute("tabindex", "0");
-    this.file.setDetails(form === "lines" ? `${formatNumber(this.lines)}${next ? "+" : ""} lines` : node.count === undefined ? "" : countText(node));
+    this.file.setDetails(format === "lines" ? `${formatNumber(this.lines)}${next ? "+" : ""} lines` : node.count === undefined ? "" : countText(node));
     this.path.textContent = "$";
   }
 
@@ -73,11 +73,11 @@ class JsonTree {
   addChildren(branch, children, next) {
     branch.more?.remove();
     for (const child of children) {
-      const key = this.form === "lines" && branch.level === 0 ? ++this.lines : child.key;
+      const key = this.format === "lines" && branch.level === 0 ? ++this.lines : child.key;
       if (child.type !== "blank") branch.group.append(this.createItem(branch, child, key));
     }
     branch.loaded += children.length;
-    const left = branch.node.count === undefined ? 0 : branch.node.count - (branch.node.from ?? 0) - branch.loaded;
+    const left = branch.node.count === undefined ? 0 : branch.node.count - (branch.node.start ?? 0) - branch.loaded;
     if (!next && left <= 0) return;
     const words = next ? "Show more lines" : `Show ${formatNumber(Math.min(PAGE, left))} more of ${formatNumber(branch.node.count)}`;
     branch.more = h("div", { class: "item more", role: "treeitem", tabindex: "-1", "aria-level": branch.level + 1 }, h("div", { class: "line", style: `--level:${branch.level}` }, words));
@@ -87,23 +87,23 @@ class JsonTree {
 
   createItem(parent, node, key) {
     const address = `${parent.address}/${node.token}`;
-    const holds = node.count !== undefined;
-    const line = h("div", { class: "line", style: `--level:${parent.level}` }, holds && node.count ? icon("caret") : h("span", { class: "svg-icon" }),
-      ...keyElements(key, node), ...(holds ? [h("span", { class: "count" }, countText(node)), h("span", { class: "summary" }, contentSummary(node))] : this.scalarElements(node, address)));
-    const item = h("div", { class: "item", role: "treeitem", tabindex: "-1", "aria-level": parent.level + 1, "aria-expanded": holds && node.count ? "false" : null }, line);
+    const isBranch = node.count !== undefined;
+    const line = h("div", { class: "line", style: `--level:${parent.level}` }, isBranch && node.count ? icon("caret") : h("span", { class: "svg-icon" }),
+      ...keyElements(key, node), ...(isBranch ? [h("span", { class: "count" }, countText(node)), h("span", { class: "summary" }, contentSummary(node))] : this.scalarElements(node, address)));
+    const item = h("div", { class: "item", role: "treeitem", tabindex: "-1", "aria-level": parent.level + 1, "aria-expanded": isBranch && node.count ? "false" : null }, line);
     item.branch = { node, key, address, parent, level: parent.level + 1, group: h("div", { role: "group", hidden: true }), loaded: 0 };
-    if (holds) item.append(item.branch.group);
+    if (isBranch) item.append(item.branch.group);
     return item;
   }
 
   scalarElements(node, address) {
-    const quoted = !["number", "boolean", "null", "wrong"].includes(node.type);
+    const quoted = !["number", "boolean", "null", "invalid"].includes(node.type);
     const text = h("span", { class: `value ${node.type}` }, ...(quoted ? ["“", ...markInvisible(node.text), node.length ? "" : "”"] : markInvisible(node.text)));
     const parts = [text];
-    if (node.type === "wrong") parts.push(h("span", { class: "reason" }, node.why));
+    if (node.type === "invalid") parts.push(h("span", { class: "reason" }, node.reason));
     if (node.length) {
       const more = h("button", { type: "button", class: "quiet", tabindex: "-1", onclick: async () => {
-        const { value } = await this.file.ask({ at: address, value: 1 });
+        const { value } = await this.file.ask({ address, value: 1 });
         text.replaceChildren("“", ...markInvisible(value), "”");
         more.remove();
       } }, `… show all ${formatNumber(node.length)} characters`);
@@ -114,7 +114,7 @@ class JsonTree {
 
   async fetch(branch, next) {
     const before = branch.more?.previousElementSibling;
-    const found = await this.file.ask({ at: branch.address, from: next ?? (branch.node.from ?? 0) + branch.loaded });
+    const found = await this.file.ask({ address: branch.address, start: next ?? (branch.node.start ?? 0) + branch.loaded });
     this.addChildren(branch, found.node.children ?? [], found.next);
     if (next) this.file.setDetails(`${formatNumber(this.lines)}${found.next ? "+" : ""} lines`);
     if (before) this.focus(before.nextElementSibling);
@@ -192,22 +192,22 @@ class JsonTree {
     this.root.querySelector(".current")?.classList.remove("current");
     if (!item?.branch) return;
     item.classList.add("current");
-    this.now = item.branch;
+    this.focused = item.branch;
     const parts = [];
-    for (let { branch } = item; branch?.parent; branch = branch.parent) parts.unshift(pathStep(branch, this.form));
+    for (let { branch } = item; branch?.parent; branch = branch.parent) parts.unshift(pathStep(branch, this.format));
     this.path.textContent = `$${parts.join("")}`;
   }
 
   async value() {
-    const { node, address } = this.now ?? { node: {}, address: "" };
+    const { node, address } = this.focused ?? { node: {}, address: "" };
     if (node.text !== undefined && !node.length) return node.text;
-    return (await this.file.ask({ at: address, value: 1 })).value;
+    return (await this.file.ask({ address, value: 1 })).value;
   }
 
   /** The file changed: expand the same branches again at the same scroll position. */
   async update(next) {
     const open = [...this.root.querySelectorAll("[aria-expanded=true]")].slice(0, MAX_REOPENED).map((item) => item.branch.address);
-    const focused = this.root.contains(document.activeElement) ? this.now?.address : null;
+    const focused = this.root.contains(document.activeElement) ? this.focused?.address : null;
     const top = this.root.scrollTop;
     this.show(next);
     const find = (address) => [...this.root.querySelectorAll("[role=treeitem]")].find((item) => item.branch?.address === address);
@@ -227,8 +227,8 @@ const countText = ({ type, count }) =>
 function keyElements(key, node) {
   if (key === null || key === undefined) return [];
   const name = h("span", { class: typeof key === "number" ? "index" : "key" }, ...markInvisible(String(key)));
-  const again = node.again ? [h("span", { class: "duplicate-key", title: "This key occurs more than once" }, "duplicate")] : [];
-  return [name, ...again, ": "];
+  const duplicate = node.duplicate ? [h("span", { class: "duplicate-key", title: "This key occurs more than once" }, "duplicate")] : [];
+  return [name, ...duplicate, ": "];
 }
 
 /** Summary of a branch's content. */
@@ -242,7 +242,7 @@ function contentSummary(node) {
   return words.length > MAX_SUMMARY ? `${words.slice(0, MAX_SUMMARY)}…` : words;
 }
 
-function pathStep({ key, level }, form) {
-  if (typeof key === "number") return form === "lines" && level === 1 ? `[${key - 1}]` : `[${key}]`;
+function pathStep({ key, level }, format) {
+  if (typeof key === "number") return format === "lines" && level === 1 ? `[${key - 1}]` : `[${key}]`;
   return /^[A-Za-z_$][\w$]*$/.test(key ?? "") ? `.${key}` : `[${JSON.stringify(key ?? "")}]`;
 }

@@ -5,9 +5,9 @@ const MAX_CHUNKS = 64;
 const MAX_REQUESTS = 2;
 
 export class RangeReader {
-  constructor(file, { first, size }, onChunk) {
+  constructor(file, { head, size }, onChunk) {
     Object.assign(this, { file, size, onChunk });
-    this.first = Uint8Array.from(first.match(/../g) ?? [], (pair) => parseInt(pair, 16));
+    this.head = Uint8Array.from(head.match(/../g) ?? [], (pair) => parseInt(pair, 16));
     this.chunks = new Map();
     this.wanted = new Set();
     this.active = 0;
@@ -16,7 +16,7 @@ export class RangeReader {
   /** Return up to `length` bytes from an offset; null if not loaded yet (starts loading). */
   at(offset, length) {
     const end = Math.min(offset + length, this.size);
-    if (end <= this.first.length) return this.first.subarray(offset, end);
+    if (end <= this.head.length) return this.head.subarray(offset, end);
     const index = Math.floor(offset / CHUNK_SIZE);
     const chunk = this.chunks.get(index);
     if (chunk) return chunk.subarray(offset - index * CHUNK_SIZE, end - index * CHUNK_SIZE);

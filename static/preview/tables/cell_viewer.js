@@ -57,43 +57,43 @@ export class CellViewer {
 
 /** The line below a grid. `showMessage(text)` shows a message, `describe(…elements)` the description. */
 export function createFooter(grid) {
-  const about = h("span", { class: "form" });
+  const description = h("span", { class: "description" });
   const message = h("span", { class: "message", role: "status" });
-  const chosen = h("span", { class: "num", "aria-live": "polite" });
+  const summary = h("span", { class: "num", "aria-live": "polite" });
   const copyButton = h("button", { type: "button", class: "quiet", onclick: () => copyText(grid.selection.text(), copyButton) }, "Copy");
-  const element = h("div", { class: "below" }, about, message, chosen, copyButton);
+  const element = h("div", { class: "footer" }, description, message, summary, copyButton);
   return {
     element,
-    describe: (...elements) => about.replaceChildren(...elements),
+    describe: (...elements) => description.replaceChildren(...elements),
     showMessage: (text) => (message.textContent = text || ""),
     copy: (text) => (text ? copyText(text, copyButton) : showCopied(copyButton)),
     updateSelection() {
-      copyButton.hidden = !grid.held;
-      chosen.textContent = grid.selection.several ? selectionSummary(grid) : "";
+      copyButton.hidden = !grid.displayedRows;
+      summary.textContent = grid.selection.several ? selectionSummary(grid) : "";
     },
   };
 }
 
 function showCopied(button) {
-  button.dataset.says ??= button.textContent;
+  button.dataset.label ??= button.textContent;
   button.textContent = "Copied";
-  setTimeout(() => (button.textContent = button.dataset.says), 1200);
+  setTimeout(() => (button.textContent = button.dataset.label), 1200);
 }
 
 function selectionSummary(grid) {
   const { top, bottom, left, right } = grid.selection.area;
   const size = `${plural(bottom - top + 1, "row")} × ${plural(right - left + 1, "column")}`;
   if ((bottom - top + 1) * (right - left + 1) > 100_000) return size;
-  const figures = [];
+  const numbers = [];
   for (let row = top; row <= bottom; row++) {
     const cells = grid.row(row);
     if (!cells) return size;
     for (const value of cells.slice(left + 1, right + 2)) {
       const n = typeof value === "number" ? value : typeof value === "string" && value.trim() ? Number(value) : NaN;
-      if (Number.isFinite(n)) figures.push(n);
+      if (Number.isFinite(n)) numbers.push(n);
     }
   }
-  if (figures.length < 2) return size;
-  const sum = figures.reduce((a, b) => a + b, 0);
-  return `${size} · sum ${numberFormat.format(sum)} · mean ${numberFormat.format(sum / figures.length)}`;
+  if (numbers.length < 2) return size;
+  const sum = numbers.reduce((a, b) => a + b, 0);
+  return `${size} · sum ${numberFormat.format(sum)} · mean ${numberFormat.format(sum / numbers.length)}`;
 }

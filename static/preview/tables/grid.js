@@ -15,14 +15,14 @@ let grids = 0;
 
 /**
  * A scrollable table. `ask(options)` requests data from the server: `start` with `sort` and
- * `down`, `cell`, `area` or `facts`. `first` is the page that also describes the columns.
+ * `descending`, `cell`, `area` or `statistics`. `first` is the page that also describes the columns.
  */
 export class Grid {
   constructor(first, ask, label) {
     Object.assign(this, { ask, id: `grid${++grids}`, drawn: new Map() });
-    this.sheet = h("div", { class: "content", role: "presentation" });
+    this.content = h("div", { class: "content", role: "presentation" });
     this.head = h("div", { class: "row head", role: "row", "aria-rowindex": "1" });
-    this.body = h("div", { class: "grid-body", role: "grid", tabindex: "0", "aria-label": label, "aria-multiselectable": "true" }, this.sheet);
+    this.body = h("div", { class: "grid-body", role: "grid", tabindex: "0", "aria-label": label, "aria-multiselectable": "true" }, this.content);
     this.viewer = new CellViewer(this);
     this.footer = createFooter(this);
     this.element = h("div", { class: "grid" }, this.body, this.viewer.element, this.footer.element);
@@ -36,18 +36,18 @@ export class Grid {
   /** Load a table; keep position, widths and order if the columns are the same. */
   reset(first) {
     const same = this.names?.join("\n") === first.names.join("\n");
-    const { names, kinds, types, held, page } = first;
-    Object.assign(this, { names, kinds, types, held, page, odd: {}, facts: [], pages: new Map() });
-    this.numbers = 22 + 8 * String(first.rows.at(-1)?.[0] ?? 1).length + 8 * (held > page);
+    const { names, kinds, types, displayed_rows: displayedRows, page_rows: pageRows } = first;
+    Object.assign(this, { names, kinds, types, displayedRows, pageRows, irregularRows: {}, statistics: [], pages: new Map() });
+    this.numbers = 22 + 8 * String(first.rows.at(-1)?.[0] ?? 1).length + 8 * (displayedRows > pageRows);
     if (!same) {
       this.sort = null;
       this.widths = names.map((name, at) => columnWidth(name, types[at], first.rows.map((row) => row[at + 1])));
     }
     if (!this.sort) this.storePage(first);
     this.layout();
-    this.body.setAttribute("aria-rowcount", held + 1);
+    this.body.setAttribute("aria-rowcount", displayedRows + 1);
     this.body.setAttribute("aria-colcount", names.length + 1);
-    this.element.classList.toggle("empty", !held);
+    this.element.classList.toggle("empty", !displayedRows);
     this.selection.reset(same);
     this.viewer.close();
     this.draw(true);
@@ -55,29 +55,29 @@ export class Grid {
 
   close() {
     this.watch.disconnect();
-    clearTimeout(this.rest);
+    clearTimeout(this.timer);
     cancelAnimationFrame(this.frame);
   }
 
   layout() {
     this.lefts = [this.numbers];
     for (const width of this.widths) this.lefts.push(this.lefts.at(-1) + width);
-    this.sheet.style.width = `${this.lefts.at(-1)}px`;
-    this.sheet.style.height = `${HEADER_HEIGHT + this.held * ROW_HEIGHT}px`;
+    this.content.style.width = `${this.lefts.at(-1)}px`;
+    this.content.style.height = `${HEADER_HEIGHT + this.displayedRows * ROW_HEIGHT}px`;
   }
 
   /** A row's cells, its number first; undefined if not loaded. */
   row(at) {
-    return this.pages.get(Math.floor(at / this.page))?.[at % this.page];
+    return this.pages.get(Math.floor(at / this.pageRows))?.[at % this.pageRows];
   }
 
-  storePage({ start, rows, odd }) {
-    this.pages.set(Math.floor(start / this.page), rows);
-    Object.assign(this.odd, odd);
+  storePage({ start, rows, irregular_rows: irregularRows }) {
+    this.pages.set(Math.floor(start / this.pageRows), rows);
+    Object.assign(this.irregularRows, irregularRows);
   }
 
   order() {
-    return this.sort ? { sort: this.sort.at, down: this.sort.down ? 1 : 0 } : {};
+    return this.sort ? { sort: this.sort.at, descending: this.sort.descending ? 1 : 0 } : {};
   }
 
   scheduleDraw() {
@@ -91,7 +91,7 @@ export class Grid {
   visibleRange() {
     const { scrollTop, scrollLeft, clientHeight, clientWidth } = this.body;
     const top = Math.max(0, Math.floor(scrollTop / ROW_HEIGHT) - OVERSCAN);
-    const bottom = Math.min(this.held, Math.ceil((scrollTop + clientHeight - HEADER_HEIGHT) / ROW_HEIGHT) + OVERSCAN);
+    const bottom = Math.min(this.displayedRows, Math.ceil((scrollTop + clientHeight - HEADER_HEIGHT) / ROW_HEIGHT) + OVERSCAN);
     let left = 0;
     while (left < this.names.length - 1 && this.lefts[left + 1] < scrollLeft + this.numbers) left++;
     let right = left;
@@ -104,11 +104,11 @@ export class Grid {
     if (all || range.left !== this.drawnRange?.left || range.right !== this.drawnRange?.right) {
       this.drawn.clear();
       this.drawHead(range);
-      this.sheet.replaceChildren(this.head);
+      this.content.replaceChildren(this.head);
     }
     this.drawnRange = range;
     for (const [at, element] of this.drawn) {
-      if (at >= range.top && at < range.bottom && element.whole) continue;
+      if (at >= range.top && at < range.bottom && element.complete) continue;
       element.remove();
       this.drawn.delete(at);
     }
@@ -120,8 +120,8 @@ export class Grid {
   drawRow(at, { left, right }) {
     const cells = this.row(at);
     const element = h("div", { class: `row${cells ? "" : " loading"}`, role: "row", "aria-rowindex": at + 2, style: `top: ${HEADER_HEIGHT + at * ROW_HEIGHT}px` });
-    const odd = cells && this.odd[cells[0]];
-    element.append(h("div", { class: `row-number${odd ? " irregular" : ""}`, role: "rowheader", "aria-colindex": 1, title: odd || null, "data-row": at, style: `width: ${this.numbers}px` },
+    const irregular = cells && this.irregularRows[cells[0]];
+    element.append(h("div", { class: `row-number${irregular ? " irregular" : ""}`, role: "rowheader", "aria-colindex": 1, title: irregular || null, "data-row": at, style: `width: ${this.numbers}px` },
       cells ? String(cells[0]) : ""));
     for (let column = left; column < right; column++) {
       const [kind, text] = cells ? cellText(cells, column, this.kinds[column]) : ["", ""];
@@ -130,9 +130,9 @@ export class Grid {
         style: `left: ${this.lefts[column]}px; width: ${this.widths[column]}px`,
       }, text));
     }
-    element.whole = Boolean(cells);
+    element.complete = Boolean(cells);
     this.drawn.set(at, element);
-    this.sheet.append(element);
+    this.content.append(element);
   }
 
   drawHead({ left, right }) {
@@ -142,21 +142,21 @@ export class Grid {
   }
 
   headCell(at) {
-    const sorted = this.sort?.at === at ? (this.sort.down ? "descending" : "ascending") : null;
-    const sign = sorted ? h("i", { "aria-hidden": "true" }, this.sort.down ? "↓" : "↑") : null;
+    const sorted = this.sort?.at === at ? (this.sort.descending ? "descending" : "ascending") : null;
+    const arrow = sorted ? h("i", { "aria-hidden": "true" }, this.sort.descending ? "↓" : "↑") : null;
     const handle = h("span", { class: "handle", title: "Drag to resize", onpointerdown: (event) => this.startResize(event, at), ondblclick: () => this.fitColumn(at) });
     const name = this.names[at] || this.types[at] || `${at + 1}`;
     return h("div", {
       class: `cell ${this.kinds[at]}${this.names[at] ? "" : " unnamed"}`, role: "columnheader", "aria-colindex": at + 2, "aria-sort": sorted, id: this.cellId(-1, at), "data-row": -1, "data-column": at,
       title: [name, this.types[at], this.columnSummary(at), "Click to sort"].filter(Boolean).join("\n"), style: `left: ${this.lefts[at]}px; width: ${this.widths[at]}px`,
-    }, h("b", {}, name, sign), h("small", {}, this.columnSummary(at) || (this.names[at] && this.types[at]) || this.kinds[at]), handle);
+    }, h("b", {}, name, arrow), h("small", {}, this.columnSummary(at) || (this.names[at] && this.types[at]) || this.kinds[at]), handle);
   }
 
   columnSummary(at) {
-    const { least, most, distinct, empty } = this.facts[at] ?? {};
+    const { min, max, distinct, empty } = this.statistics[at] ?? {};
     if (distinct === undefined) return "";
     if (distinct === 0) return "empty";
-    const range = least === undefined ? `${formatNumber(distinct)} ${distinct === 1 ? "value" : "values"}` : least === most ? least : `${least} – ${most}`;
+    const range = min === undefined ? `${formatNumber(distinct)} ${distinct === 1 ? "value" : "values"}` : min === max ? min : `${min} – ${max}`;
     return empty ? `${range}, ${formatNumber(empty)} empty` : range;
   }
 
@@ -166,9 +166,9 @@ export class Grid {
 
   /** Request the visible rows that are missing, once scrolling pauses. */
   requestMissing({ top, bottom }) {
-    clearTimeout(this.rest);
-    const missing = [...new Set([top, bottom - 1].map((at) => Math.floor(at / this.page)))].filter((page) => page >= 0 && !this.pages.has(page));
-    if (missing.length && bottom > top) this.rest = setTimeout(() => missing.forEach((page) => this.fetch(page)), IDLE_MS);
+    clearTimeout(this.timer);
+    const missing = [...new Set([top, bottom - 1].map((at) => Math.floor(at / this.pageRows)))].filter((page) => page >= 0 && !this.pages.has(page));
+    if (missing.length && bottom > top) this.timer = setTimeout(() => missing.forEach((page) => this.fetch(page)), IDLE_MS);
   }
 
   async fetch(page) {
@@ -176,7 +176,7 @@ export class Grid {
     if (pages.has(page)) return;
     pages.set(page, null);
     try {
-      const answer = await this.ask({ start: page * this.page, ...this.order() });
+      const answer = await this.ask({ start: page * this.pageRows, ...this.order() });
       if (pages === this.pages) this.storePage(answer);
     } catch (error) {
       pages.delete(page);
@@ -189,7 +189,7 @@ export class Grid {
   /** Sort by a column: ascending, then descending, then the file's order. */
   sortBy(at) {
     const before = this.sort?.at === at ? this.sort : null;
-    this.sort = before?.down ? null : { at, down: Boolean(before) };
+    this.sort = before?.descending ? null : { at, descending: Boolean(before) };
     this.pages = new Map();
     this.body.scrollTop = 0;
     this.footer.showMessage(this.sort && this.onSort?.());
@@ -197,8 +197,8 @@ export class Grid {
   }
 
   async describe() {
-    const { facts } = await this.ask({ facts: 1 });
-    this.facts = facts;
+    const { statistics } = await this.ask({ statistics: 1 });
+    this.statistics = statistics;
     this.drawHead(this.drawnRange);
     this.selection.show();
   }
@@ -220,7 +220,7 @@ export class Grid {
     this.widths[at] = Math.max(32, Math.min(width, 2000));
     this.layout();
     if (all) return this.draw(true);
-    for (const cell of this.sheet.querySelectorAll("[data-column]")) {
+    for (const cell of this.content.querySelectorAll("[data-column]")) {
       const column = Number(cell.dataset.column);
       cell.style.left = `${this.lefts[column]}px`;
       cell.style.width = `${this.widths[column]}px`;
@@ -244,7 +244,7 @@ export class Grid {
     this.draw();
   }
 
-  get rowsInSight() {
+  get visibleRowCount() {
     return Math.max(1, Math.floor((this.body.clientHeight - HEADER_HEIGHT) / ROW_HEIGHT) - 1);
   }
 }
@@ -256,16 +256,16 @@ function cellText(cells, column, kind) {
   if (value === null) return ["null", "NULL"];
   if (typeof value === "number") return ["right", String(value)];
   if (typeof value === "string") return [kind === "number" ? "right" : "", singleLine(value)];
-  return "blob" in value ? ["blob", `${formatBytes(value.blob)} of binary data`] : ["", `${singleLine(value.cut)}…`];
+  return "blob" in value ? ["blob", `${formatBytes(value.blob)} of binary data`] : ["", `${singleLine(value.text)}…`];
 }
 
 const singleLine = (text) => text.replace(/\r\n?|\n/g, "↵").replaceAll("\0", "␀").slice(0, 300);
 
 /** A width that fits nearly all values. */
-function columnWidth(name, type, values, most = MAX_WIDTH, share = 0.95) {
-  const lengths = values.map((value) => (value === null ? 4 : typeof value === "object" ? (value.cut?.length ?? 14) : displayWidth(String(value ?? "")))).sort((a, b) => a - b);
-  const usual = lengths[Math.min(lengths.length - 1, Math.floor(lengths.length * share))] ?? 0;
-  return Math.max(MIN_WIDTH, Math.min(most, 22 + 7.6 * Math.max(usual, Math.min(displayWidth(name) + 2, 30), Math.min((type ?? "").length, 18))));
+function columnWidth(name, type, values, maxWidth = MAX_WIDTH, share = 0.95) {
+  const lengths = values.map((value) => (value === null ? 4 : typeof value === "object" ? (value.text?.length ?? 14) : displayWidth(String(value ?? "")))).sort((a, b) => a - b);
+  const length = lengths[Math.min(lengths.length - 1, Math.floor(lengths.length * share))] ?? 0;
+  return Math.max(MIN_WIDTH, Math.min(maxWidth, 22 + 7.6 * Math.max(length, Math.min(displayWidth(name) + 2, 30), Math.min((type ?? "").length, 18))));
 }
 
 const displayWidth = (text) => text.length + (text.match(/[\u2e80-\uffff]/g)?.length ?? 0);

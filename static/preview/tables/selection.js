@@ -16,10 +16,10 @@ export class GridSelection {
 
   /** Clear the selection, unless the table is the `same`. */
   reset(same) {
-    const { held, names } = this.grid;
+    const { displayedRows, names } = this.grid;
     if (!same) this.at = this.from = { row: 0, column: 0 };
-    const inside = ({ row, column }) => ({ row: Math.min(row, Math.max(held - 1, 0)), column: Math.min(column, Math.max(names.length - 1, 0)) });
-    Object.assign(this, { at: inside(this.at), from: inside(this.from) });
+    const clamp = ({ row, column }) => ({ row: Math.min(row, Math.max(displayedRows - 1, 0)), column: Math.min(column, Math.max(names.length - 1, 0)) });
+    Object.assign(this, { at: clamp(this.at), from: clamp(this.from) });
   }
 
   /** The selected area, from top left to bottom right. */
@@ -54,18 +54,18 @@ export class GridSelection {
       cell.classList.toggle("selected", this.several);
       cell.setAttribute("aria-selected", "true");
     }
-    const here = document.getElementById(grid.cellId(at.row, at.column));
-    here?.classList.add("active");
-    this.marked = here ? [...cells, here] : cells;
-    if (here) grid.body.setAttribute("aria-activedescendant", here.id);
+    const active = document.getElementById(grid.cellId(at.row, at.column));
+    active?.classList.add("active");
+    this.marked = active ? [...cells, active] : cells;
+    if (active) grid.body.setAttribute("aria-activedescendant", active.id);
     else grid.body.removeAttribute("aria-activedescendant");
     grid.footer.updateSelection();
   }
 
   moveTo(row, column, { extend = false } = {}) {
-    const { held, names } = this.grid;
+    const { displayedRows, names } = this.grid;
     if (!names.length) return;
-    this.at = { row: Math.max(extend ? 0 : -1, Math.min(row, held - 1)), column: Math.max(0, Math.min(column, names.length - 1)) };
+    this.at = { row: Math.max(extend ? 0 : -1, Math.min(row, displayedRows - 1)), column: Math.max(0, Math.min(column, names.length - 1)) };
     if (!extend) this.from = this.at;
     this.grid.scrollTo(this.at.row, this.at.column);
     this.show();
@@ -74,21 +74,21 @@ export class GridSelection {
 
   onPointerDown(event) {
     const row = event.target.closest(".row-number[data-row]");
-    const place = cellPosition(event);
-    if (event.button !== 0 || (!row && !place)) return;
+    const position = cellPosition(event);
+    if (event.button !== 0 || (!row && !position)) return;
     if (row) return this.selectRow(Number(row.dataset.row), event.shiftKey);
-    if (place.row < 0) {
-      this.at = this.from = place;
-      return void this.grid.sortBy(place.column);
+    if (position.row < 0) {
+      this.at = this.from = position;
+      return void this.grid.sortBy(position.column);
     }
     this.dragging = event.pointerType === "mouse";
-    this.moveTo(place.row, place.column, { extend: event.shiftKey });
+    this.moveTo(position.row, position.column, { extend: event.shiftKey });
   }
 
   onDrag(event) {
-    const place = cellPosition(event);
+    const position = cellPosition(event);
     if (!event.buttons) this.dragging = false;
-    else if (place && place.row >= 0 && (place.row !== this.at.row || place.column !== this.at.column)) this.moveTo(place.row, place.column, { extend: true });
+    else if (position && position.row >= 0 && (position.row !== this.at.row || position.column !== this.at.column)) this.moveTo(position.row, position.column, { extend: true });
   }
 
   selectRow(row, extend) {
@@ -98,14 +98,14 @@ export class GridSelection {
   }
 
   selectAll() {
-    const { held, names } = this.grid;
+    const { displayedRows, names } = this.grid;
     this.from = { row: 0, column: 0 };
-    this.at = { row: held - 1, column: names.length - 1 };
+    this.at = { row: displayedRows - 1, column: names.length - 1 };
     this.show();
   }
 
   onKey(event) {
-    if (event.altKey && this.widen(event.key)) return void event.preventDefault();
+    if (event.altKey && this.resizeColumn(event.key)) return void event.preventDefault();
     if (event.altKey || !this.handleKey(event)) return;
     event.preventDefault();
     event.stopPropagation();
@@ -113,20 +113,20 @@ export class GridSelection {
 
   handleKey(event) {
     const { grid, at } = this;
-    const far = event.ctrlKey || event.metaKey;
+    const modifier = event.ctrlKey || event.metaKey;
     const extend = { extend: event.shiftKey };
     const step = STEPS[event.key];
-    if (step && far) return this.moveTo(step[0] ? (step[0] > 0 ? grid.held - 1 : 0) : at.row, step[1] ? (step[1] > 0 ? grid.names.length - 1 : 0) : at.column, extend), true;
+    if (step && modifier) return this.moveTo(step[0] ? (step[0] > 0 ? grid.displayedRows - 1 : 0) : at.row, step[1] ? (step[1] > 0 ? grid.names.length - 1 : 0) : at.column, extend), true;
     if (step) return this.moveTo(at.row + step[0], at.column + step[1], extend), true;
-    if (far && event.key.toLowerCase() === "a") return this.selectAll(), true;
-    if (far) return event.key === "Home" ? (this.moveTo(0, 0, extend), true) : event.key === "End" && (this.moveTo(grid.held - 1, grid.names.length - 1, extend), true);
-    const to = { PageUp: [Math.max(0, at.row - grid.rowsInSight), at.column], PageDown: [at.row + grid.rowsInSight, at.column], Home: [at.row, 0], End: [at.row, grid.names.length - 1] }[event.key];
+    if (modifier && event.key.toLowerCase() === "a") return this.selectAll(), true;
+    if (modifier) return event.key === "Home" ? (this.moveTo(0, 0, extend), true) : event.key === "End" && (this.moveTo(grid.displayedRows - 1, grid.names.length - 1, extend), true);
+    const to = { PageUp: [Math.max(0, at.row - grid.visibleRowCount), at.column], PageDown: [at.row + grid.visibleRowCount, at.column], Home: [at.row, 0], End: [at.row, grid.names.length - 1] }[event.key];
     if (to) return this.moveTo(...to, extend), true;
     if (event.key === "Enter") return at.row < 0 ? grid.sortBy(at.column) : grid.viewer.open(), true;
     return event.key === "Escape" && grid.viewer.close();
   }
 
-  widen(key) {
+  resizeColumn(key) {
     const by = { ArrowLeft: -20, ArrowRight: 20 }[key];
     if (by) this.grid.setWidth(this.at.column, this.grid.widths[this.at.column] + by);
     return Boolean(by);

@@ -15,8 +15,8 @@ class Database {
     this.tables = h("div", { class: "tables", role: "tablist", "aria-orientation": "vertical", "aria-label": "Tables" });
     this.notes = h("p", { class: "notes", role: "note" });
     this.schema = h("details", { class: "schema" });
-    this.place = h("div", { class: "rows" });
-    this.element = h("div", { class: "database" }, this.notes, this.tables, h("div", { class: "table-view" }, this.schema, this.place));
+    this.rowsElement = h("div", { class: "rows" });
+    this.element = h("div", { class: "database" }, this.notes, this.tables, h("div", { class: "table-view" }, this.schema, this.rowsElement));
     this.tables.addEventListener("keydown", (event) => this.onKey(event));
     this.load(first);
   }
@@ -31,13 +31,13 @@ class Database {
   }
 
   load(first) {
-    this.all = first.tables;
+    this.allTables = first.tables;
     this.notes.textContent = first.notes.join(" ");
     this.notes.hidden = !first.notes.length;
     this.tables.hidden = !first.tables.length;
     if (first.tables.length) this.showTable(first);
-    const views = this.all.filter(({ kind }) => kind === "view").length;
-    this.file.setDetails(plural(this.all.length - views, "table") + (views ? `, ${plural(views, "view")}` : ""));
+    const views = this.allTables.filter(({ kind }) => kind === "view").length;
+    this.file.setDetails(plural(this.allTables.length - views, "table") + (views ? `, ${plural(views, "view")}` : ""));
   }
 
   rowsOf(name) {
@@ -46,42 +46,42 @@ class Database {
 
   showTable(view) {
     this.name = view.table;
-    const table = this.all.find(({ name }) => name === view.table);
+    const table = this.allTables.find(({ name }) => name === view.table);
     this.showTabs();
     this.showSchema(table);
     if (view.error) {
       this.grid?.close();
       this.grid = null;
-      return void this.place.replaceChildren(h("p", { class: "message" }, view.error));
+      return void this.rowsElement.replaceChildren(h("p", { class: "message" }, view.error));
     }
     if (this.grid) this.grid.reset(view);
     else this.grid = new Grid(view, (options) => this.file.ask({ table: this.name, ...options }), this.file.name);
-    this.place.replaceChildren(this.grid.element);
-    this.grid.onSort = () => (view.about || view.total > view.held ? `Sorted within the first ${formatNumber(view.held)} rows.` : "");
+    this.rowsElement.replaceChildren(this.grid.element);
+    this.grid.onSort = () => (view.total_is_estimate || view.total > view.displayed_rows ? `Sorted within the first ${formatNumber(view.displayed_rows)} rows.` : "");
     this.showSize(view);
-    if (view.about) this.count(view);
+    if (view.total_is_estimate) this.count(view);
   }
 
-  showSize({ total, about, held, columns }) {
-    const part = total > held ? `; first ${formatNumber(held)} shown` : "";
-    this.grid.footer.describe(`${about ? "about " : ""}${plural(total, "row")} × ${plural(columns, "column")}${part}`);
+  showSize({ total, total_is_estimate: estimated, displayed_rows: displayed, columns }) {
+    const limit = total > displayed ? `; first ${formatNumber(displayed)} shown` : "";
+    this.grid.footer.describe(`${estimated ? "about " : ""}${plural(total, "row")} × ${plural(columns, "column")}${limit}`);
   }
 
   async count(view) {
     const { name } = this;
     const { rows } = await this.file.ask({ table: name, count: 1 }).catch(() => ({}));
     if (!rows || rows[1] || name !== this.name) return;
-    this.showSize({ ...view, total: rows[0], about: false });
-    this.all.find((table) => table.name === name).rows = rows;
+    this.showSize({ ...view, total: rows[0], total_is_estimate: false });
+    this.allTables.find((table) => table.name === name).rows = rows;
     this.showTabs();
   }
 
   showTabs() {
     const focused = this.tables.contains(document.activeElement);
-    this.tables.replaceChildren(...this.all.map((table) => {
+    this.tables.replaceChildren(...this.allTables.map((table) => {
       const { name, kind, rows } = table;
-      const chosen = name === this.name;
-      return h("button", { type: "button", role: "tab", "aria-selected": String(chosen), tabindex: chosen ? "0" : "-1", title: name, onclick: () => this.openTable(name) },
+      const selected = name === this.name;
+      return h("button", { type: "button", role: "tab", "aria-selected": String(selected), tabindex: selected ? "0" : "-1", title: name, onclick: () => this.openTable(name) },
         h("b", {}, name), h("small", { class: "num" }, rows ? `${rows[1] ? "about " : ""}${formatCount(rows[0])}` : kind === "table" ? "" : kind));
     }));
     if (focused) this.tables.querySelector('[aria-selected="true"]')?.focus();
@@ -98,14 +98,14 @@ class Database {
     const by = { ArrowUp: -1, ArrowLeft: -1, ArrowDown: 1, ArrowRight: 1 }[event.key];
     if (!by) return;
     event.preventDefault();
-    const next = this.all[this.all.findIndex(({ name }) => name === this.name) + by];
+    const next = this.allTables[this.allTables.findIndex(({ name }) => name === this.name) + by];
     if (next) this.openTable(next.name);
   }
 
   showSchema({ columns, sql, kind, indexes }) {
     const rows = columns.map(([name, type, roles]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, type), h("td", {}, ...roles.map((role) => h("i", {}, role)))));
-    const about = `${plural(columns.length, "column")}${indexes ? `, ${plural(indexes, "index", "indexes")}` : ""}`;
-    this.schema.replaceChildren(h("summary", {}, kind === "table" ? "Schema" : `Schema of this ${kind}`, h("small", {}, about)),
+    const counts = `${plural(columns.length, "column")}${indexes ? `, ${plural(indexes, "index", "indexes")}` : ""}`;
+    this.schema.replaceChildren(h("summary", {}, kind === "table" ? "Schema" : `Schema of this ${kind}`, h("small", {}, counts)),
       h("div", {}, h("table", {}, h("tbody", {}, ...rows)), sql ? h("pre", { tabindex: "0" }, sql) : ""));
   }
 }

@@ -4,7 +4,7 @@ import { h } from "../../core/dom.js";
 import { formatNumber, plural } from "../../core/format.js";
 import { loadGridStyles, Grid } from "./grid.js";
 
-const roughly = new Intl.NumberFormat("en", { notation: "compact", compactDisplay: "long", maximumSignificantDigits: 2 });
+const approximate = new Intl.NumberFormat("en", { notation: "compact", compactDisplay: "long", maximumSignificantDigits: 2 });
 const MAX_DESCRIBED_CELLS = 200_000; // cells; larger tables get no statistics
 const MAX_DESCRIBED_BYTES = 8e6; // bytes; reading a larger workbook again takes too long
 
@@ -19,7 +19,7 @@ class Table {
     this.tabs = h("div", { class: "sheets", role: "tablist", "aria-label": "Sheets" });
     this.notes = h("p", { class: "notes", role: "note" });
     this.grid = new Grid(first, (options) => file.ask({ ...this.options, ...options }), file.name);
-    this.grid.onSort = () => (this.first.total > this.first.held ? `Sorted within the first ${formatNumber(this.first.held)} rows.` : "");
+    this.grid.onSort = () => (this.first.total > this.first.displayed_rows ? `Sorted within the first ${formatNumber(this.first.displayed_rows)} rows.` : "");
     this.element = h("div", { class: "table" }, this.tabs, this.notes, this.grid.element);
     this.tabs.addEventListener("keydown", (event) => this.onKey(event));
     this.load(first);
@@ -51,21 +51,21 @@ class Table {
     this.notes.textContent = first.notes.join(" ");
     this.notes.hidden = !first.notes.length;
     this.showTabs(first);
-    const { header } = first;
-    const toggle = header === null ? null : h("label", {},
-      h("input", { type: "checkbox", checked: header, onchange: ({ target }) => this.setOptions({ header: target.checked ? 1 : 0 }) }), "First row is a header");
-    this.grid.footer.describe(...[first.form, toggle].filter(Boolean));
+    const { has_header: hasHeader } = first;
+    const toggle = hasHeader === null ? null : h("label", {},
+      h("input", { type: "checkbox", checked: hasHeader, onchange: ({ target }) => this.setOptions({ header: target.checked ? 1 : 0 }) }), "First row is a header");
+    this.grid.footer.describe(...[first.format, toggle].filter(Boolean));
     this.showSize();
-    if (first.held && first.held * first.names.length <= MAX_DESCRIBED_CELLS && (first.form !== "workbook" || this.file.entry?.size < MAX_DESCRIBED_BYTES)) this.grid.describe().catch(() => {});
-    if (first.about) this.count();
+    if (first.displayed_rows && first.displayed_rows * first.names.length <= MAX_DESCRIBED_CELLS && (first.format !== "workbook" || this.file.entry?.size < MAX_DESCRIBED_BYTES)) this.grid.describe().catch(() => {});
+    if (first.total_is_estimate) this.count();
   }
 
   showSize(progress = "") {
-    const { total, about, held, columns } = this.first;
+    const { total, total_is_estimate: estimated, displayed_rows: displayed, columns } = this.first;
     if (!total && !columns) return this.file.setDetails("empty");
-    const rows = about ? `about ${roughly.format(total)} rows${progress}` : plural(total, "row");
-    const part = total > held || about ? `; first ${formatNumber(held)} shown` : "";
-    this.file.setDetails(`${rows} × ${plural(columns, "column")}${part}`);
+    const rows = estimated ? `about ${approximate.format(total)} rows${progress}` : plural(total, "row");
+    const limit = total > displayed || estimated ? `; first ${formatNumber(displayed)} shown` : "";
+    this.file.setDetails(`${rows} × ${plural(columns, "column")}${limit}`);
   }
 
   /** Count the rows of a long file, a part per request. */
@@ -73,11 +73,11 @@ class Table {
     const { first, file } = this;
     let counted = {};
     while (!counted.done) {
-      counted = await file.ask({ ...this.options, count: 1, ...(counted.at ? { at: counted.at, rows: counted.rows, inside: counted.inside ? 1 : 0 } : {}) }).catch(() => null);
+      counted = await file.ask({ ...this.options, count: 1, ...(counted.offset ? { offset: counted.offset, rows: counted.rows, in_quotes: counted.in_quotes ? 1 : 0 } : {}) }).catch(() => null);
       if (!counted || this.closed || first !== this.first) return;
-      if (!counted.done && file.entry) this.showSize(`, counting: ${Math.floor((100 * counted.at) / file.entry.size)}%`);
+      if (!counted.done && file.entry) this.showSize(`, counting: ${Math.floor((100 * counted.offset) / file.entry.size)}%`);
     }
-    Object.assign(first, { total: counted.rows, about: false });
+    Object.assign(first, { total: counted.rows, total_is_estimate: false });
     this.showSize();
   }
 

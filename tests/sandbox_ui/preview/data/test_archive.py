@@ -68,7 +68,7 @@ def test_a_zip_is_listed_with_sizes_and_times() -> None:
     assert file[:2] == ["a/b.txt", 1000]
     assert file[2] < 100
     assert file[3] == "2024-05-01 12:30"
-    assert (data["files"], data["unpacked"], data["total"]) == (1, 1000, 2)
+    assert (data["files"], data["unpacked_size"], data["total"]) == (1, 1000, 2)
 
 
 @pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2", "w:xz"])

@@ -34,8 +34,8 @@ def test_duplicate_keys_are_all_shown(tmp_path: Path) -> None:
     text = '{"a": 1, "a": {"x": 2}}'
     first, second = children(view(tmp_path, "a.json", text))
     assert first["text"] == "1"
-    assert (second["token"], second["again"]) == ("a~21", True)
-    branch = view(tmp_path, "a.json", text, at="/a~21")
+    assert (second["token"], second["duplicate"]) == ("a~21", True)
+    branch = view(tmp_path, "a.json", text, address="/a~21")
     assert children(branch)[0]["text"] == "2"
 
 
@@ -50,7 +50,7 @@ def test_a_long_list_is_paged(tmp_path: Path) -> None:
 
 def test_a_node_is_requested_by_its_json_pointer(tmp_path: Path) -> None:
     text = json.dumps({"a/b": {"": [{"~": "deep"}]}})
-    assert view(tmp_path, "a.json", text, at="/a~1b//0/~0", value="1")["value"] == "deep"
+    assert view(tmp_path, "a.json", text, address="/a~1b//0/~0", value="1")["value"] == "deep"
 
 
 def test_a_value_is_copied_as_written(tmp_path: Path) -> None:
@@ -108,12 +108,12 @@ def test_json_lines_are_paged_and_an_invalid_line_affects_no_other(tmp_path: Pat
     content = "".join(f'{{"id": {number}}}\n' for number in range(1000)) + "{broken\n"
     first = view(tmp_path, "a.jsonl", content)
     assert len(children(first)) == json_tree.MAX_CHILDREN
-    last = view(tmp_path, "a.jsonl", content, **{"from": str(first["next"])})
+    last = view(tmp_path, "a.jsonl", content, **{"start": str(first["next"])})
     assert children(last)[0]["children"][0]["text"] == str(json_tree.MAX_CHILDREN)
     token = children(last)[3]["token"]
-    assert view(tmp_path, "a.jsonl", content, at=f"/{token}/id", value="1")["value"] == "203"
+    assert view(tmp_path, "a.jsonl", content, address=f"/{token}/id", value="1")["value"] == "203"
     broken = view(tmp_path, "a.jsonl", "{broken\n[1]\n")
-    assert [each["type"] for each in children(broken)] == ["wrong", "array"]
+    assert [each["type"] for each in children(broken)] == ["invalid", "array"]
 
 
 def test_a_large_file_states_the_size_limit(tmp_path: Path) -> None:

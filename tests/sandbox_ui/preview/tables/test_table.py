@@ -114,7 +114,7 @@ def test_rows_with_a_different_field_count_are_marked() -> None:
 def test_empty_cells_sort_last_in_both_directions() -> None:
     content = b"n,t\n2,b\n,x\n10,B\n1,a\n"
     up = [row[0] for row in cells(content, sort="0", start="0")]
-    down = [row[0] for row in cells(content, sort="0", down="1", start="0")]
+    down = [row[0] for row in cells(content, sort="0", descending="1", start="0")]
     assert (up, down) == (["1", "2", "10", ""], ["10", "2", "1", ""])
 
 
