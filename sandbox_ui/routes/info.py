@@ -69,7 +69,7 @@ class InfoRoutes:
         text = await read_body(request, _MAX_MARKDOWN_BYTES)
         if text is None:
             return json_response({"error": "The text is longer than 1 MB."}, 413)
-        preview_request = PreviewRequest("said.md", len(text), {"said": "1"})
+        preview_request = PreviewRequest("text.md", len(text), {"model_text": "1"})
         render = partial(self._previews.render, "markdown", BytesIO(text), preview_request)
         result = await self._previews.limiter.run(get_access(request).limiter_key, render)
         return Response(result.content, media_type="application/json")

@@ -155,7 +155,7 @@ function mountSentTexts(task) {
 
 export function mountNotice(element, props, watch) {
   const box = element.querySelector(".notice");
-  const [text, settings, close] = ["words", "connect", "close"].map((name) => box.querySelector(`.${name}`));
+  const [text, settings, close] = ["label", "connect", "close"].map((name) => box.querySelector(`.${name}`));
   close.append(icon("close"));
   const show = (notice) => {
     box.hidden = !notice;

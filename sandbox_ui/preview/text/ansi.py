@@ -27,10 +27,10 @@ class _TerminalStyle:
 
     @property
     def kind(self) -> str:
-        words = [str(self.colour)] if self.colour else []
-        words += [f"bg{self.background}"] if self.background else []
-        words += sorted(self.styles)
-        return " ".join(["t", *words]) if words else ""
+        parts = [str(self.colour)] if self.colour else []
+        parts += [f"bg{self.background}"] if self.background else []
+        parts += sorted(self.styles)
+        return " ".join(["t", *parts]) if parts else ""
 
     def apply(self, codes: list[int]) -> None:
         """Apply the codes of an SGR sequence."""
@@ -64,35 +64,35 @@ def parse_ansi(lines: Sequence[str]) -> list[list[str | list[str]]] | None:
     """Split lines into coloured pieces; return None if they have no escape sequences."""
     if not any("\x1b" in line for line in lines):
         return None
-    pen = _TerminalStyle()
-    return [_row(line, pen) for line in lines]
+    style = _TerminalStyle()
+    return [_row(line, style) for line in lines]
 
 
-def _row(line: str, pen: _TerminalStyle) -> list[str | list[str]]:
+def _row(line: str, style: _TerminalStyle) -> list[str | list[str]]:
     row: list[str | list[str]] = []
     at = 0
     for match in _ESCAPE.finditer(line):
-        _append_piece(row, pen, line[at : match.start()])
+        _append_piece(row, style, line[at : match.start()])
         if match[1] is not None:
-            pen.apply([int(code or 0) for code in re.split("[;:]", match[1])])
+            style.apply([int(code or 0) for code in re.split("[;:]", match[1])])
         at = match.end()
-    _append_piece(row, pen, line[at:])
+    _append_piece(row, style, line[at:])
     return row
 
 
-def _append_piece(row: list[str | list[str]], pen: _TerminalStyle, text: str) -> None:
+def _append_piece(row: list[str | list[str]], style: _TerminalStyle, text: str) -> None:
     if text:
-        row.append([pen.kind, text] if pen.kind else text)
+        row.append([style.kind, text] if style.kind else text)
 
 
 def _extended_colour(codes: list[int]) -> int:
     """Return the basic colour nearest to a 256-colour or RGB one; consume its codes."""
-    way = codes.pop(0) if codes else 0
-    if way == 2:
+    mode = codes.pop(0) if codes else 0
+    if mode == 2:
         wanted = tuple(codes[:3])
         del codes[:3]
         return _nearest_basic_colour(wanted)
-    if way == 5:
+    if mode == 5:
         number = codes.pop(0) if codes else 0
         return 30 + number % 8 if number < 16 else _nearest_basic_colour(_rgb(number))
     return 0

@@ -61,15 +61,15 @@ def detect_format(file: BinaryIO, *, encoding: str = "", line_ending: str = "") 
         line_ending: Line endings, if already known.
     """
     head, tail = _samples(file)
-    marked, mark = _detect_bom(head)
-    named = normalize_encoding(encoding) or marked or _guess_encoding(head, tail)
-    mark = mark if named == marked else 0
+    bom_encoding, bom_length = _detect_bom(head)
+    name = normalize_encoding(encoding) or bom_encoding or _guess_encoding(head, tail)
+    bom_length = bom_length if name == bom_encoding else 0
     found = (
         line_ending
         if line_ending in _LINE_ENDINGS
-        else _detect_line_ending(head[mark:].decode(named, "ignore"))
+        else _detect_line_ending(head[bom_length:].decode(name, "ignore"))
     )
-    return TextFormat(named, found, mark)
+    return TextFormat(name, found, bom_length)
 
 
 def continuation_length(content: bytes, text_format: TextFormat) -> int:
@@ -120,8 +120,8 @@ def _is_utf8(sample: bytes) -> bool:
 
 
 def _detect_line_ending(sample: str) -> str:
-    both = sample.count("\r\n")
-    alone = sample.count("\n") - both
-    if both:
-        return "mixed" if alone else "crlf"
-    return "cr" if "\r" in sample and not alone else "lf"
+    crlf = sample.count("\r\n")
+    lf = sample.count("\n") - crlf
+    if crlf:
+        return "mixed" if lf else "crlf"
+    return "cr" if "\r" in sample and not lf else "lf"

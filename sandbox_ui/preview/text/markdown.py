@@ -58,17 +58,19 @@ _CLEANER = nh3.Cleaner(
 
 
 def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
-    """Render a file as HTML; ``said=1`` uses ``render``. ``cut``: truncated."""
+    """Render the start of a file as HTML; ``model_text=1`` uses ``render_model_text``."""
     text_format = detect_format(file)
     file.seek(text_format.bom_length)
     text = text_format.decode(file.read(4 * MAX_LENGTH))
     shown = text[:MAX_LENGTH]
-    if "said" in request.options:
+    if "model_text" in request.options:
         return JsonPreview({"html": render_model_text(shown)})
-    cut = len(text) > MAX_LENGTH
-    if cut:
+    truncated = len(text) > MAX_LENGTH
+    if truncated:
         shown = shown[: shown.rfind("\n") + 1 or MAX_LENGTH]
-    return JsonPreview({"html": _html(_FILE_PARSER, shown), "cut": cut, "empty": not text.strip()})
+    return JsonPreview(
+        {"html": _html(_FILE_PARSER, shown), "truncated": truncated, "empty": not text.strip()}
+    )
 
 
 def render_model_text(text: str) -> str:
@@ -105,8 +107,8 @@ def _piece_html(piece: str | list[str]) -> str:
     if isinstance(piece, str):
         return escapeHtml(piece)
     kind, text = piece
-    known = _CSS_CLASSES.get(kind)
-    return f'<span class="{known}">{escapeHtml(text)}</span>' if known else escapeHtml(text)
+    css_class = _CSS_CLASSES.get(kind)
+    return f'<span class="{css_class}">{escapeHtml(text)}</span>' if css_class else escapeHtml(text)
 
 
 def _add_math(parser: MarkdownIt) -> MarkdownIt:

@@ -105,9 +105,9 @@ def _cells(notebook: dict[str, Any]) -> Iterator[_Cell]:
 
 
 def _language(notebook: dict[str, Any]) -> str:
-    about = _dict(notebook.get("metadata"))
+    metadata = _dict(notebook.get("metadata"))
     for part, name in (("language_info", "name"), ("kernelspec", "language")):
-        found = _dict(about.get(part)).get(name)
+        found = _dict(metadata.get(part)).get(name)
         if isinstance(found, str) and found:
             return found
     return "python"
@@ -115,23 +115,23 @@ def _language(notebook: dict[str, Any]) -> str:
 
 def _cell(cell: _Cell, language: str) -> dict[str, Any]:
     kind = cell.get("cell_type")
-    source, cut = _truncate(_text(cell.get("source", cell.get("input"))), MAX_TEXT_LENGTH)
+    source, omitted = _truncate(_text(cell.get("source", cell.get("input"))), MAX_TEXT_LENGTH)
     if kind == "heading":
         source = f"{'#' * min(max(_number(cell.get('level')) or 1, 1), 6)} {source}"
     if kind in ("markdown", "heading"):
-        return {"kind": "markdown", "html": render_model_text(source), "cut": cut}
+        return {"kind": "markdown", "html": render_model_text(source), "omitted": omitted}
     if kind != "code":
-        return {"kind": "raw", "rows": [[line] for line in source.split("\n")], "cut": cut}
+        return {"kind": "raw", "rows": [[line] for line in source.split("\n")], "omitted": omitted}
     outputs = _list(cell.get("outputs"))
     lexer = lexer_for_language(str(cell.get("language") or language))
-    coloured = lexer if len(source) <= _MAX_HIGHLIGHTED_LENGTH else None
+    used_lexer = lexer if len(source) <= _MAX_HIGHLIGHTED_LENGTH else None
     return {
         "kind": "code",
         "count": _number(cell.get("execution_count", cell.get("prompt_number"))),
-        "rows": highlight_lines(source.split("\n"), coloured) if source else [],
-        "cut": cut,
+        "rows": highlight_lines(source.split("\n"), used_lexer) if source else [],
+        "omitted": omitted,
         "outputs": [_output(_dict(output)) for output in outputs[:_MAX_OUTPUTS]],
-        "more": max(0, len(outputs) - _MAX_OUTPUTS),
+        "more_outputs": max(0, len(outputs) - _MAX_OUTPUTS),
     }
 
 
@@ -139,12 +139,12 @@ def _output(output: dict[str, Any]) -> dict[str, Any]:
     kind = output.get("output_type")
     if kind == "stream":
         name = output.get("name", output.get("stream"))
-        said = _text_output(_text(output.get("text")))
-        return {**said, "error": name == "stderr"}
+        result = _text_output(_text(output.get("text")))
+        return {**result, "error": name == "stderr"}
     if kind in ("error", "pyerr"):
         trace = "\n".join(_text(line) for line in _list(output.get("traceback")))
-        named = f"{_text(output.get('ename'))}: {_text(output.get('evalue'))}"
-        return {**_text_output(trace or named), "error": True}
+        summary = f"{_text(output.get('ename'))}: {_text(output.get('evalue'))}"
+        return {**_text_output(trace or summary), "error": True}
     data = {**output, **_dict(output.get("data"))}
     return {**_rich_output(data), "count": _number(output.get("execution_count"))}
 
@@ -153,7 +153,7 @@ def _rich_output(data: dict[str, Any]) -> dict[str, Any]:
     """Return the richest displayable representation of an output."""
     for name in _IMAGE_TYPES:
         if name in data and len(_text(data[name])) <= MAX_IMAGE_LENGTH:
-            return {"kind": "picture", "type": name, "about": _text(data.get("text/plain"))[:200]}
+            return {"kind": "image", "type": name, "alt": _text(data.get("text/plain"))[:200]}
     html = _text(data.get("text/html", data.get("html")))
     if html and len(html) <= MAX_HTML_LENGTH:
         cleaned = clean(html)
@@ -164,16 +164,18 @@ def _rich_output(data: dict[str, Any]) -> dict[str, Any]:
         if text and len(text) <= MAX_TEXT_LENGTH:
             return {"kind": "html", "html": render_model_text(text)}
     plain = data.get("text/plain", data.get("text", data.get("application/json")))
-    live = any(name in data for name in _INTERACTIVE_TYPES) or bool(html)
-    said = _text_output(
+    interactive = any(name in data for name in _INTERACTIVE_TYPES) or bool(html)
+    result = _text_output(
         plain if isinstance(plain, list | str) else json.dumps(plain) if plain else ""
     )
-    return {**said, "live": live}
+    return {**result, "interactive": interactive}
 
 
 def _text_output(text: Any) -> dict[str, Any]:
-    shown, cut = _truncate(_apply_carriage_returns(_text(text)).removesuffix("\n"), MAX_TEXT_LENGTH)
-    return {"kind": "text", "rows": highlight_lines(shown.split("\n"), None), "cut": cut}
+    shown, omitted = _truncate(
+        _apply_carriage_returns(_text(text)).removesuffix("\n"), MAX_TEXT_LENGTH
+    )
+    return {"kind": "text", "rows": highlight_lines(shown.split("\n"), None), "omitted": omitted}
 
 
 def _apply_carriage_returns(text: str) -> str:
@@ -190,10 +192,10 @@ def _image(cells: list[_Cell], path: str) -> BinaryPreview:
     try:
         output = _dict(_list(cells[int(at)].get("outputs"))[int(number)])
         content = _text({**output, **_dict(output.get("data"))}[name])
-        media = _IMAGE_TYPES[name]
-        if media == "image/svg+xml":
-            return BinaryPreview(content.encode(), media)
-        return BinaryPreview(base64.b64decode(content), media)
+        media_type = _IMAGE_TYPES[name]
+        if media_type == "image/svg+xml":
+            return BinaryPreview(content.encode(), media_type)
+        return BinaryPreview(base64.b64decode(content), media_type)
     except (KeyError, IndexError, ValueError, binascii.Error):
         raise PreviewError("This image is missing or damaged.") from None
 
@@ -204,8 +206,8 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _truncate(text: str, most: int) -> tuple[str, int]:
-    return text[:most], max(0, len(text) - most)
+def _truncate(text: str, limit: int) -> tuple[str, int]:
+    return text[:limit], max(0, len(text) - limit)
 
 
 def _list(value: Any) -> list[Any]:

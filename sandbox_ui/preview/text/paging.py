@@ -55,11 +55,11 @@ class TextPager:
         self._file, self.text_format = file, text_format
         self.size = file.seek(0, os.SEEK_END)
 
-    def page_from(self, start: int, most: int = MAX_PAGE_BYTES) -> TextPage:
+    def page_from(self, start: int, max_bytes: int = MAX_PAGE_BYTES) -> TextPage:
         """Return the page at an offset that is a valid page start."""
         start = min(max(start, self.text_format.bom_length), self.size)
-        content = self.read(start, start + most)
-        if start + most < self.size:
+        content = self.read(start, start + max_bytes)
+        if start + max_bytes < self.size:
             last = self._last_line_start(content)
             content = content[: last or complete_length(content, self.text_format)]
         return TextPage(
@@ -68,17 +68,17 @@ class TextPager:
             self._starts_within_line(start),
         )
 
-    def page_before(self, end: int, most: int = MAX_PAGE_BYTES) -> TextPage:
+    def page_before(self, end: int, max_bytes: int = MAX_PAGE_BYTES) -> TextPage:
         """Return the page that ends at an offset."""
         end = min(max(end, self.text_format.bom_length), self.size)
-        start = max(end - most, self.text_format.bom_length)
+        start = max(end - max_bytes, self.text_format.bom_length)
         start += (start - self.text_format.bom_length) % self.text_format.unit_size
         content = self.read(start, end)
         if start > self.text_format.bom_length:
             skipped = self._first_line_start(content)
             start, content = start + skipped, content[skipped:]
-        over = content.count(self.text_format.newline) - MAX_PAGE_LINES
-        skipped = self._offset_after_lines(content, over) if over > 0 else 0
+        excess = content.count(self.text_format.newline) - MAX_PAGE_LINES
+        skipped = self._offset_after_lines(content, excess) if excess > 0 else 0
         return TextPage(
             start + skipped, content[skipped:], self._starts_within_line(start + skipped)
         )
@@ -88,11 +88,11 @@ class TextPager:
         offset = min(max(offset, self.text_format.bom_length), self.size)
         begin = max(offset - FIRST_PAGE_BYTES, self.text_format.bom_length)
         begin += (begin - self.text_format.bom_length) % self.text_format.unit_size
-        lead = self.read(begin, offset)
-        line = self._last_line_start(lead)
+        preceding = self.read(begin, offset)
+        line = self._last_line_start(preceding)
         if line or begin == self.text_format.bom_length:
             return self.page_from(begin + line)
-        return self.page_from(begin + continuation_length(lead, self.text_format))
+        return self.page_from(begin + continuation_length(preceding, self.text_format))
 
     def read(self, start: int, end: int) -> bytes:
         """Return the bytes between two offsets."""

@@ -17,64 +17,69 @@ _CHUNK = 4 * 1024**2
 
 
 def find_matches(
-    pager: TextPager, query: str, *, case: bool, start: int, end: int
+    pager: TextPager, query: str, *, match_case: bool, start: int, end: int
 ) -> dict[str, object]:
-    """Return matches (``places``) and where the search stopped (``upto``)."""
-    encoded, case = _encode_query(pager, query, case=case)
+    """Return matches and where to continue (``next``)."""
+    encoded, match_case = _encode_query(pager, query, match_case=match_case)
     if not encoded:
-        return {"places": [], "upto": end}
-    pattern = _pattern(pager, query) if not case and not query.isascii() else None
-    if not case and pattern is None:
+        return {"matches": [], "next": end}
+    pattern = _pattern(pager, query) if not match_case and not query.isascii() else None
+    if not match_case and pattern is None:
         encoded = encoded.lower()
-    places: list[int] = []
-    upto = start
+    matches: list[int] = []
+    next_offset = start
     for offset, content in _chunks(pager, start, end, len(encoded) + 8):
-        seen = content if case or pattern else content.lower()
+        haystack = content if match_case or pattern else content.lower()
         found = (
-            _find_pattern(pattern, seen, pager) if pattern else _find_exact(encoded, seen, pager)
+            _find_pattern(pattern, haystack, pager)
+            if pattern
+            else _find_exact(encoded, haystack, pager)
         )
-        for place in found:
-            if places and offset + place < places[-1] + len(encoded):
+        for position in found:
+            if matches and offset + position < matches[-1] + len(encoded):
                 continue
-            places.append(offset + place)
-            if len(places) >= MAX_MATCHES:
-                return {"places": places, "upto": places[-1] + len(encoded)}
-        upto = min(offset + _CHUNK, end)
-    return {"places": places, "upto": upto}
+            matches.append(offset + position)
+            if len(matches) >= MAX_MATCHES:
+                return {"matches": matches, "next": matches[-1] + len(encoded)}
+        next_offset = min(offset + _CHUNK, end)
+    return {"matches": matches, "next": next_offset}
 
 
 def count_lines(pager: TextPager, start: int, end: int) -> dict[str, object]:
     """Count line ends between two offsets.
 
-    ``lines`` is the count and ``upto`` where it stopped; ``open`` is true if the counted part
-    ends within a line.
+    ``lines`` is the count and ``next`` where to continue; ``ends_within_line`` is true if the
+    counted part ends within a line.
     """
-    found, upto, last = 0, start, b""
+    found, next_offset, last = 0, start, b""
     for offset, content in _chunks(pager, start, end):
         found += count_line_ends(pager, content)
-        upto, last = offset + len(content), content[-4:]
-    return {"lines": found, "upto": upto, "open": not last.endswith(pager.text_format.newline)}
+        next_offset, last = offset + len(content), content[-4:]
+    return {
+        "lines": found,
+        "next": next_offset,
+        "ends_within_line": not last.endswith(pager.text_format.newline),
+    }
 
 
 def find_line(pager: TextPager, number: int, start: int, end: int) -> dict[str, object]:
     """Return the offset of the line ``number`` line ends after ``start``.
 
-    The offset is ``at``, or -1 if not found yet; then ``left`` line ends remain after
-    ``upto``.
+    ``offset`` is -1 if not found yet; then ``remaining`` line ends follow ``next``.
     """
-    left, upto = number, start
-    if left <= 0:
-        return {"at": start, "left": 0, "upto": start}
+    remaining, next_offset = number, start
+    if remaining <= 0:
+        return {"offset": start, "remaining": 0, "next": start}
     for offset, content in _chunks(pager, start, end):
-        here = count_line_ends(pager, content)
-        if here >= left:
+        count = count_line_ends(pager, content)
+        if count >= remaining:
             return {
-                "at": offset + _offset_after_line_ends(pager, content, left),
-                "left": 0,
-                "upto": offset,
+                "offset": offset + _offset_after_line_ends(pager, content, remaining),
+                "remaining": 0,
+                "next": offset,
             }
-        left, upto = left - here, offset + len(content)
-    return {"at": -1, "left": left, "upto": upto}
+        remaining, next_offset = remaining - count, offset + len(content)
+    return {"offset": -1, "remaining": remaining, "next": next_offset}
 
 
 def count_line_ends(pager: TextPager, content: bytes) -> int:
@@ -104,26 +109,30 @@ def _chunks(
             return
 
 
-def _encode_query(pager: TextPager, query: str, *, case: bool) -> tuple[bytes, bool]:
+def _encode_query(pager: TextPager, query: str, *, match_case: bool) -> tuple[bytes, bool]:
     try:
-        return query.encode(pager.text_format.encoding), case or query.lower() == query.upper()
+        return query.encode(
+            pager.text_format.encoding
+        ), match_case or query.lower() == query.upper()
     except UnicodeEncodeError:
-        return b"", case
+        return b"", match_case
 
 
 def _pattern(pager: TextPager, query: str) -> "re.Pattern[bytes]":
     """Return a case-insensitive pattern for the encoded words."""
     parts = []
     for char in query:
-        forms = {char, char.lower(), char.upper(), char.title()}
-        ways = sorted({_encode_character(pager, form) for form in forms} - {b""}, reverse=True)
-        parts.append(b"(?:" + b"|".join(re.escape(way) for way in ways) + b")")
+        variants = {char, char.lower(), char.upper(), char.title()}
+        encodings = sorted(
+            {_encode_character(pager, variant) for variant in variants} - {b""}, reverse=True
+        )
+        parts.append(b"(?:" + b"|".join(re.escape(encoding) for encoding in encodings) + b")")
     return re.compile(b"".join(parts), re.DOTALL)
 
 
-def _encode_character(pager: TextPager, form: str) -> bytes:
+def _encode_character(pager: TextPager, variant: str) -> bytes:
     try:
-        return form.encode(pager.text_format.encoding)
+        return variant.encode(pager.text_format.encoding)
     except UnicodeEncodeError:
         return b""
 

@@ -1,8 +1,8 @@
 """Plain text, read in pages by offset, so that a 2 GB log opens at once.
 
-Options: ``from``, ``before``, ``at`` (an offset) or ``end=1`` select a page; ``find``,
-``count`` and ``line`` search the text (see ``search``); ``same`` asks which pages are
-unchanged. ``encoding`` and ``ends`` repeat the values that the first page returned.
+Options: ``start``, ``before``, ``around`` (offsets) or ``end=1`` select a page; ``find``,
+``count`` and ``line`` search the text (see ``search``); ``unchanged`` asks which pages are
+unchanged. ``encoding`` and ``line_ending`` repeat the values that the first page returned.
 """
 
 from typing import Any, BinaryIO
@@ -40,21 +40,21 @@ def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
     text_format = detect_format(
         file,
         encoding=request.options.get("encoding", ""),
-        line_ending=request.options.get("ends", ""),
+        line_ending=request.options.get("line_ending", ""),
     )
     pager = TextPager(file, text_format)
-    if "same" in request.options:
-        return JsonPreview({"same": _unchanged_pages(pager, request.options["same"])})
+    if "unchanged" in request.options:
+        return JsonPreview({"unchanged": _unchanged_pages(pager, request.options["unchanged"])})
     if request.options.keys() & {"find", "count", "line"}:
         return JsonPreview(_search_response(pager, request))
     return JsonPreview(
         {
             **_page_response(pager, _requested_page(pager, request), request.name),
-            "named": kind_of(request.name, pager.read(0, HEAD_BYTES)),
+            "kind": kind_of(request.name, pager.read(0, HEAD_BYTES)),
             "size": pager.size,
-            "mark": text_format.bom_length,
+            "bom_length": text_format.bom_length,
             "encoding": text_format.encoding,
-            "ends": text_format.line_ending,
+            "line_ending": text_format.line_ending,
         }
     )
 
@@ -65,12 +65,12 @@ def _requested_page(pager: TextPager, request: PreviewRequest) -> TextPage:
         return pager.page_before(pager.size)
     if "before" in options:
         return pager.page_before(request.int_option("before", 0))
-    if "at" in options:
-        return pager.page_around(request.int_option("at", 0))
-    if "from" in options:
+    if "around" in options:
+        return pager.page_around(request.int_option("around", 0))
+    if "start" in options:
         return pager.page_from(
-            request.int_option("from", 0),
-            request.int_option("most", MAX_PAGE_BYTES, minimum=1, maximum=MAX_PAGE_BYTES),
+            request.int_option("start", 0),
+            request.int_option("max_bytes", MAX_PAGE_BYTES, minimum=1, maximum=MAX_PAGE_BYTES),
         )
     return pager.page_from(0, FIRST_PAGE_BYTES)
 
@@ -92,20 +92,20 @@ def _search_response(pager: TextPager, request: PreviewRequest) -> dict[str, Any
     return find_matches(
         pager,
         request.options["find"],
-        case=request.options.get("case") == "1",
+        match_case=request.options.get("match_case") == "1",
         start=start,
         end=end,
     )
 
 
 def _unchanged_pages(pager: TextPager, pages: str) -> list[bool]:
-    """Return for each ``start-end-sum`` whether that page is unchanged."""
+    """Return for each ``start-end-checksum`` whether that page is unchanged."""
     found = []
     for each in pages.split(",")[:_MAX_CHECKED_PAGES]:
-        start, end, known = (int(part) for part in each.split("-"))
+        start, end, checksum = (int(part) for part in each.split("-"))
         content = pager.read(start, min(end, start + 2 * MAX_PAGE_BYTES))
         found.append(
-            start + len(content) == end and TextPage(start, content, False).checksum == known
+            start + len(content) == end and TextPage(start, content, False).checksum == checksum
         )
     return found
 
@@ -113,23 +113,23 @@ def _unchanged_pages(pager: TextPager, pages: str) -> list[bool]:
 def _page_response(pager: TextPager, page: TextPage, name: str) -> dict[str, Any]:
     found = split_lines(page, pager.text_format)
     rows: list[list[Piece]] = []
-    goes_on, offsets = [], []
+    continued, offsets = [], []
     for (offset, _), row in zip(found, _highlight_page(pager, page, name, found), strict=True):
         for number, part in enumerate(_wrap_row(row)):
             if number:
-                goes_on.append(len(rows))
+                continued.append(len(rows))
                 offset += len(_row_text(rows[-1]).encode(pager.text_format.encoding, "replace"))
             rows.append(part)
             offsets.append(offset)
     return {
         "rows": rows,
         "offsets": offsets,
-        "goes_on": goes_on,
-        "inside": page.starts_within_line,
+        "continued": continued,
+        "starts_within_line": page.starts_within_line,
         "start": page.start,
         "end": page.end,
-        "breaks": count_line_ends(pager, page.content),
-        "sum": page.checksum,
+        "line_ends": count_line_ends(pager, page.content),
+        "checksum": page.checksum,
     }
 
 
@@ -148,27 +148,27 @@ def _highlight_page(
         return highlight_lines(texts, lexer)
     if page.start > MAX_HIGHLIGHTED_BYTES:
         return [[text] for text in texts]
-    lead = split_lines(
+    context = split_lines(
         TextPage(text_format.bom_length, pager.read(text_format.bom_length, page.start), False),
         text_format,
     )
     end = "" if page.starts_within_line else "\n"
-    return highlight_lines(texts, lexer, "\n".join(text for _, text in lead) + end)
+    return highlight_lines(texts, lexer, "\n".join(text for _, text in context) + end)
 
 
 def _wrap_row(row: list[Piece]) -> list[list[Piece]]:
     """Split a row into rows of at most ``MAX_ROW_LENGTH`` characters."""
     found: list[list[Piece]] = [[]]
-    room = MAX_ROW_LENGTH
+    remaining = MAX_ROW_LENGTH
     for piece in row:
         kind, text = ("", piece) if isinstance(piece, str) else piece
         while text:
-            if not room:
+            if not remaining:
                 found.append([])
-                room = MAX_ROW_LENGTH
-            part, text = text[:room], text[room:]
+                remaining = MAX_ROW_LENGTH
+            part, text = text[:remaining], text[remaining:]
             found[-1].append([kind, part] if kind else part)
-            room -= len(part)
+            remaining -= len(part)
     return found
 
 

@@ -24,26 +24,26 @@ class Notebook extends LazyList {
   }
 
   createPart(cell, at) {
-    if (cell.kind === "markdown") return h("section", { class: "cell markdown-cell" }, h("span", { class: "execution-count" }), h("div", {}, markdownElement(cell.html), truncationNote(cell.cut)));
+    if (cell.kind === "markdown") return h("section", { class: "cell markdown-cell" }, h("span", { class: "execution-count" }), h("div", {}, markdownElement(cell.html), truncationNote(cell.omitted)));
     const input = h("pre", { class: cell.kind, tabindex: "0" }, ...cell.rows.map((pieces) => renderRow(pieces, false)));
     const count = cell.kind === "code" ? `[${cell.count ?? " "}]` : "";
     const outputs = (cell.outputs ?? []).map((output, number) => this.output(output, at, number));
-    if (cell.more) outputs.push(h("p", { class: "dim" }, `${plural(cell.more, "more output")} not shown.`));
-    return h("section", { class: "cell", "aria-label": `Cell ${count}` }, h("span", { class: "execution-count num" }, count), h("div", {}, input, truncationNote(cell.cut),
+    if (cell.more_outputs) outputs.push(h("p", { class: "dim" }, `${plural(cell.more_outputs, "more output")} not shown.`));
+    return h("section", { class: "cell", "aria-label": `Cell ${count}` }, h("span", { class: "execution-count num" }, count), h("div", {}, input, truncationNote(cell.omitted),
       outputs.length ? h("div", { class: "outputs" }, ...outputs) : null));
   }
 
   output(output, at, number) {
-    if (output.kind === "picture") return this.imageElement(output, at, number);
+    if (output.kind === "image") return this.imageElement(output, at, number);
     if (output.kind === "html") return output.html.includes("<math") ? markdownElement(output.html) : sanitisedHtml(output.html);
-    const written = output.rows.some((pieces) => pieces.length);
+    const hasText = output.rows.some((pieces) => pieces.length);
     return h("div", { class: output.error ? "output bad" : "output" },
-      written ? h("pre", { tabindex: "0" }, ...output.rows.map((pieces) => renderRow(pieces, false))) : null, truncationNote(output.cut),
-      output.live ? h("p", { class: "dim" }, "This output needs scripts, which are disabled here.") : null);
+      hasText ? h("pre", { tabindex: "0" }, ...output.rows.map((pieces) => renderRow(pieces, false))) : null, truncationNote(output.omitted),
+      output.interactive ? h("p", { class: "dim" }, "This output needs scripts, which are disabled here.") : null);
   }
 
-  imageElement({ type, about }, at, number) {
-    const image = h("img", { src: this.file.view({ image: `${at},${number},${type}` }), alt: about || "Cell output", loading: "lazy" });
+  imageElement({ type, alt }, at, number) {
+    const image = h("img", { src: this.file.view({ image: `${at},${number},${type}` }), alt: alt || "Cell output", loading: "lazy" });
     image.addEventListener("error", () => image.replaceWith(h("p", { class: "dim" }, "This image cannot be displayed.")));
     return h("div", { class: "output" }, image);
   }
@@ -61,4 +61,4 @@ function sanitisedHtml(html) {
   return element;
 }
 
-const truncationNote = (cut) => (cut ? h("p", { class: "dim" }, `… ${formatNumber(cut)} more characters are not shown.`) : null);
+const truncationNote = (omitted) => (omitted ? h("p", { class: "dim" }, `… ${formatNumber(omitted)} more characters are not shown.`) : null);

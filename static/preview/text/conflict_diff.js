@@ -63,16 +63,16 @@ export function renderDiff(before, after, label) {
   });
   const rows = [];
   let skipped = 0;
-  const fold = () => {
+  const flush = () => {
     if (skipped) rows.push(h("div", { class: "omitted" }, plural(skipped, "unchanged line")));
     skipped = 0;
   };
   all.forEach(([sign, line], at) => {
     if (!visible.has(at)) return void skipped++;
-    fold();
+    flush();
     const kind = { "+": "add", "-": "del", "=": "" }[sign];
     rows.push(h("div", { class: `row ${kind}`, "data-sign": sign === "=" ? " " : sign }, ...markInvisible(line)));
   });
-  fold();
+  flush();
   return h("div", { class: "compared", tabindex: "0", role: "document", "aria-label": label }, ...rows);
 }

@@ -58,11 +58,11 @@ function equalBytes(a, b) {
 function encoder(label) {
   if (label === "utf-8") return (text) => new TextEncoder().encode(text);
   if (label.startsWith("utf-16")) return (text) => utf16(text, label === "utf-16le");
-  const known = encodingTable(label);
+  const table = encodingTable(label);
   return (text) => {
     const bytes = [];
     for (const char of text) {
-      const found = known.get(char);
+      const found = table.get(char);
       if (!found) throw new Error(`“${char}” cannot be encoded in ${label.toUpperCase()}, the encoding of this file.`);
       bytes.push(...found);
     }
@@ -79,17 +79,17 @@ function utf16(text, little) {
 /** Map characters to bytes in a one- or two-byte encoding, because browsers only decode those. */
 function encodingTable(label) {
   const decoder = new TextDecoder(label, { fatal: true });
-  const known = new Map();
+  const table = new Map();
   const add = (...bytes) => {
     try {
       const text = decoder.decode(new Uint8Array(bytes));
-      if ([...text].length === 1 && !known.has(text)) known.set(text, bytes);
+      if ([...text].length === 1 && !table.has(text)) table.set(text, bytes);
     } catch {
       // invalid byte sequence
     }
   };
   for (let byte = 0; byte < 256; byte++) add(byte);
-  if (known.size > 200) return known;
+  if (table.size > 200) return table;
   for (let first = 0x81; first < 0xff; first++) for (let second = 0x40; second < 0xff; second++) add(first, second);
-  return known;
+  return table;
 }

@@ -13,20 +13,20 @@ const DATA_IMAGE = /^data:image\/(png|jpeg|gif|webp);base64,/i;
 
 export async function open(file, first) {
   const article = h("article", { class: "page markdown" });
-  const element = h("div", { class: "sheet-of" }, article);
+  const element = h("div", { class: "page-scroller" }, article);
   const update = (next) => show(file, article, next);
   file.setTools(...sourceToggle(file, "markdown", ""));
   update(first);
   return { element, update };
 }
 
-function show(file, article, { html, cut, empty }) {
-  insertHtml(article, html, { image: (address, alt) => imageElement(file, address, alt), link: (address, made) => link(file, address, made) });
+function show(file, article, { html, truncated, empty }) {
+  insertHtml(article, html, { image: (address, alt) => imageElement(file, address, alt), link: (address, anchor) => link(file, address, anchor) });
   const headings = [...article.querySelectorAll(HEADINGS)];
   for (const heading of headings) heading.dataset.anchor ??= slug(heading.textContent);
   if (headings.length >= MIN_HEADINGS) article.prepend(tableOfContents(headings));
   if (empty) article.append(h("p", { class: "dim" }, "This file is empty."));
-  if (cut) article.append(h("p", { class: "truncated" }, "Only the first 200,000 characters are shown. The source view shows the whole file."));
+  if (truncated) article.append(h("p", { class: "truncated" }, "Only the first 200,000 characters are shown. The source view shows the whole file."));
 }
 
 const slug = (text) => text.trim().toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, "").replace(/\s+/g, "-");
@@ -40,17 +40,17 @@ function tableOfContents(headings) {
 /** Resolve an address in the file to a workspace path, percent-encoded; null if outside. */
 function resolvePath(file, address) {
   const plain = address.replace(/[?#].*$/, "");
-  const home = /^\/?workspace\//.test(plain) ? plain.replace(/^\/?workspace\//, "/") : plain;
-  const at = home.startsWith("/") ? [] : file.path.split("/").slice(0, -1);
-  for (const part of home.split("/")) {
+  const absolute = /^\/?workspace\//.test(plain) ? plain.replace(/^\/?workspace\//, "/") : plain;
+  const parts = absolute.startsWith("/") ? [] : file.path.split("/").slice(0, -1);
+  for (const part of absolute.split("/")) {
     if (part === "..") {
-      if (!at.length) return null;
-      at.pop();
+      if (!parts.length) return null;
+      parts.pop();
     } else if (part && part !== ".") {
-      at.push(encodePart(part));
+      parts.push(encodePart(part));
     }
   }
-  return at.length ? at.join("/") : null;
+  return parts.length ? parts.join("/") : null;
 }
 
 function encodePart(part) {
@@ -80,10 +80,10 @@ function imageElement(file, address, alt) {
   const path = /^[a-z][a-z\d+.-]*:/i.test(address) ? null : resolvePath(file, address);
   const name = alt || address.split("/").at(-1).slice(0, 80);
   if (!path) return note(`image “${name}” is outside the workspace`);
-  const place = h("span", { class: "picture" });
-  place.append(note(`image “${name}”…`));
-  loadImage(path, name, place).catch(() => place.replaceChildren(note(`image “${name}” cannot be displayed`)));
-  return place;
+  const container = h("span", { class: "picture" });
+  container.append(note(`image “${name}”…`));
+  loadImage(path, name, container).catch(() => container.replaceChildren(note(`image “${name}” cannot be displayed`)));
+  return container;
 }
 
 async function loadImage(path, name, place) {
@@ -92,8 +92,8 @@ async function loadImage(path, name, place) {
   if (!IMAGE.test(path)) return place.replaceChildren(note(`“${name}” is not a supported image`));
   const src = /\.svg$/i.test(path) ? `${runApiUrl(`view/${path}`)}?as=drawing&thumb=1&v=${entry.modified}` : `${runApiUrl(`files/${path}`)}?inline=1&v=${entry.modified}`;
   const image = h("img", { src, alt: name, loading: "lazy" });
-  image.addEventListener("error", () => place.replaceChildren(note(`image “${name}” cannot be displayed`)));
-  return place.replaceChildren(image);
+  image.addEventListener("error", () => container.replaceChildren(note(`image “${name}” cannot be displayed`)));
+  return container.replaceChildren(image);
 }
 
 const note = (...words) => h("span", { class: "dim image-placeholder" }, ...words);

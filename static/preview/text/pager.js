@@ -11,7 +11,7 @@ const MAX_COUNT_REQUESTS = 60; // requests after which counting is given up
 export class TextPager {
   /** `onMove()` is called when the view moves, `onPages()` when pages are added or removed. */
   constructor(file, { onMove = () => {}, onPages = () => {} } = {}) {
-    Object.assign(this, { file, onMove, onPages, pages: [], options: {}, size: 0, mark: 0, lines: null, busy: false });
+    Object.assign(this, { file, onMove, onPages, pages: [], options: {}, size: 0, bomLength: 0, lines: null, busy: false });
     this.element = h("div", { class: "lines", tabindex: "0", role: "document", "aria-label": `Text of ${file.name}` });
     this.element.addEventListener("scroll", () => this.scrolled(), { passive: true });
     this.element.addEventListener("copy", (event) => this.copy(event));
@@ -30,10 +30,10 @@ export class TextPager {
 
   /** Start with a page, the first or another. */
   show(page, { choice = this.options } = {}) {
-    this.options = { ...choice, ends: page.ends };
+    this.options = { ...choice, line_ending: page.line_ending };
     if (page.encoding !== "utf-8" || choice.encoding) this.options.encoding = page.encoding;
-    Object.assign(this, { encoding: page.encoding, ends: page.ends });
-    this.counted = new Map([[page.mark, 0]]);
+    Object.assign(this, { encoding: page.encoding, lineEnding: page.line_ending });
+    this.counted = new Map([[page.bom_length, 0]]);
     this.lines = null;
     this.replace(page);
     this.count();
@@ -48,15 +48,15 @@ export class TextPager {
   }
 
   createPage(page) {
-    Object.assign(this, { size: page.size, mark: page.mark });
-    const goesOn = new Set(page.goes_on);
-    if (page.inside) goesOn.add(0);
-    const element = h("div", { class: "page" }, ...page.rows.map((pieces, at) => renderRow(pieces, goesOn.has(at))));
+    Object.assign(this, { size: page.size, bomLength: page.bom_length });
+    const continued = new Set(page.continued);
+    if (page.starts_within_line) continued.add(0);
+    const element = h("div", { class: "page" }, ...page.rows.map((pieces, at) => renderRow(pieces, continued.has(at))));
     return { ...page, rows: null, element };
   }
 
   get atStart() {
-    return !this.pages.length || this.pages[0].start <= this.mark;
+    return !this.pages.length || this.pages[0].start <= this.bomLength;
   }
 
   get atEnd() {
@@ -89,17 +89,17 @@ export class TextPager {
 
   async fillOnce() {
     const { scrollHeight, scrollTop, clientHeight } = this.element;
-    const near = SCREENS_AHEAD * clientHeight;
-    const known = this.pages;
-    if (!this.atEnd && scrollHeight - scrollTop - clientHeight < near) {
-      const page = await this.ask({ from: known.at(-1).end });
-      if (this.pages !== known) return true;
+    const margin = SCREENS_AHEAD * clientHeight;
+    const pages = this.pages;
+    if (!this.atEnd && scrollHeight - scrollTop - clientHeight < margin) {
+      const page = await this.ask({ start: pages.at(-1).end });
+      if (this.pages !== pages) return true;
       this.append(page);
       return page.end > page.start;
     }
-    if (!this.atStart && scrollTop < near) {
-      const page = await this.ask({ before: known[0].start });
-      if (this.pages !== known) return true;
+    if (!this.atStart && scrollTop < margin) {
+      const page = await this.ask({ before: pages[0].start });
+      if (this.pages !== pages) return true;
       this.prepend(page);
       return page.end > page.start;
     }
@@ -107,10 +107,10 @@ export class TextPager {
   }
 
   append(page) {
-    const made = this.createPage(page);
-    this.pages.push(made);
-    this.element.append(made.element);
-    this.keepingPosition(() => {
+    const added = this.createPage(page);
+    this.pages.push(added);
+    this.element.append(added.element);
+    this.keepPosition(() => {
       while (this.pages.length > MAX_PAGES) this.pages.shift().element.remove();
     });
     this.number();
@@ -118,10 +118,10 @@ export class TextPager {
   }
 
   prepend(page) {
-    const made = this.createPage(page);
-    this.keepingPosition(() => {
-      this.pages.unshift(made);
-      this.element.prepend(made.element);
+    const added = this.createPage(page);
+    this.keepPosition(() => {
+      this.pages.unshift(added);
+      this.element.prepend(added.element);
     });
     while (this.pages.length > MAX_PAGES) this.pages.pop().element.remove();
     this.number();
@@ -129,7 +129,7 @@ export class TextPager {
   }
 
   /** Apply a change and keep the visible text in place. */
-  keepingPosition(change) {
+  keepPosition(change) {
     const before = this.element.scrollHeight;
     const top = this.element.scrollTop;
     change();
@@ -137,7 +137,7 @@ export class TextPager {
   }
 
   async toStart() {
-    if (!this.atStart) this.replace(await this.ask({ from: this.mark }));
+    if (!this.atStart) this.replace(await this.ask({ start: this.bomLength }));
     this.element.scrollTop = 0;
   }
 
@@ -152,7 +152,7 @@ export class TextPager {
   /** Scroll to the row at an offset; return it. */
   async scrollTo(offset) {
     if (!this.rowAt(offset)) {
-      this.replace(await this.ask({ at: offset }));
+      this.replace(await this.ask({ around: offset }));
       this.count();
     }
     const found = this.rowAt(offset);
@@ -198,17 +198,17 @@ export class TextPager {
     let before;
     for (const page of this.pages.toReversed()) { // pages that were added before a counted one
       const lines = this.counted.get(page.end);
-      if (lines !== undefined && !this.counted.has(page.start)) this.counted.set(page.start, lines - page.breaks);
+      if (lines !== undefined && !this.counted.has(page.start)) this.counted.set(page.start, lines - page.line_ends);
     }
     for (const page of this.pages) {
-      const lines = this.counted.get(page.start) ?? (before?.end === page.start ? before.after : undefined);
-      page.number = lines === undefined ? null : lines + (page.inside ? 1 : 0);
-      page.after = lines === undefined ? undefined : lines + page.breaks;
+      const lines = this.counted.get(page.start) ?? (before?.end === page.start ? before.numberAfter : undefined);
+      page.number = lines === undefined ? null : lines + (page.starts_within_line ? 1 : 0);
+      page.numberAfter = lines === undefined ? undefined : lines + page.line_ends;
       page.element.style.counterReset = `line ${page.number ?? 0}`;
       page.element.classList.toggle("unnumbered", page.number === null);
       before = page;
     }
-    this.element.style.setProperty("--digits", Math.max(3, String(this.lines ?? before?.after ?? 999).length));
+    this.element.style.setProperty("--digits", Math.max(3, String(this.lines ?? before?.numberAfter ?? 999).length));
     this.onMove();
   }
 
@@ -217,10 +217,10 @@ export class TextPager {
     const { counted } = this;
     for (const stop of [this.pages[0].start, this.size]) {
       const [from, lines] = [...counted].filter(([offset]) => offset <= stop).sort(([a], [b]) => b - a)[0];
-      const known = await this.countTo(counted, from, lines, stop);
-      if (known === null) return;
-      counted.set(stop, known);
-      if (stop === this.size) this.lines = known + (this.open ? 1 : 0);
+      const total = await this.countTo(counted, from, lines, stop);
+      if (total === null) return;
+      counted.set(stop, total);
+      if (stop === this.size) this.lines = total + (this.endsWithinLine ? 1 : 0);
       this.number();
     }
   }
@@ -230,9 +230,9 @@ export class TextPager {
       const found = await this.ask({ count: 1, start: from, stop }).catch(() => null);
       if (!found || this.closed || this.counted !== counted || tries > MAX_COUNT_REQUESTS) return null;
       lines += found.lines;
-      if (found.upto <= from) return null;
-      from = found.upto;
-      this.open = found.open;
+      if (found.next <= from) return null;
+      from = found.next;
+      this.endsWithinLine = found.ends_within_line;
     }
     return lines;
   }
@@ -240,12 +240,12 @@ export class TextPager {
   /** The file changed: update the view and keep its position. */
   async update(first) {
     const following = this.following;
-    const ranges = this.pages.map((page) => `${page.start}-${page.end}-${page.sum}`).join(",");
-    const { same } = await this.ask({ same: ranges });
+    const ranges = this.pages.map((page) => `${page.start}-${page.end}-${page.checksum}`).join(",");
+    const { unchanged } = await this.ask({ unchanged: ranges });
     if (first.encoding !== this.encoding && !this.options.encoding) return void this.show(first);
-    const changed = same.indexOf(false);
+    const changed = unchanged.indexOf(false);
     if (changed >= 0 || first.size < this.size) {
-      this.counted = new Map([[this.mark, 0]]);
+      this.counted = new Map([[this.bomLength, 0]]);
       this.lines = null;
     }
     await this.reloadPages(changed < 0 ? this.pages.length - 1 : changed, first.size);
@@ -256,21 +256,21 @@ export class TextPager {
 
   /** Reload pages from one on, as far as they reached. */
   async reloadPages(from, size) {
-    const known = this.pages;
-    const reach = known.at(-1).end >= this.size ? size : known.at(-1).end;
-    let start = known[from].start;
+    const pages = this.pages;
+    const end = pages.at(-1).end >= this.size ? size : pages.at(-1).end;
+    let start = pages[from].start;
     if (start > size) return void this.replace(await this.ask({ end: 1 }));
-    const fresh = [];
+    const reloaded = [];
     do {
-      fresh.push(await this.ask({ from: start, most: Math.max(1, Math.min(49_152, reach - start || 49_152)) }));
-      start = fresh.at(-1).end;
-    } while (start < reach && fresh.at(-1).end > fresh.at(-1).start && from + fresh.length < MAX_PAGES);
-    if (this.pages !== known) return;
+      reloaded.push(await this.ask({ start, max_bytes: Math.max(1, Math.min(49_152, end - start || 49_152)) }));
+      start = reloaded.at(-1).end;
+    } while (start < end && reloaded.at(-1).end > reloaded.at(-1).start && from + reloaded.length < MAX_PAGES);
+    if (this.pages !== pages) return;
     const top = this.element.scrollTop;
-    for (const page of known.splice(from)) page.element.remove();
-    for (const page of fresh) {
-      known.push(this.createPage(page));
-      this.element.append(known.at(-1).element);
+    for (const page of pages.splice(from)) page.element.remove();
+    for (const page of reloaded) {
+      pages.push(this.createPage(page));
+      this.element.append(pages.at(-1).element);
     }
     this.element.scrollTop = top;
     this.number();

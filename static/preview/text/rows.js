@@ -14,8 +14,8 @@ const ANY_INVISIBLE = new RegExp(INVISIBLE.source, "u");
 const NAMES = { 0x0d: "CR", 0x1b: "ESC", 0x00: "NUL", 0x08: "BS", 0x07: "BEL", 0x0c: "FF", 0x7f: "DEL", 0xfeff: "BOM" };
 
 /** One line, or a part of a long one. */
-export function renderRow(pieces, goesOn) {
-  const element = h("div", { class: goesOn ? "row continuation" : "row" });
+export function renderRow(pieces, continued) {
+  const element = h("div", { class: continued ? "row continuation" : "row" });
   for (const piece of pieces) {
     const [kind, text] = typeof piece === "string" ? ["", piece] : piece;
     if (!kind) element.append(...markInvisible(text));
@@ -45,7 +45,7 @@ export function* markInvisible(text) {
 
 /** The selection as in the file: without marks, long lines joined. */
 export function copiedText(fragment) {
-  for (const sign of fragment.querySelectorAll(".invisible")) sign.replaceWith(String.fromCodePoint(Number(sign.dataset.code)));
+  for (const mark of fragment.querySelectorAll(".invisible")) mark.replaceWith(String.fromCodePoint(Number(mark.dataset.code)));
   const rows = [...fragment.querySelectorAll(".row")];
   if (!rows.length) return fragment.textContent;
   return rows.map((each, at) => (at && !each.classList.contains("continuation") ? "\n" : "") + each.textContent).join("");

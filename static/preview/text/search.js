@@ -9,7 +9,7 @@ const MAX_HIGHLIGHTS = 2000; // highlights on the page
 
 export class TextSearch {
   constructor(reader) {
-    Object.assign(this, { reader, matches: [], query: "", round: 0, current: -1 });
+    Object.assign(this, { reader, matches: [], query: "", request: 0, current: -1 });
     const tool = (name, label, act) =>
       h("button", { type: "button", class: "quiet icon-button", "aria-label": label, title: label, onclick: act }, icon(name));
     this.field = h("input", { type: "search", "aria-label": "Find in this file", placeholder: "Find in this file", autocomplete: "off", spellcheck: "false" });
@@ -40,8 +40,8 @@ export class TextSearch {
 
   open() {
     this.element.hidden = false;
-    const chosen = String(getSelection()).trim();
-    if (chosen && chosen.length < 100 && !chosen.includes("\n")) this.field.value = chosen;
+    const selected = String(getSelection()).trim();
+    if (selected && selected.length < 100 && !selected.includes("\n")) this.field.value = selected;
     this.field.select();
     this.field.focus();
     if (this.field.value) this.search();
@@ -49,7 +49,7 @@ export class TextSearch {
 
   close(back = false) {
     clearTimeout(this.timer);
-    this.round++;
+    this.request++;
     this.element.hidden = true;
     this.query = "";
     this.matches = [];
@@ -59,54 +59,54 @@ export class TextSearch {
 
   /** Search from the view to the end of the file, then the part before. */
   async search() {
-    const round = ++this.round;
+    const request = ++this.request;
     this.query = this.field.value;
-    Object.assign(this, { matches: [], current: -1, upto: 0, more: false, done: !this.query });
+    Object.assign(this, { matches: [], current: -1, searched: 0, more: false, done: !this.query });
     this.showStatus();
     this.highlightPages();
     if (!this.query) return;
-    const { size, mark: begin } = this.reader;
-    const here = this.reader.top().offset;
+    const { size, bomLength: begin } = this.reader;
+    const viewStart = this.reader.top().offset;
     try {
-      for (const [start, stop] of [[here, size], [begin, here]]) {
-        for await (const found of this.searchPart(start, stop, round)) {
+      for (const [start, stop] of [[viewStart, size], [begin, viewStart]]) {
+        for await (const found of this.searchPart(start, stop, request)) {
           if (this.current < 0 && found.length) await this.showMatch(this.matches.indexOf(found[0]));
           this.showStatus();
         }
       }
     } catch (error) {
-      if (round === this.round) this.status.textContent = error.message;
+      if (request === this.request) this.status.textContent = error.message;
       return;
     }
-    if (round !== this.round) return;
+    if (request !== this.request) return;
     this.done = true;
     this.showStatus();
   }
 
-  async *searchPart(start, stop, round) {
-    const before = this.upto;
-    while (start < stop && round === this.round) {
-      const { places, upto } = await this.reader.ask({ find: this.query, case: this.case.ariaPressed === "true" ? 1 : 0, start, stop });
-      if (round !== this.round || this.reader.closed) return;
+  async *searchPart(start, stop, request) {
+    const before = this.searched;
+    while (start < stop && request === this.request) {
+      const { matches, next } = await this.reader.ask({ find: this.query, match_case: this.case.ariaPressed === "true" ? 1 : 0, start, stop });
+      if (request !== this.request || this.reader.closed) return;
       const current = this.matches[this.current];
-      this.matches = [...this.matches, ...places].sort((a, b) => a - b);
+      this.matches = [...this.matches, ...matches].sort((a, b) => a - b);
       if (this.current >= 0) this.current = this.matches.indexOf(current);
-      this.upto = before + upto - start;
+      this.searched = before + next - start;
       this.more = this.matches.length >= MAX_MATCHES;
-      yield places;
-      if (upto <= start || this.more) return;
-      start = upto;
+      yield matches;
+      if (next <= start || this.more) return;
+      start = next;
     }
   }
 
   showStatus() {
     const { length } = this.matches;
-    const part = this.reader.size ? Math.floor((100 * this.upto) / this.reader.size) : 100;
-    const looked = this.done || this.more ? "" : ` · ${part}% searched`;
-    const of = `${formatNumber(length)}${this.more ? "+" : ""}`;
+    const percent = this.reader.size ? Math.floor((100 * this.searched) / this.reader.size) : 100;
+    const progress = this.done || this.more ? "" : ` · ${percent}% searched`;
+    const total = `${formatNumber(length)}${this.more ? "+" : ""}`;
     if (!this.query) this.status.textContent = "";
-    else if (length) this.status.textContent = `${formatNumber(this.current + 1)} of ${of}${looked}`;
-    else this.status.textContent = this.done ? "No matches" : `searching${looked}`;
+    else if (length) this.status.textContent = `${formatNumber(this.current + 1)} of ${total}${progress}`;
+    else this.status.textContent = this.done ? "No matches" : `searching${progress}`;
     this.status.classList.toggle("no-matches", Boolean(this.query) && this.done && !length);
   }
 
@@ -118,9 +118,9 @@ export class TextSearch {
     return this.showStatus();
   }
 
-  async showMatch(now) {
-    this.current = now;
-    const offset = this.matches[now];
+  async showMatch(index) {
+    this.current = index;
+    const offset = this.matches[index];
     const row = await this.reader.scrollTo(offset);
     this.highlightPages();
     const range = row && this.rangeAt(row, offset);
@@ -135,18 +135,18 @@ export class TextSearch {
   rangeAt(row, offset) {
     const page = this.reader.pages.find((each) => each.element === row.parentElement);
     const begin = page.offsets[[...page.element.children].indexOf(row)];
-    const before = this.matches.filter((place) => place >= begin && place < offset).length;
+    const before = this.matches.filter((match) => match >= begin && match < offset).length;
     return this.ranges(row)[before];
   }
 
   ranges(root) {
     const found = [];
     const sensitive = this.case.ariaPressed === "true";
-    const fold = (text) => {
+    const normalize = (text) => {
       const lowered = text.toLowerCase();
       return sensitive || lowered.length !== text.length ? text : lowered;
     };
-    const words = fold(this.query);
+    const query = normalize(this.query);
     const nodes = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
     const parts = [];
     let text = "";
@@ -155,13 +155,13 @@ export class TextSearch {
       parts.push([text.length, nodes.currentNode]);
       text += nodes.currentNode.data;
     }
-    text = fold(text);
-    const place = (offset) => parts.findLast(([start]) => start <= offset);
-    for (let at = text.indexOf(words); at >= 0 && found.length < MAX_HIGHLIGHTS; at = text.indexOf(words, at + words.length)) {
+    text = normalize(text);
+    const nodeAt = (offset) => parts.findLast(([start]) => start <= offset);
+    for (let at = text.indexOf(query); at >= 0 && found.length < MAX_HIGHLIGHTS; at = text.indexOf(query, at + query.length)) {
       const range = new Range();
-      const [[start, first], [end, last]] = [place(at), place(at + words.length - 1)];
+      const [[start, first], [end, last]] = [nodeAt(at), nodeAt(at + query.length - 1)];
       range.setStart(first, at - start);
-      range.setEnd(last, at + words.length - end);
+      range.setEnd(last, at + query.length - end);
       found.push(range);
     }
     return found;
@@ -184,10 +184,10 @@ export class TextSearch {
   }
 }
 
-function highlight(now, all) {
+function highlight(range, all) {
   if (!globalThis.CSS?.highlights) return;
   CSS.highlights.set("in-file", new Highlight(...all));
-  const current = new Highlight(...(now ? [now] : []));
+  const current = new Highlight(...(range ? [range] : []));
   current.priority = 1;
-  CSS.highlights.set("in-file-now", current);
+  CSS.highlights.set("in-file-current", current);
 }

@@ -43,7 +43,7 @@ class TextView {
     this.onKey = (event) => this.handleKey(event);
     document.addEventListener("keydown", this.onKey);
     this.reader.show(first);
-    this.showFacts(first);
+    this.showFormat(first);
     if (!embedded) this.addTools();
   }
 
@@ -52,28 +52,28 @@ class TextView {
       h("button", { type: "button", class: "quiet icon-button", "aria-label": label, title: label, onclick: act, ...more }, icon(name));
     this.wrapper = h("button", { type: "button", class: "quiet", "aria-pressed": String(wraps()), title: "Wrap long lines", onclick: () => this.toggleWrap() }, "Wrap");
     this.encodingSelect = h("select", { "aria-label": "Encoding", title: "Reopen with another encoding", onchange: () => this.setEncoding(this.encodingSelect.value) });
-    this.lineEnds = h("span", { class: "line-endings", title: "Line endings" });
+    this.lineEnding = h("span", { class: "line-endings", title: "Line endings" });
     this.goTo = h("input", { type: "text", inputmode: "numeric", "aria-label": "Go to line", placeholder: "Line", title: "Go to a line or a position such as 50%", onkeydown: (event) => event.key === "Enter" && this.toLine(this.goTo.value) });
     return h("div", { class: "about" }, this.position, this.goTo,
       tool("start", "Start of the file", () => this.reader.toStart()), tool("end", "End of the file", () => this.reader.toEnd()),
-      tool("find", "Find (Ctrl+F)", () => this.search.open()), this.wrapper, this.lineEnds, this.encodingSelect);
+      tool("find", "Find (Ctrl+F)", () => this.search.open()), this.wrapper, this.lineEnding, this.encodingSelect);
   }
 
-  showFacts(first) {
-    this.named = first.named;
+  showFormat(first) {
+    this.kind = first.kind;
     const names = new Set([first.encoding, ...ENCODINGS]);
     this.encodingSelect.replaceChildren(...[...names].map((name) => h("option", { value: name, selected: name === first.encoding }, name.toUpperCase())));
     this.encodingSelect.value = first.encoding;
-    this.lineEnds.textContent = LINE_ENDINGS[first.ends];
+    this.lineEnding.textContent = LINE_ENDINGS[first.line_ending];
     this.element.classList.toggle("empty", !first.size);
   }
 
   updatePosition() {
     const { reader } = this;
     const line = reader.pages.length && reader.size ? reader.topLine() : null;
-    const part = reader.size ? Math.floor((100 * reader.top().offset) / reader.size) : 0;
-    const all = reader.lines === null ? "" : ` of ${formatNumber(Math.max(reader.lines, line ?? 0))}`;
-    this.position.textContent = !reader.size ? "empty" : line === null ? `at ${part}%` : `line ${formatNumber(line)}${all}`;
+    const percent = reader.size ? Math.floor((100 * reader.top().offset) / reader.size) : 0;
+    const total = reader.lines === null ? "" : ` of ${formatNumber(Math.max(reader.lines, line ?? 0))}`;
+    this.position.textContent = !reader.size ? "empty" : line === null ? `at ${percent}%` : `line ${formatNumber(line)}${total}`;
   }
 
   toggleWrap() {
@@ -93,11 +93,11 @@ class TextView {
     const choice = { encoding };
     const first = await this.file.ask({ as: "text", ...choice });
     this.reader.show(first, { choice });
-    this.showFacts(first);
+    this.showFormat(first);
     this.search.close();
   }
 
-  async toLine(input, byHand = true) {
+  async toLine(input, focus = true) {
     const text = String(input).trim();
     const { reader } = this;
     if (/^\d+(\.\d+)?\s*%$/.test(text)) return reader.scrollTo(Math.floor((reader.size * Math.min(100, parseFloat(text))) / 100));
@@ -106,12 +106,12 @@ class TextView {
     const [from, before] = [...reader.counted].filter(([, lines]) => lines < line).sort(([, a], [, b]) => b - a)[0];
     let options = { line: line - 1 - before, start: from };
     for (;;) {
-      const { at, left, upto } = await reader.ask(options);
+      const { offset, remaining, next } = await reader.ask(options);
       if (reader.closed) return undefined;
-      if (at >= 0 && at < reader.size) return this.markRow(await this.lineAt(at, line), byHand);
-      if (upto >= reader.size || at >= 0) return reader.toEnd();
+      if (offset >= 0 && offset < reader.size) return this.markRow(await this.lineAt(offset, line), focus);
+      if (next >= reader.size || offset >= 0) return reader.toEnd();
       this.position.textContent = `finding line ${formatNumber(line)}…`;
-      options = { line: left, start: upto };
+      options = { line: remaining, start: next };
     }
   }
 
@@ -120,10 +120,10 @@ class TextView {
     return this.reader.scrollTo(offset);
   }
 
-  markRow(row, byHand) {
+  markRow(row, focus) {
     this.element.querySelector(".row.current")?.classList.remove("current");
     row?.classList.add("current");
-    if (byHand) this.reader.element.focus({ preventScroll: true });
+    if (focus) this.reader.element.focus({ preventScroll: true });
     return row;
   }
 
@@ -145,7 +145,7 @@ class TextView {
 
   /** Add the tools for viewing and editing. */
   addTools() {
-    const tools = sourceToggle(this.file, this.named, "text");
+    const tools = sourceToggle(this.file, this.kind, "text");
     if (!this.file.step && this.reader.size <= MAX_EDITABLE) {
       tools.push(h("button", { type: "button", class: "quiet edit", onclick: () => this.edit() }, icon("edit"), "Edit"));
     }
@@ -176,7 +176,7 @@ class TextView {
 
   async update(next) {
     if (this.editor) return this.editor.onFileChanged();
-    this.showFacts({ ...next, encoding: this.reader.options.encoding ?? next.encoding });
+    this.showFormat({ ...next, encoding: this.reader.options.encoding ?? next.encoding });
     await this.reader.update(next);
     return undefined;
   }

@@ -108,7 +108,7 @@ def test_json_lines_are_paged_and_an_invalid_line_affects_no_other(tmp_path: Pat
     content = "".join(f'{{"id": {number}}}\n' for number in range(1000)) + "{broken\n"
     first = view(tmp_path, "a.jsonl", content)
     assert len(children(first)) == json_tree.MAX_CHILDREN
-    last = view(tmp_path, "a.jsonl", content, **{"start": str(first["next"])})
+    last = view(tmp_path, "a.jsonl", content, start=str(first["next"]))
     assert children(last)[0]["children"][0]["text"] == str(json_tree.MAX_CHILDREN)
     token = children(last)[3]["token"]
     assert view(tmp_path, "a.jsonl", content, address=f"/{token}/id", value="1")["value"] == "203"

@@ -80,7 +80,7 @@ def test_version_4_cells_and_outputs_are_read() -> None:
     assert cells[1]["count"] == 1
     assert cells[1]["rows"] == [[["k", "import "], "os"]]
     assert cells[1]["outputs"] == [
-        {"kind": "text", "rows": [["a"], ["b"]], "cut": 0, "error": False}
+        {"kind": "text", "rows": [["a"], ["b"]], "omitted": 0, "error": False}
     ]
 
 
@@ -95,7 +95,7 @@ def test_version_3_cells_and_outputs_are_read() -> None:
     content = json.dumps({"nbformat": 3, "worksheets": [{"cells": [heading, cell]}]}).encode()
     first, second = notebook_data(content)["cells"]
     assert first["html"] == "<h2>Part</h2>\n"
-    assert (second["count"], second["outputs"][0]["kind"]) == (7, "picture")
+    assert (second["count"], second["outputs"][0]["kind"]) == (7, "image")
     assert second["outputs"][1]["error"]
     assert isinstance(render(content, image="1,0,png"), BinaryPreview)
 

@@ -65,8 +65,8 @@ def test_a_long_line_is_split_between_characters(tmp_path: Path, encoding: str) 
         seen += "".join(page_lines(page))
         if page["end"] == page["size"]:
             break
-        page = view(path, **{"from": str(page["end"]), "encoding": page["encoding"]})
-        assert page["inside"]
+        page = view(path, start=str(page["end"]), encoding=page["encoding"])
+        assert page["starts_within_line"]
     assert seen == "漢字😀é" * 30_000
 
 
@@ -143,22 +143,22 @@ def test_search_returns_byte_offsets(tmp_path: Path, words: str, case: str, coun
 def test_a_limited_search_can_be_continued(tmp_path: Path) -> None:
     path = write(tmp_path, "needle " * 5000)
     first = view(path, find="needle")
-    assert len(first["places"]) == 1000
-    rest = view(path, find="needle", start=str(first["upto"]))
-    assert rest["places"][0] == first["places"][-1] + len("needle ")
+    assert len(first["matches"]) == 1000
+    rest = view(path, find="needle", start=str(first["next"]))
+    assert rest["matches"][0] == first["matches"][-1] + len("needle ")
 
 
 def test_lines_are_counted_and_located_by_number(tmp_path: Path) -> None:
     path = write(tmp_path, log_text(5000))
     assert view(path, count="1")["lines"] == 5000
-    at = view(path, line="4321")["at"]
+    at = view(path, line="4321")["offset"]
     assert path.read_bytes()[at:].decode().startswith(LINE % 4322)
 
 
 def test_highlighting_is_correct_when_a_page_starts_within_a_string(tmp_path: Path) -> None:
     source = 'x = 1\ns = """\n' + "not = 'code'\n" * 6000 + '"""\ny = None\n'
     path = write(tmp_path, source, "long.py")
-    page = view(path, **{"from": str(view(path)["end"])})
+    page = view(path, start=str(view(path)["end"]))
     assert page["rows"][0] == [["s", "not = 'code'"]]
 
 
