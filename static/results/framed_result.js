@@ -25,7 +25,7 @@ async function show(file, container) {
   try {
     const module = await loadKind("html");
     const preview = { setFullScreen: ignore, openAs: ignore };
-    const page = module.open({ path, name, step: null, setDetails: ignore, setTools: ignore, preview }, { title: "", size: file.size, outside: [] });
+    const page = module.open({ path, name, step: null, setDetails: ignore, setTools: ignore, preview }, { title: "", size: file.size, external_urls: [] });
     container.replaceChildren(page.element);
     openPages.add(page);
   } catch (error) {

@@ -36,16 +36,16 @@ class _Comparison:
         self.a, self.b, self.left = a, b, budget
 
     def changes(self) -> Iterator[Block]:
-        waiting = [Block(0, len(self.a), 0, len(self.b))]
-        while waiting:
-            part = self._trim(waiting.pop())
+        stack = [Block(0, len(self.a), 0, len(self.b))]
+        while stack:
+            part = self._trim(stack.pop())
             if part.a == part.a_end or part.b == part.b_end:
                 if part.a < part.a_end or part.b < part.b_end:
                     yield part
                 continue
             anchors = self._anchors(part)
             if anchors:
-                waiting.extend(reversed(list(_split_at_anchors(part, anchors))))
+                stack.extend(reversed(list(_split_at_anchors(part, anchors))))
             else:
                 yield from self._myers_diff(part)
 
@@ -60,13 +60,13 @@ class _Comparison:
 
     def _anchors(self, part: Block) -> list[tuple[int, int]]:
         """Return pairs of lines unique in both sides: the longest common order."""
-        ours, theirs = self.a[part.a : part.a_end], self.b[part.b : part.b_end]
-        counted, also = Counter(ours), Counter(theirs)
-        at = {line: part.b + i for i, line in enumerate(theirs) if also[line] == 1}
+        lines_a, lines_b = self.a[part.a : part.a_end], self.b[part.b : part.b_end]
+        counts_a, counts_b = Counter(lines_a), Counter(lines_b)
+        at = {line: part.b + i for i, line in enumerate(lines_b) if counts_b[line] == 1}
         pairs = [
             (part.a + i, at[line])
-            for i, line in enumerate(ours)
-            if counted[line] == 1 and line in at
+            for i, line in enumerate(lines_a)
+            if counts_a[line] == 1 and line in at
         ]
         return _longest_increasing(pairs)
 
@@ -127,9 +127,9 @@ def _backtrack(part: Block, trail: list[dict[int, int]], x: int, y: int) -> Iter
     for depth in range(len(trail) - 1, 0, -1):
         furthest, k = trail[depth], x - y
         down = k == -depth or (k != depth and furthest.get(k - 1, -1) < furthest.get(k + 1, -1))
-        before = k + 1 if down else k - 1
-        x = furthest[before]
-        y = x - before
+        previous = k + 1 if down else k - 1
+        x = furthest[previous]
+        y = x - previous
         a, b = part.a + x, part.b + y
         moves.append(Block(a, a + (not down), b, b + down))
     yield from reversed(moves)
@@ -137,13 +137,13 @@ def _backtrack(part: Block, trail: list[dict[int, int]], x: int, y: int) -> Iter
 
 def _merge_adjacent(moves: Iterator[Block]) -> Iterator[Block]:
     """Merge adjacent blocks."""
-    known: Block | None = None
+    pending: Block | None = None
     for move in moves:
-        if known and (known.a_end, known.b_end) == (move.a, move.b):
-            known = Block(known.a, move.a_end, known.b, move.b_end)
+        if pending and (pending.a_end, pending.b_end) == (move.a, move.b):
+            pending = Block(pending.a, move.a_end, pending.b, move.b_end)
             continue
-        if known:
-            yield known
-        known = move
-    if known:
-        yield known
+        if pending:
+            yield pending
+        pending = move
+    if pending:
+        yield pending

@@ -26,7 +26,7 @@ Row = list[object]
 
 
 def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
-    """Return the diff rows; with ``from``, lines of the later version from there on.
+    """Return the diff rows; with ``start``, lines of the later version from there on.
 
     A row is ``["=", before, after, text]`` (line numbers from 1), ``["-", before, parts]``,
     ``["+", after, parts]``, ``["~", before, after, parts, parts]`` for a changed line, or
@@ -37,8 +37,8 @@ def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
         PreviewError: A version is too large to compare.
     """
     after = _read_lines(file)
-    if "from" in request.options:
-        first = request.int_option("from", 1, minimum=1) - 1
+    if "start" in request.options:
+        first = request.int_option("start", 1, minimum=1) - 1
         count = request.int_option("count", MAX_LINES, minimum=1, maximum=MAX_LINES)
         return JsonPreview({"lines": [clip_line(line) for line in after[first : first + count]]})
     return JsonPreview(
@@ -73,11 +73,11 @@ def _diff_response(before: Sequence[str], after: Sequence[str]) -> dict[str, obj
     rows = list(islice(_RowBuilder(before, after).build(changed), MAX_ROWS + 1))
     return {
         "rows": rows[:MAX_ROWS],
-        "cut": len(rows) > MAX_ROWS,
+        "truncated": len(rows) > MAX_ROWS,
         "removed": sum(each.a_end - each.a for each in changed),
         "added": sum(each.b_end - each.b for each in changed),
         "lines": [len(before), len(after)],
-        "unended": [_lacks_final_newline(before), _lacks_final_newline(after)],
+        "lacks_final_newline": [_lacks_final_newline(before), _lacks_final_newline(after)],
     }
 
 

@@ -49,7 +49,7 @@ _MAIN_PART = "word/document.xml"
 
 
 def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
-    """Return ``html``, the number of ``words`` and of omitted ``pictures``.
+    """Return ``html``, the ``word_count`` and the number of ``omitted`` images.
 
     Raises:
         PreviewError: The file is not a Word document, or too large.
@@ -75,19 +75,24 @@ def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
     content = io.BytesIO(
         file.read(MAX_FILE_BYTES)
     )  # mammoth takes a file's integer name for a path
-    pictures = _ImageEmbedder()
+    images = _ImageEmbedder()
     try:
         converted = mammoth.convert_to_html(
-            content, convert_image=mammoth.images.img_element(pictures), style_map=_STYLES
+            content, convert_image=mammoth.images.img_element(images), style_map=_STYLES
         )
     except _READ_ERRORS:
         raise PreviewError("This document is damaged or truncated.") from None
     html = clean(converted.value)
     if len(html) > MAX_HTML_LENGTH:
         raise PreviewError("This document is too large to be shown.")
-    words = len(_WORDS.findall(_MARKUP.sub(" ", html)))
+    word_count = len(_WORDS.findall(_MARKUP.sub(" ", html)))
     return JsonPreview(
-        {"html": html, "words": words, "omitted": pictures.omitted, "empty": not has_content(html)}
+        {
+            "html": html,
+            "word_count": word_count,
+            "omitted": images.omitted,
+            "empty": not has_content(html),
+        }
     )
 
 

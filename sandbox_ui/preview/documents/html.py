@@ -25,14 +25,16 @@ _TITLE = re.compile(r"<title[^>]{0,400}>(.{1,400}?)</title", re.I | re.S)
 
 
 def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
-    """Return the page's title and the external addresses in its source (``outside``).
+    """Return the page's title and the external addresses in its source (``external_urls``).
 
     The frame reports requests by scripts, which the source does not show.
     """
     text = file.read(_MAX_READ_BYTES).decode("utf-8", "replace")
     title = _TITLE.search(text)
-    shown = " ".join(unescape(title[1]).split())[:120] if title else ""
-    return JsonPreview({"title": shown, "outside": external_urls(text), "size": request.size})
+    title_text = " ".join(unescape(title[1]).split())[:120] if title else ""
+    return JsonPreview(
+        {"title": title_text, "external_urls": external_urls(text), "size": request.size}
+    )
 
 
 def external_urls(text: str) -> list[str]:

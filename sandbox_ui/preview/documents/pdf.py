@@ -1,7 +1,7 @@
 """PDF documents; pages are rendered on request from the file in place.
 
 A request has one option: none (document metadata), ``sizes`` (of further pages), ``page`` (its
-image), ``text`` (its words and their positions), ``find`` or ``outline``.
+image), ``text`` (its text and positions), ``find`` or ``outline``.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from pypdfium2 import raw
 
 from sandbox_ui.preview.base import JsonPreview, Preview, PreviewError, PreviewRequest
 from sandbox_ui.preview.documents.pdf_render import render_page, render_thumbnail
-from sandbox_ui.preview.documents.pdf_text import read_words, search_text
+from sandbox_ui.preview.documents.pdf_text import read_text, search_text
 
 MAX_SIZES = 500
 """Maximum page sizes per response."""
@@ -49,11 +49,14 @@ def view(file: BinaryIO, request: PreviewRequest) -> Preview:
         if "page" in options:
             return render_page(pdf, request.int_option("page", 0), request)
         if "text" in options:
-            return JsonPreview(read_words(pdf, request.int_option("text", 0)))
+            return JsonPreview(read_text(pdf, request.int_option("text", 0)))
         if "find" in options:
             return JsonPreview(
                 search_text(
-                    pdf, options["find"], request.int_option("from", 0), _is_case_sensitive(options)
+                    pdf,
+                    options["find"],
+                    request.int_option("start", 0),
+                    _is_case_sensitive(options),
                 )
             )
         if "outline" in options:
@@ -76,19 +79,19 @@ def _open_pdf(file: BinaryIO) -> pypdfium2.PdfDocument:
 
 
 def _is_case_sensitive(options: object) -> bool:
-    return isinstance(options, dict) and options.get("case") == "1"
+    return isinstance(options, dict) and options.get("match_case") == "1"
 
 
 def _metadata(pdf: pypdfium2.PdfDocument, file: BinaryIO, size: int) -> dict[str, object]:
     file.seek(max(0, size - _TAIL_BYTES))
-    whole = b"%%EOF" in file.read(_TAIL_BYTES)
+    truncated = b"%%EOF" not in file.read(_TAIL_BYTES)
     return {
         "pages": min(len(pdf), MAX_PAGES),
-        "more": max(0, len(pdf) - MAX_PAGES),
+        "omitted_pages": max(0, len(pdf) - MAX_PAGES),
         "sizes": _sizes(pdf, 0),
         "title": pdf.get_metadata_value("Title")[:300],
         "outline": bool(raw.FPDFBookmark_GetFirstChild(pdf, None)),
-        "cut": not whole,
+        "truncated": truncated,
     }
 
 

@@ -37,8 +37,8 @@ def render_page(pdf: pypdfium2.PdfDocument, at: int, request: PreviewRequest) ->
         scale = min(scale, math.sqrt(MAX_PIXELS / (width * height)))
         scale = min(scale, _MAX_SIDE / max(width, height))
         clip = (0, 0, math.ceil(width * scale), math.ceil(height * scale))
-    whole = (round(width * scale), round(height * scale))
-    return _encode(_render_clip(pdf, page, whole, clip))
+    page_size = (round(width * scale), round(height * scale))
+    return _encode(_render_clip(pdf, page, page_size, clip))
 
 
 def render_thumbnail(pdf: pypdfium2.PdfDocument, max_side: int) -> BinaryPreview:
@@ -50,8 +50,8 @@ def render_thumbnail(pdf: pypdfium2.PdfDocument, max_side: int) -> BinaryPreview
     page = _page(pdf, 0)
     width, height = (max(1.0, side) for side in page.get_size())
     scale = min(max(max_side, 16), 1280) / max(width, height)
-    whole = (max(1, round(width * scale)), max(1, round(height * scale)))
-    return _encode(_render_clip(pdf, page, whole, (0, 0, *whole)))
+    page_size = (max(1, round(width * scale)), max(1, round(height * scale)))
+    return _encode(_render_clip(pdf, page, page_size, (0, 0, *page_size)))
 
 
 def _page(pdf: pypdfium2.PdfDocument, at: int) -> pypdfium2.PdfPage:
@@ -70,8 +70,8 @@ def _clip(text: str) -> tuple[int, int, int, int] | None:
         x, y, width, height = (int(part) for part in text.split(","))
     except ValueError:
         return None
-    inside = 0 < width * height <= MAX_PIXELS and width > 0
-    return (max(0, x), max(0, y), width, height) if inside else None
+    valid = 0 < width * height <= MAX_PIXELS and width > 0
+    return (max(0, x), max(0, y), width, height) if valid else None
 
 
 def _render_clip(
@@ -86,20 +86,20 @@ def _render_clip(
         max(1, width), max(1, height), raw.FPDFBitmap_BGRx, rev_byteorder=True
     )
     bitmap.fill_rect(_WHITE, 0, 0, max(1, width), max(1, height))
-    place = (-x, -y, max(1, page_size[0]), max(1, page_size[1]), 0)
+    position = (-x, -y, max(1, page_size[0]), max(1, page_size[1]), 0)
     flags = raw.FPDF_ANNOT | raw.FPDF_REVERSE_BYTE_ORDER
     end = time.monotonic() + TIMEOUT_SECONDS
     pause = raw.IFSDK_PAUSE(version=1)
-    asked = type(pause.NeedToPauseNow)(lambda _pause: int(time.monotonic() > end))
-    pause.NeedToPauseNow = asked
-    status = raw.FPDF_RenderPageBitmap_Start(bitmap, page, *place, flags, ctypes.byref(pause))
+    callback = type(pause.NeedToPauseNow)(lambda _pause: int(time.monotonic() > end))
+    pause.NeedToPauseNow = callback
+    status = raw.FPDF_RenderPageBitmap_Start(bitmap, page, *position, flags, ctypes.byref(pause))
     raw.FPDF_RenderPage_Close(page)
     if status == raw.FPDF_RENDER_TOBECONTINUED:
         raise PreviewError(f"Rendering this page takes longer than {TIMEOUT_SECONDS:.0f} seconds.")
     if status == raw.FPDF_RENDER_FAILED:
         raise PreviewError("This page cannot be rendered; it is damaged.")
     if pdf.formenv:
-        raw.FPDF_FFLDraw(pdf.formenv, bitmap, page, *place, flags)
+        raw.FPDF_FFLDraw(pdf.formenv, bitmap, page, *position, flags)
     image: Image.Image = bitmap.to_pil()
     return image.convert("RGB")
 

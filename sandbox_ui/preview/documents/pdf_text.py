@@ -21,7 +21,7 @@ _REPLACEMENT = "\ufffd"
 Box = tuple[float, float, float, float]
 
 
-def read_words(pdf: pypdfium2.PdfDocument, at: int) -> dict[str, object]:
+def read_text(pdf: pypdfium2.PdfDocument, at: int) -> dict[str, object]:
     """Return the text runs and links of a page, in points.
 
     A run is ``[left, top, width, height, text, ends a line]``; ``links`` are
@@ -31,27 +31,27 @@ def read_words(pdf: pypdfium2.PdfDocument, at: int) -> dict[str, object]:
         PreviewError: The page does not exist.
     """
     page = _page(pdf, at)
-    place = _box_converter(page)
+    to_box = _box_converter(page)
     text = page.get_textpage()
-    runs = [[*_rounded(place(*box)), said, ends] for box, said, ends in _runs(text)]
-    return {"runs": runs, "links": [[*_rounded(place(*box)), to] for box, to in _links(pdf, page)]}
+    runs = [[*_rounded(to_box(*box)), words, ends] for box, words, ends in _runs(text)]
+    return {"runs": runs, "links": [[*_rounded(to_box(*box)), to] for box, to in _links(pdf, page)]}
 
 
 def search_text(
     pdf: pypdfium2.PdfDocument, query: str, first: int, case_sensitive: bool
 ) -> dict[str, object]:
-    """Search from a page on; ``places`` are ``[page, boxes]``.
+    """Search from a page on; ``matches`` are ``[page, boxes]``.
 
     ``next`` is the page to continue from; None at the end.
     """
     query = " ".join(query[:_MAX_QUERY_LENGTH].split())
-    places: list[list[object]] = []
+    matches: list[list[object]] = []
     end = time.monotonic() + SEARCH_TIMEOUT_SECONDS
     at = first
-    while query and at < len(pdf) and len(places) < MAX_MATCHES and time.monotonic() < end:
-        places.extend([at, boxes] for boxes in _search_page(pdf, at, query, case_sensitive))
+    while query and at < len(pdf) and len(matches) < MAX_MATCHES and time.monotonic() < end:
+        matches.extend([at, boxes] for boxes in _search_page(pdf, at, query, case_sensitive))
         at += 1
-    return {"places": places, "next": at if query and at < len(pdf) else None}
+    return {"matches": matches, "next": at if query and at < len(pdf) else None}
 
 
 def _search_page(
@@ -62,17 +62,17 @@ def _search_page(
 ) -> Iterator[list[list[float]]]:
     try:
         page = pdf[at]
-        place = _box_converter(page)
+        to_box = _box_converter(page)
         text = page.get_textpage()
     except pypdfium2.PdfiumError:
         return
     searcher = text.search(query, match_case=case_sensitive)
     for _ in range(MAX_MATCHES):
-        hit = searcher.get_next()
-        if hit is None:
+        match = searcher.get_next()
+        if match is None:
             return
-        count = min(text.count_rects(*hit), 20)
-        yield [_rounded(place(*text.get_rect(each))) for each in range(count)]
+        count = min(text.count_rects(*match), 20)
+        yield [_rounded(to_box(*text.get_rect(each))) for each in range(count)]
 
 
 def _page(pdf: pypdfium2.PdfDocument, at: int) -> pypdfium2.PdfPage:
@@ -87,19 +87,19 @@ def _page(pdf: pypdfium2.PdfDocument, at: int) -> pypdfium2.PdfPage:
 def _box_converter(page: pypdfium2.PdfPage) -> Callable[[float, float, float, float], Box]:
     """Return a converter from page coordinates to left, top, width and height."""
     left, bottom, right, top = page.get_bbox()
-    turned: dict[int, Callable[[float, float], tuple[float, float]]] = {
+    rotations: dict[int, Callable[[float, float], tuple[float, float]]] = {
         0: lambda x, y: (x - left, top - y),
         90: lambda x, y: (y - bottom, x - left),
         180: lambda x, y: (right - x, y - bottom),
         270: lambda x, y: (top - y, right - x),
     }
-    turn = turned[page.get_rotation()]
+    rotate = rotations[page.get_rotation()]
 
-    def place(x0: float, y0: float, x1: float, y1: float) -> Box:
-        (a, b), (c, d) = turn(x0, y0), turn(x1, y1)
+    def to_box(x0: float, y0: float, x1: float, y1: float) -> Box:
+        (a, b), (c, d) = rotate(x0, y0), rotate(x1, y1)
         return min(a, c), min(b, d), abs(c - a), abs(d - b)
 
-    return place
+    return to_box
 
 
 def _rounded(box: Box) -> list[float]:

@@ -91,7 +91,7 @@ def _slides_response(deck: Any, slides: list[Any], start: int) -> JsonPreview:
         {
             "start": start,
             "total": len(slides),
-            "ratio": _clamp_ratio(width / height),
+            "aspect_ratio": _clamp_ratio(width / height),
             "slides": shown,
         }
     )
@@ -110,14 +110,14 @@ def _slide(slide: Any, at: int, width: int, height: int) -> dict[str, Any]:
             if len(boxes) < _MAX_SHAPES and (box := _box(shape, [at, *path], width, height)):
                 boxes.append(box)
         notes = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
-        said = notes.text[:_MAX_TEXT_LENGTH] if notes is not None else ""
+        notes_text = notes.text[:_MAX_TEXT_LENGTH] if notes is not None else ""
     except _READ_ERRORS:
         return {"title": title[:200], "boxes": boxes, "notes": "", "hidden": False, "broken": True}
     hidden = slide._element.get("show") in ("0", "false")
     return {
         "title": title[:200],
         "boxes": boxes,
-        "notes": said.strip(),
+        "notes": notes_text.strip(),
         "hidden": hidden,
         "broken": False,
     }
@@ -138,19 +138,29 @@ def _box(shape: Any, path: list[int], width: int, height: int) -> _Box | None:
     content = _content(shape, path)
     if content is None:
         return None
-    left, top, wide, high = (shape.left, shape.top, shape.width, shape.height)
-    if None in (left, top, wide, high):
-        return {**content, "at": None}
-    at = [100 * left / width, 100 * top / height, 100 * wide / width, 100 * high / height]
-    return {**content, "at": [round(min(max(part, -100.0), 200.0), 2) for part in at]}
+    left, top, box_width, box_height = (shape.left, shape.top, shape.width, shape.height)
+    if None in (left, top, box_width, box_height):
+        return {**content, "position": None}
+    position = [
+        100 * left / width,
+        100 * top / height,
+        100 * box_width / width,
+        100 * box_height / height,
+    ]
+    return {**content, "position": [round(min(max(part, -100.0), 200.0), 2) for part in position]}
 
 
 def _content(shape: Any, path: list[int]) -> _Box | None:
     image = _image_of(shape)
     if image is not None:
-        shown = image.content_type in _IMAGE_TYPES and len(image.blob) <= MAX_IMAGE_BYTES
+        displayable = image.content_type in _IMAGE_TYPES and len(image.blob) <= MAX_IMAGE_BYTES
         name = str(shape.name or "")[:100]
-        return {"kind": "picture", "path": ",".join(map(str, path)), "shown": shown, "name": name}
+        return {
+            "kind": "image",
+            "path": ",".join(map(str, path)),
+            "displayable": displayable,
+            "name": name,
+        }
     if getattr(shape, "has_table", False):
         rows = [[cell.text[:500] for cell in row.cells] for row in shape.table.rows]
         return {"kind": "table", "rows": rows[: max(1, _MAX_CELLS // max(len(rows[0]), 1))]}

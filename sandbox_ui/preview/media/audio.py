@@ -11,7 +11,7 @@ _MP3_SAMPLE_RATES = (44100, 48000, 32000)
 
 
 def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
-    """Return ``format`` and optional ``rate``, ``channels``, ``seconds``, ``peaks``.
+    """Return ``format`` and optional ``sample_rate``, ``channels``, ``seconds``, ``peaks``.
 
     Raises:
         PreviewError: The file is empty, or a WAV file without samples.
@@ -28,17 +28,17 @@ def _wav_metadata(file: BinaryIO, size: int) -> dict[str, Any]:
     wave = read_wav_header(file, size)
     if not wave.data_size:
         raise PreviewError("This WAV file contains no audio: it ends after its header.")
-    missing = (
+    missing_seconds = (
         wave.missing_bytes / (wave.sample_rate * wave.frame_size)
         if wave.sample_rate * wave.frame_size
         else 0.0
     )
     return {
         "format": f"wav, {wave.description}",
-        "rate": wave.sample_rate,
+        "sample_rate": wave.sample_rate,
         "channels": wave.channels,
         "seconds": wave.seconds,
-        "missing": missing,
+        "missing_seconds": missing_seconds,
         "peaks": read_peaks(file, wave),
         "size": size,
     }
@@ -48,8 +48,8 @@ def _header_metadata(head: bytes) -> dict[str, Any]:
     if head.startswith(b"fLaC") and len(head) >= 26:
         packed = int.from_bytes(head[18:26], "big")
         rate, samples = packed >> 44, packed & (1 << 36) - 1
-        about = {"rate": rate, "channels": (packed >> 41 & 7) + 1, "format": "FLAC"}
-        return {**about, "seconds": samples / rate} if rate and samples else about
+        metadata = {"sample_rate": rate, "channels": (packed >> 41 & 7) + 1, "format": "FLAC"}
+        return {**metadata, "seconds": samples / rate} if rate and samples else metadata
     if head.startswith(b"OggS"):
         return _ogg(head)
     if head[4:8] == b"ftyp":
@@ -60,9 +60,9 @@ def _header_metadata(head: bytes) -> dict[str, Any]:
 def _ogg(head: bytes) -> dict[str, Any]:
     if (at := head.find(b"\x01vorbis")) >= 0 and len(head) >= at + 16:
         channels, rate = struct.unpack_from("<BI", head, at + 11)
-        return {"format": "Ogg Vorbis", "channels": channels, "rate": rate}
+        return {"format": "Ogg Vorbis", "channels": channels, "sample_rate": rate}
     if (at := head.find(b"OpusHead")) >= 0 and len(head) >= at + 16:
-        return {"format": "Ogg Opus", "channels": head[at + 9], "rate": 48000}
+        return {"format": "Ogg Opus", "channels": head[at + 9], "sample_rate": 48000}
     return {"format": "Ogg"}
 
 
@@ -76,10 +76,10 @@ def _mp3(head: bytes) -> dict[str, Any]:
             rate = head[at + 2] >> 2 & 3
             if layer == 1 and version != 1 and rate < 3:
                 channels = 1 if head[at + 3] >> 6 == 3 else 2
-                divided = {3: 1, 2: 2, 0: 4}[version]
+                divisor = {3: 1, 2: 2, 0: 4}[version]
                 return {
                     "format": "MP3",
-                    "rate": _MP3_SAMPLE_RATES[rate] // divided,
+                    "sample_rate": _MP3_SAMPLE_RATES[rate] // divisor,
                     "channels": channels,
                 }
     return {"format": "MP3" if head.startswith(b"ID3") else ""}

@@ -7,7 +7,7 @@ from sandbox_ui.preview.media.font_reader import Font, read_font
 
 _TABLE_TAGS = {"name", "OS/2", "head", "maxp", "cmap", "fvar", "post"}
 _NAMES = {
-    "family": (16, 1), "style": (17, 2), "full": (4,), "version": (5,), "designer": (9, 8),
+    "family": (16, 1), "style": (17, 2), "full_name": (4,), "version": (5,), "designer": (9, 8),
     "copyright": (0,), "licence": (13,),
 }  # fmt: skip
 _WEIGHTS = {
@@ -34,7 +34,7 @@ def view(file: BinaryIO, _request: PreviewRequest) -> JsonPreview:
     return JsonPreview(
         {
             **texts,
-            "form": font.format_name,
+            "format": font.format_name,
             "glyphs": font.read_number("maxp", 4),
             "weight": _WEIGHTS.get(font.read_number("OS/2", 4), ""),
             "italic": bool(font.read_number("OS/2", 62) & _ITALIC),

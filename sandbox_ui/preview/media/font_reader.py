@@ -31,7 +31,7 @@ class Font:
     """Tables of a font by tag.
 
     Attributes:
-        form: Name of the file format.
+        format_name: Name of the file format.
         tables: The requested tables that exist.
     """
 
@@ -95,10 +95,10 @@ class Font:
             if platform in (0, 3):
                 starts.add(self.read_number("cmap", 8 + 8 * at, ">I"))
         for start in starts:
-            form = self.read_number("cmap", start)
-            if form == 4:
+            subtable_format = self.read_number("cmap", start)
+            if subtable_format == 4:
                 yield from _segments(table[start:])
-            elif form == 12:
+            elif subtable_format == 12:
                 yield from _groups(table[start:])
 
 
@@ -113,8 +113,8 @@ def read_font(file: BinaryIO, tags: set[str]) -> Font:
         raise PreviewError("This file is empty.")
     if len(content) > MAX_FILE_BYTES:
         raise PreviewError(f"Fonts larger than {MAX_FILE_BYTES // 1024**2} MB are not shown.")
-    form = _FORMATS.get(content[:4])
-    if form is None:
+    format_name = _FORMATS.get(content[:4])
+    if format_name is None:
         raise PreviewError("This file contains no font that browsers support.")
     readers = {b"wOFF": _read_woff, b"wOF2": _read_woff2}
     try:
@@ -123,7 +123,7 @@ def read_font(file: BinaryIO, tags: set[str]) -> Font:
         raise PreviewError(_BROKEN) from error
     if not tables:
         raise PreviewError(_BROKEN)
-    return Font(form, tables)
+    return Font(format_name, tables)
 
 
 def _read_sfnt(content: bytes, wanted: set[str]) -> Iterator[tuple[str, bytes]]:

@@ -47,9 +47,11 @@ def view(file: BinaryIO, request: PreviewRequest) -> Preview:
     image = open_image(file)
     try:
         if "thumb" in request.options:
-            most = request.int_option("thumb", 320)
-            most = next((size for size in THUMBNAIL_SIZES if size >= most), THUMBNAIL_SIZES[-1])
-            return encode_image(scale_down(image, most))
+            max_side = request.int_option("thumb", 320)
+            max_side = next(
+                (size for size in THUMBNAIL_SIZES if size >= max_side), THUMBNAIL_SIZES[-1]
+            )
+            return encode_image(scale_down(image, max_side))
         if "frame" in request.options:
             _select_frame(image, request.int_option("frame", 0))
             return encode_image(scale_down(image, MAX_CONVERTED_SIDE), lossless=True)
@@ -72,28 +74,29 @@ def _metadata(image: ImageFile, file: BinaryIO, request: PreviewRequest) -> dict
         "mode": _mode(image),
         "alpha": image.has_transparency_data,
         "pages": pages,
-        "paged": _PAGE_NOUNS.get(name, "") if len(pages) > 1 else "",
+        "page_noun": _PAGE_NOUNS.get(name, "") if len(pages) > 1 else "",
         "frames": _frames(image, request.size),
         "source": _source(image, request),
-        "raw": image.format in _BROWSER_FORMATS and request.extension in _BROWSER_EXTENSIONS,
-        "made": MAX_CONVERTED_SIDE,
-        "cut": _is_truncated(image, file, request.size),
+        "browser_displays": image.format in _BROWSER_FORMATS
+        and request.extension in _BROWSER_EXTENSIONS,
+        "max_converted_side": MAX_CONVERTED_SIDE,
+        "truncated": _is_truncated(image, file, request.size),
     }
 
 
 def _source(image: ImageFile, request: PreviewRequest) -> str:
-    """Return the image source: ``raw`` file, ``original`` bytes or ``made`` copy."""
+    """Return the image source: ``raw`` file, ``original`` bytes or ``converted`` copy."""
     if image.format not in _BROWSER_FORMATS or image.width * image.height > MAX_ORIGINAL_PIXELS:
-        return "made"
+        return "converted"
     if request.extension in _BROWSER_EXTENSIONS:
         return "raw"
-    return "original" if request.size <= _MAX_ORIGINAL_BYTES else "made"
+    return "original" if request.size <= _MAX_ORIGINAL_BYTES else "converted"
 
 
 def _mode(image: ImageFile) -> str:
-    deep = ";16" in image.mode or any(";16" in str(tile.args) for tile in image.tile[:1])
-    words = _MODES.get(image.mode, "grey" if image.mode.startswith("I;16") else image.mode)
-    return f"{words}, 16 bit" if deep else words
+    is_16_bit = ";16" in image.mode or any(";16" in str(tile.args) for tile in image.tile[:1])
+    mode = _MODES.get(image.mode, "grey" if image.mode.startswith("I;16") else image.mode)
+    return f"{mode}, 16 bit" if is_16_bit else mode
 
 
 def _pages(image: ImageFile) -> list[list[int]]:

@@ -22,8 +22,8 @@ _DRUM_CHANNEL = 9
 def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
     """Return ``tracks`` and ``notes``, with times in seconds.
 
-    ``notes`` holds columns of equal length: ``start``, ``end``, ``pitch``, ``loud``,
-    ``track`` and ``family`` (16: drums). ``left`` describes what was not read.
+    ``notes`` holds columns of equal length: ``start``, ``end``, ``pitch``, ``velocity``,
+    ``track`` and ``family`` (16: drums). ``stop_reason`` says why reading stopped early.
 
     Raises:
         PreviewError: The file is not MIDI.
@@ -36,16 +36,18 @@ def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
     score = read_score(content)
     if request.size > _MAX_READ_BYTES and not score.stop_reason:
         score.stop_reason = "only its first 16 MB were read"
-    clock = TickConverter(int.from_bytes(content[12:14], "big"), score.tempos)
-    return JsonPreview({"size": request.size, "left": score.stop_reason, **_music(score, clock)})
+    to_seconds = TickConverter(int.from_bytes(content[12:14], "big"), score.tempos)
+    return JsonPreview(
+        {"size": request.size, "stop_reason": score.stop_reason, **_music(score, to_seconds)}
+    )
 
 
-def _music(score: MidiScore, clock: TickConverter) -> dict[str, Any]:
+def _music(score: MidiScore, to_seconds: TickConverter) -> dict[str, Any]:
     columns: dict[str, list[Any]] = {
-        name: [] for name in ("start", "end", "pitch", "loud", "track", "family")
+        name: [] for name in ("start", "end", "pitch", "velocity", "track", "family")
     }
-    for start, end, pitch, loud, track, program in score.notes:
-        begins, ends = clock(start), clock(end)
+    for start, end, pitch, velocity, track, program in score.notes:
+        begins, ends = to_seconds(start), to_seconds(end)
         if begins > MAX_DURATION_SECONDS:
             score.stop_reason = score.stop_reason or "everything after six hours is left out"
             break
@@ -53,7 +55,7 @@ def _music(score: MidiScore, clock: TickConverter) -> dict[str, Any]:
             round(begins, 4),
             round(min(ends, MAX_DURATION_SECONDS), 4),
             pitch,
-            loud,
+            velocity,
             track,
             program // 8,
         )
@@ -69,9 +71,9 @@ def _music(score: MidiScore, clock: TickConverter) -> dict[str, Any]:
 
 def _track(track: Track) -> dict[str, Any]:
     drums = track.channels == {_DRUM_CHANNEL}
-    played = "Drums" if drums else _FAMILIES[max(0, track.program) // 8]
+    instrument = "Drums" if drums else _FAMILIES[max(0, track.program) // 8]
     return {
         "name": track.name,
-        "played": played if track.note_count else "",
-        "count": track.note_count,
+        "instrument": instrument if track.note_count else "",
+        "note_count": track.note_count,
     }

@@ -39,7 +39,7 @@ _LOADING_ELEMENTS = {"image", "use", "feImage", "script", "link", "font-face-uri
 def view(file: BinaryIO, request: PreviewRequest) -> Preview:
     """Return the size and features of a drawing; with ``thumb``, the drawing itself.
 
-    ``wrong`` says why it cannot be drawn; the page then shows its source only.
+    ``error`` says why it cannot be drawn; the page then shows its source only.
 
     Raises:
         PreviewError: The file is empty or too large.
@@ -72,7 +72,7 @@ class _Drawing:
 
     def __init__(self, content: bytes) -> None:
         self.error = ""
-        self._title = self._style = self._name = self._inside = ""
+        self._title = self._style = self._name = self._element = ""
         self._scripts = self._external = 0
         self._links = False
         self._root: Mapping[str, str] = {}
@@ -86,10 +86,10 @@ class _Drawing:
         try:
             self._parser.Parse(content, True)
         except expat.ExpatError as error:
-            what = expat.ErrorString(error.code) or "it is damaged"
-            if what in ("no element found", "unclosed token"):
-                what = "it is truncated"
-            self.error = f"This drawing cannot be read from line {error.lineno:,} on: {what}."
+            reason = expat.ErrorString(error.code) or "it is damaged"
+            if reason in ("no element found", "unclosed token"):
+                reason = "it is truncated"
+            self.error = f"This drawing cannot be read from line {error.lineno:,} on: {reason}."
         self._check()
 
     def _check(self) -> None:
@@ -108,49 +108,51 @@ class _Drawing:
         link = attributes.get("href") or attributes.get("xlink:href") or ""
         self._scripts += local == "script" or any(key.startswith("on") for key in attributes)
         self._external += local in _LOADING_ELEMENTS and bool(_EXTERNAL_URL.match(link))
-        self._inside = local
+        self._element = local
         self._counter.start_element(attributes, "" if local == "a" else link)
 
     def _end(self, _name: str) -> None:
-        self._inside = ""
+        self._element = ""
         self._counter.end_element()
 
     def _text(self, text: str) -> None:
-        if self._inside == "style":
+        if self._element == "style":
             self._style += text
-        elif self._inside == "title" and len(self._title) < 300:
+        elif self._element == "title" and len(self._title) < 300:
             self._title += text[:300]
 
     def describe(self) -> dict[str, object]:
         """Return the properties for the page."""
-        given = _declared_size(self._root)
-        width, height = given or _DEFAULT_SIZE
+        declared = _declared_size(self._root)
+        width, height = declared or _DEFAULT_SIZE
         scale = min(1.0, _MAX_SIDE / max(width, height))
         return {
             "width": width * scale,
             "height": height * scale,
-            "sized": given is not None,
+            "has_size": declared is not None,
             "elements": self._counter.elements,
             "title": " ".join(self._title.split()),
             "scripts": self._scripts > 0,
-            "outside": self._external > 0 or "@import" in self._style or "://" in self._style,
-            "wrong": self.error,
+            "external_resources": self._external > 0
+            or "@import" in self._style
+            or "://" in self._style,
+            "error": self.error,
         }
 
     def complete(self, content: bytes) -> bytes:
         """Return the drawing with missing namespaces and ``viewBox`` added."""
-        more = ""
+        attributes = ""
         if ":" not in self._name and "xmlns" not in self._root:
-            more += f' xmlns="{_NAMESPACE}"'
+            attributes += f' xmlns="{_NAMESPACE}"'
         if self._links and "xmlns:xlink" not in self._root:
-            more += ' xmlns:xlink="http://www.w3.org/1999/xlink"'
+            attributes += ' xmlns:xlink="http://www.w3.org/1999/xlink"'
         if "viewBox" not in self._root:
             width, height = _declared_size(self._root) or _DEFAULT_SIZE
-            more += f' viewBox="0 0 {width:g} {height:g}"'
+            attributes += f' viewBox="0 0 {width:g} {height:g}"'
         after = self._at + 1 + len(self._name)
-        if not more or content[self._at + 1 : after] != self._name.encode():
+        if not attributes or content[self._at + 1 : after] != self._name.encode():
             return content
-        return content[:after] + more.encode() + content[after:]
+        return content[:after] + attributes.encode() + content[after:]
 
 
 def _declared_size(root: Mapping[str, str]) -> tuple[float, float] | None:

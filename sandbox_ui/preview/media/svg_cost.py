@@ -52,31 +52,31 @@ class DrawnElementCounter:
                     for at in self._classes.get(each, ()):
                         self._references.setdefault(at, []).extend(names)
 
-    def count_drawn(self, most: int) -> int:
-        """Return the number of drawn elements; counting stops soon after ``most``."""
+    def count_drawn(self, limit: int) -> int:
+        """Return the number of drawn elements; counting stops soon after ``limit``."""
         self._referencing = sorted(self._references)
         self._weights = {}
         try:
-            return self._weight(0, self.elements, most)
+            return self._weight(0, self.elements, limit)
         except RecursionError:
-            return most + 1
+            return limit + 1
 
-    def _weight(self, start: int, end: int, most: int) -> int:
+    def _weight(self, start: int, end: int, limit: int) -> int:
         weight = end - start
-        for place in range(
+        for index in range(
             bisect_left(self._referencing, start), bisect_right(self._referencing, end - 1)
         ):
-            for name in self._references[self._referencing[place]]:
-                weight += self._weight_of(name, most)
-                if weight > most:
+            for name in self._references[self._referencing[index]]:
+                weight += self._weight_of(name, limit)
+                if weight > limit:
                     return weight
         return weight
 
-    def _weight_of(self, name: str, most: int) -> int:
+    def _weight_of(self, name: str, limit: int) -> int:
         if name not in self._weights:
             self._weights[name] = 0  # browsers do not draw circular references
             if name in self._id_ranges:
-                self._weights[name] = self._weight(*self._id_ranges[name], most)
+                self._weights[name] = self._weight(*self._id_ranges[name], limit)
         return self._weights[name]
 
 

@@ -28,7 +28,7 @@ class WavHeader:
         data_offset: Offset of the samples in the file.
         data_size: Bytes of samples present.
         missing_bytes: Declared bytes of samples that the file lacks.
-        pace: Declared bytes per second.
+        byte_rate: Declared bytes per second.
     """
 
     format_tag: int
@@ -48,12 +48,12 @@ class WavHeader:
     @property
     def seconds(self) -> float:
         """Duration of the samples present, in seconds."""
-        pace = (
+        bytes_per_second = (
             self.sample_rate * self.frame_size
             if self.format_tag in (_PCM, _FLOAT)
             else self.byte_rate
         )
-        return self.data_size / pace if pace else 0.0
+        return self.data_size / bytes_per_second if bytes_per_second else 0.0
 
     @property
     def description(self) -> str:
@@ -69,7 +69,7 @@ def read_wav_header(file: BinaryIO, size: int) -> WavHeader:
         PreviewError: The file has no valid format or data chunk.
     """
     file.seek(12)
-    coding = bits = channels = rate = pace = 0
+    format_tag = bits = channels = rate = byte_rate = 0
     for _ in range(_MAX_CHUNKS):
         head = file.read(8)
         if len(head) < 8:
@@ -77,12 +77,12 @@ def read_wav_header(file: BinaryIO, size: int) -> WavHeader:
         name, length = struct.unpack("<4sI", head)
         at = file.tell()
         if name == b"fmt ":
-            coding, channels, rate, pace, bits = _format(file.read(min(length, 64)))
+            format_tag, channels, rate, byte_rate, bits = _format(file.read(min(length, 64)))
         elif name == b"data" and channels and rate:
-            there = min(length, size - at) if length not in (0, 0xFFFFFFFF) else size - at
-            promised = length if length != 0xFFFFFFFF else there
+            present = min(length, size - at) if length not in (0, 0xFFFFFFFF) else size - at
+            declared = length if length != 0xFFFFFFFF else present
             return WavHeader(
-                coding, bits, channels, rate, at, there, max(0, promised - there), pace
+                format_tag, bits, channels, rate, at, present, max(0, declared - present), byte_rate
             )
         file.seek(at + length + length % 2)
     raise PreviewError("This WAV file contains no audio.")
@@ -91,10 +91,10 @@ def read_wav_header(file: BinaryIO, size: int) -> WavHeader:
 def _format(chunk: bytes) -> tuple[int, int, int, int, int]:
     if len(chunk) < 16:
         raise PreviewError("This WAV file does not state its audio format.")
-    coding, channels, rate, pace, _, bits = struct.unpack_from("<HHIIHH", chunk)
-    if coding == _EXTENSIBLE and len(chunk) >= 26:
-        (coding,) = struct.unpack_from("<H", chunk, 24)
-    return coding, channels, rate, pace, bits
+    format_tag, channels, rate, byte_rate, _, bits = struct.unpack_from("<HHIIHH", chunk)
+    if format_tag == _EXTENSIBLE and len(chunk) >= 26:
+        (format_tag,) = struct.unpack_from("<H", chunk, 24)
+    return format_tag, channels, rate, byte_rate, bits
 
 
 def read_peaks(file: BinaryIO, wave: WavHeader) -> list[int]:

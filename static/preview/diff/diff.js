@@ -16,7 +16,7 @@ export function open(file, view) {
   const content = RENDERERS[view.display](file, view, (tool) => tools.push(tool));
   if (content.element) element.append(content.element);
   if (after?.kind === "file" && after.kept !== false) tools.push(versionButton(file, step));
-  bar.append(...(content.tells ?? []), h("span", { class: "grow" }), ...tools);
+  bar.append(...(content.summary ?? []), h("span", { class: "grow" }), ...tools);
   file.setDetails(`changes in step ${step}`);
   return { element, close: content.close };
 }
@@ -26,10 +26,10 @@ const RENDERERS = { text: renderTextDiff, images: renderImageDiff, metadata: ren
 const changeVerb = (before, after) => (!before ? "created by" : !after ? "deleted by" : "changed by");
 
 function versionButton(file, step) {
-  const look = () => emit("open-version", { path: file.path, step: Number(step) });
-  const here = Boolean(document.querySelector(".workspace"));
-  if (!here) return h("a", { class: "quiet", href: versionUrl(file, step) }, `After step ${step}`);
-  return h("button", { type: "button", class: "quiet", title: `Show the file after step ${step}`, onclick: look }, `After step ${step}`);
+  const openVersion = () => emit("open-version", { path: file.path, step: Number(step) });
+  const inStudio = Boolean(document.querySelector(".workspace"));
+  if (!inStudio) return h("a", { class: "quiet", href: versionUrl(file, step) }, `After step ${step}`);
+  return h("button", { type: "button", class: "quiet", title: `Show the file after step ${step}`, onclick: openVersion }, `After step ${step}`);
 }
 
 function versionUrl(file, step) {
@@ -60,7 +60,7 @@ function renderFacts(file, { before, after, step }) {
     ["target", (side) => side.target ?? ""],
     ["permissions", (side) => octal(side.mode)],
     ["SHA-256", (side) => side.hash ?? ""],
-  ].map(([name, tell]) => [name, before ? tell(before) : "", after ? tell(after) : ""]);
+  ].map(([name, describe]) => [name, before ? describe(before) : "", after ? describe(after) : ""]);
   const line = ([name, old, now]) => h("tr", { class: before && after && old !== now ? "differs" : null },
     h("th", { scope: "row" }, name), h("td", {}, old), h("td", {}, now));
   const downloadLink = (side, at) => (side?.kind === "file" && side.kept !== false

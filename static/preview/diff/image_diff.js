@@ -8,18 +8,18 @@ const MODES = [["side-by-side", "Side by side"], ["swipe", "Swipe"], ["blend", "
 
 export function renderImageDiff(file, { before, after, step }, addTool) {
   const sides = [before && { ...before, at: step - 1, label: "before" }, after && { ...after, at: step, label: "after" }].filter(Boolean);
-  const element = h("div", { class: "pictures side-by-side" }, ...sides.map((side) => figure(file, side, step)));
+  const element = h("div", { class: "images side-by-side" }, ...sides.map((side) => figure(file, side, step)));
   if (sides.length < 2) return { element };
   let chosen = false;
   const slider = h("input", { type: "range", min: "0", max: "100", value: "50", "aria-label": "Visible part of the newer image" });
   slider.addEventListener("input", () => element.style.setProperty("--seen", `${slider.value}%`));
   const bar = h("div", { class: "slider", hidden: true }, h("span", {}, "before"), slider, h("span", {}, "after"));
   element.prepend(bar);
-  const buttons = MODES.map(([way, label]) => h("button", { type: "button", class: "quiet", onclick: () => (chosen = true, setMode(way)) }, label));
+  const buttons = MODES.map(([mode, label]) => h("button", { type: "button", class: "quiet", onclick: () => (chosen = true, setMode(mode)) }, label));
   const setMode = (wanted) => {
-    element.className = `pictures ${wanted}`;
+    element.className = `images ${wanted}`;
     bar.hidden = wanted === "side-by-side";
-    MODES.forEach(([way], place) => buttons[place].setAttribute("aria-pressed", String(way === wanted)));
+    MODES.forEach(([mode], index) => buttons[index].setAttribute("aria-pressed", String(mode === wanted)));
   };
   setMode("swipe");
   element.addEventListener("load", () => chosen || sameSize(element) || setMode("side-by-side"), true);

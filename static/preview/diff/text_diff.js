@@ -11,9 +11,9 @@ export function renderTextDiff(file, { before, after, text }, addTool) {
   if (!text.rows.length) return {};
   const table = h("table", { class: "lines", tabindex: "0", "aria-label": `Changes to ${file.name}` });
   const element = h("div", { class: "lines-box" }, table);
-  if (text.cut) element.append(h("p", { class: "note" }, "Only the first changes are shown."));
-  if (before && after && text.unended[0] !== text.unended[1]) {
-    element.append(h("p", { class: "note" }, text.unended[1] ? "The newline at the end of the file was removed." : "A newline was added at the end of the file."));
+  if (text.truncated) element.append(h("p", { class: "note" }, "Only the first changes are shown."));
+  if (before && after && text.lacks_final_newline[0] !== text.lacks_final_newline[1]) {
+    element.append(h("p", { class: "note" }, text.lacks_final_newline[1] ? "The newline at the end of the file was removed." : "A newline was added at the end of the file."));
   }
   const both = Boolean(before && after);
   let chosen = null;
@@ -21,18 +21,18 @@ export function renderTextDiff(file, { before, after, text }, addTool) {
   const splitButton = h("button", { type: "button", class: "quiet", "aria-pressed": "false", onclick: () => layout((chosen = !split)) }, "Side by side");
   if (both) addTool(splitButton);
   const layout = (wanted) => {
-    const beside = both && wanted;
-    if (beside === split) return;
-    split = beside;
-    splitButton.setAttribute("aria-pressed", String(beside));
-    table.classList.toggle("split", beside);
-    const form = beside ? SPLIT : UNIFIED;
-    table.replaceChildren(h("colgroup", {}, ...form.columns.map((each) => h("col", { class: each }))), diffBody(file, text.rows, form));
+    const sideBySide = both && wanted;
+    if (sideBySide === split) return;
+    split = sideBySide;
+    splitButton.setAttribute("aria-pressed", String(sideBySide));
+    table.classList.toggle("split", sideBySide);
+    const format = sideBySide ? SPLIT : UNIFIED;
+    table.replaceChildren(h("colgroup", {}, ...format.columns.map((each) => h("col", { class: each }))), diffBody(file, text.rows, format));
   };
   const size = new ResizeObserver(([{ contentRect }]) => layout(chosen ?? contentRect.width >= MIN_SPLIT_WIDTH));
   size.observe(element);
   layout(false);
-  return { element, close: () => size.disconnect(), tells: changeCounts(text) };
+  return { element, close: () => size.disconnect(), summary: changeCounts(text) };
 }
 
 const changeCounts = ({ added, removed }) => [
@@ -40,11 +40,11 @@ const changeCounts = ({ added, removed }) => [
   h("b", { class: "del", "aria-label": `${plural(removed, "line")} removed` }, `−${formatNumber(removed)}`),
 ];
 
-function diffBody(file, rows, form) {
+function diffBody(file, rows, format) {
   const tbody = h("tbody");
   let changed = [];
   const flush = () => {
-    tbody.append(...form.changed(changed));
+    tbody.append(...format.changed(changed));
     changed = [];
   };
   for (const row of rows) {
@@ -53,14 +53,14 @@ function diffBody(file, rows, form) {
       continue;
     }
     flush();
-    tbody.append(row[0] === "=" ? form.same(row[1], row[2], row[3]) : gapRow(file, row, form));
+    tbody.append(row[0] === "=" ? format.same(row[1], row[2], row[3]) : gapRow(file, row, format));
   }
   flush();
   return tbody;
 }
 
 /** Collapsed equal lines. */
-function gapRow(file, [, before, after, count], form) {
+function gapRow(file, [, before, after, count], format) {
   const words = plural(count, "unchanged line");
   const button = h("button", { type: "button" }, `⋯ ${words}`);
   const row = h("tr", { class: "gap" }, h("td", { colspan: "4" }, button));
@@ -68,10 +68,10 @@ function gapRow(file, [, before, after, count], form) {
     const focused = document.activeElement === button;
     button.disabled = true;
     try {
-      const { text } = await file.ask({ from: after, count: Math.min(count, MAX_EXPANDED) });
-      const shown = text.lines.map((line, at) => form.same(before + at, after + at, line));
+      const { text } = await file.ask({ start: after, count: Math.min(count, MAX_EXPANDED) });
+      const shown = text.lines.map((line, at) => format.same(before + at, after + at, line));
       const left = count - shown.length;
-      const rest = left > 0 && shown.length ? [gapRow(file, ["…", before + shown.length, after + shown.length, left], form)] : [];
+      const rest = left > 0 && shown.length ? [gapRow(file, ["…", before + shown.length, after + shown.length, left], format)] : [];
       row.replaceWith(...shown, ...rest);
       if (focused) (rest[0]?.querySelector("button") ?? shown[0]?.closest("table"))?.focus({ preventScroll: true });
     } catch (error) {
@@ -88,8 +88,8 @@ const UNIFIED = {
   same: (before, after, text) => h("tr", {}, lineNumber(before), lineNumber(after), signCell(" "), textCell([text])),
   *changed(rows) {
     for (const row of rows) {
-      const [kind, number_, ...rest] = row;
-      if (kind === "-" || kind === "~") yield h("tr", { class: "del" }, lineNumber(number_), lineNumber(""), signCell("−"), textCell(kind === "-" ? rest[0] : rest[1], "del"));
+      const [kind, line, ...rest] = row;
+      if (kind === "-" || kind === "~") yield h("tr", { class: "del" }, lineNumber(line), lineNumber(""), signCell("−"), textCell(kind === "-" ? rest[0] : rest[1], "del"));
     }
     for (const row of rows) {
       if (row[0] === "+") yield h("tr", { class: "add" }, lineNumber(""), lineNumber(row[1]), signCell("+"), textCell(row[2], "ins"));
@@ -102,16 +102,16 @@ const SPLIT = {
   columns: ["number", "text", "number", "text"],
   same: (before, after, text) => h("tr", {}, lineNumber(before), textCell([text]), lineNumber(after), textCell([text])),
   *changed(rows) {
-    let [gone, come] = [[], []];
+    let [removed, added] = [[], []];
     const rest = function* () {
-      for (let place = 0; place < Math.max(gone.length, come.length); place++) {
-        yield splitRow(gone[place]?.[1], gone[place]?.[2], come[place]?.[1], come[place]?.[2]);
+      for (let index = 0; index < Math.max(removed.length, added.length); index++) {
+        yield splitRow(removed[index]?.[1], removed[index]?.[2], added[index]?.[1], added[index]?.[2]);
       }
-      [gone, come] = [[], []];
+      [removed, added] = [[], []];
     };
     for (const row of rows) {
-      if (row[0] === "-") gone.push(row);
-      else if (row[0] === "+") come.push(row);
+      if (row[0] === "-") removed.push(row);
+      else if (row[0] === "+") added.push(row);
       else {
         yield* rest();
         yield splitRow(row[1], row[3], row[2], row[4]);
@@ -129,13 +129,13 @@ function splitRow(before, old, after, now) {
 }
 
 /** A line number, drawn by CSS so that it is not copied. */
-const lineNumber = (number_, kind = null) => h("th", { scope: "row", class: kind, "data-at": number_ });
+const lineNumber = (line, kind = null) => h("th", { scope: "row", class: kind, "data-at": line });
 
 const signCell = (text) => h("td", { class: "sign", "data-at": text, "aria-label": { "+": "added", "−": "removed" }[text] });
 
 /** A line of alternating equal and differing parts. */
 function textCell(parts, mark = "") {
-  const cell = h("td", {}, ...parts.map((part, place) => (place % 2 && mark ? h(mark, {}, part) : part)));
+  const cell = h("td", {}, ...parts.map((part, index) => (index % 2 && mark ? h(mark, {}, part) : part)));
   cell.dir = "ltr";
   return cell;
 }

@@ -5,15 +5,15 @@ import { plural } from "../../core/format.js";
 import { insertSanitised } from "./sanitised_html.js";
 
 export function open(file, first) {
-  const sheet = h("article", { class: "page" });
+  const page = h("article", { class: "page" });
   const notes = h("p", { class: "notes", role: "note" });
-  const element = h("div", { class: "document" }, notes, sheet);
-  const update = ({ html, words, omitted, empty }) => {
-    insertSanitised(sheet, html);
-    if (empty) sheet.replaceChildren(h("p", { class: "dim" }, "This document has no text."));
+  const element = h("div", { class: "document" }, notes, page);
+  const update = ({ html, word_count: wordCount, omitted, empty }) => {
+    insertSanitised(page, html);
+    if (empty) page.replaceChildren(h("p", { class: "dim" }, "This document has no text."));
     notes.hidden = !omitted;
     notes.textContent = omitted ? `${plural(omitted, "image")} not shown: too large, or in an unsupported format.` : "";
-    file.setDetails(plural(words, "word"));
+    file.setDetails(plural(wordCount, "word"));
   };
   update(first);
   return { element, update };

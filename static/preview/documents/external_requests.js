@@ -6,7 +6,7 @@ import { plural } from "../../core/format.js";
 const MAX_ADDRESSES = 60;
 
 export class ExternalRequests {
-  constructor({ onAllow, address }) {
+  constructor({ onAllow, addresses }) {
     this.onAllow = onAllow;
     this.addresses = new Set();
     this.allowed = false;
@@ -15,7 +15,7 @@ export class ExternalRequests {
     this.button = h("button", { type: "button", class: "quiet", onclick: () => this.toggle() });
     this.details = h("details", {}, this.summary, this.list);
     this.element = h("div", { class: "external-requests", role: "status", hidden: true }, this.details, this.button);
-    this.add(address);
+    this.add(addresses);
   }
 
   /** Add addresses, which are untrusted input from the page. */

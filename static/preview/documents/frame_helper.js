@@ -3,26 +3,26 @@
   if (parent === window) return;
   const prefix = /^.*?\/frames\/[^/]+\//.exec(location.href)?.[0];
   if (!prefix) return;
-  const post = (what, more) => parent.postMessage({ studio: what, ...more }, "*");
+  const post = (type, data) => parent.postMessage({ studio: type, ...data }, "*");
   const short = (text) => String(text).slice(0, 300);
   for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection"]) delete window[name];
   // Save the built-ins used on nested frames before the page runs, because the page may replace them.
   const { apply } = Reflect;
-  const uncurry = (call) => (it, ...given) => apply(call, it, given);
+  const uncurry = (call) => (it, ...args) => apply(call, it, args);
   const uncurryGetter = (type, name) => uncurry(Object.getOwnPropertyDescriptor(type.prototype, name).get);
   const { attachShadow, getAttribute, hasAttribute, setAttribute, remove } = Element.prototype;
   const [has, get, set, drop] = [hasAttribute, getAttribute, setAttribute, remove].map(uncurry);
   const [name, shadow] = ["localName", "shadowRoot"].map((each) => uncurryGetter(Element, each));
-  const [kind, above] = ["nodeType", "parentNode"].map((each) => uncurryGetter(Node, each));
+  const [kind, parentOf] = ["nodeType", "parentNode"].map((each) => uncurryGetter(Node, each));
   const [type, target, added] = ["type", "target", "addedNodes"].map((each) => uncurryGetter(MutationRecord, each));
   const count = uncurryGetter(NodeList, "length");
   const [walker, next] = [Document.prototype.createTreeWalker, TreeWalker.prototype.nextNode].map(uncurry);
   const Observer = MutationObserver;
   const observe = uncurry(Observer.prototype.observe);
   const Nodes = Set;
-  const [put, holds, visit] = [Nodes.prototype.add, Nodes.prototype.has, Nodes.prototype.forEach].map(uncurry);
+  const [addTo, includes, visit] = [Nodes.prototype.add, Nodes.prototype.has, Nodes.prototype.forEach].map(uncurry);
   const watched = new WeakSet();
-  const [keep, known] = [WeakSet.prototype.add, WeakSet.prototype.has].map(uncurry);
+  const [addWeak, hasWeak] = [WeakSet.prototype.add, WeakSet.prototype.has].map(uncurry);
   const changes = { __proto__: null, childList: true, subtree: true, attributes: true };
   const sandboxSrcdoc = (element) => {
     if (name(element) !== "iframe" || !has(element, "srcdoc") || get(element, "sandbox") === "") return;
@@ -36,9 +36,9 @@
   const inspect = (element, found) => {
     sandboxSrcdoc(element);
     const root = shadow(element);
-    if (!root || known(watched, root)) return;
+    if (!root || hasWeak(watched, root)) return;
     observeRoot(root);
-    put(found, root);
+    addTo(found, root);
   };
   const inspectTree = (node, found) => {
     if (kind(node) === 1) inspect(node, found);
@@ -50,27 +50,27 @@
     for (let at = 0; at < records.length; at++) {
       if (type(records[at]) === "attributes") sandboxSrcdoc(target(records[at]));
       const nodes = added(records[at]);
-      for (let one = 0; one < count(nodes); one++) put(found, nodes[one]);
+      for (let index = 0; index < count(nodes); index++) addTo(found, nodes[index]);
     }
     // Descendants are visited with their ancestors; roots added during the loop are visited in turn.
-    visit(found, (node) => holds(found, above(node)) || inspectTree(node, found));
+    visit(found, (node) => includes(found, parentOf(node)) || inspectTree(node, found));
   };
   const observeRoot = (root) => {
-    keep(watched, root);
+    addWeak(watched, root);
     observe(new Observer(onMutations), root, changes);
   };
   observeRoot(document);
-  Element.prototype.attachShadow = function (...given) {
-    const root = apply(attachShadow, this, given);
+  Element.prototype.attachShadow = function (...args) {
+    const root = apply(attachShadow, this, args);
     observeRoot(root);
     return root;
   };
   Object.assign(window, { alert() {}, confirm: () => false, prompt: () => null, print() {} });
   let violations = 0;
   let loads = 0;
-  let scrollGoal = null;
+  let scrollTarget = null;
   addEventListener("securitypolicyviolation", (event) => {
-    if (violations++ < 200) post("asked", { address: short(event.blockedURI), as: event.effectiveDirective });
+    if (violations++ < 200) post("blocked", { address: short(event.blockedURI), as: event.effectiveDirective });
   });
   new PerformanceObserver((list) => {
     const paths = list.getEntries().map((entry) => entry.name).filter((name) => name.startsWith(prefix));
@@ -95,19 +95,19 @@
   addEventListener("keydown", (event) => {
     if (event.key === "Escape" && !event.defaultPrevented) post("escape");
   });
-  const restoreScroll = () => scrollGoal && scrollTo(scrollGoal.x, scrollGoal.y);
+  const restoreScroll = () => scrollTarget && scrollTo(scrollTarget.x, scrollTarget.y);
   addEventListener("message", (event) => {
     if (event.source !== parent || event.data?.studio !== "scroll") return;
     event.stopImmediatePropagation();
-    scrollGoal = { x: Number(event.data.x) || 0, y: Number(event.data.y) || 0 };
+    scrollTarget = { x: Number(event.data.x) || 0, y: Number(event.data.y) || 0 };
     restoreScroll();
-    setTimeout(() => (scrollGoal = null), 1500);
+    setTimeout(() => (scrollTarget = null), 1500);
   });
-  for (const name of ["wheel", "pointerdown", "keydown"]) addEventListener(name, () => (scrollGoal = null), { passive: true });
+  for (const name of ["wheel", "pointerdown", "keydown"]) addEventListener(name, () => (scrollTarget = null), { passive: true });
   addEventListener("load", () => {
     restoreScroll();
     new ResizeObserver(restoreScroll).observe(document.documentElement);
   });
   document.currentScript?.remove();
-  post("hello", { path: short(location.pathname) });
+  post("navigated", { path: short(location.pathname) });
 })();

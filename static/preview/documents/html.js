@@ -25,7 +25,7 @@ on("workspace", ({ folders }) => openPages.forEach((page) => page.onFilesChanged
 class HtmlPreview {
   constructor(file, first) {
     this.file = file;
-    this.externalRequests = new ExternalRequests({ onAllow: (allowed) => this.allow(allowed), address: first.outside });
+    this.externalRequests = new ExternalRequests({ onAllow: (allowed) => this.allow(allowed), addresses: first.external_urls });
     this.noteElement = h("div", { class: "aside", role: "status", hidden: true });
     this.frames = h("div", { class: "frames" });
     this.element = h("div", { class: "html" }, this.externalRequests.element, this.noteElement, this.frames);
@@ -54,7 +54,7 @@ class HtmlPreview {
 
   update(first) {
     this.file.setDetails(first.title);
-    if (!this.allowed) this.externalRequests.add(first.outside);
+    if (!this.allowed) this.externalRequests.add(first.external_urls);
     if (this.frame || first.size <= MAX_AUTOMATIC) this.reload();
   }
 
@@ -70,8 +70,8 @@ class HtmlPreview {
     return this.reload(true);
   }
 
-  reload(anew = false) {
-    if (anew) this.tokenTime = 0;
+  reload(newToken = false) {
+    if (newToken) this.tokenTime = 0;
     return this.show();
   }
 
@@ -127,15 +127,15 @@ class HtmlPreview {
 
   /** Handle a message from a frame. It is untrusted: text of a known kind or ignored. */
   onMessage({ source, data }) {
-    const known = [this.frame, this.nextFrame].find((frame) => frame && frame.contentWindow === source);
-    if (!known || !source || this.isFlooding() || typeof data?.studio !== "string") return;
+    const sender = [this.frame, this.nextFrame].find((frame) => frame && frame.contentWindow === source);
+    if (!sender || !source || this.isFlooding() || typeof data?.studio !== "string") return;
     const text = (value) => (typeof value === "string" ? value.slice(0, 300) : "");
-    if (data.studio === "asked") this.externalRequests.add([text(data.address)]);
+    if (data.studio === "blocked") this.externalRequests.add([text(data.address)]);
     if (data.studio === "link") this.offerLink(text(data.address));
-    if (data.studio === "hello") this.onNavigated(text(data.path));
+    if (data.studio === "navigated") this.onNavigated(text(data.path));
     if (data.studio === "loaded" && Array.isArray(data.paths)) this.onResourcesLoaded(data.paths.map(text));
     if (data.studio === "escape") this.file.preview.setFullScreen(false);
-    if (data.studio === "scroll" && known === this.frame) this.scroll = { x: Number(data.x) || 0, y: Number(data.y) || 0 };
+    if (data.studio === "scroll" && sender === this.frame) this.scroll = { x: Number(data.x) || 0, y: Number(data.y) || 0 };
   }
 
   isFlooding() {
@@ -160,9 +160,9 @@ class HtmlPreview {
   }
 
   showLocation() {
-    const elsewhere = this.path !== this.file.path;
+    const otherPage = this.path !== this.file.path;
     const back = h("button", { type: "button", class: "quiet", onclick: () => this.back() }, `Back to ${this.file.name}`);
-    if (elsewhere) return void this.showNote("This is another page of the workspace.", back);
+    if (otherPage) return void this.showNote("This is another page of the workspace.", back);
     const run = h("button", { type: "button", class: "quiet", onclick: () => this.setScripts("unconfined") }, "Run scripts");
     this.showNote(NOTES[this.scripts], ...(this.scripts === "off" ? [run] : []));
   }
@@ -175,8 +175,8 @@ class HtmlPreview {
 
   offerLink(address) {
     if (!/^https?:\/\//.test(address)) return;
-    const leave = h("a", { href: address, target: "_blank", rel: "noopener noreferrer", class: "quiet" }, icon("link"), "Open link in new tab");
-    this.showNote(`External link: ${address}`, leave);
+    const openLink = h("a", { href: address, target: "_blank", rel: "noopener noreferrer", class: "quiet" }, icon("link"), "Open link in new tab");
+    this.showNote(`External link: ${address}`, openLink);
   }
 
   showNote(words, ...more) {
@@ -201,11 +201,11 @@ class HtmlPreview {
   /** Folders were written to: reload the page if a file that it loaded changed. */
   async onFilesChanged(folders) {
     if (this.step !== null) return;
-    const touched = [...this.loaded].filter(([path, changed]) =>
+    const candidates = [...this.loaded].filter(([path, changed]) =>
       changed !== null && (!folders || folders.includes(path.slice(0, Math.max(0, path.lastIndexOf("/"))))));
-    const now = await Promise.all(touched.map(([path]) => this.modifiedTime(path)));
-    if (this.closed || !touched.some(([, changed], at) => now[at] !== changed)) return;
-    touched.forEach(([path], at) => this.loaded.set(path, now[at]));
+    const now = await Promise.all(candidates.map(([path]) => this.modifiedTime(path)));
+    if (this.closed || !candidates.some(([, changed], at) => now[at] !== changed)) return;
+    candidates.forEach(([path], at) => this.loaded.set(path, now[at]));
     this.reload();
   }
 }

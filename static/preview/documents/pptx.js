@@ -17,7 +17,7 @@ class Slides extends LazyList {
   }
 
   updateStatus() {
-    this.element.style.setProperty("--ratio", this.first.ratio);
+    this.element.style.setProperty("--ratio", this.first.aspect_ratio);
     super.updateStatus();
   }
 
@@ -26,8 +26,8 @@ class Slides extends LazyList {
   }
 
   createPart({ title, boxes, notes, hidden, broken }, at) {
-    const placed = boxes.filter((box) => box.at);
-    const others = boxes.filter((box) => !box.at);
+    const placed = boxes.filter((box) => box.position);
+    const others = boxes.filter((box) => !box.position);
     const name = `Slide ${at + 1}${title ? `: ${title}` : ""}`;
     return h("section", { class: hidden ? "deck-card hidden-slide" : "deck-card", "aria-label": name },
       h("header", {}, h("b", { class: "num" }, `${at + 1}`), h("span", {}, title), hidden ? h("i", {}, "hidden") : null, broken ? h("i", { class: "bad" }, "partly unreadable") : null),
@@ -37,13 +37,13 @@ class Slides extends LazyList {
   }
 
   createBox(box) {
-    const [left, top, width, height] = box.at ?? [];
-    const style = box.at ? `left: ${left}%; top: ${top}%; width: ${width}%; ${box.kind === "picture" ? "height" : "min-height"}: ${height}%; max-height: ${100 - top}%` : null;
+    const [left, top, width, height] = box.position ?? [];
+    const style = box.position ? `left: ${left}%; top: ${top}%; width: ${width}%; ${box.kind === "image" ? "height" : "min-height"}: ${height}%; max-height: ${100 - top}%` : null;
     return h("div", { class: `box ${box.kind}${box.title ? " title" : ""}`, style }, ...this.boxContent(box));
   }
 
   boxContent({ kind, ...box }) {
-    if (kind === "picture") return [this.imageElement(box)];
+    if (kind === "image") return [this.imageElement(box)];
     if (kind === "table") return [h("table", {}, h("tbody", {}, ...box.rows.map((row) => h("tr", {}, ...row.map((cell) => h("td", {}, cell))))))];
     if (kind === "other") return [h("span", { class: "dim" }, `${box.name}, cannot be displayed`)];
     return box.lines.map(([level, points, bold, text]) => h("p", {
@@ -51,8 +51,8 @@ class Slides extends LazyList {
     }, text));
   }
 
-  imageElement({ path, shown, name }) {
-    if (!shown) return h("span", { class: "dim" }, `${name || "image"}, cannot be displayed`);
+  imageElement({ path, displayable, name }) {
+    if (!displayable) return h("span", { class: "dim" }, `${name || "image"}, cannot be displayed`);
     const image = h("img", { src: this.file.view({ image: path }), alt: name, loading: "lazy" });
     image.addEventListener("error", () => image.replaceWith(h("span", { class: "dim" }, `${name}, cannot be displayed`)));
     return image;

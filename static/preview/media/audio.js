@@ -19,7 +19,7 @@ class AudioPreview {
     this.note = h("p", { class: "note", role: "status" });
     this.element = h("div", { class: "audio" }, this.wave.element,
       h("div", { class: "row" }, this.play, this.time, h("span", { class: "grow" }),
-        speedSelect((rate) => (this.media.playbackRate = rate)), volumeSlider((loud) => (this.media.volume = loud))),
+        speedSelect((rate) => (this.media.playbackRate = rate)), volumeSlider((volume) => (this.media.volume = volume))),
       this.note, this.media);
     addMediaKeys(this.element, { toggle: () => this.toggle(), seek: (at) => this.seek(at), now: () => this.media.currentTime, length: () => this.seconds });
     determineDuration(this.media);
@@ -39,8 +39,8 @@ class AudioPreview {
   }
 
   showDetails() {
-    const { format, rate, channels, missing, peaks } = this.first;
-    const parts = [format, rate && `${formatNumber(rate / 1000)} kHz`, channels && (CHANNEL_NAMES[channels] ?? `${channels} channels`), this.seconds && formatClock(this.seconds)];
+    const { format, sample_rate: sampleRate, channels, missing_seconds: missing, peaks } = this.first;
+    const parts = [format, sampleRate && `${formatNumber(sampleRate / 1000)} kHz`, channels && (CHANNEL_NAMES[channels] ?? `${channels} channels`), this.seconds && formatClock(this.seconds)];
     this.file.setDetails(parts.filter(Boolean).join(" · "));
     if (missing > 0.1) this.note.textContent = `The file is truncated: ${formatSeconds(missing)} are missing.`;
     this.wave.show({ seconds: this.seconds, ...(peaks.length ? { peaks } : {}) });

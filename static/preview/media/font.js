@@ -29,7 +29,7 @@ class FontPreview {
 
   async show(first) {
     this.first = first;
-    const parts = [[first.family, first.style].filter(Boolean).join(" "), first.form, plural(first.glyphs, "glyph")];
+    const parts = [[first.family, first.style].filter(Boolean).join(" "), first.format, plural(first.glyphs, "glyph")];
     this.file.setDetails(parts.filter(Boolean).join(" · "));
     const face = new FontFace(this.family, await this.bytes());
     try {
@@ -103,9 +103,9 @@ class FontPreview {
 
   sliders() {
     const settings = new Map();
-    return this.first.axes.filter(([, low, , high]) => high > low).map(([tag, low, usual, high]) => {
-      const value = h("output", { class: "num" }, formatNumber(usual));
-      const slider = h("input", { type: "range", min: low, max: high, step: (high - low) / 200, value: usual, "aria-label": AXES[tag] ?? tag });
+    return this.first.axes.filter(([, low, , high]) => high > low).map(([tag, low, initial, high]) => {
+      const value = h("output", { class: "num" }, formatNumber(initial));
+      const slider = h("input", { type: "range", min: low, max: high, step: (high - low) / 200, value: initial, "aria-label": AXES[tag] ?? tag });
       slider.addEventListener("input", () => {
         settings.set(tag, slider.value);
         value.textContent = formatNumber(Math.round(slider.value * 10) / 10);

@@ -32,7 +32,7 @@ class ImagePreview {
     const [width, height] = this.pageSize;
     this.zoom.size(width, height);
     this.image.classList.toggle("clear", first.alpha);
-    if (first.source !== "made") return this.load([this.file[first.source === "raw" ? "raw" : "view"]({ as: "image", original: 1 })], true);
+    if (first.source !== "converted") return this.load([this.file[first.source === "raw" ? "raw" : "view"]({ as: "image", original: 1 })], true);
     const converted = this.file.view({ as: "image", frame: this.page });
     const quick = first.format === "JPEG" ? [this.file.view({ as: "image", thumb: QUICK_SIZE })] : [];
     return this.load([...quick, converted]);
@@ -43,13 +43,13 @@ class ImagePreview {
   }
 
   /** Load the addresses in turn; if the browser refuses the file itself, use a copy made by the server. */
-  async load(addresses, itself = false) {
+  async load(addresses, isOriginal = false) {
     const request = (this.request = Symbol("load"));
     this.element.setAttribute("aria-busy", "true");
     for (const address of addresses) {
       const loaded = await this.loadImage(address, request);
       if (request !== this.request) return;
-      if (loaded || !itself) continue;
+      if (loaded || !isOriginal) continue;
       await this.loadImage(this.file.view({ as: "image", frame: this.page }), request);
     }
     this.element.removeAttribute("aria-busy");
@@ -60,7 +60,7 @@ class ImagePreview {
     next.src = address;
     const display = () => {
       if (request !== this.request) return;
-      if (next.naturalWidth && this.first.source !== "made" && !this.isFullSize) this.zoom.size(next.naturalWidth, next.naturalHeight);
+      if (next.naturalWidth && this.first.source !== "converted" && !this.isFullSize) this.zoom.size(next.naturalWidth, next.naturalHeight);
       this.replaceImage(next);
     };
     const early = setTimeout(() => this.image.src || display(), 150);
@@ -100,8 +100,8 @@ class ImagePreview {
     const frames = first.frames > 1 ? plural(first.frames, "frame") : first.frames ? "" : "animated";
     this.file.setDetails([`${formatNumber(width)} × ${formatNumber(height)}`, first.format, first.mode, frames].filter(Boolean).join(" · "));
     this.notes.replaceChildren();
-    if (first.cut) this.addNote("The file is truncated. Only part of the image is shown.", "bad");
-    if (first.source === "made" && Math.max(width, height) > first.made) this.offerFullSize();
+    if (first.truncated) this.addNote("The file is truncated. Only part of the image is shown.", "bad");
+    if (first.source === "converted" && Math.max(width, height) > first.max_converted_side) this.offerFullSize();
   }
 
   /** Offer a comparison with the previous version of an image changed by a step. */
@@ -115,7 +115,7 @@ class ImagePreview {
 
   offerFullSize() {
     const open = h("button", { type: "button", class: "quiet", onclick: () => this.showFullSize() }, "Show full size");
-    this.addNote(`Scaled down to ${formatNumber(this.first.made)} pixels.`, "", this.first.raw && !this.first.paged ? open : null);
+    this.addNote(`Scaled down to ${formatNumber(this.first.max_converted_side)} pixels.`, "", this.first.browser_displays && !this.first.page_noun ? open : null);
   }
 
   showFullSize() {
@@ -124,20 +124,20 @@ class ImagePreview {
     return this.load([this.file.raw()]);
   }
 
-  addNote(text, mood = "", extra = null) {
-    this.notes.append(h("p", { class: mood }, text, extra));
+  addNote(text, className = "", extra = null) {
+    this.notes.append(h("p", { class: className }, text, extra));
   }
 
   listPages() {
-    const { paged, pages } = this.first;
-    if (!paged) return this.pages.replaceChildren();
-    const turn = (by) => this.showPage(this.page + by);
+    const { page_noun: noun, pages } = this.first;
+    if (!noun) return this.pages.replaceChildren();
+    const change = (by) => this.showPage(this.page + by);
     const names = pages.map(([width, height], at) => h("option", { value: at, selected: at === this.page },
-      paged === "page" ? `${at + 1} of ${pages.length}` : `${width} × ${height}`));
-    const choice = h("select", { "aria-label": paged === "page" ? "Page" : "Size", onchange: () => this.showPage(Number(choice.value)) }, ...names);
+      noun === "page" ? `${at + 1} of ${pages.length}` : `${width} × ${height}`));
+    const choice = h("select", { "aria-label": noun === "page" ? "Page" : "Size", onchange: () => this.showPage(Number(choice.value)) }, ...names);
     this.pages.replaceChildren(
-      this.zoom.button("‹", `Previous ${paged}`, () => turn(-1)), choice,
-      this.zoom.button("›", `Next ${paged}`, () => turn(1)));
+      this.zoom.button("‹", `Previous ${noun}`, () => change(-1)), choice,
+      this.zoom.button("›", `Next ${noun}`, () => change(1)));
   }
 
   showPage(page) {
@@ -147,7 +147,7 @@ class ImagePreview {
   }
 
   onKey(event) {
-    if (event.defaultPrevented || !this.first.paged || event.target.closest("select")) return;
+    if (event.defaultPrevented || !this.first.page_noun || event.target.closest("select")) return;
     const by = { PageUp: -1, PageDown: 1 }[event.key];
     if (!by) return;
     this.showPage(this.page + by);

@@ -14,16 +14,16 @@ class MidiPreview {
     this.file = file;
     this.at = 0;
     this.rate = 1;
-    this.loudness = 0.8;
+    this.volume = 0.8;
     this.roll = new PianoRoll((at) => this.seek(at));
     this.play = playButton(() => this.toggle());
     this.time = h("span", { class: "time num" });
     this.tracks = h("div", { class: "tracks", role: "group", "aria-label": "Tracks" });
     this.note = h("p", { class: "note", role: "status" });
-    const zoom = (label, sign, by) => h("button", { type: "button", class: "quiet icon-button", "aria-label": label, title: label, onclick: () => this.roll.zoom(by) }, sign);
+    const zoom = (label, text, by) => h("button", { type: "button", class: "quiet icon-button", "aria-label": label, title: label, onclick: () => this.roll.zoom(by) }, text);
     this.element = h("div", { class: "midi" },
       h("div", { class: "row" }, this.play, this.time, h("span", { class: "grow" }), zoom("Zoom out", "−", 0.67), zoom("Zoom in", "+", 1.5),
-        speedSelect((rate) => this.setRate(rate)), volumeSlider((loud) => this.setVolume(loud), this.loudness)),
+        speedSelect((rate) => this.setRate(rate)), volumeSlider((volume) => this.setVolume(volume), this.volume)),
       this.tracks, this.note, this.roll.element);
     addMediaKeys(this.element, { toggle: () => this.toggle(), seek: (at) => this.seek(at), now: () => this.now, length: () => this.first.seconds });
     this.show(first);
@@ -31,20 +31,20 @@ class MidiPreview {
 
   show(first) {
     this.first = first;
-    const { tracks, notes, seconds, tempo, left } = first;
+    const { tracks, notes, seconds, tempo, stop_reason: stopReason } = first;
     const count = notes.start.length;
-    this.file.setDetails([plural(count, "note"), plural(tracks.filter((track) => track.count).length, "track"), `${formatNumber(tempo)} BPM`, formatClock(seconds)].join(" · "));
-    this.note.textContent = left ? `Incomplete: ${left}.` : count ? "" : "There are no notes in this file.";
+    this.file.setDetails([plural(count, "note"), plural(tracks.filter((track) => track.note_count).length, "track"), `${formatNumber(tempo)} BPM`, formatClock(seconds)].join(" · "));
+    this.note.textContent = stopReason ? `Incomplete: ${stopReason}.` : count ? "" : "There are no notes in this file.";
     this.play.disabled = !count;
     this.roll.muted = new Set([...this.roll.muted].filter((each) => each < tracks.length));
-    this.tracks.replaceChildren(...tracks.map((track, at) => (track.count ? this.trackButton(track, at) : null)).filter(Boolean));
+    this.tracks.replaceChildren(...tracks.map((track, at) => (track.note_count ? this.trackButton(track, at) : null)).filter(Boolean));
     this.roll.show(first);
     this.seek(Math.min(this.now, seconds));
   }
 
-  trackButton({ name, played, count }, at) {
-    const label = name && played && !name.toLowerCase().includes(played.toLowerCase()) ? `${name}, ${played.toLowerCase()}` : name || played;
-    const button = h("button", { type: "button", class: "quiet track", "aria-pressed": String(!this.roll.muted.has(at)), title: `${label}: ${plural(count, "note")}` },
+  trackButton({ name, instrument, note_count: noteCount }, at) {
+    const label = name && instrument && !name.toLowerCase().includes(instrument.toLowerCase()) ? `${name}, ${instrument.toLowerCase()}` : name || instrument;
+    const button = h("button", { type: "button", class: "quiet track", "aria-pressed": String(!this.roll.muted.has(at)), title: `${label}: ${plural(noteCount, "note")}` },
       h("i", { style: `background: var(${COLOURS[at % COLOURS.length]})` }), h("span", {}, label));
     button.addEventListener("click", () => {
       if (!this.roll.muted.delete(at)) this.roll.muted.add(at);
@@ -77,7 +77,7 @@ class MidiPreview {
   start(at) {
     if (!this.first.notes.start.length) return;
     this.synth ??= new Synth();
-    this.synth.volume = this.loudness;
+    this.synth.volume = this.volume;
     this.synth.context.resume();
     Object.assign(this, { at, began: this.synth.now + 0.06, playing: true });
     this.next = this.first.notes.start.findIndex((start) => start >= at - 0.001);
@@ -114,20 +114,20 @@ class MidiPreview {
     if (this.playing) this.seek(at);
   }
 
-  setVolume(loud) {
-    this.loudness = loud;
-    if (this.synth) this.synth.volume = loud;
+  setVolume(volume) {
+    this.volume = volume;
+    if (this.synth) this.synth.volume = volume;
   }
 
   /** Schedule the notes that are due next. */
   scheduleNotes() {
-    const { start, end, pitch, loud, track, family } = this.first.notes;
+    const { start, end, pitch, velocity, track, family } = this.first.notes;
     const until = this.now + SCHEDULE_AHEAD * this.rate;
     for (; this.next < start.length && start[this.next] <= until; this.next++) {
       const at = this.next;
       if (this.roll.muted.has(track[at])) continue;
       const when = Math.max(this.synth.now, this.began + (start[at] - this.at) / this.rate);
-      this.synth.play({ pitch: pitch[at], loud: loud[at], family: family[at] }, when, Math.min(30, (end[at] - start[at]) / this.rate));
+      this.synth.play({ pitch: pitch[at], velocity: velocity[at], family: family[at] }, when, Math.min(30, (end[at] - start[at]) / this.rate));
     }
     if (this.now < this.first.seconds) return;
     this.pause();

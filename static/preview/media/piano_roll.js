@@ -101,14 +101,14 @@ export class PianoRoll {
     const row = (height - AXIS_HEIGHT) / (this.high - this.low + 1);
     this.paintKeys(context, colour, width, row);
     this.paintAxis(context, colour, width, height, left);
-    const { start, end, pitch, loud, track } = this.notes;
+    const { start, end, pitch, velocity, track } = this.notes;
     const from = left / this.scale;
     const to = (left + width) / this.scale;
     const colours = COLOURS.map(colour);
     for (let at = 0; at < start.length && start[at] <= to; at++) {
       if (end[at] < from) continue;
       const x = start[at] * this.scale - left;
-      context.globalAlpha = this.muted.has(track[at]) ? 0.15 : 0.45 + (loud[at] / 127) * 0.55;
+      context.globalAlpha = this.muted.has(track[at]) ? 0.15 : 0.45 + (velocity[at] / 127) * 0.55;
       context.fillStyle = colours[track[at] % colours.length];
       const length = Math.max(2, (end[at] - start[at]) * this.scale - 1);
       context.fillRect(x, AXIS_HEIGHT + (this.high - pitch[at]) * row, length, Math.max(1.5, row - 0.5));

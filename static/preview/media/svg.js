@@ -9,7 +9,7 @@ class SvgPreview {
   constructor(file) {
     this.file = file;
     this.image = h("img", { class: "clear", alt: file.name, draggable: "false" });
-    this.zoom = new ImageZoom(this.image, `Drawing ${file.name}`, { drawn: true });
+    this.zoom = new ImageZoom(this.image, `Drawing ${file.name}`, { vector: true });
     this.notes = h("div", { class: "notes", role: "status" });
     this.element = this.zoom.element;
     this.errorElement = h("div", { class: "message", role: "status", hidden: true });
@@ -19,11 +19,11 @@ class SvgPreview {
   }
 
   show(first) {
-    const { width, height, wrong, sized, elements, title } = first;
+    const { width, height, error, has_size: hasSize, elements, title } = first;
     this.first = first;
     const size = `${formatNumber(Math.round(width))} × ${formatNumber(Math.round(height))}`;
-    this.file.setDetails([sized && size, plural(elements, "element")].filter(Boolean).join(" · "));
-    if (wrong) return this.showError(wrong);
+    this.file.setDetails([hasSize && size, plural(elements, "element")].filter(Boolean).join(" · "));
+    if (error) return this.showError(error);
     this.zoom.size(width, height);
     this.image.alt = title || this.file.name;
     this.load(this.file.view({ as: "svg", thumb: 1 }));
@@ -46,15 +46,15 @@ class SvgPreview {
   }
 
   showNotes() {
-    const { scripts, outside } = this.first;
-    const parts = [scripts && "Scripts are disabled", outside && "external resources are not loaded"];
+    const { scripts, external_resources: externalResources } = this.first;
+    const parts = [scripts && "Scripts are disabled", externalResources && "external resources are not loaded"];
     const text = parts.filter(Boolean).join("; ");
     this.notes.replaceChildren(...(text ? [h("p", {}, `${text[0].toUpperCase()}${text.slice(1)}.`)] : []));
   }
 
-  setVisible(fine) {
-    this.zoom.bar.hidden = this.zoom.stage.hidden = !fine;
-    this.errorElement.hidden = fine;
+  setVisible(visible) {
+    this.zoom.bar.hidden = this.zoom.stage.hidden = !visible;
+    this.errorElement.hidden = visible;
   }
 
   /** Show why it is not drawn; the source remains available. */

@@ -26,9 +26,9 @@ const TIMBRES = [
 export class Synth {
   constructor() {
     this.context = new AudioContext();
-    this.out = this.context.createGain();
+    this.output = this.context.createGain();
     const limit = this.context.createDynamicsCompressor();
-    this.out.connect(limit).connect(this.context.destination);
+    this.output.connect(limit).connect(this.context.destination);
     this.voices = new Set();
     this.noise = this.context.createBuffer(1, this.context.sampleRate, this.context.sampleRate);
     const samples = this.noise.getChannelData(0);
@@ -40,15 +40,15 @@ export class Synth {
   }
 
   set volume(value) {
-    this.out.gain.value = value;
+    this.output.gain.value = value;
   }
 
   /** Schedule a note at a time of the audio context's clock; skip it if too many are playing. */
-  play({ pitch, loud, family }, when, seconds) {
+  play({ pitch, velocity, family }, when, seconds) {
     if (this.voices.size >= VOICES) return;
     const gain = this.context.createGain();
-    gain.connect(this.out);
-    const end = family === DRUMS ? this.drum(pitch, gain, loud / 127, when) : this.tone(pitch, gain, loud / 127, when, seconds, TIMBRES[family] ?? PIANO);
+    gain.connect(this.output);
+    const end = family === DRUMS ? this.drum(pitch, gain, velocity / 127, when) : this.tone(pitch, gain, velocity / 127, when, seconds, TIMBRES[family] ?? PIANO);
     end.addEventListener("ended", () => {
       this.voices.delete(end);
       gain.disconnect();
@@ -56,28 +56,28 @@ export class Synth {
     this.voices.add(end);
   }
 
-  tone(pitch, gain, loud, when, seconds, [wave, attack, decay, sustain, release, level]) {
+  tone(pitch, gain, loudness, when, seconds, [wave, attack, decay, sustain, release, level]) {
     const voice = this.context.createOscillator();
     voice.type = wave;
     voice.frequency.value = 440 * 2 ** ((pitch - 69) / 12);
-    const top = loud * level * 0.5;
-    const held = Math.max(seconds, attack + 0.02);
+    const top = loudness * level * 0.5;
+    const duration = Math.max(seconds, attack + 0.02);
     gain.gain.setValueAtTime(0, when);
     gain.gain.linearRampToValueAtTime(top, when + attack);
     gain.gain.setTargetAtTime(top * sustain, when + attack, decay / 3);
-    gain.gain.setTargetAtTime(0, when + held, release / 4);
+    gain.gain.setTargetAtTime(0, when + duration, release / 4);
     voice.connect(gain);
     voice.start(when);
-    voice.stop(when + held + release);
+    voice.stop(when + duration + release);
     return voice;
   }
 
   /** Kick drums fall in pitch; other drums are short or long noise. */
-  drum(pitch, gain, loud, when) {
+  drum(pitch, gain, loudness, when) {
     const kick = pitch === 35 || pitch === 36 || (pitch >= 41 && pitch <= 50 && pitch % 2);
     const long = [46, 49, 51, 52, 55, 57, 59].includes(pitch);
     const length = kick ? 0.25 : long ? 0.5 : pitch === 38 || pitch === 40 ? 0.18 : 0.07;
-    gain.gain.setValueAtTime(loud * (kick ? 0.8 : 0.3), when);
+    gain.gain.setValueAtTime(loudness * (kick ? 0.8 : 0.3), when);
     gain.gain.exponentialRampToValueAtTime(0.001, when + length);
     const voice = kick ? this.context.createOscillator() : this.context.createBufferSource();
     if (kick) {

@@ -15,18 +15,18 @@ export class Waveform {
       class: "waveform", role: "slider", tabindex: "0", "aria-label": "Playback position",
       "aria-valuemin": 0, "aria-valuemax": 0, "aria-valuenow": 0,
     }, this.canvas, this.hint);
-    const place = (event) => {
+    const timeAt = (event) => {
       const box = this.element.getBoundingClientRect();
       return Math.max(0, Math.min(1, (event.clientX - box.left) / box.width)) * this.seconds;
     };
     this.element.addEventListener("pointerdown", (event) => {
       this.element.setPointerCapture(event.pointerId);
-      onSeek(place(event));
+      onSeek(timeAt(event));
     });
     this.element.addEventListener("pointermove", (event) => {
-      if (event.buttons) onSeek(place(event));
+      if (event.buttons) onSeek(timeAt(event));
       this.hint.hidden = !this.seconds;
-      this.hint.textContent = formatClock(place(event));
+      this.hint.textContent = formatClock(timeAt(event));
       this.hint.style.left = `${event.offsetX}px`;
     });
     this.element.addEventListener("pointerleave", () => (this.hint.hidden = true));
@@ -85,13 +85,13 @@ const SAMPLE_RATE = 8000; // Hz: enough for drawing, at a sixth of the memory
 /** Decode audio with the browser and return its peaks. */
 export async function decodePeaks(address, signal) {
   const content = await (await fetch(address, { signal })).arrayBuffer();
-  const sound = await new OfflineAudioContext(1, 1, SAMPLE_RATE).decodeAudioData(content);
+  const audio = await new OfflineAudioContext(1, 1, SAMPLE_RATE).decodeAudioData(content);
   const peaks = [];
-  const channels = Array.from({ length: sound.numberOfChannels }, (_, at) => sound.getChannelData(at));
-  const columns = Math.min(COLUMNS, sound.length);
+  const channels = Array.from({ length: audio.numberOfChannels }, (_, at) => audio.getChannelData(at));
+  const columns = Math.min(COLUMNS, audio.length);
   for (let column = 0; column < columns; column++) {
-    const from = Math.floor((sound.length * column) / columns);
-    const to = Math.floor((sound.length * (column + 1)) / columns);
+    const from = Math.floor((audio.length * column) / columns);
+    const to = Math.floor((audio.length * (column + 1)) / columns);
     let low = 0;
     let high = 0;
     for (const values of channels) {

@@ -9,8 +9,8 @@ const MIN_DRAG = 3;
 
 /** An element with an image in it; `size(width, height)` sets its size in pixels. */
 export class ImageZoom {
-  constructor(image, label, { drawn = false } = {}) {
-    Object.assign(this, { image, drawn });
+  constructor(image, label, { vector = false } = {}) {
+    Object.assign(this, { image, vector });
     this.width = this.height = this.zoom = 1;
     this.fitting = true;
     this.field = h("div", { class: "field" }, image);
@@ -29,8 +29,8 @@ export class ImageZoom {
     this.observer.observe(this.stage);
   }
 
-  button(sign, label, onclick) {
-    return h("button", { type: "button", class: "quiet", "aria-label": label, title: label, onclick }, sign);
+  button(text, label, onclick) {
+    return h("button", { type: "button", class: "quiet", "aria-label": label, title: label, onclick }, text);
   }
 
   size(width, height) {
@@ -42,9 +42,9 @@ export class ImageZoom {
   get fit() {
     const longest = Math.max(this.width, this.height);
     const tiny = longest < SMALL_IMAGE ? Math.floor((SMALL_IMAGE * 2) / longest) : 1;
-    const most = this.drawn ? Math.max(1, DRAWING_SIZE / longest) : tiny;
+    const maxScale = this.vector ? Math.max(1, DRAWING_SIZE / longest) : tiny;
     const { clientWidth, clientHeight } = this.stage;
-    return Math.min(most, Math.max(1, clientWidth - 32) / this.width, Math.max(1, clientHeight - 32) / this.height);
+    return Math.min(maxScale, Math.max(1, clientWidth - 32) / this.width, Math.max(1, clientHeight - 32) / this.height);
   }
 
   get minimum() {
@@ -57,7 +57,7 @@ export class ImageZoom {
     const { width, height, zoom, image, field, stage } = this;
     image.style.width = `${Math.max(1, width * zoom)}px`;
     image.style.height = `${Math.max(1, height * zoom)}px`;
-    image.classList.toggle("pixels", !this.drawn && zoom * devicePixelRatio >= 3);
+    image.classList.toggle("pixels", !this.vector && zoom * devicePixelRatio >= 3);
     const overflows = field.offsetWidth > stage.clientWidth || field.offsetHeight > stage.clientHeight;
     stage.classList.toggle("wide", overflows);
     const percent = zoom * 100;
@@ -73,13 +73,13 @@ export class ImageZoom {
     const box = stage.getBoundingClientRect();
     const [atX, atY] = [x ?? box.left + box.width / 2, y ?? box.top + box.height / 2];
     const before = image.getBoundingClientRect();
-    const part = [(atX - before.left) / before.width, (atY - before.top) / before.height];
+    const fraction = [(atX - before.left) / before.width, (atY - before.top) / before.height];
     this.fitting = false;
     this.zoom = Math.min(STEPS.at(-1) * 4, Math.max(this.minimum, zoom));
     this.layout();
     const after = image.getBoundingClientRect();
-    stage.scrollLeft += after.left + part[0] * after.width - atX;
-    stage.scrollTop += after.top + part[1] * after.height - atY;
+    stage.scrollLeft += after.left + fraction[0] * after.width - atX;
+    stage.scrollTop += after.top + fraction[1] * after.height - atY;
   }
 
   step(by) {

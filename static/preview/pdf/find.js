@@ -8,7 +8,7 @@ const MAX_MATCHES = 5000; // matches
 
 export class PdfSearch {
   constructor(pages) {
-    Object.assign(this, { pages, matches: [], current: -1, round: 0 });
+    Object.assign(this, { pages, matches: [], current: -1, request: 0 });
     const tool = (name, label, act) => h("button", { type: "button", class: "quiet icon-button", "aria-label": label, title: label, onclick: act }, icon(name));
     this.field = h("input", { type: "search", "aria-label": "Find in this PDF", placeholder: "Find in this PDF", autocomplete: "off", spellcheck: "false" });
     this.status = h("span", { class: "match-count num", role: "status" });
@@ -32,8 +32,8 @@ export class PdfSearch {
 
   open() {
     this.element.hidden = false;
-    const chosen = String(getSelection()).trim();
-    if (chosen && chosen.length < 100 && !chosen.includes("\n")) this.field.value = chosen;
+    const selected = String(getSelection()).trim();
+    if (selected && selected.length < 100 && !selected.includes("\n")) this.field.value = selected;
     this.field.focus();
     this.field.select();
     if (this.field.value) this.search();
@@ -41,7 +41,7 @@ export class PdfSearch {
 
   close() {
     clearTimeout(this.timer);
-    this.round += 1;
+    this.request += 1;
     this.element.hidden = true;
     this.clear();
     this.pages.element.focus({ preventScroll: true });
@@ -61,7 +61,7 @@ export class PdfSearch {
 
   /** Search all pages, starting at the current one. */
   async search() {
-    const round = ++this.round;
+    const request = ++this.request;
     this.clear();
     const query = this.field.value.trim();
     if (!query) return;
@@ -69,9 +69,9 @@ export class PdfSearch {
     for (const [from, to] of [[start, this.pages.count], [0, start]]) {
       for (let at = from; at !== null && at < to && this.matches.length < MAX_MATCHES;) {
         const answer = await this.ask(query, at);
-        if (round !== this.round) return;
+        if (request !== this.request) return;
         if (!answer) return void (this.status.textContent = "Search failed");
-        this.add(answer.places.filter(([page]) => page < to));
+        this.add(answer.matches.filter(([page]) => page < to));
         at = answer.next;
         this.showStatus(at === null || at >= to ? null : at);
       }
@@ -79,21 +79,21 @@ export class PdfSearch {
     this.showStatus(null, true);
   }
 
-  ask(needle, from) {
-    const cased = this.case.ariaPressed === "true" ? { case: 1 } : {};
-    return this.pages.file.ask({ as: "pdf", find: needle, from, ...cased }).catch(() => null);
+  ask(query, start) {
+    const matchCase = this.case.ariaPressed === "true" ? { match_case: 1 } : {};
+    return this.pages.file.ask({ as: "pdf", find: query, start, ...matchCase }).catch(() => null);
   }
 
-  add(answers) {
-    if (!answers.length) return;
-    const more = answers.map(([at, boxes]) => ({ at, boxes }));
+  add(found) {
+    if (!found.length) return;
+    const added = found.map(([at, boxes]) => ({ at, boxes }));
     const current = this.matches[this.current];
-    this.matches = [...this.matches, ...more].sort((a, b) => a.at - b.at);
+    this.matches = [...this.matches, ...added].sort((a, b) => a.at - b.at);
     const byPage = new Map();
-    for (const place of this.matches) byPage.set(place.at, [...(byPage.get(place.at) ?? []), place]);
+    for (const match of this.matches) byPage.set(match.at, [...(byPage.get(match.at) ?? []), match]);
     this.byPage = byPage;
     if (current) this.current = this.matches.indexOf(current);
-    else this.showMatch(this.matches.indexOf(more[0]));
+    else this.showMatch(this.matches.indexOf(added[0]));
     this.pages.setMatches(byPage, this.matches[this.current]);
   }
 
@@ -115,8 +115,8 @@ export class PdfSearch {
 
   showMatch(at) {
     this.current = at;
-    const place = this.matches[at];
-    this.pages.goTo(place.at, place.boxes[0]?.[1] ?? 0);
-    this.pages.setMatches(this.byPage, place);
+    const match = this.matches[at];
+    this.pages.goTo(match.at, match.boxes[0]?.[1] ?? 0);
+    this.pages.setMatches(this.byPage, match);
   }
 }

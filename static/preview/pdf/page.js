@@ -55,20 +55,20 @@ export class PdfPage {
   }
 
   /** Request the visible part of a page that exceeds the image limit. */
-  async drawPart(box) {
+  async drawDetail(box) {
     const [width] = this.area;
     if (this.targetWidth >= Math.round(width) - 1) return;
-    const own = this.element.getBoundingClientRect();
-    const [left, top] = [Math.max(0, box.left - own.left), Math.max(0, box.top - own.top)];
-    const [right, bottom] = [Math.min(own.width, box.right - own.left), Math.min(own.height, box.bottom - own.top)];
+    const pageBox = this.element.getBoundingClientRect();
+    const [left, top] = [Math.max(0, box.left - pageBox.left), Math.max(0, box.top - pageBox.top)];
+    const [right, bottom] = [Math.min(pageBox.width, box.right - pageBox.left), Math.min(pageBox.height, box.bottom - pageBox.top)];
     if (right - left < 8 || bottom - top < 8) return;
-    const px = [left, top, right - left, bottom - top].map((side) => Math.round(side * devicePixelRatio));
-    const address = this.pages.file.view({ as: "pdf", page: this.at, width: Math.round(width), clip: px.join(",") });
+    const pixels = [left, top, right - left, bottom - top].map((side) => Math.round(side * devicePixelRatio));
+    const address = this.pages.file.view({ as: "pdf", page: this.at, width: Math.round(width), clip: pixels.join(",") });
     const next = new Image();
     next.src = address;
-    this.part = address;
+    this.detailAddress = address;
     await next.decode().catch(() => null);
-    if (address !== this.part || !next.naturalWidth) return;
+    if (address !== this.detailAddress || !next.naturalWidth) return;
     this.detail.src = address;
     this.detail.style.cssText = `left: ${left}px; top: ${top}px; width: ${right - left}px; height: ${bottom - top}px`;
     this.detail.hidden = false;
@@ -86,11 +86,11 @@ export class PdfPage {
     this.textVersion = this.pages.file.version;
     const { runs, links } = await this.pages.file.ask({ as: "pdf", text: this.at }).catch(() => ({ runs: [], links: [] }));
     this.textLayer.replaceChildren();
-    for (const [left, top, width, height, text, ends] of runs) {
+    for (const [left, top, width, height, text, endsLine] of runs) {
       const natural = (measureContext.measureText(text).width * height) / 100 || 1;
       this.textLayer.append(h("span", {
         style: `left: calc(${left}px * var(--k)); top: calc(${top}px * var(--k)); font-size: calc(${height}px * var(--k)); transform: scaleX(${(width / natural).toFixed(4)})`,
-      }, text), ...(ends ? [document.createElement("br")] : []));
+      }, text), ...(endsLine ? [document.createElement("br")] : []));
     }
     for (const [left, top, width, height, to] of links) {
       this.textLayer.append(h("button", {
@@ -100,10 +100,10 @@ export class PdfPage {
     }
   }
 
-  /** Highlight matches on this page; `now` is the current match, if on this page. */
-  highlight(places, now) {
-    this.highlights.replaceChildren(...places.flatMap(({ boxes }, at) =>
-      boxes.map((box) => h("i", { class: at === now ? "current" : null, style: boxStyle(...box) }))));
+  /** Highlight matches on this page; `current` is the current match, if on this page. */
+  highlight(matches, current) {
+    this.highlights.replaceChildren(...matches.flatMap(({ boxes }, at) =>
+      boxes.map((box) => h("i", { class: at === current ? "current" : null, style: boxStyle(...box) }))));
   }
 }
 

@@ -15,7 +15,7 @@ export class PdfPages {
   /** `onMove()` is called when the current page or the scale changes. */
   constructor(file, onMove) {
     Object.assign(this, { file, onMove, sizes: [], count: 0, mode: "auto", zoom: 1, tops: [], pages: new Map(), busy: 0, matches: new Map() });
-    this.content = h("div", { class: "roll" });
+    this.content = h("div", { class: "page-canvas" });
     this.element = h("div", { class: "page-list", tabindex: "0", role: "document", "aria-label": `Pages of ${file.name}` }, this.content);
     this.element.addEventListener("scroll", () => this.onScroll(), { passive: true });
     this.observer = new ResizeObserver(() => this.layout());
@@ -32,10 +32,10 @@ export class PdfPages {
 
   /** Load the page sizes missing from the first response. */
   async loadSizes() {
-    const round = (this.round = Symbol("measure"));
-    while (this.sizes.length < this.count && round === this.round) {
+    const request = (this.request = Symbol("measure"));
+    while (this.sizes.length < this.count && request === this.request) {
       const { sizes } = await this.file.ask({ as: "pdf", sizes: this.sizes.length }).catch(() => ({ sizes: [] }));
-      if (round !== this.round || !sizes.length) return;
+      if (request !== this.request || !sizes.length) return;
       this.sizes.push(...sizes);
       this.layout();
     }
@@ -46,7 +46,7 @@ export class PdfPages {
   }
 
   /** The most common width of the first pages, so that a few large ones do not shrink the others. */
-  get usualWidth() {
+  get commonWidth() {
     const counts = new Map();
     for (const [width] of this.sizes.slice(0, 500)) counts.set(width, (counts.get(width) ?? 0) + 1);
     return [...counts].sort((a, b) => b[1] - a[1])[0]?.[0] ?? 595;
@@ -54,12 +54,12 @@ export class PdfPages {
 
   scaleOf(at) {
     const [width, height] = this.size(at);
-    const room = Math.max(40, this.element.clientWidth - 2 * GAP);
-    const fit = room / width;
+    const available = Math.max(40, this.element.clientWidth - 2 * GAP);
+    const fit = available / width;
     if (this.mode === "page") return Math.min(fit, Math.max(40, this.element.clientHeight - 2 * GAP) / height);
     if (this.mode === "zoom") return this.zoom * FULL_SCALE;
-    const usual = room / this.usualWidth;
-    return Math.min(fit, this.mode === "auto" ? Math.min(usual, MAX_AUTOMATIC * FULL_SCALE) : usual);
+    const common = available / this.commonWidth;
+    return Math.min(fit, this.mode === "auto" ? Math.min(common, MAX_AUTOMATIC * FULL_SCALE) : common);
   }
 
   /** Recompute the layout and keep the scroll position. */
@@ -67,16 +67,16 @@ export class PdfPages {
     if (!this.element.clientWidth) return;
     let top = GAP;
     this.tops = [];
-    this.widest = 0;
+    this.maxWidth = 0;
     for (let at = 0; at < this.count; at++) {
       const scale = this.scaleOf(at);
       this.tops.push(top);
       top += this.size(at)[1] * scale + GAP;
-      this.widest = Math.max(this.widest, this.size(at)[0] * scale);
+      this.maxWidth = Math.max(this.maxWidth, this.size(at)[0] * scale);
     }
     this.tops.push(top);
     this.content.style.height = `${Math.min(top, MAX_HEIGHT)}px`;
-    this.content.style.width = `${Math.max(this.element.clientWidth, this.widest + 2 * GAP)}px`;
+    this.content.style.width = `${Math.max(this.element.clientWidth, this.maxWidth + 2 * GAP)}px`;
     for (const [at, page] of this.pages) this.placePage(at, page);
     if (anchor) this.restore(anchor);
     this.onScroll();
@@ -85,8 +85,8 @@ export class PdfPages {
   placePage(at, page) {
     const scale = this.scaleOf(at);
     const [width, height] = this.size(at).map((side) => side * scale);
-    const room = Math.max(this.element.clientWidth, this.widest + 2 * GAP);
-    const [left, top] = [Math.max(GAP, (room - width) / 2), this.tops[at]];
+    const available = Math.max(this.element.clientWidth, this.maxWidth + 2 * GAP);
+    const [left, top] = [Math.max(GAP, (available - width) / 2), this.tops[at]];
     page.layout({ left: Math.round(left), top: Math.round(top), width: Math.round(width), height: Math.round(height), scale });
   }
 
@@ -96,16 +96,16 @@ export class PdfPages {
     const at = this.pageAt(this.element.scrollTop + y);
     const scale = this.scaleOf(at);
     const height = this.size(at)[1] * scale;
-    const middle = Math.max(this.element.clientWidth, this.widest + 2 * GAP) / 2;
-    return { at, x, y, down: (this.element.scrollTop + y - this.tops[at]) / height, across: (this.element.scrollLeft + x - middle) / scale };
+    const middle = Math.max(this.element.clientWidth, this.maxWidth + 2 * GAP) / 2;
+    return { at, x, y, dy: (this.element.scrollTop + y - this.tops[at]) / height, dx: (this.element.scrollLeft + x - middle) / scale };
   }
 
-  restore({ at, x, y, down, across }) {
+  restore({ at, x, y, dy, dx }) {
     const page = Math.min(at, this.count - 1);
     const scale = this.scaleOf(page);
-    const middle = Math.max(this.element.clientWidth, this.widest + 2 * GAP) / 2;
-    this.element.scrollTop = this.tops[page] + down * this.size(page)[1] * scale - y;
-    this.element.scrollLeft = across * scale + middle - x;
+    const middle = Math.max(this.element.clientWidth, this.maxWidth + 2 * GAP) / 2;
+    this.element.scrollTop = this.tops[page] + dy * this.size(page)[1] * scale - y;
+    this.element.scrollLeft = dx * scale + middle - x;
   }
 
   pageAt(top) {
@@ -127,9 +127,9 @@ export class PdfPages {
     return (this.scaleOf(this.current) / FULL_SCALE) * 100;
   }
 
-  goTo(at, down = 0) {
+  goTo(at, dy = 0) {
     const page = Math.max(0, Math.min(this.count - 1, at));
-    this.element.scrollTop = this.tops[page] + down * this.scaleOf(page) - (down ? this.element.clientHeight / 3 : GAP / 2);
+    this.element.scrollTop = this.tops[page] + dy * this.scaleOf(page) - (dy ? this.element.clientHeight / 3 : GAP / 2);
     this.onScroll();
   }
 
@@ -167,8 +167,8 @@ export class PdfPages {
 
   /** Remove a page element, unless it contains selected text. */
   removePage(at, page) {
-    const chosen = getSelection();
-    if (!chosen.isCollapsed && chosen.containsNode(page.element, true)) return;
+    const selection = getSelection();
+    if (!selection.isCollapsed && selection.containsNode(page.element, true)) return;
     page.element.remove();
     this.pages.delete(at);
   }
@@ -178,15 +178,15 @@ export class PdfPages {
     for (const at of this.nearestPages().slice(0, 6)) {
       const page = this.pages.get(at);
       page.loadText();
-      if (page.sharp) page.drawPart(box);
+      if (page.sharp) page.drawDetail(box);
     }
     this.draw();
   }
 
   /** The rendered pages, nearest to the viewport first. */
   nearestPages() {
-    const now = this.current;
-    return [...this.pages.keys()].sort((a, b) => Math.abs(a - now) - Math.abs(b - now));
+    const current = this.current;
+    return [...this.pages.keys()].sort((a, b) => Math.abs(a - current) - Math.abs(b - current));
   }
 
   /** Request the images of the nearest pages, a few at once. */
@@ -199,26 +199,26 @@ export class PdfPages {
       page.draw().finally(() => {
         this.busy -= 1;
         page.drawing = false;
-        if (page.sharp) page.drawPart(this.element.getBoundingClientRect());
+        if (page.sharp) page.drawDetail(this.element.getBoundingClientRect());
         this.draw();
       });
     }
   }
 
-  /** Set the matches by page, as stored by `Find`: `[{ at, boxes }]`. */
-  setMatches(found, current) {
-    Object.assign(this, { matches: found, currentMatch: current });
+  /** Set the matches by page, as stored by `PdfSearch`: `[{ at, boxes }]`. */
+  setMatches(matches, current) {
+    Object.assign(this, { matches, currentMatch: current });
     for (const at of this.pages.keys()) this.showMatches(at);
   }
 
   showMatches(at) {
-    const places = this.matches.get(at) ?? [];
-    this.pages.get(at).highlight(places, places.indexOf(this.currentMatch));
+    const matches = this.matches.get(at) ?? [];
+    this.pages.get(at).highlight(matches, matches.indexOf(this.currentMatch));
   }
 
   close() {
     this.closed = true;
-    this.round = null;
+    this.request = null;
     clearTimeout(this.timer);
     this.observer.disconnect();
   }

@@ -22,8 +22,8 @@ class PdfPreview {
 
   bar() {
     const tool = (name, label, act) => h("button", { type: "button", class: "quiet icon-button", "aria-label": label, title: label, onclick: act }, icon(name));
-    const sign = (text, label, act) => h("button", { type: "button", class: "quiet icon-button", "aria-label": label, title: label, onclick: act }, text);
-    this.contentsButton = sign("☰", "Contents", () => this.toggleContents());
+    const textButton = (text, label, act) => h("button", { type: "button", class: "quiet icon-button", "aria-label": label, title: label, onclick: act }, text);
+    this.contentsButton = textButton("☰", "Contents", () => this.toggleContents());
     this.page = h("input", { class: "num", inputmode: "numeric", "aria-label": "Page", autocomplete: "off", onchange: () => this.goToTyped(), onfocus: () => this.page.select() });
     this.pageCount = h("span", { class: "num page-count" });
     this.level = h("select", { "aria-label": "Zoom", onchange: () => this.setLevel(this.level.value) },
@@ -33,7 +33,7 @@ class PdfPreview {
     this.level.append(this.exactZoom);
     return h("div", { class: "about", role: "toolbar", "aria-label": "Pages and zoom" }, this.contentsButton,
       tool("up", "Previous page", () => this.pages.goTo(this.pages.current - 1)), this.page, this.pageCount, tool("down", "Next page", () => this.pages.goTo(this.pages.current + 1)),
-      h("span", { class: "spacer" }), sign("−", "Zoom out", () => this.zoomBy(1 / STEP)), this.level, sign("+", "Zoom in", () => this.zoomBy(STEP)),
+      h("span", { class: "spacer" }), textButton("−", "Zoom out", () => this.zoomBy(1 / STEP)), this.level, textButton("+", "Zoom in", () => this.zoomBy(STEP)),
       tool("find", "Find", () => this.search.open()));
   }
 
@@ -44,7 +44,7 @@ class PdfPreview {
     this.pageCount.textContent = `of ${formatNumber(first.pages)}`;
     this.page.style.setProperty("--digits", String(first.pages).length);
     this.contentsButton.hidden = !first.outline;
-    const notes = [first.cut && "The file is truncated. Only the readable part is shown.", first.more && `${formatNumber(first.more)} more pages are not shown.`];
+    const notes = [first.truncated && "The file is truncated. Only the readable part is shown.", first.omitted_pages && `${formatNumber(first.omitted_pages)} more pages are not shown.`];
     this.notes.textContent = notes.filter(Boolean).join(" ");
     this.notes.hidden = !this.notes.textContent;
     this.pages.show(first);
@@ -130,17 +130,17 @@ class PdfPreview {
   /** Highlight the contents entry of the current page and scroll to it. */
   markEntry() {
     if (this.contents.hidden) return;
-    const { current: now } = this.pages;
+    const { current } = this.pages;
     const pageOf = (entry) => Number(entry.dataset.page);
-    const entries = [...this.contents.children].filter((entry) => pageOf(entry) <= now);
+    const entries = [...this.contents.children].filter((entry) => pageOf(entry) <= current);
     const latest = Math.max(...entries.map(pageOf));
     const sameTarget = entries.filter((entry) => pageOf(entry) === latest);
-    const here = latest === now ? sameTarget[0] : sameTarget.at(-1); // the first on this page, or the last before it
+    const currentEntry = latest === current ? sameTarget[0] : sameTarget.at(-1); // the first on this page, or the last before it
     const marked = this.contents.querySelector("[aria-current]");
-    if (here === marked) return;
+    if (currentEntry === marked) return;
     marked?.removeAttribute("aria-current");
-    here?.setAttribute("aria-current", "location");
-    here?.scrollIntoView({ block: "nearest" });
+    currentEntry?.setAttribute("aria-current", "location");
+    currentEntry?.scrollIntoView({ block: "nearest" });
   }
 }
 

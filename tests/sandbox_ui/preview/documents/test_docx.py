@@ -74,7 +74,7 @@ def test_headings_lists_tables_and_images_are_converted() -> None:
     assert "<td><p>left</p></td>" in data["html"]
     assert 'src="data:image/png;base64,' in data["html"]
     assert "&lt;img src=x" in data["html"]
-    assert data["words"] == 16
+    assert data["word_count"] == 16
 
 
 def test_images_over_the_size_limit_are_omitted(monkeypatch: pytest.MonkeyPatch) -> None:

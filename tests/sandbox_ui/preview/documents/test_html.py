@@ -63,8 +63,8 @@ say("origin " + self.origin + "; " + document.compatMode);
 try { parent.document.title = "taken"; say("reached"); } catch { say("alone"); }
 try { localStorage.x = 1; say("stored"); } catch { say("forgetful"); }
 try { document.cookie = "a=b"; say("baked"); } catch { say("no cookies"); }
-parent.postMessage({ studio: "asked", address: "https://<b>bold</b>.example/" }, "*");
-parent.postMessage({ studio: "hello", path: { length: 1 } }, "*");
+parent.postMessage({ studio: "blocked", address: "https://<b>bold</b>.example/" }, "*");
+parent.postMessage({ studio: "navigated", path: { length: 1 } }, "*");
 parent.postMessage(null, "*");
 </script>"""
 
@@ -522,7 +522,7 @@ def test_external_resources_are_found_in_the_source(tmp_path: Path) -> None:
     )
     assert preview_data(page.view, file) == {
         "title": "A & B",
-        "outside": [
+        "external_urls": [
             "https://cdn.example/a.js?x=1&y=2",
             "https://i.example/i.png",
             "https://s.example/s.css",

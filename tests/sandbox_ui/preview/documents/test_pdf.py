@@ -54,11 +54,11 @@ def test_the_metadata_of_a_document_is_read(tmp_path: Path) -> None:
     path = write_file(tmp_path, make_pdf(pages, title="On (some) things", outline=[("Begin", 0)]))
     assert preview_data(view, path) == {
         "pages": 3,
-        "more": 0,
+        "omitted_pages": 0,
         "sizes": [[595, 842], [842, 595], [842, 595]],
         "title": "On (some) things",
         "outline": True,
-        "cut": False,
+        "truncated": False,
     }
 
 

@@ -79,17 +79,17 @@ def test_text_boxes_have_positions_and_levels() -> None:
     )
     assert (title["title"], title["lines"]) == (True, [[0, 0, False, "The lake"]])
     assert [(line[0], line[3]) for line in text["lines"]] == [(0, HOSTILE), (1, "second")]
-    assert title["at"][1] < text["at"][1]
-    assert all(0 <= part <= 100 for part in text["at"])
+    assert title["position"][1] < text["position"][1]
+    assert all(0 <= part <= 100 for part in text["position"])
 
 
 def test_images_tables_and_groups_are_read() -> None:
     content = make_deck()
     second = slides_data(content)["slides"][1]
     kinds = [box["kind"] for box in second["boxes"]]
-    assert kinds == ["picture", "table", "picture"]
+    assert kinds == ["image", "table", "image"]
     assert second["hidden"]
-    assert second["boxes"][0]["at"] == [10.0, 13.33, 20.0, 20.0]
+    assert second["boxes"][0]["position"] == [10.0, 13.33, 20.0, 20.0]
     assert second["boxes"][1]["rows"] == [["left", "right"]]
     for box in (second["boxes"][0], second["boxes"][2]):
         response = render(content, image=box["path"])

@@ -134,10 +134,10 @@ def test_a_wav_without_audio_is_reported(tmp_path: Path, content: bytes, message
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("tone.mp3", {"format": "MP3", "rate": 24000, "channels": 1}),
-        ("tone.ogg", {"format": "Ogg Vorbis", "rate": 24000, "channels": 1}),
-        ("tone.opus", {"format": "Ogg Opus", "rate": 48000, "channels": 1}),
-        ("tone.flac", {"format": "FLAC", "rate": 8000, "channels": 1, "seconds": 1.0}),
+        ("tone.mp3", {"format": "MP3", "sample_rate": 24000, "channels": 1}),
+        ("tone.ogg", {"format": "Ogg Vorbis", "sample_rate": 24000, "channels": 1}),
+        ("tone.opus", {"format": "Ogg Opus", "sample_rate": 48000, "channels": 1}),
+        ("tone.flac", {"format": "FLAC", "sample_rate": 8000, "channels": 1, "seconds": 1.0}),
         ("tone.m4a", {"format": "AAC in MPEG-4"}),
     ],
 )

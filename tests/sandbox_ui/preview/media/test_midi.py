@@ -55,7 +55,7 @@ def test_notes_have_times_in_seconds_by_the_tempo_changes(tmp_path: Path) -> Non
     assert columns["start"] == [0, 1, 2, 2.5]
     assert columns["end"] == [1, 2, 2.5, 3]
     assert columns["pitch"] == [60, 61, 62, 63]
-    assert (found["seconds"], found["tempo"], found["left"]) == (3, 60, "")
+    assert (found["seconds"], found["tempo"], found["stop_reason"]) == (3, 60, "")
 
 
 def test_tracks_have_names_and_instruments(tmp_path: Path) -> None:
@@ -65,9 +65,9 @@ def test_tracks_have_names_and_instruments(tmp_path: Path) -> None:
     ]  # fmt: skip
     found = midi_data(tmp_path, midi_file(track, ascending_notes(channel=9), []))
     assert found["tracks"] == [
-        {"name": "Low <b>", "played": "Strings", "count": 4},
-        {"name": "", "played": "Drums", "count": 4},
-        {"name": "", "played": "", "count": 0},
+        {"name": "Low <b>", "instrument": "Strings", "note_count": 4},
+        {"name": "", "instrument": "Drums", "note_count": 4},
+        {"name": "", "instrument": "", "note_count": 0},
     ]
     columns = found["notes"]
     assert isinstance(columns, dict)
@@ -84,14 +84,14 @@ def test_parsing_matches_the_mido_library(tmp_path: Path) -> None:
     assert library_types.count("note_on") == 4
     columns = midi_data(tmp_path, content)["notes"]
     assert isinstance(columns, dict)
-    assert list(zip(columns["pitch"], columns["loud"], strict=True)) == [(60, 64), (64, 60)]
+    assert list(zip(columns["pitch"], columns["velocity"], strict=True)) == [(60, 64), (64, 60)]
 
 
 @pytest.mark.parametrize("cut", [15, 21, 30, 45, 60])
 def test_a_truncated_file_is_read_partially(tmp_path: Path, cut: int) -> None:
     found = midi_data(tmp_path, midi_file(ascending_notes(12))[:cut])
     if cut >= 22:
-        assert found["left"] == "the file is truncated"
+        assert found["stop_reason"] == "the file is truncated"
 
 
 def test_notes_over_the_limit_are_omitted_and_reported(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_notes_over_the_limit_are_omitted_and_reported(tmp_path: Path) -> None:
     columns = found["notes"]
     assert isinstance(columns, dict)
     assert len(columns["start"]) == midi_reader.MAX_NOTES
-    assert found["left"] == "only its first 30,000 notes were read"
+    assert found["stop_reason"] == "only its first 30,000 notes were read"
 
 
 def test_overlapping_notes_are_limited(tmp_path: Path) -> None:
