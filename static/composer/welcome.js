@@ -114,7 +114,7 @@ function runLink(row, now) {
     showRun(row.run);
   };
   return h("a", { href: runUrl(row.run), onclick: open },
-    h("b", { dir: "auto" }, runTitle(row)), row.draft ? h("span", { class: "how" }, `draft, ${plural(row.files, "file")}`) : stateElement(row), h("small", { class: "num" }, row.running ? "now" : formatAge(now - row.at)));
+    h("b", { dir: "auto" }, runTitle(row)), row.draft ? h("span", { class: "run-state" }, `draft, ${plural(row.files, "file")}`) : stateElement(row), h("small", { class: "num" }, row.running ? "now" : formatAge(now - row.at)));
 }
 
 /** Show progress until the container engine and image are ready. */

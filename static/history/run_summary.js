@@ -43,7 +43,7 @@ export const runUrl = (run) => {
 
 /** A run's state as a word with its colour. */
 export function stateElement(row) {
-  if (row.error) return h("span", { class: "how", "data-tone": "bad" }, h("span", { class: "dot" }), "unreadable");
+  if (row.error) return h("span", { class: "run-state", "data-tone": "bad" }, h("span", { class: "dot" }), "unreadable");
   if (!row.state) return null;
   const status = { ...row, progress: null };
   return h("span", { class: "how", "data-tone": stateTone(status), "data-live": row.running, title: row.reason || null },
@@ -57,7 +57,7 @@ export const runDuration = (row, now) => formatSeconds(row.seconds + (row.runnin
 export function runFacts(row, now) {
   if (row.error) return [stateElement(row), h("span", {}, row.error)];
   if (!row.state) return [];
-  if (row.draft) return [stateElement(row), h("span", { class: "num" }, row.files ? plural(row.files, "file") : "no files"), h("span", { class: "num space" }, formatBytes(row.size))];
+  if (row.draft) return [stateElement(row), h("span", { class: "num" }, row.files ? plural(row.files, "file") : "no files"), h("span", { class: "num storage" }, formatBytes(row.size))];
   const duration = row.running || row.seconds >= 0.1 ? h("span", { class: "took num" }, runDuration(row, now)) : null;
   return [
     stateElement(row),
@@ -84,7 +84,7 @@ function tokenCount({ metered, estimated, prompt_tokens: read, generated_tokens:
 /** Thumbnails of a run's output, with reserved space before they load. */
 export function thumbnails(row) {
   return (row.images ?? []).map((path) => {
-    const drawn = path.toLowerCase().endsWith(".svg") ? "as=drawing&thumb=1" : "as=image&thumb=96";
+    const drawn = path.toLowerCase().endsWith(".svg") ? "as=svg&thumb=1" : "as=image&thumb=96";
     const kept = row.running ? "" : `&v=${row.at}`;
     const image = h("img", { src: apiUrl(`runs/${row.run}/view/${path}?${drawn}${kept}`), alt: "", loading: "lazy", decoding: "async" });
     const place = h("span", { class: "thumbnail" }, image);

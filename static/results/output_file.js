@@ -8,7 +8,7 @@ export const fileVersion = ({ modified, size }) => `${modified}-${size}`;
 
 export const rawUrl = (file) => `${runApiUrl(`files/${file.path}`)}?${new URLSearchParams({ inline: 1, v: fileVersion(file) })}`;
 
-export const downloadLink = (file) => h("a", { class: "load", href: runApiUrl(`files/${file.path}`), download: "", "aria-label": `Download ${file.name}`, title: "Download" }, icon("download"));
+export const downloadLink = (file) => h("a", { class: "download", href: runApiUrl(`files/${file.path}`), download: "", "aria-label": `Download ${file.name}`, title: "Download" }, icon("download"));
 
 export const openButton = (file, attributes = {}, ...children) =>
   h("button", { type: "button", "aria-label": `Open ${file.name}`, onclick: () => emit("open-file", file.path), ...attributes }, ...children);

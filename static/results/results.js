@@ -119,7 +119,7 @@ on("workspace", ({ folders }) => {
 function downloadAllLink(files, outputs) {
   if (files.length < 2) return "";
   const size = outputs.more ? "" : ` (${formatBytes(outputs.files.reduce((sum, file) => sum + file.size, 0))})`;
-  return h("a", { class: "quiet all", href: runApiUrl("zip?path=output"), download: "" }, icon("download"), `Download all${size}`);
+  return h("a", { class: "quiet download-all", href: runApiUrl("zip?path=output"), download: "" }, icon("download"), `Download all${size}`);
 }
 
 /** A player, replaced by a card if the browser cannot play the file. */

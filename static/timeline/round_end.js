@@ -16,7 +16,7 @@ const TITLES = {
  */
 export function createRoundEnd(status, reason, answer, { onAnswer, onRetry, onSettings }) {
   const kind = stateTone({ running: false, state: status });
-  const box = h("section", { class: "ending", "data-tone": kind, "aria-label": TITLES[status] }, h("h2", {}, TITLES[status]));
+  const box = h("section", { class: "round-end", "data-tone": kind, "aria-label": TITLES[status] }, h("h2", {}, TITLES[status]));
   if (reason) box.append(h("p", { class: "reason" }, reason));
   const hint = nextStepHint(status);
   if (hint) box.append(h("p", { class: "next" }, hint));

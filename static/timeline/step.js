@@ -23,7 +23,7 @@ export class Step {
     this.nearby = true;
     this.body = h("div", { class: "step-body" });
     const link = h("a", {
-      class: "no num", href: `?run=${currentRun.id}#step-${number_}`, "aria-label": `Link to step ${number_}`, title: "Link to this step",
+      class: "step-number num", href: `?run=${currentRun.id}#step-${number_}`, "aria-label": `Link to step ${number_}`, title: "Link to this step",
     }, String(number_));
     this.element = h("article", { class: "step", id: `step-${number_}`, "aria-label": `Step ${number_}` }, link, this.body);
     this.files = new StepFiles(this);
@@ -153,8 +153,8 @@ export class Step {
   addReasoning(text, at) {
     if (!this.reasoning) {
       const summary = h("summary", {}, "Thinking");
-      const body = h("div", { class: "thought-text" });
-      const element = h("details", { class: "thought", open: true }, summary, body);
+      const body = h("div", { class: "reasoning-text" });
+      const element = h("details", { class: "reasoning", open: true }, summary, body);
       this.reasoning = { summary, element, text: new GrowingText(body), startedAt: at, first: "", live: true };
       this.add(element);
     }

@@ -86,11 +86,11 @@ function imageElement(file, address, alt) {
   return container;
 }
 
-async function loadImage(path, name, place) {
+async function loadImage(path, name, container) {
   const entry = await fetchJson(runApiUrl(`entries/${path}`));
-  if (!entry) return place.replaceChildren(note(`image “${name}” not found`));
-  if (!IMAGE.test(path)) return place.replaceChildren(note(`“${name}” is not a supported image`));
-  const src = /\.svg$/i.test(path) ? `${runApiUrl(`view/${path}`)}?as=drawing&thumb=1&v=${entry.modified}` : `${runApiUrl(`files/${path}`)}?inline=1&v=${entry.modified}`;
+  if (!entry) return container.replaceChildren(note(`image “${name}” not found`));
+  if (!IMAGE.test(path)) return container.replaceChildren(note(`“${name}” is not a supported image`));
+  const src = /\.svg$/i.test(path) ? `${runApiUrl(`view/${path}`)}?as=svg&thumb=1&v=${entry.modified}` : `${runApiUrl(`files/${path}`)}?inline=1&v=${entry.modified}`;
   const image = h("img", { src, alt: name, loading: "lazy" });
   image.addEventListener("error", () => container.replaceChildren(note(`image “${name}” cannot be displayed`)));
   return container.replaceChildren(image);
