@@ -44,7 +44,7 @@ export async function mountHeader(element) {
     state.dataset.tone = offline ? "warn" : status ? stateTone(status) : "idle";
     state.toggleAttribute("data-live", Boolean(status?.running) && !offline);
     const text = offline ? "Connection lost, reconnecting" : status ? stateLabel(status) : "";
-    if (state.querySelector(".words").textContent !== text) state.querySelector(".words").textContent = text;
+    if (state.querySelector(".label").textContent !== text) state.querySelector(".label").textContent = text;
     updateTime();
   };
   on("connection", updateState);

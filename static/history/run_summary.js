@@ -46,7 +46,7 @@ export function stateElement(row) {
   if (row.error) return h("span", { class: "run-state", "data-tone": "bad" }, h("span", { class: "dot" }), "unreadable");
   if (!row.state) return null;
   const status = { ...row, progress: null };
-  return h("span", { class: "how", "data-tone": stateTone(status), "data-live": row.running, title: row.reason || null },
+  return h("span", { class: "run-state", "data-tone": stateTone(status), "data-live": row.running, title: row.reason || null },
     h("span", { class: "dot" }), stateLabel(status));
 }
 

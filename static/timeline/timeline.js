@@ -290,10 +290,10 @@ class Timeline {
     const { status } = currentRun;
     this.status.hidden = !status.running || !WAITING_STATES.has(status.state);
     this.status.dataset.tone = stateTone(status);
-    const [text, bar, fill] = ["words", "progress", "progress i"].map((name) => this.status.querySelector(`.${name}`));
+    const [text, bar, fill] = ["label", "progress", "progress i"].map((name) => this.status.querySelector(`.${name}`));
     text.textContent = stateLabel(status) + stateDetail(status);
     bar.hidden = status.state !== "preparing_image";
-    bar.classList.toggle("unsure", status.progress === null || status.progress === undefined);
+    bar.classList.toggle("indeterminate", status.progress === null || status.progress === undefined);
     fill.style.width = `${100 * (status.progress ?? 0)}%`;
   }
 

@@ -58,7 +58,7 @@ export class ArchiveMemberView {
     const downloadLink = h("a", { class: "quiet", href: this.member.raw(), download: name }, "Download");
     const extractButton = h("button", { type: "button", class: "quiet", onclick: () => this.extract(name, extractButton) }, "Extract to workspace");
     extractButton.hidden = !currentRun.canEdit || !archive.preview.onMove; // a file's own tab has no uploads
-    this.element = h("div", { class: "within" }, h("div", { class: "hd" }, h("span", {}, back), h("b", { title: path }, path), this.details, this.tools, h("span", {}, extractButton, downloadLink)), this.canvas);
+    this.element = h("div", { class: "member-view" }, h("div", { class: "header" }, h("span", {}, back), h("b", { title: path }, path), this.details, this.tools, h("span", {}, extractButton, downloadLink)), this.canvas);
     this.element.addEventListener("keydown", (event) => {
       if (event.key !== "Escape" || event.defaultPrevented) return;
       event.preventDefault();
