@@ -33,7 +33,7 @@ def test_a_full_disk_is_reported_under_its_step(
             expect(studio.state).to_contain_text("submitted", timeout=90_000)
             card = studio.timeline.locator(".card").first
             expect(card.locator(".state")).to_contain_text("disk full")
-            expect(card.locator(".foot .bad")).to_contain_text("of 60 MB used")
+            expect(card.locator(".card-footer .bad")).to_contain_text("of 60 MB used")
         messages = str(endpoint.requests[-1].body["messages"])
         assert "Delete files that are no longer needed before you continue." in messages
         assert "room again" in messages

@@ -76,7 +76,7 @@ def _access_outside(_file: BinaryIO, ask: PreviewRequest) -> Preview:
 if __name__ == "__main__":
     RENDERERS = {
         "crash": _crash, "sleep": _sleep, "eat": _exhaust_memory, "refuse": _refuse, "fail": _fail,
-        "flood": _flood, "remember": _remember, "reach": _access_outside, "bytes": plain.view,
+        "flood": _flood, "remember": _remember, "reach": _access_outside, "hex": plain.view,
         "missing": load_renderer("no_such_kind"),
     }  # fmt: skip
     serve(int(sys.argv[1]), RENDERERS)

@@ -43,7 +43,7 @@ def test_every_sample_has_its_expected_preview(
     browser: Browser, studio_url: str, kind: str
 ) -> None:
     with open_file_viewer(
-        browser, studio_url, excused=EXPECTED_ERRORS if kind == "page" else ()
+        browser, studio_url, excused=EXPECTED_ERRORS if kind == "html" else ()
     ) as viewer:
         viewer.page.on("requestfailed", lambda request: ignore_blocked(viewer, request))
         for sample in SAMPLES[kind]:
@@ -82,7 +82,7 @@ def check_sample(viewer: FileViewer, sample: Sample) -> None:
     viewer.page.wait_for_function(PREVIEW_IS_VISIBLE, timeout=25_000)
     pane = viewer.preview
     if sample.selector == "iframe":
-        pane = viewer.preview.frame_locator("iframe:not(.coming)").locator("html")
+        pane = viewer.preview.frame_locator("iframe:not(.loading)").locator("html")
     expect(pane).to_contain_text(re.compile(re.escape(sample.text), re.IGNORECASE))
     if sample.selector:
         expect(canvas.locator(sample.selector).first).to_be_visible()
@@ -110,18 +110,18 @@ HUGE: dict[str, Callable[[], Sample]] = {
     "image": lambda: Sample(
         "huge.png", encode_image(stripes(9000, 9000), "png"), "9,000 × 9,000", "img"
     ),
-    "drawing": lambda: Sample("huge.svg", svg("<circle r='9'/>" * 200_000), "svg"),
+    "svg": lambda: Sample("huge.svg", svg("<circle r='9'/>" * 200_000), "svg"),
     "pdf": lambda: Sample("huge.pdf", make_pdf([PdfPage(["words"])] * 2000), "2,000 pages", "img"),
-    "page": lambda: Sample("huge.html", repeat("<p>words</p>\n", 500_000), "words", "iframe"),
-    "sound": lambda: Sample("huge.wav", test_audio.wav_tone(600), "10:00"),
+    "html": lambda: Sample("huge.html", repeat("<p>words</p>\n", 500_000), "words", "iframe"),
+    "audio": lambda: Sample("huge.wav", test_audio.wav_tone(600), "10:00"),
     "midi": lambda: Sample(
         "huge.mid", test_midi.midi_file(test_midi.ascending_notes(60) * 2000), "notes"
     ),
-    "film": lambda: Sample(
-        "huge.webm", SAMPLES["film"][0].content + bytes(50_000_000), "×", "video"
+    "video": lambda: Sample(
+        "huge.webm", SAMPLES["video"][0].content + bytes(50_000_000), "×", "video"
     ),
     "table": lambda: Sample("huge.csv", csv_of(5_000_000), "Paris"),
-    "tree": lambda: Sample("huge.json", b'{"a": [' + repeat("1, ", 9_000_000) + b"1]}", "huge"),
+    "json": lambda: Sample("huge.json", b'{"a": [' + repeat("1, ", 9_000_000) + b"1]}", "huge"),
     "notebook": lambda: Sample(
         "huge.ipynb",
         test_notebook.make_notebook(*[test_notebook.markdown_cell("# Part\nwords")] * 20_000),

@@ -113,7 +113,9 @@ def test_the_old_content_stays_when_a_change_cannot_be_loaded(offline_viewer: Fi
     expect(canvas).to_contain_text("the words")
     offline_viewer.page.route("**/view/**", lambda route: route.abort())
     rewrite(offline_viewer, "words.txt", b"other words\n")
-    expect(offline_viewer.preview.locator(".hd")).to_contain_text("This is the last version loaded")
+    expect(offline_viewer.preview.locator(".header")).to_contain_text(
+        "This is the last version loaded"
+    )
     expect(canvas).to_contain_text("the words")
 
 

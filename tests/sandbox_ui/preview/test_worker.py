@@ -37,13 +37,13 @@ def test_the_worker_returns_the_rendered_preview(service: PreviewService, tmp_pa
     (tmp_path / "a.bin").write_bytes(b"hello")
     with (tmp_path / "a.bin").open("rb") as file:
         file.seek(3)
-        result = service.render("bytes", file, PreviewRequest("a.bin", 5))
+        result = service.render("hex", file, PreviewRequest("a.bin", 5))
         assert file.tell() == 3
-    assert json.loads(result.content)["first"] == b"hello".hex()
+    assert json.loads(result.content)["head"] == b"hello".hex()
 
 
 def test_content_in_memory_is_rendered(service: PreviewService) -> None:
-    assert render(service, "bytes", b"hi")["first"] == b"hi".hex()
+    assert render(service, "hex", b"hi")["head"] == b"hi".hex()
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_failure_is_reported_and_the_next_preview_works(
 ) -> None:
     with pytest.raises(WorkspaceError, match=message):
         render(service, kind)
-    assert render(service, "bytes", b"hi")["first"]
+    assert render(service, "hex", b"hi")["head"]
 
 
 @pytest.mark.parametrize(
@@ -107,18 +107,18 @@ def test_a_preview_has_no_network_files_or_secrets(service: PreviewService, tmp_
 
 
 def test_a_killed_worker_is_restarted(service: PreviewService) -> None:
-    render(service, "bytes")
+    render(service, "hex")
     process = service._process
     assert process is not None
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    assert render(service, "bytes", b"hi")["first"]
+    assert render(service, "hex", b"hi")["head"]
 
 
 def test_concurrent_previews_leak_no_descriptors(service: PreviewService) -> None:
-    render(service, "bytes")
+    render(service, "hex")
     before = len(list(Path("/proc/self/fd").iterdir()))
     with ThreadPoolExecutor(12) as threads:
-        done = list(threads.map(lambda _: render(service, "bytes", b"hi"), range(200)))
-    assert all(each["first"] for each in done)
+        done = list(threads.map(lambda _: render(service, "hex", b"hi"), range(200)))
+    assert all(each["head"] for each in done)
     assert len(list(Path("/proc/self/fd").iterdir())) <= before

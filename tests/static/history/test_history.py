@@ -559,7 +559,7 @@ def test_an_old_run_continues_in_a_new_sandbox_with_its_files(
             tab.task.fill("Go on")
             tab.button("Run").click()
             expect(tab.timeline.locator(".task").last).to_contain_text("Go on")
-            expect(tab.timeline.locator(".ending")).to_have_count(2, timeout=90_000)
+            expect(tab.timeline.locator(".round-end")).to_have_count(2, timeout=90_000)
             expect(tab.timeline).to_contain_text("42\nx")
             expect(tab.page).to_have_title("Begin to count")
             tab.open_history()

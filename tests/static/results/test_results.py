@@ -35,7 +35,7 @@ class ResultsTab(StudioTab):
 
     @property
     def preview_title(self) -> Locator:
-        return self.workspace.locator(".preview .hd b")
+        return self.workspace.locator(".preview .header b")
 
     def paths(self, where: str) -> Locator:
         return self.timeline.locator(f"{where} a.path")

@@ -123,7 +123,7 @@ def test_formula_delimiters_are_never_visible_while_streaming(
     text = f"# The sum\n\nIt is:\n{opens}\na^2 + b^2\n{closes}\nand so on.\n\n"
     text += f"It goes on:\n{opens}\nc^2 + d^2"
     studio = run_turns(unfinished(Turn(text=text + " + e^2" * 20), 3 + len(text) // 12))
-    text_block = studio.timeline.locator(".say")
+    text_block = studio.timeline.locator(".step-text")
     expect(text_block.locator("h1")).to_have_text("The sum")
     expect(text_block.locator("math")).to_have_count(1)
     expect(text_block.locator(".tex")).to_contain_text("c^2")
@@ -179,7 +179,7 @@ def test_the_age_of_a_file_is_updated(
 def test_formula_delimiters_in_code_are_kept(run_turns: Callable[..., StudioTab]) -> None:
     text = "Run this:\n\n```sh\necho $$\n\necho \\[\n```\n\nThe variable `$$` is the process."
     studio = run_turns(unfinished(Turn(text=text + " It is." * 20), 3 + len(text) // 12))
-    text_block = studio.timeline.locator(".say")
+    text_block = studio.timeline.locator(".step-text")
     expect(text_block.locator("pre code")).to_have_text("echo $$\n\necho \\[\n")
     expect(text_block).to_contain_text("The variable `$$` is")
     studio.button("Stop").click()

@@ -572,7 +572,7 @@ def test_only_steps_near_the_viewport_are_rendered(
     for part in (0.9, 0.75, 0.5, 0.25, 0):
         thread.evaluate("(thread, part) => thread.scrollTop = part * thread.scrollHeight", part)
         seen = _step_in_view(page)
-        expect(page.step(seen).locator("pre.out")).to_have_count(1)
+        expect(page.step(seen).locator("pre.output")).to_have_count(1)
         assert abs(seen - 1000 * part) < 60
     expect(page.step(990).locator("pre")).to_have_count(0)
     assert whole.count() < 120

@@ -263,9 +263,11 @@ def test_a_long_name_is_truncated_in_the_middle(tree_tab: TreeTab) -> None:
 
 def test_the_workspace_explains_itself_before_a_run(tree_tab: TreeTab) -> None:
     tree_tab.studio.open(tree_tab.studio_url)
-    expect(tree_tab.studio.workspace.locator(".none")).to_contain_text("Drop files or folders")
+    expect(tree_tab.studio.workspace.locator(".empty-message")).to_contain_text(
+        "Drop files or folders"
+    )
     tree_tab.open()
-    expect(tree_tab.studio.workspace.locator(".none")).to_be_hidden()
+    expect(tree_tab.studio.workspace.locator(".empty-message")).to_be_hidden()
 
 
 def test_a_document_shows_its_prompt_token_count(tree_tab: TreeTab) -> None:
@@ -521,7 +523,7 @@ def test_a_file_is_renamed_in_the_tree_and_in_the_preview(tree_tab: TreeTab) -> 
     tree_tab.page.keyboard.type("b")
     tree_tab.press("Enter")
     expect(tree_tab.row("b.txt")).to_be_focused()
-    expect(tree_tab.preview.locator(".hd b")).to_have_text("b.txt")
+    expect(tree_tab.preview.locator(".header b")).to_have_text("b.txt")
     assert (tree_tab.root / "output" / "b.txt").exists()
     tree_tab.press("F2", "Escape")
     expect(tree_tab.row("b.txt")).to_be_focused()

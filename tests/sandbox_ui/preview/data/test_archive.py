@@ -98,8 +98,8 @@ def test_a_member_is_previewed_by_its_kind_and_downloaded() -> None:
     content = make_zip({"t.csv": TABLE, "n.txt": b"hello"})
     assert archive_data(content, member="0", area="0,0,0,1")["view"] == {"text": "1\ttwo"}
     assert archive_data(content, member="1")["kind"] == "text"
-    assert archive_data(content, member="1", inner="bytes")["kind"] == "bytes"
-    download = render(content, member="1", take="1")
+    assert archive_data(content, member="1", member_as="hex")["kind"] == "hex"
+    download = render(content, member="1", raw="1")
     assert download == BinaryPreview(b"hello", "application/octet-stream")
 
 
@@ -108,7 +108,7 @@ def test_a_nested_archive_is_only_downloaded() -> None:
     content = make_zip({"inner.zip": inner})
     with pytest.raises(PreviewError, match="inside an archive"):
         archive_data(content, member="0")
-    download = render(content, member="0", take="1")
+    download = render(content, member="0", raw="1")
     assert isinstance(download, BinaryPreview)
     assert download.content == inner
 
@@ -123,19 +123,19 @@ def test_names_outside_the_archive_and_duplicates_are_only_listed() -> None:
     assert [row[0] for row in data["entries"]] == ["../../x", "/abs", "twice", "twice"]
     assert data["notes"] == ["2 names point outside the archive and are only listed."]
     assert [archive_data(content, member=at)["size"] for at in "23"] == [1, 1]
-    download = render(content, member="3", take="1")
+    download = render(content, member="3", raw="1")
     assert isinstance(download, BinaryPreview)
     assert download.content == b"4"
 
 
 def test_a_decompression_bomb_is_listed_but_not_unpacked() -> None:
     content = make_zip({"bomb": bytes(archive_reader.MAX_MEMBER_BYTES + 1)})
-    assert archive_data(content)["unpacked"] == archive_reader.MAX_MEMBER_BYTES + 1
+    assert archive_data(content)["unpacked_size"] == archive_reader.MAX_MEMBER_BYTES + 1
     with pytest.raises(PreviewError, match="larger than 40 MB"):
-        render(content, member="0", take="1")
+        render(content, member="0", raw="1")
     alone = gzip.compress(bytes(archive_reader.MAX_MEMBER_BYTES + 1))
     with pytest.raises(PreviewError, match="larger than 40 MB"):
-        render(alone, "bomb.gz", member="0", take="1")
+        render(alone, "bomb.gz", member="0", raw="1")
 
 
 def test_a_compressed_tar_is_unpacked_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +147,7 @@ def test_a_compressed_tar_is_unpacked_up_to_a_limit(monkeypatch: pytest.MonkeyPa
             new_archive.addfile(member, io.BytesIO(bytes(member.size)))
     monkeypatch.setattr(archive_reader, "MAX_UNPACKED_BYTES", 10 * 1024**2)
     data = archive_data(buffer.getvalue(), "a.tar.gz")
-    assert data["more"]
+    assert data["truncated"]
     assert 5 < data["total"] < 15
     assert "only its beginning" in data["notes"][0]
 
@@ -193,7 +193,7 @@ def test_folders_collapse_and_members_open(viewer: FileViewer) -> None:
     viewer.open()
     canvas = viewer.show("a.zip")
     tree = canvas.get_by_role("tree")
-    expect(viewer.preview.locator(".hd small").first).to_contain_text("3 files")
+    expect(viewer.preview.locator(".header small").first).to_contain_text("3 files")
     expect(tree.get_by_role("treeitem", name=HOSTILE)).to_be_visible()
     tree.get_by_role("treeitem", name="deep").click()
     expect(tree.get_by_role("treeitem", name="n.txt")).to_be_hidden()
@@ -249,10 +249,10 @@ def test_a_hundred_thousand_entries_render_few_elements(viewer: FileViewer) -> N
     viewer.upload("a.zip", make_zip({f"file{at:06}": b"" for at in range(100_000)}))
     viewer.open()
     canvas = viewer.show("a.zip")
-    expect(viewer.preview.locator(".hd small").first).to_contain_text(
+    expect(viewer.preview.locator(".header small").first).to_contain_text(
         "100,000 files", timeout=60_000
     )
-    sheet = canvas.locator(".sheet")
+    sheet = canvas.locator(".content")
     expect(sheet).to_have_attribute("style", "height: 2.7e+06px;", timeout=60_000)
     canvas.get_by_role("tree").focus()
     viewer.page.keyboard.press("End")
@@ -279,6 +279,6 @@ def test_empty_damaged_and_mislabelled_archives_are_reported(
     viewer.open()
     canvas = viewer.show(name)
     if message == "empty":
-        expect(canvas.locator(".nothing")).to_be_visible()
+        expect(canvas.locator(".empty")).to_be_visible()
     else:
         expect(canvas).to_contain_text(message)

@@ -76,12 +76,12 @@ def test_every_truncation_of_a_known_format_is_identified() -> None:
 def test_strings_near_an_offset_are_found(tmp_path: Path) -> None:
     file = tmp_path / "a.bin"
     file.write_bytes(b"\0\0first words\0\1ab\0second words\xff" + bytes(99))
-    assert preview_data(raw.view, file, near="0")["words"] == [
+    assert preview_data(raw.view, file, offset="0")["strings"] == [
         [2, "first words"],
         [18, "second words"],
     ]
-    assert preview_data(raw.view, file, near="10")["words"] == [[18, "second words"]]
-    assert preview_data(raw.view, file, near="9999999")["words"] == []
+    assert preview_data(raw.view, file, offset="10")["strings"] == [[18, "second words"]]
+    assert preview_data(raw.view, file, offset="9999999")["strings"] == []
 
 
 @pytest.mark.browser

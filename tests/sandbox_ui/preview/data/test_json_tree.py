@@ -44,7 +44,7 @@ def test_a_long_list_is_paged(tmp_path: Path) -> None:
     result = view(tmp_path, "a.json", text)
     assert result["node"]["count"] == 5000
     assert len(children(result)) == json_tree.MAX_CHILDREN
-    later = view(tmp_path, "a.json", text, **{"from": "4900"})
+    later = view(tmp_path, "a.json", text, start="4900")
     assert [each["text"] for each in children(later)][::99] == ["4900", "4999"]
 
 
@@ -65,7 +65,7 @@ def test_a_value_is_copied_as_written(tmp_path: Path) -> None:
 def test_the_position_of_a_syntax_error_is_reported(
     tmp_path: Path, name: str, content: str, position: tuple[int, int]
 ) -> None:
-    wrong = view(tmp_path, name, content)["wrong"]
+    wrong = view(tmp_path, name, content)["error"]
     assert (wrong["line"], wrong["column"]) == position
 
 
@@ -117,7 +117,7 @@ def test_json_lines_are_paged_and_an_invalid_line_affects_no_other(tmp_path: Pat
 
 
 def test_a_large_file_states_the_size_limit(tmp_path: Path) -> None:
-    assert "16 MB" in view(tmp_path, "a.json", b" " * (17 * 1024**2))["large"]
+    assert "16 MB" in view(tmp_path, "a.json", b" " * (17 * 1024**2))["too_large"]
 
 
 # In the browser

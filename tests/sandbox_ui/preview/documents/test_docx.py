@@ -179,7 +179,7 @@ def test_a_document_is_shown(viewer: FileViewer) -> None:
     expect(canvas.get_by_role("heading", name="Report")).to_be_visible()
     expect(canvas.get_by_role("cell", name=HOSTILE)).to_be_visible()
     expect(canvas.get_by_role("img")).to_have_js_property("naturalWidth", 20)
-    expect(viewer.preview.locator(".hd small")).to_contain_text("16 words")
+    expect(viewer.preview.locator(".header small")).to_contain_text("16 words")
 
 
 @pytest.mark.browser

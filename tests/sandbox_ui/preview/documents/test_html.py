@@ -40,7 +40,7 @@ class HtmlTab:
 
     @property
     def frame(self) -> FrameLocator:
-        return self.page.frame_locator(".preview iframe:not(.coming)")
+        return self.page.frame_locator(".preview iframe:not(.loading)")
 
 
 @pytest.fixture
@@ -106,8 +106,8 @@ def test_a_page_loads_resources_of_the_workspace(tab: HtmlTab) -> None:
     expect(frame.locator("body")).to_contain_text("Größe")
     expect(frame.locator("body")).to_contain_text("script, module, data; ")
     expect(frame.locator("body")).to_contain_text("seen; ")
-    expect(tab.page.locator(".preview .hd")).to_contain_text("Journey")
-    expect(tab.page.locator(".outside")).to_be_hidden()
+    expect(tab.page.locator(".preview .header")).to_contain_text("Journey")
+    expect(tab.page.locator(".external-requests")).to_be_hidden()
 
 
 def received_bytes(listener: socket.socket) -> bytes:
@@ -158,7 +158,7 @@ def test_a_page_makes_no_external_requests(tab: HtmlTab) -> None:
         assert received_bytes(listener) == b""
         assert len(tab.page.context.pages) == 1
         assert tab.page.url.startswith(tab.studio_url)
-        listed = tab.page.locator(".outside")
+        listed = tab.page.locator(".external-requests")
         expect(listed).to_contain_text("127.0.0.1")
         listed.locator("summary").click()
         expect(listed).to_contain_text(f"{server_url}/a is not HTTPS, always blocked")
@@ -400,7 +400,7 @@ def test_external_requests_are_listed_and_can_be_allowed(tab: HtmlTab) -> None:
     frame = tab.show()
     expect(frame.locator("body")).to_contain_text("no library; ")
     expect(frame.locator("body")).to_contain_text("../input/secret.txt 200")
-    listed = tab.page.locator(".outside")
+    listed = tab.page.locator(".external-requests")
     expect(listed).to_contain_text("2 external requests blocked: maps.example, tiles.example")
     assert requested == []
 
@@ -418,7 +418,7 @@ def test_external_requests_are_listed_and_can_be_allowed(tab: HtmlTab) -> None:
 
 
 NOISY_PAGE = """<script>for (let i = 0; i < 1000; i++)
-  parent.postMessage({ studio: "asked", address: `https://a${i}.example/` }, "*");
+  parent.postMessage({ studio: "blocked", address: `https://a${i}.example/` }, "*");
 </script><p>done"""
 
 
@@ -438,7 +438,9 @@ def test_an_endless_page_does_not_block_the_application(tab: HtmlTab) -> None:
     tab.page.locator(".preview iframe").wait_for(state="attached")
     tab.studio.file("noise.html").click()
     expect(tab.frame.locator("p")).to_have_text("done")
-    expect(tab.page.locator(".outside summary")).to_contain_text("60 external requests blocked")
+    expect(tab.page.locator(".external-requests summary")).to_contain_text(
+        "60 external requests blocked"
+    )
     tab.studio.file("endless.html").click()
     expect(tab.page.locator(".canvas")).to_contain_text("This page was stopped")
     tab.studio.button("Source").click()

@@ -141,11 +141,11 @@ def test_text_positions_match_the_rendering(tmp_path: Path) -> None:
 def test_search_finds_matches_by_page(tmp_path: Path) -> None:
     path = write_file(tmp_path, long_pdf(30))
     result = preview_data(view, path, find="page 7")
-    assert [match[0] for match in cast(list[list[int]], result["places"])] == [6]
+    assert [match[0] for match in cast(list[list[int]], result["matches"])] == [6]
     assert result["next"] is None
-    assert preview_data(view, path, find="page 7", case="1")["places"] == []
-    assert preview_data(view, path, find="page", **{"from": "29"})["next"] is None
-    assert preview_data(view, path, find=" ")["places"] == []
+    assert preview_data(view, path, find="page 7", match_case="1")["matches"] == []
+    assert preview_data(view, path, find="page", start="29")["next"] is None
+    assert preview_data(view, path, find=" ")["matches"] == []
 
 
 def test_a_long_search_stops_and_can_be_continued(
@@ -154,7 +154,7 @@ def test_a_long_search_stops_and_can_be_continued(
     monkeypatch.setattr("sandbox_ui.preview.documents.pdf_text.MAX_MATCHES", 50)
     path = write_file(tmp_path, long_pdf(5))
     result = preview_data(view, path, find="Line")
-    assert {match[0] for match in cast(list[list[int]], result["places"])} == {0, 1}
+    assert {match[0] for match in cast(list[list[int]], result["matches"])} == {0, 1}
     assert result["next"] == 2
 
 
@@ -187,7 +187,7 @@ def test_a_truncated_document_is_read_partially(tmp_path: Path) -> None:
     whole = long_pdf(3)
     path = write_file(tmp_path, whole[: whole.index(b"startxref")])
     result = preview_data(view, path)
-    assert (result["pages"], result["cut"]) == (3, True)
+    assert (result["pages"], result["truncated"]) == (3, True)
     assert page_text(path, 2).startswith("Page 3")
 
 
@@ -250,7 +250,7 @@ def test_only_pages_near_the_viewport_are_rendered(viewer: FileViewer) -> None:
     viewer.open()
     canvas = viewer.show("long.pdf")
     rendered_page(canvas, 1)
-    expect(viewer.preview.locator(".hd small")).to_contain_text("500 pages")
+    expect(viewer.preview.locator(".header small")).to_contain_text("500 pages")
     field = canvas.get_by_role("textbox", name="Page")
     expect(field).to_have_value("1")
     field.fill("250")
@@ -258,8 +258,8 @@ def test_only_pages_near_the_viewport_are_rendered(viewer: FileViewer) -> None:
     page_view = rendered_page(canvas, 250)
     expect(page_view).to_be_in_viewport()
     expect(page_view).to_contain_text("Page 250")
-    assert canvas.locator(".sheet").count() < 15
-    canvas.locator(".paper").evaluate("(paper) => paper.scrollTo(0, paper.scrollHeight)")
+    assert canvas.locator(".page").count() < 15
+    canvas.locator(".page-list").evaluate("(paper) => paper.scrollTo(0, paper.scrollHeight)")
     rendered_page(canvas, 500)
     expect(field).to_have_value("500")
 
@@ -278,7 +278,7 @@ def test_a_page_is_rendered_at_screen_and_zoom_resolution(viewer: FileViewer) ->
         assert box
         assert box["width"] == width
     level.select_option("width")
-    pane = canvas.locator(".paper").bounding_box()
+    pane = canvas.locator(".page-list").bounding_box()
     assert pane
     expect(page_view).to_have_css("width", f"{round(pane['width'] - 24)}px")
 
@@ -292,7 +292,7 @@ def test_text_can_be_selected_in_reading_order(viewer: FileViewer, tmp_path: Pat
     viewer.upload("one.pdf", content)
     viewer.open()
     canvas = viewer.show("one.pdf")
-    words = rendered_page(canvas, 1).locator(".words")
+    words = rendered_page(canvas, 1).locator(".text-layer")
     expect(words).to_contain_text("and the second")
     chosen = words.evaluate(
         "(words) => { getSelection().selectAllChildren(words); return String(getSelection()); }"
@@ -300,7 +300,7 @@ def test_text_can_be_selected_in_reading_order(viewer: FileViewer, tmp_path: Pat
     assert chosen.split() == ["The", "first", "line", "and", "the", "second"]
     assert "\n" in chosen.strip()
     span = words.locator("span").first
-    span_box, page_box = span.bounding_box(), canvas.locator(".sheet").bounding_box()
+    span_box, page_box = span.bounding_box(), canvas.locator(".page").bounding_box()
     assert span_box
     assert page_box
     scale = page_box["width"] / 595
@@ -314,19 +314,19 @@ def test_search_covers_all_pages(viewer: FileViewer) -> None:
     viewer.open()
     canvas = viewer.show("long.pdf")
     rendered_page(canvas, 1)
-    canvas.locator(".paper").press("Control+f")
+    canvas.locator(".page-list").press("Control+f")
     canvas.get_by_role("searchbox", name="Find in this PDF").fill("page 4")
     tally = canvas.get_by_role("search").get_by_role("status")
     expect(tally).to_have_text("1 of 11")
     expect(canvas.get_by_role("textbox", name="Page")).to_have_value("4")
-    expect(rendered_page(canvas, 4).locator(".marks .now")).to_be_in_viewport()
+    expect(rendered_page(canvas, 4).locator(".marks .current")).to_be_in_viewport()
     canvas.get_by_role("button", name="Next match").click()
     expect(tally).to_have_text("2 of 11")
-    expect(rendered_page(canvas, 40).locator(".marks .now")).to_be_in_viewport()
+    expect(rendered_page(canvas, 40).locator(".marks .current")).to_be_in_viewport()
     canvas.get_by_role("button", name="Previous match").click()
     canvas.get_by_role("button", name="Previous match").click()
     expect(tally).to_have_text("11 of 11")
-    expect(rendered_page(canvas, 49).locator(".marks .now")).to_be_in_viewport()
+    expect(rendered_page(canvas, 49).locator(".marks .current")).to_be_in_viewport()
     canvas.get_by_role("searchbox", name="Find in this PDF").fill("nowhere at all")
     expect(tally).to_have_text("No matches")
     canvas.get_by_role("searchbox", name="Find in this PDF").press("Escape")
@@ -391,13 +391,13 @@ def test_a_changed_document_keeps_its_position(viewer: FileViewer) -> None:
     field.press("Enter")
     rendered_page(canvas, 20)
     top = "(paper) => paper.scrollTop"
-    before = canvas.locator(".paper").evaluate(top)
+    before = canvas.locator(".page-list").evaluate(top)
     viewer.replace("paper.pdf", long_pdf(60))
-    expect(viewer.preview.locator(".hd small")).to_contain_text("60 pages")
-    assert canvas.locator(".paper").evaluate(top) == pytest.approx(before, abs=2)
+    expect(viewer.preview.locator(".header small")).to_contain_text("60 pages")
+    assert canvas.locator(".page-list").evaluate(top) == pytest.approx(before, abs=2)
     expect(field).to_have_value("20")
     viewer.replace("paper.pdf", long_pdf(3))
-    expect(viewer.preview.locator(".hd small")).to_contain_text("3 pages")
+    expect(viewer.preview.locator(".header small")).to_contain_text("3 pages")
     expect(field).to_have_value("3")
     rendered_page(canvas, 3)
 

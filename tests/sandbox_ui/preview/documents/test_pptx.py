@@ -170,7 +170,7 @@ def test_slides_are_shown_with_their_notes(viewer: FileViewer) -> None:
     expect(second.first).to_contain_text("hidden")
     second.first.scroll_into_view_if_needed()
     expect(second.first.get_by_role("img").first).to_have_js_property("naturalWidth", 40)
-    expect(viewer.preview.locator(".hd small")).to_contain_text("32 slides")
+    expect(viewer.preview.locator(".header small")).to_contain_text("32 slides")
     canvas.get_by_role("region", name="Slide 20").scroll_into_view_if_needed()
     expect(canvas.get_by_role("region", name="Slide 32: Slide of 29")).to_be_attached(
         timeout=30_000

@@ -71,7 +71,7 @@ def test_every_wav_encoding_has_the_same_waveform(
     assert isinstance(peaks, list)
     for found, wanted in zip(peaks, [0, 0, 0, 64, -127, 0, 0, 32], strict=True):
         assert abs(found - wanted) <= 1
-    assert (result["rate"], result["channels"], result["seconds"]) == (1000, 1, 0.004)
+    assert (result["sample_rate"], result["channels"], result["seconds"]) == (1000, 1, 0.004)
 
 
 def test_non_finite_samples_are_clamped(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_a_streamed_wav_is_read_to_its_end(tmp_path: Path, declared_size: int) -
     file = tmp_path / "a.wav"
     file.write_bytes(wav(1, 16, bytes(4000), declared_size=declared_size))
     result = preview_data(audio.view, file)
-    assert (result["seconds"], result["missing"]) == (2.0, 0.0)
+    assert (result["seconds"], result["missing_seconds"]) == (2.0, 0.0)
 
 
 def test_a_huge_wav_is_sampled(tmp_path: Path) -> None:

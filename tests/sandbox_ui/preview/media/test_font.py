@@ -25,7 +25,7 @@ def test_font_metadata_is_read_from_every_format(
     tmp_path: Path, pack: Callable[[dict[str, bytes]], bytes], form: str
 ) -> None:
     result = preview_data(view, write_file(tmp_path, pack(font_tables("Zeichen", axes=("wght",)))))
-    assert (result["family"], result["form"], result["glyphs"]) == ("Zeichen", form, 27)
+    assert (result["family"], result["format"], result["glyphs"]) == ("Zeichen", form, 27)
     assert (result["characters"], result["ranges"]) == (26, [(65, 90)])
     assert result["axes"] == [("wght", 100, 400, 900)]
 
@@ -81,7 +81,7 @@ def test_the_specimen_uses_the_font(viewer: FileViewer) -> None:
     viewer.open()
     canvas = viewer.show("serif.ttf")
     expect(canvas.get_by_role("heading", name="DejaVu Serif")).to_be_visible()
-    expect(viewer.preview.locator(".hd small")).to_contain_text("DejaVu Serif Book · TrueType")
+    expect(viewer.preview.locator(".header small")).to_contain_text("DejaVu Serif Book · TrueType")
     line = canvas.locator(".line").first
     family = line.evaluate("(line) => getComputedStyle(line).fontFamily.split(',')[0]")
     assert viewer.page.evaluate(f"document.fonts.check('20px ' + {family!r})")
@@ -101,7 +101,7 @@ def test_a_custom_sample_text_is_shown(viewer: FileViewer) -> None:
     expect(canvas.locator(".line")).to_have_text(["Grüße 東"] * 6)
     expect(canvas.get_by_role("status")).to_contain_text("shown in a fallback font: 東")
     viewer.replace("serif.ttf", installed_font() + b"\0\0\0\0")
-    expect(viewer.preview.locator(".hd small")).to_contain_text("just now")
+    expect(viewer.preview.locator(".header small")).to_contain_text("just now")
     expect(field).to_have_value("Grüße 東")
 
 

@@ -57,7 +57,7 @@ def test_a_supported_image_is_served_unchanged(tmp_path: Path, image_format: str
         view, write_file(tmp_path, name, encode_image(stripes(40, 30), image_format))
     )
     assert (result["width"], result["height"], result["format"]) == (40, 30, image_format)
-    assert (result["source"], result["cut"]) == ("raw", False)
+    assert (result["source"], result["truncated"]) == ("raw", False)
 
 
 @pytest.mark.parametrize("image_format", ["TIFF", "PPM", "TGA", "ICO"])
@@ -65,7 +65,7 @@ def test_an_unsupported_format_is_converted(tmp_path: Path, image_format: str) -
     path = write_file(
         tmp_path, f"a.{image_format.lower()}", encode_image(stripes(48, 48), image_format)
     )
-    assert preview_data(view, path)["source"] == "made"
+    assert preview_data(view, path)["source"] == "converted"
     image = render_image(path, frame="0")
     assert image.size == (48, 48)
     assert pixel_is_close(image, 0.2, 0.5, RED)
@@ -152,13 +152,13 @@ def test_a_truncated_image_is_rendered_partially(tmp_path: Path, image_format: s
     noise = Image.effect_noise((800, 800), 90).convert("RGB")
     content = encode_image(noise, image_format)
     path = write_file(tmp_path, f"a.{image_format.lower()}", content[: len(content) // 2])
-    assert preview_data(view, path)["cut"]
+    assert preview_data(view, path)["truncated"]
     assert render_image(path, thumb="320").size == (320, 320)
 
 
 def test_trailing_bytes_are_not_reported_as_truncation(tmp_path: Path) -> None:
     content = encode_image(stripes(80, 80), "JPEG") + b"\0" * 100_000
-    assert not preview_data(view, write_file(tmp_path, "a.jpg", content))["cut"]
+    assert not preview_data(view, write_file(tmp_path, "a.jpg", content))["truncated"]
 
 
 @pytest.mark.parametrize("options", [{}, {"thumb": "96"}, {"frame": "0"}])
@@ -180,7 +180,7 @@ def test_an_invalid_image_is_reported(tmp_path: Path, content: bytes) -> None:
 
 def test_a_large_image_is_scaled_down(tmp_path: Path) -> None:
     path = write_file(tmp_path, "a.png", encode_image(Image.new("1", (9000, 7000)), "PNG"))
-    assert preview_data(view, path)["source"] == "made"
+    assert preview_data(view, path)["source"] == "converted"
     assert max(render_image(path, frame="0").size) == 4096
 
 
@@ -197,7 +197,7 @@ def test_an_image_fits_the_pane_and_can_be_zoomed(viewer: FileViewer) -> None:
     canvas = viewer.show("photo.png")
     image = loaded_image(canvas)
     expect(image).to_have_js_property("naturalWidth", 3000)
-    expect(viewer.preview.locator(".hd small")).to_contain_text("3,000 × 1,500 · PNG · RGB")
+    expect(viewer.preview.locator(".header small")).to_contain_text("3,000 × 1,500 · PNG · RGB")
     image_box, canvas_box = image.bounding_box(), canvas.bounding_box()
     assert image_box
     assert canvas_box

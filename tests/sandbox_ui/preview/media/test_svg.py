@@ -55,7 +55,7 @@ def test_the_size_of_a_drawing_is_read(
 ) -> None:
     result = preview_data(view, write_file(tmp_path, svg_text(attributes)))
     assert (result["width"], result["height"]) == pytest.approx(size, abs=0.1)
-    assert result["sized"]
+    assert result["has_size"]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_the_size_of_a_drawing_is_read(
 def test_a_drawing_without_a_size_has_a_default_size(tmp_path: Path, attributes: str) -> None:
     path = write_file(tmp_path, svg_text(attributes))
     result = preview_data(view, path)
-    assert (result["width"], result["height"], result["sized"]) == (800, 600, False)
+    assert (result["width"], result["height"], result["has_size"]) == (800, 600, False)
 
 
 def test_missing_namespaces_and_view_box_are_added(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ ENTITIES = (
 )
 def test_an_exponentially_repeating_drawing_is_rejected(tmp_path: Path, bomb: str) -> None:
     path = write_file(tmp_path, bomb)
-    assert "repeats its parts" in str(preview_data(view, path)["wrong"])
+    assert "repeats its parts" in str(preview_data(view, path)["error"])
     with pytest.raises(PreviewError, match="repeats its parts"):
         render_svg(path)
 
@@ -122,12 +122,12 @@ def test_an_exponentially_repeating_drawing_is_rejected(tmp_path: Path, bomb: st
 def test_ordinary_repetition_is_accepted(tmp_path: Path) -> None:
     loop = '<g id="x"><use href="#x"/></g>'
     for content in (nested_use_bomb(4), nested_pattern_bomb(4), svg_text(body=loop)):
-        assert preview_data(view, write_file(tmp_path, content))["wrong"] == ""
+        assert preview_data(view, write_file(tmp_path, content))["error"] == ""
 
 
 def test_an_entity_bomb_is_rejected(tmp_path: Path) -> None:
     result = preview_data(view, write_file(tmp_path, ENTITIES))
-    assert "amplification" in str(result["wrong"])
+    assert "amplification" in str(result["error"])
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_an_entity_bomb_is_rejected(tmp_path: Path) -> None:
     ],
 )
 def test_an_invalid_drawing_is_reported(tmp_path: Path, content: str, message: str) -> None:
-    assert message in str(preview_data(view, write_file(tmp_path, content))["wrong"])
+    assert message in str(preview_data(view, write_file(tmp_path, content))["error"])
 
 
 def test_an_empty_large_or_badly_compressed_drawing_is_rejected(tmp_path: Path) -> None:
@@ -157,11 +157,11 @@ def test_scripts_and_external_resources_are_reported(tmp_path: Path) -> None:
     result = preview_data(
         view, write_file(tmp_path, HOSTILE.replace("ELSEWHERE", "http://example.org"))
     )
-    assert (result["scripts"], result["outside"], result["wrong"]) == (True, True, "")
+    assert (result["scripts"], result["external_resources"], result["error"]) == (True, True, "")
     harmless = preview_data(
         view, write_file(tmp_path, svg_text(body='<a href="http://example.org"/>'))
     )
-    assert (harmless["scripts"], harmless["outside"]) == (False, False)
+    assert (harmless["scripts"], harmless["external_resources"]) == (False, False)
 
 
 HOSTILE = f"""<svg {NAMESPACE} xmlns:xlink="http://www.w3.org/1999/xlink" width="200" height="100"
@@ -187,7 +187,7 @@ def test_a_drawing_is_shown_as_an_image_or_as_source(viewer: FileViewer) -> None
     viewer.open()
     canvas = viewer.show("plan.svg")
     rendered_image(canvas, 300)
-    expect(viewer.preview.locator(".hd small")).to_contain_text("300 × 120 · 2 elements")
+    expect(viewer.preview.locator(".header small")).to_contain_text("300 × 120 · 2 elements")
     canvas.get_by_role("button", name="Zoom in").click()
     expect(canvas.locator("img")).to_have_css("width", "600px")
     viewer.preview.get_by_role("button", name="Source").click()
@@ -230,7 +230,7 @@ def test_a_drawing_opened_by_its_url_runs_no_scripts_and_loads_no_resources(
         httpx.put(file, content=HOSTILE.replace("ELSEWHERE", server_url)).raise_for_status()
         page = browser.new_page()
         with page.expect_event("console", lambda message: "sandboxed" in message.text):
-            page.goto(f"{studio_url}/api/runs/{run}/view/output/hostile.svg?as=drawing&thumb=320")
+            page.goto(f"{studio_url}/api/runs/{run}/view/output/hostile.svg?as=svg&thumb=320")
         assert page.evaluate("document.documentElement.localName") == "svg"
         assert page.evaluate("window.hacked") is None
         page.close()

@@ -22,15 +22,15 @@ GIGABYTES = 2 * 1024**3
 )  # fmt: skip
 def test_the_codec_of_a_video_is_detected(name: str, codec: str) -> None:
     assert preview_data(video_preview.view, FILES / name)["codec"] == codec
-    assert kind_of(name, (FILES / name).read_bytes()[:4096]) == "film"
+    assert kind_of(name, (FILES / name).read_bytes()[:4096]) == "video"
 
 
 def test_a_video_is_detected_by_its_first_bytes() -> None:
-    assert kind_of("film", (FILES / "film.mp4").read_bytes()) == "film"
-    assert kind_of("film.txt", (FILES / "film.webm").read_bytes()) == "film"
-    assert kind_of("a.m4a", (FILES / "tone.m4a").read_bytes()) == "sound"
-    assert kind_of("a", (FILES / "tone.m4a").read_bytes()) == "sound"
-    assert kind_of("a.webm", (FILES / "tone.ogg").read_bytes()) == "film"
+    assert kind_of("film", (FILES / "film.mp4").read_bytes()) == "video"
+    assert kind_of("film.txt", (FILES / "film.webm").read_bytes()) == "video"
+    assert kind_of("a.m4a", (FILES / "tone.m4a").read_bytes()) == "audio"
+    assert kind_of("a", (FILES / "tone.m4a").read_bytes()) == "audio"
+    assert kind_of("a.webm", (FILES / "tone.ogg").read_bytes()) == "video"
 
 
 def test_an_empty_video_is_reported(tmp_path: Path) -> None:

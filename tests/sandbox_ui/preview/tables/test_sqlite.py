@@ -87,7 +87,7 @@ def test_a_long_value_can_be_requested_completely(create_database: CreateDatabas
     path = create_database(
         "CREATE TABLE t(v, w); INSERT INTO t VALUES (x'00ff', printf('%5000s', 'end'));"
     )
-    assert sqlite_data(path)["rows"][0][2]["cut"] == " " * 300
+    assert sqlite_data(path)["rows"][0][2]["text"] == " " * 300
     assert sqlite_data(path, table="t", cell="0,0")["text"] == "00 ff"
     assert sqlite_data(path, table="t", cell="0,1")["text"] == "end".rjust(5000)
     assert sqlite_data(path, table="t", area="0,1,0,1")["text"] == "end".rjust(5000)
@@ -96,7 +96,12 @@ def test_a_long_value_can_be_requested_completely(create_database: CreateDatabas
 def test_the_first_5000_rows_are_paged_and_sorted(create_database: CreateDatabase) -> None:
     path = create_database(numbered_rows(6000))
     data = sqlite_data(path)
-    assert (data["total"], data["held"], data["about"], len(data["rows"])) == (
+    assert (
+        data["total"],
+        data["displayed_rows"],
+        data["total_is_estimate"],
+        len(data["rows"]),
+    ) == (
         6000,
         5000,
         False,
@@ -104,9 +109,9 @@ def test_the_first_5000_rows_are_paged_and_sorted(create_database: CreateDatabas
     )
     assert sqlite_data(path, table="t", start="4999")["rows"] == [[5000, 5000, "row 5000"]]
     assert sqlite_data(path, table="t", start="5000")["rows"] == []
-    last = sqlite_data(path, table="t", start="0", sort="0", down="1")["rows"][0]
+    last = sqlite_data(path, table="t", start="0", sort="0", descending="1")["rows"][0]
     assert last == [5000, 5000, "row 5000"]
-    assert sqlite_data(path, table="t", cell="0,1", sort="0", down="1")["text"] == "row 5000"
+    assert sqlite_data(path, table="t", cell="0,1", sort="0", descending="1")["text"] == "row 5000"
 
 
 def test_a_slow_row_count_is_estimated(

@@ -80,7 +80,7 @@ class CountingBuffer(io.BytesIO):
 )
 def test_the_delimiter_is_detected(text: str, form: str) -> None:
     data = table_data(text.encode())
-    assert data["form"] == form if "one" not in form else data["columns"] == 1
+    assert data["format"] == form if "one" not in form else data["columns"] == 1
     assert data["names"][0] == "a"
 
 
@@ -93,8 +93,8 @@ def test_the_encoding_is_detected(encoding: str) -> None:
 
 
 def test_a_header_is_detected_and_can_be_overridden() -> None:
-    assert table_data(b"1,2\n3,4\n")["header"] is False
-    assert table_data(b"a,b\n3,4\n")["header"] is True
+    assert table_data(b"1,2\n3,4\n")["has_header"] is False
+    assert table_data(b"a,b\n3,4\n")["has_header"] is True
     assert cells(b"a,b\n3,4\n", header="0") == [["a", "b"], ["3", "4"]]
 
 
@@ -106,7 +106,7 @@ def test_decimal_commas_are_kept_and_sort_as_numbers() -> None:
 
 def test_rows_with_a_different_field_count_are_marked() -> None:
     data = table_data(RAGGED)
-    assert data["odd"] == {2: "2 fields instead of 3", 3: "4 fields instead of 3"}
+    assert data["irregular_rows"] == {2: "2 fields instead of 3", 3: "4 fields instead of 3"}
     assert data["rows"][1] == [2, "4", "5"]
     assert data["columns"] == 4
 
@@ -136,7 +136,7 @@ def test_nul_bytes_are_kept_and_reported() -> None:
 
 def test_a_long_cell_is_truncated_and_can_be_requested_completely() -> None:
     content = b"a,b\n1," + b"x" * 5000 + b"\n"
-    assert cells(content)[0][1] == {"cut": "x" * 300, "size": 5000}
+    assert cells(content)[0][1] == {"text": "x" * 300, "size": 5000}
     assert table_data(content, cell="0,1")["text"] == "x" * 5000
 
 
@@ -157,25 +157,29 @@ def test_a_huge_file_is_read_only_partially() -> None:
     size = len(content.getbuffer())
     data = table.view(content, PreviewRequest("t.csv", size)).data
     assert content.bytes_read <= FIRST_READ_BYTES + 8
-    assert data["about"]
+    assert data["total_is_estimate"]
     assert abs(data["total"] * len(line) - size) < size * 0.01
 
 
 def test_row_counting_resumes_at_its_last_position(monkeypatch: pytest.MonkeyPatch) -> None:
     content = b'a,b\n1,"two\nlines"\n\n3,"it""s"\n5,6'
     monkeypatch.setattr(table, "_MAX_COUNT_BYTES", 7)
-    at: TableData = {"at": 0, "rows": 0, "inside": False, "done": False}
+    at: TableData = {"offset": 0, "rows": 0, "in_quotes": False, "done": False}
     while not at["done"]:
-        position = {"at": str(at["at"]), "rows": str(at["rows"]), "inside": str(int(at["inside"]))}
+        position = {
+            "offset": str(at["offset"]),
+            "rows": str(at["rows"]),
+            "in_quotes": str(int(at["in_quotes"])),
+        }
         at = table_data(content, count="1", **position)
     assert at["rows"] == table_data(content)["total"] == 3
 
 
 def test_columns_have_statistics() -> None:
     content = b"n,d,t\n1,2024-01-05,x\n-3.5,2023-12-31,x\n,2024-02-01,y\n"
-    number, date, text = table_data(content, facts="1")["facts"]
-    assert (number["least"], number["most"], number["empty"]) == ("-3.5", "1", 1)
-    assert (date["kind"], date["least"]) == ("date", "2023-12-31")
+    number, date, text = table_data(content, statistics="1")["statistics"]
+    assert (number["min"], number["max"], number["empty"]) == ("-3.5", "1", 1)
+    assert (date["kind"], date["min"]) == ("date", "2023-12-31")
     assert (text["kind"], text["distinct"]) == ("text", 2)
 
 
@@ -295,7 +299,7 @@ def test_a_long_table_renders_few_elements(viewer: FileViewer) -> None:
     viewer.upload("t.csv", csv_rows(7000, 200))
     viewer.open()
     canvas = viewer.show("t.csv")
-    expect(viewer.preview.locator(".hd small")).to_contain_text(
+    expect(viewer.preview.locator(".header small")).to_contain_text(
         "7,000 rows × 200 columns; first 5,000 shown"
     )
     grid = canvas.get_by_role("grid")
@@ -319,7 +323,7 @@ def test_keys_move_select_and_copy(viewer: FileViewer) -> None:
     viewer.page.keyboard.press("Control+c")
     expect(canvas.get_by_role("button", name="Copied")).to_be_visible()
     assert viewer.page.evaluate("navigator.clipboard.readText()") == "5\t6\n8\t9"
-    expect(canvas.locator(".here")).to_have_text("9")
+    expect(canvas.locator(".active")).to_have_text("9")
 
 
 @pytest.mark.browser
@@ -360,7 +364,7 @@ def test_a_sheet_can_be_selected(viewer: FileViewer) -> None:
     canvas.get_by_role("tab", name="Kept (hidden)").click()
     expect(cell(canvas, HOSTILE)).to_be_visible()
     canvas.get_by_role("tab", name="Nothing").click()
-    expect(viewer.preview.locator(".hd small")).to_contain_text("empty")
+    expect(viewer.preview.locator(".header small")).to_contain_text("empty")
 
 
 @pytest.mark.browser
@@ -399,6 +403,6 @@ def test_hostile_empty_and_damaged_tables_are_shown_or_reported(
     viewer.open()
     canvas = viewer.show(name)
     if message == "c39":
-        expect(viewer.preview.locator(".hd small")).to_contain_text("40,000 rows × 40 columns")
+        expect(viewer.preview.locator(".header small")).to_contain_text("40,000 rows × 40 columns")
     else:
         expect(canvas).to_contain_text(message)

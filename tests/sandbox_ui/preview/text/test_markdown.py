@@ -79,7 +79,7 @@ def test_code_blocks_are_highlighted(tmp_path: Path) -> None:
 
 def test_a_long_text_is_truncated_and_marked(tmp_path: Path) -> None:
     result = view(tmp_path, "a line\n\n" * 40_000)
-    assert result["cut"]
+    assert result["truncated"]
     assert len(result["html"]) < 500_000
 
 

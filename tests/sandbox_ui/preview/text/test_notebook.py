@@ -110,7 +110,7 @@ def test_active_html_is_removed() -> None:
 
 def test_script_only_html_is_marked_as_live() -> None:
     shown = output_of(display_output(text__html="<script>draw()</script><div id=x></div>"))
-    assert (shown["kind"], shown["live"]) == ("text", True)
+    assert (shown["kind"], shown["interactive"]) == ("text", True)
 
 
 def test_progress_bars_show_their_last_state_and_colours_are_kept() -> None:
@@ -141,7 +141,7 @@ def test_long_text_is_truncated_and_counted() -> None:
     cell = notebook_data(
         make_notebook(code_cell(long_text, {"output_type": "stream", "text": long_text}))
     )["cells"][0]
-    assert (cell["cut"], cell["outputs"][0]["cut"]) == (5, 5)
+    assert (cell["omitted"], cell["outputs"][0]["omitted"]) == (5, 5)
 
 
 def test_many_cells_are_paged() -> None:
@@ -197,12 +197,12 @@ def test_a_notebook_is_shown_without_running_its_content(viewer: FileViewer) -> 
     expect(canvas.get_by_role("heading", name="Title")).to_be_visible()
     expect(canvas.get_by_role("cell", name="Berlin")).to_be_visible()
     expect(canvas.locator(".bad")).to_contain_text("E: no")
-    expect(canvas.locator(".no").nth(1)).to_have_text("[3]")
+    expect(canvas.locator(".execution-count").nth(1)).to_have_text("[3]")
     for image in canvas.locator("img").all():
         expect(image).to_have_js_property("complete", True)
         assert image.evaluate("image => image.naturalWidth") > 0
     expect(canvas).to_contain_text("needs scripts")
-    expect(viewer.preview.locator(".hd small")).to_contain_text("4 cells, python")
+    expect(viewer.preview.locator(".header small")).to_contain_text("4 cells, python")
 
 
 @pytest.mark.browser

@@ -43,7 +43,7 @@ def test_paging_forward_yields_every_line_once(tmp_path: Path) -> None:
         seen += page_lines(page)
         if page["end"] == page["size"]:
             break
-        page = view(path, **{"from": str(page["end"])})
+        page = view(path, start=str(page["end"]))
     assert seen == log_text(9000).splitlines()
 
 
@@ -126,7 +126,7 @@ def test_line_ends_are_detected(
     tmp_path: Path, content: str, ends: str, expected: list[str]
 ) -> None:
     page = view(write(tmp_path, content))
-    assert (page["ends"], page_lines(page)) == (ends, expected)
+    assert (page["line_ending"], page_lines(page)) == (ends, expected)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_line_ends_are_detected(
 )
 def test_search_returns_byte_offsets(tmp_path: Path, words: str, case: str, count: int) -> None:
     path = write(tmp_path, log_text(300) + "the Änd, or the änd\n")
-    found = view(path, find=words, case=case)["places"]
+    found = view(path, find=words, match_case=case)["matches"]
     assert len(found) == count
     whole = path.read_bytes()
     assert all(whole[at:].decode().lower().startswith(words.lower()) for at in found)
@@ -183,16 +183,16 @@ def test_slow_highlighting_falls_back_to_plain_text(tmp_path: Path) -> None:
 def test_unchanged_pages_are_identified(tmp_path: Path) -> None:
     path = write(tmp_path, log_text(3000))
     first, last = view(path), view(path, end="1")
-    ranges = ",".join(f"{each['start']}-{each['end']}-{each['sum']}" for each in (first, last))
+    ranges = ",".join(f"{each['start']}-{each['end']}-{each['checksum']}" for each in (first, last))
     path.write_bytes(path.read_bytes().replace(b"0002999", b"changed"))
-    assert view(path, same=ranges)["same"] == [True, False]
+    assert view(path, unchanged=ranges)["unchanged"] == [True, False]
 
 
 def test_an_offset_outside_the_file_is_clamped(tmp_path: Path) -> None:
     path = write(tmp_path, log_text(10))
-    assert page_lines(view(path, **{"from": "-5"})) == log_text(10).splitlines()
-    assert page_lines(view(path, **{"from": "99999999"})) == []
-    assert page_lines(view(path, at="99999999")) == []
+    assert page_lines(view(path, start="-5")) == log_text(10).splitlines()
+    assert page_lines(view(path, start="99999999")) == []
+    assert page_lines(view(path, around="99999999")) == []
 
 
 # In the browser
@@ -225,7 +225,7 @@ def test_a_program_is_highlighted_with_line_numbers(viewer: FileViewer) -> None:
     expect(canvas.locator(".row")).to_have_count(5)
     expect(canvas.locator(".syn-keyword").first).to_have_text("import ")
     assert line_number(canvas.locator(".row").nth(3)) == "4"
-    expect(canvas.locator(".where")).to_have_text("line 1 of 5")
+    expect(canvas.locator(".position")).to_have_text("line 1 of 5")
 
 
 @browser
@@ -299,7 +299,7 @@ def test_a_growing_file_is_followed_only_at_its_end(
     canvas = viewer.show("grow.log")
     expect(canvas.locator(".row").first).to_be_in_viewport()
     rewrite(viewer, "grow.log", log_text(500).encode())
-    expect(canvas.locator(".where")).to_have_text("line 1 of 500")
+    expect(canvas.locator(".position")).to_have_text("line 1 of 500")
     expect(canvas.locator(".row").first).to_be_in_viewport()
     canvas.get_by_role("button", name="End of the file").click()
     expect(canvas.get_by_text((LINE % 500).strip())).to_be_in_viewport()
@@ -313,8 +313,8 @@ def test_a_change_keeps_the_scroll_position(viewer: FileViewer) -> None:
     viewer.open()
     canvas = viewer.show("file.txt")
     scroller(canvas).evaluate("each => (each.scrollTop = 4000)")
-    expect(canvas.locator(".where")).to_have_text(re.compile("^line [^1].* of 2,000$"))
-    where = canvas.locator(".where").inner_text()
+    expect(canvas.locator(".position")).to_have_text(re.compile("^line [^1].* of 2,000$"))
+    where = canvas.locator(".position").inner_text()
     rewrite(viewer, "file.txt", log_text(2000).replace("0000300", "changed").encode())
     expect(canvas.get_by_text("line changed of")).to_be_attached()
     expect(canvas.locator(".position")).to_have_text(where)

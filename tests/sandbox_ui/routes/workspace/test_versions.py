@@ -188,7 +188,7 @@ def test_unchanged_lines_are_omitted_and_can_be_requested(
     assert rows[0] == ["…", 1, 1, 46]
     assert rows[-1] == ["…", 54, 54, 47]
     assert [row[0] for row in rows[1:-1]] == [*"===-+==="]
-    text = difference(steps, "a.txt", step=2, **{"from": 54, "count": 47})["text"]
+    text = difference(steps, "a.txt", step=2, start=54, count=47)["text"]
     assert text == {"lines": lines[53:]}
 
 
