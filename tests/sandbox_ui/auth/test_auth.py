@@ -1,4 +1,4 @@
-"""Whose it is: owners, accounts, visitors, tokens and links, on a real server."""
+"""Authentication and authorization: owners, accounts, anonymous users, tokens and links."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -20,55 +20,55 @@ from sandbox_ui.auth.tokens import Tokens
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.server import create_app, follow_run, run_server
 
-CHEAP = 10
-NEEDED = ("run", "task", "text")
+LOW_COST = 10
+REQUIRED_PARAMETERS = ("run", "task", "text")
 NAMES = {"ann": "correct horse", "bob": "battery staple", "root": "of all"}
-USERS = tuple((name, hash_password(word, log_n=CHEAP)) for name, word in NAMES.items())
+USERS = tuple((name, hash_password(word, log_n=LOW_COST)) for name, word in NAMES.items())
 Serve = Callable[..., str]
 
 
 @pytest.fixture(scope="module")
 def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
-    """Serves studios; each setting of one is given by name."""
-    with ExitStack() as held:
+    """Start a Studio with these settings."""
+    with ExitStack() as stack:
 
-        def begin(data: Path | None = None, **settings: Any) -> str:
+        def start(data: Path | None = None, **settings: Any) -> str:
             data = data or tmp_path_factory.mktemp("data")
             app = create_app(Settings(data=data, **settings), LocalSandboxProvider(data))
-            return held.enter_context(run_server(app))
+            return stack.enter_context(run_server(app))
 
-        yield begin
+        yield start
 
 
 @pytest.fixture(scope="module")
-def accounts(serve: Serve, data: Path) -> str:
-    """A studio with accounts, one of them the operator's."""
+def accounts_url(serve: Serve, data: Path) -> str:
+    """A Studio with accounts, one of them the operator's."""
     return serve(data, users=USERS, operators=("root",))
 
 
 @pytest.fixture(scope="module")
-def public(serve: Serve) -> str:
-    """A studio without accounts that others reach."""
+def public_url(serve: Serve) -> str:
+    """A Studio without accounts that is reachable by others."""
     return serve(hosts=("studio.example",))
 
 
 @pytest.fixture(scope="module")
-def private(serve: Serve) -> str:
-    """A studio of this machine."""
+def local_url(serve: Serve) -> str:
+    """A Studio that only this machine can reach."""
     return serve()
 
 
 @pytest.fixture
-def browser() -> Iterator[Callable[[str], httpx.Client]]:
-    """Browsers, each with cookies of its own."""
-    with ExitStack() as held:
-        yield lambda studio_url: held.enter_context(httpx.Client(base_url=studio_url))
+def new_client() -> Iterator[Callable[[str], httpx.Client]]:
+    """Opens clients with separate cookies."""
+    with ExitStack() as stack:
+        yield lambda studio_url: stack.enter_context(httpx.Client(base_url=studio_url))
 
 
-Browser = Callable[[str], httpx.Client]
+NewClient = Callable[[str], httpx.Client]
 
 
-def signed_in(client: httpx.Client, name: str) -> httpx.Client:
+def sign_in(client: httpx.Client, name: str) -> httpx.Client:
     answer = client.post("/login", data={"name": name, "password": NAMES[name]})
     assert answer.status_code == 303
     return client
@@ -80,17 +80,19 @@ def new_run(client: httpx.Client) -> str:
 
 
 def error_of(answer: httpx.Response) -> str:
-    said: str = answer.json()["error"]
-    return said
+    text: str = answer.json()["error"]
+    return text
 
 
-# One owner
+# Single owner
 
 
-def test_local_access_is_a_single_owner_without_login(private: str, browser: Browser) -> None:
-    run = new_run(browser(private))
-    assert browser(private).get(f"/api/runs/{run}/files").status_code == 200
-    me = browser(private).get("/api/me").json()
+def test_local_access_is_a_single_owner_without_login(
+    local_url: str, new_client: NewClient
+) -> None:
+    run = new_run(new_client(local_url))
+    assert new_client(local_url).get(f"/api/runs/{run}/files").status_code == 200
+    me = new_client(local_url).get("/api/me").json()
     assert (me["single_owner"], me["operator"], me["guest"]) == (True, True, False)
 
 
@@ -98,18 +100,18 @@ def test_local_access_is_a_single_owner_without_login(private: str, browser: Bro
     "header", ["Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via"]
 )
 def test_requests_through_a_proxy_are_not_the_owner(
-    private: str, browser: Browser, header: str
+    local_url: str, new_client: NewClient, header: str
 ) -> None:
-    answer = browser(private).get("/api/runs", headers={header: "203.0.113.9"})
+    answer = new_client(local_url).get("/api/runs", headers={header: "203.0.113.9"})
     assert answer.status_code == 403
     assert "STUDIO_HOSTS" in error_of(answer)
 
 
-# Visitors without accounts
+# Users without accounts
 
 
-def test_each_browser_is_a_separate_user(public: str, browser: Browser) -> None:
-    one, other = browser(public), browser(public)
+def test_each_browser_is_a_separate_user(public_url: str, new_client: NewClient) -> None:
+    one, other = new_client(public_url), new_client(public_url)
     for each in (one, other):
         assert each.get("/").status_code == 200
     run = new_run(one)
@@ -117,47 +119,53 @@ def test_each_browser_is_a_separate_user(public: str, browser: Browser) -> None:
     assert other.get(f"/api/runs/{run}/files").status_code == 404
 
 
-def test_requests_without_a_cookie_are_anonymous(public: str, browser: Browser) -> None:
-    answer = browser(public).get("/api/runs")
+def test_requests_without_a_cookie_are_anonymous(public_url: str, new_client: NewClient) -> None:
+    answer = new_client(public_url).get("/api/runs")
     assert answer.status_code == 401
     assert "token" in error_of(answer)
 
 
-def test_browser_sessions_survive_a_restart(serve: Serve, tmp_path: Path, browser: Browser) -> None:
-    client = browser(serve(tmp_path, hosts=("studio.example",)))
+def test_browser_sessions_survive_a_restart(
+    serve: Serve, tmp_path: Path, new_client: NewClient
+) -> None:
+    client = new_client(serve(tmp_path, hosts=("studio.example",)))
     client.get("/")
     run = new_run(client)
-    again = serve(tmp_path, hosts=("studio.example",))
-    assert client.get(f"{again}/api/runs/{run}/files").status_code == 200
+    restarted = serve(tmp_path, hosts=("studio.example",))
+    assert client.get(f"{restarted}/api/runs/{run}/files").status_code == 200
 
 
 def test_the_signing_secret_is_readable_by_the_owner_only(
-    public: str, data: Path, accounts: str
+    public_url: str, data: Path, accounts_url: str
 ) -> None:
     assert (data / "secret").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_forged_cookie_is_anonymous(public: str, browser: Browser) -> None:
-    client = browser(public)
+def test_a_forged_cookie_is_anonymous(public_url: str, new_client: NewClient) -> None:
+    client = new_client(public_url)
     client.get("/")
     name, value = next(iter(client.cookies.items()))
     key, _, signature = value.partition(".")
     for forged in (f"{key}x.{signature}", f"{key}.{signature[:-2]}xx", key, f".{signature}", "é"):
-        answer = httpx.get(f"{public}/api/runs", headers={b"Cookie": f"{name}={forged}".encode()})
+        answer = httpx.get(
+            f"{public_url}/api/runs", headers={b"Cookie": f"{name}={forged}".encode()}
+        )
         assert answer.status_code == 401, forged
 
 
-def test_cookies_are_http_only(public: str, browser: Browser) -> None:
-    said = browser(public).get("/").headers["set-cookie"]
-    assert "HttpOnly" in said
-    assert "SameSite=Lax" in said
+def test_cookies_are_http_only(public_url: str, new_client: NewClient) -> None:
+    cookie = new_client(public_url).get("/").headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=Lax" in cookie
 
 
 # Accounts
 
 
-def test_without_login_only_the_login_page_is_served(accounts: str, browser: Browser) -> None:
-    client = browser(accounts)
+def test_without_login_only_the_login_page_is_served(
+    accounts_url: str, new_client: NewClient
+) -> None:
+    client = new_client(accounts_url)
     answer = client.get("/?run=abcdefgh")
     assert (answer.status_code, answer.headers["location"]) == (303, "login?back=run%3Dabcdefgh")
     assert "Password" in client.get("/login").text
@@ -166,8 +174,10 @@ def test_without_login_only_the_login_page_is_served(accounts: str, browser: Bro
         assert client.get(path).status_code == 401, path
 
 
-def test_login_with_name_and_password_redirects_back(accounts: str, browser: Browser) -> None:
-    client = browser(accounts)
+def test_login_with_name_and_password_redirects_back(
+    accounts_url: str, new_client: NewClient
+) -> None:
+    client = new_client(accounts_url)
     form = {"name": "ann", "password": NAMES["ann"]}
     answer = client.post("/login?back=run%3Dabcdefgh", data=form)
     assert (answer.status_code, answer.headers["location"]) == (303, "./?run=abcdefgh")
@@ -175,9 +185,11 @@ def test_login_with_name_and_password_redirects_back(accounts: str, browser: Bro
 
 
 @pytest.mark.parametrize("back", ["//evil.example", "x\r\nSet-Cookie: a=b", "</script>", "a" * 600])
-def test_login_never_redirects_to_another_site(accounts: str, browser: Browser, back: str) -> None:
+def test_login_never_redirects_to_another_site(
+    accounts_url: str, new_client: NewClient, back: str
+) -> None:
     form = {"name": "ann", "password": NAMES["ann"]}
-    answer = browser(accounts).post("/login", params={"back": back}, data=form)
+    answer = new_client(accounts_url).post("/login", params={"back": back}, data=form)
     assert answer.headers["location"] in ("./", f"./?{back}" if back == "a" * 500 else "./")
 
 
@@ -185,58 +197,60 @@ def test_login_never_redirects_to_another_site(accounts: str, browser: Browser, 
     ("name", "password"), [("ann", "wrong"), ("nobody", "x"), ("", ""), ("ann", "x" * 5000)]
 )
 def test_wrong_password_and_unknown_name_are_indistinguishable(
-    accounts: str, browser: Browser, name: str, password: str
+    accounts_url: str, new_client: NewClient, name: str, password: str
 ) -> None:
-    answer = browser(accounts).post("/login", data={"name": name, "password": password})
+    answer = new_client(accounts_url).post("/login", data={"name": name, "password": password})
     assert answer.status_code == 401
     assert "Wrong name or password." in answer.text
     assert "set-cookie" not in answer.headers
 
 
-def test_the_entered_name_is_escaped(accounts: str, browser: Browser) -> None:
-    answer = browser(accounts).post("/login", data={"name": '"><script>', "password": "x"})
+def test_the_entered_name_is_escaped(accounts_url: str, new_client: NewClient) -> None:
+    answer = new_client(accounts_url).post("/login", data={"name": '"><script>', "password": "x"})
     assert "<script>" not in answer.text.partition("<form")[2]
 
 
-def test_login_attempts_are_rate_limited(serve: Serve, browser: Browser) -> None:
-    client = browser(serve(users=USERS))
+def test_login_attempts_are_rate_limited(serve: Serve, new_client: NewClient) -> None:
+    client = new_client(serve(users=USERS))
     answers = [client.post("/login", data={"name": "ann", "password": "x"}) for _ in range(12)]
     assert [each.status_code for each in answers[:10]] == [401] * 10
     assert answers[-1].status_code == 429
     assert int(answers[-1].headers["retry-after"]) > 0
-    right = client.post("/login", data={"name": "ann", "password": NAMES["ann"]})
-    assert right.status_code == 429
+    correct = client.post("/login", data={"name": "ann", "password": NAMES["ann"]})
+    assert correct.status_code == 429
 
 
-def test_a_password_change_ends_sessions(serve: Serve, tmp_path: Path, browser: Browser) -> None:
-    client = signed_in(browser(serve(tmp_path, users=USERS)), "ann")
+def test_a_password_change_ends_sessions(
+    serve: Serve, tmp_path: Path, new_client: NewClient
+) -> None:
+    client = sign_in(new_client(serve(tmp_path, users=USERS)), "ann")
     same = serve(tmp_path, users=USERS)
-    changed = serve(tmp_path, users=(("ann", hash_password("new", log_n=CHEAP)),))
+    changed = serve(tmp_path, users=(("ann", hash_password("new", log_n=LOW_COST)),))
     assert client.get(f"{same}/api/runs").status_code == 200
     assert client.get(f"{changed}/api/runs").status_code == 401
 
 
-def test_logout_ends_the_session(accounts: str, browser: Browser) -> None:
-    client = signed_in(browser(accounts), "ann")
+def test_logout_ends_the_session(accounts_url: str, new_client: NewClient) -> None:
+    client = sign_in(new_client(accounts_url), "ann")
     assert client.post("/logout").status_code == 303
     assert client.get("/api/runs").status_code == 401
 
 
 def test_the_operator_sees_all_runs_and_users_their_own(
-    accounts: str, browser: Browser, data: Path
+    accounts_url: str, new_client: NewClient, data: Path
 ) -> None:
-    ann, bob, root = (signed_in(browser(accounts), name) for name in ("ann", "bob", "root"))
+    ann, bob, root = (sign_in(new_client(accounts_url), name) for name in ("ann", "bob", "root"))
     run = new_run(ann)
     assert RunFolder.open(data, run).owner == "u:ann"
     (RunFolder.open(data, run).journal).write_bytes(b"")
     assert [run in each.get("/api/runs").text for each in (ann, bob, root)] == [True, False, True]
 
 
-# Every door
+# Access to runs of others
 
 
 def routes_of_a_run(data: Path) -> list[tuple[str, str]]:
-    """Method and address of every route that names a run."""
+    """Method and path of every route with a run in its path."""
     app = create_app(Settings(data=data), LocalSandboxProvider(data))
     return [
         (method, route.path)
@@ -247,9 +261,9 @@ def routes_of_a_run(data: Path) -> list[tuple[str, str]]:
 
 
 def test_no_route_gives_a_stranger_access_to_a_run(
-    accounts: str, browser: Browser, tmp_path: Path
+    accounts_url: str, new_client: NewClient, tmp_path: Path
 ) -> None:
-    ann, bob = (signed_in(browser(accounts), name) for name in ("ann", "bob"))
+    ann, bob = (sign_in(new_client(accounts_url), name) for name in ("ann", "bob"))
     run, routes = new_run(ann), routes_of_a_run(tmp_path)
     assert len(routes) > 25
     for method, path in routes:
@@ -260,92 +274,102 @@ def test_no_route_gives_a_stranger_access_to_a_run(
             assert error_of(answer).startswith("There is no such run"), (method, url)
 
 
-def test_lists_cannot_delete_or_measure_runs_of_others(accounts: str, browser: Browser) -> None:
-    ann, bob = (signed_in(browser(accounts), name) for name in ("ann", "bob"))
-    theirs, own = new_run(ann), new_run(bob)
-    assert bob.get(f"/api/space?run={own}&run={theirs}").status_code == 404
-    assert bob.delete(f"/api/runs?run={own}&run={theirs}").status_code == 404
-    assert bob.get(f"/api/runs/{own}/files").status_code == 200
+def test_lists_cannot_delete_or_measure_runs_of_others(
+    accounts_url: str, new_client: NewClient
+) -> None:
+    ann, bob = (sign_in(new_client(accounts_url), name) for name in ("ann", "bob"))
+    other_run, own_run = new_run(ann), new_run(bob)
+    assert bob.get(f"/api/space?run={own_run}&run={other_run}").status_code == 404
+    assert bob.delete(f"/api/runs?run={own_run}&run={other_run}").status_code == 404
+    assert bob.get(f"/api/runs/{own_run}/files").status_code == 200
 
 
 def test_no_page_function_gives_a_stranger_access_to_a_run(
-    accounts: str, browser: Browser, data: Path
+    accounts_url: str, new_client: NewClient, data: Path
 ) -> None:
-    ann, bob = (signed_in(browser(accounts), name) for name in ("ann", "bob"))
+    ann, bob = (sign_in(new_client(accounts_url), name) for name in ("ann", "bob"))
     run, functions = new_run(ann), bob.get("/config").json()["dependencies"]
-    of_the_page = {each["api_name"]: each["id"] for each in functions if each["backend_fn"]}
-    for name, given in (("page_run", ["Do it.", run, *[None] * 15]), ("page_stop", [run])):
-        body = {"data": given, "fn_index": of_the_page[name], "session_hash": "x"}
-        said = bob.post("/gradio_api/run/predict", json=body)
-        assert "There is no such run" in said.text, said.text
+    function_ids = {each["api_name"]: each["id"] for each in functions if each["backend_fn"]}
+    for name, arguments in (("page_run", ["Do it.", run, *[None] * 15]), ("page_stop", [run])):
+        body = {"data": arguments, "fn_index": function_ids[name], "session_hash": "x"}
+        answer = bob.post("/gradio_api/run/predict", json=body)
+        assert "There is no such run" in answer.text, answer.text
     assert not RunFolder.open(data, run).journal.exists()
 
 
 def test_no_api_function_gives_a_stranger_access_to_a_run(
-    accounts: str, browser: Browser, data: Path
+    accounts_url: str, new_client: NewClient, data: Path
 ) -> None:
-    run = new_run(signed_in(browser(accounts), "ann"))
+    run = new_run(sign_in(new_client(accounts_url), "ann"))
     _, token = Tokens(data).create("u:bob", "here")
-    client = Client(accounts, headers={"Authorization": f"Bearer {token}"}, verbose=False)
+    client = Client(accounts_url, headers={"Authorization": f"Bearer {token}"}, verbose=False)
     functions = client.view_api(return_format="dict")["named_endpoints"]
-    takes_a_run = {
+    run_functions = {
         name: [each["parameter_name"] for each in about["parameters"]]
         for name, about in functions.items()
         if any(each["parameter_name"] == "run" for each in about["parameters"])
     }
-    assert {"/start", "/message", "/stop", "/follow", "/files"} <= takes_a_run.keys()
-    for name, parameters in takes_a_run.items():
-        given = {each: run if each == "run" else "x" for each in parameters if each in NEEDED}
+    assert {"/start", "/message", "/stop", "/follow", "/files"} <= run_functions.keys()
+    for name, parameters in run_functions.items():
+        arguments = {
+            each: run if each == "run" else "x"
+            for each in parameters
+            if each in REQUIRED_PARAMETERS
+        }
         with pytest.raises(AppError, match="There is no such run"):
-            client.predict(**given, api_name=name)
+            client.predict(**arguments, api_name=name)
 
 
 # Tokens
 
 
-def test_a_token_has_its_users_rights_until_revoked(accounts: str, browser: Browser) -> None:
-    ann = signed_in(browser(accounts), "ann")
+def test_a_token_has_its_users_rights_until_revoked(
+    accounts_url: str, new_client: NewClient
+) -> None:
+    ann = sign_in(new_client(accounts_url), "ann")
     run = new_run(ann)
-    made = ann.post("/api/tokens", json={"label": "laptop"}).json()
-    program = {"Authorization": f"Bearer {made['text']}"}
-    assert httpx.get(f"{accounts}/api/runs/{run}/files", headers=program).status_code == 200
+    created = ann.post("/api/tokens", json={"label": "laptop"}).json()
+    program = {"Authorization": f"Bearer {created['text']}"}
+    assert httpx.get(f"{accounts_url}/api/runs/{run}/files", headers=program).status_code == 200
     listed = ann.get("/api/tokens").json()["tokens"]
     assert [each["label"] for each in listed] == ["laptop"]
-    assert made["text"] not in str(listed)
-    assert ann.delete(f"/api/tokens/{made['id']}").status_code == 204
-    refused = httpx.get(f"{accounts}/api/runs/{run}/files", headers=program)
+    assert created["text"] not in str(listed)
+    assert ann.delete(f"/api/tokens/{created['id']}").status_code == 204
+    refused = httpx.get(f"{accounts_url}/api/runs/{run}/files", headers=program)
     assert refused.status_code == 401
     assert "revoked" in error_of(refused)
 
 
-def test_users_cannot_revoke_tokens_of_others(accounts: str, browser: Browser) -> None:
-    ann, bob = (signed_in(browser(accounts), name) for name in ("ann", "bob"))
-    made = ann.post("/api/tokens", json={"label": "x"}).json()
-    bob.delete(f"/api/tokens/{made['id']}")
-    assert made["id"] in ann.get("/api/tokens").text
+def test_users_cannot_revoke_tokens_of_others(accounts_url: str, new_client: NewClient) -> None:
+    ann, bob = (sign_in(new_client(accounts_url), name) for name in ("ann", "bob"))
+    created = ann.post("/api/tokens", json={"label": "x"}).json()
+    bob.delete(f"/api/tokens/{created['id']}")
+    assert created["id"] in ann.get("/api/tokens").text
 
 
-def test_tokens_are_stored_as_digests(data: Path, accounts: str) -> None:
+def test_tokens_are_stored_as_digests(data: Path, accounts_url: str) -> None:
     _, text = Tokens(data).create("u:bob", "here")
     file = data / "tokens.json"
     assert file.stat().st_mode & 0o777 == 0o600
     assert text not in file.read_text()
 
 
-def test_the_gradio_client_authenticates_with_a_token(accounts: str, browser: Browser) -> None:
-    ann = signed_in(browser(accounts), "ann")
+def test_the_gradio_client_authenticates_with_a_token(
+    accounts_url: str, new_client: NewClient
+) -> None:
+    ann = sign_in(new_client(accounts_url), "ann")
     text = ann.post("/api/tokens", json={"label": "client"}).json()["text"]
-    client = Client(accounts, headers={"Authorization": f"Bearer {text}"}, verbose=False)
+    client = Client(accounts_url, headers={"Authorization": f"Bearer {text}"}, verbose=False)
     run = client.predict(load_all()[0].task, api_name="/start")
     client.predict(run, api_name="/stop")
     assert ann.get(f"/api/runs/{run}/files").status_code == 200
 
 
-# Links
+# Shared links
 
 
-def test_a_shared_link_gives_read_only_access(accounts: str, browser: Browser) -> None:
-    ann, guest = signed_in(browser(accounts), "ann"), browser(accounts)
+def test_a_shared_link_gives_read_only_access(accounts_url: str, new_client: NewClient) -> None:
+    ann, guest = sign_in(new_client(accounts_url), "ann"), new_client(accounts_url)
     run, other = new_run(ann), new_run(ann)
     link = ann.post(f"/api/runs/{run}/links").json()["path"]
     answer = guest.get(f"/{link}")
@@ -361,46 +385,50 @@ def test_a_shared_link_gives_read_only_access(accounts: str, browser: Browser) -
     assert guest.post("/api/runs").status_code == 401
 
 
-def test_a_signed_in_user_with_a_link_has_read_only_access(accounts: str, browser: Browser) -> None:
-    ann, bob = (signed_in(browser(accounts), name) for name in ("ann", "bob"))
+def test_a_signed_in_user_with_a_link_has_read_only_access(
+    accounts_url: str, new_client: NewClient
+) -> None:
+    ann, bob = (sign_in(new_client(accounts_url), name) for name in ("ann", "bob"))
     run = new_run(ann)
     bob.get(f"/{ann.post(f'/api/runs/{run}/links').json()['path']}")
-    with follow_run(bob, run) as told:
-        assert [next(told).name for _ in range(2)] == ["read_only", "state"]
+    with follow_run(bob, run) as stream:
+        assert [next(stream).name for _ in range(2)] == ["read_only", "state"]
     assert bob.put(f"/api/runs/{run}/files/a", content=b"").status_code == 403
 
 
-def test_a_revoked_link_shows_nothing_and_ends_its_streams(accounts: str, browser: Browser) -> None:
-    ann, guest = signed_in(browser(accounts), "ann"), browser(accounts)
+def test_a_revoked_link_shows_nothing_and_ends_its_streams(
+    accounts_url: str, new_client: NewClient
+) -> None:
+    ann, guest = sign_in(new_client(accounts_url), "ann"), new_client(accounts_url)
     run = new_run(ann)
     link = ann.post(f"/api/runs/{run}/links").json()["path"]
     guest.get(f"/{link}")
-    with follow_run(guest, run) as told:
-        next(told)
+    with follow_run(guest, run) as stream:
+        next(stream)
         assert ann.delete(f"/api/runs/{run}/links").status_code == 204
-        assert len(list(told)) < 5
+        assert len(list(stream)) < 5
     assert guest.get(f"/api/runs/{run}/files").status_code == 401
     assert guest.get(f"/{link}").status_code == 404
 
 
 @pytest.mark.parametrize("token", ["x", "abcdefgh.x", ".", "../secret", "%00"])
-def test_an_unknown_link_shows_nothing(accounts: str, browser: Browser, token: str) -> None:
-    assert browser(accounts).get(f"/shared/{token}").status_code in (404, 401)
+def test_an_unknown_link_shows_nothing(
+    accounts_url: str, new_client: NewClient, token: str
+) -> None:
+    assert new_client(accounts_url).get(f"/shared/{token}").status_code in (404, 401)
 
 
-# Below a path of another server's
+# Path prefixes
 
 
-@pytest.mark.parametrize(
-    "asked", ["/studio/api/me", "/api/me", "/studio/ui/main.js", "/ui/main.js"]
-)
+@pytest.mark.parametrize("path", ["/studio/api/me", "/api/me", "/studio/ui/main.js", "/ui/main.js"])
 def test_a_proxy_may_keep_or_strip_the_path_prefix(
-    serve: Serve, browser: Browser, asked: str
+    serve: Serve, new_client: NewClient, path: str
 ) -> None:
     studio_url = serve(root_path="/studio")
-    assert browser(studio_url).get(asked).status_code == 200
+    assert new_client(studio_url).get(path).status_code == 200
 
 
-def test_cookies_are_limited_to_the_path_prefix(serve: Serve, browser: Browser) -> None:
+def test_cookies_are_limited_to_the_path_prefix(serve: Serve, new_client: NewClient) -> None:
     studio_url = serve(root_path="/studio", hosts=("studio.example",))
-    assert "Path=/studio/;" in browser(studio_url).get("/studio/").headers["set-cookie"] + ";"
+    assert "Path=/studio/;" in new_client(studio_url).get("/studio/").headers["set-cookie"] + ";"

@@ -1,4 +1,4 @@
-"""What strangers try, on a real server: to see, to spoil, to wear out."""
+"""Hostile users: access to others' data, password guessing and resource exhaustion."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -23,14 +23,14 @@ from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.models.turns import Body
 from tests.support.server import TIMEOUT_SECONDS, create_app, run_server, wait_until
 
-CHEAP = 10
+LOW_COST = 10
 NAMES = {"ann": "correct horse", "bob": "battery staple"}
-USERS = tuple((name, hash_password(word, log_n=CHEAP)) for name, word in NAMES.items())
+USERS = tuple((name, hash_password(word, log_n=LOW_COST)) for name, word in NAMES.items())
 
 
 @pytest.fixture(scope="module")
 def studio_url(data: Path) -> Iterator[str]:
-    """A studio with accounts."""
+    """A Studio with accounts."""
     with run_server(
         create_app(Settings(data=data, users=USERS), LocalSandboxProvider(data))
     ) as studio_url:
@@ -44,12 +44,12 @@ def bob(studio_url: str) -> Iterator[httpx.Client]:
         yield client
 
 
-def links_of(bob: httpx.Client) -> str:
-    """The name of the cookie that remembers links."""
+def links_cookie(bob: httpx.Client) -> str:
+    """The name of the cookie that stores shared links."""
     return f"{next(iter(bob.cookies))}-links"
 
 
-# Gradio's own doors
+# Gradio's own routes
 
 
 @pytest.mark.parametrize(
@@ -83,15 +83,15 @@ def test_call_statistics_of_others_are_hidden(bob: httpx.Client) -> None:
     assert bob.get("/monitoring/summary").json() == {"functions": {}}
 
 
-@pytest.mark.parametrize("given", [1, None, {}, ["x"]])
+@pytest.mark.parametrize("argument", [1, None, {}, ["x"]])
 @pytest.mark.parametrize("name", ["start", "message", "stop", "follow", "files", "runs"])
-def test_wrong_types_reveal_no_internals(bob: httpx.Client, name: str, given: object) -> None:
-    said = bob.post(f"/gradio_api/run/{name}", json={"data": [given] * 4}).json()["error"]
-    assert said is None or said.endswith("must be text.")
+def test_wrong_types_reveal_no_internals(bob: httpx.Client, name: str, argument: object) -> None:
+    error = bob.post(f"/gradio_api/run/{name}", json={"data": [argument] * 4}).json()["error"]
+    assert error is None or error.endswith("must be text.")
 
 
 def test_bodies_of_anonymous_requests_are_not_read(studio_url: str) -> None:
-    """Who is not known is refused before it is asked how much they bring."""
+    """Anonymous requests are rejected before the size of their body is checked."""
     answer = httpx.post(f"{studio_url}/api/markdown", content=bytes(9 * 1024**2))
     assert answer.status_code == 401
 
@@ -106,25 +106,27 @@ def ann(studio_url: str) -> Iterator[httpx.Client]:
         yield client
 
 
-def called(client: httpx.Client, **more: str) -> str:
-    """The event of a call of ``runs`` that its caller has not fetched."""
-    made: str = client.post("/gradio_api/call/runs", json={"data": [""], **more}).json()["event_id"]
-    return made
+def start_call(client: httpx.Client, **more: str) -> str:
+    """Call ``runs`` without fetching the result; returns the event id."""
+    created: str = client.post("/gradio_api/call/runs", json={"data": [""], **more}).json()[
+        "event_id"
+    ]
+    return created
 
 
 @pytest.mark.parametrize("call", ["call", "call/v2"])
 def test_only_the_caller_can_fetch_a_result(
     ann: httpx.Client, bob: httpx.Client, call: str
 ) -> None:
-    event = called(ann)
-    taken = bob.get(f"/gradio_api/{call}/runs/{event}")
+    event = start_call(ann)
+    stolen = bob.get(f"/gradio_api/{call}/runs/{event}")
     unknown = bob.get(f"/gradio_api/{call}/runs/{'0' * 32}")
-    assert (taken.status_code, taken.text) == (unknown.status_code, unknown.text)
+    assert (stolen.status_code, stolen.text) == (unknown.status_code, unknown.text)
     assert "complete" in ann.get(f"/gradio_api/{call}/runs/{event}").text
 
 
 def test_only_the_caller_can_follow_a_session(ann: httpx.Client, bob: httpx.Client) -> None:
-    event = called(ann, session_hash="of-ann")
+    event = start_call(ann, session_hash="of-ann")
     for session in ("of-ann", event):
         query = {"session_hash": session}
         assert "process_completed" not in bob.get("/gradio_api/queue/data", params=query).text
@@ -133,17 +135,17 @@ def test_only_the_caller_can_follow_a_session(ann: httpx.Client, bob: httpx.Clie
 
 
 def test_only_the_owner_of_a_session_can_call_in_it(ann: httpx.Client, bob: httpx.Client) -> None:
-    called(ann, session_hash="taken-by-ann")
-    given = {"data": [""], "session_hash": "taken-by-ann"}
-    refused = bob.post("/gradio_api/call/runs", json=given)
+    start_call(ann, session_hash="taken-by-ann")
+    arguments = {"data": [""], "session_hash": "taken-by-ann"}
+    refused = bob.post("/gradio_api/call/runs", json=arguments)
     assert refused.status_code == 400
     assert "another user" in refused.json()["detail"]
 
 
 def test_only_the_caller_can_cancel_a_call(ann: httpx.Client, bob: httpx.Client) -> None:
-    event = called(ann, session_hash="kept-by-ann")
-    asked = {"session_hash": "kept-by-ann", "fn_index": 0, "event_id": event}
-    assert bob.post("/gradio_api/cancel", json=asked).json() == {"success": True}
+    event = start_call(ann, session_hash="kept-by-ann")
+    cancellation = {"session_hash": "kept-by-ann", "fn_index": 0, "event_id": event}
+    assert bob.post("/gradio_api/cancel", json=cancellation).json() == {"success": True}
     assert '"output":{}' not in ann.get(
         "/gradio_api/queue/data", params={"session_hash": "kept-by-ann"}
     ).text.replace(" ", "")
@@ -155,7 +157,7 @@ def test_only_the_caller_can_cancel_a_call(ann: httpx.Client, bob: httpx.Client)
 def test_a_cookie_with_ten_thousand_links_is_handled_quickly(
     studio_url: str, bob: httpx.Client
 ) -> None:
-    many = {"Cookie": f"{links_of(bob)}={'~'.join(['a'] * 30_000)}"}
+    many = {"Cookie": f"{links_cookie(bob)}={'~'.join(['a'] * 30_000)}"}
     assert httpx.get(f"{studio_url}/config", headers=many, timeout=5).status_code == 401
 
 
@@ -165,11 +167,11 @@ def test_a_cookie_with_ten_thousand_links_is_handled_quickly(
 def test_links_with_unusual_characters_show_nothing(
     studio_url: str, bob: httpx.Client, token: str
 ) -> None:
-    odd = {b"Cookie": f"{links_of(bob)}={token}".encode("utf-8", "surrogateescape")}
+    odd = {b"Cookie": f"{links_cookie(bob)}={token}".encode("utf-8", "surrogateescape")}
     assert httpx.get(f"{studio_url}/config", headers=odd).status_code == 401
 
 
-# Guessing
+# Password guessing
 
 
 def test_rate_limited_attempts_do_not_count_for_others() -> None:
@@ -195,71 +197,71 @@ def test_addresses_of_one_network_share_a_rate_limit() -> None:
 
 
 def test_unknown_names_take_as_long_as_known_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: set[str] = set()
-    monkeypatch.setattr(accounts_module, "verify_password", lambda _, hashed: asked.add(hashed))
+    verified: set[str] = set()
+    monkeypatch.setattr(accounts_module, "verify_password", lambda _, hashed: verified.add(hashed))
     accounts = Accounts(dict(USERS))
     for number in range(9):
         with pytest.raises(WrongPassword):
             accounts.sign_in(f"nobody{number}", "x", "192.0.2.1")
-    assert asked == {hashed for _, hashed in USERS}
+    assert verified == {hashed for _, hashed in USERS}
 
 
 # Tokens
 
 
 def test_an_invalid_label_is_stored_with_replacements(bob: httpx.Client) -> None:
-    made = bob.post("/api/tokens", content=b'{"label": "a\\ud800"}')
-    assert (made.status_code, made.json()["label"]) == (201, "a?")
+    created = bob.post("/api/tokens", content=b'{"label": "a\\ud800"}')
+    assert (created.status_code, created.json()["label"]) == (201, "a?")
 
 
 def test_concurrently_created_tokens_are_all_stored(tmp_path: Path) -> None:
-    """Each has a lock of its own, as processes have; the file's is the only one they share."""
+    """Each instance has its own lock, like a process; only the file lock is shared."""
     with ThreadPoolExecutor(4) as pool:
         for name in "abcd":
             pool.submit(lambda who: [Tokens(tmp_path).create(who, "x") for _ in range(15)], name)
     assert [len(Tokens(tmp_path).for_owner(name)) for name in "abcd"] == [15] * 4
 
 
-# Crowds
+# Many requests at once
 
 
 @pytest.fixture
-def held() -> Iterator[threading.Event]:
-    """What holds work up until the test is over."""
+def release() -> Iterator[threading.Event]:
+    """An event that blocked work waits for; it is set at the end of the test."""
     release = threading.Event()
     yield release
     release.set()
 
 
 @pytest.fixture
-def crowd(held: threading.Event) -> Iterator[Callable[[Callable[[int], object]], None]]:
-    """Asks sixty times at once, and waits for no answer."""
+def send_many(release: threading.Event) -> Iterator[Callable[[Callable[[int], object]], None]]:
+    """Send sixty requests at once, without waiting for the answers."""
     with ThreadPoolExecutor(60) as pool:
 
-        def begin(ask: Callable[[int], object]) -> None:
+        def submit_all(request: Callable[[int], object]) -> None:
             for number in range(60):
-                pool.submit(ask, number)
+                pool.submit(request, number)
 
-        yield begin
-        held.set()
+        yield submit_all
+        release.set()
 
 
 def test_many_logins_do_not_delay_others(
     studio_url: str,
     bob: httpx.Client,
-    held: threading.Event,
-    crowd: Callable[[Callable[[int], object]], None],
+    release: threading.Event,
+    send_many: Callable[[Callable[[int], object]], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    under_way: list[str] = []
+    running: list[str] = []
 
-    def slowly(password: str, _hashed: str) -> bool:
-        under_way.append(password)
-        return held.wait(TIMEOUT_SECONDS) and False
+    def blocking(password: str, _hashed: str) -> bool:
+        running.append(password)
+        return release.wait(TIMEOUT_SECONDS) and False
 
-    monkeypatch.setattr(accounts_module, "verify_password", slowly)
+    monkeypatch.setattr(accounts_module, "verify_password", blocking)
     with httpx.Client(base_url=studio_url, limits=httpx.Limits(max_connections=60)) as many:
-        crowd(
+        send_many(
             lambda number: many.post(
                 "/login",
                 data={"name": f"n{number}", "password": "x"},
@@ -267,52 +269,52 @@ def test_many_logins_do_not_delay_others(
                 timeout=TIMEOUT_SECONDS,
             )
         )
-        wait_until(lambda: bool(under_way))
+        wait_until(lambda: bool(running))
         assert [bob.get("/api/runs").status_code for _ in range(20)] == [200] * 20
-        assert len(under_way) == 1
-        held.set()
+        assert len(running) == 1
+        release.set()
 
 
 def test_many_previews_do_not_delay_others(
     studio_url: str,
     bob: httpx.Client,
-    held: threading.Event,
-    crowd: Callable[[Callable[[int], object]], None],
+    release: threading.Event,
+    send_many: Callable[[Callable[[int], object]], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    under_way: list[str] = []
+    running: list[str] = []
 
-    def slowly(
+    def blocking(
         _self: PreviewService, kind: str, file: BinaryIO, _ask: PreviewRequest
     ) -> PreviewResult:
-        under_way.append(kind)
+        running.append(kind)
         if file.read() == b"slow":
-            held.wait(TIMEOUT_SECONDS)
+            release.wait(TIMEOUT_SECONDS)
         return PreviewResult(b"{}")
 
-    monkeypatch.setattr(PreviewService, "render", slowly)
+    monkeypatch.setattr(PreviewService, "render", blocking)
     with httpx.Client(base_url=studio_url, limits=httpx.Limits(max_connections=60)) as ann:
         ann.post("/login", data={"name": "ann", "password": NAMES["ann"]})
-        crowd(lambda _: ann.post("/api/markdown", content=b"slow", timeout=TIMEOUT_SECONDS))
-        wait_until(lambda: len(under_way) == 2)
+        send_many(lambda _: ann.post("/api/markdown", content=b"slow", timeout=TIMEOUT_SECONDS))
+        wait_until(lambda: len(running) == 2)
         assert [bob.get("/api/runs").status_code for _ in range(20)] == [200] * 20
         assert bob.post("/api/markdown", content=b"quick").status_code == 200
-        held.set()
+        release.set()
 
 
 def test_many_counted_documents_do_not_delay_others(
     studio_url: str,
     bob: httpx.Client,
-    held: threading.Event,
-    crowd: Callable[[Callable[[int], object]], None],
+    release: threading.Event,
+    send_many: Callable[[Callable[[int], object]], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    under_way: list[str] = []
+    running: list[str] = []
 
-    def slowly(file: BinaryIO, name: str) -> Document:
-        under_way.append(name)
+    def blocking(file: BinaryIO, name: str) -> Document:
+        running.append(name)
         if file.read() == b"slow":
-            held.wait(TIMEOUT_SECONDS)
+            release.wait(TIMEOUT_SECONDS)
         return Document(name, "two words")
 
     def document(client: httpx.Client, content: bytes) -> str:
@@ -320,28 +322,28 @@ def test_many_counted_documents_do_not_delay_others(
         client.put(f"/api/runs/{run}/files/a", content=content).raise_for_status()
         return f"/api/runs/{run}/document-info/a"
 
-    monkeypatch.setattr(document_info, "extract_text", slowly)
+    monkeypatch.setattr(document_info, "extract_text", blocking)
     with httpx.Client(base_url=studio_url, limits=httpx.Limits(max_connections=60)) as ann:
         ann.post("/login", data={"name": "ann", "password": NAMES["ann"]})
         slow = document(ann, b"slow")
-        crowd(lambda _: ann.get(slow, timeout=TIMEOUT_SECONDS))
-        wait_until(lambda: len(under_way) == 2)
+        send_many(lambda _: ann.get(slow, timeout=TIMEOUT_SECONDS))
+        wait_until(lambda: len(running) == 2)
         assert bob.get(document(bob, b"quick")).json()["words"] == 2
-        held.set()
+        release.set()
 
 
-def test_many_followers_do_not_delay_others(held: threading.Event, tmp_path: Path) -> None:
-    def slowly(_body: Body) -> Turn:
-        held.wait(TIMEOUT_SECONDS)
+def test_many_followers_do_not_delay_others(release: threading.Event, tmp_path: Path) -> None:
+    def blocking(_body: Body) -> Turn:
+        release.wait(TIMEOUT_SECONDS)
         return Turn(text="Done.")
 
-    with Endpoint(slowly) as endpoint:
+    with Endpoint(blocking) as endpoint:
         settings = Settings(data=tmp_path, base_url=endpoint.url, model="test-model")
-        with run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as alone:
-            given = {"data": ["Wait.", "", "general", "sandbox"]}
-            begun = httpx.post(f"{alone}/gradio_api/run/start", json=given).json()
+        with run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as studio_url:
+            arguments = {"data": ["Wait.", "", "general", "sandbox"]}
+            run_id = httpx.post(f"{studio_url}/gradio_api/run/start", json=arguments).json()
             for _ in range(60):
-                httpx.post(f"{alone}/gradio_api/call/follow", json=begun)
+                httpx.post(f"{studio_url}/gradio_api/call/follow", json=run_id)
             for _ in range(20):
-                assert httpx.get(f"{alone}/api/runs").status_code == 200
-            held.set()
+                assert httpx.get(f"{studio_url}/api/runs").status_code == 200
+            release.set()

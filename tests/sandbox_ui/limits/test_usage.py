@@ -1,4 +1,4 @@
-"""What is used by what: told to the operator, to a person, to nobody else."""
+"""Storage and resource usage as users and the operator see it."""
 
 import os
 from collections.abc import Iterator
@@ -29,28 +29,28 @@ USERS = tuple((name, hash_password(f"{name}'s word", log_n=10)) for name in ("an
 
 
 class CountingSandboxProvider(LocalSandboxProvider):
-    """Has sandboxes that are only counted."""
+    """A provider with a fake inventory of sandboxes."""
 
     def __init__(self, data: Path) -> None:
         super().__init__(data)
-        self.standing: tuple[SandboxUsage, ...] = ()
+        self.fake_sandboxes: tuple[SandboxUsage, ...] = ()
         self.problem = ""
 
     def inventory(self) -> Inventory:
         if self.problem:
             raise SandboxError(self.problem)
-        return Inventory(self.standing)
+        return Inventory(self.fake_sandboxes)
 
 
-def owned(data: Path, name: str, owner: str, size: int) -> RunFolder:
+def write_owned_run(data: Path, name: str, owner: str, size: int) -> RunFolder:
     folder = write_ended_run(data, name, files={"output/a": os.urandom(size)})
     folder._update(owner=owner)
     return folder
 
 
 def usage(client: httpx.Client) -> dict[str, Any]:
-    told: dict[str, Any] = client.get("/api/usage").raise_for_status().json()
-    return told
+    report: dict[str, Any] = client.get("/api/usage").raise_for_status().json()
+    return report
 
 
 @pytest.fixture
@@ -59,15 +59,15 @@ def machine(tmp_path: Path) -> CountingSandboxProvider:
 
 
 @pytest.fixture
-def people(tmp_path: Path, machine: CountingSandboxProvider) -> Iterator[str]:
-    """A studio of three people, with two runs of ann's and one of bob's."""
+def users_url(tmp_path: Path, machine: CountingSandboxProvider) -> Iterator[str]:
+    """A Studio with three users, two runs of ann's and one of bob's."""
     runs = [
-        owned(tmp_path, "ann's large", "u:ann", 300_000),
-        owned(tmp_path, "ann's small", "u:ann", 1_000),
-        owned(tmp_path, "bob's", "u:bob", 100_000),
+        write_owned_run(tmp_path, "ann's large", "u:ann", 300_000),
+        write_owned_run(tmp_path, "ann's small", "u:ann", 1_000),
+        write_owned_run(tmp_path, "bob's", "u:bob", 100_000),
     ]
     list(History(tmp_path).derive_missing())
-    machine.standing = (
+    machine.fake_sandboxes = (
         SandboxUsage(runs[0].sandbox, True, 10_000, 500),
         SandboxUsage(runs[2].sandbox, True, 20_000, 700),
         SandboxUsage(runs[1].sandbox, False, 0, 900),
@@ -81,39 +81,39 @@ def people(tmp_path: Path, machine: CountingSandboxProvider) -> Iterator[str]:
 
 
 @contextmanager
-def signed_in(studio_url: str, name: str) -> Iterator[httpx.Client]:
+def sign_in(studio_url: str, name: str) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=studio_url) as client:
         client.post("/login", data={"name": name, "password": f"{name}'s word"})
         yield client
 
 
-def test_users_see_their_own_usage_and_limits(people: str) -> None:
-    with signed_in(people, "ann") as client:
-        told = usage(client)
-    assert told["runs"]["count"] == 2
-    assert told["runs"]["limit"] == 4_000_000
-    assert told["runs"]["remaining"] == 4_000_000 - told["runs"]["size"]
-    assert [row["title"] for row in told["largest"]] == ["ann's large", "ann's small"]
-    assert told["sandboxes"] == {
+def test_users_see_their_own_usage_and_limits(users_url: str) -> None:
+    with sign_in(users_url, "ann") as client:
+        report = usage(client)
+    assert report["runs"]["count"] == 2
+    assert report["runs"]["limit"] == 4_000_000
+    assert report["runs"]["remaining"] == 4_000_000 - report["runs"]["size"]
+    assert [row["title"] for row in report["largest"]] == ["ann's large", "ann's small"]
+    assert report["sandboxes"] == {
         "running": 1, "stopped": 1, "memory": 10_000, "installed": 1_400, "error": "",
     }  # fmt: skip
-    assert (told["limits"]["max_runs"], told["limits"]["max_runs_total"]) == (3, 6)
-    assert not told.keys() & {"machine", "users"}
-    assert "bob" not in str(told)
+    assert (report["limits"]["max_runs"], report["limits"]["max_runs_total"]) == (3, 6)
+    assert not report.keys() & {"machine", "users"}
+    assert "bob" not in str(report)
 
 
-def test_the_operator_sees_all_usage_and_the_machine(people: str) -> None:
-    with signed_in(people, "root") as client:
-        told = usage(client)
-    runs, machine = told["runs"], told["machine"]
+def test_the_operator_sees_all_usage_and_the_machine(users_url: str) -> None:
+    with sign_in(users_url, "root") as client:
+        report = usage(client)
+    runs, machine = report["runs"], report["machine"]
     assert runs["count"] == 3
     assert runs["size"] == runs["workspaces"] + runs["records"] + runs["versions"]
     assert runs["versions"] == 401_000
-    assert told["sandboxes"]["running"] == 3
+    assert report["sandboxes"]["running"] == 3
     assert machine["warm"] == 1
     assert machine["versions"]["size"] == 401_000
     assert 0 < machine["disk"]["free"] < machine["disk"]["size"]
-    assert [(each["name"], each["runs"]) for each in told["users"]] == [("ann", 2), ("bob", 1)]
+    assert [(each["name"], each["runs"]) for each in report["users"]] == [("ann", 2), ("bob", 1)]
 
 
 def test_the_remaining_quota_is_limited_by_the_disk(tmp_path: Path) -> None:
@@ -122,23 +122,23 @@ def test_the_remaining_quota_is_limited_by_the_disk(tmp_path: Path) -> None:
         run_server(create_app(settings, CountingSandboxProvider(tmp_path))) as studio_url,
         httpx.Client(base_url=studio_url) as client,
     ):
-        told = usage(client)
-    assert told["runs"]["limit"] == 10**18
-    assert 0 < told["runs"]["remaining"] < told["machine"]["disk"]["size"]
+        report = usage(client)
+    assert report["runs"]["limit"] == 10**18
+    assert 0 < report["runs"]["remaining"] < report["machine"]["disk"]["size"]
 
 
-def test_anonymous_requests_see_no_usage(people: str) -> None:
-    assert httpx.get(f"{people}/api/usage").status_code == 401
+def test_anonymous_requests_see_no_usage(users_url: str) -> None:
+    assert httpx.get(f"{users_url}/api/usage").status_code == 401
 
 
 def test_an_unreachable_engine_is_reported_beside_other_usage(
-    people: str, machine: CountingSandboxProvider
+    users_url: str, machine: CountingSandboxProvider
 ) -> None:
     machine.problem = "The container engine does not answer."
-    with signed_in(people, "root") as client:
-        told = usage(client)
-    assert told["sandboxes"]["error"] == machine.problem
-    assert told["runs"]["count"] == 3
+    with sign_in(users_url, "root") as client:
+        report = usage(client)
+    assert report["sandboxes"]["error"] == machine.problem
+    assert report["runs"]["count"] == 3
 
 
 def test_drafts_are_counted_with_their_files(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What every answer carries, and what runs in the page."""
+"""Security headers, cross-origin requests and injected scripts."""
 
 import re
 import threading
@@ -15,7 +15,7 @@ from tests.support.local_provider import LocalSandboxProvider
 from tests.support.server import create_app, run_server
 from tests.support.tab import StudioTab, launch_chromium
 
-PUT_IN = """() => {
+INJECT = """() => {
   const script = document.createElement("script");
   script.textContent = "window.hit = 'script'";
   document.body.append(script);
@@ -67,15 +67,19 @@ def test_no_websocket_is_opened(studio_url: str) -> None:
     assert answer.status_code >= 400
 
 
-ELSEWHERE = [
+CROSS_ORIGIN_HEADERS = [
     {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode, "Sec-Fetch-Dest": dest}
     for site in ("cross-site", "same-site")
     for mode, dest in (("no-cors", "image"), ("cors", "empty"), ("navigate", "iframe"))
 ]
-ELSEWHERE += [{"Origin": "http://127.0.0.1:1"}, {"Origin": "null"}, {"Origin": "http://a.example"}]
+CROSS_ORIGIN_HEADERS += [
+    {"Origin": "http://127.0.0.1:1"},
+    {"Origin": "null"},
+    {"Origin": "http://a.example"},
+]
 
 
-@pytest.mark.parametrize("headers", ELSEWHERE, ids=lambda each: " ".join(each.values()))
+@pytest.mark.parametrize("headers", CROSS_ORIGIN_HEADERS, ids=lambda each: " ".join(each.values()))
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "POST"])
 def test_no_resource_is_served_to_other_origins(
     studio_url: str, method: str, headers: dict[str, str]
@@ -87,12 +91,12 @@ def test_no_resource_is_served_to_other_origins(
 
 
 def test_links_from_other_sites_work(studio_url: str) -> None:
-    followed = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
-    answer = httpx.get(studio_url, headers=followed | {"Sec-Fetch-Dest": "document"})
+    headers = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+    answer = httpx.get(studio_url, headers=headers | {"Sec-Fetch-Dest": "document"})
     assert answer.status_code == 200
 
 
-PARTS = """<!doctype html><body><script>
+EMBEDDING_PAGE = """<!doctype html><body><script>
 window.left = 6;
 const one = () => { window.left -= 1; };
 for (const tag of ["img", "script", "iframe"]) {
@@ -109,9 +113,9 @@ stream.onerror = () => { stream.close(); one(); };
 
 
 @pytest.fixture
-def elsewhere(studio_url: str) -> Iterator[int]:
-    """The port of another server, whose one page takes parts of the studio."""
-    page = PARTS.replace("AT", f"{studio_url}/config").encode()
+def other_port(studio_url: str) -> Iterator[int]:
+    """The port of another server, whose page embeds resources of the Studio."""
+    page = EMBEDDING_PAGE.replace("AT", f"{studio_url}/config").encode()
 
     class Page(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -132,21 +136,23 @@ def elsewhere(studio_url: str) -> Iterator[int]:
 @pytest.mark.browser
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
 def test_another_port_is_another_origin(
-    studio_url: str, page: Page, name: str, elsewhere: int
+    studio_url: str, page: Page, name: str, other_port: int
 ) -> None:
-    """Of the same name a browser takes it for the same site, whose requests bring cookies."""
-    told: set[int] = set()
-    ours = f"{studio_url}/"
-    page.on("response", lambda got: told.add(got.status) if got.url.startswith(ours) else None)
-    page.goto(f"http://{name}:{elsewhere}/")
+    """Another port of the same host is the same site, so its requests carry cookies."""
+    statuses: set[int] = set()
+    own_url = f"{studio_url}/"
+    page.on(
+        "response", lambda got: statuses.add(got.status) if got.url.startswith(own_url) else None
+    )
+    page.goto(f"http://{name}:{other_port}/")
     page.wait_for_function("window.left === 0")
-    assert told == {403}
+    assert statuses == {403}
 
 
 @pytest.mark.browser
 def test_injected_content_does_not_run(studio_url: str, page: Page) -> None:
     StudioTab(page).open(studio_url)
-    with page.expect_console_message(lambda said: "Content Security Policy" in said.text):
-        page.evaluate(PUT_IN)
+    with page.expect_console_message(lambda message: "Content Security Policy" in message.text):
+        page.evaluate(INJECT)
     page.wait_for_function("document.querySelector('img[src=\"x:\"]').complete")
     assert page.evaluate("window.hit ?? null") is None

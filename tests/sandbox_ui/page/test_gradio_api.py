@@ -1,4 +1,4 @@
-"""What programs may call: with Gradio's own client, against the served application."""
+"""The Gradio API, called with the Gradio client."""
 
 import threading
 from collections.abc import Iterator
@@ -24,8 +24,8 @@ def bash(command: str) -> Turn:
     return Turn(text="I work.", calls=[Call("execute_bash", {"command": command})])
 
 
-class Played:
-    """Answers with the turns that a test gives it."""
+class ScriptedTurns:
+    """The turns that an endpoint answers with."""
 
     def __init__(self) -> None:
         self.turns: list[Turn] = []
@@ -35,14 +35,14 @@ class Played:
 
 
 @pytest.fixture(scope="module")
-def played() -> Played:
-    return Played()
+def script() -> ScriptedTurns:
+    return ScriptedTurns()
 
 
 @pytest.fixture(scope="module")
-def studio_url(played: Played, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def studio_url(script: ScriptedTurns, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     data = tmp_path_factory.mktemp("data")
-    with Endpoint(played) as endpoint:
+    with Endpoint(script) as endpoint:
         settings = replace(load({}), data=data, base_url=endpoint.url, model="test-model")
         with run_server(create_app(settings, LocalSandboxProvider(data))) as studio_url:
             yield studio_url
@@ -53,16 +53,16 @@ def client(studio_url: str) -> Client:
     return Client(studio_url, verbose=False)
 
 
-def followed(client: Client, run: str) -> list[dict[str, Any]]:
+def follow(client: Client, run: str) -> list[dict[str, Any]]:
     return list(client.submit(run, api_name="/follow"))
 
 
 def test_a_client_starts_and_follows_a_run_and_downloads_files(
-    client: Client, played: Played, studio_url: str
+    client: Client, script: ScriptedTurns, studio_url: str
 ) -> None:
-    played.turns = [bash("echo 42 > output/answer.txt; echo x > 'output/a b?.txt'"), SUBMIT]
+    script.turns = [bash("echo 42 > output/answer.txt; echo x > 'output/a b?.txt'"), SUBMIT]
     run = client.predict("What is it?", api_name="/start")
-    last = followed(client, run)[-1]
+    last = follow(client, run)[-1]
     assert (last["state"], last["answer"], last["steps"]) == ("submitted", "42", 2)
     assert last["totals"]["prompt_tokens"] == 200
     files = client.predict(run, api_name="/files")
@@ -70,57 +70,57 @@ def test_a_client_starts_and_follows_a_run_and_downloads_files(
     assert httpx.get(studio_url + files[0]["address"]).text == "x\n"
 
 
-def test_an_examples_task_brings_its_files(client: Client, played: Played) -> None:
-    played.turns = [SUBMIT]
+def test_the_task_of_an_example_includes_its_files(client: Client, script: ScriptedTurns) -> None:
+    script.turns = [SUBMIT]
     run = client.predict(demonstration.load("survey").task, api_name="/start")
-    assert followed(client, run)[-1]["state"] == "submitted"
-    given = client.predict(run, "input", api_name="/files")
-    assert [file["name"] for file in given] == ["lake-survey.csv"]
+    assert follow(client, run)[-1]["state"] == "submitted"
+    inputs = client.predict(run, "input", api_name="/files")
+    assert [file["name"] for file in inputs] == ["lake-survey.csv"]
 
 
-def test_no_host_path_is_revealed(client: Client, played: Played, tmp_path: Path) -> None:
-    played.turns = [bash("touch output/a"), SUBMIT]
+def test_no_host_path_is_revealed(client: Client, script: ScriptedTurns, tmp_path: Path) -> None:
+    script.turns = [bash("touch output/a"), SUBMIT]
     run = client.predict("Go.", api_name="/start")
-    told = str(followed(client, run)) + str(client.predict(run, api_name="/files"))
-    assert "sandboxes" not in told
-    assert str(tmp_path.parent) not in told
+    output = str(follow(client, run)) + str(client.predict(run, api_name="/files"))
+    assert "sandboxes" not in output
+    assert str(tmp_path.parent) not in output
 
 
-def test_a_follower_sees_intermediate_states(client: Client, played: Played) -> None:
+def test_a_follower_sees_intermediate_states(client: Client, script: ScriptedTurns) -> None:
     gate = threading.Event()
-    played.turns = [bash("true"), Turn(calls=[Call("submit")], gate=gate)]
+    script.turns = [bash("true"), Turn(calls=[Call("submit")], gate=gate)]
     run = client.predict("Go.", api_name="/start")
-    seen = []
+    states = []
     for state in client.submit(run, api_name="/follow"):
-        seen.append(state["state"])
+        states.append(state["state"])
         if state["steps"] == 2:
             gate.set()
-    assert seen[-1] == "submitted"
-    assert "waiting_model" in seen
+    assert states[-1] == "submitted"
+    assert "waiting_model" in states
 
 
 def test_files_uploaded_to_a_draft_are_inputs(
-    client: Client, played: Played, studio_url: str
+    client: Client, script: ScriptedTurns, studio_url: str
 ) -> None:
     run = httpx.post(f"{studio_url}/api/runs").json()["run"]
     httpx.put(
         f"{studio_url}/api/runs/{run}/files/input/n.txt", content=b"1\n2\n"
     ).raise_for_status()
-    played.turns = [bash("wc -l < input/n.txt > output/answer.txt"), SUBMIT]
+    script.turns = [bash("wc -l < input/n.txt > output/answer.txt"), SUBMIT]
     assert client.predict("Count.", run, api_name="/start") == run
-    assert followed(client, run)[-1]["answer"] == "2"
+    assert follow(client, run)[-1]["answer"] == "2"
 
 
-def test_a_message_continues_in_the_same_sandbox(client: Client, played: Played) -> None:
-    played.turns = [bash("x=41"), SUBMIT, bash("echo $((x+1)) > output/answer.txt"), SUBMIT]
+def test_a_message_continues_in_the_same_sandbox(client: Client, script: ScriptedTurns) -> None:
+    script.turns = [bash("x=41"), SUBMIT, bash("echo $((x+1)) > output/answer.txt"), SUBMIT]
     run = client.predict("Go.", api_name="/start")
-    followed(client, run)
+    follow(client, run)
     client.predict(run, "And one more?", api_name="/message")
-    assert followed(client, run)[-1]["answer"] == "42"
+    assert follow(client, run)[-1]["answer"] == "42"
 
 
-def test_a_run_is_stopped(client: Client, played: Played) -> None:
-    played.turns = [bash("sleep 600")]
+def test_a_run_is_stopped(client: Client, script: ScriptedTurns) -> None:
+    script.turns = [bash("sleep 600")]
     run = client.predict("Go.", api_name="/start")
     states = []
     for state in client.submit(run, api_name="/follow"):
@@ -140,28 +140,28 @@ def test_a_failure_is_reported_with_its_message(client: Client) -> None:
 
 
 def test_the_functions_are_documented(client: Client) -> None:
-    named = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
+    endpoints = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
     public = {"/start", "/message", "/stop", "/follow", "/files"}
-    assert public <= set(named)
+    assert public <= set(endpoints)
     for name in public:
-        assert named[name]["description"], name
+        assert endpoints[name]["description"], name
 
 
 @pytest.mark.parametrize("route", ["run", "call"])
 def test_clients_with_fewer_parameters_still_work(
-    client: Client, played: Played, studio_url: str, route: str
+    client: Client, script: ScriptedTurns, studio_url: str, route: str
 ) -> None:
-    played.turns = [SUBMIT]
-    with httpx.Client(base_url=studio_url) as program:
-        draft = program.post("/api/runs").json()["run"]
+    script.turns = [SUBMIT]
+    with httpx.Client(base_url=studio_url) as http:
+        draft = http.post("/api/runs").json()["run"]
         call = {"data": ["What is it?", draft, "general", "sandbox"]}
-        reply = program.post(f"/gradio_api/{route}/start", json=call).json()
+        reply = http.post(f"/gradio_api/{route}/start", json=call).json()
         if route == "call":
-            assert "complete" in program.get(f"/gradio_api/call/start/{reply['event_id']}").text
-    assert followed(client, draft)[-1]["state"] == "submitted"
+            assert "complete" in http.get(f"/gradio_api/call/start/{reply['event_id']}").text
+    assert follow(client, draft)[-1]["state"] == "submitted"
 
 
-def test_a_missing_required_value_is_named(studio_url: str) -> None:
+def test_a_missing_required_value_is_reported(studio_url: str) -> None:
     reply = httpx.post(f"{studio_url}/gradio_api/call/message", json={"data": []})
     assert reply.status_code == 400
     assert reply.json()["error"] == "A value is missing for: run, text."

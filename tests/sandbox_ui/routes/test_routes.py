@@ -1,4 +1,4 @@
-"""What the page asks the server for, on a real server."""
+"""The HTTP API of the page."""
 
 import socket
 import threading
@@ -32,8 +32,8 @@ def client(studio_url: str) -> Iterator[httpx.Client]:
 
 @pytest.fixture
 def run(client: httpx.Client) -> str:
-    made: str = client.post("/api/runs").json()["run"]
-    return made
+    created: str = client.post("/api/runs").json()["run"]
+    return created
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def write_step(journal: Journal, number: int, *texts: str) -> None:
     journal.append(StepEnded(step=number, totals=Totals(steps=number)))
 
 
-# The page and its health
+# Page and health
 
 
 def test_the_page_has_a_policy_and_no_foreign_urls(client: httpx.Client) -> None:
@@ -75,7 +75,7 @@ def test_health_reports_engine_image_and_model(client: httpx.Client) -> None:
     assert health["records"] == {"ok": True, "runs": 0, "unreadable_events": 0}
 
 
-def test_the_examples_are_listed_with_what_to_watch_for(client: httpx.Client) -> None:
+def test_examples_are_listed_with_descriptions(client: httpx.Client) -> None:
     known = client.get("/api/examples").json()
     assert len([each for each in known if each["seconds"]]) >= 10
     assert len(known) >= 15
@@ -92,7 +92,7 @@ def test_markdown_is_rendered_without_html_images_and_scripts(client: httpx.Clie
     assert 'href="javascript' not in html
 
 
-# The stream
+# Event stream
 
 
 def test_an_attach_starts_with_the_state_and_a_refresh(
@@ -100,8 +100,8 @@ def test_an_attach_starts_with_the_state_and_a_refresh(
 ) -> None:
     journal.append(STARTED)
     write_step(journal, 1, "one")
-    with follow_run(client, run) as told:
-        first, second = next(told), next(told)
+    with follow_run(client, run) as stream:
+        first, second = next(stream), next(stream)
     assert first.name == "state"
     assert [step["text"] for step in first.data["state"]["steps"]] == ["one"]
     assert first.cursor == str(journal.end)
@@ -115,9 +115,9 @@ def test_the_events_of_a_running_step_follow_the_state(
     write_step(journal, 1, "one")
     journal.append(StepStarted(step=2, note=""))
     journal.append(TextDelta(step=2, text="half"))
-    with follow_run(client, run) as told:
-        picture, events = next(told), next(told)
-    assert len(picture.data["state"]["steps"]) == 1
+    with follow_run(client, run) as stream:
+        state, events = next(stream), next(stream)
+    assert len(state.data["state"]["steps"]) == 1
     assert [event["kind"] for event in events.data["events"]] == ["step_started", "text_delta"]
     assert events.data["status"]["state"] == "writing"
 
@@ -125,50 +125,50 @@ def test_the_events_of_a_running_step_follow_the_state(
 def test_repeated_resumes_neither_miss_nor_repeat_events(
     client: httpx.Client, run: str, journal: Journal
 ) -> None:
-    wanted = [f"word {number} " for number in range(1500)]
+    words = [f"word {number} " for number in range(1500)]
     journal.append(STARTED)
 
     def write() -> None:
         journal.append(StepStarted(step=1, note=""))
-        for word in wanted:
+        for word in words:
             journal.append(TextDelta(step=1, text=word))
         journal.append(ENDED)
 
     writer = threading.Thread(target=write)
     writer.start()
-    heard: list[dict[str, Any]] = []
+    received: list[dict[str, Any]] = []
     cursor = "0"
-    while not heard or heard[-1]["kind"] != "run_ended":
-        with follow_run(client, run, cursor) as told:
-            for message in told:
+    while not received or received[-1]["kind"] != "run_ended":
+        with follow_run(client, run, cursor) as stream:
+            for message in stream:
                 cursor = message.cursor or cursor
                 if message.name == "message":
-                    heard += message.data["events"]
+                    received += message.data["events"]
                     break
     writer.join()
-    assert [event["text"] for event in heard if event["kind"] == "text_delta"] == wanted
+    assert [event["text"] for event in received if event["kind"] == "text_delta"] == words
 
 
 def test_followers_receive_new_events(client: httpx.Client, run: str, journal: Journal) -> None:
-    with follow_run(client, run) as told:
-        assert next(told).data["state"]["state"] == "draft"
-        assert next(told).name == "workspace"
+    with follow_run(client, run) as stream:
+        assert next(stream).data["state"]["state"] == "draft"
+        assert next(stream).name == "workspace"
         journal.append(STARTED)
         client.put(f"/api/runs/{run}/files/input/wakes.txt", content=b"")
-        heard = next(message for message in told if message.name == "message")
-    assert [event["kind"] for event in heard.data["events"]] == ["run_started"]
+        received = next(message for message in stream if message.name == "message")
+    assert [event["kind"] for event in received.data["events"]] == ["run_started"]
 
 
 def test_workspace_notifications_name_the_folder_without_a_cursor(
     client: httpx.Client, run: str, workspace: Path
 ) -> None:
-    with follow_run(client, run) as told:
-        assert next(told).name == "state"
-        assert next(told).data == {"all": True}
+    with follow_run(client, run) as stream:
+        assert next(stream).name == "state"
+        assert next(stream).data == {"all": True}
         (workspace / "output" / "n.txt").write_text("x")
-        news = next(message for message in told if "folders" in message.data)
-    assert news.data["folders"] == ["output"]
-    assert not news.cursor
+        notification = next(message for message in stream if "folders" in message.data)
+    assert notification.data["folders"] == ["output"]
+    assert not notification.cursor
 
 
 @pytest.mark.parametrize("cursor", ["1", "999999999", "x", "-1", "9" * 30])
@@ -197,12 +197,10 @@ def test_a_step_is_served_with_its_body(client: httpx.Client, run: str, journal:
     assert client.get(f"/api/runs/{run}/steps/3").status_code == 404
 
 
-# What is found in a run, and taken along
+# Search and exports
 
 
-def test_words_are_found_with_their_step_and_line(
-    client: httpx.Client, run: str, journal: Journal
-) -> None:
+def test_search_returns_step_and_line(client: httpx.Client, run: str, journal: Journal) -> None:
     journal.append(STARTED)
     write_step(journal, 1, "nothing")
     write_step(journal, 2, "a gu", "ll & a tern")
@@ -244,7 +242,7 @@ def test_a_draft_has_no_conversation(client: httpx.Client, run: str) -> None:
 # Files
 
 
-def test_a_folder_is_listed_with_addresses_for_any_name(
+def test_listed_paths_work_for_unusual_names(
     client: httpx.Client, run: str, workspace: Path
 ) -> None:
     (workspace / "a b%c.txt").write_text("x")
@@ -316,7 +314,7 @@ def test_other_types_are_not_inline(client: httpx.Client, run: str, workspace: P
 
 
 @pytest.mark.parametrize(
-    ("asked", "status", "content", "named"),
+    ("range_header", "status", "content", "content_range"),
     [
         ("bytes=2-4", 206, b"cde", "bytes 2-4/10"),
         ("bytes=7-", 206, b"hij", "bytes 7-9/10"),
@@ -331,15 +329,15 @@ def test_range_requests_are_supported(
     client: httpx.Client,
     run: str,
     workspace: Path,
-    asked: str,
+    range_header: str,
     status: int,
     content: bytes,
-    named: str | None,
+    content_range: str | None,
 ) -> None:
     (workspace / "a.txt").write_text("abcdefghij")
-    got = client.get(f"/api/runs/{run}/files/a.txt", headers={"Range": asked})
+    got = client.get(f"/api/runs/{run}/files/a.txt", headers={"Range": range_header})
     assert (got.status_code, got.content) == (status, content)
-    assert got.headers.get("content-range") == named
+    assert got.headers.get("content-range") == content_range
 
 
 @pytest.mark.parametrize(
@@ -364,7 +362,7 @@ def test_no_path_leads_out_of_the_workspace(
     (workspace / "link").symlink_to(outside / "x")
     (workspace / "in").symlink_to(outside)
     before = sorted(data.rglob("*"))
-    got = _raw(client, method, f"/api/runs/{run}/files/{path}")
+    got = _send_raw_request(client, method, f"/api/runs/{run}/files/{path}")
     assert b"secret" not in got
     assert b"root:" not in got
     assert (outside / "x").read_text() == "secret"
@@ -373,11 +371,11 @@ def test_no_path_leads_out_of_the_workspace(
             and each.name != "staging"] == []  # fmt: skip
 
 
-def _raw(client: httpx.Client, method: str, path: str) -> bytes:
-    """A request whose path no library tidies up."""
-    where = urlsplit(str(client.base_url))
-    with socket.create_connection((where.hostname, where.port)) as connection:
-        head = f"{method} {path} HTTP/1.1\r\nHost: {where.netloc}\r\n"
+def _send_raw_request(client: httpx.Client, method: str, path: str) -> bytes:
+    """Send a request whose path is not normalized."""
+    server = urlsplit(str(client.base_url))
+    with socket.create_connection((server.hostname, server.port)) as connection:
+        head = f"{method} {path} HTTP/1.1\r\nHost: {server.netloc}\r\n"
         connection.sendall(f"{head}Content-Length: 1\r\nConnection: close\r\n\r\nx".encode())
         return b"".join(iter(lambda: connection.recv(65536), b""))
 
@@ -393,13 +391,13 @@ def test_an_upload_is_atomic_and_keeps_existing_files(
     assert second.json()["path"] == "input/d%C3%A9%20%282%29.txt"
 
 
-def test_an_upload_whose_connection_breaks_leaves_nothing(
+def test_an_interrupted_upload_leaves_no_files(
     client: httpx.Client, run: str, workspace: Path
 ) -> None:
-    where = urlsplit(str(client.base_url))
+    server = urlsplit(str(client.base_url))
     parts = workspace.parent / "staging"
-    with socket.create_connection((where.hostname, where.port)) as connection:
-        head = f"PUT /api/runs/{run}/files/input/big HTTP/1.1\r\nHost: {where.netloc}\r\n"
+    with socket.create_connection((server.hostname, server.port)) as connection:
+        head = f"PUT /api/runs/{run}/files/input/big HTTP/1.1\r\nHost: {server.netloc}\r\n"
         connection.sendall(f"{head}Content-Length: 1000000\r\n\r\n".encode() + b"x" * 100_000)
         wait_until(lambda: any(parts.glob("*")))
     wait_until(lambda: not any(parts.glob("*")))
@@ -419,7 +417,7 @@ def test_a_long_output_can_be_downloaded(client: httpx.Client, data: Path, run: 
     assert got.headers["content-disposition"].startswith("attachment")
 
 
-# Other pages
+# Other origins
 
 
 @pytest.mark.parametrize(
@@ -457,8 +455,8 @@ def test_ip_addresses_and_localhost_are_accepted(client: httpx.Client, name: str
 def test_configured_host_names_are_accepted(tmp_path: Path) -> None:
     settings = Settings(data=tmp_path, hosts=("Studio.example",))
     with run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as studio_url:
-        named = {"Host": "studio.example:8443"}
-        assert httpx.get(f"{studio_url}/healthz", headers=named).status_code == 200
+        headers = {"Host": "studio.example:8443"}
+        assert httpx.get(f"{studio_url}/healthz", headers=headers).status_code == 200
 
 
 def test_other_origins_cannot_read_anything(client: httpx.Client, run: str) -> None:

@@ -1,4 +1,4 @@
-"""What a run's followers are told of it."""
+"""The event feed that followers of a run receive."""
 
 import json
 from pathlib import Path
@@ -29,16 +29,16 @@ def test_token_ids_stay_in_the_journal(tmp_path: Path) -> None:
     journal.append(turn)
     journal.close()
     feed = Feed(folder)
-    followed = feed.events_after(0)
-    assert followed is not None
-    for sent in (followed.data, feed.step_events(2)):
-        assert b'"I work."' in sent
-        assert b'"generated":[13]' not in sent
+    message_after = feed.events_after(0)
+    assert message_after is not None
+    for content in (message_after.data, feed.step_events(2)):
+        assert b'"I work."' in content
+        assert b'"generated":[13]' not in content
     assert turn in feed.events()
 
 
 def test_an_interrupted_step_does_not_belong_to_the_next_round(tmp_path: Path) -> None:
-    """It is in the picture, and nothing of it comes again, while no other step has begun."""
+    """The state contains the step, and its events are not sent again before another step starts."""
     folder = write_ended_run(tmp_path)
     journal = Journal(folder.journal)
     journal.append(RunContinued(text="Go on.", model="m", metered=True))

@@ -1,4 +1,4 @@
-"""The runs that are alive: begun, stopped, gone on with, kept house for."""
+"""Active runs: starting, stopping, continuing and maintenance."""
 
 import sys
 import threading
@@ -45,13 +45,13 @@ def bash(command: str) -> ScriptedTurn:
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> LocalSandboxProvider:
+def provider(tmp_path: Path) -> LocalSandboxProvider:
     return LocalSandboxProvider(tmp_path)
 
 
 @pytest.fixture
-def runs(tmp_path: Path, machine: LocalSandboxProvider) -> Iterator[RunManager]:
-    runs = RunManager(tmp_path, machine)
+def runs(tmp_path: Path, provider: LocalSandboxProvider) -> Iterator[RunManager]:
+    runs = RunManager(tmp_path, provider)
     runs.open()
     yield runs
     runs.close()
@@ -80,8 +80,10 @@ def start(runs: RunManager, *turns: ScriptedTurn) -> str:
 
 
 def wait_for_output(runs: RunManager, run: str) -> None:
-    journal_ = runs.folder(run).journal
-    wait_until(lambda: journal_.exists() and b'"kind":"tool_output"' in journal_.read_bytes())
+    journal_path = runs.folder(run).journal
+    wait_until(
+        lambda: journal_path.exists() and b'"kind":"tool_output"' in journal_path.read_bytes()
+    )
 
 
 def test_a_draft_has_a_workspace_and_is_not_started(runs: RunManager) -> None:
@@ -128,17 +130,17 @@ def test_two_runs_are_independent(runs: RunManager) -> None:
 
 
 def test_runs_of_a_dead_process_are_interrupted(tmp_path: Path) -> None:
-    machine = LocalSandboxProvider(tmp_path)
-    folder = RunFolder.create(tmp_path, machine.create_workspace())
-    left = Journal(folder.journal)
-    left.append(
+    provider = LocalSandboxProvider(tmp_path)
+    folder = RunFolder.create(tmp_path, provider.create_workspace())
+    interrupted = Journal(folder.journal)
+    interrupted.append(
         RunStarted(
             run=folder.id, task="t", mode="sandbox", model="m", metered=True,
             prompt="", system="", user="",
         )
     )  # fmt: skip
-    left.close()
-    runs = RunManager(tmp_path, machine)
+    interrupted.close()
+    runs = RunManager(tmp_path, provider)
     runs.open()
     last = events(runs, folder.id)[-1]
     assert isinstance(last, RunEnded)
@@ -162,39 +164,39 @@ def test_closing_stops_active_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_unused_drafts_expire_after_a_week(runs: RunManager) -> None:
     draft, run = runs.create_draft(), start(runs, SUBMIT)
     wait_for_end(runs, run)
-    kept = runs.folder(draft).sandbox_folder
+    draft_folder = runs.folder(draft).sandbox_folder
     runs.run_maintenance(time.time() + DRAFT_SECONDS - 60)
-    assert kept.exists()
+    assert draft_folder.exists()
     runs.run_maintenance(time.time() + DRAFT_SECONDS + 60)
-    assert not kept.exists()
+    assert not draft_folder.exists()
     with pytest.raises(RunError, match="no such run"):
         runs.feed(draft)
     assert runs.folder(run).sandbox_folder.exists()
 
 
 def test_an_idle_run_releases_its_sandbox_and_a_message_gets_another(
-    runs: RunManager, machine: LocalSandboxProvider
+    runs: RunManager, provider: LocalSandboxProvider
 ) -> None:
     run = start(runs, bash("echo kept > f"), SUBMIT)
     wait_for_end(runs, run)
-    wait_until(lambda: not _thread(runs, run))
+    wait_until(lambda: not _has_thread(runs, run))
     runs.run_maintenance(time.time() + IDLE_SECONDS - 60)
     runs.follow_up(run, "More", ScriptedModel([SUBMIT]), Limits())
     wait_for_end(runs, run, 2)
-    assert machine.take_count == 1
-    wait_until(lambda: not _thread(runs, run))
+    assert provider.take_count == 1
+    wait_until(lambda: not _has_thread(runs, run))
     runs.run_maintenance(time.time() + IDLE_SECONDS + 60)
     runs.follow_up(run, "More", ScriptedModel([bash("cat f"), SUBMIT]), Limits())
     wait_for_end(runs, run, 3)
-    assert machine.take_count == 2
+    assert provider.take_count == 2
     assert [e.text for e in events(runs, run) if isinstance(e, ToolOutput)] == ["kept\n"]
 
 
-def _thread(runs: RunManager, run: str) -> bool:
+def _has_thread(runs: RunManager, run: str) -> bool:
     return any(thread.name == f"run {run}" for thread in threading.enumerate())
 
 
-# What the page's buttons do
+# Button handlers
 
 
 @pytest.fixture
@@ -203,16 +205,16 @@ def handlers(runs: RunManager, tmp_path: Path) -> ButtonHandlers:
 
 
 @pytest.fixture
-def asking(runs: RunManager) -> gr.Request:
+def operator_request(runs: RunManager) -> gr.Request:
     """The operator's request."""
     state = {"access": Access(OPERATOR, (), runs.peek_folder)}
     return gr.Request(fastapi.Request({"type": "http", "headers": [], "state": state}))
 
 
 def test_without_a_model_a_custom_task_is_refused_with_advice(
-    handlers: ButtonHandlers, asking: gr.Request
+    handlers: ButtonHandlers, operator_request: gr.Request
 ) -> None:
-    run, notice, _ = handlers.send("Write a poem", None, None, asking)
+    run, notice, _ = handlers.send("Write a poem", None, None, operator_request)
     assert run is None
     assert notice
     assert notice["connect"]
@@ -220,11 +222,11 @@ def test_without_a_model_a_custom_task_is_refused_with_advice(
 
 
 def test_a_missing_built_in_model_explains_its_installation(
-    runs: RunManager, asking: gr.Request, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    runs: RunManager, operator_request: gr.Request, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "path", [each for each in sys.path if "site-packages" not in each])
     _, notice, _ = ButtonHandlers(runs, Settings(data=tmp_path)).send(
-        "Write a poem", None, None, asking
+        "Write a poem", None, None, operator_request
     )
     assert notice
     assert notice["connect"]
@@ -233,10 +235,10 @@ def test_a_missing_built_in_model_explains_its_installation(
 
 
 def test_without_a_model_a_demonstration_plays_with_its_files(
-    handlers: ButtonHandlers, runs: RunManager, asking: gr.Request
+    handlers: ButtonHandlers, runs: RunManager, operator_request: gr.Request
 ) -> None:
     script = next(each for each in demonstration.load_all() if each.inputs)
-    run, notice, text = handlers.send(script.task, None, None, asking)
+    run, notice, text = handlers.send(script.task, None, None, operator_request)
     assert run
     assert (notice, text) == (None, "")
     wait_until(lambda: runs.has_started(run))
@@ -248,14 +250,14 @@ def test_without_a_model_a_demonstration_plays_with_its_files(
     assert not started.metered
 
 
-def test_an_empty_task_is_refused(handlers: ButtonHandlers, asking: gr.Request) -> None:
-    _, notice, _ = handlers.send("  \n", None, None, asking)
+def test_an_empty_task_is_refused(handlers: ButtonHandlers, operator_request: gr.Request) -> None:
+    _, notice, _ = handlers.send("  \n", None, None, operator_request)
     assert notice
 
 
-def test_a_deleted_run_is_reported(handlers: ButtonHandlers, asking: gr.Request) -> None:
+def test_a_deleted_run_is_reported(handlers: ButtonHandlers, operator_request: gr.Request) -> None:
     script = demonstration.load_all()[0]
-    _, notice, _ = handlers.send(script.task, "goneforever1", None, asking)
+    _, notice, _ = handlers.send(script.task, "goneforever1", None, operator_request)
     assert notice
     assert "no such run" in notice["text"]
 
@@ -275,8 +277,8 @@ def test_an_empty_endpoint_with_the_builtin_name_uses_the_builtin_model(
     choices: RunOptions,
 ) -> None:
     settings = Settings(base_url="http://one.test/v1", api_key="secret", model="m")
-    left = run_options.model_config(choices, settings, OPERATOR)
-    assert (left.base_url, left.api_key) == ("", "")
+    config = run_options.model_config(choices, settings, OPERATOR)
+    assert (config.base_url, config.api_key) == ("", "")
 
 
 def test_an_endpoint_requires_a_model_name() -> None:
@@ -299,12 +301,12 @@ def test_users_can_lower_but_not_raise_the_step_limit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("operator", "asked", "given"),
+    ("operator", "requested", "expected"),
     [(None, None, 100), (None, 400, 400), (None, 5000, 1000), (40, None, 40), (40, 400, 40)],
 )
 def test_a_run_can_request_more_steps_up_to_the_maximum(
-    operator: int | None, asked: float | None, given: int
+    operator: int | None, requested: float | None, expected: int
 ) -> None:
     settings = Settings(steps=operator)
-    limits = run_options.limits_for(RunOptions(steps=asked), settings, ScriptedModel([]))
-    assert limits.steps == given
+    limits = run_options.limits_for(RunOptions(steps=requested), settings, ScriptedModel([]))
+    assert limits.steps == expected

@@ -1,4 +1,4 @@
-"""What one person may begin, and how much one request may bring."""
+"""Admission: limits of drafts, storage and request sizes per user."""
 
 import socket
 import threading
@@ -32,7 +32,7 @@ from tests.support.server import TIMEOUT_SECONDS, create_app, run_server, wait_u
 USERS = tuple((name, hash_password(f"{name}'s word", log_n=10)) for name in ("ann", "bob"))
 
 
-# Drafts and texts
+# Drafts and task lengths
 
 
 @pytest.fixture
@@ -64,12 +64,12 @@ def test_an_oversized_task_is_refused_with_advice_to_upload_a_file(runs: RunMana
         runs.follow_up(run, "x" * (MAX_TEXT + 1), ScriptedModel([]), Limits())
 
 
-# Disk
+# Storage
 
 
 @pytest.fixture
-def people(tmp_path: Path) -> Iterator[str]:
-    """A studio in which each person may use 4 MB; ann has used them, bob has not."""
+def quota_url(tmp_path: Path) -> Iterator[str]:
+    """A Studio with a quota of 4 MB per user, which ann has used up."""
     folder = write_ended_run(tmp_path, "ann's", files={"output/a": b"x" * 5_000_000})
     folder._update(owner="u:ann")
     list(History(tmp_path).derive_missing())
@@ -79,16 +79,16 @@ def people(tmp_path: Path) -> Iterator[str]:
 
 
 @contextmanager
-def signed_in(studio_url: str, name: str) -> Iterator[httpx.Client]:
+def sign_in(studio_url: str, name: str) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=studio_url) as client:
         client.post("/login", data={"name": name, "password": f"{name}'s word"})
         yield client
 
 
 def test_a_user_over_the_storage_quota_must_delete_runs_first(
-    people: str,
+    quota_url: str,
 ) -> None:
-    with signed_in(people, "ann") as ann:
+    with sign_in(quota_url, "ann") as ann:
         refused = ann.post("/api/runs")
         assert refused.status_code == 429
         assert "use your entire quota of 3.8 MB" in refused.json()["error"]
@@ -100,8 +100,8 @@ def test_a_user_over_the_storage_quota_must_delete_runs_first(
         assert ann.post("/api/runs").status_code == 201
 
 
-def test_a_body_without_a_declared_size_is_limited(people: str, tmp_path: Path) -> None:
-    with signed_in(people, "bob") as bob:
+def test_a_body_without_a_declared_size_is_limited(quota_url: str, tmp_path: Path) -> None:
+    with sign_in(quota_url, "bob") as bob:
         run = bob.post("/api/runs").json()["run"]
         body = iter([b"x" * 1024**2] * 5)
         refused = bob.put(f"/api/runs/{run}/files/input/a", content=body, timeout=30)
@@ -112,8 +112,8 @@ def test_a_body_without_a_declared_size_is_limited(people: str, tmp_path: Path) 
         assert small.status_code == 201
 
 
-def test_files_in_drafts_count_towards_the_quota(people: str) -> None:
-    with signed_in(people, "bob") as bob:
+def test_files_in_drafts_count_towards_the_quota(quota_url: str) -> None:
+    with sign_in(quota_url, "bob") as bob:
         run = bob.post("/api/runs").json()["run"]
         files = f"/api/runs/{run}/files/input"
         assert bob.put(f"{files}/a", content=b"x" * 2_500_000).status_code == 201
@@ -122,29 +122,29 @@ def test_files_in_drafts_count_towards_the_quota(people: str) -> None:
 
 
 def test_files_of_active_runs_count_towards_the_quota(tmp_path: Path) -> None:
-    goes_on = threading.Event()
+    release = threading.Event()
 
-    def slowly(_body: Body) -> Turn:
-        goes_on.wait(TIMEOUT_SECONDS)
+    def blocking(_body: Body) -> Turn:
+        release.wait(TIMEOUT_SECONDS)
         return Turn(text="Done.")
 
-    with Endpoint(slowly) as endpoint:
+    with Endpoint(blocking) as endpoint:
         settings = Settings(
             data=tmp_path, users=USERS, quota_per_user=4_000_000, base_url=endpoint.url, model="m"
         )
         application = create_app(settings, LocalSandboxProvider(tmp_path))
-        with run_server(application) as studio_url, signed_in(studio_url, "ann") as ann:
-            given = {"data": ["Wait.", "", "general", "sandbox"]}
-            (run,) = ann.post("/gradio_api/run/start", json=given).json()["data"]
+        with run_server(application) as studio_url, sign_in(studio_url, "ann") as ann:
+            arguments = {"data": ["Wait.", "", "general", "sandbox"]}
+            (run,) = ann.post("/gradio_api/run/start", json=arguments).json()["data"]
             wait_until(lambda: bool(endpoint.requests))
             files = f"/api/runs/{run}/files/output"
             assert ann.put(f"{files}/a", content=b"x" * 3_900_000).status_code == 201
             assert ann.put(f"{files}/b", content=b"x" * 200_000).status_code == 507
-            goes_on.set()
+            release.set()
 
 
-def test_quotas_are_per_user(people: str) -> None:
-    with signed_in(people, "bob") as bob:
+def test_quotas_are_per_user(quota_url: str) -> None:
+    with sign_in(quota_url, "bob") as bob:
         run = bob.post("/api/runs").json()["run"]
         small, large = ({"path": "input/b", "size": size} for size in (3_000_000, 5_000_000))
         assert bob.post(f"/api/runs/{run}/uploads", json=small).status_code == 201
@@ -165,7 +165,7 @@ def test_api_clients_receive_the_reason_of_a_refusal(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def local_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     data = tmp_path_factory.mktemp("data")
     with run_server(create_app(Settings(data=data), LocalSandboxProvider(data))) as studio_url:
         yield studio_url
@@ -175,35 +175,37 @@ ROUTES = ["/api/markdown", "/gradio_api/run/start", "/gradio_api/queue/join", "/
 
 
 @pytest.mark.parametrize("path", ROUTES)
-def test_requests_other_than_uploads_are_small(alone: str, path: str) -> None:
-    answer = httpx.post(f"{alone}{path}", content=b"x" * (MAX_BODY_BYTES + 1))
+def test_requests_other_than_uploads_are_small(local_url: str, path: str) -> None:
+    answer = httpx.post(f"{local_url}{path}", content=b"x" * (MAX_BODY_BYTES + 1))
     assert answer.status_code == 413
     assert "at most 8 MB" in answer.json()["error"]
 
 
 @pytest.mark.parametrize("path", ROUTES)
-def test_bodies_without_a_declared_size_are_counted(alone: str, path: str) -> None:
-    answer = httpx.post(f"{alone}{path}", content=(b"x" * 1024**2 for _ in range(9)))
+def test_bodies_without_a_declared_size_are_counted(local_url: str, path: str) -> None:
+    answer = httpx.post(f"{local_url}{path}", content=(b"x" * 1024**2 for _ in range(9)))
     assert answer.status_code == 413
 
 
-def test_a_small_body_without_a_declared_size_is_accepted(alone: str) -> None:
-    answer = httpx.post(f"{alone}/api/markdown", content=iter([b"# A", b" title"]))
+def test_a_small_body_without_a_declared_size_is_accepted(local_url: str) -> None:
+    answer = httpx.post(f"{local_url}/api/markdown", content=iter([b"# A", b" title"]))
     assert "A title" in answer.text
     assert answer.status_code == 200
 
 
-def test_a_declared_size_over_the_limit_is_refused_immediately(alone: str) -> None:
-    for claimed in (str(MAX_BODY_BYTES + 1), "9" * 30):
-        with socket.create_connection((urlsplit(alone).hostname, urlsplit(alone).port)) as line:
-            head = f"POST /api/markdown HTTP/1.1\r\nHost: localhost\r\nContent-Length: {claimed}"
-            line.sendall(f"{head}\r\n\r\n".encode())
-            line.settimeout(10)
-            assert line.recv(100).split()[1] in (b"413", b"400")
+def test_a_declared_size_over_the_limit_is_refused_immediately(local_url: str) -> None:
+    for declared in (str(MAX_BODY_BYTES + 1), "9" * 30):
+        with socket.create_connection(
+            (urlsplit(local_url).hostname, urlsplit(local_url).port)
+        ) as connection:
+            head = f"POST /api/markdown HTTP/1.1\r\nHost: localhost\r\nContent-Length: {declared}"
+            connection.sendall(f"{head}\r\n\r\n".encode())
+            connection.settimeout(10)
+            assert connection.recv(100).split()[1] in (b"413", b"400")
 
 
-def test_an_upload_may_be_larger(alone: str) -> None:
-    with httpx.Client(base_url=alone, timeout=30) as client:
+def test_an_upload_may_be_larger(local_url: str) -> None:
+    with httpx.Client(base_url=local_url, timeout=30) as client:
         run = client.post("/api/runs").json()["run"]
         large = b"x" * (MAX_BODY_BYTES + 1)
         assert client.put(f"/api/runs/{run}/files/input/a", content=large).status_code == 201

@@ -1,4 +1,4 @@
-"""The line in which runs wait for their turn: its limits, its order, its end."""
+"""The run queue: limits, order and shutdown."""
 
 import threading
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ from sandbox_ui.scheduling.admission import Admission
 from sandbox_ui.scheduling.queue import MAX_WAITING, QueueEntry, RunQueue, ordinal
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint
-from tests.support.models.endpoint import Turn as Said
+from tests.support.models.endpoint import Turn as EndpointTurn
 from tests.support.server import create_app, run_server, wait_until
 from tests.support.tab import StudioTab, launch_chromium
 
@@ -33,113 +33,113 @@ ANSWER = ScriptedTurn(text="Four.")
 SLEEP = ScriptedTurn(calls=(ToolCall("", "execute_bash", '{"command": "echo up; sleep 60"}'),))
 
 
-def order_of(line: RunQueue, turns: dict[str, QueueEntry]) -> list[str]:
-    """The order in which those who wait are let in, when each leaves as the next one comes."""
-    order, left = list[str](), dict(turns)
-    while left:
-        names = [name for name, turn in left.items() if is_in(turn)]
+def activation_order(queue: RunQueue, tickets: dict[str, QueueEntry]) -> list[str]:
+    """The order in which tickets become active, if each leaves when it is active."""
+    order, remaining = list[str](), dict(tickets)
+    while remaining:
+        names = [name for name, ticket in remaining.items() if is_active(ticket)]
         assert len(names) == 1
         order += names
-        left.pop(names[0]).leave()
-    assert (line.active_count, line.waiting_count) == (0, 0)
+        remaining.pop(names[0]).leave()
+    assert (queue.active_count, queue.waiting_count) == (0, 0)
     return order
 
 
-def is_in(turn: QueueEntry) -> bool:
-    """Whether its turn has come, without giving its place up."""
-    return turn in turn._queue._active
+def is_active(ticket: QueueEntry) -> bool:
+    """Whether the ticket is active, without changing the queue."""
+    return ticket in ticket._queue._active
 
 
-# The order
+# Order
 
 
 def test_the_queue_is_first_in_first_out_up_to_the_limit(tmp_path: Path) -> None:
-    line = RunQueue(2)
-    turns = [line.enter() for _ in range(4)]
-    assert [is_in(turn) for turn in turns] == [True, True, False, False]
-    assert (line.active_count, line.waiting_count) == (2, 2)
-    turns[1].leave()
-    turns[1].leave()
-    assert [is_in(turn) for turn in turns] == [True, False, True, False]
+    queue = RunQueue(2)
+    tickets = [queue.enter() for _ in range(4)]
+    assert [is_active(ticket) for ticket in tickets] == [True, True, False, False]
+    assert (queue.active_count, queue.waiting_count) == (2, 2)
+    tickets[1].leave()
+    tickets[1].leave()
+    assert [is_active(ticket) for ticket in tickets] == [True, False, True, False]
 
 
 def test_a_user_with_many_runs_does_not_block_others() -> None:
-    line = RunQueue(1)
-    turns = {f"a{number}": line.enter("ann") for number in range(4)}
-    turns |= {f"b{number}": line.enter("bob") for number in range(2)}
-    turns |= {"c0": line.enter("cem")}
-    assert order_of(line, turns) == ["a0", "b0", "c0", "a1", "b1", "a2", "a3"]
+    queue = RunQueue(1)
+    tickets = {f"a{number}": queue.enter("ann") for number in range(4)}
+    tickets |= {f"b{number}": queue.enter("bob") for number in range(2)}
+    tickets |= {"c0": queue.enter("cem")}
+    assert activation_order(queue, tickets) == ["a0", "b0", "c0", "a1", "b1", "a2", "a3"]
 
 
 def test_the_user_with_fewer_active_runs_is_next(tmp_path: Path) -> None:
-    line = RunQueue(3)
-    first = [line.enter("ann"), line.enter("ann"), line.enter("bob")]
-    ann, bob = line.enter("ann"), line.enter("bob")
+    queue = RunQueue(3)
+    first = [queue.enter("ann"), queue.enter("ann"), queue.enter("bob")]
+    ann, bob = queue.enter("ann"), queue.enter("bob")
     first[0].leave()
-    assert is_in(ann)  # each had one
+    assert is_active(ann)  # both users had one active run
     first[1].leave()
-    assert is_in(bob)
+    assert is_active(bob)
 
 
 def test_users_have_a_share_and_the_operator_has_no_limit() -> None:
-    line = RunQueue(4, max_active_per_user=2)
-    ann = [line.enter("ann") for _ in range(3)]
-    assert [is_in(turn) for turn in ann] == [True, True, False]
-    operator = [line.enter() for _ in range(3)]
-    assert [is_in(turn) for turn in operator] == [True, True, False]
+    queue = RunQueue(4, max_active_per_user=2)
+    ann = [queue.enter("ann") for _ in range(3)]
+    assert [is_active(ticket) for ticket in ann] == [True, True, False]
+    operator = [queue.enter() for _ in range(3)]
+    assert [is_active(ticket) for ticket in operator] == [True, True, False]
     ann[0].leave()
-    assert [is_in(each) for each in (ann[2], operator[2])] == [True, False]
+    assert [is_active(each) for each in (ann[2], operator[2])] == [True, False]
 
 
 def test_the_queue_holds_a_thousand_runs() -> None:
-    line = RunQueue(1)
+    queue = RunQueue(1)
     for number in range(MAX_WAITING + 1):
-        line.enter(f"person {number}")
+        queue.enter(f"person {number}")
     with pytest.raises(RunError, match=f"^The queue is full: {MAX_WAITING} runs are waiting"):
-        line.enter("one more")
-    line = RunQueue(1)
+        queue.enter("one more")
+    queue = RunQueue(1)
     for _ in range(MAX_WAITING // 10 + 1):
-        line.enter("ann")
+        queue.enter("ann")
     with pytest.raises(RunError, match="100 of your runs are already waiting"):
-        line.enter("ann")
-    assert line.enter("bob")
+        queue.enter("ann")
+    assert queue.enter("bob")
 
 
 @pytest.mark.parametrize(
-    ("number", "said"),
+    ("number", "expected"),
     [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (12, "12th"), (13, "13th"),
      (21, "21st"), (111, "111th"), (122, "122nd")],
 )  # fmt: skip
-def test_a_queue_position_is_an_ordinal(number: int, said: str) -> None:
-    assert ordinal(number) == said
+def test_a_queue_position_is_an_ordinal(number: int, expected: str) -> None:
+    assert ordinal(number) == expected
 
 
 def test_every_waiting_run_starts_despite_others_leaving() -> None:
-    line, inside, most = RunQueue(3, max_active_per_user=2), list[int](), list[int]()
+    queue, active, active_counts = RunQueue(3, max_active_per_user=2), list[int](), list[int]()
     lock, done = threading.Lock(), list[bool]()
 
-    def visit(owner: str, stopped: bool) -> None:
-        turn, stop = line.enter(owner), Stop()
+    def run_ticket(owner: str, stopped: bool) -> None:
+        ticket, stop = queue.enter(owner), Stop()
         if stopped:
             threading.Timer(0.01, stop.set).start()
-        waited = turn.wait(stop)
+        waited = ticket.wait(stop)
         try:
             while True:
                 next(waited)
         except StopIteration as end:
-            let_in = bool(end.value)
-        if let_in:
+            activated = bool(end.value)
+        if activated:
             with lock:
-                inside.append(1)
-                most.append(len(inside))
+                active.append(1)
+                active_counts.append(len(active))
             stop.wait(0.002)
             with lock:
-                inside.pop()
-        turn.leave()
-        done.append(let_in)
+                active.pop()
+        ticket.leave()
+        done.append(activated)
 
     threads = [
-        threading.Thread(target=visit, args=(f"person {number % 4}", number % 5 == 0))
+        threading.Thread(target=run_ticket, args=(f"person {number % 4}", number % 5 == 0))
         for number in range(60)
     ]
     for thread in threads:
@@ -148,16 +148,16 @@ def test_every_waiting_run_starts_despite_others_leaving() -> None:
         thread.join(30)
     assert len(done) == 60
     assert done.count(True) >= 48
-    assert max(most) <= 3
-    assert (line.active_count, line.waiting_count) == (0, 0)
+    assert max(active_counts) <= 3
+    assert (queue.active_count, queue.waiting_count) == (0, 0)
 
 
-# Runs in it
+# Runs in the queue
 
 
 @contextmanager
-def opened(data: Path, line: RunQueue) -> Iterator[RunManager]:
-    runs = RunManager(data, LocalSandboxProvider(data), Admission(line))
+def open_manager(data: Path, queue: RunQueue) -> Iterator[RunManager]:
+    runs = RunManager(data, LocalSandboxProvider(data), Admission(queue))
     runs.open()
     yield runs
     runs.close()
@@ -176,16 +176,16 @@ def events(runs: RunManager, run: str) -> list[Event]:
 
 
 def state(runs: RunManager, run: str) -> str:
-    told = runs.feed(run).status()
-    return f"{told['state']}: {told['detail']}" if told["detail"] else str(told["state"])
+    status = runs.feed(run).status()
+    return f"{status['state']}: {status['detail']}" if status["detail"] else str(status["state"])
 
 
-def wait_for(runs: RunManager, run: str, wanted: str) -> None:
-    wait_until(lambda: state(runs, run).startswith(wanted))
+def wait_for(runs: RunManager, run: str, prefix: str) -> None:
+    wait_until(lambda: state(runs, run).startswith(prefix))
 
 
 def test_a_waiting_run_shows_its_queue_position(tmp_path: Path) -> None:
-    with opened(tmp_path, RunQueue(1)) as runs:
+    with open_manager(tmp_path, RunQueue(1)) as runs:
         first = start(runs, SLEEP, SUBMIT)
         wait_for(runs, first, "running_tool")
         second, third = start(runs, SUBMIT), start(runs, ANSWER, plain=True)
@@ -196,13 +196,13 @@ def test_a_waiting_run_shows_its_queue_position(tmp_path: Path) -> None:
         runs.stop(first)
         wait_for(runs, third, "answered")
         wait_for(runs, second, "submitted")
-        told = [each.detail for each in events(runs, third) if isinstance(each, Preparing)]
-        assert told[0] == "2nd in the queue"
+        status = [each.detail for each in events(runs, third) if isinstance(each, Preparing)]
+        assert status[0] == "2nd in the queue"
         assert sum(isinstance(each, RunEnded) for each in events(runs, third)) == 1
 
 
 def test_stop_removes_a_run_from_the_queue_and_a_message_requeues_it(tmp_path: Path) -> None:
-    with opened(tmp_path, RunQueue(1)) as runs:
+    with open_manager(tmp_path, RunQueue(1)) as runs:
         first = start(runs, SLEEP, SUBMIT)
         wait_for(runs, first, "running_tool")
         second, third = start(runs, SUBMIT), start(runs, SUBMIT)
@@ -217,12 +217,12 @@ def test_stop_removes_a_run_from_the_queue_and_a_message_requeues_it(tmp_path: P
 
 
 def test_a_failed_run_frees_its_slot(tmp_path: Path) -> None:
-    class Broken(LocalSandboxProvider):
+    class FailingProvider(LocalSandboxProvider):
         def create_workspace(self) -> str:
             self.blobs = None  # type: ignore[assignment]
             return super().create_workspace()
 
-    runs = RunManager(tmp_path, Broken(tmp_path), Admission(RunQueue(1)))
+    runs = RunManager(tmp_path, FailingProvider(tmp_path), Admission(RunQueue(1)))
     runs.open()
     for _ in range(3):
         run = start(runs, SUBMIT)
@@ -232,7 +232,7 @@ def test_a_failed_run_frees_its_slot(tmp_path: Path) -> None:
 
 
 def test_shutdown_stops_waiting_runs_immediately(tmp_path: Path) -> None:
-    with opened(tmp_path, RunQueue(1)) as runs:
+    with open_manager(tmp_path, RunQueue(1)) as runs:
         runs.admission.queue.enter()
         run = start(runs, SUBMIT)
         wait_for(runs, run, "queued")
@@ -240,7 +240,7 @@ def test_shutdown_stops_waiting_runs_immediately(tmp_path: Path) -> None:
 
 
 def test_a_user_at_their_limit_is_told_why_they_wait(tmp_path: Path) -> None:
-    with opened(tmp_path, RunQueue(4, max_active_per_user=1)) as runs:
+    with open_manager(tmp_path, RunQueue(4, max_active_per_user=1)) as runs:
         owned = list[str]()
         for _ in range(2):
             folder = RunFolder.create(
@@ -256,39 +256,39 @@ def test_a_user_at_their_limit_is_told_why_they_wait(tmp_path: Path) -> None:
 
 
 def test_the_longest_idle_sandbox_is_evicted_first(tmp_path: Path) -> None:
-    machine = LocalSandboxProvider(tmp_path)
-    runs = RunManager(tmp_path, machine, Admission(RunQueue(2), max_sandboxes=2))
+    provider = LocalSandboxProvider(tmp_path)
+    runs = RunManager(tmp_path, provider, Admission(RunQueue(2), max_sandboxes=2))
     runs.open()
     done = list[str]()
     for _ in range(3):
         done.append(start(runs, SUBMIT))
         wait_for(runs, done[-1], "submitted")
         wait_until(lambda: runs.admission.queue.active_count == 0)
-    assert machine.take_count == 3
+    assert provider.take_count == 3
     runs.follow_up(done[2], "More", ScriptedModel([SUBMIT]), Limits())
     wait_until(lambda: runs.feed(done[2]).status()["state"] == "submitted")
-    assert machine.take_count == 3  # its sandbox was there still
+    assert provider.take_count == 3  # its sandbox was still there
     wait_until(lambda: runs.admission.queue.active_count == 0)
     runs.follow_up(done[0], "More", ScriptedModel([SUBMIT]), Limits())
-    wait_until(lambda: machine.take_count == 4)  # its own had made room
+    wait_until(lambda: provider.take_count == 4)  # its own sandbox had been evicted
     runs.close()
 
 
 def test_many_runs_of_several_users_end_and_leave_nothing_behind(tmp_path: Path) -> None:
-    machine = LocalSandboxProvider(tmp_path)
-    most = list[int]()
-    with opened(tmp_path, RunQueue(3, max_active_per_user=2)) as runs:
+    provider = LocalSandboxProvider(tmp_path)
+    active_counts = list[int]()
+    with open_manager(tmp_path, RunQueue(3, max_active_per_user=2)) as runs:
         owned = list[str]()
         for number in range(45):
             owner = ("ann", "bob", "")[number % 3]
-            owned.append(RunFolder.create(tmp_path, machine.create_workspace(), owner).id)
+            owned.append(RunFolder.create(tmp_path, provider.create_workspace(), owner).id)
             task = Task("Say it.", prompts.get_bundled("general"), "plain")
             runs.start(owned[-1], task, ScriptedModel([ANSWER]), Limits())
-            most.append(runs.admission.queue.active_count)
+            active_counts.append(runs.admission.queue.active_count)
         for run in owned:
             wait_for(runs, run, "answered")
         wait_until(lambda: runs.admission.queue.active_count == 0)
-        assert max(most) <= 3
+        assert max(active_counts) <= 3
         wait_until(lambda: not any(each.name[:4] == "run " for each in threading.enumerate()))
 
 
@@ -299,14 +299,14 @@ def test_many_runs_of_several_users_end_and_leave_nothing_behind(tmp_path: Path)
 def test_the_page_shows_the_queue_position_and_stop_leaves_the_queue(tmp_path: Path) -> None:
     task = "Say four."
     gates = [threading.Event(), threading.Event()]
-    turns = [Said(calls=[Call("submit")], gate=gate) for gate in gates]
-    with ExitStack() as held:
-        endpoint = held.enter_context(Endpoint(turns))
+    turns = [EndpointTurn(calls=[Call("submit")], gate=gate) for gate in gates]
+    with ExitStack() as stack:
+        endpoint = stack.enter_context(Endpoint(turns))
         settings = Settings(data=tmp_path, base_url=endpoint.url, model="m", max_runs=1)
-        studio_url = held.enter_context(
+        studio_url = stack.enter_context(
             run_server(create_app(settings, LocalSandboxProvider(tmp_path)))
         )
-        browser = held.enter_context(launch_chromium())
+        browser = stack.enter_context(launch_chromium())
         tabs = [StudioTab(browser.new_page()) for _ in range(3)]
         for tab in tabs:
             tab.open(studio_url)
@@ -329,4 +329,4 @@ def test_the_page_shows_the_queue_position_and_stop_leaves_the_queue(tmp_path: P
         assert [tab.errors for tab in tabs] == [[], [], []]
 
 
-# How many
+# Default limits
