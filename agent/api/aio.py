@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from agent.api.files import Files
-from agent.api.models import Wanted
+from agent.api.models import ModelArgument
 from agent.api.run import Run, RunResult
 from agent.api.sandbox import Sandbox
 from agent.api.studio import Opener, Studio, containers
@@ -146,7 +146,9 @@ class AsyncRun:
         """See ``Run.sandbox``."""
         return AsyncSandbox(self.sync.sandbox)
 
-    async def send(self, text: str, *, model: Wanted = None, limits: Limits | None = None) -> Self:
+    async def send(
+        self, text: str, *, model: ModelArgument = None, limits: Limits | None = None
+    ) -> Self:
         """Begin another round; see ``Run.send``."""
         await _in_thread(lambda: self.sync.send(text, model=model, limits=limits))
         return self

@@ -1,4 +1,4 @@
-"""The choice of a run's model from what the caller names."""
+"""The selection of a run's model from what the caller names."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -24,11 +24,11 @@ _UNCONNECTED = (
 _NAMELESS = "The model has no name. Set OPENAI_MODEL, or pass model='openai:NAME'."
 
 
-Wanted = Model | ModelConfig | str | None
-"""A model as the caller names it; see ``choose``."""
+ModelArgument = Model | ModelConfig | str | None
+"""A model as the caller names it; see ``select_model``."""
 
 
-class Choice(NamedTuple):
+class SelectedModel(NamedTuple):
     """A model, and the task that it gets: a demonstration has a text and files of its own."""
 
     model: Model
@@ -36,19 +36,19 @@ class Choice(NamedTuple):
     inputs: Iterable[Path] = ()
 
 
-def choose(
+def select_model(
     task: str,
-    wanted: Wanted,
+    argument: ModelArgument,
     settings: Settings,
     *,
     no_endpoint_message: str = _UNCONNECTED,
     no_name_message: str = _NAMELESS,
-) -> Choice:
+) -> SelectedModel:
     """Return the model that answers a task.
 
     Args:
         task: The task's text, or the name of a demonstration if no endpoint answers.
-        wanted: A model; the configuration of an endpoint; ``openai:NAME`` or ``NAME``, a model
+        argument: A model; the configuration of an endpoint; ``openai:NAME`` or ``NAME``, a model
             of the settings' endpoint; ``builtin``; ``demonstration``; or None for the settings'
             model, else the demonstration of this task, else the built-in model.
         settings: The endpoint, its key and model.
@@ -56,22 +56,22 @@ def choose(
         no_name_message: Error message if the endpoint's model has no name.
 
     Raises:
-        UsageError: ``wanted`` is none of these.
+        UsageError: ``argument`` is none of these.
         NoModelAvailable: There is no such model.
     """
     config = ModelConfig(settings.base_url, settings.model, settings.api_key)
-    if isinstance(wanted, ModelConfig):
-        key = resolve_key(wanted.base_url, wanted.api_key, settings.base_url, settings.api_key)
-        config = replace(wanted, api_key=key)
-    elif isinstance(wanted, str):
-        name = wanted.removeprefix(_ENDPOINT)
-        if wanted.startswith(_ENDPOINT) and not settings.base_url:
-            raise UsageError(f"{wanted!r} needs an endpoint: set OPENAI_BASE_URL. {_UNCONNECTED}")
+    if isinstance(argument, ModelConfig):
+        key = resolve_key(argument.base_url, argument.api_key, settings.base_url, settings.api_key)
+        config = replace(argument, api_key=key)
+    elif isinstance(argument, str):
+        name = argument.removeprefix(_ENDPOINT)
+        if argument.startswith(_ENDPOINT) and not settings.base_url:
+            raise UsageError(f"{argument!r} needs an endpoint: set OPENAI_BASE_URL. {_UNCONNECTED}")
         config = replace(config, model=name or settings.model)
-    elif wanted is not None:
-        if not callable(getattr(wanted, "stream", None)):
-            raise UsageError(f"model must be a Model, ModelConfig or a name, not {wanted!r:.80}.")
-        return Choice(wanted, task)
+    elif argument is not None:
+        if not callable(getattr(argument, "stream", None)):
+            raise UsageError(f"model must be a Model, ModelConfig or a name, not {argument!r:.80}.")
+        return SelectedModel(argument, task)
     if config.model in (DEMONSTRATION, BUILTIN_ID):
         config = replace(config, base_url="")
     return _resolve(task, config, settings, no_endpoint_message, no_name_message)
@@ -83,7 +83,7 @@ def _resolve(
     settings: Settings,
     no_endpoint_message: str,
     no_name_message: str,
-) -> Choice:
+) -> SelectedModel:
     scripted = not config.base_url and config.model != BUILTIN_ID
     known, script = _demonstrations(task) if scripted else ({}, None)
     text, inputs = (script.task, script.inputs) if script else (task, ())
@@ -95,7 +95,7 @@ def _resolve(
         no_endpoint_message=no_endpoint_message + playable * bool(known),
         no_name_message=no_name_message,
     )
-    return Choice(model, text, inputs)
+    return SelectedModel(model, text, inputs)
 
 
 def _demonstrations(task: str) -> "tuple[Mapping[str, Demonstration], Demonstration | None]":

@@ -11,7 +11,7 @@ from typing import Self
 
 from agent.api import arguments
 from agent.api.files import Files
-from agent.api.models import Wanted
+from agent.api.models import ModelArgument
 from agent.api.sandbox import Sandbox
 from agent.errors import RunError, UsageError, WorkspaceError
 from agent.events import Event, Status, Totals
@@ -78,7 +78,7 @@ class Run:
         stop: Stop,
         skipped: list[str],
         begin: Callable[[Stop], Events],
-        continue_run: Callable[[str, Wanted, Limits | None, Stop], Events],
+        continue_run: Callable[[str, ModelArgument, Limits | None, Stop], Events],
     ) -> None:
         self.files = Files(lambda: recorded.workspace)
         self.skipped = skipped
@@ -132,7 +132,7 @@ class Run:
         self,
         text: str,
         *,
-        model: Wanted = None,
+        model: ModelArgument = None,
         limits: Limits | None = None,
     ) -> Self:
         """Begin another round in the same conversation and sandbox, and return the run.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from agent.api import arguments
 from agent.api.files import Files
-from agent.api.models import Wanted, choose
+from agent.api.models import ModelArgument, select_model
 from agent.api.run import Events, Run
 from agent.api.sandbox import Sandbox
 from agent.data_folder import DataFolder, candidate_folders
@@ -129,7 +129,7 @@ class Studio:
         task: str,
         *,
         inputs: "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]" = (),
-        model: Wanted = None,
+        model: ModelArgument = None,
         prompt: "Prompt | str | os.PathLike[str] | None" = None,
         tools: Iterable[Tool | Function] = (),
         network: "NetworkPolicy | str" = "open",
@@ -168,18 +168,24 @@ class Studio:
         input_paths, custom_tools = arguments.paths("inputs", inputs), toolset(tools)
         if custom_tools and mode == "plain":
             raise UsageError("A run in plain mode has no tools.")
-        chosen = choose(task, model, self.settings)
-        first = Task(chosen.task, arguments.prompt(prompt, chosen.model), mode)
+        selected = select_model(task, model, self.settings)
+        first = Task(selected.task, arguments.prompt(prompt, selected.model), mode)
         first = replace(first, network=arguments.policy(network))
-        run_limits = self._limits(limits, max_steps, chosen.model)
+        run_limits = self._limits(limits, max_steps, selected.model)
         report = CopyReport()
-        recorded = self._create([*chosen.inputs, *input_paths], report, custom_tools)
+        recorded = self._create([*selected.inputs, *input_paths], report, custom_tools)
 
         def begin(stop: Stop) -> Events:
-            return recorded.start(first, chosen.model, run_limits, stop)
+            return recorded.start(first, selected.model, run_limits, stop)
 
-        def continue_run(text: str, wanted: Wanted, limits: Limits | None, stop: Stop) -> Events:
-            model = chosen.model if wanted is None else choose(text, wanted, self.settings).model
+        def continue_run(
+            text: str, argument: ModelArgument, limits: Limits | None, stop: Stop
+        ) -> Events:
+            model = (
+                selected.model
+                if argument is None
+                else select_model(text, argument, self.settings).model
+            )
             return recorded.follow_up(text, model, limits or run_limits, stop)
 
         run = Run(recorded, stop or Stop(), report.skipped, begin, continue_run)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import replace
 
-from agent.api.models import Choice, Wanted, choose
+from agent.api.models import ModelArgument, SelectedModel, select_model
 from agent.api.run import Run
 from agent.api.studio import Studio, containers, starting_containers
 from agent.cli.printer import EventPrinter
@@ -36,16 +36,16 @@ def run_task(options: argparse.Namespace, settings: Settings) -> int:
     if options.output:
         check_folder(options.output, overwrite=options.overwrite)
     settings = replace(settings, image=options.image or settings.image, warm_sandboxes=0)
-    chosen = _chosen(options, settings)
+    selected = _select_model(options, settings)
     source = starting_containers if options.mode == "sandbox" else containers
     stop = Stop()
     with (
         stop_on_signals(stop) as interrupts,
         Studio(settings, source) as studio,
         studio.run(
-            chosen.task,
-            inputs=[*chosen.inputs, *options.input],
-            model=chosen.model,
+            selected.task,
+            inputs=[*selected.inputs, *options.input],
+            model=selected.model,
             prompt=options.prompt,
             network=options.network,
             mode=options.mode,
@@ -69,13 +69,13 @@ def run_task(options: argparse.Namespace, settings: Settings) -> int:
     return EXIT_CODES[run.result.status]
 
 
-def _chosen(options: argparse.Namespace, settings: Settings) -> Choice:
-    wanted: Wanted = options.model or None
+def _select_model(options: argparse.Namespace, settings: Settings) -> SelectedModel:
+    argument: ModelArgument = options.model or None
     if options.base_url:
-        wanted = ModelConfig(options.base_url, options.model or settings.model)
-    return choose(
+        argument = ModelConfig(options.base_url, options.model or settings.model)
+    return select_model(
         options.task,
-        wanted,
+        argument,
         settings,
         no_endpoint_message="No model is connected. Set OPENAI_BASE_URL, OPENAI_MODEL and "
         "OPENAI_API_KEY, or use --base-url and --model.",

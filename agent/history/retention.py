@@ -71,17 +71,17 @@ def select_expired(
     takes = Counter[str]()
     for entry in entries:
         takes[entry.owner] += _size(entry)
-    chosen, left = list[Expired](), dict[str, deque[HistoryEntry]]()
+    expired, left = list[Expired](), dict[str, deque[HistoryEntry]]()
     for entry in entries:
         if not _is_deletable(entry, now) or entry.run in busy:
             continue
         if retention.days and now - entry.at > retention.days * _DAY:
-            chosen.append(_expired(entry, f"it ended more than {retention.days:g} days ago"))
+            expired.append(_expired(entry, f"it ended more than {retention.days:g} days ago"))
             takes[entry.owner] -= _size(entry)
             used -= _size(entry)
         else:
             left.setdefault(entry.owner, deque()).append(entry)
-    return chosen + (
+    return expired + (
         list(_over_size_limit(left, takes, used, retention.size)) if retention.size else []
     )
 

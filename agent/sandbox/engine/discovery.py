@@ -66,12 +66,12 @@ def find_engine(host: str | None = None, runtime_dir: str | None = None) -> Prob
         if result.state == "ready":
             return result
         results.append(result)
-    chosen = min(results, key=lambda finding: _STATES_BY_PRIORITY.index(finding.state))
-    if chosen.state == "absent" and host:
-        return ProbeResult(chosen.url, "down", chosen.detail)
-    if chosen.state == "absent" and shutil.which("dockerd"):
-        return ProbeResult(chosen.url, "down", "no such socket")
-    return chosen
+    best_result = min(results, key=lambda finding: _STATES_BY_PRIORITY.index(finding.state))
+    if best_result.state == "absent" and host:
+        return ProbeResult(best_result.url, "down", best_result.detail)
+    if best_result.state == "absent" and shutil.which("dockerd"):
+        return ProbeResult(best_result.url, "down", "no such socket")
+    return best_result
 
 
 def normalize_address(host: str) -> str:

@@ -51,10 +51,10 @@ class ArchiveBuilder:
         Raises:
             WorkspaceError: a selected path does not exist.
         """
-        chosen = [path for path in dict.fromkeys(selected) if not _inside_any(path, selected)]
-        common_parent = os.path.commonpath([path.parent for path in chosen]) if chosen else ""
+        top_level = [path for path in dict.fromkeys(selected) if not _inside_any(path, selected)]
+        common_parent = os.path.commonpath([path.parent for path in top_level]) if top_level else ""
         with workspace.open_root(ROOT) as root:
-            for path, info in _walk_selected(workspace, root, chosen):
+            for path, info in _walk_selected(workspace, root, top_level):
                 if len(self._members) == MAX_MEMBERS:
                     self._skipped.append(f"everything from {paths.display_text(path)} on")
                     return
@@ -103,11 +103,11 @@ class ArchiveBuilder:
 
 
 def _walk_selected(
-    workspace: Workspace, root: int, chosen: Sequence[RelPath]
+    workspace: Workspace, root: int, top_level: Sequence[RelPath]
 ) -> Iterator[tuple[str, os.stat_result | OSError]]:
-    if not chosen:
+    if not top_level:
         yield from walk(root, "")
-    for path in chosen:
+    for path in top_level:
         with workspace.open_root(path):
             info = paths.lstat_below(root, path)
         yield path, info
