@@ -25,6 +25,7 @@ from agent.util.cancellation import Stop
 from tests.contract.sandbox_helpers import MEGABYTE, check_output, run
 from tests.support.hostile import attacks
 from tests.support.hostile.attacks import ATTACKS
+from tests.support.server import wait_until
 
 pytestmark = pytest.mark.engine
 ATTACK_PROGRAM = Path(attacks.__file__).read_text()
@@ -162,8 +163,12 @@ def test_cpu_time_is_limited(limited_sandbox: DockerSandbox) -> None:
     stat_files = "/sys/fs/cgroup/cpu.stat /sys/fs/cgroup/cpu/cpu.stat"
     throttled = f"cat {stat_files} 2> /dev/null | awk '/nr_throttled/ {{print $2}}'"
     before = int(check_output(limited_sandbox, throttled))
-    run(limited_sandbox, "timeout 1 sh -c 'while :; do :; done'")
-    assert int(check_output(limited_sandbox, throttled)) > before
+
+    def is_throttled() -> bool:
+        run(limited_sandbox, "timeout 1 sh -c 'while :; do :; done'")
+        return int(check_output(limited_sandbox, throttled)) > before
+
+    wait_until(is_throttled, 60)  # a busy machine may leave it less than its share at first
 
 
 def test_swap_is_not_available(limited_sandbox: DockerSandbox, engine: docker.DockerClient) -> None:
