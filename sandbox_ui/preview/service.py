@@ -168,7 +168,7 @@ def _parse_response(reply: bytes, seconds: float, what: str) -> PreviewResult:
     (length,) = LENGTH_PREFIX.unpack_from(reply)
     head = json.loads(reply[LENGTH_PREFIX.size : LENGTH_PREFIX.size + length])
     if "error" in head:
-        if "why" in head:
-            _log.warning("The preview of %s failed: %a", what, head["why"])
+        if "cause" in head:
+            _log.warning("The preview of %s failed: %a", what, head["cause"])
         raise WorkspaceError(head["error"])
-    return PreviewResult(reply[LENGTH_PREFIX.size + length :], head.get("media", ""))
+    return PreviewResult(reply[LENGTH_PREFIX.size + length :], head.get("media_type", ""))

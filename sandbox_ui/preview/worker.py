@@ -69,9 +69,9 @@ def load_renderer(kind: str) -> Renderer:
     return show
 
 
-def _failing_renderer(kind: str, why: str) -> Renderer:
+def _failing_renderer(kind: str, cause: str) -> Renderer:
     def view(_file: BinaryIO, _ask: PreviewRequest) -> Preview:
-        raise ImportError(f"the preview “{kind}” cannot be imported: {why}")
+        raise ImportError(f"the preview “{kind}” cannot be imported: {cause}")
 
     return view
 
@@ -97,9 +97,9 @@ def _handle_request(
         except MemoryError:
             head, content = {"error": "This file needs too much memory to be shown."}, b""
         except ImportError as error:
-            head, content = {"error": _MISSING_MODULE_MESSAGE, "why": _describe_error(error)}, b""
+            head, content = {"error": _MISSING_MODULE_MESSAGE, "cause": _describe_error(error)}, b""
         except Exception as error:  # noqa: BLE001 - the boundary: any library, any file
-            head, content = {"error": _UNREADABLE_MESSAGE, "why": _describe_error(error)}, b""
+            head, content = {"error": _UNREADABLE_MESSAGE, "cause": _describe_error(error)}, b""
         written = json.dumps(head).encode()
         response.write(LENGTH_PREFIX.pack(len(written)) + written + content)
 
@@ -117,22 +117,22 @@ def _render(
 ) -> tuple[dict[str, str], bytes]:
     preview: Preview = renderer(file, request)
     if isinstance(preview, BinaryPreview):
-        return {"media": preview.media_type}, preview.content
+        return {"media_type": preview.media_type}, preview.content
     return {}, json.dumps(preview.data).encode()
 
 
 def _apply_limits() -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, TIMEOUT_SECONDS)
-    own = int(_address_space_size())
-    for which, most in (
-        (resource.RLIMIT_AS, own + MAX_MEMORY_BYTES),
+    current_size = int(_address_space_size())
+    for limit, maximum in (
+        (resource.RLIMIT_AS, current_size + MAX_MEMORY_BYTES),
         (resource.RLIMIT_CPU, TIMEOUT_SECONDS),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_NOFILE, 64),
     ):
-        resource.setrlimit(which, (most, most))
+        resource.setrlimit(limit, (maximum, maximum))
     switch_to_nobody()
 
 

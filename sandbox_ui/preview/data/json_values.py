@@ -110,7 +110,7 @@ def children_of(value: Any) -> Sequence[tuple[Key, Any]] | None:
     if isinstance(value, list):
         return list(enumerate(value))
     if isinstance(value, yaml.MappingNode):
-        return [(_key(key), held) for key, held in value.value]
+        return [(_key(key), child) for key, child in value.value]
     if isinstance(value, yaml.SequenceNode):
         return list(enumerate(value.value))
     return None
