@@ -39,7 +39,7 @@ class Result:
         return self.finished.exit_code
 
     @property
-    def ending(self) -> EndReason:
+    def end_reason(self) -> EndReason:
         return self.finished.end_reason
 
     @property

@@ -66,7 +66,7 @@ class SandboxJobsSuite:
         run(sandbox, f"x=kept; sleep {other} &")
         start_time = time.monotonic()
         result = run_job(sandbox, f"echo up; sleep {duration} & sleep {duration}", timeout=0.5)
-        assert (result.stdout, result.code, result.ending) == (b"up\n", None, "timeout")
+        assert (result.stdout, result.code, result.end_reason) == (b"up\n", None, "timeout")
         assert time.monotonic() - start_time < 5
         assert run(sandbox, f"pgrep -f '^sleep {duration}'").code == 1
         assert run(sandbox, f"pgrep -f '^sleep {other}'; echo $x").stdout.endswith(b"kept\n")
@@ -80,7 +80,7 @@ class SandboxJobsSuite:
             stopped = threads.submit(run_job, sandbox, f"touch up; sleep {late}", stop=stop)
             run_job(sandbox, "until [ -e up ]; do sleep 0.02; done")
             stop.set()
-            assert stopped.result().ending == "stop"
+            assert stopped.result().end_reason == "stop"
             assert run(sandbox, f"pgrep -f '^sleep {late}'").code == 1
             run(sandbox, "touch gate")
             assert other.result().stdout == b"on\n"

@@ -118,19 +118,19 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
     def test_a_time_limit_ends_the_command_and_keeps_its_output(self, sandbox: Sandbox) -> None:
         run(sandbox, "x=kept")
         result = run(sandbox, "echo before; sleep 1000; echo never", timeout=0.3)
-        assert (result.stdout, result.code, result.ending) == (b"before\n", None, "timeout")
+        assert (result.stdout, result.code, result.end_reason) == (b"before\n", None, "timeout")
         assert check_output(sandbox, "echo $x") == "kept"
 
     def test_a_background_job_survives_a_time_limit(self, sandbox: Sandbox) -> None:
         run(sandbox, "sleep 1000 & echo $! > job")
         duration = unique_duration()
-        assert run(sandbox, f"sleep {duration} | cat", timeout=0.3).ending == "timeout"
+        assert run(sandbox, f"sleep {duration} | cat", timeout=0.3).end_reason == "timeout"
         assert run(sandbox, "kill -0 $(cat job)").code == 0
         assert run(sandbox, f"pgrep -f '^sleep {duration}'").code == 1
 
     def test_a_process_that_ignores_sigterm_is_killed(self, sandbox: Sandbox) -> None:
         command = "bash -c 'trap \"\" TERM; echo $$ > pid; while :; do sleep 0.1; done'"
-        assert run(sandbox, command, timeout=0.5).ending == "timeout"
+        assert run(sandbox, command, timeout=0.5).end_reason == "timeout"
         assert run(sandbox, "kill -0 $(cat pid)").code != 0
 
     def test_sigterm_comes_first_so_that_a_command_can_clean_up(self, sandbox: Sandbox) -> None:
@@ -154,7 +154,7 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
         self, sandbox: Sandbox, command: str
     ) -> None:
         run(sandbox, "x=kept")
-        assert run(sandbox, command, timeout=0.3).ending == "timeout"
+        assert run(sandbox, command, timeout=0.3).end_reason == "timeout"
         assert check_output(sandbox, "echo $x") == "kept"
 
     def test_state_changes_before_a_timeout_are_kept(self, sandbox: Sandbox) -> None:
@@ -190,7 +190,7 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
     def test_the_shell_survives(self, sandbox: Sandbox, command: str, code: int, note: str) -> None:
         run(sandbox, 'x=kept; cd input; f() { echo "f $x"; }')
         result = run(sandbox, command)
-        assert (result.code, result.ending) == (code, "exit")
+        assert (result.code, result.end_reason) == (code, "exit")
         assert note in result.note
         assert bool(result.note) == bool(note)
         result = run(sandbox, 'basename "$PWD"; f')
@@ -244,7 +244,7 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
     def test_stop_ends_the_command_within_a_second(self, sandbox: Sandbox) -> None:
         run(sandbox, "x=kept")
         result, seconds = run_until_first_output(sandbox, "echo up; sleep 1000")
-        assert (result.ending, result.code, result.stdout) == ("stop", None, b"up\n")
+        assert (result.end_reason, result.code, result.stdout) == ("stop", None, b"up\n")
         assert seconds < 1.0
         assert check_output(sandbox, "echo $x") == "kept"
 
@@ -260,7 +260,7 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
     def test_an_earlier_stop_ends_the_command_immediately(self, sandbox: Sandbox) -> None:
         stop = Stop()
         stop.set()
-        assert run(sandbox, "sleep 1000", stop=stop).ending == "stop"
+        assert run(sandbox, "sleep 1000", stop=stop).end_reason == "stop"
         assert run(sandbox, "echo on").stdout == b"on\n"
 
     def test_closing_the_output_ends_the_command(self, sandbox: Sandbox) -> None:

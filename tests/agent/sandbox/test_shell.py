@@ -57,7 +57,7 @@ def test_a_process_sandbox_receives_no_api_keys(
 def test_a_lost_supervisor_is_restarted_with_the_shell_state(sandbox: ProcessSandbox) -> None:
     run(sandbox, "x=kept; cd input")
     result = run(sandbox, "kill -9 $PPID; sleep 1000")
-    assert (result.ending, result.code) == ("lost", None)
+    assert (result.end_reason, result.code) == ("lost", None)
     assert "unchanged" in result.note
     assert check_output(sandbox, "echo $x; basename $PWD") == "kept\ninput"
 

@@ -264,7 +264,7 @@ def test_filling_the_workspace_is_stopped_and_reported(
     assert ({"nosuid", "nodev"} <= set(mount_options)) == separate_disk
     run(sandbox, "x=kept")
     result = run(sandbox, FILL_DISK)
-    assert result.ending == "full"
+    assert result.end_reason == "full"
     assert "of 100 MB used" in result.finished.storage_note
     assert "in /workspace" in result.finished.storage_note
     next_result = run(sandbox, "rm big*; echo $x")
@@ -279,7 +279,7 @@ def test_filling_the_container_layer_is_stopped(
     sandbox = create_sandbox(separate_disk).sandbox
     fill_layer = "for i in $(seq 50); do head -c 50M /dev/zero > /opt/$i; done; sleep 20"
     result = run(sandbox, fill_layer)
-    assert result.ending == "full"
+    assert result.end_reason == "full"
     used = int(check_output(sandbox, "du -sm /opt | cut -f1"))
     assert used < 2000, "it was stopped long before its end"
     assert run(sandbox, "rm /opt/*; true").code == 0
@@ -311,7 +311,7 @@ def test_deleted_open_files_are_counted(
     if separate_disk and directory != "/opt":
         assert b"No space left on device" in result.stderr
     else:
-        assert result.ending == "full"
+        assert result.end_reason == "full"
         assert "in deleted files that were still open" in result.finished.storage_note
     next_result = run(sandbox, "head -c 50M /dev/zero > /var/tmp/more && echo on")
     assert (next_result.stdout, next_result.finished.storage_note) == (b"on\n", "")
@@ -328,7 +328,7 @@ def test_temporary_files_homes_and_caches_are_on_the_sandbox_disk(
         sandbox, f"for i in 1 2 3 4; do head -c 40M /dev/zero > {directory}/$i; done; sleep 20"
     )
     assert b"No space left on device" in result.stderr
-    assert result.ending == "full"
+    assert result.end_reason == "full"
     assert "in /workspace, /tmp, caches and homes" in result.finished.storage_note
     next_result = run(
         sandbox, f"du -sm {directory} | cut -f1; rm {directory}/[1-4]; echo on > {directory}/small"
@@ -411,7 +411,7 @@ def test_a_process_that_freezes_the_supervisor_is_killed(create_sandbox: CreateS
     sandbox = create_sandbox(False).sandbox
     fill_layer = "while :; do head -c 20M /dev/zero > /opt/$RANDOM; done"
     result = run(sandbox, f"kill -STOP $PPID; {fill_layer}", timeout=60)
-    assert result.ending == "full"
+    assert result.end_reason == "full"
     assert run(sandbox, "rm /opt/*; echo on").stdout == b"on\n"
 
 
@@ -437,7 +437,7 @@ def test_low_host_space_stops_commands_but_allows_deletion(
     with closing(DockerSandbox.create(engine, spec)) as sandbox:
         assert run(sandbox, "echo on").stdout == b"on\n"
         result = run(sandbox, "head -c 300M /dev/urandom > big; sleep 20")
-        assert result.ending == "full"
+        assert result.end_reason == "full"
         assert "disk of the host machine" in result.finished.storage_note
         assert run(sandbox, "rm big").code == 0
 

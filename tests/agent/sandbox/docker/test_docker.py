@@ -90,7 +90,7 @@ def test_replaced_folders_do_not_prevent_a_restart(
 def test_the_container_restarts_after_all_processes_are_killed(sandbox: DockerSandbox) -> None:
     run(sandbox, "x=kept; cd input; touch /root/mark")
     result = run(sandbox, "kill -9 -1")
-    assert (result.ending, result.code) == ("lost", None)
+    assert (result.end_reason, result.code) == ("lost", None)
     assert "restarted" in result.note
     assert check_output(sandbox, "echo $x; basename $PWD; ls /root") == "kept\ninput\nmark"
 
@@ -108,7 +108,7 @@ def test_an_externally_stopped_container_is_restarted(
 
 def test_a_killed_supervisor_is_restarted(sandbox: DockerSandbox) -> None:
     run(sandbox, "x=kept; setsid sleep 1006 &")
-    assert run(sandbox, "kill -9 $PPID; sleep 1006").ending == "lost"
+    assert run(sandbox, "kill -9 $PPID; sleep 1006").end_reason == "lost"
     assert run(sandbox, "echo $x; pgrep -f '^sleep 1006'").stdout == b"kept\n"
 
 
@@ -121,7 +121,7 @@ def test_stop_works_with_a_frozen_supervisor(sandbox: DockerSandbox) -> None:
     (sandbox.workspace / "gate").touch()
     assert becomes_true((sandbox.workspace / "frozen").exists)
     stop.set()
-    assert collect_result(items).ending == "stop"
+    assert collect_result(items).end_reason == "stop"
     assert check_output(sandbox, "echo $x") == "kept"
 
 
@@ -149,7 +149,7 @@ def test_a_sandbox_without_python_reports_what_is_missing(sandbox: DockerSandbox
 def test_a_broken_python_does_not_end_the_shell(sandbox: DockerSandbox) -> None:
     run(sandbox, "rm -rf /usr/lib/python3* /usr/bin/python3*; x=kept")
     run(sandbox, "exit")
-    assert run(sandbox, "sleep 9", timeout=0.2).ending == "timeout"
+    assert run(sandbox, "sleep 9", timeout=0.2).end_reason == "timeout"
     sandbox.write("f", b"1")
     assert check_output(sandbox, "echo $x; cat f") == "kept\n1"
 
@@ -171,7 +171,7 @@ def test_the_sandbox_survives_a_fork_bomb(create_sandbox: CreateSandbox, bomb: s
 def test_a_fork_bomb_is_stopped(create_sandbox: CreateSandbox) -> None:
     sandbox = create_sandbox(SandboxLimits(pids=100))
     result, _ = run_until_first_output(sandbox, "echo up; :(){ :|: & wait; };:")
-    assert result.ending == "stop"
+    assert result.end_reason == "stop"
     assert int(check_output(sandbox, "ls -d /proc/[0-9]* | wc -l")) < 10
 
 
@@ -191,7 +191,7 @@ def test_a_shell_killed_for_memory_is_restarted(create_sandbox: CreateSandbox) -
     sandbox = create_sandbox(SandboxLimits(memory=200 * MEGABYTE))
     run(sandbox, "x=kept")
     result = run(sandbox, "big=x; while :; do big=$big$big; done", timeout=60)
-    assert result.ending in ("exit", "lost")
+    assert result.end_reason in ("exit", "lost")
     assert check_output(sandbox, "echo $x") == "kept"
 
 
@@ -239,7 +239,7 @@ def test_a_job_is_lost_with_its_container_and_the_next_one_runs(
     items = sandbox.spawn("echo up; sleep 100", timeout=60, stop=Stop())
     next(items)
     engine.api.kill(sandbox.container)
-    assert collect_result(items).ending == "lost"
+    assert collect_result(items).end_reason == "lost"
     assert run_job(sandbox, "echo on").stdout == b"on\n"
 
 
