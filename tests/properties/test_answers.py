@@ -62,8 +62,8 @@ def normalize(pieces: list[Piece] | str) -> object:
     return reasoning_of(pieces), text_of(pieces), calls, pieces[-1]
 
 
-def split_at(data: bytes, places: list[int]) -> list[bytes]:
-    at = sorted({place % (len(data) + 1) for place in places})
+def split_at(data: bytes, offsets: list[int]) -> list[bytes]:
+    at = sorted({place % (len(data) + 1) for place in offsets})
     return [data[a:b] for a, b in zip([0, *at], [*at, len(data)], strict=True)]
 
 
@@ -92,7 +92,7 @@ OTHER_LINES = st.sampled_from(["", ": a comment", "event: message", "id: 7", "re
     long_examples=150,
 )
 def test_the_answer_does_not_depend_on_how_the_stream_is_split(
-    turn: Turn, end: str, noise: str, places: list[int]
+    turn: Turn, end: str, noise: str, offsets: list[int]
 ) -> None:
     """The whole client is tested, with splits within characters, line ends and escapes."""
     lines = [f"data: {json.dumps(chunk, ensure_ascii=False)}" for chunk in response_chunks(turn)]
@@ -103,7 +103,7 @@ def test_the_answer_does_not_depend_on_how_the_stream_is_split(
     assert not isinstance(whole, str)
     assert (text_of(whole), reasoning_of(whole)) == (text_of(whole), reasoning_of(whole))
     assert len(calls_of(whole)) == len(turn.calls)
-    assert normalize(parse_stream(split_at(data, places))) == normalize(whole)
+    assert normalize(parse_stream(split_at(data, offsets))) == normalize(whole)
     assert normalize(parse_stream([data[at : at + 1] for at in range(len(data))])) == normalize(
         whole
     )

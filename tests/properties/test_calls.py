@@ -38,8 +38,8 @@ def parse_fragments(fragments: list[dict[str, Any]]) -> list[tuple[str, str]]:
     return [(call.name, call.arguments) for call in calls_of(pieces)]
 
 
-def split_at(text: str, places: list[int]) -> list[str]:
-    at = sorted({place % (len(text) + 1) for place in places})
+def split_at(text: str, offsets: list[int]) -> list[str]:
+    at = sorted({place % (len(text) + 1) for place in offsets})
     return [text[a:b] for a, b in zip([0, *at], [*at, len(text)], strict=True)]
 
 
@@ -52,13 +52,13 @@ CONVENTIONS = st.sampled_from(
     CALLS, st.lists(st.integers(0, 200), max_size=6), CONVENTIONS, examples=200, long_examples=1000
 )
 def test_calls_are_assembled_from_fragments_of_every_convention(
-    calls: Calls, places: list[int], convention: str
+    calls: Calls, offsets: list[int], convention: str
 ) -> None:
     fragments, expected = [], []
     for number, (name, arguments) in enumerate(calls):
         text = json.dumps(arguments)
         expected.append((name, text))
-        for at, part in enumerate(split_at(text, places)):
+        for at, part in enumerate(split_at(text, offsets)):
             function: dict[str, Any] = {"arguments": part}
             fragment: dict[str, Any] = {"function": function}
             if at == 0 or convention == "ids and names in all":
@@ -92,7 +92,7 @@ def test_interleaved_calls_are_separated(calls: Calls, chance: Any) -> None:
 @property_test(TEXT.filter(lambda text: "`" not in text and "<" not in text), CALLS,
        st.lists(st.integers(0, 2000), max_size=20), st.booleans(), examples=300)  # fmt: skip
 def test_calls_written_as_text_do_not_depend_on_how_the_text_is_split(
-    text: str, calls: Calls, places: list[int], fenced: bool
+    text: str, calls: Calls, offsets: list[int], fenced: bool
 ) -> None:
     begin, end = ("```tool_call\n", "\n```") if fenced else ("<tool_call>", "</tool_call>")
     blocks = [
@@ -100,7 +100,7 @@ def test_calls_written_as_text_do_not_depend_on_how_the_text_is_split(
         for name, arguments in calls
     ]
     whole = "\n".join([text, *blocks])
-    found = parse_deltas([{"content": part} for part in split_at(whole, places)], text_calls=True)
+    found = parse_deltas([{"content": part} for part in split_at(whole, offsets)], text_calls=True)
     assert [(each.name, json.loads(each.arguments)) for each in calls_of(found)] == calls
     assert text_of(found).strip() == text.strip()
 

@@ -125,17 +125,17 @@ def test_following_the_view_notes_shows_every_line_once(widths: list[int], ended
     """No view is much longer than a page, for lines of any length."""
     lines = [f"{n}:".ljust(width, "x") for n, width in enumerate(widths)]
     data = ("\n".join(lines) + "\n" * ended).encode()
-    seen: list[int] = []
+    line_numbers: list[int] = []
     view_range: tuple[int, int] | None = None
     for _ in widths:
         shown = editor.view(data, PATH, view_range)
         assert len(shown) < editor.MAX_VIEW_CHARACTERS + 1000
-        seen += [int(n) for n in re.findall(r"^ *(\d+)\t", shown, re.MULTILINE)]
+        line_numbers += [int(n) for n in re.findall(r"^ *(\d+)\t", shown, re.MULTILINE)]
         more = NEXT.search(shown)
         if more is None:
             break
         view_range = (int(more[1]), int(more[2]))
-    assert seen == list(range(1, len(lines) + 1))
+    assert line_numbers == list(range(1, len(lines) + 1))
 
 
 @property_test(

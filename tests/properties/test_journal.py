@@ -75,10 +75,10 @@ def journal_lines(events: list[Event]) -> list[bytes]:
 
 @property_test(EVENTS, st.integers(0, 10**6), GARBAGE, EVENTS, examples=300, long_examples=1500)
 def test_a_journal_truncated_anywhere_with_garbage_can_be_continued(
-    before: list[Event], place: int, garbage: bytes, after: list[Event]
+    before: list[Event], offset: int, garbage: bytes, after: list[Event]
 ) -> None:
     whole = b"".join(journal_lines(before))
-    at = place % (len(whole) + 1)
+    at = offset % (len(whole) + 1)
     count = sum(end <= at for end in accumulate(map(len, journal_lines(before))))
     kept = list(before[:count])
     with temporary_file(whole[:at] + garbage) as path:
@@ -101,12 +101,12 @@ def test_a_journal_truncated_anywhere_with_garbage_can_be_continued(
 
 @property_test(EVENTS, st.integers(-5, 10**6), st.integers(-5, 10**6) | st.none())
 def test_reading_from_a_cursor_yields_the_later_events_and_other_offsets_are_errors(
-    events: list[Event], place: int, end: int | None
+    events: list[Event], offset: int, end: int | None
 ) -> None:
     content = b"".join(journal_lines(events))
     cursors = [0, *accumulate(map(len, journal_lines(events)))]
     with temporary_file(content) as path:
-        cursor = place % (len(content) + 20) - 5
+        cursor = offset % (len(content) + 20) - 5
         try:
             found = list(read(path, cursor, end))
         except JournalError:
@@ -170,7 +170,7 @@ DELTAS = st.lists(
     DELTAS, st.integers(0, 10**6), st.binary(max_size=20).filter(lambda raw: b"\n" not in raw)
 )
 def test_a_manifest_log_truncated_anywhere_keeps_its_complete_entries(
-    deltas: list[Delta], place: int, garbage: bytes
+    deltas: list[Delta], offset: int, garbage: bytes
 ) -> None:
     with temporary_file() as path:
         versions = ManifestLog(path)
@@ -178,7 +178,7 @@ def test_a_manifest_log_truncated_anywhere_keeps_its_complete_entries(
         for step, delta in enumerate(deltas):
             versions.append(step, delta)
             ends.append(path.stat().st_size)
-        at = place % (path.stat().st_size + 1)
+        at = offset % (path.stat().st_size + 1)
         os.truncate(path, at)
         with path.open("ab") as file:
             file.write(garbage)

@@ -38,13 +38,13 @@ def join_streams(written: list[tuple[StreamName, bytes]]) -> dict[StreamName, by
 
 @property_test(WRITTEN, LIMITS, st.lists(st.integers(0, 400), max_size=12))
 def test_the_observation_does_not_depend_on_chunks_and_interleaving(
-    written: list[tuple[StreamName, bytes]], limits: OutputLimits, places: list[int]
+    written: list[tuple[StreamName, bytes]], limits: OutputLimits, offsets: list[int]
 ) -> None:
     whole = join_streams(written)
     pieces: list[OutputChunk] = []
     for name in STREAMS:
         data = whole[name]
-        at = sorted({place % (len(data) + 1) for place in places})
+        at = sorted({place % (len(data) + 1) for place in offsets})
         ranges = zip([0, *at], [*at, len(data)], strict=True)
         pieces += [OutputChunk(name, data[a:b]) for a, b in ranges]
     by_stream = [OutputChunk(name, data) for name, data in whole.items()]

@@ -68,27 +68,27 @@ def create_tree(root: Path, outside: Path, tree: list[tuple[bytes, str]]) -> Non
     """Create the tree, as far as possible in this order and without following links."""
     link_targets = {"in": "a", "out": str(outside), "up": "..", "self": "."}
     for name, kind in tree:
-        place, folder = root / os.fsdecode(name), root
-        for part in place.parent.relative_to(root).parts:
+        target, folder = root / os.fsdecode(name), root
+        for part in target.parent.relative_to(root).parts:
             folder /= part
             with suppress(FileExistsError):
                 folder.mkdir()
             if folder.is_symlink() or not folder.is_dir():
                 break
         else:
-            if not os.path.lexists(place):
-                create_node(place, kind, link_targets)
+            if not os.path.lexists(target):
+                create_node(target, kind, link_targets)
 
 
-def create_node(place: Path, kind: str, link_targets: dict[str, str]) -> None:
+def create_node(target: Path, kind: str, link_targets: dict[str, str]) -> None:
     if kind == "file":
-        place.write_bytes(b"inside")
+        target.write_bytes(b"inside")
     elif kind == "folder":
-        place.mkdir()
+        target.mkdir()
     elif kind == "fifo":
-        os.mkfifo(place)
+        os.mkfifo(target)
     else:
-        place.symlink_to(link_targets[kind])
+        target.symlink_to(link_targets[kind])
 
 
 def kind_by_lstat(root: Path, path: bytes) -> str:

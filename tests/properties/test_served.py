@@ -83,13 +83,13 @@ def check_file(studio: tuple[httpx.Client, str, Path], name: str, content: bytes
     try:
         for query in ("", "?inline=1"):
             check_response(client.get(f"/api/runs/{run}/files/{quoted}{query}"))
-        made = client.post(
+        frame = client.post(
             f"/api/runs/{run}/frames", json={"path": quoted, "base": f"{client.base_url}/"}
         ).json()
         check_response(
-            client.get(f"/{made['prefix']}{quoted}", headers={"sec-fetch-dest": "iframe"})
+            client.get(f"/{frame['prefix']}{quoted}", headers={"sec-fetch-dest": "iframe"})
         )
-        refused = client.get(f"/{made['prefix']}{quoted}", headers={"sec-fetch-dest": "document"})
+        refused = client.get(f"/{frame['prefix']}{quoted}", headers={"sec-fetch-dest": "document"})
         assert refused.status_code == 403
         check_response(client.get(f"/api/runs/{run}/view/{quoted}"))
     finally:

@@ -84,10 +84,10 @@ def tab_stops(studio: StudioTab, limit: int = 80) -> list[str]:
     return names
 
 
-def appear_in_order(names: list[str], *wanted: str) -> bool:
-    found = [next((n for n in names if n.startswith(each)), None) for each in wanted]
-    places = [names.index(name) for name in found if name]
-    return None not in found and places == sorted(places)
+def appear_in_order(names: list[str], *expected: str) -> bool:
+    found = [next((n for n in names if n.startswith(each)), None) for each in expected]
+    positions = [names.index(name) for name in found if name]
+    return None not in found and positions == sorted(positions)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -116,12 +116,12 @@ def test_tab_reaches_every_control_in_reading_order(
         assert studio.page.evaluate(UNREACHED) == []
 
 
-def tab_to(studio: StudioTab, wanted: Locator) -> None:
+def tab_to(studio: StudioTab, expected: Locator) -> None:
     for _ in range(20):
-        if wanted.evaluate("each => each === document.activeElement"):
+        if expected.evaluate("each => each === document.activeElement"):
             break
         studio.page.keyboard.press("Tab")
-    expect(wanted).to_be_focused()
+    expect(expected).to_be_focused()
 
 
 def test_a_whole_run_works_by_keyboard(

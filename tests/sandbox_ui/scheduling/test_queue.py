@@ -239,7 +239,7 @@ def test_shutdown_stops_waiting_runs_immediately(tmp_path: Path) -> None:
     assert state(runs, run) == f"stopped: {CLOSED_MESSAGE}"
 
 
-def test_a_user_at_their_limit_is_told_why_they_wait(tmp_path: Path) -> None:
+def test_a_user_at_their_limit_sees_why_the_run_waits(tmp_path: Path) -> None:
     with open_manager(tmp_path, RunQueue(4, max_active_per_user=1)) as runs:
         owned = list[str]()
         for _ in range(2):

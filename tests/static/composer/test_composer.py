@@ -102,12 +102,12 @@ def hint(studio: StudioTab) -> Locator:
 
 def pause_uploads(studio: StudioTab) -> Callable[[], None]:
     """Pause uploads; returns a function that resumes them."""
-    held: list[Route] = []
+    paused: list[Route] = []
     resumed = False
 
     def hold(route: Route) -> None:
         if route.request.method == "PATCH" and not resumed:
-            held.append(route)
+            paused.append(route)
         else:
             route.continue_()
 
@@ -116,7 +116,7 @@ def pause_uploads(studio: StudioTab) -> Callable[[], None]:
     def resume_uploads() -> None:
         nonlocal resumed
         resumed = True
-        for route in held:
+        for route in paused:
             route.continue_()
 
     return resume_uploads
@@ -206,16 +206,16 @@ def test_a_failed_upload_is_reported_and_the_run_does_not_start(
     open_tab: Callable[..., StudioTab],
 ) -> None:
     studio = open_tab()
-    held: dict[str, Route] = {}
-    studio.page.route("**/uploads", lambda route: held.update({file_name_of(route): route}))
+    paused: dict[str, Route] = {}
+    studio.page.route("**/uploads", lambda route: paused.update({file_name_of(route): route}))
     studio.page.evaluate(DROP, [["bad.txt", "its.txt"], 10])
     studio.task.fill("Read both")
     studio.button("Run").click()
     expect(hint(studio)).to_have_text("Starts after uploading 2 files")
-    held["bad.txt"].fulfill(status=400, json={"error": "There is no room for it."})
+    paused["bad.txt"].fulfill(status=400, json={"error": "There is no room for it."})
     expect(studio.page.get_by_role("alert")).to_contain_text("There is no room for it.")
     expect(chips(studio).first).to_contain_text("upload failed")
-    held["its.txt"].continue_()
+    paused["its.txt"].continue_()
     expect(hint(studio)).to_have_text("Ctrl Enter")
     assert studio.timeline.locator(".task").count() == 0
     expect(studio.task).to_have_value("Read both")

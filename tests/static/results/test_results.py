@@ -51,11 +51,11 @@ def open_tab(browser: Browser, served_run: ServedRun) -> Iterator[Callable[..., 
         viewport: Any = {"width": size[0], "height": size[1]}
         context = browser.new_context(viewport=viewport, color_scheme=scheme)
         context.set_default_timeout(TIMEOUT_MS)
-        made = ResultsTab(context.new_page())
-        made.page.on("request", lambda request: requested.append(request.url))
-        opened.append(made)
-        made.open(f"{served_run.studio_url}/?run={run or served_run.run}")
-        return made
+        tab = ResultsTab(context.new_page())
+        tab.page.on("request", lambda request: requested.append(request.url))
+        opened.append(tab)
+        tab.open(f"{served_run.studio_url}/?run={run or served_run.run}")
+        return tab
 
     expect.set_options(timeout=TIMEOUT_MS)
     yield open_tab
@@ -172,11 +172,11 @@ def test_the_layout_does_not_shift_while_images_load(
 ) -> None:
     context = browser.new_context(viewport={"width": size[0], "height": size[1]})
     page = ResultsTab(context.new_page())
-    held: list[Any] = []
-    holding = True
+    paused: list[Any] = []
+    is_pausing = True
     page.page.route(
         "**/view/**thumb**",
-        lambda route: held.append(route) if holding else route.continue_(),
+        lambda route: paused.append(route) if is_pausing else route.continue_(),
     )
     page.open(f"{served_run.studio_url}/?run={served_run.run}")
     tiles = page.outputs.locator("figure, .file, .inputs li")
@@ -184,9 +184,9 @@ def test_the_layout_does_not_shift_while_images_load(
     tops = "all => all.map((each) => [each.offsetTop, each.offsetHeight])"
     before = tiles.evaluate_all(tops)
     page.outputs.scroll_into_view_if_needed()
-    holding = False
-    while held:
-        held.pop().continue_()
+    is_pausing = False
+    while paused:
+        paused.pop().continue_()
     picture = page.outputs.locator(".gallery img").first
     expect(picture).to_have_js_property("complete", True)
     page.page.wait_for_function(
@@ -355,6 +355,6 @@ def test_results_are_limited_and_exclude_hidden_files(
     for at in range(203):
         httpx.put(f"{base}/files/output/{at}.txt", content=b"x")
     httpx.put(f"{base}/files/output/.git/config", content=b"x")
-    made = httpx.get(f"{base}/results").json()["outputs"]
-    assert (len(made["files"]), made["more"], made["complete"]) == (200, 3, True)
-    assert {each["step"] for each in made["files"]} == {None}
+    tab = httpx.get(f"{base}/results").json()["outputs"]
+    assert (len(tab["files"]), tab["more"], tab["complete"]) == (200, 3, True)
+    assert {each["step"] for each in tab["files"]} == {None}

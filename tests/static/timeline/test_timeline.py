@@ -233,14 +233,14 @@ MALFORMED = '{"command": "ls <img src=x onerror=alert(1)>'
 def _rejected_call_events(*calls: tuple[str, str]) -> Iterator[Event]:
     """The events of a run with one step whose calls are all rejected."""
     first, *_, last = _run_events(1)
-    made = [ToolCall(f"c{index}", *call) for index, call in enumerate(calls)]
+    tool_calls = [ToolCall(f"c{index}", *call) for index, call in enumerate(calls)]
     yield first
     yield StepStarted(step=1, note="")
     yield ModelAnswered(
         step=1, text="", reasoning="", finish="tool_calls", estimated=True,
-        calls=tuple(made), seconds=0.4, usage=Usage(prompt=1000, generated=40),
+        calls=tuple(tool_calls), seconds=0.4, usage=Usage(prompt=1000, generated=40),
     )  # fmt: skip
-    for call in made:
+    for call in tool_calls:
         yield ToolEnded(
             step=1, call_id=call.id, name=call.name, ok=False, exit_code=None, end_reason="exit",
             seconds=0.0, observation="Error: the arguments are not valid JSON.",
@@ -571,9 +571,9 @@ def test_only_steps_near_the_viewport_are_rendered(
     thread = page.page.locator(".thread")
     for part in (0.9, 0.75, 0.5, 0.25, 0):
         thread.evaluate("(thread, part) => thread.scrollTop = part * thread.scrollHeight", part)
-        seen = _step_in_view(page)
-        expect(page.step(seen).locator("pre.output")).to_have_count(1)
-        assert abs(seen - 1000 * part) < 60
+        step_number = _step_in_view(page)
+        expect(page.step(step_number).locator("pre.output")).to_have_count(1)
+        assert abs(step_number - 1000 * part) < 60
     expect(page.step(990).locator("pre")).to_have_count(0)
     assert whole.count() < 120
     assert page.page.evaluate(elements) < at_first + 1500

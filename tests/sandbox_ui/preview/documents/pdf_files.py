@@ -108,15 +108,15 @@ def _serialize(bodies: dict[int, bytes], trailer: str, padding: int) -> Iterator
         padding -= len(block)
         at += len(block)
         yield block
-    places = {}
+    offsets = {}
     for number, body in bodies.items():
-        places[number] = at
+        offsets[number] = at
         whole = f"{number} 0 obj\n".encode() + body + b"\nendobj\n"
         at += len(whole)
         yield whole
     size = max(bodies) + 1
     rows = [
-        f"{places.get(number, 0):010} {'00000 n' if number in places else '65535 f'} \n"
+        f"{offsets.get(number, 0):010} {'00000 n' if number in offsets else '65535 f'} \n"
         for number in range(size)
     ]
     yield f"xref\n0 {size}\n{''.join(rows)}trailer<<{trailer}>>\nstartxref\n{at}\n%%EOF\n".encode()

@@ -38,36 +38,36 @@ def log_text(count: int) -> str:
 
 def test_paging_forward_yields_every_line_once(tmp_path: Path) -> None:
     path = write(tmp_path, log_text(9000))
-    page, seen = view(path), []
+    page, seen_text = view(path), []
     while True:
-        seen += page_lines(page)
+        seen_text += page_lines(page)
         if page["end"] == page["size"]:
             break
         page = view(path, start=str(page["end"]))
-    assert seen == log_text(9000).splitlines()
+    assert seen_text == log_text(9000).splitlines()
 
 
 def test_paging_backward_yields_every_line_once(tmp_path: Path) -> None:
     path = write(tmp_path, log_text(9000))
     page = view(path, end="1")
-    seen = page_lines(page)
+    seen_text = page_lines(page)
     while page["start"]:
         page = view(path, before=str(page["start"]))
-        seen = page_lines(page) + seen
-    assert seen == log_text(9000).splitlines()
+        seen_text = page_lines(page) + seen_text
+    assert seen_text == log_text(9000).splitlines()
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32", "gb18030"])
 def test_a_long_line_is_split_between_characters(tmp_path: Path, encoding: str) -> None:
     path = write(tmp_path, ("漢字😀é" * 30_000).encode(encoding))
-    page, seen = view(path, encoding=encoding), ""
+    page, seen_text = view(path, encoding=encoding), ""
     while True:
-        seen += "".join(page_lines(page))
+        seen_text += "".join(page_lines(page))
         if page["end"] == page["size"]:
             break
         page = view(path, start=str(page["end"]), encoding=page["encoding"])
         assert page["starts_within_line"]
-    assert seen == "漢字😀é" * 30_000
+    assert seen_text == "漢字😀é" * 30_000
 
 
 def test_a_page_has_at_most_a_thousand_lines(tmp_path: Path) -> None:
