@@ -41,14 +41,15 @@ class Cookies:
         session = self._signer.verify("session", value)
         if session is None:
             return None
-        name, state, until = (unquote(part) for part in session.split(":"))
-        fresh = float(until) > time.time() and self._accounts.password_digest(name) == state
-        return self._accounts.get(name) if fresh else None
+        name, password_digest, expiry = (unquote(part) for part in session.split(":"))
+        is_current = self._accounts.password_digest(name) == password_digest
+        valid = is_current and float(expiry) > time.time()
+        return self._accounts.get(name) if valid else None
 
     def session_cookie(self, request: HTTPConnection, user: User) -> str:
         """Return a ``Set-Cookie`` value that keeps a user signed in for 30 days."""
-        until = str(int(time.time()) + SESSION_SECONDS)
-        parts = (user.name, self._accounts.password_digest(user.name), until)
+        expiry = str(int(time.time()) + SESSION_SECONDS)
+        parts = (user.name, self._accounts.password_digest(user.name), expiry)
         text = ":".join(quote(part, safe="") for part in parts)
         signed = self._signer.sign("session", text)
         return _set_cookie_value(request, self._identity_cookie, signed, SESSION_SECONDS)
@@ -75,8 +76,8 @@ class Cookies:
 
     def link_cookie(self, request: HTTPConnection, token: str) -> str:
         """Return a ``Set-Cookie`` value that adds a link; only the newest 20 are kept."""
-        known = [each for each in self.link_tokens(request) if each != token]
-        joined = "~".join([*known, token][-_MAX_LINKS:])
+        others = [each for each in self.link_tokens(request) if each != token]
+        joined = "~".join([*others, token][-_MAX_LINKS:])
         return _set_cookie_value(request, self._links_cookie, joined, SESSION_SECONDS)
 
 

@@ -33,12 +33,12 @@ class AttemptLimiter:
         """
         with self._lock:
             now = self._now()
-            taken = max(self._next_free.pop(key, 0.0), now - self._burst_seconds)
-            late = taken + self._seconds - now
-            self._next_free[key] = taken if late > 0 else taken + self._seconds
+            next_free = max(self._next_free.pop(key, 0.0), now - self._burst_seconds)
+            wait = next_free + self._seconds - now
+            self._next_free[key] = next_free if wait > 0 else next_free + self._seconds
             while len(self._next_free) > _MAX_KEYS:
                 self._next_free.popitem(last=False)
-            return max(0.0, late)
+            return max(0.0, wait)
 
     def refund(self, key: str) -> None:
         """Uncount a successful attempt of ``key``."""

@@ -61,11 +61,11 @@ def _load_or_create_secret(file: Path) -> bytes:
     if file.exists():
         rename_damaged(file, "it is not a secret of 32 bytes. All users have to sign in again.")
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    fresh = secrets.token_bytes(_SECRET_BYTES)
+    secret = secrets.token_bytes(_SECRET_BYTES)
     partial = file.with_suffix(".new")
     partial.unlink(missing_ok=True)
     descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as writing:
-        writing.write(fresh)
+    with os.fdopen(descriptor, "wb") as stream:
+        stream.write(secret)
     partial.replace(file)
-    return fresh
+    return secret

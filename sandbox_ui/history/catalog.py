@@ -81,11 +81,11 @@ class Catalog:
             words: Return only drafts whose first file names contain all of these words.
             owner: Return only this user's drafts; None for all users'.
         """
-        wanted = words.casefold().split()
+        terms = words.casefold().split()
         return [
             draft
             for draft in self._drafts.for_owner(owner)
-            if all(word in " ".join(draft.names).casefold() for word in wanted)
+            if all(term in " ".join(draft.names).casefold() for term in terms)
         ]
 
     def rename(self, run_id: str, title: str) -> str:
@@ -154,9 +154,9 @@ class Catalog:
         return self._total_bytes(entries) + sum(draft_sizes(self._data, owner))
 
     def _total_bytes(self, entries: Sequence[HistoryEntry]) -> int:
-        known = [entry.summary for entry in entries if entry.summary]
-        versions = sum(each.versions for each in known)
-        return sum(each.size for each in known) - versions + min(versions, self._blobs.size)
+        summaries = [entry.summary for entry in entries if entry.summary]
+        versions = sum(each.versions for each in summaries)
+        return sum(each.size for each in summaries) - versions + min(versions, self._blobs.size)
 
     def delete_expired(self, run_id: str) -> int:
         """Delete an expired run, unless it is in use or pinned.

@@ -54,7 +54,7 @@ class DraftCache:
         for folder in draft_folders(self._data, owner):
             with suppress(OSError, StudioError):  # it is being deleted
                 drafts.append(self._draft(folder))
-        self._cache = {run: known for run, known in self._cache.items() if self._exists(run)}
+        self._cache = {run: cached for run, cached in self._cache.items() if self._exists(run)}
         return sorted(drafts, key=lambda draft: draft.at, reverse=True)
 
     def _exists(self, run: str) -> bool:
@@ -62,13 +62,13 @@ class DraftCache:
 
     def _draft(self, folder: RunFolder) -> Draft:
         stamp = _stamp(folder)
-        known = self._cache.get(folder.id)
+        cached = self._cache.get(folder.id)
         if (
-            known is not None
-            and stamp == known[0]
+            cached is not None
+            and stamp == cached[0]
             and not volume.is_attached(folder.sandbox_folder)
         ):
-            return known[1]
+            return cached[1]
         files, names = _count_files(folder)
         size = sandbox_bytes_on_disk(folder.sandbox_folder)
         draft = Draft(folder.id, folder.created, size, files, names)
@@ -79,14 +79,14 @@ class DraftCache:
 
 def draft_folders(data: Path, owner: str | None = None) -> list[RunFolder]:
     """Return the folders of all users' drafts, or one user's, in no particular order."""
-    found = []
+    folders = []
     for run in RunFolder.ids(data):
         with suppress(RunError):
             if not (data / "runs" / run / "journal.jsonl").exists():
                 folder = RunFolder.open(data, run)
                 if owner is None or folder.owner == owner:
-                    found.append(folder)
-    return found
+                    folders.append(folder)
+    return folders
 
 
 def _stamp(folder: RunFolder) -> _Stamp | None:

@@ -93,10 +93,10 @@ class UsageReporter:
     def _runs(
         self, entries: Sequence[HistoryEntry], owner: str | None, draft_bytes: int
     ) -> dict[str, int]:
-        known = [entry.summary for entry in entries if entry.summary]
-        workspaces = sum(each.workspace for each in known)
-        versions = sum(each.versions for each in known)
-        records = sum(each.size for each in known) - workspaces - versions
+        summaries = [entry.summary for entry in entries if entry.summary]
+        workspaces = sum(each.workspace for each in summaries)
+        versions = sum(each.versions for each in summaries)
+        records = sum(each.size for each in summaries) - workspaces - versions
         versions = min(versions, self._provider.blobs.size)
         size = workspaces + records + versions
         free = shutil.disk_usage(self._settings.data).free
@@ -107,9 +107,9 @@ class UsageReporter:
         ) or 0
         return {
             "count": len(entries),
-            "unknown": len(entries) - len(known),
+            "unknown": len(entries) - len(summaries),
             "pinned": sum(entry.pinned for entry in entries),
-            "running": sum(each.running for each in known),
+            "running": sum(each.running for each in summaries),
             "workspaces": workspaces,
             "records": records,
             "versions": versions,
@@ -119,13 +119,13 @@ class UsageReporter:
         }
 
     def _limits(self, owner: str | None) -> dict[str, Any]:
-        settings, allowed = self._settings, self._studio_limits
+        settings, limits = self._settings, self._studio_limits
         return {
-            "max_runs": allowed.max_runs_per_user if owner else allowed.max_runs,
-            "max_runs_total": allowed.max_runs,
+            "max_runs": limits.max_runs_per_user if owner else limits.max_runs,
+            "max_runs_total": limits.max_runs,
             "active": self._queue.count_active(owner),
             "queued": self._queue.count_waiting(owner),
-            "sandboxes": allowed.max_sandboxes,
+            "sandboxes": limits.max_sandboxes,
             "memory": settings.memory,
             "cpus": settings.cpus,
             "disk": settings.disk,
@@ -152,8 +152,8 @@ class UsageReporter:
 
 
 def _largest(entries: Sequence[HistoryEntry]) -> list[dict[str, Any]]:
-    known = [(entry, entry.summary) for entry in entries if entry.summary]
-    known.sort(key=lambda each: each[1].size, reverse=True)
+    summarized = [(entry, entry.summary) for entry in entries if entry.summary]
+    summarized.sort(key=lambda each: each[1].size, reverse=True)
     return [
         {
             "run": entry.run,
@@ -165,7 +165,7 @@ def _largest(entries: Sequence[HistoryEntry]) -> list[dict[str, Any]]:
             "workspace": summary.workspace,
             "versions": summary.versions,
         }
-        for entry, summary in known[:_MAX_LISTED_RUNS]
+        for entry, summary in summarized[:_MAX_LISTED_RUNS]
         if summary.size
     ]
 

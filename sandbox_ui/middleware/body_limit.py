@@ -45,23 +45,23 @@ class BodyLimit:
             await self._buffer_body(scope, receive, send)
 
     async def _buffer_body(self, scope: Scope, receive: Receive, send: Send) -> None:
-        read: list[Message] = []
+        messages: list[Message] = []
         size, more = 0, True
         while more:
             message = await receive()
-            read.append(message)
+            messages.append(message)
             size += len(message.get("body", b""))
             if size > MAX_BODY_BYTES:
                 await _refuse(scope, receive, send)
                 return
             more = message["type"] == "http.request" and message.get("more_body", False)
 
-        async def again() -> Message:
-            return read.pop(0) if read else await receive()
+        async def replay() -> Message:
+            return messages.pop(0) if messages else await receive()
 
-        await self._app(scope, again, send)
+        await self._app(scope, replay, send)
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
-    answer = JSONResponse({"error": _MESSAGE}, 413, headers={"Connection": "close"})
-    await answer(scope, receive, send)
+    response = JSONResponse({"error": _MESSAGE}, 413, headers={"Connection": "close"})
+    await response(scope, receive, send)

@@ -84,9 +84,9 @@ def _defaults(call: Any, parameters: list[inspect.Parameter]) -> tuple[list[Any]
     values = call.get("data") if isinstance(call, dict) else None
     if not isinstance(values, list):
         return [], []
-    absent = parameters[len(values) :]
-    missing = [each.name for each in absent if each.default is inspect.Parameter.empty]
-    return ([], missing) if missing else ([each.default for each in absent], [])
+    omitted = parameters[len(values) :]
+    missing = [each.name for each in omitted if each.default is inspect.Parameter.empty]
+    return ([], missing) if missing else ([each.default for each in omitted], [])
 
 
 def replay_body(body: bytes, receive: Receive) -> Receive:
@@ -114,7 +114,7 @@ def _with_client_errors(send: Send) -> Send:
     """Change Gradio's 500 to 400 for errors that have a message for the user."""
     pending: list[Message] = []
 
-    async def answer(message: Message) -> None:
+    async def send_with_client_errors(message: Message) -> None:
         if message["type"] == "http.response.start" and message["status"] == 500:
             pending.append(message)
             return
@@ -123,7 +123,7 @@ def _with_client_errors(send: Send) -> Send:
             await send({**start, "status": 400 if _has_error_message(message["body"]) else 500})
         await send(message)
 
-    return answer
+    return send_with_client_errors
 
 
 def _has_error_message(body: bytes) -> bool:

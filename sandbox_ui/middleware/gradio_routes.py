@@ -41,5 +41,5 @@ class RouteAllowlist:
         elif path == _SUMMARY_PATH:
             await JSONResponse({"functions": {}})(scope, receive, send)
         else:
-            nothing = JSONResponse({"error": "Not found."}, 404)
-            await nothing(scope, receive, send)
+            not_found = JSONResponse({"error": "Not found."}, 404)
+            await not_found(scope, receive, send)

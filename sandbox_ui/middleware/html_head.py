@@ -37,7 +37,7 @@ class HeadInjection:
         start: Message = {}
         body = bytearray()
 
-        async def hold(message: Message) -> None:
+        async def buffer(message: Message) -> None:
             nonlocal start
             if message["type"] == "http.response.start":
                 start = message
@@ -48,7 +48,7 @@ class HeadInjection:
                 await send(start)
                 await send({"type": "http.response.body", "body": content})
 
-        await self._app(_without_compression(scope), receive, hold)
+        await self._app(_without_compression(scope), receive, buffer)
 
     def _insert_head(self, start: Message, body: bytes) -> bytes:
         headers = MutableHeaders(scope=start)

@@ -231,7 +231,7 @@ def _parse_policy(network: str) -> NetworkPolicy:
 
 
 def _parse_mode(mode: str) -> Mode:
-    known: dict[str, Mode] = {"sandbox": "sandbox", "plain": "plain"}
-    if mode not in known:
+    modes: dict[str, Mode] = {"sandbox": "sandbox", "plain": "plain"}
+    if mode not in modes:
         raise RunError("The mode must be “sandbox” or “plain”.")
-    return known[mode]
+    return modes[mode]

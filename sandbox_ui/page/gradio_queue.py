@@ -47,14 +47,14 @@ class OwnedQueue(Queue):
     @classmethod
     def install(cls, blocks: Blocks) -> "OwnedQueue":
         """Give Blocks that are not served yet a queue of this class."""
-        plain = blocks._queue
+        original = blocks._queue
         blocks._queue = queue = cls(
-            live_updates=plain.live_updates,
-            concurrency_count=plain.max_thread_count,
-            update_intervals=plain.update_intervals,
-            max_size=plain.max_size,
+            live_updates=original.live_updates,
+            concurrency_count=original.max_thread_count,
+            update_intervals=original.update_intervals,
+            max_size=original.max_size,
             blocks=blocks,
-            default_concurrency_limit=plain.default_concurrency_limit,
+            default_concurrency_limit=original.default_concurrency_limit,
         )
         return queue
 
@@ -78,9 +78,9 @@ class OwnedQueue(Queue):
             return False, _OTHER_USER_MESSAGE, "error"
         if session not in self.pending_messages_per_session:
             self.pending_messages_per_session[session] = _OwnedMessages(owner)
-        pushed = await super().push(body, request, username)
+        result = await super().push(body, request, username)
         self._changed.set()
-        return pushed
+        return result
 
     async def process_events(
         self, events: list[Event], batch: bool, begin_time: float, fn: Any
@@ -121,17 +121,17 @@ class OwnedQueue(Queue):
 
     def _start_ready(self) -> None:
         """Start all calls that may start now; as in Gradio's ``Queue.start_processing``."""
-        while None in self.active_jobs and (found := self.get_events()):
-            events, batch, concurrency_id = found
+        while None in self.active_jobs and (ready := self.get_events()):
+            events, batch, concurrency_id = ready
             self.active_jobs[self.active_jobs.index(None)] = events
-            line = self.event_queue_per_concurrency_id[concurrency_id]
-            line.current_concurrency += 1
-            begun, fn = time.time(), events[0].fn
-            line.start_times_per_fn[fn].add(begun)
+            concurrency_queue = self.event_queue_per_concurrency_id[concurrency_id]
+            concurrency_queue.current_concurrency += 1
+            start_time, fn = time.time(), events[0].fn
+            concurrency_queue.start_times_per_fn[fn].add(start_time)
             for event in events:
-                if (known := self.event_analytics.get(event._id)) is not None:
-                    known["status"] = "processing"
-            task = run_coro_in_background(self.process_events, events, batch, begun, fn)
+                if (analytics := self.event_analytics.get(event._id)) is not None:
+                    analytics["status"] = "processing"
+            task = run_coro_in_background(self.process_events, events, batch, start_time, fn)
             set_task_name(task, events[0].session_hash, fn._id, events[0]._id, batch)
             self._asyncio_tasks.add(task)
             task.add_done_callback(self._asyncio_tasks.discard)

@@ -39,21 +39,21 @@ class GradioResultAccess:
             return
         path, request = path_without_prefix(scope), Request(scope, receive)
         owner = get_access(request).result_owner
-        answer: ASGIApp = self._app
-        if fetched := _RESULT.fullmatch(path):
-            answer = answer if self._queue.owner_of_event(fetched[1]) == owner else _NOT_FOUND
+        app: ASGIApp = self._app
+        if match := _RESULT.fullmatch(path):
+            app = app if self._queue.owner_of_event(match[1]) == owner else _NOT_FOUND
         elif path == _DATA:
             session = request.query_params.get("session_hash", "")
-            answer = answer if self._queue.owner_of(session) == owner else _NOT_FOUND
-        elif kept := _HEARTBEAT.fullmatch(path):
-            answer = answer if self._queue.owner_of(kept[1]) in (None, owner) else _NOT_FOUND
+            app = app if self._queue.owner_of(session) == owner else _NOT_FOUND
+        elif match := _HEARTBEAT.fullmatch(path):
+            app = app if self._queue.owner_of(match[1]) in (None, owner) else _NOT_FOUND
         elif _CANCEL.fullmatch(path) and scope["method"] == "POST":
             body = await request.body()
             session, event = _session_and_event(body)
             owners = {self._queue.owner_of(session), self._queue.owner_of_event(event)}
-            answer = answer if owners <= {None, owner} else _CANCELLED
+            app = app if owners <= {None, owner} else _CANCELLED
             receive = replay_body(body, receive)
-        await answer(scope, receive, send)
+        await app(scope, receive, send)
 
 
 def _session_and_event(body: bytes) -> tuple[str, str]:
@@ -61,5 +61,5 @@ def _session_and_event(body: bytes) -> tuple[str, str]:
         value = json.loads(body)
     except (ValueError, RecursionError):
         return "", ""
-    known = value if isinstance(value, dict) else {}
-    return str(known.get("session_hash", "")), str(known.get("event_id", ""))
+    fields = value if isinstance(value, dict) else {}
+    return str(fields.get("session_hash", "")), str(fields.get("event_id", ""))

@@ -46,7 +46,7 @@ DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 _DISK_FULL_MESSAGE = (
     "The studio's disk is full, and nothing was saved. Free some space and try again."
 )
-Permission = Literal["see", "change"]
+Permission = Literal["view", "edit"]
 
 
 class _AnyPathConvertor(Convertor[str]):
@@ -77,7 +77,7 @@ def route(
         method: The only allowed method.
         permission: The required permission for the run; by default it follows from the method.
     """
-    permission = permission or ("see" if method == "GET" else "change")
+    permission = permission or ("view" if method == "GET" else "edit")
     return Route(path, _with_json_errors(endpoint, permission), methods=[method])
 
 
@@ -153,11 +153,11 @@ def download_headers(name: str) -> dict[str, str]:
 
 def _with_json_errors(endpoint: Endpoint, permission: Permission) -> Endpoint:
     @wraps(endpoint)
-    async def answer(request: Request) -> Response:
+    async def checked_endpoint(request: Request) -> Response:
         try:
             if "run" in request.path_params:
                 access = get_access(request)
-                check = access.require_view if permission == "see" else access.require_edit
+                check = access.require_view if permission == "view" else access.require_edit
                 await run_sync(check, get_run_id(request))
             return await endpoint(request)
         except StudioError as error:
@@ -167,7 +167,7 @@ def _with_json_errors(endpoint: Endpoint, permission: Permission) -> Endpoint:
                 raise
             return JSONResponse({"error": _DISK_FULL_MESSAGE}, 507)
 
-    return answer
+    return checked_endpoint
 
 
 def _status(error: StudioError) -> int:

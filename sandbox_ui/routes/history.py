@@ -17,7 +17,7 @@ from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.routes.helpers import RUN_PATH, get_run_id, json_response, read_json, route
 
 _MAX_PAGE_SIZE, _MAX_QUERY, _MAX_RUNS = 200, 200, 500
-_MAX_TASK = 300
+_MAX_TEXT = 300
 
 
 class HistoryRoutes:
@@ -124,12 +124,12 @@ def _entry_row(entry: HistoryEntry) -> dict[str, Any]:
     if summary is None:
         return row
     return row | {
-        "task": summary.task[:_MAX_TASK],
+        "task": summary.task[:_MAX_TEXT],
         "model": summary.model,
         "metered": summary.metered,
         "mode": summary.mode,
         "state": summary.state,
-        "reason": summary.reason[:_MAX_TASK],
+        "reason": summary.reason[:_MAX_TEXT],
         "running": summary.running,
         "started_at": summary.began,
         "seconds": summary.seconds,

@@ -11,7 +11,7 @@ from sandbox_ui.auth.identity import Identities
 from sandbox_ui.routes.helpers import RUN_PATH, get_run_id, json_response, route
 from sandbox_ui.runs.manager import RunManager
 
-_GONE = "This link is no longer valid. Ask the sender for a new one."
+_INVALID_LINK_MESSAGE = "This link is no longer valid. Ask the sender for a new one."
 
 
 class ShareLinkRoutes:
@@ -32,7 +32,7 @@ class ShareLinkRoutes:
         return [
             route(f"{RUN_PATH}/links", self.create, "POST"),
             route(f"{RUN_PATH}/links", self.revoke_all, "DELETE"),
-            route(f"{RUN_PATH}/links", self.count, permission="change"),
+            route(f"{RUN_PATH}/links", self.count, permission="edit"),
             route("/shared/{token}", self.open),
         ]
 
@@ -63,6 +63,6 @@ class ShareLinkRoutes:
         except RunError:
             valid = False
         if not valid:
-            return PlainTextResponse(_GONE, 404)
+            return PlainTextResponse(_INVALID_LINK_MESSAGE, 404)
         cookie = self._identities.cookies.link_cookie(request, token)
         return RedirectResponse(f"../?run={run}", 303, {"Set-Cookie": cookie})

@@ -61,9 +61,9 @@ class Feed:
         with self._lock:
             self._catch_up()
             state, cursor = self._state, self._state.cursor
-            going_on = state.current_step
-            if going_on is not None:
-                cursor = going_on.begin
+            current_step = state.current_step
+            if current_step is not None:
+                cursor = current_step.begin
                 state = replace(state, steps=state.steps[:-1])
             return Message(to_json(self._time_and_title() | {"state": state}), cursor)
 
@@ -116,7 +116,7 @@ class Feed:
             step = self._state.steps[number - 1]
         entries = journal.read_entries(self._path, step.begin, step.end)
         return _json_array(
-            sent for _, line, events in entries for sent in _encode_entry(line, events)
+            event for _, line, events in entries for event in _encode_entry(line, events)
         )
 
     def events(self) -> Iterator[Event]:
@@ -163,13 +163,13 @@ class Feed:
     def update_watcher(self) -> None:
         """Watch the run's current workspace while it has followers."""
         with self._watcher_lock:
-            wanted = self._folder.sandbox if self._dirty_folders else ""
-            if wanted == self._watched_sandbox:
+            sandbox = self._folder.sandbox if self._dirty_folders else ""
+            if sandbox == self._watched_sandbox:
                 return
             if self._watcher is not None:
                 self._watcher.close()
-            self._watcher, self._watched_sandbox = None, wanted
-            if wanted and self._folder.workspace.is_dir():
+            self._watcher, self._watched_sandbox = None, sandbox
+            if sandbox and self._folder.workspace.is_dir():
                 self._watcher = WorkspaceWatcher(
                     self._folder.sandbox_folder, self._on_files_changed
                 )
@@ -192,10 +192,10 @@ class Feed:
         """Mark these folders of the workspace (as URLs), or all (None), as changed."""
         with self._lock:
             changed = None if folders is None else set(folders)
-            for wake, known in self._dirty_folders.items():
-                everywhere = changed is None or known is None
+            for wake, folders_before in self._dirty_folders.items():
+                everywhere = changed is None or folders_before is None
                 self._dirty_folders[wake] = (
-                    None if everywhere else {*(known or ()), *(changed or ())}
+                    None if everywhere else {*(folders_before or ()), *(changed or ())}
                 )
         self.notify()
 

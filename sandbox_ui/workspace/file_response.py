@@ -15,9 +15,9 @@ from starlette.responses import Response, StreamingResponse
 from agent.errors import WorkspaceError
 from agent.workspace.tree import version_tag
 
-_CHUNK = 1024**2
-_DIGITS = 18
-_SNIFF = 8192
+_CHUNK_BYTES = 1024**2
+_MAX_DIGITS = 18
+_SNIFF_BYTES = 8192
 _POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
 _INLINE_TYPES = {
     "png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "gif": "image/gif",
@@ -102,10 +102,10 @@ def _download_type(name: str) -> str:
 
 
 def _inline_type(file: BinaryIO, name: str) -> str:
-    ending = name.rpartition(".")[2].lower()
-    if ending in _INLINE_TYPES:
-        return _INLINE_TYPES[ending]
-    head = file.read(_SNIFF)
+    extension = name.rpartition(".")[2].lower()
+    if extension in _INLINE_TYPES:
+        return _INLINE_TYPES[extension]
+    head = file.read(_SNIFF_BYTES)
     if b"\0" in head or not _is_text(head):
         file.close()
         raise WorkspaceError("This kind of file cannot be shown; download it.")
@@ -117,7 +117,7 @@ def _is_text(head: bytes) -> bool:
     try:
         head.decode()
     except UnicodeDecodeError as error:
-        return len(head) == _SNIFF and error.start > len(head) - 4
+        return len(head) == _SNIFF_BYTES and error.start > len(head) - 4
     return True
 
 
@@ -137,18 +137,18 @@ def _parse_range(header: str | None, size: int) -> _Range | None:
 
 def _offset(digits: str) -> int:
     """Parse a byte offset, capped: ``int`` refuses very long numbers."""
-    return int(digits) if len(digits) <= _DIGITS else 10**_DIGITS
+    return int(digits) if len(digits) <= _MAX_DIGITS else 10**_MAX_DIGITS
 
 
 async def _chunks(file: BinaryIO, part: _Range) -> AsyncIterator[bytes]:
     with closing(file):
         await run_sync(file.seek, part.first)
-        left = part.last - part.first + 1
-        while left > 0:
-            chunk = await run_sync(file.read, min(_CHUNK, left))
+        remaining = part.last - part.first + 1
+        while remaining > 0:
+            chunk = await run_sync(file.read, min(_CHUNK_BYTES, remaining))
             if not chunk:
                 return
-            left -= len(chunk)
+            remaining -= len(chunk)
             yield chunk
 
 

@@ -72,7 +72,7 @@ def lstat(folder_fd: int, path: str) -> os.stat_result:
     return os.stat(path, dir_fd=folder_fd, follow_symlinks=False)
 
 
-def _names(folder_fd: int, at: str, *, stats: bool) -> Iterator[Name]:
+def _names(folder_fd: int, prefix: str, *, stats: bool) -> Iterator[Name]:
     with os.scandir(folder_fd) as entries:
         for entry in entries:
             try:
@@ -80,22 +80,22 @@ def _names(folder_fd: int, at: str, *, stats: bool) -> Iterator[Name]:
                 folder = entry.is_dir(follow_symlinks=False)
             except OSError:
                 continue  # deleted in the meantime
-            yield paths.join(at, entry.name) if at else entry.name, folder, info
+            yield paths.join(prefix, entry.name) if prefix else entry.name, folder, info
 
 
 def _search_tree(folder_fd: int, matches: Callable[[str], bool], *, stats: bool) -> SearchResult:
     names: list[Name] = []
-    pending, end = [""], time.monotonic() + _TIMEOUT_SECONDS
+    pending, deadline = [""], time.monotonic() + _TIMEOUT_SECONDS
     while pending:
-        at = pending.pop()
+        path = pending.pop()
         try:
-            with paths.folder_fd(folder_fd, at) as folder:
-                inner = list(_names(folder, at, stats=stats))
+            with paths.folder_fd(folder_fd, path) as folder:
+                children = list(_names(folder, path, stats=stats))
         except OSError:
             continue  # deleted in the meantime, or not readable
-        names += [name for name in inner if matches(name[0])]
-        pending += [path for path, is_folder, _ in inner if is_folder]
-        if len(names) > MAX_NAMES or time.monotonic() > end:
+        names += [name for name in children if matches(name[0])]
+        pending += [path for path, is_folder, _ in children if is_folder]
+        if len(names) > MAX_NAMES or time.monotonic() > deadline:
             return SearchResult(names[:MAX_NAMES], truncated=True)
     return SearchResult(names)
 
@@ -104,11 +104,11 @@ def _matcher(words: str) -> Callable[[str], bool]:
     """Return a predicate for the paths that match."""
     match_path = "/" in words
 
-    def part(path: str) -> str:
+    def matched_part(path: str) -> str:
         return path if match_path else path.rpartition("/")[2]
 
     if "*" in words or "?" in words:
         pattern = compile(translate(words), IGNORECASE)
-        return lambda path: pattern.match(part(path)) is not None
+        return lambda path: pattern.match(matched_part(path)) is not None
     folded = words.casefold()
-    return lambda path: folded in paths.display_text(part(path)).casefold()
+    return lambda path: folded in paths.display_text(matched_part(path)).casefold()

@@ -34,11 +34,11 @@ def find_linked_files(workspace: Workspace, words: Sequence[str]) -> dict[str, s
 
 
 def _candidate_paths(word: str) -> Iterator[RelPath]:
-    below_home = word.startswith(_WORKSPACE_PREFIX)
+    absolute = word.startswith(_WORKSPACE_PREFIX)
     word = word.removeprefix(_WORKSPACE_PREFIX)
     while word.startswith("./"):
         word = word.removeprefix("./")
-    for folder in _SEARCH_FOLDERS if not below_home and "/" not in word else _SEARCH_FOLDERS[:1]:
+    for folder in _SEARCH_FOLDERS if not absolute and "/" not in word else _SEARCH_FOLDERS[:1]:
         try:
             yield RelPath(folder + word)
         except WorkspaceError:

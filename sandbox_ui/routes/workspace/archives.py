@@ -61,24 +61,24 @@ class ArchiveRoutes:
         return _zip_response(request, archive, await run_sync(self._name, get_run_id(request)))
 
     def _zip_files(self, run: str, paths: list[RelPath]) -> ZipStream:
-        packing = ArchiveBuilder()
-        packing.add_files(self._runs.workspace(run), paths)
-        return packing.build()
+        builder = ArchiveBuilder()
+        builder.add_files(self._runs.workspace(run), paths)
+        return builder.build()
 
     def _zip_run(self, run: str) -> ZipStream:
-        folder, packing = self._runs.folder(run), ArchiveBuilder()
+        folder, builder = self._runs.folder(run), ArchiveBuilder()
         if self._runs.has_started(run):
             feed = self._runs.feed(run)
-            packing.add(_file_member("journal.jsonl", folder.journal))
-            packing.add(
+            builder.add(_file_member("journal.jsonl", folder.journal))
+            builder.add(
                 _text_member("trajectory.json", _encode_json(build_trajectory(feed.events())))
             )
-            packing.add(_text_member("conversation.md", conversation_markdown(feed.events())))
-            packing.add(_text_member("steps.csv", [feed.steps_csv()]))
+            builder.add(_text_member("conversation.md", conversation_markdown(feed.events())))
+            builder.add(_text_member("steps.csv", [feed.steps_csv()]))
             for output in sorted(folder.outputs.iterdir()):
-                packing.add(_file_member(f"outputs/{output.name}", output))
-        packing.add_files(self._runs.workspace(run), prefix="files/")
-        return packing.build()
+                builder.add(_file_member(f"outputs/{output.name}", output))
+        builder.add_files(self._runs.workspace(run), prefix="files/")
+        return builder.build()
 
     def _name(self, run: str) -> str:
         """Return the run's title, else its task, as a file name."""
@@ -114,11 +114,11 @@ def _text_member(name: str, parts: Iterable[str]) -> Member:
         file.write(part.encode("utf-8", "backslashreplace"))
     size = file.tell()
 
-    def opened() -> BinaryIO:
+    def rewind() -> BinaryIO:
         file.seek(0)
         return file
 
-    return Member(name, size, time.time(), _FILE_MODE, opened)
+    return Member(name, size, time.time(), _FILE_MODE, rewind)
 
 
 def _encode_json(value: object) -> Iterable[str]:

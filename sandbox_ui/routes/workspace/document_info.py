@@ -53,10 +53,10 @@ class DocumentInfoRoutes:
 
     def _cached_statistics(self, run: str, path: RelPath) -> dict[str, Any]:
         try:
-            opened = self._runs.workspace(run).open_read(path)
+            document = self._runs.workspace(run).open_read(path)
         except WorkspaceError as error:
             return _no_statistics(error)
-        with opened as file:
+        with document as file:
             key = (run, path, etag_of(file))
             if key not in self._cache:
                 self._cache[key] = document_statistics(file, RelPath(path.name).display)

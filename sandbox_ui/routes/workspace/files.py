@@ -79,8 +79,8 @@ class FileRoutes:
     def _begin(self, run: str, path: RelPath, size: int) -> FileWriter:
         with self._runs.locked_workspace(run) as workspace:
             # A body may have no declared size, so the limit also holds while it is received.
-            room = check_space(workspace, path, size, quota_left=self._remaining_bytes(run))
-            return workspace.open_write(path, room)
+            max_bytes = check_space(workspace, path, size, quota_left=self._remaining_bytes(run))
+            return workspace.open_write(path, max_bytes)
 
     def _commit(self, run: str, upload: FileWriter, version: str) -> tuple[dict[str, object], str]:
         with self._runs.locked_workspace(run) as workspace:
@@ -104,11 +104,11 @@ class FileRoutes:
             try:
                 workspace.stat(path)
             except WorkspaceError:
-                items = []
+                changes = []
             else:
-                items = [UserChange("removed", path)]
+                changes = [UserChange("removed", path)]
             workspace.remove(path)
-            self._runs.record_user_changes(run, items)
+            self._runs.record_user_changes(run, changes)
 
     async def output(self, request: Request) -> Response:
         """Return the full text of an output that was too long for the journal."""

@@ -83,7 +83,7 @@ class FrameRoutes:
     def routes(self) -> list[Route]:
         """Routes, to be registered before Gradio's."""
         return [
-            route(f"{RUN_PATH}/frames", self.create, "POST", permission="see"),
+            route(f"{RUN_PATH}/frames", self.create, "POST", permission="view"),
             *frame_confinement.ROUTES,
             Route("/frames/{token}/{path:any}", self.file, methods=["GET"]),
         ]
@@ -143,11 +143,11 @@ def frame_policy(frame_token: FrameToken, token: str) -> str:
     """Return a page's CSP: load from its own prefix, and from HTTPS if allowed."""
     prefix = f"{frame_token.base}frames/{token}/"
     sources = f"{prefix} https:" if frame_token.allow_external else prefix
-    on = frame_token.scripts != "off"
-    scripts = f"'unsafe-inline' 'unsafe-eval' blob: data: {sources}" if on else "'none'"
+    scripts_on = frame_token.scripts != "off"
+    scripts = f"'unsafe-inline' 'unsafe-eval' blob: data: {sources}" if scripts_on else "'none'"
     return "; ".join(
         (
-            "sandbox allow-scripts" if on else "sandbox",
+            "sandbox allow-scripts" if scripts_on else "sandbox",
             "default-src 'none'",
             f"script-src {scripts}",
             f"style-src 'unsafe-inline' blob: data: {sources}",
@@ -166,8 +166,8 @@ def frame_policy(frame_token: FrameToken, token: str) -> str:
 def _path(request: Request, token: str) -> RelPath:
     raw: bytes = request.scope.get("raw_path") or request.url.path.encode()
     if raw.partition(b"?")[0].endswith(b"/"):
-        below = raw.partition(b"?")[0].partition(f"/{token}/".encode())[2]
-        return RelPath.from_url(below + b"index.html")
+        path = raw.partition(b"?")[0].partition(f"/{token}/".encode())[2]
+        return RelPath.from_url(path + b"index.html")
     return get_path(request, f"/{token}/".encode())
 
 
@@ -202,9 +202,9 @@ def _page_response(file: BinaryIO, helper: bytes) -> Response:
     else:
         charset = _charset(head)
     bom = 3 if head.startswith(b"\xef\xbb\xbf") else 0
-    opening = _DOCTYPE.match(head, bom)
-    at = opening.end() if opening else bom
-    first = head[:at] + helper + head[at:]
+    doctype = _DOCTYPE.match(head, bom)
+    position = doctype.end() if doctype else bom
+    first = head[:position] + helper + head[position:]
     media = "text/html" + (f"; charset={charset}" if charset else "")
     return StreamingResponse(_stream(first, file), media_type=media)
 
@@ -215,9 +215,9 @@ def _to_utf8(content: bytes) -> bytes:
 
 def _charset(head: bytes) -> str:
     """Return the charset; the helper may move its declaration out of scan range."""
-    named = _CHARSET.search(head[:4096])
-    if named and not head.startswith(b"\xef\xbb\xbf"):
-        charset = named[1].decode()
+    declaration = _CHARSET.search(head[:4096])
+    if declaration and not head.startswith(b"\xef\xbb\xbf"):
+        charset = declaration[1].decode()
         return charset if _CHARSETS.fullmatch(charset) else "utf-8"
     try:
         head.decode()

@@ -90,18 +90,18 @@ class UploadRoutes:
     Args:
         runs: The live runs.
         remaining_bytes: Returns the bytes that a run's workspace may still grow; None for no limit.
-        floor: Bytes of the disk that must stay free.
+        min_free: Bytes of the disk that must stay free.
     """
 
     def __init__(
         self,
         runs: RunManager,
         remaining_bytes: RemainingBytes = lambda _: None,
-        floor: int = uploads.MIN_FREE_BYTES,
+        min_free: int = uploads.MIN_FREE_BYTES,
     ) -> None:
         self._runs = runs
         self._remaining_bytes = remaining_bytes
-        self._floor = floor
+        self._min_free = min_free
         self._write_locks = _WriteLocks()
 
     @property
@@ -116,8 +116,8 @@ class UploadRoutes:
 
     async def begin(self, request: Request) -> Response:
         """Begin an upload of ``size`` bytes to ``path``."""
-        about = await read_json(request)
-        path, size = about.get("path"), about.get("size")
+        body = await read_json(request)
+        path, size = body.get("path"), body.get("size")
         if not isinstance(path, str) or not isinstance(size, int) or not 0 <= size < _MAX_BYTES:
             raise WorkspaceError("An upload needs a path and its size in bytes.")
         pending = await run_sync(self._begin, get_run_id(request), RelPath.from_url(path), size)
@@ -175,8 +175,10 @@ class UploadRoutes:
 
     def _begin(self, run: str, path: RelPath, size: int) -> UploadState:
         with self._runs.locked_workspace(run) as workspace:
-            room = self._remaining_bytes(run)
-            return uploads.start(workspace, path, size, quota_left=room, min_free=self._floor)
+            remaining = self._remaining_bytes(run)
+            return uploads.start(
+                workspace, path, size, quota_left=remaining, min_free=self._min_free
+            )
 
     def _status(self, run: str, upload: str) -> dict[str, object]:
         with self._runs.locked_workspace(run) as workspace:
@@ -196,10 +198,10 @@ class UploadRoutes:
 
     def _finish(self, run: str, upload: str, claim: _Claim) -> dict[str, object]:
         with claim.hold(), self._runs.locked_workspace(run) as workspace:
-            done = uploads.finish(workspace, uploads.find(workspace, upload))
-            entry = workspace.stat(done)
-            self._runs.record_user_changes(run, [UserChange("added", done, entry.size)])
-            return entry_row(done.parent, entry)
+            path = uploads.finish(workspace, uploads.find(workspace, upload))
+            entry = workspace.stat(path)
+            self._runs.record_user_changes(run, [UserChange("added", path, entry.size)])
+            return entry_row(path.parent, entry)
 
     def _cancel(self, run: str, upload: str) -> None:
         with self._runs.locked_workspace(run) as workspace:
@@ -221,5 +223,5 @@ def _get_offset(request: Request) -> int:
 
 
 def _conflict(message: str, offset: int | None = None) -> Response:
-    more = {} if offset is None else {"offset": offset}
-    return JSONResponse({"error": message, **more}, 409)
+    fields = {} if offset is None else {"offset": offset}
+    return JSONResponse({"error": message, **fields}, 409)

@@ -42,7 +42,7 @@ class VersionRoutes:
         return [
             route(f"{RUN_PATH}/difference/{{path:any}}", self.difference),
             route(f"{RUN_PATH}/results", self.results),
-            route(f"{RUN_PATH}/file-links", self.file_links, "POST", permission="see"),
+            route(f"{RUN_PATH}/file-links", self.file_links, "POST", permission="view"),
         ]
 
     async def results(self, request: Request) -> Response:
