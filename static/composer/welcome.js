@@ -48,14 +48,14 @@ async function showExamples() {
   title.textContent = hasEndpoint() ? "Try an example" : "Watch a demonstration";
   try {
     const all = await fetchExamples();
-    const first = FEATURED.map((name) => all.find((each) => each.demonstration === name)).filter(Boolean);
-    container.replaceChildren(...first.map(exampleCard));
+    const featured = FEATURED.map((name) => all.find((each) => each.demonstration === name)).filter(Boolean);
+    container.replaceChildren(...featured.map(exampleCard));
     section.hidden = !builtinAvailable || hasEndpoint();
     section.replaceChildren(...(section.hidden ? [] : builtinExamples(all)));
-    const more = linkButton(`all ${all.length} examples`, () => emit("examples"));
-    if (hasEndpoint()) note.replaceChildren("Run an example with your model, or play its demonstration. See ", more, ".");
+    const allLink = linkButton(`all ${all.length} examples`, () => emit("examples"));
+    if (hasEndpoint()) note.replaceChildren("Run an example with your model, or play its demonstration. See ", allLink, ".");
     else {
-      note.replaceChildren("Scripted model turns with real commands in a real sandbox. See ", more,
+      note.replaceChildren("Scripted model turns with real commands in a real sandbox. See ", allLink,
         ". For ", builtinAvailable ? "anything else, " : "your own tasks, ", linkButton("connect a model", openSettings),
         ": enter an endpoint, an API key and a model name.", builtinAvailable || !builtinDescription ? "" : ` ${builtinDescription}`);
     }
@@ -66,18 +66,18 @@ async function showExamples() {
 
 /** Topics of the built-in model with example tasks. */
 function builtinExamples(all) {
-  const shown = all.filter((each) => each.builtin).slice(0, MAX_BUILTIN);
+  const examples = all.filter((each) => each.builtin).slice(0, MAX_BUILTIN);
   return [
     h("h3", {}, "Ask the built-in model"),
     h("p", { class: "connect" }, `${builtinDescription}.`),
-    h("div", { class: "cards" }, ...shown.map(exampleCard)),
+    h("div", { class: "cards" }, ...examples.map(exampleCard)),
   ];
 }
 
 function exampleCard(example) {
   if (isPlayable(example)) {
     return h("div", { class: "demo" }, h("b", {}, example.title), h("span", { title: exampleDescription(example) }, exampleDescription(example)),
-      exampleButtons(example, (how) => runExample(example, how)));
+      exampleButtons(example, (options) => runExample(example, options)));
   }
   const facts = example.builtin ? exampleFiles(example) : exampleNeeds(example);
   const label = `${hasEndpoint() || example.builtin ? "Try" : "Watch"}: ${example.title}`;

@@ -128,9 +128,9 @@ function copyWithoutClipboardApi(text) {
   if (!succeeded) throw new Error("The browser denied access to the clipboard.");
 }
 
-/** Scroll to an element, repeatedly while it is `wanted` and its surroundings change size. */
-export async function scrollToElement(element, scroller, wanted) {
-  for (let tries = 0; tries < 6 && wanted(); tries++) {
+/** Scroll to an element, repeatedly while `isTarget()` holds and its surroundings change size. */
+export async function scrollToElement(element, scroller, isTarget) {
+  for (let tries = 0; tries < 6 && isTarget(); tries++) {
     element.scrollIntoView({ block: "start" });
     const offset = () => element.getBoundingClientRect().top - scroller.getBoundingClientRect().top;
     const before = offset();
@@ -191,21 +191,21 @@ export class GrowingText {
 export function followEnd(element, onChange = () => {}) {
   let following = true;
   let top = 0;
-  const setFollowing = (now) => {
-    if (now === following) return;
-    following = now;
-    element.style.overflowAnchor = now ? "none" : "";
-    onChange(now);
+  const setFollowing = (value) => {
+    if (value === following) return;
+    following = value;
+    element.style.overflowAnchor = value ? "none" : "";
+    onChange(value);
   };
   element.style.overflowAnchor = "none";
   element.addEventListener("scroll", () => {
-    const left = element.scrollHeight - element.scrollTop - element.clientHeight;
-    if (left < 40) setFollowing(true);
+    const distance = element.scrollHeight - element.scrollTop - element.clientHeight;
+    if (distance < 40) setFollowing(true);
     else if (element.scrollTop < top) setFollowing(false);
     top = element.scrollTop;
   }, { passive: true });
-  const follow = (wanted = following) => {
-    setFollowing(wanted);
+  const follow = (enabled = following) => {
+    setFollowing(enabled);
     if (following) element.scrollTop = element.scrollHeight;
     return following;
   };

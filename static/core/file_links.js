@@ -125,10 +125,10 @@ function looksLikePath(word) {
 function insertLinks(all) {
   const byNode = Map.groupBy(all.filter(({ word }) => resolved.get(word)), ({ node }) => node);
   let links = 0;
-  for (const [node, found] of byNode) {
-    const chosen = [];
-    for (const place of found) if (!chosen.some((other) => overlap(place, other))) chosen.push(place);
-    for (const { at, word } of chosen.sort((a, b) => b.at - a.at)) {
+  for (const [node, matches] of byNode) {
+    const selected = [];
+    for (const match of matches) if (!selected.some((other) => overlap(match, other))) selected.push(match);
+    for (const { at, word } of selected.sort((a, b) => b.at - a.at)) {
       if (links >= MAX_LINKS || !node.isConnected || node.data.slice(at, at + word.length) !== word) continue;
       const text = node.splitText(at);
       text.splitText(word.length);

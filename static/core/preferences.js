@@ -35,8 +35,8 @@ export const hasEndpoint = () => Boolean(endpoint);
 
 function updateEndpoint(fields, values) {
   const before = endpoint;
-  const chosen = (wanted) => values[fields.findIndex(({ name }) => name === wanted)]?.trim() ?? "";
-  endpoint = chosen("model") === BUILTIN ? "" : chosen("base_url");
+  const valueOf = (field) => values[fields.findIndex(({ name }) => name === field)]?.trim() ?? "";
+  endpoint = valueOf("model") === BUILTIN ? "" : valueOf("base_url");
   if (endpoint !== before) emit("endpoint");
 }
 
@@ -45,8 +45,8 @@ export function restoreSettings(fields, values) {
   defaults = values;
   const stored = read(SETTINGS, {});
   const restored = values.map((value, at) => {
-    const chosen = stored[fields[at].name];
-    return accepts(fields[at], chosen) ? chosen : value;
+    const storedValue = stored[fields[at].name];
+    return accepts(fields[at], storedValue) ? storedValue : value;
   });
   updateEndpoint(fields, restored);
   return restored;
@@ -55,9 +55,9 @@ export function restoreSettings(fields, values) {
 /** Store only differences from the operator's defaults, so that those may change. */
 export function saveSettings(fields, values) {
   updateEndpoint(fields, values);
-  const chosen = values.flatMap((value, at) => (
+  const changed = values.flatMap((value, at) => (
     equal(value, defaults[at]) || hasSecret(fields[at], value) ? [] : [[fields[at].name, value]]));
-  write(SETTINGS, Object.fromEntries(chosen));
+  write(SETTINGS, Object.fromEntries(changed));
 }
 
 /**

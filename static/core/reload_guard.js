@@ -2,19 +2,19 @@
 // requests when the machine's networks change, as when a container starts. Inlined into the page.
 (() => {
   const key = "studio-reloads";
-  let going = false;
-  const again = () => {
-    if (going || "mounted" in document.documentElement.dataset) return;
+  let reloading = false;
+  const reload = () => {
+    if (reloading || "mounted" in document.documentElement.dataset) return;
     const [count, since] = (sessionStorage.getItem(key) ?? "0 0").split(" ").map(Number);
     const recent = Date.now() - since < 30_000;
     if (recent && count >= 5) return;
-    going = true;
+    reloading = true;
     sessionStorage.setItem(key, `${recent ? count + 1 : 1} ${recent ? since : Date.now()}`);
     setTimeout(() => location.reload(), 300);
   };
-  addEventListener("vite:preloadError", again);
-  addEventListener("unhandledrejection", again);
+  addEventListener("vite:preloadError", reload);
+  addEventListener("unhandledrejection", reload);
   addEventListener("error", (event) => {
-    if (/^(SCRIPT|LINK)$/.test(event.target?.tagName)) again();
+    if (/^(SCRIPT|LINK)$/.test(event.target?.tagName)) reload();
   }, true);
 })();

@@ -15,7 +15,7 @@ const NETWORKS = { none: "no network", listed: "allowed hosts only" };
 
 export async function mountHeader(element) {
   const find = (name) => element.querySelector(`.${name}`);
-  const [title, state, model, fresh] = ["title", "state", "model", "new"].map(find);
+  const [title, state, model, newButton] = ["title", "state", "model", "new"].map(find);
   mountThemeButton(find("theme"));
   find("settings").prepend(icon("sliders"));
   const settings = await waitForElement("#settings");
@@ -23,7 +23,7 @@ export async function mountHeader(element) {
   clearKeyWithEndpoint(settings);
   mountAccount(element.querySelector(".app-header"), settings);
   mountHistory(element.querySelector("dialog.history"), element.querySelector("button.history"));
-  fresh.addEventListener("click", () => showRun(null));
+  newButton.addEventListener("click", () => showRun(null));
   const setTitle = mountTitle(title);
 
   const updateTime = () => {
@@ -35,7 +35,7 @@ export async function mountHeader(element) {
     setTitle("");
     model.hidden = true;
     updateState();
-    fresh.hidden = !currentRun.id;
+    newButton.hidden = !currentRun.id;
     document.title = "LLM-in-Sandbox Studio";
   });
   const updateState = () => {

@@ -66,18 +66,18 @@ class UsageDialog {
     if (!largest.length) return null;
     const maximum = largest[0].size;
     const rows = largest.map((row) => this.row(row, maximum));
-    const more = runs.count > largest.length ? h("p", { class: "note" }, `Showing the ${largest.length} largest of ${plural(runs.count, "run")}. `,
+    const note = runs.count > largest.length ? h("p", { class: "note" }, `Showing the ${largest.length} largest of ${plural(runs.count, "run")}. `,
       h("button", { type: "button", class: "inline", "data-key": "all", onclick: () => (this.dialog.close(), emit("history")) }, "All runs")) : null;
-    return section("Largest runs", h("ul", { class: "largest" }, ...rows), more);
+    return section("Largest runs", h("ul", { class: "largest" }, ...rows), note);
   }
 
-  row(row, most) {
+  row(row, maximum) {
     const title = runTitle(row);
     const link = h("a", { class: "name", href: runUrl(row.run), dir: "auto", "data-key": `open ${row.run}`, onclick: (event) => this.openRun(event, row) }, title);
-    const tool = (name, sign, label, more, act) => h("button", { type: "button", class: `quiet ${name}`, "aria-label": `${label} “${title}”`, title: label, "data-key": `${name} ${row.run}`, onclick: act, ...more }, icon(sign));
+    const tool = (name, iconName, label, attributes, onclick) => h("button", { type: "button", class: `quiet ${name}`, "aria-label": `${label} “${title}”`, title: label, "data-key": `${name} ${row.run}`, onclick, ...attributes }, icon(iconName));
     const element = h("li", { class: "large-run" }, link,
       h("span", { class: "facts num" }, row.running ? "running" : formatAge(Date.now() / 1000 - row.at), row.versions ? ` · ${formatBytes(row.versions)} file versions` : ""),
-      h("span", { class: "share", "aria-hidden": "true" }, h("i", { style: `width: ${Math.max(1, (100 * row.size) / most)}%` })),
+      h("span", { class: "share", "aria-hidden": "true" }, h("i", { style: `width: ${Math.max(1, (100 * row.size) / maximum)}%` })),
       h("span", { class: "num size" }, formatBytes(row.size)),
       h("span", { class: "row-actions" },
         tool("pin", "pin", "Pin", { "aria-pressed": String(row.pinned) }, () => this.pin(row)),
@@ -162,10 +162,10 @@ function diskSection({ runs, drafts, retention }) {
   const bar = h("div", { class: "bar", role: "img", "aria-label": `${formatBytes(used)}${runs.limit ? ` of ${formatBytes(runs.limit)}` : ""}` },
     ...parts.map(([name, , size]) => h("i", { class: name, style: `width: ${share(size)}%` })));
   const legend = parts.map(([name, label, size]) => h("li", {}, h("i", { class: name }), label, " ", h("b", { class: "num" }, formatBytes(size))));
-  const left = runs.limit ? h("li", { class: "left" }, h("i", {}), "Free ", h("b", { class: "num" }, formatBytes(runs.remaining))) : null;
+  const free = runs.limit ? h("li", { class: "left" }, h("i", {}), "Free ", h("b", { class: "num" }, formatBytes(runs.remaining))) : null;
   const unknown = runs.unknown ? h("p", { class: "note" }, `${plural(runs.unknown, "run")} not counted yet.`) : null;
-  const waiting = drafts.count ? h("p", { class: "note" }, "Drafts are runs without a task. They are listed in History and deleted after a week.") : null;
-  return section("Disk", bar, h("ul", { class: "legend" }, ...legend, left), h("p", { class: "note" }, retention), waiting, unknown);
+  const draftNote = drafts.count ? h("p", { class: "note" }, "Drafts are runs without a task. They are listed in History and deleted after a week.") : null;
+  return section("Disk", bar, h("ul", { class: "legend" }, ...legend, free), h("p", { class: "note" }, retention), draftNote, unknown);
 }
 
 function sandboxSection({ sandboxes: current, machine: server }) {
@@ -178,9 +178,9 @@ function sandboxSection({ sandboxes: current, machine: server }) {
 }
 
 function limitSection({ limits: quota, machine: server }) {
-  const own = server ? "" : `; ${quota.max_runs_total} for all users`;
+  const total = server ? "" : `; ${quota.max_runs_total} for all users`;
   return section("Limits", figures(
-    ["Concurrent runs", `${quota.active} of ${quota.max_runs}`, `further runs are queued${own}`],
+    ["Concurrent runs", `${quota.active} of ${quota.max_runs}`, `further runs are queued${total}`],
     ["Queued", String(quota.queued)],
     ["Each sandbox has", formatBytes(quota.memory), `of memory, ${plural(quota.cpus, "CPU")}, ${formatBytes(quota.disk)} of disk space`],
     ["A round ends after", plural(quota.steps, "step"), quota.round_seconds ? `or ${formatDuration(quota.round_seconds)}` : ""],

@@ -45,16 +45,16 @@ export class RunSelection {
   }
 
   /** Show the bar and its actions while runs are selected. */
-  update(known) {
+  update(loaded) {
     this.bar.hidden = !this.size;
-    if (!this.size) this.bar.dataset.of = "";
-    else if (known) this.showActions();
+    if (!this.size) this.bar.dataset.runs = "";
+    else if (loaded) this.showActions();
   }
 
   showActions() {
-    const of = [...this.runs].join();
-    if (this.bar.dataset.of === of) return;
-    this.bar.dataset.of = of;
+    const runs = [...this.runs].join();
+    if (this.bar.dataset.runs === runs) return;
+    this.bar.dataset.runs = runs;
     this.bar.replaceChildren(h("p", {}, `${plural(this.size, "run")} selected`),
       h("button", { type: "button", class: "plain", onclick: () => this.confirm() }, "Delete…"),
       h("button", { type: "button", class: "plain", onclick: () => this.cancel() }, "Clear selection"));

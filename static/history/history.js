@@ -18,12 +18,12 @@ const SEARCHED_FIELDS = "titles, tasks, messages, answers, models and file names
 export const listRuns = (parameters) => fetchJson(apiUrl(`runs?${new URLSearchParams(parameters)}`));
 
 const tabs = new BroadcastChannel("renamed"); // other tabs of this browser
-tabs.onmessage = ({ data }) => emit("renamed", { ...data, elsewhere: true });
+tabs.onmessage = ({ data }) => emit("renamed", { ...data, otherTab: true });
 
 /** Rename a run and notify all views of its title, including other tabs. */
 export async function renameRun(run, title) {
   const saved = await fetchJson(apiUrl(`runs/${run}`), { method: "PATCH", body: JSON.stringify({ title }) });
-  const change = { run, title: saved.title, own: Boolean(title) };
+  const change = { run, title: saved.title, custom: Boolean(title) };
   emit("renamed", change);
   tabs.postMessage(change);
   return saved.title;
@@ -43,7 +43,7 @@ class HistoryDialog {
     button.addEventListener("click", () => this.open());
     document.addEventListener("keydown", (event) => this.shortcut(event));
     on("history", () => this.open());
-    on("renamed", (news) => this.actions.onRenamed(news));
+    on("renamed", (change) => this.actions.onRenamed(change));
   }
 
   build() {
@@ -189,11 +189,11 @@ class HistoryDialog {
   addPage({ runs, total, size, retention }) {
     this.retention.textContent = total ? retention : "";
     for (const row of runs) {
-      const known = this.rows.get(row.run);
-      if (!known) this.rows.set(row.run, { row, element: createRow(row, this.rowOptions(row)) });
-      else if (!known.renaming && JSON.stringify(known.row) !== JSON.stringify(row)) {
-        known.row = row;
-        updateRow(known.element, row, this.rowOptions(row));
+      const item = this.rows.get(row.run);
+      if (!item) this.rows.set(row.run, { row, element: createRow(row, this.rowOptions(row)) });
+      else if (!item.renaming && JSON.stringify(item.row) !== JSON.stringify(row)) {
+        item.row = row;
+        updateRow(item.element, row, this.rowOptions(row));
       }
     }
     this.total = total;
@@ -239,14 +239,14 @@ class HistoryDialog {
 
   update() {
     this.body.classList.toggle("choosing", this.selection.size > 0);
-    const known = this.total !== undefined && this.dialog.open;
-    this.selection.update(known);
-    if (!known) return;
+    const loaded = this.total !== undefined && this.dialog.open;
+    this.selection.update(loaded);
+    if (!loaded) return;
     const size = (this.drafts ?? []).reduce((sum, draft) => sum + draft.size, this.size);
     const runs = this.total ? [plural(this.total, "run")] : [];
     const summary = [...runs, ...(this.drafts?.length ? [plural(this.drafts.length, "draft")] : [])].join(", ");
-    const found = this.shownQuery || this.shownFilter?.pinned ? " found" : "";
-    this.setStatus(`${summary}${summary && found}${summary ? ` · ${formatBytes(size)} on disk` : ""}`);
+    const suffix = this.shownQuery || this.shownFilter?.pinned ? " found" : "";
+    this.setStatus(`${summary}${summary && suffix}${summary ? ` · ${formatBytes(size)} on disk` : ""}`);
   }
 
   setStatus(text) {

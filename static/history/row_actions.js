@@ -50,10 +50,10 @@ export class RowActions {
   }
 
   rename(row) {
-    const known = this.history.rows.get(row.run);
+    const item = this.history.rows.get(row.run);
     if (row.error) return;
-    known.renaming = true;
-    const title = known.element.querySelector(".open .title");
+    item.renaming = true;
+    const title = item.element.querySelector(".open .title");
     editTitle(title, row.title, async (text) => {
       try {
         await this.renameRun(row.run, text);
@@ -62,24 +62,24 @@ export class RowActions {
       }
     });
     title.querySelector("input").addEventListener("blur", () => {
-      known.renaming = false;
+      item.renaming = false;
     });
   }
 
-  onRenamed({ run, title, own, elsewhere }) {
-    const known = this.updateRow(run, { title, renamed: own });
-    if (!known) return;
-    known.renaming = false;
-    if (!elsewhere) known.element.querySelector(".open").focus();
+  onRenamed({ run, title, custom, otherTab }) {
+    const item = this.updateRow(run, { title, renamed: custom });
+    if (!item) return;
+    item.renaming = false;
+    if (!otherTab) item.element.querySelector(".open").focus();
   }
 
   /** Update the known data of a run, if it is in the list. */
-  updateRow(run, changed) {
-    const known = this.history.rows.get(run);
-    if (!known) return null;
-    known.row = { ...known.row, ...changed };
-    updateRow(known.element, known.row, this.history.rowOptions(known.row));
-    return known;
+  updateRow(run, changes) {
+    const item = this.history.rows.get(run);
+    if (!item) return null;
+    item.row = { ...item.row, ...changes };
+    updateRow(item.element, item.row, this.history.rowOptions(item.row));
+    return item;
   }
 
   onKey(event) {

@@ -7,16 +7,16 @@ import { currentRun } from "../core/event_stream.js";
 const DRAFTS = "Drafts: not sent yet, deleted after a week";
 
 /** Create a run's row; `searched` is highlighted, `now` is the server's clock. */
-export function createRow(row, shown) {
+export function createRow(row, options) {
   const element = h("li", { class: "entry", "data-run": row.run });
-  updateRow(element, row, shown);
+  updateRow(element, row, options);
   return element;
 }
 
 /** Update a row and keep the focus within it. */
 export function updateRow(element, row, { searched, selected, now }) {
   const title = runTitle(row);
-  const tool = (name, sign, label) => h("button", { type: "button", class: `quiet ${name}`, tabindex: "-1", "aria-label": `${label} “${title}”`, title: label }, icon(sign));
+  const tool = (name, iconName, label) => h("button", { type: "button", class: `quiet ${name}`, tabindex: "-1", "aria-label": `${label} “${title}”`, title: label }, icon(iconName));
   const focusedClass = element.contains(document.activeElement) ? document.activeElement.className : null;
   element.replaceChildren(
     h("input", { type: "checkbox", tabindex: "-1", "aria-label": `Select “${title}”`, ...(selected ? { checked: true } : {}) }),
@@ -44,16 +44,16 @@ export function arrangeRows(body, entries, now) {
 }
 
 function daySection(body, name, elements) {
-  const known = [...body.children].find((each) => each.dataset.day === name);
-  const section = known ?? h("section", { "data-day": name, "aria-label": name }, h("h3", {}, name), h("ul"));
+  const existing = [...body.children].find((each) => each.dataset.day === name);
+  const section = existing ?? h("section", { "data-day": name, "aria-label": name }, h("h3", {}, name), h("ul"));
   reorder(section.lastChild, elements);
   return section;
 }
 
 /** Put elements in order without moving those already in place. */
-function reorder(parent, wanted) {
+function reorder(parent, elements) {
   let at = parent.firstChild;
-  for (const element of wanted) {
+  for (const element of elements) {
     if (element === at) at = at.nextSibling;
     else parent.insertBefore(element, at);
   }

@@ -29,9 +29,9 @@ export const runTitle = (row) => row.title || UNTITLED;
 
 /** A draft as a list row, titled by its unsent text, or else by its files. */
 export function draftRow({ run, at, files, names, size }) {
-  const rest = files - names.length;
-  const named = [...names, ...(rest > 0 ? [`${formatNumber(rest)} more`] : [])].join(", ");
-  return { run, at, files, size, draft: true, state: "draft", title: unsentTitle(run) || named || "Empty draft" };
+  const more = files - names.length;
+  const fileNames = [...names, ...(more > 0 ? [`${formatNumber(more)} more`] : [])].join(", ");
+  return { run, at, files, size, draft: true, state: "draft", title: unsentTitle(run) || fileNames || "Empty draft" };
 }
 
 export const runUrl = (run) => {
@@ -74,19 +74,19 @@ const sizeDetails = ({ size, workspace = 0, versions = 0 }) =>
   `On disk: ${formatBytes(workspace)} files, ${formatBytes(versions)} file versions, ${formatBytes(size - workspace - versions)} log.
 Versions shared by several runs are counted in each of them.`;
 
-function tokenCount({ metered, estimated, prompt_tokens: read, generated_tokens: written }) {
-  const sum = read + written;
+function tokenCount({ metered, estimated, prompt_tokens: prompt, generated_tokens: generated }) {
+  const sum = prompt + generated;
   if (!sum) return metered ? null : h("span", {}, "scripted");
-  const detail = `${formatNumber(read)} in, ${formatNumber(written)} out${estimated ? ", estimated" : ""}`;
+  const detail = `${formatNumber(prompt)} in, ${formatNumber(generated)} out${estimated ? ", estimated" : ""}`;
   return h("span", { class: "num", title: detail }, `${estimated ? "≈ " : ""}${formatCount(sum)} tokens`);
 }
 
 /** Thumbnails of a run's output, with reserved space before they load. */
 export function thumbnails(row) {
   return (row.images ?? []).map((path) => {
-    const drawn = path.toLowerCase().endsWith(".svg") ? "as=svg&thumb=1" : "as=image&thumb=96";
-    const kept = row.running ? "" : `&v=${row.at}`;
-    const image = h("img", { src: apiUrl(`runs/${row.run}/view/${path}?${drawn}${kept}`), alt: "", loading: "lazy", decoding: "async" });
+    const options = path.toLowerCase().endsWith(".svg") ? "as=svg&thumb=1" : "as=image&thumb=96";
+    const version = row.running ? "" : `&v=${row.at}`;
+    const image = h("img", { src: apiUrl(`runs/${row.run}/view/${path}?${options}${version}`), alt: "", loading: "lazy", decoding: "async" });
     const place = h("span", { class: "thumbnail" }, image);
     image.addEventListener("error", () => place.replaceChildren(icon("image")), { once: true });
     return place;
@@ -95,9 +95,9 @@ export function thumbnails(row) {
 
 /** Text with the search terms highlighted. */
 export function highlightTerms(text, searched) {
-  const wanted = searched.toLowerCase().split(/\s+/).filter(Boolean).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
-  if (!wanted.length) return [text];
-  return text.split(new RegExp(`(${wanted.join("|")})`, "i")).map((part, at) => (at % 2 ? h("mark", {}, part) : part));
+  const terms = searched.toLowerCase().split(/\s+/).filter(Boolean).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  if (!terms.length) return [text];
+  return text.split(new RegExp(`(${terms.join("|")})`, "i")).map((part, at) => (at % 2 ? h("mark", {}, part) : part));
 }
 
 /**

@@ -7,12 +7,12 @@ import { openShareDialog } from "./share.js";
 
 /** Fill `container`; return a function that resets the tools for another run. */
 export function mountRunTools(container, { onExpand, onFind }) {
-  const button = (name, label, onclick, more = {}) =>
-    h("button", { type: "button", class: "quiet", "aria-label": label, title: label, onclick, ...more }, icon(name));
+  const button = (name, label, onclick, attributes = {}) =>
+    h("button", { type: "button", class: "quiet", "aria-label": label, title: label, onclick, ...attributes }, icon(name));
   const expandButton = button("expand", "Expand all", () => setExpanded(!expanded));
   let expanded = false;
-  const setExpanded = (wanted, notify = true) => {
-    expanded = wanted;
+  const setExpanded = (value, notify = true) => {
+    expanded = value;
     const label = expanded ? "Collapse all" : "Expand all";
     expandButton.replaceChildren(icon(expanded ? "collapse" : "expand"));
     expandButton.setAttribute("aria-label", label);
@@ -47,11 +47,11 @@ class ExportMenu {
     container.addEventListener("focusout", ({ relatedTarget: to }) => to && !this.list.contains(to) && to !== this.button && this.show(false));
   }
 
-  show(shown) {
-    if (this.list.hidden === !shown) return;
-    this.list.hidden = !shown;
-    this.button.setAttribute("aria-expanded", String(shown));
-    if (!shown) return;
+  show(visible) {
+    if (this.list.hidden === !visible) return;
+    this.list.hidden = !visible;
+    this.button.setAttribute("aria-expanded", String(visible));
+    if (!visible) return;
     for (const link of this.list.querySelectorAll("a")) link.href = runApiUrl(link.dataset.path);
     this.list.firstChild.focus();
   }
@@ -76,9 +76,9 @@ function menuItem(tag, label, attributes, kind = "") {
 }
 
 function copyConversation(button) {
-  const text = fetchWithRetry(runApiUrl("conversation.md")).then((answer) => {
-    if (!answer.ok) throw new Error("The conversation could not be loaded.");
-    return answer.text();
+  const text = fetchWithRetry(runApiUrl("conversation.md")).then((response) => {
+    if (!response.ok) throw new Error("The conversation could not be loaded.");
+    return response.text();
   });
   return copyText(text, button.querySelector("span"));
 }

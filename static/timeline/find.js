@@ -11,8 +11,8 @@ export class RunSearch {
   /** `goTo(place)` scrolls to a location and returns its element. */
   constructor(box, thread, goTo) {
     Object.assign(this, { box, thread, goTo, matches: [], query: "", current: 0 });
-    const tool = (name, label, act) =>
-      h("button", { type: "button", class: "quiet", "aria-label": label, title: label, onclick: act }, icon(name));
+    const tool = (name, label, onclick) =>
+      h("button", { type: "button", class: "quiet", "aria-label": label, title: label, onclick }, icon(name));
     this.field = h("input", { type: "search", "aria-label": "Find in run", placeholder: "Find in run", autocomplete: "off", spellcheck: "false" });
     this.status = h("span", { class: "match-count num", role: "status" });
     this.context = h("span", { class: "line" });
@@ -116,8 +116,8 @@ export class RunSearch {
     if (details) details.open = true;
     const text = holder(range).closest("pre");
     if (text) text.scrollTop += range.getBoundingClientRect().top - text.getBoundingClientRect().top - 40;
-    const [seen, view] = [range.getBoundingClientRect(), this.thread.getBoundingClientRect()];
-    if (seen.top < view.top || seen.bottom > view.bottom) this.thread.scrollTop += seen.top - view.top - 80;
+    const [match, view] = [range.getBoundingClientRect(), this.thread.getBoundingClientRect()];
+    if (match.top < view.top || match.bottom > view.bottom) this.thread.scrollTop += match.top - view.top - 80;
   }
 }
 

@@ -36,11 +36,11 @@ export function* highlightCommand(text) {
 /** A file's pieces, by file extension. */
 export function* highlightFile(text, path = "") {
   const kind = { py: "python", sh: "shell", bash: "shell" }[path.slice(path.lastIndexOf(".") + 1)];
-  yield* limited(text, (shown) => (kind ? tokenize(shown, kind) : [[shown, ""]]));
+  yield* limited(text, (part) => (kind ? tokenize(part, kind) : [[part, ""]]));
 }
 
-function* limited(text, cut) {
-  yield* cut(text.slice(0, MAX_HIGHLIGHTED));
+function* limited(text, tokenizer) {
+  yield* tokenizer(text.slice(0, MAX_HIGHLIGHTED));
   if (text.length > MAX_HIGHLIGHTED) yield [text.slice(MAX_HIGHLIGHTED), ""];
 }
 

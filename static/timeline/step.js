@@ -53,7 +53,7 @@ export class Step {
     this.body.replaceChildren();
     this.files.clear();
     Object.assign(this, {
-      cards: [], writtenCards: new Map(), byId: new Map(), reasoning: null, message: null, usageLine: null,
+      cards: [], streamedCards: new Map(), byId: new Map(), reasoning: null, message: null, usageLine: null,
       text: "", usage: undefined, modelSeconds: 0, sandboxSeconds: 0,
     });
   }
@@ -186,10 +186,10 @@ export class Step {
 
   addCallText(event) {
     this.endReasoning();
-    let card = this.writtenCards.get(event.index);
+    let card = this.streamedCards.get(event.index);
     if (!card) {
       card = new ToolCard(event.name);
-      this.writtenCards.set(event.index, card);
+      this.streamedCards.set(event.index, card);
       this.addCard(card);
     }
     card.append(event.arguments);
@@ -200,9 +200,9 @@ export class Step {
     this.usage = event.usage;
     this.estimated = event.estimated;
     this.modelSeconds = event.seconds;
-    const written = [...this.writtenCards.entries()].sort(([a], [b]) => a - b).map(([, card]) => card);
+    const cards = [...this.streamedCards.entries()].sort(([a], [b]) => a - b).map(([, card]) => card);
     event.calls.forEach((call, position) => {
-      const card = written[position] ?? this.addCard(new ToolCard(call.name));
+      const card = cards[position] ?? this.addCard(new ToolCard(call.name));
       card.id = call.id;
       card.raw = call.arguments;
       this.byId.set(call.id, card);
@@ -229,9 +229,9 @@ export class Step {
   }
 
   retry(event) {
-    for (const card of this.writtenCards.values()) card.element.remove();
-    this.cards = this.cards.filter((card) => ![...this.writtenCards.values()].includes(card));
-    this.writtenCards.clear();
+    for (const card of this.streamedCards.values()) card.element.remove();
+    this.cards = this.cards.filter((card) => ![...this.streamedCards.values()].includes(card));
+    this.streamedCards.clear();
     this.reasoning?.element.remove();
     this.message?.text.close();
     this.message?.element.remove();

@@ -24,23 +24,23 @@ export class StepFiles {
 
   /** Add the first of `total` changes; update known paths. */
   add(changes, total) {
-    const known = new Map(this.changes.map((change) => [change.path, change]));
-    const before = known.size;
+    const byPath = new Map(this.changes.map((change) => [change.path, change]));
+    const before = byPath.size;
     for (const change of changes) {
-      const kind = known.get(change.path)?.kind === "added" && change.kind === "changed" ? "added" : change.kind;
-      known.set(change.path, { ...change, kind });
+      const kind = byPath.get(change.path)?.kind === "added" && change.kind === "changed" ? "added" : change.kind;
+      byPath.set(change.path, { ...change, kind });
     }
-    this.total += total - (changes.length - (known.size - before));
-    this.changes = [...known.values()].sort((a, b) => rank(a) - rank(b));
+    this.total += total - (changes.length - (byPath.size - before));
+    this.changes = [...byPath.values()].sort((a, b) => rank(a) - rank(b));
   }
 
   *chips() {
     const relevant = this.changes.filter(({ path }) => !isCache(path));
-    const shown = this.expanded ? this.changes : relevant.slice(0, MAX_COLLAPSED);
-    for (const change of shown) yield chip(change, this.step.number);
-    const more = this.total - shown.length;
+    const visible = this.expanded ? this.changes : relevant.slice(0, MAX_COLLAPSED);
+    for (const change of visible) yield chip(change, this.step.number);
+    const more = this.total - visible.length;
     const expandable = relevant.length < this.changes.length || (this.total > MAX_COLLAPSED && (this.changes.length > MAX_COLLAPSED || this.step.partial));
-    const label = shown.length ? `and ${formatNumber(more)} more` : plural(more, "cached file");
+    const label = visible.length ? `and ${formatNumber(more)} more` : plural(more, "cached file");
     if (more > 0 && (this.expanded || !expandable)) yield h("span", { class: "more" }, label);
     if (expandable) yield this.toggleButton(this.expanded ? "show fewer" : label);
   }

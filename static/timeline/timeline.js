@@ -28,7 +28,7 @@ class Timeline {
     this.latest = root.querySelector(".latest");
     this.follow = followEnd(this.thread, () => this.offerLatest());
     this.latest.addEventListener("click", () => this.goToEnd());
-    this.visibility = new IntersectionObserver((seen) => this.onVisibility(seen), { root: this.thread, rootMargin: `${LOAD_MARGIN} 0px` });
+    this.visibility = new IntersectionObserver((entries) => this.onVisibility(entries), { root: this.thread, rootMargin: `${LOAD_MARGIN} 0px` });
     // New content gets its size when first rendered, and an answer during layout.
     this.growth = new ResizeObserver(() => this.follow());
     this.scrollPin = new ScrollPin(this.thread);
@@ -147,8 +147,8 @@ class Timeline {
     this.growth.observe(element);
   }
 
-  onVisibility(seen) {
-    for (const { isIntersecting, target, boundingClientRect } of seen) {
+  onVisibility(entries) {
+    for (const { isIntersecting, target, boundingClientRect } of entries) {
       const step = this.steps.get(Number(target.id.slice(5)));
       if (!step) continue;
       step.nearby = isIntersecting;
@@ -215,8 +215,8 @@ class Timeline {
     this.roundEnd?.querySelector(".failure-actions")?.remove();
     removeResults();
     const chips = inputs.map((path) => {
-      const look = { type: "button", class: "chip", title: "Open this file", onclick: () => emit("open-file", path) };
-      return h("button", look, icon("file"), h("b", {}, decodePath(path).replace(/^input\//, "")));
+      const attributes = { type: "button", class: "chip", title: "Open this file", onclick: () => emit("open-file", path) };
+      return h("button", attributes, icon("file"), h("b", {}, decodePath(path).replace(/^input\//, "")));
     });
     const task = h("div", { class: "task" }, h("p", {}, text), chips.length ? h("div", {}, ...chips) : null);
     this.messages.push(task);
@@ -232,17 +232,17 @@ class Timeline {
     if (this.follow()) this.current?.collapse();
     this.current?.end();
     const repeated = this.current?.hasText(answer);
-    const wanted = ["submitted", "answered"].includes(status);
-    if (repeated && wanted) this.current.element.classList.add("repeated");
-    const shown = wanted || !repeated ? answer : "";
-    this.roundEnd = createRoundEnd(status, reason, shown, {
+    const succeeded = ["submitted", "answered"].includes(status);
+    if (repeated && succeeded) this.current.element.classList.add("repeated");
+    const displayedAnswer = succeeded || !repeated ? answer : "";
+    this.roundEnd = createRoundEnd(status, reason, displayedAnswer, {
       onAnswer: (text) => linkFiles(text), onRetry: () => this.retry(), onSettings: openSettings,
     });
     this.roundEnds[this.messages.length - 1] = this.roundEnd;
     this.append(this.roundEnd);
     this.watchGrowth(this.roundEnd);
     const place = this.roundEnd.querySelector(".outputs");
-    showResults(place, { since: this.stepsBefore, answered: Boolean(shown) }).then(() => this.showEnding());
+    showResults(place, { since: this.stepsBefore, answered: Boolean(displayedAnswer) }).then(() => this.showEnding());
   }
 
   /** Continue after a failure: repeat the message if nothing came of it, else continue the conversation. */
@@ -300,8 +300,8 @@ class Timeline {
   tick() {
     const { status } = currentRun;
     if (!status?.running) return;
-    const left = (this.retryAt ?? 0) - currentRun.now();
-    const time = status.state === "retrying" && left > 0 ? `in ${Math.ceil(left)} s` : formatClock(currentRun.now() - status.state_since);
+    const secondsLeft = (this.retryAt ?? 0) - currentRun.now();
+    const time = status.state === "retrying" && secondsLeft > 0 ? `in ${Math.ceil(secondsLeft)} s` : formatClock(currentRun.now() - status.state_since);
     this.status.querySelector(".time").textContent = time;
     this.current?.tick();
   }
@@ -312,8 +312,8 @@ class Timeline {
 }
 
 function unreadableMessage(count) {
-  const [what, kept] = count === 1 ? ["1 event", "It is not lost."] : [`${formatNumber(count)} events`, "They are not lost."];
-  return `This version cannot read ${what} in this run's log. ${kept}`;
+  const [events, note] = count === 1 ? ["1 event", "It is not lost."] : [`${formatNumber(count)} events`, "They are not lost."];
+  return `This version cannot read ${events} in this run's log. ${note}`;
 }
 
 /** Details of a state beyond its label. */

@@ -48,10 +48,10 @@ export class ToolCard {
   /** The summary line; added and removed line counts of an edit are coloured. */
   showSummary(text) {
     if (!this.isEditor) return this.callSummary.replaceChildren(text);
-    const [, what, more, less] = text.match(/^(.*?)( \+\d+)?( −\d+)?$/s);
-    this.callSummary.replaceChildren(what);
-    if (more) this.callSummary.append(h("span", { class: "add" }, more));
-    if (less) this.callSummary.append(h("span", { class: "del" }, less));
+    const [, title, added, removed] = text.match(/^(.*?)( \+\d+)?( −\d+)?$/s);
+    this.callSummary.replaceChildren(title);
+    if (added) this.callSummary.append(h("span", { class: "add" }, added));
+    if (removed) this.callSummary.append(h("span", { class: "del" }, removed));
     return undefined;
   }
 
@@ -215,8 +215,8 @@ export class ToolCard {
     this.element.classList.toggle("failed", this.failed);
     if (this.failed && this.isEditor) this.callSummary.querySelectorAll(".add, .del").forEach((count) => count.remove());
     const time = duration >= 0.05 ? formatSeconds(duration) : "";
-    const what = END_REASON_LABELS[reason] ?? (exit ? `exit ${exit}` : this.failed ? "failed" : "✓");
-    this.state.textContent = [what, time].filter(Boolean).join(this.failed ? " · " : " ");
+    const outcome = END_REASON_LABELS[reason] ?? (exit ? `exit ${exit}` : this.failed ? "failed" : "✓");
+    this.state.textContent = [outcome, time].filter(Boolean).join(this.failed ? " · " : " ");
     this.state.className = `state num ${this.failed ? "bad" : "ok"}`;
     this.state.setAttribute("aria-label", this.failed ? this.state.textContent : `done ${time}`);
   }
@@ -241,7 +241,7 @@ export class ToolCard {
     const source = this.arguments.command && this.name === "execute_bash"
       ? this.arguments.command : this.arguments.file_text;
     const buttons = [];
-    const copyButton = (what, text) => h("button", { type: "button", onclick: (e) => copyText(text(), e.target) }, `Copy ${what}`);
+    const copyButton = (name, text) => h("button", { type: "button", onclick: (e) => copyText(text(), e.target) }, `Copy ${name}`);
     if (source) buttons.push(copyButton(this.name === "execute_bash" ? "command" : "text", () => source));
     if (this.out) buttons.push(copyButton("output", () => this.outputElement.textContent));
     if (observation) buttons.push(this.observationButton(observation));
@@ -300,8 +300,8 @@ function* diffLines(text, kind) {
 function requestChips(requests) {
   const hosts = new Map();
   for (const { host, received, sent, refused } of requests) {
-    const known = hosts.get(host) ?? { received: 0, sent: 0, refused: "" };
-    hosts.set(host, { received: known.received + received, sent: known.sent + sent, refused: known.refused || refused });
+    const sums = hosts.get(host) ?? { received: 0, sent: 0, refused: "" };
+    hosts.set(host, { received: sums.received + received, sent: sums.sent + sent, refused: sums.refused || refused });
   }
   return [...hosts].slice(0, MAX_HOSTS).map(([host, { received, sent, refused }]) => h("span", {
     class: refused ? "host bad" : "host",

@@ -36,7 +36,7 @@ function* figures(limit, context) {
 function* tokens(totals, context) {
   const bold = (n) => figure(n, totals.estimated);
   const parts = [[totals.cached_tokens, "cached"], [totals.cache_written_tokens, "written to cache"]];
-  const details = parts.filter(([n]) => n).map(([n, what]) => `${formatCount(n)} ${what}`).join(", ");
+  const details = parts.filter(([n]) => n).map(([n, label]) => `${formatCount(n)} ${label}`).join(", ");
   const cached = details ? h("span", { class: "dim" }, ` (${details})`) : null;
   yield { content: [bold(totals.prompt_tokens), " tokens in", cached].filter(Boolean) };
   yield { content: [bold(totals.generated_tokens), " out"] };

@@ -37,10 +37,10 @@ export class TreeKeyboard {
 
   commandKeys(event) {
     const { tree, actions, operations } = this;
-    const apart = { apart: true };
+    const focusOnly = { select: false };
     return {
-      arrowdown: () => tree.walk(1, apart), arrowup: () => tree.walk(-1, apart),
-      home: () => tree.goTo(0, apart), end: () => tree.goTo(tree.model.size - 1, apart),
+      arrowdown: () => tree.walk(1, focusOnly), arrowup: () => tree.walk(-1, focusOnly),
+      home: () => tree.goTo(0, focusOnly), end: () => tree.goTo(tree.model.size - 1, focusOnly),
       " ": () => this.toggle(), a: () => tree.selectAll(),
       c: () => !getSelection().toString() && operations.copyPaths(actions.targets()),
       x: () => actions.changeableTargets().length && operations.cut(actions.changeableTargets()),
@@ -51,13 +51,13 @@ export class TreeKeyboard {
 
   plainKeys(event) {
     const { tree, actions, operations } = this;
-    const how = { extend: event.shiftKey };
+    const options = { extend: event.shiftKey };
     const page = Math.max(1, Math.floor(tree.element.clientHeight / tree.view.height) - 1);
     const entry = tree.focused && tree.model.entryOf(tree.focused);
     return {
-      ArrowDown: () => tree.walk(1, how), ArrowUp: () => tree.walk(-1, how),
-      PageDown: () => tree.walk(page, how), PageUp: () => tree.walk(-page, how),
-      Home: () => tree.goTo(0, how), End: () => tree.goTo(tree.model.size - 1, how),
+      ArrowDown: () => tree.walk(1, options), ArrowUp: () => tree.walk(-1, options),
+      PageDown: () => tree.walk(page, options), PageUp: () => tree.walk(-page, options),
+      Home: () => tree.goTo(0, options), End: () => tree.goTo(tree.model.size - 1, options),
       ArrowRight: () => entry && this.moveRight(entry), ArrowLeft: () => entry && this.moveLeft(entry),
       Enter: () => entry && actions.open(entry),
       " ": this.typed && Date.now() - this.at < TYPING_MS ? undefined : () => entry && (event.shiftKey ? this.toggle() : actions.open(entry)),
@@ -118,13 +118,13 @@ export class TreeKeyboard {
     const now = Date.now();
     this.typed = now - this.at < TYPING_MS ? this.typed + letter : letter;
     this.at = now;
-    const same = [...this.typed].every((each) => each === letter);
-    const word = (same ? letter : this.typed).toLowerCase();
-    const begin = Math.max(0, tree.model.placeOf(tree.focused)) + (same ? 1 : 0);
+    const repeated = [...this.typed].every((each) => each === letter);
+    const word = (repeated ? letter : this.typed).toLowerCase();
+    const begin = Math.max(0, tree.model.placeOf(tree.focused)) + (repeated ? 1 : 0);
     const matches = (place) => tree.model.at(place).entry?.name.toLowerCase().startsWith(word);
     const { size } = tree.model;
     for (let place = begin; place < size && tree.model.at(place).entry; place++) if (matches(place)) return void tree.goTo(place);
-    const position = await this.fetchIndex(word, same);
+    const position = await this.fetchIndex(word, repeated);
     if (position >= 0) return void tree.goTo(position);
     for (let place = 0; place < Math.min(begin, size); place++) if (matches(place)) return void tree.goTo(place);
   }

@@ -47,15 +47,15 @@ export function shortAge(s) {
 export function entrySize(entry, folder) {
   if (entry.kind === "file") return formatBytes(entry.size);
   if (entry.kind !== "folder") return entry.kind === "link" ? "link" : "special";
-  const count = folder?.known ? folder.total : entry.child_count;
+  const count = folder?.loaded ? folder.total : entry.child_count;
   if (count === null || count === undefined) return "";
   if (!count) return "empty";
-  return count >= 1000 && !folder?.known ? "1,000+ items" : plural(count, "item");
+  return count >= 1000 && !folder?.loaded ? "1,000+ items" : plural(count, "item");
 }
 
 /** Describe a step's change to a file. */
 export function markText(mark) {
   if (!mark) return "";
-  const what = mark.kind === "added" ? "new" : "changed";
-  return mark.unread ? `${what} · step ${mark.step}` : `step ${mark.step}`;
+  const change = mark.kind === "added" ? "new" : "changed";
+  return mark.unread ? `${change} · step ${mark.step}` : `step ${mark.step}`;
 }

@@ -6,7 +6,7 @@ export const isBelow = (path, folder) => !folder || path.startsWith(`${folder}/`
 
 export class Folder {
   constructor(path) {
-    Object.assign(this, { path, index: -1, open: true, known: false, size: 0 });
+    Object.assign(this, { path, index: -1, open: true, loaded: false, size: 0 });
     this.branches = []; // its open subfolders, in row order
     this.clear();
   }
@@ -20,7 +20,7 @@ export class Folder {
   /** Replace the known rows by a response of the server. */
   setListing({ entries, from, located, total, hidden, truncated }) {
     this.clear();
-    Object.assign(this, { known: true, total, hidden: hidden ?? 0, truncated });
+    Object.assign(this, { loaded: true, total, hidden: hidden ?? 0, truncated });
     entries.forEach((entry, index) => this.set(from + index, entry));
     for (const row of Object.values(located ?? {})) if (row) this.set(row.index, row);
   }
@@ -62,7 +62,7 @@ export class TreeModel {
   }
 
   /** Whether its rows are visible: it and all its ancestors are open. */
-  isShown(folder) {
+  isVisible(folder) {
     for (let at = folder; at; at = this.parent(at)) {
       if (at === this.base) return true;
       if (!at.open || at.index < 0 || this.found) return false;
@@ -70,8 +70,8 @@ export class TreeModel {
     return false;
   }
 
-  shown() {
-    return this.found ? [this.found] : [...this.folders.values()].filter((folder) => this.isShown(folder));
+  visibleFolders() {
+    return this.found ? [this.found] : [...this.folders.values()].filter((folder) => this.isVisible(folder));
   }
 
   open(path) {
@@ -116,9 +116,9 @@ export class TreeModel {
 
   /** Recount the rows. */
   updateSizes() {
-    const inner = Map.groupBy(this.found ? [] : this.folders.values(), (each) => (each.path ? parentOf(each.path) : null));
+    const byParent = Map.groupBy(this.found ? [] : this.folders.values(), (each) => (each.path ? parentOf(each.path) : null));
     const sizes = (folder) => {
-      folder.branches = (inner.get(folder.path) ?? [])
+      folder.branches = (byParent.get(folder.path) ?? [])
         .filter((each) => each.open && each.index >= 0)
         .sort((a, b) => a.index - b.index);
       folder.size = folder.branches.reduce((sum, each) => sum + sizes(each), folder.total);
@@ -136,25 +136,25 @@ export class TreeModel {
     let [folder, rest, level] = [this.base, place, 1];
     for (;;) {
       let passed = 0;
-      let inside = null;
+      let nested = null;
       for (const branch of folder.branches) {
         if (rest <= branch.index + passed) break;
         if (rest <= branch.index + passed + branch.size) {
-          inside = branch;
+          nested = branch;
           break;
         }
         passed += branch.size;
       }
-      if (!inside) return { folder, index: rest - passed, level, entry: folder.rows.get(rest - passed) };
-      rest -= inside.index + passed + 1;
-      folder = inside;
+      if (!nested) return { folder, index: rest - passed, level, entry: folder.rows.get(rest - passed) };
+      rest -= nested.index + passed + 1;
+      folder = nested;
       level += 1;
     }
   }
 
   /** The position of a folder's row; -1 if unknown or not visible. */
   placeIn(folder, index) {
-    if (!this.isShown(folder)) return -1;
+    if (!this.isVisible(folder)) return -1;
     let place = folder.place(index);
     for (let at = folder; at !== this.base; ) {
       const above = this.parent(at);

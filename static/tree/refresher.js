@@ -15,15 +15,15 @@ export class TreeRefresher {
 
   /** Request a folder, one request at a time, and again if it changed meanwhile. */
   load(folder) {
-    folder.again = true;
+    folder.stale = true;
     folder.loading ??= this.loadRepeatedly(folder).finally(() => (folder.loading = null));
     return folder.loading;
   }
 
   async loadRepeatedly(folder) {
     const { epoch } = this.tree;
-    while (folder.again && epoch === this.tree.epoch) {
-      folder.again = false;
+    while (folder.stale && epoch === this.tree.epoch) {
+      folder.stale = false;
       await this.loadOnce(folder, epoch);
     }
   }
@@ -50,17 +50,17 @@ export class TreeRefresher {
   /** The rows to request: those near the viewport. */
   range(folder) {
     const [first, last] = this.tree.view.visibleRange();
-    const seen = this.tree.model.ranges(first, last).get(folder);
-    if (!seen || folder.total <= LOAD_WHOLE) return [0, LOAD_WHOLE];
-    const from = Math.max(0, seen[0] - ROWS_AROUND);
-    return [from, seen[1] - from + ROWS_AROUND];
+    const visible = this.tree.model.ranges(first, last).get(folder);
+    if (!visible || folder.total <= LOAD_WHOLE) return [0, LOAD_WHOLE];
+    const from = Math.max(0, visible[0] - ROWS_AROUND);
+    return [from, visible[1] - from + ROWS_AROUND];
   }
 
   /** Paths whose positions are tracked even outside the requested rows. */
   trackedPaths(folder) {
-    const { focused, wanted, current, selection, view, model } = this.tree;
+    const { focused, revealed, current, selection, view, model } = this.tree;
     const selected = [...selection.entries.keys()].slice(0, MAX_TRACKED);
-    const paths = [focused, wanted, current, selection.anchor, view.anchor()?.path, ...selected];
+    const paths = [focused, revealed, current, selection.anchor, view.anchor()?.path, ...selected];
     const inside = paths.filter((path) => path && (folder.filtered ? isBelow(path, folder.path) : parentOf(path) === folder.path));
     const inner = model.subfolders(folder).map((each) => each.path);
     const always = folder.path || folder.filtered ? [] : INITIALLY_OPEN;
@@ -69,9 +69,9 @@ export class TreeRefresher {
 
   loadMissing(folders) {
     for (const folder of folders) {
-      const around = this.range(folder).join();
-      if (folder.missed !== around) this.load(folder);
-      folder.missed = around;
+      const range = this.range(folder).join();
+      if (folder.missingRange !== range) this.load(folder);
+      folder.missingRange = range;
     }
   }
 }

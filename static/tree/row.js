@@ -20,9 +20,9 @@ export class TreeRow {
     this.mark = h("span", { class: "new" });
     this.size = h("small", { class: "num size" });
     this.age = h("small", { class: "num age" });
-    const more = h("button", { type: "button", class: "quiet row-menu", tabindex: "-1", "aria-hidden": "true", title: "Actions" }, "⋯");
+    const menuButton = h("button", { type: "button", class: "quiet row-menu", tabindex: "-1", "aria-hidden": "true", title: "Actions" }, "⋯");
     this.element = h("div", { class: `row ${kind}`, role: "treeitem", tabindex: "-1", draggable: "true", "aria-label": entry.name },
-      this.caret, icon(iconName(entry)), this.name, this.aside, this.mark, this.size, this.age, more);
+      this.caret, icon(iconName(entry)), this.name, this.aside, this.mark, this.size, this.age, menuButton);
     this.element.dataset.path = entry.path;
     this.attributeValues = {};
   }
@@ -31,26 +31,26 @@ export class TreeRow {
   update(entry, state) {
     this.entry = entry;
     const folder = entry.kind === "folder";
-    const aged = entry.kind === "file" ? shortAge(state.now - entry.modified) : "";
+    const age = entry.kind === "file" ? shortAge(state.now - entry.modified) : "";
     const size = entrySize(entry, state.open ? state.folder : null);
     const mark = folder ? (state.unreadBelow && !state.open ? `${state.unreadBelow} new` : "") : markText(state.mark);
     this.attributes({
       "aria-level": state.level, "aria-setsize": state.count, "aria-posinset": state.index + 1,
       "aria-selected": state.selected, "aria-expanded": folder && !state.flat ? state.open : null,
       "aria-current": state.current ? "true" : null,
-      "aria-description": [details(entry), mark, size, aged && `modified ${aged === "now" ? "just now" : `${aged} ago`}`].filter(Boolean).join(", "),
+      "aria-description": [details(entry), mark, size, age && `modified ${age === "now" ? "just now" : `${age} ago`}`].filter(Boolean).join(", "),
       style: `--level:${state.level};--place:${state.place}`,
     });
     this.text(this.aside, details(entry));
     this.text(this.mark, mark);
     this.text(this.size, size);
-    this.text(this.age, aged);
+    this.text(this.age, age);
     this.mark.classList.toggle("unread", folder || Boolean(state.mark?.unread));
     this.element.classList.toggle("cut", state.cut);
   }
 
-  attributes(wanted) {
-    for (const [name, value] of Object.entries(wanted)) {
+  attributes(values) {
+    for (const [name, value] of Object.entries(values)) {
       const text = value === null ? null : String(value);
       if (this.attributeValues[name] === text) continue;
       this.attributeValues[name] = text;

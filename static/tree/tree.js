@@ -32,7 +32,7 @@ export class Tree {
 
   reset() {
     this.epoch++;
-    this.focused = this.wanted = this.error = null;
+    this.focused = this.revealed = this.error = null;
     this.autoOpened = new Set();
     this.options.words = "";
     this.cut.clear();
@@ -63,15 +63,15 @@ export class Tree {
   /** Reload these folders as far as visible; all if none are given. */
   refresh(folders) {
     const { model } = this;
-    const wanted = new Set();
-    if (!folders || model.found) model.shown().forEach((folder) => wanted.add(folder));
+    const stale = new Set();
+    if (!folders || model.found) model.visibleFolders().forEach((folder) => stale.add(folder));
     for (const path of model.found ? [] : (folders ?? [])) {
       const folder = model.folders.get(path);
-      const seen = folder && model.isShown(folder) ? folder : model.folders.get(parentOf(path));
-      if (seen && model.isShown(seen)) wanted.add(seen);
+      const visible = folder && model.isVisible(folder) ? folder : model.folders.get(parentOf(path));
+      if (visible && model.isVisible(visible)) stale.add(visible);
     }
-    for (const folder of wanted) folder.missed = null;
-    return Promise.all([...wanted].map((folder) => this.load(folder)));
+    for (const folder of stale) folder.missingRange = null;
+    return Promise.all([...stale].map((folder) => this.load(folder)));
   }
 
   load(folder) {
@@ -102,9 +102,9 @@ export class Tree {
   /** Open the input and output folders when they first appear. */
   openInitialFolders(root) {
     for (const path of INITIALLY_OPEN) {
-      const there = root.rows.get(root.places.get(path))?.kind === "folder";
-      if (there && !this.autoOpened.has(path)) this.setOpen(path, true);
-      if (there) this.autoOpened.add(path);
+      const exists = root.rows.get(root.places.get(path))?.kind === "folder";
+      if (exists && !this.autoOpened.has(path)) this.setOpen(path, true);
+      if (exists) this.autoOpened.add(path);
       else this.autoOpened.delete(path);
     }
   }
@@ -117,7 +117,7 @@ export class Tree {
     this.model.updateSizes();
     if (!open && this.focused && isBelow(this.focused, path)) this.focused = path;
     if (open) {
-      for (const folder of this.model.shown()) if (folder.path === path || isBelow(folder.path, path)) this.load(folder);
+      for (const folder of this.model.visibleFolders()) if (folder.path === path || isBelow(folder.path, path)) this.load(folder);
     }
     this.draw();
   }
@@ -194,19 +194,19 @@ export class Tree {
     return this.model.at(Math.min(place, this.model.size - 1)).entry;
   }
 
-  async goTo(place, { extend = false, apart = false } = {}) {
+  async goTo(place, { extend = false, select = true } = {}) {
     if (!this.model.size) return;
     const entry = await this.entryAt(Math.max(0, Math.min(place, this.model.size - 1)));
     if (!entry) return;
     this.focus(entry.path);
     if (extend) await this.selectTo(entry.path);
-    else if (!apart) this.selection.only(entry);
+    else if (select) this.selection.only(entry);
     this.draw();
   }
 
-  walk(by, how) {
+  walk(by, options) {
     const place = this.focused ? this.model.placeOf(this.focused) : -1;
-    return this.goTo(place < 0 ? 0 : place + by, how);
+    return this.goTo(place < 0 ? 0 : place + by, options);
   }
 
   async selectTo(path) {
@@ -270,14 +270,14 @@ export class Tree {
     if (this.options.words) this.filter("");
     if (isHidden(path)) this.options.hidden = true;
     if (!isBelow(path, this.model.root)) this.showFolder("");
-    this.wanted = path;
-    const way = [];
+    this.revealed = path;
+    const ancestors = [];
     for (let at = path; at !== this.model.root; ) {
       at = parentOf(at);
-      way.unshift(this.model.open(at));
+      ancestors.unshift(this.model.open(at));
     }
-    await Promise.all(way.map((folder) => this.load(folder)));
-    this.wanted = null;
+    await Promise.all(ancestors.map((folder) => this.load(folder)));
+    this.revealed = null;
   }
 
   /** Show the next or previous file in row order. */

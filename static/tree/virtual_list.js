@@ -49,7 +49,7 @@ export class VirtualList {
     this.frame = 0;
     this.focused = focused;
     this.updateHeight();
-    const had = this.inner.contains(document.activeElement);
+    const hadFocus = this.inner.contains(document.activeElement);
     const spots = this.renderedPositions(focused).map((place) => ({ place, ...this.model.at(place) }));
     this.remove(new Set(spots.map(({ entry }) => entry?.path)));
     const missing = spots.filter(({ entry }) => !entry);
@@ -57,7 +57,7 @@ export class VirtualList {
     for (const spot of spots) if (spot.entry) last = this.placeRow(spot, last);
     this.placePlaceholders(missing.map(({ place }) => place));
     this.keepTabStop(focused);
-    if (had && !this.inner.contains(document.activeElement)) this.rows.get(focused)?.element.focus({ preventScroll: true });
+    if (hadFocus && !this.inner.contains(document.activeElement)) this.rows.get(focused)?.element.focus({ preventScroll: true });
     if (missing.length) this.onMissing(new Set(missing.map(({ folder }) => folder)));
   }
 
@@ -75,8 +75,8 @@ export class VirtualList {
     const from = Math.max(0, first - OVERSCAN);
     const to = this.element.clientHeight ? Math.min(this.model.size, last + OVERSCAN) : 0;
     const places = Array.from({ length: Math.max(0, to - from) }, (_, index) => from + index);
-    const apart = focused ? this.model.placeOf(focused) : -1;
-    if (apart >= 0 && (apart < from || apart >= to)) places[apart < from ? "unshift" : "push"](apart);
+    const focusedPlace = focused ? this.model.placeOf(focused) : -1;
+    if (focusedPlace >= 0 && (focusedPlace < from || focusedPlace >= to)) places[focusedPlace < from ? "unshift" : "push"](focusedPlace);
     return places;
   }
 

@@ -45,8 +45,8 @@ class UploadChip {
   }
 
   /** Remove deleted paths. */
-  removePaths(gone) {
-    this.uploads = this.uploads.filter(({ state, entry }) => state !== "done" || !gone.has(entry.path));
+  removePaths(deleted) {
+    this.uploads = this.uploads.filter(({ state, entry }) => state !== "done" || !deleted.has(entry.path));
     if (this.uploads.length) this.show();
     else this.element.remove();
   }
@@ -80,7 +80,7 @@ export class FileChip extends UploadChip {
     this.name.textContent = entry.name;
     if (this.infoRequested || !mayHaveText(entry.name)) return;
     this.infoRequested = true;
-    fetchDocumentInfo(entry.path).then((about) => (this.info.textContent = formatDocumentInfo(about)), () => {});
+    fetchDocumentInfo(entry.path).then((info) => (this.info.textContent = formatDocumentInfo(info)), () => {});
   }
 }
 

@@ -40,8 +40,8 @@ async function readEntries(entries, result, folder) {
     if (!children.length) result.folders.push(joinPath(folder, entry.fullPath));
     waiting.push(...children.reverse());
   }
-  const dropped = entries.filter((entry) => entry.isDirectory);
-  result.name = dropped.length === 1 && entries.length === 1 ? dropped[0].name : "";
+  const folders = entries.filter((entry) => entry.isDirectory);
+  result.name = folders.length === 1 && entries.length === 1 ? folders[0].name : "";
   return result;
 }
 
@@ -51,9 +51,9 @@ const fileOf = (entry) => new Promise((resolve) => entry.file(resolve, () => res
 async function readDirectory(reader) {
   const all = [];
   for (;;) {
-    const some = await new Promise((resolve) => reader.readEntries(resolve, () => resolve([])));
-    if (!some.length) return all;
-    all.push(...some);
+    const batch = await new Promise((resolve) => reader.readEntries(resolve, () => resolve([])));
+    if (!batch.length) return all;
+    all.push(...batch);
   }
 }
 
@@ -74,10 +74,10 @@ export function pastedFiles(event) {
   return [...files].map(withName);
 }
 
-let pasted = 0;
+let pastedCount = 0;
 
 /** Pasted images have no name. */
 function withName(file) {
   if (!/^image\.\w+$/.test(file.name)) return file;
-  return new File([file], `pasted-${++pasted}${file.name.slice(5)}`, { type: file.type });
+  return new File([file], `pasted-${++pastedCount}${file.name.slice(5)}`, { type: file.type });
 }

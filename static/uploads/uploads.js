@@ -88,8 +88,8 @@ export function mountUploads(element) {
 async function prune(chip, folders) {
   const paths = chip.uploadedPaths(folders);
   if (!paths.length) return;
-  const gone = await findMissing(paths).catch(() => new Set());
-  if (gone.size) chip.removePaths(gone);
+  const deleted = await findMissing(paths).catch(() => new Set());
+  if (deleted.size) chip.removePaths(deleted);
 }
 
 async function makeFolder(path) {

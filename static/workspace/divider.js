@@ -39,9 +39,9 @@ export function mountDivider(element, frame, name, { min, max, initial }) {
   });
   element.addEventListener("dblclick", () => setShare(null));
   element.addEventListener("keydown", (event) => {
-    const [less, more] = vertical ? ["ArrowLeft", "ArrowRight"] : ["ArrowUp", "ArrowDown"];
+    const [decrease, increase] = vertical ? ["ArrowLeft", "ArrowRight"] : ["ArrowUp", "ArrowDown"];
     const now = share ?? initial;
-    const to = { [less]: now - STEP, [more]: now + STEP, Home: min, End: max }[event.key];
+    const to = { [decrease]: now - STEP, [increase]: now + STEP, Home: min, End: max }[event.key];
     if (to === undefined) return;
     event.preventDefault();
     setShare(to);

@@ -97,10 +97,10 @@ class Workspace {
 
   /** Files were written in these folders, or anywhere. */
   async onFilesChanged(folders) {
-    const includes = (wanted) => !folders || folders.some(wanted);
-    if (this.preview.path && includes((folder) => isBelow(this.preview.path, folder))) this.reloadPreview();
+    const affects = (predicate) => !folders || folders.some(predicate);
+    if (this.preview.path && affects((folder) => isBelow(this.preview.path, folder))) this.reloadPreview();
     await this.tree.refresh(folders);
-    if (includes((folder) => folder === "output" || isBelow(folder, "output"))) this.showNewest();
+    if (affects((folder) => folder === "output" || isBelow(folder, "output"))) this.showNewest();
   }
 
   /** Reload the shown file if it changed, and report if it was deleted. */
@@ -116,7 +116,7 @@ class Workspace {
   /** Show new media in `output/` until the user selects a file. */
   async showNewest() {
     if (this.chosenByUser || !currentRun.id) return;
-    if (this.waiting) return void (this.more = true);
+    if (this.waiting) return void (this.pending = true);
     this.waiting = true;
     const query = new URLSearchParams({ folder: "output", sort: "time", count: 50 });
     const [run, startTime] = [currentRun.id, performance.now()];
@@ -130,8 +130,8 @@ class Workspace {
 
   onIntervalEnd() {
     this.waiting = false;
-    if (this.more) this.showNewest();
-    this.more = false;
+    if (this.pending) this.showNewest();
+    this.pending = false;
   }
 }
 

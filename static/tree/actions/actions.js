@@ -77,14 +77,14 @@ export class TreeActions {
   changeItems(entries) {
     const { operations } = this;
     if (!currentRun.canEdit) return [];
-    const some = entries.filter(({ path }) => !FIXED_FOLDERS.has(path));
-    if (!some.length) return [];
+    const changeable = entries.filter(({ path }) => !FIXED_FOLDERS.has(path));
+    if (!changeable.length) return [];
     return [
       null,
-      some.length === 1 && { text: "Rename", keys: "F2", run: () => operations.rename(some[0]) },
-      { text: "Move to…", run: () => operations.moveTo(some) },
-      { text: "Cut", keys: "Ctrl X", run: () => operations.cut(some) },
-      { text: "Delete", keys: "Del", danger: true, run: () => operations.remove(some) },
+      changeable.length === 1 && { text: "Rename", keys: "F2", run: () => operations.rename(changeable[0]) },
+      { text: "Move to…", run: () => operations.moveTo(changeable) },
+      { text: "Cut", keys: "Ctrl X", run: () => operations.cut(changeable) },
+      { text: "Delete", keys: "Del", danger: true, run: () => operations.remove(changeable) },
     ].filter((item) => item !== false);
   }
 
@@ -101,8 +101,8 @@ export class TreeActions {
   }
 
   itemsForNone() {
-    const make = this.createItems(this.tree.model.root);
-    return [...make, ...(make.length ? [null] : []), ...this.workspaceItems()];
+    const createItems = this.createItems(this.tree.model.root);
+    return [...createItems, ...(createItems.length ? [null] : []), ...this.workspaceItems()];
   }
 
   /** Actions on the whole workspace. */

@@ -42,7 +42,7 @@ export function pickFolder(title, start) {
   });
 }
 
-const folderItem = (sign, text, go) => h("li", {}, h("button", { type: "button", class: "quiet", onclick: go }, icon(sign), h("bdi", {}, text)));
+const folderItem = (iconName, text, onclick) => h("li", {}, h("button", { type: "button", class: "quiet", onclick }, icon(iconName), h("bdi", {}, text)));
 
 async function fetchFolders(folder) {
   try {

@@ -25,14 +25,14 @@ export function openMenu(items, at, back) {
   buttons[0]?.focus();
 }
 
-function closeMenu(giveBack = true) {
+function closeMenu(returnFocus = true) {
   if (!open) return;
   const { element, back } = open;
   open = null;
   document.removeEventListener("pointerdown", closeOutside, true);
   document.removeEventListener("wheel", closeOutside, true);
   element.remove();
-  if (giveBack) back?.focus?.({ preventScroll: true });
+  if (returnFocus) back?.focus?.({ preventScroll: true });
 }
 
 function closeOutside(event) {
@@ -41,11 +41,11 @@ function closeOutside(event) {
 
 function menuButton({ text, run, keys, danger, checked }) {
   const role = checked === undefined ? "menuitem" : "menuitemcheckbox";
-  const press = () => {
+  const onclick = () => {
     closeMenu();
     run();
   };
-  return h("button", { type: "button", role, tabindex: "-1", class: danger ? "danger" : null, "aria-checked": checked === undefined ? null : String(checked), onclick: press },
+  return h("button", { type: "button", role, tabindex: "-1", class: danger ? "danger" : null, "aria-checked": checked === undefined ? null : String(checked), onclick },
     h("span", {}, text), h("kbd", { "aria-hidden": "true" }, checked ? "✓" : (keys ?? "")));
 }
 
@@ -60,9 +60,9 @@ function position(element, at) {
 
 function onKey(event, buttons) {
   const at = buttons.indexOf(document.activeElement);
-  const go = (to) => buttons[(to + buttons.length) % buttons.length].focus();
+  const focusButton = (to) => buttons[(to + buttons.length) % buttons.length].focus();
   const moves = {
-    ArrowDown: () => go(at + 1), ArrowUp: () => go(at - 1), Home: () => go(0), End: () => go(-1),
+    ArrowDown: () => focusButton(at + 1), ArrowUp: () => focusButton(at - 1), Home: () => focusButton(0), End: () => focusButton(-1),
     Escape: () => closeMenu(), Tab: () => closeMenu(),
   };
   const next = [...buttons.slice(at + 1), ...buttons.slice(0, at + 1)];

@@ -87,10 +87,10 @@ export class FileOperations {
   }
 
   async move(entries, folder) {
-    const moving = entries.filter(({ path }) => parentOf(path) !== folder && path !== folder && !folder.startsWith(`${path}/`));
-    if (!moving.length) return;
-    const paths = await this.change({ operation: "move", paths: moving.map(({ path }) => path), to: folder }, `Moved ${describeEntries(moving)} to ${folderName(folder)}.`);
-    if (moving.length === 1) await this.follow(moving[0].path, paths);
+    const movable = entries.filter(({ path }) => parentOf(path) !== folder && path !== folder && !folder.startsWith(`${path}/`));
+    if (!movable.length) return;
+    const paths = await this.change({ operation: "move", paths: movable.map(({ path }) => path), to: folder }, `Moved ${describeEntries(movable)} to ${folderName(folder)}.`);
+    if (movable.length === 1) await this.follow(movable[0].path, paths);
   }
 
   async moveTo(entries) {

@@ -28,8 +28,8 @@ function nameField(place, value, label) {
   });
 }
 
-const cleanName = (typed, before) => {
-  const name = typed?.trim();
+const cleanName = (text, before) => {
+  const name = text?.trim();
   return name && name !== before ? name : null;
 };
 
@@ -39,10 +39,10 @@ export async function editName(row, entry) {
   const cover = h("span", { class: "cover" });
   row.element.append(cover);
   row.element.draggable = false;
-  const typed = await nameField(cover, before, `New name for ${entry.name}`);
+  const text = await nameField(cover, before, `New name for ${entry.name}`);
   cover.remove();
   row.element.draggable = true;
-  return cleanName(typed, before);
+  return cleanName(text, before);
 }
 
 /** Ask for the name of a new item in a box over the tree; resolves with null if cancelled. */
@@ -50,7 +50,7 @@ export async function askName(tree, { title, value, top }) {
   const place = h("span");
   const box = h("div", { class: "naming-box", role: "group", "aria-label": title, style: `top:${top}px` }, h("label", {}, title), place);
   tree.parentElement.append(box);
-  const typed = await nameField(place, value, title);
+  const text = await nameField(place, value, title);
   box.remove();
-  return cleanName(typed, "");
+  return cleanName(text, "");
 }

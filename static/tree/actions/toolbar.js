@@ -67,16 +67,16 @@ export class TreeToolbar {
     const names = path ? path.split("/") : [];
     const folders = names.map((_, index) => names.slice(0, index + 1).join("/"));
     const crumb = (folder, text) => h("button", { type: "button", class: "crumb", "data-folder": folder, "aria-current": folder === path ? "true" : null }, h("bdi", {}, text));
-    const shown = folders.map((folder, index) => crumb(folder, decodePath(names[index])));
-    if (shown.length > 3) shown.splice(0, shown.length - 2, crumb(parentOf(folders.at(-2)), "…"));
-    const parts = [crumb("", "workspace"), ...shown];
+    const crumbs = folders.map((folder, index) => crumb(folder, decodePath(names[index])));
+    if (crumbs.length > 3) crumbs.splice(0, crumbs.length - 2, crumb(parentOf(folders.at(-2)), "…"));
+    const parts = [crumb("", "workspace"), ...crumbs];
     this.crumbs.replaceChildren(...parts.flatMap((part, index) => (index ? [h("i", { "aria-hidden": "true" }, "/"), part] : [part])));
   }
 
   countText() {
     const { model, selection } = this.tree;
     if (selection.size > 1) return `${formatNumber(selection.size)} selected`;
-    if (!model.base.known) return "";
+    if (!model.base.loaded) return "";
     if (model.found) return `${formatNumber(model.found.total)}${model.found.truncated ? "+" : ""} found`;
     return plural(model.base.total, "item");
   }
@@ -84,7 +84,7 @@ export class TreeToolbar {
   /** Explain why the tree is empty. */
   showEmptyMessage() {
     const { model, options, error } = this.tree;
-    const empty = !currentRun.id || (model.base.known && !model.base.total);
+    const empty = !currentRun.id || (model.base.loaded && !model.base.total);
     const hidden = empty && model.base.hidden;
     let text = "";
     if (error) text = error;
