@@ -15,20 +15,20 @@ from agent.sandbox.network.policy import NetworkPolicy, parse_policy
 _SHOWN = 80
 
 
-def expect(name: str, value: Any, kinds: type | tuple[type, ...], expected: str) -> None:
+def check_type(name: str, value: Any, types: type | tuple[type, ...], expected: str) -> None:
     """Raise ``UsageError`` unless the value is of one of the types; ``expected`` names them."""
-    if not isinstance(value, kinds):
-        raise wrong(name, value, expected)
+    if not isinstance(value, types):
+        raise invalid_argument(name, value, expected)
 
 
-def wrong(name: str, value: Any, expected: str) -> UsageError:
+def invalid_argument(name: str, value: Any, expected: str) -> UsageError:
     """Return the error for an argument that is not what is expected."""
     return UsageError(f"{name} must be {expected}, not {repr(value)[:_SHOWN]}.")
 
 
 def text(name: str, value: Any) -> str:
     """Return a text that is not blank."""
-    expect(name, value, str, "a text")
+    check_type(name, value, str, "a text")
     if not value.strip():
         raise UsageError(f"{name} is empty.")
     return str(value)
@@ -38,7 +38,7 @@ def seconds(name: str, value: Any) -> float:
     """Return a number of seconds above 0."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not 0 < value < float("inf"):
-        raise wrong(name, value, "a number of seconds above 0")
+        raise invalid_argument(name, value, "a number of seconds above 0")
     return float(value)
 
 
@@ -46,28 +46,28 @@ def paths(name: str, value: Any) -> list[Path]:
     """Return one path or several as a list."""
     expected = "paths of files or folders"
     values = [value] if isinstance(value, str | os.PathLike) else value
-    expect(name, values, Iterable, expected)
+    check_type(name, values, Iterable, expected)
     return [path(name, each, expected) for each in values]
 
 
 def path(name: str, value: Any, expected: str = "the path of a file or folder") -> Path:
     """Return a path that was given as text or as a path."""
-    expect(name, value, (str, os.PathLike), expected)
+    check_type(name, value, (str, os.PathLike), expected)
     return Path(value)
 
 
 def variables(name: str, value: Any) -> None:
     """Check environment variables: texts by name."""
-    expect(name, value, Mapping, "texts by name")
+    check_type(name, value, Mapping, "texts by name")
     if not all(isinstance(each, str) for pair in value.items() for each in pair):
-        raise wrong(name, value, "texts by name")
+        raise invalid_argument(name, value, "texts by name")
 
 
 def policy(value: Any) -> NetworkPolicy:
     """Return the network policy that an argument names."""
     if isinstance(value, NetworkPolicy):
         return value
-    expect("network", value, str, "“open”, “none”, “packages”, names of hosts, or a NetworkPolicy")
+    check_type("network", value, str, "“open”, “none”, “packages”, names of hosts, or a NetworkPolicy")
     try:
         return parse_policy(value)
     except ValueError as error:
@@ -80,5 +80,5 @@ def prompt(value: Any, model: Model) -> Prompt:
         return value
     if value is None or value == "":
         return prompts.get_bundled(default_prompt_name(model))
-    expect("prompt", value, (str, os.PathLike), "a prompt's name, the path of a file, or a Prompt")
+    check_type("prompt", value, (str, os.PathLike), "a prompt's name, the path of a file, or a Prompt")
     return prompts.load(os.fspath(value))

@@ -144,8 +144,8 @@ class Sandbox:
             CommandError: The folder or the user cannot be used.
         """
         arguments.variables("env", env or {})
-        arguments.expect("cwd", cwd, (str, os.PathLike), "the path of a folder")
-        arguments.expect("input", input, (str, bytes), "a text or bytes")
+        arguments.check_type("cwd", cwd, (str, os.PathLike), "the path of a folder")
+        arguments.check_type("input", input, (str, bytes), "a text or bytes")
         with _errors():
             items = self._sandbox.spawn(
                 _command(command),
@@ -185,7 +185,7 @@ class Sandbox:
         self, path: "str | os.PathLike[str]", data: str | bytes, *, exclusive: bool = False
     ) -> None:
         """Write a file and its missing folders; with ``exclusive`` only if it does not exist."""
-        arguments.expect("data", data, (str, bytes, bytearray, memoryview), "a text or bytes")
+        arguments.check_type("data", data, (str, bytes, bytearray, memoryview), "a text or bytes")
         with _errors(path):
             content = data.encode() if isinstance(data, str) else bytes(data)
             self._sandbox.write(_path(path), content, exclusive=exclusive)
@@ -217,15 +217,15 @@ def _command(command: str | Sequence[str]) -> str:
     wanted = "a text, or a program and its arguments"
     if isinstance(command, str):
         return arguments.text("command", command)
-    arguments.expect("command", command, Iterable, wanted)
+    arguments.check_type("command", command, Iterable, wanted)
     parts = list(command)
     if not parts or not all(isinstance(each, str) for each in parts):
-        raise arguments.wrong("command", command, wanted)
+        raise arguments.invalid_argument("command", command, wanted)
     return shlex.join(parts)
 
 
 def _path(path: "str | os.PathLike[str]") -> str:
-    arguments.expect("path", path, (str, os.PathLike), "the path of a file or folder")
+    arguments.check_type("path", path, (str, os.PathLike), "the path of a file or folder")
     return os.fspath(path)
 
 

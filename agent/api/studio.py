@@ -92,7 +92,7 @@ class Studio:
         data: "str | os.PathLike[str] | None" = None,
     ) -> None:
         if settings is not None:
-            arguments.expect("settings", settings, Settings, "Settings, as load_settings() returns")
+            arguments.check_type("settings", settings, Settings, "Settings, as load_settings() returns")
         self.settings = settings or replace(load(), warm_sandboxes=0)
         if data is not None:
             self.settings = replace(self.settings, data=arguments.path("data", data))
@@ -164,7 +164,7 @@ class Studio:
         """
         arguments.text("task", task)
         if mode not in ("sandbox", "plain"):
-            raise arguments.wrong("mode", mode, "“sandbox” or “plain”")
+            raise arguments.invalid_argument("mode", mode, "“sandbox” or “plain”")
         input_paths, custom_tools = arguments.paths("inputs", inputs), toolset(tools)
         if custom_tools and mode == "plain":
             raise UsageError("A run in plain mode has no tools.")
@@ -272,13 +272,13 @@ class Studio:
 
     def _limits(self, limits: Limits | None, max_steps: int | None, model: Model) -> Limits:
         if limits is not None:
-            arguments.expect("limits", limits, Limits, "Limits, such as Limits(steps=20)")
+            arguments.check_type("limits", limits, Limits, "Limits, such as Limits(steps=20)")
         round_limits = limits or adapt_to_model(self.settings.limits(), model)
         if max_steps is None:
             return round_limits
-        arguments.expect("max_steps", max_steps, int, "a number, 1 or more")
+        arguments.check_type("max_steps", max_steps, int, "a number, 1 or more")
         if max_steps < 1:
-            raise arguments.wrong("max_steps", max_steps, "a number, 1 or more")
+            raise arguments.invalid_argument("max_steps", max_steps, "a number, 1 or more")
         return replace(round_limits, steps=max_steps)
 
     def _acquire_sandbox(self, folder: RunFolder) -> base.Sandbox:
