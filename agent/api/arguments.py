@@ -67,7 +67,9 @@ def policy(value: Any) -> NetworkPolicy:
     """Return the network policy that an argument names."""
     if isinstance(value, NetworkPolicy):
         return value
-    check_type("network", value, str, "“open”, “none”, “packages”, names of hosts, or a NetworkPolicy")
+    check_type(
+        "network", value, str, "“open”, “none”, “packages”, names of hosts, or a NetworkPolicy"
+    )
     try:
         return parse_policy(value)
     except ValueError as error:
@@ -80,5 +82,7 @@ def prompt(value: Any, model: Model) -> Prompt:
         return value
     if value is None or value == "":
         return prompts.get_bundled(default_prompt_name(model))
-    check_type("prompt", value, (str, os.PathLike), "a prompt's name, the path of a file, or a Prompt")
+    check_type(
+        "prompt", value, (str, os.PathLike), "a prompt's name, the path of a file, or a Prompt"
+    )
     return prompts.load(os.fspath(value))

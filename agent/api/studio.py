@@ -92,7 +92,9 @@ class Studio:
         data: "str | os.PathLike[str] | None" = None,
     ) -> None:
         if settings is not None:
-            arguments.check_type("settings", settings, Settings, "Settings, as load_settings() returns")
+            arguments.check_type(
+                "settings", settings, Settings, "Settings, as load_settings() returns"
+            )
         self.settings = settings or replace(load(), warm_sandboxes=0)
         if data is not None:
             self.settings = replace(self.settings, data=arguments.path("data", data))
