@@ -1,5 +1,6 @@
 """Background cleanup of runs: idle sandboxes, unused drafts, partial uploads."""
 
+import itertools
 import logging
 import shutil
 import threading
@@ -11,10 +12,13 @@ from agent.errors import SandboxError, StudioError
 from agent.runs.folder import RunFolder
 from agent.sandbox.disk import volume
 from agent.util import clock
+from agent.workspace import tree
 from agent.workspace.files import Workspace
+from agent.workspace.paths import ROOT
 from sandbox_ui.runs.registry import Registry
 
 DRAFT_SECONDS = 7 * 24 * 3600.0
+_MAX_FILES = 20_000  # that are looked at in a draft
 IDLE_SECONDS = 30 * 60.0
 _INTERVAL_SECONDS = 60.0
 _log = logging.getLogger(__name__)
@@ -79,9 +83,17 @@ class Maintenance:
         now = clock.now() if now is None else now
         for folder in RunFolder.all(self._data):
             self._clean_up_disk(folder, now)
-            old = now - folder.created > DRAFT_SECONDS and folder.id not in self._registry
-            if old and not folder.journal.exists():
+            if self._is_expired_draft(folder, now):
                 self._delete_draft(folder)
+
+    def _is_expired_draft(self, folder: RunFolder, now: float) -> bool:
+        """Return whether a run has no task, and nobody changed its files for a week."""
+        return (
+            now - folder.created > DRAFT_SECONDS
+            and folder.id not in self._registry
+            and not folder.journal.exists()
+            and now - _last_changed(folder) > DRAFT_SECONDS
+        )
 
     def _complete_journals(self) -> None:
         """Complete the journals of rounds that a full disk left open."""
@@ -114,3 +126,15 @@ class Maintenance:
         self._registry.forget(folder.id)
         volume.discard(folder.sandbox_folder)
         shutil.rmtree(folder.path, ignore_errors=True)
+
+
+def _last_changed(draft: RunFolder) -> float:
+    """Return when a draft or one of its files last changed, in seconds since the epoch."""
+    times = [draft.created]
+    with suppress(FileNotFoundError):
+        times.append(volume.disk_image(draft.sandbox_folder).stat().st_mtime)
+    with suppress(StudioError), Workspace(draft.workspace).open_root(ROOT) as root:
+        for _, info in itertools.islice(tree.walk(root, ROOT), _MAX_FILES):
+            if not isinstance(info, OSError):
+                times.append(info.st_ctime)  # a file's mtime may be older than its upload
+    return max(times)

@@ -132,7 +132,7 @@ def test_runs_are_found_by_full_text_search(earlier_studio: EarlierStudio, kind:
     response = earlier_studio.client.get(
         f"/api/runs/{earlier_studio.run(kind)}/find", params={"q": SEARCH_WORDS[kind]}
     ).json()
-    assert response["found"]
+    assert response["matches"]
 
 
 @pytest.mark.parametrize("kind", FINAL_STATES)

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import fastapi
 import gradio as gr
@@ -172,6 +173,22 @@ def test_unused_drafts_expire_after_a_week(runs: RunManager) -> None:
     with pytest.raises(RunError, match="no such run"):
         runs.feed(draft)
     assert runs.folder(run).sandbox_folder.exists()
+
+
+def test_an_old_draft_whose_files_changed_lately_is_kept(
+    runs: RunManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    week_ago = time.time() - DRAFT_SECONDS - 60
+    with monkeypatch.context() as earlier:
+        earlier.setattr("agent.runs.folder.time", SimpleNamespace(time=lambda: week_ago))
+        draft = runs.create_draft()
+    folder = runs.folder(draft)
+    assert folder.created == week_ago
+    (folder.workspace / "input" / "notes.txt").write_text("today")
+    runs.run_maintenance(time.time() + 60)
+    assert folder.sandbox_folder.exists()
+    runs.run_maintenance(time.time() + DRAFT_SECONDS + 60)
+    assert not folder.sandbox_folder.exists()
 
 
 def test_an_idle_run_releases_its_sandbox_and_a_message_gets_another(
