@@ -134,7 +134,9 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
         assert run(sandbox, "kill -0 $(cat pid)").code != 0
 
     def test_sigterm_comes_first_so_that_a_command_can_clean_up(self, sandbox: Sandbox) -> None:
-        command = "bash -c 'trap \"echo cleaned; exit\" TERM; echo up; sleep 1000 & wait'"
+        # A loop: the signal may reach ``sleep``, whose end ends ``wait``, before it reaches bash.
+        trap = 'trap "echo cleaned; exit" TERM'
+        command = f"bash -c '{trap}; echo up; sleep 1000 & while :; do wait; done'"
         assert run(sandbox, command, timeout=2).stdout == b"up\ncleaned\n"
 
     @pytest.mark.parametrize(
