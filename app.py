@@ -28,7 +28,7 @@ class _Server(uvicorn.Server):
 
 
 def print_status(status: SetupStatus) -> None:
-    """How far the sandboxes are, at the terminal."""
+    """Print the progress of the sandboxes' setup."""
     share = "" if status.progress is None else f"{status.progress:4.0%} "
     detail = status.detail or status.warning
     print(f"{status.phase}: {share}{detail}".rstrip(": "), flush=True)

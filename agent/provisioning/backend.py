@@ -116,7 +116,7 @@ class Backend:
             if self._closed or running or self._setup_status.phase == "ready":
                 return
             self._setup_status = SetupStatus()
-            self._worker = threading.Thread(target=self._set_up, name="computers", daemon=True)
+            self._worker = threading.Thread(target=self._set_up, name="sandbox setup", daemon=True)
             self._worker.start()
 
     def cancel_setup(self) -> None:

@@ -113,7 +113,7 @@ class DiskMonitor:
             )
             self._active = True
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="gauge", daemon=True)
+                self._thread = threading.Thread(target=self._run, name="disk monitor", daemon=True)
                 self._thread.start()
 
     def message(self) -> str:

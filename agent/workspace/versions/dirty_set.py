@@ -84,7 +84,7 @@ class DirtyFolderNotifier:
         self._folders: set[str] = set()
         self._changed = threading.Condition()
         self._closed = False
-        self._thread = threading.Thread(target=self._run, name="workspace-news", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="change hints", daemon=True)
         if on_dirty is not None:
             self._thread.start()
 

@@ -6,7 +6,7 @@ set -eu
 four="0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 168.63.129.16/32 169.254.0.0/16 172.16.0.0/12
 192.0.0.0/24 192.168.0.0/16 198.18.0.0/15 224.0.0.0/4 240.0.0.0/4"
 six="::/127 ::ffff:0:0/96 64:ff9b::/96 64:ff9b:1::/48 100::/64 2002::/16 fc00::/7 fe80::/10 fec0::/10 ff00::/8"
-# The host's first: Squid passes over a network that comes after one within it.
+# The host's networks come first: Squid ignores a network that follows one within it.
 for network in ${REFUSED:-}; do
     case $network in *:*) six="$network $six" ;; *) four="$network $four" ;; esac
 done
@@ -14,7 +14,7 @@ done
 # Without IPv6 here Squid can neither reach such an address nor read one.
 [ -s /proc/net/if_inet6 ] || six=""
 printf '%s\n' $four $six > /run/refused.conf
-# A proxy of the company's own stands in a network that is refused otherwise.
+# An upstream proxy may be in a network that is otherwise refused.
 PEER=""
 [ -z "${PARENT:-}" ] || PEER="ip daddr ${PARENT%:*} tcp dport ${PARENT##*:} accept"
 SIX=$(echo ${six:-::1} | tr ' ' ',')
