@@ -99,7 +99,7 @@ class RunDeleter:
         """Delete run folders removed from the list, and the contents only they reference."""
         if not removed:
             return 0
-        freed = self._blobs.sweep(lambda: self._unshared_hashes(removed))
+        freed = self._blobs.collect_garbage(lambda: self._unshared_hashes(removed))
         for folder in removed:
             freed += bytes_on_disk(folder)
             with suppress(OSError):  # retried at the next start

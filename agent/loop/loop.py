@@ -51,7 +51,7 @@ NO_TOOLS_MESSAGE = (
 _SANDBOX_LOST_RESULT = (
     "Error: the sandbox was lost during this call; it may have been executed in part."
 )
-_MAX_TOOLLESS_TURNS = 2
+_MAX_PLAIN_MODE_CALLS = 2
 _COMPLETED_STATUSES: set[Status] = {"submitted", "answered"}
 _NOT_EXECUTED_RESULT = "Error: not executed, because {why}."
 _log = logging.getLogger(__name__)
@@ -116,7 +116,7 @@ class _RoundRunner:
         )
         self._step = round_.previous_steps
         self._plain_answers = 0
-        self._toolless_calls = 0
+        self._plain_mode_calls = 0
         self._last_text = ""
 
     def events(self) -> Iterator[Event]:
@@ -150,7 +150,7 @@ class _RoundRunner:
         while True:
             if self._stop.stops_after_step:
                 return self._stopped_outcome()
-            last = self._meter.limit_within_one_step()
+            last = self._meter.limit_allowing_one_turn()
             outcome = yield from self._run_step(last)
             if outcome is not None:
                 return outcome
@@ -196,15 +196,15 @@ class _RoundRunner:
         if self._stop.is_set:
             return self._stopped_outcome()
         if self._toolbox is None:
-            return self._handle_toolless_calls()
+            return self._handle_calls_in_plain_mode()
         return _Outcome("submitted") if submitted else None
 
-    def _handle_toolless_calls(self) -> _Outcome | None:
+    def _handle_calls_in_plain_mode(self) -> _Outcome | None:
         """Let a model that called tools in plain mode answer once more."""
-        self._toolless_calls += 1
+        self._plain_mode_calls += 1
         return (
             _Outcome("failed", NO_TOOLS_MESSAGE)
-            if self._toolless_calls >= _MAX_TOOLLESS_TURNS
+            if self._plain_mode_calls >= _MAX_PLAIN_MODE_CALLS
             else None
         )
 

@@ -106,7 +106,7 @@ class UsageMeter:
             peak_memory=max(known) if known else None,
         )
 
-    def limit_within_one_step(self) -> LimitStatus | None:
+    def limit_allowing_one_turn(self) -> LimitStatus | None:
         """Return the limit that allows only one more turn, or None."""
         limits, left = self.limits, self.seconds_left()
         if self.steps_remaining <= 1:

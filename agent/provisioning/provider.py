@@ -9,7 +9,7 @@ from agent.errors import EngineError, SandboxError
 from agent.events import Event, Preparing, SandboxOrigin, SandboxReady
 from agent.provisioning.backend import Backend, SetupStatus
 from agent.provisioning.factory import SandboxFactory
-from agent.provisioning.migrate import is_cheap_to_move, move_to_sandbox
+from agent.provisioning.move_files import is_cheap_to_move, move_to_sandbox
 from agent.runs.folder import RunFolder
 from agent.sandbox.base import Sandbox
 from agent.sandbox.disk import volume

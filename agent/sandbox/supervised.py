@@ -14,7 +14,7 @@ from agent.errors import SandboxError, ToolError
 from agent.sandbox.base import CommandEnd, EndReason, FileKind, FolderEntry, OutputChunk
 from agent.sandbox.client import files, shell
 from agent.sandbox.client.link import Connection, Link, LinkLost
-from agent.sandbox.disk.quota import DiskMonitor
+from agent.sandbox.disk.monitor import DiskMonitor
 from agent.sandbox.network.policy import NetworkPolicy, NetworkRequest
 from agent.sandbox.supervisor import frames
 from agent.util.cancellation import Stop

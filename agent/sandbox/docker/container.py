@@ -16,7 +16,7 @@ import docker.types
 from agent.errors import SandboxError
 from agent.sandbox import supervisor
 from agent.sandbox.base import SandboxLimits
-from agent.sandbox.disk import quota, scratch
+from agent.sandbox.disk import monitor, scratch
 from agent.sandbox.docker.lifecycle import ADDRESS_LABEL, INSTANCE_LABEL, SANDBOX_LABEL
 from agent.sandbox.engine.client import is_podman, unenforced_limits
 from agent.sandbox.network.proxy import Proxy
@@ -90,7 +90,7 @@ class ContainerSpec:
     proxy: Proxy | None = None
     runtime: str = ""
     count_usage: Callable[[Path], int] | None = None
-    min_free: int = quota.MIN_FREE_BYTES
+    min_free: int = monitor.MIN_FREE_BYTES
 
 
 def create_container(

@@ -22,7 +22,7 @@ from agent.errors import SandboxError
 from agent.sandbox.client import shell
 from agent.sandbox.client.link import Connection
 from agent.sandbox.client.transport import SUPERVISOR_CODE, EngineConnection
-from agent.sandbox.disk import quota
+from agent.sandbox.disk import monitor
 from agent.sandbox.disk.deleted_files import deleted_size
 from agent.sandbox.docker import cgroup, lifecycle
 from agent.sandbox.docker.container import STUDIO_FOLDER, WORKSPACE, ContainerSpec, create_container
@@ -143,7 +143,7 @@ class DockerSandbox(SupervisedSandbox):
             self._disk_monitor = self._create_disk_monitor()
         self.start()
 
-    def _create_disk_monitor(self) -> quota.DiskMonitor | None:
+    def _create_disk_monitor(self) -> monitor.DiskMonitor | None:
         spec = self._spec
         if spec.count_usage is None:
             return None
@@ -156,8 +156,8 @@ class DockerSandbox(SupervisedSandbox):
             hosts.append(upper)
             elsewhere = lambda: usage(upper)  # noqa: E731 - count in this process if permitted
         deleted = _deleted_counter(self._container, found["State"]["Pid"], hosts)
-        locations = quota.DiskLocations(spec.workspace, elsewhere, deleted, usage, tuple(hosts))
-        return quota.DiskMonitor(locations, spec.limits.disk, self._halt, min_free=spec.min_free)
+        locations = monitor.DiskLocations(spec.workspace, elsewhere, deleted, usage, tuple(hosts))
+        return monitor.DiskMonitor(locations, spec.limits.disk, self._halt, min_free=spec.min_free)
 
     def _layer_size(self) -> int:
         """Return the bytes that the container wrote outside its mounts, from the engine."""

@@ -98,10 +98,10 @@ class BlobStore:
 
     @contextmanager
     def protected(self) -> Iterator[None]:
-        """Protect contents stored during the block from ``sweep``.
+        """Protect contents stored during the block from ``collect_garbage``.
 
         By the end of the block, the caller must have recorded references to them where the
-        sweep looks for references.
+        collection looks for references.
         """
         with self._lock:
             self._protections += 1
@@ -113,12 +113,12 @@ class BlobStore:
                 if not self._protections:
                     self._protected.clear()
 
-    def sweep(self, find_unreferenced: Callable[[], Iterable[str]]) -> int:
+    def collect_garbage(self, find_unreferenced: Callable[[], Iterable[str]]) -> int:
         """Remove contents that are no longer referenced.
 
         Args:
-            find_unreferenced: Returns the unreferenced digests. It is called after the sweep has
-                started to protect contents stored meanwhile.
+            find_unreferenced: Returns the unreferenced digests. It is called once contents stored
+                meanwhile are protected.
 
         Returns:
             The disk space freed, in bytes.

@@ -487,9 +487,9 @@ def test_content_stored_during_deletion_is_kept(tmp_path: Path) -> None:
             store.put(io.BytesIO(b"shared"), limit=100)
         return {kept, digest_of(b"other")}
 
-    assert store.sweep(referenced_hashes) == 0
+    assert store.collect_garbage(referenced_hashes) == 0
     assert stored_hashes(tmp_path) == {kept}
-    assert store.sweep(lambda: [kept]) > 0
+    assert store.collect_garbage(lambda: [kept]) > 0
     assert (stored_hashes(tmp_path), store.size) == (set(), 0)
     assert run.manifests.exists()
 
@@ -499,7 +499,7 @@ def test_content_not_yet_referenced_is_kept(tmp_path: Path) -> None:
     store = BlobStore(tmp_path / "blobs")
     with store.protected():
         store.put(io.BytesIO(b"shared"), limit=100)
-        assert store.sweep(lambda: stored_hashes(tmp_path)) == 0
+        assert store.collect_garbage(lambda: stored_hashes(tmp_path)) == 0
     assert stored_hashes(tmp_path) == {digest_of(b"shared")}
 
 

@@ -76,7 +76,7 @@ def test_peak_memory_is_the_maximum() -> None:
 def test_a_limit_that_leaves_one_last_turn_is_named(
     limits: Limits, usage: Usage, near_limit: str | None
 ) -> None:
-    assert meter_after(limits, usage).limit_within_one_step() == near_limit
+    assert meter_after(limits, usage).limit_allowing_one_turn() == near_limit
 
 
 def test_estimates_assume_four_characters_per_token() -> None:

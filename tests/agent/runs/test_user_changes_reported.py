@@ -14,7 +14,7 @@ from agent.loop.conversation import Conversation
 from agent.models.base import ToolCall
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.prompts import get_bundled
-from agent.provisioning.migrate import move_to_sandbox
+from agent.provisioning.move_files import move_to_sandbox
 from agent.runs import journal
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun, Task

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent.errors import WorkspaceError
-from agent.provisioning.migrate import move_to_sandbox
+from agent.provisioning.move_files import move_to_sandbox
 from agent.runs.folder import RunFolder
 from agent.sandbox.disk import volume
 from agent.workspace import operations

@@ -12,7 +12,7 @@ from unicodedata import normalize
 import pytest
 
 from agent.errors import WorkspaceError
-from agent.provisioning.migrate import is_cheap_to_move
+from agent.provisioning.move_files import is_cheap_to_move
 from agent.runs.disk_usage import bytes_on_disk
 from agent.runs.folder import RunFolder
 from agent.sandbox.disk import volume

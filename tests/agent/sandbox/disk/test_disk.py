@@ -17,7 +17,7 @@ import pytest
 
 from agent.data_folder import DataFolder
 from agent.history.deletion import RunDeleter
-from agent.provisioning.migrate import is_cheap_to_move
+from agent.provisioning.move_files import is_cheap_to_move
 from agent.provisioning.provider import DockerSandboxProvider
 from agent.runs import summary
 from agent.runs.disk_usage import bytes_on_disk
