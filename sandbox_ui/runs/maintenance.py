@@ -18,8 +18,8 @@ from agent.workspace.paths import ROOT
 from sandbox_ui.runs.registry import Registry
 
 DRAFT_SECONDS = 7 * 24 * 3600.0
-_MAX_FILES = 20_000  # that are looked at in a draft
 IDLE_SECONDS = 30 * 60.0
+_MAX_FILES = 20_000  # whose times are read in a draft without a disk image
 _INTERVAL_SECONDS = 60.0
 _log = logging.getLogger(__name__)
 
@@ -87,7 +87,7 @@ class Maintenance:
                 self._delete_draft(folder)
 
     def _is_expired_draft(self, folder: RunFolder, now: float) -> bool:
-        """Return whether a run has no task, and nobody changed its files for a week."""
+        """Return whether a run has no task, and its files have not changed for a week."""
         return (
             now - folder.created > DRAFT_SECONDS
             and folder.id not in self._registry
@@ -130,9 +130,9 @@ class Maintenance:
 
 def _last_changed(draft: RunFolder) -> float:
     """Return when a draft or one of its files last changed, in seconds since the epoch."""
+    with suppress(FileNotFoundError):  # a draft on a disk image of its own
+        return max(draft.created, volume.disk_image(draft.sandbox_folder).stat().st_mtime)
     times = [draft.created]
-    with suppress(FileNotFoundError):
-        times.append(volume.disk_image(draft.sandbox_folder).stat().st_mtime)
     with suppress(StudioError), Workspace(draft.workspace).open_root(ROOT) as root:
         for _, info in itertools.islice(tree.walk(root, ROOT), _MAX_FILES):
             if not isinstance(info, OSError):
