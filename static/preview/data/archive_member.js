@@ -3,6 +3,7 @@
 import { h, icon } from "../../core/dom.js";
 import { formatBytes } from "../../core/format.js";
 import { emit, currentRun } from "../../core/event_stream.js";
+import { parentOf } from "../../tree/model.js";
 import { loadKind } from "../loader.js";
 import { showProgress } from "../progress_note.js";
 
@@ -95,7 +96,7 @@ export class ArchiveMemberView {
     try {
       const response = await fetch(this.member.raw());
       if (!response.ok) throw new Error(await response.text());
-      const folder = this.member.path.slice(0, Math.max(0, this.member.path.lastIndexOf("/")));
+      const folder = parentOf(this.member.path);
       emit("upload", { files: [new File([await response.blob()], name)], folder });
     } catch (error) {
       emit("upload-failed", `Cannot extract ${name}: ${error.message}`);
