@@ -1,49 +1,98 @@
-# make run serves the page; make test runs the checks and tests. Both install what is missing, once.
+# make run serves the page; make test runs the checks and the quick tests. Both install what is
+# missing, once.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # Two test files in parallel on any machine: the tests mostly wait.
 PYTEST_FLAGS ?= -n 2 --dist loadfile
+# The page's libraries, bundled. The stamp is beside them: each checkout has its own.
+VENDOR := static/vendor/.stamp
+JS_TOOLS := node_modules/.tools
+# The page's own modules, bundled. The server does without where they have changed since.
+BUNDLE := static/bundle/.stamp
+MODULES := $(shell find static -name '*.js' -not -path 'static/vendor*' -not -path 'static/bundle*')
 SOURCES := app.py agent sandbox_ui tests
 ENGINE := $(BIN)/python -m agent.sandbox.engine.install \
 	--host "$${DOCKER_HOST:-}" --runtime-dir "$${XDG_RUNTIME_DIR:-}"
+# Prefix that runs a command with the virtual environment's Node.js.
+NODE := PATH="$(CURDIR)/$(BIN):$$PATH"
 # Prefix that runs a command as root; the command fails if that needs a password.
 ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 APT := $(ROOT) env DEBIAN_FRONTEND=noninteractive apt-get
 
-.PHONY: run test test-long check format bench screenshots build engine image clean
+INSPECT := .make/inspect-venv
 
-run: .make/venv .make/builtin engine
+# Only make lock and Inspect's environment need uv. The lock files hold for every platform and Python
+# version: --universal.
+UV := .make/uv-0.13.9
+LOCK := $(UV)/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
+	--annotation-style line --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: run test test-all check format lock licences bench screenshots gallery build engine image vendor clean
+
+run: .make/venv .make/builtin $(VENDOR) $(BUNDLE) engine
 	@exec $(BIN)/python app.py
 
-# All parts always run, so that one failure does not hide another. Browser tests run separately and
-# are repeated once on failure: Chromium drops its connections whenever a container's network is
-# created or removed, even during a test.
-test: .make/dev .make/builtin .make/train image .make/chromium
+# Every test that needs neither an engine nor a browser nor more than about two seconds, and of the
+# others the main paths: the contract suite on a real container, and one run of each main path in
+# the browser. Tests run even if a check fails.
+QUICK := main_path or not (engine or browser or long)
+test: .make/dev $(JS_TOOLS) $(VENDOR) $(BUNDLE) .make/builtin .make/train image .make/chromium
 	@status=0; $(MAKE) --no-print-directory check || status=1; \
-		$(BIN)/python -m pytest -m "not long and not browser" $(PYTEST_FLAGS) || status=1; \
-		$(BIN)/python -m pytest -m "not long and browser" --reruns 1 $(PYTEST_FLAGS) || status=1; \
+		$(BIN)/python -m pytest -m "$(QUICK)" $(PYTEST_FLAGS) || status=1; \
 		exit $$status
 
-test-long: .make/dev .make/builtin image .make/chromium .make/engines
-	@$(BIN)/python -m pytest -m long --reruns 1 $(PYTEST_FLAGS)
+# make test, and then all other tests: no test runs twice.
+test-all: .make/engines .make/inspect .make/ray .make/harbor
+	@status=0; $(MAKE) --no-print-directory test || status=1; \
+		$(BIN)/python -m pytest -m "not ($(QUICK))" $(PYTEST_FLAGS) || status=1; \
+		exit $$status
 
-check: .make/dev
+check: .make/dev $(JS_TOOLS) $(VENDOR)
 	@$(BIN)/ruff format --check $(SOURCES)
 	@$(BIN)/ruff check $(SOURCES)
 	@$(BIN)/mypy
 	@$(BIN)/python -m tests.dependencies
+	@$(NODE) node_modules/.bin/biome ci --error-on-warnings
+	@$(NODE) node_modules/.bin/tsc -p jsconfig.json
+	@$(NODE) node --test --test-reporter=dot "tests/static/**/*.test.js"
 
-format: .make/dev
+format: .make/dev $(JS_TOOLS)
 	@$(BIN)/ruff format $(SOURCES)
 	@$(BIN)/ruff check --fix $(SOURCES)
+	@$(NODE) node_modules/.bin/biome check --write
 
-bench: image .make/dev .make/builtin .make/chromium
+# Renews the lock files after a change of requirements*.txt, and shows how they differ from the last
+# commit. Locked versions stay where they fit; UPGRADE=1 renews every version that is not pinned.
+# PyTorch is not locked: which build of it fits depends on the machine.
+lock: $(UV)
+	@$(LOCK) requirements.txt -o requirements.lock
+	@$(LOCK) requirements-dev.txt -c requirements.lock -o requirements-dev.lock
+	@echo torch > .make/excludes
+	@$(LOCK) requirements-train.txt -c requirements-dev.lock --excludes .make/excludes \
+		-o requirements-train.lock
+	@$(LOCK) requirements-inspect-dev.txt -o requirements-inspect-dev.lock
+	@$(LOCK) requirements-ray.txt -c requirements-dev.lock -o requirements-ray.lock
+	@$(LOCK) requirements-builtin.txt --no-deps -o requirements-builtin.lock
+	@$(LOCK) requirements-node.txt -o requirements-node.lock
+	@$(subst 3.11,3.12,$(LOCK)) requirements-harbor.txt --no-deps -o requirements-harbor.lock
+	@git diff --unified=0 HEAD -- '*.lock' | sed -n 's/^\([+-][a-z].*\) \\$$/\1/p' | sort -u -k1.2
+
+# Lists the licences of all packages that users install, in docs/licences.md.
+licences: .make/dev .make/builtin .make/node
+	@$(BIN)/python -m tests.dependencies --licences
+
+bench: image .make/dev $(VENDOR) .make/builtin .make/chromium
 	@$(BIN)/python -m tests.bench
 
 # Captures every state of the page into screenshots/; PICTURES=--readme captures the README's two.
-screenshots: .make/dev .make/chromium
+screenshots: .make/dev $(VENDOR) $(BUNDLE) .make/chromium
 	@$(BIN)/python -m tests.screenshots $(PICTURES)
+
+# Makes the pictures of the first screen anew, from real runs; NAMES="poster …" only some of them.
+gallery: image .make/dev $(VENDOR) $(BUNDLE) .make/builtin .make/chromium
+	@$(BIN)/python -m tests.pictures.gallery $(NAMES)
 
 build: .make/venv
 	@$(ENGINE)
@@ -56,8 +105,13 @@ image: .make/venv
 engine: .make/venv
 	@$(ENGINE) || echo "The page works without an engine, but runs with a sandbox need one."
 
+# Bundles the page's libraries again, as after a failed installation.
+vendor:
+	@rm -f $(VENDOR); [ -x $(BIN)/npm ] || rm -f .make/node
+	@$(MAKE) --no-print-directory $(VENDOR)
+
 clean:
-	rm -rf $(VENV) .make build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .make node_modules static/vendor static/bundle build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
 
 $(VENV)/pyvenv.cfg:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -76,30 +130,87 @@ $(VENV)/pyvenv.cfg:
 		&& echo "$(CURDIR)" > "$$site/llm_in_sandbox_studio.pth"
 	@mkdir -p .make && touch $@
 
-.make/venv: requirements.txt constraints.txt .make/name
+.make/venv: requirements.lock .make/name
 	@echo "Installing the Python packages into $(VENV) …"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-		-r requirements.txt -c constraints.txt
+	@$(PIP) --require-hashes -r $<
 	@mkdir -p .make && touch $@
 
-.make/dev: requirements-dev.txt .make/venv
+.make/dev: requirements-dev.lock .make/venv
 	@echo "Installing the test packages into $(VENV) …"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-		-r requirements-dev.txt -c constraints.txt
+	@$(PIP) --require-hashes -r $<
 	@mkdir -p .make && touch $@
 
 # Optional: without it, demonstrations and the user's own endpoint still work.
-.make/builtin: requirements-builtin.txt .make/venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r $< \
+.make/builtin: requirements-builtin.lock .make/venv
+	@$(PIP) --require-hashes --no-deps -r $< \
 		|| echo "The built-in model was not installed. To retry: rm -f $@; make run"
 	@touch $@
 
+# Optional: without it, the page says which library a preview needs.
+$(VENDOR): package.json package-lock.json .npmrc agent/packaging/bundle_libraries.js \
+		agent/packaging/compress.js $(wildcard agent/packaging/libraries/*) | .make/node
+	@echo "Installing the page's libraries …"
+	@{ { [ $(JS_TOOLS) -nt package-lock.json ] || $(NODE) npm ci --silent --omit=dev; } \
+		&& $(NODE) node agent/packaging/bundle_libraries.js; } \
+		|| echo "The page's libraries were not installed. To retry: make vendor"
+	@mkdir -p $(@D) && touch $@
+
+$(BUNDLE): $(MODULES) agent/packaging/bundle_page.js agent/packaging/compress.js | $(VENDOR)
+	@$(NODE) node agent/packaging/bundle_page.js || echo "The page loads its modules one by one."
+	@mkdir -p $(@D) && touch $@
+
+# What checks the JavaScript, and the libraries.
+$(JS_TOOLS): package.json package-lock.json .npmrc | .make/node
+	@echo "Installing the JavaScript tools …"
+	@$(NODE) npm ci --silent
+	@touch $@
+
+.make/node: requirements-node.lock | .make/venv
+	@$(PIP) --require-hashes -r $< \
+		|| echo "Node.js was not installed. To retry: rm -f $@; make vendor"
+	@touch $@
+
 # Optional: the training packages; without them their tests are skipped.
-.make/train: requirements-train.txt .make/dev
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-		-r requirements-train.txt -c constraints.txt \
+.make/train: requirements-train.lock requirements-train.txt .make/dev
+	@{ $(PIP) --require-hashes --no-deps -r $< && $(PIP) -r requirements-train.txt; } \
 		|| echo "The training packages could not be installed; their tests will be skipped."
 	@touch $@
+
+# Optional: Ray, for runs on several machines; without it its tests are skipped. See docs/cluster.md.
+.make/ray: requirements-ray.lock .make/dev
+	@$(PIP) --require-hashes -r $< || echo "Ray could not be installed; its tests will be skipped."
+	@touch $@
+
+# Optional: Inspect with our extension and a published evaluation, in an environment of its own,
+# since its versions differ from ours; without it, its tests are skipped. See docs/inspect.md.
+# uv takes 10 s for what takes pip 70 s.
+.make/inspect: requirements-inspect-dev.lock pyproject.toml agent/packaging/build_backend.py | $(UV)
+	@echo "Installing Inspect into $(INSPECT) …"
+	@{ $(PYTHON) -m venv $(INSPECT) && { $(UV)/bin/uv pip install --quiet \
+			--python $(INSPECT)/bin/python --require-hashes -r $< \
+			|| $(INSPECT)/bin/python -m pip install --quiet --require-hashes -r $<; } \
+		&& $(INSPECT)/bin/python -m pip install --quiet --disable-pip-version-check \
+			--no-deps --no-build-isolation -e .; } \
+		|| echo "Inspect could not be installed; its tests will be skipped."
+	@touch $@
+
+# Optional: Harbor's models of ATIF, with which the tests check our files. Only these are taken out of the
+# package, which needs a newer Python.
+.make/harbor: requirements-harbor.lock | .make/venv
+	@rm -rf $@ $@.new && mkdir -p $@.new
+	@{ $(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --require-hashes \
+			--only-binary :all: --python-version 3.12 -r $< -d $@.new \
+		&& $(BIN)/python -c 'import sys, zipfile; wheel = zipfile.ZipFile(sys.argv[1]); \
+			wheel.extractall(sys.argv[2], [name for name in wheel.namelist() \
+				if name.startswith("harbor/models/trajectories/")])' $@.new/*.whl $@.new \
+		&& rm $@.new/*.whl; } \
+		|| echo "Harbor's models could not be downloaded; their tests will be skipped."
+	@mv $@.new $@
+
+$(UV):
+	@$(PYTHON) -m venv $@
+	@$@/bin/python -m pip install --quiet --disable-pip-version-check $(subst .make/uv-,uv==,$@) \
+		|| { rm -rf $@; exit 1; }
 
 # Optional: Podman and the tools for rootless Docker; without them their tests are skipped.
 .make/engines:

@@ -9,6 +9,8 @@ import ast
 import os
 import re
 import shutil
+import subprocess
+import sys
 import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -25,12 +27,17 @@ _FILES = (
     "Dockerfile",
     "LICENSE",
     "README.md",
-    "constraints.txt",
     "pyproject.toml",
+    "requirements.lock",
     "requirements.txt",
-    "requirements-builtin.txt",
+    "requirements-builtin.lock",
+    "requirements-inspect.txt",
+    "requirements-ray.txt",
+    "requirements-train.lock",
     "requirements-train.txt",
 )
+_BUNDLED = _ROOT / "static" / "vendor" / "licences.txt"
+_BUNDLE_FILES = (".npmrc", "package.json", "package-lock.json", "requirements-node.txt")
 _NAMES = {"agent": PACKAGE} | {
     name: f"{PACKAGE}.{name}" for name in ("sandbox_ui", "static", "app")
 }
@@ -42,12 +49,21 @@ Settings = Mapping[str, Any] | None
 
 
 def get_requires_for_build_wheel(config_settings: Settings = None) -> list[str]:
-    """Return what a build needs besides the backend: nothing."""
+    """Return what a build needs besides the backend: Node.js if the libraries are not bundled."""
+    del config_settings
+    if _BUNDLED.is_file():
+        return []
+    lines = (_ROOT / "requirements-node.txt").read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if not line.startswith("#")]
+
+
+get_requires_for_build_sdist = get_requires_for_build_wheel
+
+
+def get_requires_for_build_editable(config_settings: Settings = None) -> list[str]:
+    """Return what an editable build needs besides the backend: nothing."""
     del config_settings
     return []
-
-
-get_requires_for_build_editable = get_requires_for_build_sdist = get_requires_for_build_wheel
 
 
 def build_wheel(
@@ -55,6 +71,7 @@ def build_wheel(
 ) -> str:
     """Build the wheel and return its file name (PEP 517)."""
     del metadata_directory
+    _bundle_libraries()
     with _staged() as package:
         shutil.copytree(
             _ROOT / "agent", package, ignore=shutil.ignore_patterns("packaging", "__pycache__")
@@ -83,6 +100,7 @@ def build_editable(
 def build_sdist(sdist_directory: str, config_settings: Settings = None) -> str:
     """Build the source distribution and return its file name (PEP 517)."""
     del config_settings
+    _bundle_libraries()
     with _staged() as package:
         package.mkdir()
         with _inside(package.parent):
@@ -91,7 +109,7 @@ def build_sdist(sdist_directory: str, config_settings: Settings = None) -> str:
             shutil.copy(metadata, "PKG-INFO")
         with tarfile.open(Path(sdist_directory) / f"{name}.tar.gz", "w:gz") as archive:
             archive.add(package.parent / "PKG-INFO", f"{name}/PKG-INFO")
-            for each in ("agent", *_PARTS, *_FILES):
+            for each in ("agent", *_PARTS, *_FILES, *_BUNDLE_FILES):
                 archive.add(_ROOT / each, f"{name}/{each}", filter=_wanted)
     return f"{name}.tar.gz"
 
@@ -104,6 +122,18 @@ def renamed(text: str) -> str:
             at = node.lineno - 1
             lines[at] = _IMPORT.sub(lambda found: f"{found[1]} {_NAMES[found[2]]}", lines[at])
     return "".join(lines)
+
+
+def _bundle_libraries() -> None:
+    """Bundle the page's libraries unless they are; without npm's registry, build without them."""
+    if _BUNDLED.is_file():
+        return
+    try:
+        subprocess.run(["npm", "ci", "--omit=dev"], cwd=_ROOT, check=True)
+        for name in ("bundle_libraries", "bundle_page"):
+            subprocess.run(["node", f"agent/packaging/{name}.js"], cwd=_ROOT, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"The page's libraries are not in this build: {error}", file=sys.stderr)
 
 
 @contextmanager

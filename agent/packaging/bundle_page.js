@@ -1,0 +1,98 @@
+// Bundles the page's own modules into static/bundle/HASH/, where HASH is that of the sources, so that
+// opening the page takes one round trip instead of one for each import below another. The server uses
+// the bundle only while the hash matches: sandbox_ui/page/modules.py.
+
+import { createHash } from "node:crypto";
+import { globSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { build } from "esbuild";
+import { compress } from "./compress.js";
+
+const STATIC = resolve(import.meta.dirname, "../../static");
+const TARGET = join(STATIC, "bundle");
+const NEW = `${TARGET}.new`;
+const MAIN = "main.js";
+
+const hash = hashOfSources();
+rmSync(NEW, { recursive: true, force: true });
+mkdirSync(NEW);
+const options = {
+  absWorkingDir: STATIC,
+  entryPoints: [MAIN, "core/event_stream.js", ...previews()],
+  outbase: ".",
+  outdir: join(NEW, hash),
+  chunkNames: "chunks/[hash]",
+  bundle: true,
+  splitting: true,
+  format: "esm",
+  minify: true,
+  sourcemap: true,
+  metafile: true,
+  target: "es2022",
+  logLevel: "warning",
+};
+const later = laterModules(await build({ ...options, write: false }));
+const { metafile } = await build({ ...options, plugins: [{ name: "main first", setup: (bundler) => importMain(bundler, later) }] });
+await build({
+  absWorkingDir: STATIC,
+  entryPoints: ["report/report.js"],
+  outfile: join(NEW, "report.js"), // inlined in the file of a report: agent/report/html.py
+  bundle: true,
+  format: "iife",
+  minify: true,
+  target: "es2022",
+  charset: "utf8",
+  logLevel: "warning",
+});
+compress(NEW);
+writeFileSync(join(NEW, "manifest.json"), JSON.stringify({ hash, modules: [...firstModules()] }));
+rmSync(TARGET, { recursive: true, force: true });
+renameSync(NEW, TARGET);
+
+/** Return the hash of all modules; sandbox_ui/page/modules.py computes the same. */
+function hashOfSources() {
+  const paths = globSync("**/*.js", { cwd: STATIC, exclude: (path) => /^(vendor|bundle)(\.new)?(\/|$)/.test(path) }).sort();
+  const digest = createHash("sha256");
+  for (const path of paths)
+    digest
+      .update(`${path}\0`)
+      .update(readFileSync(join(STATIC, path)))
+      .update("\0");
+  return digest.digest("hex").slice(0, 16);
+}
+
+/** Return the paths of the modules that are imported on demand. */
+function laterModules({ metafile }) {
+  const entries = Object.values(metafile.outputs).map(({ entryPoint }) => entryPoint);
+  return new Set(entries.filter((path) => path && ![MAIN, "core/event_stream.js"].includes(path)).map((path) => join(STATIC, path)));
+}
+
+/**
+ * Let modules that are imported on demand import the main module, which is there by then. So all of
+ * them share the same part of it, one chunk: esbuild makes a chunk for each set of modules with a
+ * common user, and without this the page would load about 14.
+ */
+function importMain(bundler, modules) {
+  bundler.onLoad({ filter: /\.js$/ }, ({ path }) => {
+    if (!modules.has(path)) return undefined;
+    return { contents: `${readFileSync(path, "utf8")}\nimport ${JSON.stringify(join(STATIC, MAIN))};\n` };
+  });
+}
+
+/** Return the modules that static/preview/loader.js imports on demand. */
+function previews() {
+  const source = readFileSync(join(STATIC, "preview/loader.js"), "utf8");
+  return [...source.matchAll(/^ {2}\w+: "([\w/]+)",$/gm)].map(([, path]) => `preview/${path}.js`);
+}
+
+/** Yield the paths of what the page imports at once: the main module and its chunks. */
+function firstModules() {
+  const prefix = Object.keys(metafile.outputs)
+    .find((path) => metafile.outputs[path].entryPoint === MAIN)
+    .slice(0, -MAIN.length);
+  const found = new Set([prefix + MAIN]);
+  for (const path of found) {
+    for (const each of metafile.outputs[path].imports) if (each.kind === "import-statement") found.add(each.path);
+  }
+  return [...found].map((path) => path.slice(prefix.length));
+}

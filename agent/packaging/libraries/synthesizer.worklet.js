@@ -1,0 +1,2 @@
+// The part of SpessaSynth that runs in the audio thread.
+import "spessasynth_lib/dist/spessasynth_processor.min.js";
