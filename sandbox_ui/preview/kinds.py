@@ -21,7 +21,7 @@ _EXTENSIONS = {
     "document": "docx doc odt",
     "slides": "pptx ppt odp",
     "archive": "zip tar tgz tbz2 txz whl jar gz bz2 xz epub",
-    "font": "ttf otf woff woff2",
+    "font": "ttf otf ttc otc woff woff2",
 }
 _KIND_BY_EXTENSION = {
     ending: kind for kind, endings in _EXTENSIONS.items() for ending in endings.split()
@@ -41,6 +41,7 @@ _SIGNATURES = (
     (b"wOFF", "font"),
     (b"wOF2", "font"),
     (b"OTTO", "font"),
+    (b"ttcf", "font"),
     (b"\x00\x01\x00\x00\x00", "font"),
     (b"\x1f\x8b", "archive"),
     (b"BZh", "archive"),
@@ -56,6 +57,7 @@ _TEXT_LIKE_SIGNATURES = {
     b"OggS",
     b"PAR1",
     b"OTTO",
+    b"ttcf",
     b"BZh",
 }
 """Signatures that text may start with; in the formats, control characters follow."""
@@ -90,7 +92,7 @@ _MODULES = {
     "json": "data.json_tree",
     "archive": "data.archive",
     "hex": "data.hex",
-    DIFFERENCE: "diff.text_diff",
+    DIFFERENCE: "text.versions",
 }
 
 

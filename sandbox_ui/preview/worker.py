@@ -23,7 +23,10 @@ from sandbox_ui.preview.base import BinaryPreview, Preview, PreviewError, Previe
 from sandbox_ui.preview.kinds import DIFFERENCE, KINDS, module_of
 
 MAX_MEMORY_BYTES = 1536 * 1024**2
-"""Address space of one request in bytes, in addition to that of the libraries."""
+"""Address space of one request in bytes, in addition to that of the libraries.
+
+A kind's module may set a lower limit by the same name.
+"""
 
 TIMEOUT_SECONDS = 20
 """Wall-clock limit of one request, in seconds."""
@@ -89,8 +92,9 @@ def _handle_request(
     with os.fdopen(reply, "wb") as response, os.fdopen(file, "rb") as opened:
         try:
             renderer = renderers[fields["kind"]]
-            getattr(sys.modules[renderer.__module__], "prepare", _no_preparation)(request)
-            _apply_limits()
+            module = sys.modules[renderer.__module__]
+            getattr(module, "prepare", _no_preparation)(request)
+            _apply_limits(getattr(module, "MAX_MEMORY_BYTES", MAX_MEMORY_BYTES))
             head, content = _render(renderer, opened, request)
         except PreviewError as error:
             head, content = {"error": str(error)}, b""
@@ -121,12 +125,12 @@ def _render(
     return {}, json.dumps(preview.data).encode()
 
 
-def _apply_limits() -> None:
+def _apply_limits(max_memory_bytes: int) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, TIMEOUT_SECONDS)
     current_size = int(_address_space_size())
     for limit, maximum in (
-        (resource.RLIMIT_AS, current_size + MAX_MEMORY_BYTES),
+        (resource.RLIMIT_AS, current_size + max_memory_bytes),
         (resource.RLIMIT_CPU, TIMEOUT_SECONDS),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_CORE, 0),

@@ -6,14 +6,26 @@ import { onNearEnd } from "./on_near_end.js";
 export class LazyList {
   /**
    * `name` is the name of the parts in responses and on the page; `none` is the message if there
-   * are none. Subclasses implement `createPart(part, at)`, which returns an element, and `statusText(first)`,
-   * which returns the line below.
+   * are none. Subclasses implement `createPart` and `statusText`.
    */
   constructor(file, first, name, className, none) {
-    Object.assign(this, { file, name, none, shown: 0 });
+    this.file = file;
+    this.name = name;
+    this.none = none;
+    this.shown = 0;
     this.element = h("div", { class: className });
     this.more = h("div", { class: "more", role: "status" }, `Loading more ${name}…`);
     this.update(first);
+  }
+
+  /** Return the element of a part. @returns {HTMLElement} */
+  createPart(_part, _at) {
+    throw new Error("Subclasses create the parts.");
+  }
+
+  /** Return the line below. @returns {string} */
+  statusText(_first) {
+    throw new Error("Subclasses describe the list.");
   }
 
   close() {

@@ -17,13 +17,19 @@ const AGE_REFRESH_MS = 20_000; // ms between updates of the file's displayed age
  * and `close()`. `first` is the server's `view` of the file.
  */
 class PreviewFile {
-  constructor(preview, path, entry, step, compared) {
-    Object.assign(this, { preview, path, entry, step, compared, controller: new AbortController() });
+  constructor(preview, path, entry, step, compared, base) {
+    this.preview = preview;
+    this.path = path;
+    this.entry = entry;
+    this.step = step;
+    this.compared = compared;
+    this.base = base; // of a comparison: the earlier step, or null for the one before
+    this.controller = new AbortController();
     this.name = decodePath(path.slice(path.lastIndexOf("/") + 1));
   }
 
   get version() {
-    return this.entry ? `${this.entry.modified}-${this.entry.size}` : "";
+    return this.entry ? `${this.entry.modified ?? `step-${this.entry.step}`}-${this.entry.size}` : "";
   }
 
   /** The URL of the server's view of the file with options of its kind. */
@@ -38,7 +44,8 @@ class PreviewFile {
 
   address(what, options) {
     const at = (this.step ?? null) === null ? {} : { step: this.step };
-    const query = new URLSearchParams({ v: this.version, ...at, ...options });
+    const compared = what === "difference" && this.base !== null ? { base: this.base } : {};
+    const query = new URLSearchParams({ v: this.version, ...at, ...compared, ...options });
     return `${runApiUrl(`${what}/${this.path}`)}?${query}`;
   }
 
@@ -65,13 +72,18 @@ class PreviewFile {
   }
 }
 
+/** @typedef {{ onMove?: (by: number) => void, onClose?: () => void, changedIn?: (path: string, until: number) => number | undefined }} PreviewHandlers */
+
 export class Preview {
   /**
    * `onMove(by)` opens the next file (1) or the previous one (-1); without it there are no arrows.
    * `changedIn(path, until)` returns the last step up to `until` that changed a file, if any.
    */
-  constructor(element, { onMove, onClose, changedIn = () => undefined } = {}) {
-    Object.assign(this, { element, onMove, onClose, changedIn });
+  constructor(element, { onMove, onClose, changedIn } = /** @type {PreviewHandlers} */ ({})) {
+    this.element = element;
+    this.onMove = onMove;
+    this.onClose = onClose;
+    this.changedIn = changedIn ?? (() => undefined);
     this.name = h("b");
     this.details = h("small", { class: "num" });
     this.busy = h("span", { class: "busy" });
@@ -82,11 +94,14 @@ export class Preview {
     this.fullScreen = tool("fullscreen", "Full screen", "button", { onclick: () => this.setFullScreen(!this.isFullScreen) });
     this.canvas = h("div", { class: "canvas", tabindex: "0" });
     this.back = h("button", { type: "button", class: "quiet", hidden: true, onclick: () => this.openAs("") }, "Back");
-    this.currentVersion= h("button", { type: "button", class: "quiet current", hidden: true, onclick: () => emit("open-file", this.path) }, "Current version");
+    this.currentVersion = h(
+      "button",
+      { type: "button", class: "quiet current", hidden: true, onclick: () => emit("open-current", this.path) },
+      "Current version",
+    );
     this.head = h("div", { class: "header" }, this.name, this.details, this.busy, this.back, this.currentVersion, this.tools);
-    if (onMove) this.head.append(
-      tool("up", "Previous file", "button", { onclick: () => onMove(-1) }),
-      tool("down", "Next file", "button", { onclick: () => onMove(1) }));
+    if (onMove)
+      this.head.append(tool("up", "Previous file", "button", { onclick: () => onMove(-1) }), tool("down", "Next file", "button", { onclick: () => onMove(1) }));
     this.head.append(this.download, this.newTab, this.fullScreen);
     if (onClose) this.head.append(tool("close", "Close preview", "button", { onclick: () => this.close() }));
     element.append(this.head, this.cost.element, this.canvas);
@@ -115,28 +130,31 @@ export class Preview {
 
   /**
    * Show a file, or reload the current one if it changed. `step` shows it as of that step,
-   * `compared` how the step changed it.
+   * `compared` how the step changed it, or how it changed since the step `base`.
    */
-  show(path, entry = null, step = null, compared = false) {
-    const same = path === this.path && step === this.file.step && compared === this.file.compared;
+  show(path, entry = null, step = null, compared = false, base = null) {
+    const same = path === this.path && step === this.file.step && compared === this.file.compared && base === this.file.base;
     if (same && (!entry || sameContent(this.file.entry, entry))) return undefined;
     if (same) {
       this.file.entry = entry;
     } else {
       this.clear();
       this.path = path;
-      this.file = new PreviewFile(this, path, entry, step, compared);
+      this.file = new PreviewFile(this, path, entry, step, compared, base);
       this.canvas.scrollTop = 0;
     }
     this.name.textContent = this.name.title = this.file.name;
     this.download.href = this.file.address("files", {});
     this.download.setAttribute("download", this.file.name);
     this.download.hidden = Boolean(nonFileMessage(entry));
-    this.newTab.href = new URL(`look?${new URLSearchParams({ run: currentRun.id, path, ...(step ? { step } : {}), ...(compared ? { compared: 1 } : {}) })}`, document.baseURI).href;
+    this.newTab.href = new URL(
+      `look?${new URLSearchParams({ run: currentRun.id, path, ...(step ? { step } : {}), ...(compared ? { compared: "1" } : {}), ...(base === null ? {} : { base }) })}`,
+      document.baseURI,
+    ).href;
     this.currentVersion.hidden = step === null || !this.onMove;
     this.element.hidden = false;
     this.element.classList.remove("deleted");
-    this.cost.show(this.file);
+    if (entry?.kind !== "absent") this.cost.show(this.file);
     return this.load();
   }
 
@@ -170,7 +188,7 @@ export class Preview {
   async loadOnce(file) {
     this.showDetails(file);
     const message = nonFileMessage(file.entry);
-    if (message) return void this.display(file, { element: h("div", { class: "message" }, icon("file"), h("p", {}, message)) });
+    if (message) return void this.display({ element: h("div", { class: "message" }, icon("file"), h("p", {}, message)) });
     const done = showProgress(this.currentView ? "Reloading" : "Loading", (words) => file === this.file && this.showWaiting(words));
     try {
       await this.fetchView(file);
@@ -186,7 +204,7 @@ export class Preview {
     const { kind, view, error } = await fetchJson(file.view(chosen ? { as: chosen } : {}), { signal: file.controller.signal });
     if (file !== this.file) return;
     if (chosen !== this.chosen) return void (file.reload = true);
-    if (error) this.display(file, errorView(error, kind, file));
+    if (error) this.display(errorView(error, kind, file));
     else if (kind === this.kind && this.currentView?.update) await this.currentView.update(view);
     else await this.open(file, kind, view);
   }
@@ -203,7 +221,7 @@ export class Preview {
     const broken = error instanceof TypeError && /fetch|network|load failed/i.test(error.message);
     if (!broken && error.constructor !== Error) console.error(error);
     if (broken && this.kind) this.details.textContent = "Connection lost. This is the last version loaded.";
-    else this.display(file, errorView(broken ? "Connection lost." : error.message, "", file, true));
+    else this.display(errorView(broken ? "Connection lost." : error.message, "", file, true));
   }
 
   async open(file, kind, first) {
@@ -211,7 +229,7 @@ export class Preview {
     const view = await module.open(file, first);
     if (file !== this.file) return void view.close?.();
     const at = this.kind === kind ? this.canvas.scrollTop : 0;
-    this.display(file, view, kind);
+    this.display(view, kind);
     this.canvas.scrollTop = at;
   }
 
@@ -221,9 +239,10 @@ export class Preview {
     await this.load();
   }
 
-  display(file, shown, kind = "") {
+  display(shown, kind = "") {
     this.currentView?.close?.();
-    Object.assign(this, { currentView: shown, kind });
+    this.currentView = shown;
+    this.kind = kind;
     this.back.hidden = !this.chosen;
     this.canvas.className = `canvas ${kind ? `kind-${kind}` : "message"}`;
     this.canvas.replaceChildren(shown.element);
@@ -232,8 +251,10 @@ export class Preview {
   showDetails(file, extra = "") {
     if (file !== this.file || this.element.classList.contains("deleted")) return;
     const { entry } = file;
+    if (entry?.kind === "absent") return void (this.details.textContent = this.detailsText = "");
     const parts = [file.step && !file.compared ? `version after step ${file.step}` : "", extra];
-    if (entry) parts.push(formatBytes(entry.size), `modified ${formatAge(currentRun.now() - entry.modified)}`);
+    if (entry) parts.push(formatBytes(entry.size));
+    if (entry?.modified !== undefined) parts.push(`modified ${formatAge(currentRun.now() - entry.modified)}`);
     file.extra = extra;
     this.details.textContent = this.details.title = this.detailsText = parts.filter(Boolean).join(" · ");
   }
@@ -269,10 +290,12 @@ function tool(iconName, label, tag, attributes) {
 }
 
 /** Whether two entries describe the same content. */
-const sameContent = (one, other) => one?.modified === other.modified && one.size === other.size && one.kind === other.kind;
+const sameContent = (one, other) => one?.modified === other.modified && one.step === other.step && one.size === other.size && one.kind === other.kind;
 
 /** Describe an entry that is not a file; empty for files. */
 function nonFileMessage(entry) {
+  if (entry?.kind === "absent") return `This file was not there after step ${entry.step}.`;
+  if (entry?.not_kept) return `This version of the file was not kept: ${entry.not_kept}.`;
   if (!entry || entry.kind === "file") return "";
   if (entry.kind === "folder") return "This is a folder. Its files are listed in the tree.";
   if (entry.kind === "link") return `This is a link${entry.target ? ` to “${entry.target}”` : ""}. Links are not followed.`;
@@ -282,9 +305,19 @@ function nonFileMessage(entry) {
 /** The message if a file cannot be shown: the reason and alternatives. */
 function errorView(text, kind, file, again = false) {
   const button = (words, act) => h("button", { type: "button", class: "quiet", onclick: act }, words);
-  return { element: h("div", { class: "message" }, icon("file"), h("p", {}, text),
-    h("div", {},
-      again ? button("Try again", () => file.preview.load()) : null,
-      h("a", { class: "quiet", href: file.address("files", {}), download: file.name }, "Download"),
-      kind && kind !== "hex" && file.entry?.size !== 0 ? button("View as hex", () => file.preview.openAs("hex")) : null)) };
+  return {
+    element: h(
+      "div",
+      { class: "message" },
+      icon("file"),
+      h("p", {}, text),
+      h(
+        "div",
+        {},
+        again ? button("Try again", () => file.preview.load()) : null,
+        h("a", { class: "quiet", href: file.address("files", {}), download: file.name }, "Download"),
+        kind && kind !== "hex" && file.entry?.size !== 0 ? button("View as hex", () => file.preview.openAs("hex")) : null,
+      ),
+    ),
+  };
 }

@@ -23,7 +23,7 @@ def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
             {"strings": _find_strings(file, request.int_option("offset", 0, maximum=request.size))}
         )
     head = file.read(_HEAD_BYTES)
-    description, properties = identify(head, request.size)
+    description, properties = identify(head, request.size, request.name)
     return JsonPreview(
         {
             "description": description,

@@ -23,7 +23,7 @@ def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
     """Return ``tracks`` and ``notes``, with times in seconds.
 
     ``notes`` holds columns of equal length: ``start``, ``end``, ``pitch``, ``velocity``,
-    ``track`` and ``family`` (16: drums). ``stop_reason`` says why reading stopped early.
+    ``track``, ``channel`` and ``program`` (128: drums). ``stop_reason`` says why reading stopped.
 
     Raises:
         PreviewError: The file is not MIDI.
@@ -44,9 +44,9 @@ def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
 
 def _music(score: MidiScore, to_seconds: TickConverter) -> dict[str, Any]:
     columns: dict[str, list[Any]] = {
-        name: [] for name in ("start", "end", "pitch", "velocity", "track", "family")
+        name: [] for name in ("start", "end", "pitch", "velocity", "track", "channel", "program")
     }
-    for start, end, pitch, velocity, track, program in score.notes:
+    for start, end, pitch, velocity, track, channel, program in score.notes:
         begins, ends = to_seconds(start), to_seconds(end)
         if begins > MAX_DURATION_SECONDS:
             score.stop_reason = score.stop_reason or "everything after six hours is left out"
@@ -57,7 +57,8 @@ def _music(score: MidiScore, to_seconds: TickConverter) -> dict[str, Any]:
             pitch,
             velocity,
             track,
-            program // 8,
+            channel,
+            program,
         )
         for column, value in zip(columns.values(), row, strict=True):
             column.append(value)

@@ -32,13 +32,13 @@ class MidiScore:
 
     Attributes:
         tracks: At most 64 tracks.
-        notes: Start and end in ticks, pitch, velocity, track, program (128: drums).
+        notes: Start and end in ticks, pitch, velocity, track, channel, program (128: drums).
         tempos: Ticks and the microseconds per beat from there on.
         stop_reason: Why reading stopped early; empty if the whole file was read.
     """
 
     tracks: list[Track] = field(default_factory=list)
-    notes: list[tuple[int, int, int, int, int, int]] = field(default_factory=list)
+    notes: list[tuple[int, int, int, int, int, int, int]] = field(default_factory=list)
     tempos: list[tuple[int, int]] = field(default_factory=list)
     stop_reason: str = ""
     event_count: int = 0
@@ -151,7 +151,7 @@ class _TrackReader:
             program = 128 if channel == _DRUM_CHANNEL else self._programs[channel]
             self._track.note_count += 1
             self._track.channels.add(channel)
-            self._score.notes.append((start, end, pitch, velocity, self._number, program))
+            self._score.notes.append((start, end, pitch, velocity, self._number, channel, program))
 
     def _read_byte(self) -> int:
         if self._at >= self._end:

@@ -8,7 +8,8 @@ from typing import BinaryIO
 
 from sandbox_ui.preview.base import PreviewError
 
-MAX_PEAKS = 1000
+MAX_PEAKS = 2000
+_MAX_CHANNELS = 8
 _BLOCK_SAMPLES = 512
 _BLOCKS_PER_PEAK = 2
 _MAX_CHUNKS = 200
@@ -97,21 +98,25 @@ def _format(chunk: bytes) -> tuple[int, int, int, int, int]:
     return format_tag, channels, rate, byte_rate, bits
 
 
-def read_peaks(file: BinaryIO, wave: WavHeader) -> list[int]:
-    """Return alternating minima and maxima of up to 1,000 parts, ``-127`` to ``127``.
+def read_peaks(file: BinaryIO, wave: WavHeader) -> list[list[float]]:
+    """Return the loudest sample, ``-1`` to ``1``, of up to 2,000 parts of each channel.
 
-    Only a few blocks of a long part are read. Empty if the sample format is unknown.
+    Only a few blocks of a long part are read. More than eight channels are merged. Empty if the
+    sample format is unknown.
     """
     if not _is_supported(wave):
         return []
     frames = wave.data_size // wave.frame_size
     columns = min(MAX_PEAKS, frames)
-    found: list[int] = []
+    rows = wave.channels if wave.channels <= _MAX_CHANNELS else 1
+    peaks: list[list[float]] = [[] for _ in range(rows)]
+    scale = _scale(wave)
     for column in range(columns):
         first, last = frames * column // columns, frames * (column + 1) // columns
-        low, high = _extremes(file, wave, first, last)
-        found += [round(max(-1.0, low) * 127), round(min(1.0, high) * 127)]
-    return found
+        samples = _read_samples(file, wave, first, last)
+        for row, found in enumerate(peaks):
+            found.append(_loudest(samples[row::rows], scale))
+    return peaks
 
 
 def _is_supported(wave: WavHeader) -> bool:
@@ -119,7 +124,9 @@ def _is_supported(wave: WavHeader) -> bool:
     return wave.bits_per_sample in bits and 0 < wave.channels <= 64
 
 
-def _extremes(file: BinaryIO, wave: WavHeader, first: int, last: int) -> tuple[float, float]:
+def _read_samples(
+    file: BinaryIO, wave: WavHeader, first: int, last: int
+) -> "array[float] | array[int]":
     count, frames = last - first, max(1, _BLOCK_SAMPLES // wave.channels)
     if count <= frames * _BLOCKS_PER_PEAK:
         blocks = [(first, count)]
@@ -127,21 +134,17 @@ def _extremes(file: BinaryIO, wave: WavHeader, first: int, last: int) -> tuple[f
         blocks = [
             (first + count * at // _BLOCKS_PER_PEAK, frames) for at in range(_BLOCKS_PER_PEAK)
         ]
-    low = high = 0.0
+    content = b""
     for start, length in blocks:
         file.seek(wave.data_offset + start * wave.frame_size)
-        values = _decode_samples(file.read(length * wave.frame_size), wave)
-        if values:
-            low, high = (
-                min(low, _finite_or_zero(min(values))),
-                max(high, _finite_or_zero(max(values))),
-            )
-    scale = _scale(wave)
-    return low / scale, high / scale
+        content += file.read(length * wave.frame_size)
+    return _decode_samples(content, wave)
 
 
-def _finite_or_zero(value: float) -> float:
-    return value if math.isfinite(value) else 0.0
+def _loudest(samples: "array[float] | array[int]", scale: float) -> float:
+    extremes = (min(samples, default=0), max(samples, default=0))
+    loudest = max((each for each in extremes if math.isfinite(each)), key=abs, default=0)
+    return round(max(-1.0, min(1.0, loudest / scale)), 3)
 
 
 def _decode_samples(content: bytes, wave: WavHeader) -> "array[float] | array[int]":

@@ -42,6 +42,21 @@ def is_date(text: str) -> bool:
     return len(text) < _MAX_VALUE_LENGTH and bool(_DATE.fullmatch(text.strip()))
 
 
+def has_header(rows: Sequence[Sequence[Any]]) -> bool:
+    """Return whether the first row is a header: texts that all differ, in most columns."""
+    if len(rows) < 2:
+        return False
+    filled = [cell for cell in rows[0] if str(cell).strip()]
+    names = {cell.strip() for cell in filled if isinstance(cell, str)}
+    is_full = bool(filled) and len(filled) >= 0.5 * len(rows[0])
+    return (
+        is_full
+        and len(names) == len(filled)
+        and not any(map(is_date, names))
+        and not any(map(is_number, names))
+    )
+
+
 def sort_key(values: Iterable[Any]) -> Callable[[Any], tuple[int, float, str]]:
     """Return a sort key for a column: numbers first, then text, ignoring case."""
     comma = any(isinstance(v, str) and _DECIMAL_COMMA.fullmatch(v.strip()) for v in values)

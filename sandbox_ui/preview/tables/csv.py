@@ -2,6 +2,7 @@
 
 import codecs
 import csv
+import heapq  # noqa: F401 - most_common imports it, which a confined worker cannot
 import io
 import re
 from collections import Counter, deque
@@ -9,11 +10,11 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, BinaryIO
 
-from charset_normalizer import from_bytes
-
+from agent.util.charset import encoding_label, guess_encoding
 from sandbox_ui.preview.base import PreviewError, PreviewRequest
-from sandbox_ui.preview.tables.columns import is_date, is_number
+from sandbox_ui.preview.tables.columns import has_header
 from sandbox_ui.preview.tables.grid import MAX_COLUMNS, MAX_ROWS, Grid, rows_needed
+from sandbox_ui.preview.text.encoding import detect_bom
 
 FIRST_READ_BYTES = 1024**2
 """Bytes used to detect the dialect; a file up to this size is read at once."""
@@ -25,12 +26,6 @@ _SAMPLE = 64 * 1024
 _SAMPLE_LINES = 100
 _MAX_QUOTED_LINES = 200
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-_BOMS = (
-    (codecs.BOM_UTF8, "utf-8", "UTF-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le", "UTF-32"),
-    (codecs.BOM_UTF16_LE, "utf-16-le", "UTF-16"),
-    (codecs.BOM_UTF16_BE, "utf-16-be", "UTF-16"),
-)
 csv.field_size_limit(MAX_READ_BYTES * 2)
 
 
@@ -92,7 +87,7 @@ def detect_dialect(first: bytes, request: PreviewRequest) -> Dialect:
     rows = _parse_rows(first, dialect, complete=len(first) == request.size, limit=1000)
     widths = Counter(len(row) for row in rows[:200])
     fields = widths.most_common(1)[0][0] if widths else 0
-    header = _has_header(rows[:_SAMPLE_LINES])
+    header = has_header(rows[:_SAMPLE_LINES])
     if request.options.get("header") in ("0", "1"):
         header = request.options["header"] == "1" and bool(rows)
     width = max(map(len, rows), default=0)
@@ -101,22 +96,18 @@ def detect_dialect(first: bytes, request: PreviewRequest) -> Dialect:
 
 def detect_encoding(first: bytes) -> tuple[str, str, int]:
     """Return a text's codec, encoding name and byte order mark length."""
-    for mark, codec, label in _BOMS:
-        if first.startswith(mark):
-            return codec, label, len(mark)
+    codec, bom_length = detect_bom(first)
     if first[1:400:2].count(0) > 150 or (first[1:2] == b"\0" and first[3:4] == b"\0"):
-        return "utf-16-le", "UTF-16", 0
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(first)
-        return "utf-8", "UTF-8", 0
-    except UnicodeDecodeError as error:
-        nearby = first[max(0, error.start - _SAMPLE // 2) :][:_SAMPLE]
-    found = from_bytes(nearby).best()
-    codec = found.encoding if found else "cp1252"
-    western = nearby.decode("cp1252", "replace")
-    if codec.startswith(("utf", "ascii")) or western == nearby.decode(codec, "replace"):
-        codec = "cp1252"
-    return codec, codec.replace("_", "-").replace("cp125", "Windows-125"), 0
+        codec = codec or "utf-16-le"
+    if not codec:
+        try:
+            codecs.getincrementaldecoder("utf-8")().decode(first)
+            codec = "utf-8"
+        except UnicodeDecodeError as error:
+            codec = guess_encoding(first, error.start)
+    if codec.startswith("utf"):
+        return codec, codec.upper().removesuffix("-LE").removesuffix("-BE"), bom_length
+    return codec, encoding_label(codec).replace("windows", "Windows"), 0
 
 
 def _detect_delimiter(text: str, extension: str) -> str:
@@ -170,18 +161,6 @@ def _has_unclosed_quote(first: bytes, dialect: Dialect, *, complete: bool) -> bo
     rows = deque(csv.reader(io.StringIO(text, newline=""), delimiter=dialect.delimiter), maxlen=1)
     lines = max((cell.count("\n") for cell in rows[0]), default=0) if rows else 0
     return lines > _MAX_QUOTED_LINES if not complete else lines > 0 and text.count('"') % 2 == 1
-
-
-def _has_header(rows: list[list[str]]) -> bool:
-    if len(rows) < 2:
-        return False
-    head = rows[0]
-    filled = [cell.strip() for cell in head if cell.strip()]
-    if not filled or len(filled) < 0.5 * len(head):
-        return False
-    return not any(is_number(cell) or is_date(cell) for cell in filled) and len(set(filled)) == len(
-        filled
-    )
 
 
 def _grid(rows: list[list[str]], dialect: Dialect, request: PreviewRequest, first: bytes) -> Grid:

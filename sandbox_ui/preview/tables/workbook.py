@@ -6,7 +6,7 @@ from typing import Any, BinaryIO
 from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, PasswordError
 
 from sandbox_ui.preview.base import PreviewError, PreviewRequest
-from sandbox_ui.preview.tables.columns import is_date, is_number
+from sandbox_ui.preview.tables.columns import has_header
 from sandbox_ui.preview.tables.grid import MAX_COLUMNS, MAX_ROWS, Grid
 from sandbox_ui.preview.tables.xlsx_formulas import Formulas, read_uncached_formulas
 from sandbox_ui.preview.zip_guard import open_checked_zip
@@ -54,7 +54,7 @@ def _grid(book: CalamineWorkbook, file: BinaryIO, request: PreviewRequest) -> Gr
     missing = _uncached_formulas(file, sheet, area)
     area.fill(missing)
     rows = area.rows
-    header = _has_header(rows)
+    header = has_header(rows)
     if request.options.get("header") in ("0", "1"):
         header = request.options["header"] == "1" and bool(rows)
     width = min(area.width, MAX_COLUMNS)
@@ -146,16 +146,3 @@ def _column_letters(column: int) -> str:
         column, rest = divmod(column - 1, 26)
         name = chr(65 + rest) + name
     return name
-
-
-def _has_header(rows: list[Any]) -> bool:
-    if len(rows) < 2:
-        return False
-    full = [cell for cell in rows[0] if cell != ""]
-    if not full or len(full) < 0.5 * len(rows[0]):
-        return False
-    if not all(
-        isinstance(cell, str) and not is_number(cell) and not is_date(cell) for cell in full
-    ):
-        return False
-    return len(set(full)) == len(full)

@@ -61,7 +61,7 @@ def detect_format(file: BinaryIO, *, encoding: str = "", line_ending: str = "") 
         line_ending: Line endings, if already known.
     """
     head, tail = _samples(file)
-    bom_encoding, bom_length = _detect_bom(head)
+    bom_encoding, bom_length = detect_bom(head)
     name = normalize_encoding(encoding) or bom_encoding or _guess_encoding(head, tail)
     bom_length = bom_length if name == bom_encoding else 0
     found = (
@@ -100,7 +100,8 @@ def _samples(file: BinaryIO) -> tuple[bytes, bytes]:
     return head, file.read(SAMPLE_BYTES)
 
 
-def _detect_bom(head: bytes) -> tuple[str, int]:
+def detect_bom(head: bytes) -> tuple[str, int]:
+    """Return the encoding that a byte order mark names, and its length; empty and 0 if none."""
     return next(((name, len(mark)) for mark, name in _BOMS if head.startswith(mark)), ("", 0))
 
 

@@ -16,7 +16,9 @@ export function open(file, first) {
 
 class Archive {
   constructor(file, first) {
-    Object.assign(this, { file, id: `archive${++trees}`, at: 0 });
+    this.file = file;
+    this.id = `archive${++trees}`;
+    this.at = 0;
     this.notes = h("p", { class: "notes", role: "note" });
     this.content = h("div", { class: "content", role: "presentation" });
     this.list = h("div", { class: "entries", role: "tree", tabindex: "0", "aria-label": "Archive contents" }, this.content);
@@ -52,7 +54,9 @@ class Archive {
     const { format, files, unpacked_size: unpackedSize, truncated, total } = this.first;
     if (!total) return this.file.setDetails(`${format}, empty`);
     const size = files === 1 && !unpackedSize ? "" : `, unpacks to ${formatBytes(Math.max(unpackedSize, 0))}`;
-    this.file.setDetails(`${format}, ${truncated ? "more than " : ""}${plural(files, "file")}${format === "gzip" || format === "bzip2" || format === "xz" ? "" : size}`);
+    this.file.setDetails(
+      `${format}, ${truncated ? "more than " : ""}${plural(files, "file")}${format === "gzip" || format === "bzip2" || format === "xz" ? "" : size}`,
+    );
   }
 
   /** Load the entries missing from the first response. */
@@ -122,15 +126,28 @@ class Archive {
   createRow(row, at) {
     const folder = Boolean(row.children);
     const outside = row.name === ".." || (row.level === 1 && (row.name === "/" || /^[a-z]:/i.test(row.name)));
-    return h("div", {
-      class: `member${at === this.at ? " active" : ""}${outside ? " outside" : ""}`, role: "treeitem", id: `${this.id}-${at}`, "data-at": at, "aria-level": row.level,
-      "aria-expanded": folder ? String(row.open) : null, "aria-selected": String(at === this.at), "aria-label": visibleName(row.name),
-      style: `top: ${at * ROW_HEIGHT}px; padding-left: ${10 + 16 * Math.min(row.level - 1, 20)}px`, title: row.path && visibleName(row.path),
-    }, h("i", { class: `toggle${folder && row.open ? " open" : ""}`, "aria-hidden": "true" }, folder ? "▸" : ""), icon(folder ? "folder" : ICONS[row.kind] ?? fileKind(row.name)),
-    h("b", {}, visibleName(row.name)), row.target ? h("em", {}, `→ ${visibleName(row.target)}`) : row.kind && !folder ? h("em", {}, row.kind) : "",
-    h("small", { class: "num" }, folder ? plural(row.children.size + row.leaves.length, "item") : row.size < 0 ? "" : formatBytes(row.size)),
-    h("small", { class: "num packed", title: "Compressed size" }, folder || row.compressedSize === null ? "" : formatBytes(row.compressedSize)),
-    h("small", { class: "num modified" }, row.modified ?? ""));
+    return h(
+      "div",
+      {
+        class: `member${at === this.at ? " active" : ""}${outside ? " outside" : ""}`,
+        role: "treeitem",
+        id: `${this.id}-${at}`,
+        "data-at": at,
+        "aria-level": row.level,
+        "aria-expanded": folder ? String(row.open) : null,
+        "aria-selected": String(at === this.at),
+        "aria-label": visibleName(row.name),
+        style: `top: ${at * ROW_HEIGHT}px; padding-left: ${10 + 16 * Math.min(row.level - 1, 20)}px`,
+        title: row.path && visibleName(row.path),
+      },
+      h("i", { class: `toggle${folder && row.open ? " open" : ""}`, "aria-hidden": "true" }, folder ? "▸" : ""),
+      icon(folder ? "folder" : (ICONS[row.kind] ?? fileKind(row.name))),
+      h("b", {}, visibleName(row.name)),
+      row.target ? h("em", {}, `→ ${visibleName(row.target)}`) : row.kind && !folder ? h("em", {}, row.kind) : "",
+      h("small", { class: "num" }, folder ? plural(row.children.size + row.leaves.length, "item") : row.size < 0 ? "" : formatBytes(row.size)),
+      h("small", { class: "num packed", title: "Compressed size" }, folder || row.compressedSize === null ? "" : formatBytes(row.compressedSize)),
+      h("small", { class: "num modified" }, row.modified ?? ""),
+    );
   }
 
   onClick(event) {
@@ -151,7 +168,13 @@ class Archive {
   openMember(row) {
     this.member?.close();
     this.openRow = row;
-    const member = new ArchiveMemberView(this.file, { at: row.at, name: row.name || "file", size: row.size, path: visibleName(row.path), onBack: () => this.closeMember() });
+    const member = new ArchiveMemberView(this.file, {
+      at: row.at,
+      name: row.name || "file",
+      size: row.size,
+      path: visibleName(row.path),
+      onBack: () => this.closeMember(),
+    });
     this.listing.hidden = true;
     this.member?.element.remove();
     this.member = member;
@@ -172,7 +195,9 @@ class Archive {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
     const row = this.rows[this.at];
     const page = Math.max(1, Math.floor(this.list.clientHeight / ROW_HEIGHT) - 1);
-    const to = { ArrowUp: this.at - 1, ArrowDown: this.at + 1, PageUp: this.at - page, PageDown: this.at + page, Home: 0, End: this.rows.length - 1 }[event.key];
+    const to = { ArrowUp: this.at - 1, ArrowDown: this.at + 1, PageUp: this.at - page, PageDown: this.at + page, Home: 0, End: this.rows.length - 1 }[
+      event.key
+    ];
     if (to !== undefined) this.moveTo(to);
     else if (event.key === "Enter" || event.key === " ") this.activate();
     else if (event.key === "ArrowRight" && row?.children) row.open ? this.moveTo(this.at + 1) : this.activate();

@@ -10,7 +10,11 @@ import { showProgress } from "../progress_note.js";
 /** Stands in for a file inside an archive; requests go to the archive. */
 class ArchiveMemberFile {
   constructor(memberView, archive, at, name, size) {
-    Object.assign(this, { memberView, archive, at, name, step: archive.step || "0" });
+    this.memberView = memberView;
+    this.archive = archive;
+    this.at = at;
+    this.name = name;
+    this.step = archive.step || "0";
     this.path = archive.path;
     this.entry = archive.entry && { ...archive.entry, size };
     this.preview = { element: archive.preview.element, setFullScreen: (on) => archive.preview.setFullScreen(on), openAs: (kind) => memberView.show(kind) };
@@ -20,7 +24,7 @@ class ArchiveMemberFile {
     return this.archive.version;
   }
 
-  view({ as, ...options } = {}) {
+  view({ as, ...options } = /** @type {{ as?: string }} */ ({})) {
     return this.archive.view({ as: "archive", member: this.at, ...(as ? { member_as: as } : {}), ...options });
   }
 
@@ -50,16 +54,26 @@ class ArchiveMemberFile {
 /** A member's preview: a header with a way back, and the element of its kind's module. */
 export class ArchiveMemberView {
   constructor(archive, { at, name, size, path, onBack }) {
-    Object.assign(this, { size });
+    this.size = size;
     this.member = new ArchiveMemberFile(this, archive, at, name, size);
     this.details = h("small", { class: "num" });
     this.tools = h("span", { class: "tools" });
     this.canvas = h("div", { class: "inset", tabindex: "0" });
-    const back = h("button", { type: "button", class: "quiet", "aria-label": "Back to archive", onclick: onBack }, h("span", { "aria-hidden": "true" }, "‹"), "Archive");
+    const back = h(
+      "button",
+      { type: "button", class: "quiet", "aria-label": "Back to archive", onclick: onBack },
+      h("span", { "aria-hidden": "true" }, "‹"),
+      "Archive",
+    );
     const downloadLink = h("a", { class: "quiet", href: this.member.raw(), download: name }, "Download");
     const extractButton = h("button", { type: "button", class: "quiet", onclick: () => this.extract(name, extractButton) }, "Extract to workspace");
-    extractButton.hidden = !currentRun.canEdit || !archive.preview.onMove; // a file's own tab has no uploads
-    this.element = h("div", { class: "member-view" }, h("div", { class: "header" }, h("span", {}, back), h("b", { title: path }, path), this.details, this.tools, h("span", {}, extractButton, downloadLink)), this.canvas);
+    extractButton.hidden = !currentRun.canEditFiles || !archive.preview.onMove; // a file's own tab has no uploads
+    this.element = h(
+      "div",
+      { class: "member-view" },
+      h("div", { class: "header" }, h("span", {}, back), h("b", { title: path }, path), this.details, this.tools, h("span", {}, extractButton, downloadLink)),
+      this.canvas,
+    );
     this.element.addEventListener("keydown", (event) => {
       if (event.key !== "Escape" || event.defaultPrevented) return;
       event.preventDefault();

@@ -27,12 +27,22 @@ class HexView {
     this.body = h("tbody");
     this.table = h("table", { class: "hex" }, this.body);
     this.spacer = h("div", { class: "spacer" });
-    this.scroller = h("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": "Hex view" }, h("div", { class: "sticky" }, this.table), this.spacer);
+    this.scroller = h(
+      "div",
+      { class: "scroller", tabindex: "0", role: "region", "aria-label": "Hex view" },
+      h("div", { class: "sticky" }, this.table),
+      this.spacer,
+    );
     this.scroller.addEventListener("scroll", () => this.onScroll());
     this.scroller.addEventListener("wheel", (event) => this.onWheel(event), { passive: false });
     this.scroller.addEventListener("keydown", (event) => this.onKey(event));
-    this.element = h("div", { class: "hex-view" },
-      h("div", { class: "about" }, h("div", { class: "description" }, this.description, this.properties), this.offsetForm), this.strings, this.scroller);
+    this.element = h(
+      "div",
+      { class: "hex-view" },
+      h("div", { class: "about" }, h("div", { class: "description" }, this.description, this.properties), this.offsetForm),
+      this.strings,
+      this.scroller,
+    );
     this.observer = new ResizeObserver(() => this.draw());
     this.observer.observe(this.scroller);
     this.update(first);
@@ -104,7 +114,7 @@ class HexView {
   goTo(text) {
     const part = /^(\d+(?:\.\d+)?)\s*%$/.exec(text);
     const plain = text.replace(/[\s,_]/g, "");
-    const offset = part ? Math.floor((this.first.size * part[1]) / 100) : /^(0x[0-9a-f]+|\d+)$/i.test(plain) ? Number(plain) : NaN;
+    const offset = part ? Math.floor((this.first.size * Number(part[1])) / 100) : /^(0x[0-9a-f]+|\d+)$/i.test(plain) ? Number(plain) : NaN;
     const valid = Number.isFinite(offset) && offset < this.first.size;
     this.offsetField.setCustomValidity(valid ? "" : `Enter an offset below ${formatNumber(this.first.size)}.`);
     this.offsetField.reportValidity();
@@ -137,9 +147,13 @@ class HexView {
     const hex = bytes ? [...bytes].map((byte) => byte.toString(16).padStart(2, "0")) : ["…"];
     const text = bytes ? [...bytes].map((byte) => (byte >= 32 && byte < 127 ? String.fromCharCode(byte) : "·")).join("") : "";
     const marked = this.marked !== undefined && Math.floor(this.marked / WIDTH) * WIDTH === at;
-    return h("tr", { "aria-rowindex": at / WIDTH + 1, class: marked ? "marked" : null },
+    return h(
+      "tr",
+      { "aria-rowindex": at / WIDTH + 1, class: marked ? "marked" : null },
       h("th", { scope: "row", title: formatNumber(at) }, at.toString(16).padStart(8, "0")),
-      h("td", {}, hex.slice(0, 8).join(" "), h("i", {}, hex.length > 8 ? ` ${hex.slice(8).join(" ")}` : "")), h("td", {}, text));
+      h("td", {}, hex.slice(0, 8).join(" "), h("i", {}, hex.length > 8 ? ` ${hex.slice(8).join(" ")}` : "")),
+      h("td", {}, text),
+    );
   }
 
   /** Load the embedded strings from here on. */
@@ -150,7 +164,9 @@ class HexView {
     try {
       const { strings } = await this.file.ask({ as: "hex", offset });
       if (offset !== this.top * WIDTH) return;
-      const found = strings.map(([at, text]) => h("button", { type: "button", onclick: () => this.show(at) }, h("small", {}, at.toString(16).padStart(8, "0")), h("span", {}, text)));
+      const found = strings.map(([at, text]) =>
+        h("button", { type: "button", onclick: () => this.show(at) }, h("small", {}, at.toString(16).padStart(8, "0")), h("span", {}, text)),
+      );
       this.stringList.replaceChildren(...(found.length ? found : [h("p", {}, `No strings in the next ${formatBytes(65536)}.`)]));
     } catch (error) {
       this.stringList.replaceChildren(h("p", {}, error.message));

@@ -42,10 +42,14 @@ class JsonTree {
     this.root = h("div", { class: "branches", role: "tree", "aria-label": `Contents of ${file.name}` });
     this.path = h("code", { class: "path" });
     const tool = (name, act) => h("button", { type: "button", class: "quiet", onclick: act }, name);
-    this.bar = h("div", { class: "about" }, this.path,
+    this.bar = h(
+      "div",
+      { class: "about" },
+      this.path,
       tool("Copy path", (event) => copyText(this.path.textContent, event.target)),
       tool("Copy value", (event) => copyText(this.value(), event.target)),
-      tool("Collapse all", () => this.collapseAll()));
+      tool("Collapse all", () => this.collapseAll()),
+    );
     this.element = h("div", { class: "tree-box" }, this.root, this.bar);
     this.root.addEventListener("click", (event) => this.onClick(event));
     this.root.addEventListener("keydown", (event) => this.onKey(event));
@@ -80,7 +84,11 @@ class JsonTree {
     const left = branch.node.count === undefined ? 0 : branch.node.count - (branch.node.start ?? 0) - branch.loaded;
     if (!next && left <= 0) return;
     const words = next ? "Show more lines" : `Show ${formatNumber(Math.min(PAGE, left))} more of ${formatNumber(branch.node.count)}`;
-    branch.more = h("div", { class: "item more", role: "treeitem", tabindex: "-1", "aria-level": branch.level + 1 }, h("div", { class: "line", style: `--level:${branch.level}` }, words));
+    branch.more = h(
+      "div",
+      { class: "item more", role: "treeitem", tabindex: "-1", "aria-level": branch.level + 1 },
+      h("div", { class: "line", style: `--level:${branch.level}` }, words),
+    );
     branch.more.more = () => this.fetch(branch, next);
     branch.group.append(branch.more);
   }
@@ -88,9 +96,20 @@ class JsonTree {
   createItem(parent, node, key) {
     const address = `${parent.address}/${node.token}`;
     const isBranch = node.count !== undefined;
-    const line = h("div", { class: "line", style: `--level:${parent.level}` }, isBranch && node.count ? icon("caret") : h("span", { class: "svg-icon" }),
-      ...keyElements(key, node), ...(isBranch ? [h("span", { class: "count" }, countText(node)), h("span", { class: "summary" }, contentSummary(node))] : this.scalarElements(node, address)));
-    const item = h("div", { class: "item", role: "treeitem", tabindex: "-1", "aria-level": parent.level + 1, "aria-expanded": isBranch && node.count ? "false" : null }, line);
+    const line = h(
+      "div",
+      { class: "line", style: `--level:${parent.level}` },
+      isBranch && node.count ? icon("caret") : h("span", { class: "svg-icon" }),
+      ...keyElements(key, node),
+      ...(isBranch
+        ? [h("span", { class: "count" }, countText(node)), h("span", { class: "summary" }, contentSummary(node))]
+        : this.scalarElements(node, address)),
+    );
+    const item = h(
+      "div",
+      { class: "item", role: "treeitem", tabindex: "-1", "aria-level": parent.level + 1, "aria-expanded": isBranch && node.count ? "false" : null },
+      line,
+    );
     item.branch = { node, key, address, parent, level: parent.level + 1, group: h("div", { role: "group", hidden: true }), loaded: 0 };
     if (isBranch) item.append(item.branch.group);
     return item;
@@ -98,15 +117,28 @@ class JsonTree {
 
   scalarElements(node, address) {
     const quoted = !["number", "boolean", "null", "invalid"].includes(node.type);
-    const text = h("span", { class: `value ${node.type}` }, ...(quoted ? ["“", ...markInvisible(node.text), node.length ? "" : "”"] : markInvisible(node.text)));
+    const text = h(
+      "span",
+      { class: `value ${node.type}` },
+      ...(quoted ? ["“", ...markInvisible(node.text), node.length ? "" : "”"] : markInvisible(node.text)),
+    );
     const parts = [text];
     if (node.type === "invalid") parts.push(h("span", { class: "reason" }, node.reason));
     if (node.length) {
-      const more = h("button", { type: "button", class: "quiet", tabindex: "-1", onclick: async () => {
-        const { value } = await this.file.ask({ address, value: 1 });
-        text.replaceChildren("“", ...markInvisible(value), "”");
-        more.remove();
-      } }, `… show all ${formatNumber(node.length)} characters`);
+      const more = h(
+        "button",
+        {
+          type: "button",
+          class: "quiet",
+          tabindex: "-1",
+          onclick: async () => {
+            const { value } = await this.file.ask({ address, value: 1 });
+            text.replaceChildren("“", ...markInvisible(value), "”");
+            more.remove();
+          },
+        },
+        `… show all ${formatNumber(node.length)} characters`,
+      );
       parts.push(more);
     }
     return parts;
@@ -172,7 +204,8 @@ class JsonTree {
       ArrowLeft: () => (item.ariaExpanded === "true" ? this.setExpanded(item, false) : this.focus(above)),
       "*": () => [...item.parentElement.children].forEach((each) => this.setExpanded(each)),
     };
-    if (event.key === "c" && (event.ctrlKey || event.metaKey) && !getSelection().toString()) return void this.value().then((text) => navigator.clipboard?.writeText(text));
+    if (event.key === "c" && (event.ctrlKey || event.metaKey) && !getSelection().toString())
+      return void this.value().then((text) => navigator.clipboard?.writeText(text));
     if (!moves[event.key]) return;
     event.preventDefault();
     moves[event.key]();

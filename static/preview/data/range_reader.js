@@ -6,7 +6,9 @@ const MAX_REQUESTS = 2;
 
 export class RangeReader {
   constructor(file, { head, size }, onChunk) {
-    Object.assign(this, { file, size, onChunk });
+    this.file = file;
+    this.size = size;
+    this.onChunk = onChunk;
     this.head = Uint8Array.from(head.match(/../g) ?? [], (pair) => parseInt(pair, 16));
     this.chunks = new Map();
     this.wanted = new Set();
@@ -38,10 +40,12 @@ export class RangeReader {
       if ([...this.wanted].length > 8) this.wanted.clear();
       this.active++;
       this.chunks.set(index, null);
-      this.fetch(index).catch(() => this.chunks.delete(index)).finally(() => {
-        this.active--;
-        this.next();
-      });
+      this.fetch(index)
+        .catch(() => this.chunks.delete(index))
+        .finally(() => {
+          this.active--;
+          this.next();
+        });
     }
   }
 

@@ -4,18 +4,24 @@ import { h } from "../../core/dom.js";
 import { formatBytes, formatNumber } from "../../core/format.js";
 
 const BROWSER_IMAGE = /\.(png|jpe?g|gif|webp|avif|bmp)$/i;
-const MODES = [["side-by-side", "Side by side"], ["swipe", "Swipe"], ["blend", "Blend"]];
+const MODES = [
+  ["side-by-side", "Side by side"],
+  ["swipe", "Swipe"],
+  ["blend", "Blend"],
+];
 
-export function renderImageDiff(file, { before, after, step }, addTool) {
-  const sides = [before && { ...before, at: step - 1, label: "before" }, after && { ...after, at: step, label: "after" }].filter(Boolean);
-  const element = h("div", { class: "images side-by-side" }, ...sides.map((side) => figure(file, side, step)));
+export function renderImageDiff(file, { before, after, step, base = null }, addTool) {
+  const old = base === null ? { at: step - 1, when: `before step ${step}` } : { at: base, when: `after step ${base}` };
+  const now = { at: step, when: `after step ${step}` };
+  const sides = [before && { ...before, ...old, label: "before" }, after && { ...after, ...now, label: "after" }].filter(Boolean);
+  const element = h("div", { class: "images side-by-side" }, ...sides.map((side) => figure(file, side)));
   if (sides.length < 2) return { element };
   let chosen = false;
   const slider = h("input", { type: "range", min: "0", max: "100", value: "50", "aria-label": "Visible part of the newer image" });
   slider.addEventListener("input", () => element.style.setProperty("--seen", `${slider.value}%`));
   const bar = h("div", { class: "slider", hidden: true }, h("span", {}, "before"), slider, h("span", {}, "after"));
   element.prepend(bar);
-  const buttons = MODES.map(([mode, label]) => h("button", { type: "button", class: "quiet", onclick: () => (chosen = true, setMode(mode)) }, label));
+  const buttons = MODES.map(([mode, label]) => h("button", { type: "button", class: "quiet", onclick: () => ((chosen = true), setMode(mode)) }, label));
   const setMode = (wanted) => {
     element.className = `images ${wanted}`;
     bar.hidden = wanted === "side-by-side";
@@ -33,10 +39,10 @@ function sameSize(element) {
   return !other || (one.naturalWidth === other.naturalWidth && one.naturalHeight === other.naturalHeight);
 }
 
-function figure(file, side, step) {
+function figure(file, side) {
   const options = { step: side.at, v: side.hash ?? "" };
   const converted = file.address("view", { as: "image", frame: 0, ...options });
-  const image = h("img", { alt: `${file.name} ${side.label} step ${step}`, draggable: "false" });
+  const image = h("img", { alt: `${file.name} ${side.when}`, draggable: "false" });
   const size = h("span", { class: "num" }, formatBytes(side.size));
   image.addEventListener("load", () => {
     size.textContent = `${formatNumber(image.naturalWidth)} × ${formatNumber(image.naturalHeight)} · ${formatBytes(side.size)}`;
@@ -49,6 +55,5 @@ function figure(file, side, step) {
     return undefined;
   });
   image.src = usesConverted ? converted : file.address("files", { inline: 1, ...options });
-  return h("figure", { class: side.label }, h("div", { class: "image-frame" }, image),
-    h("figcaption", {}, h("b", {}, `${side.label} step ${step}`), " ", size));
+  return h("figure", { class: side.label }, h("div", { class: "image-frame" }, image), h("figcaption", {}, h("b", {}, side.when), " ", size));
 }

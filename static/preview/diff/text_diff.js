@@ -1,38 +1,35 @@
-// Line diff, unified or side by side.
+// Two versions of a text, unified or side by side.
 
-import { h } from "../../core/dom.js";
-import { formatNumber, plural } from "../../core/format.js";
+import { h, icon } from "../../core/dom.js";
+import { formatMode, formatNumber, plural } from "../../core/format.js";
+import { canWrap, loadCodeMirror, loadLanguage, viewExtensions } from "../text/code_view.js";
+import { loadMerge } from "./line_changes.js";
 
 const MIN_SPLIT_WIDTH = 760; // minimum width in pixels for two columns
-const MAX_EXPANDED = 1000; // lines expanded at once
+const MAX_REMOVED = 100_000; // characters of a removed block that can be shown between two lines
 
-/** Render a diff's `text`; `offer` receives the button that switches the layout. */
-export function renderTextDiff(file, { before, after, text }, addTool) {
-  if (!text.rows.length) return {};
-  const table = h("table", { class: "lines", tabindex: "0", "aria-label": `Changes to ${file.name}` });
-  const element = h("div", { class: "lines-box" }, table);
-  if (text.truncated) element.append(h("p", { class: "note" }, "Only the first changes are shown."));
-  if (before && after && text.lacks_final_newline[0] !== text.lacks_final_newline[1]) {
-    element.append(h("p", { class: "note" }, text.lacks_final_newline[1] ? "The newline at the end of the file was removed." : "A newline was added at the end of the file."));
-  }
-  const both = Boolean(before && after);
-  let chosen = null;
-  let split = null;
-  const splitButton = h("button", { type: "button", class: "quiet", "aria-pressed": "false", onclick: () => layout((chosen = !split)) }, "Side by side");
-  if (both) addTool(splitButton);
-  const layout = (wanted) => {
-    const sideBySide = both && wanted;
-    if (sideBySide === split) return;
-    split = sideBySide;
-    splitButton.setAttribute("aria-pressed", String(sideBySide));
-    table.classList.toggle("split", sideBySide);
-    const format = sideBySide ? SPLIT : UNIFIED;
-    table.replaceChildren(h("colgroup", {}, ...format.columns.map((each) => h("col", { class: each }))), diffBody(file, text.rows, format));
-  };
-  const size = new ResizeObserver(([{ contentRect }]) => layout(chosen ?? contentRect.width >= MIN_SPLIT_WIDTH));
-  size.observe(element);
-  layout(false);
-  return { element, close: () => size.disconnect(), summary: changeCounts(text) };
+/** Show the `text` before and after a step; `addTool` receives buttons for the bar. */
+export async function renderTextDiff(file, view, addTool) {
+  const [before, after] = [view.text.before, view.text.after].map((text) => text && `${text.replace(/\n$/, "")}\n`);
+  const note = newlineNote(view);
+  if (before === after) return { message: note || unchangedMessage(view) };
+  const [library, merge] = await Promise.all([loadCodeMirror(), loadMerge()]);
+  const diff = new TextDiff(file, view, library, merge, before, after);
+  const element = h("div", { class: "versions" }, diff.element, note ? h("p", { class: "note" }, note) : null);
+  for (const tool of diff.tools()) addTool(tool);
+  return { element, close: () => diff.close(), summary: changeCounts(diff.counts) };
+}
+
+function unchangedMessage({ before, after, step, base = null }) {
+  if (!before || !after) return "The file is empty.";
+  if (before.mode !== after.mode) return `Only the permissions changed: ${formatMode(before.mode)} → ${formatMode(after.mode)}.`;
+  return base === null ? `Step ${step} did not change this file.` : "The two versions are the same.";
+}
+
+function newlineNote({ before, after, text }) {
+  const lacks = [text.before, text.after].map((content) => content && !content.endsWith("\n"));
+  if (!before || !after || !text.before || !text.after || lacks[0] === lacks[1]) return "";
+  return lacks[1] ? "The newline at the end of the file was removed." : "A newline was added at the end of the file.";
 }
 
 const changeCounts = ({ added, removed }) => [
@@ -40,102 +37,119 @@ const changeCounts = ({ added, removed }) => [
   h("b", { class: "del", "aria-label": `${plural(removed, "line")} removed` }, `−${formatNumber(removed)}`),
 ];
 
-function diffBody(file, rows, format) {
-  const tbody = h("tbody");
-  let changed = [];
-  const flush = () => {
-    tbody.append(...format.changed(changed));
-    changed = [];
-  };
-  for (const row of rows) {
-    if (row[0] !== "=" && row[0] !== "…") {
-      changed.push(row);
-      continue;
-    }
-    flush();
-    tbody.append(row[0] === "=" ? format.same(row[1], row[2], row[3]) : gapRow(file, row, format));
+class TextDiff {
+  /** `before` and `after` are the texts; of a created or deleted file only one is shown. */
+  constructor(file, view, library, merge, before, after) {
+    const [old, now] = [before, after].map((text) => library.Text.of(text.split("\n")));
+    this.file = file;
+    this.view = view;
+    this.library = library;
+    this.merge = merge;
+    this.old = old;
+    this.now = now;
+    this.chosen = null;
+    this.counts = merge.countLines(before, after);
+    this.wrap = canWrap(before) && canWrap(after);
+    this.both = Boolean(view.before && view.after);
+    this.chunks = this.both ? merge.Chunk.build(old, now, merge.diffConfig) : [];
+    this.needsColumns = this.chunks.some(({ fromA, toA }) => toA - fromA > MAX_REMOVED);
+    this.element = h("div", { class: "code-view" });
+    this.element.addEventListener("keydown", (event) => this.onKey(event));
+    this.size = new ResizeObserver(([{ contentRect }]) => this.layout(this.chosen ?? contentRect.width >= MIN_SPLIT_WIDTH));
+    this.size.observe(this.element);
+    this.layout(false);
   }
-  flush();
-  return tbody;
-}
 
-/** Collapsed equal lines. */
-function gapRow(file, [, before, after, count], format) {
-  const words = plural(count, "unchanged line");
-  const button = h("button", { type: "button" }, `⋯ ${words}`);
-  const row = h("tr", { class: "gap" }, h("td", { colspan: "4" }, button));
-  button.addEventListener("click", async () => {
-    const focused = document.activeElement === button;
-    button.disabled = true;
-    try {
-      const { text } = await file.ask({ start: after, count: Math.min(count, MAX_EXPANDED) });
-      const shown = text.lines.map((line, at) => format.same(before + at, after + at, line));
-      const left = count - shown.length;
-      const rest = left > 0 && shown.length ? [gapRow(file, ["…", before + shown.length, after + shown.length, left], format)] : [];
-      row.replaceWith(...shown, ...rest);
-      if (focused) (rest[0]?.querySelector("button") ?? shown[0]?.closest("table"))?.focus({ preventScroll: true });
-    } catch (error) {
-      button.textContent = error.message;
-      button.disabled = false;
-      if (focused) button.focus();
+  close() {
+    this.size.disconnect();
+    this.shown?.destroy();
+  }
+
+  tools() {
+    if (!this.both) return [];
+    const tool = (name, label, move) =>
+      h("button", { type: "button", class: "quiet icon-button", "aria-label": label, title: label, onclick: () => move(this.current) }, icon(name));
+    this.splitButton = h(
+      "button",
+      {
+        type: "button",
+        class: "quiet",
+        "aria-pressed": String(this.split),
+        hidden: this.needsColumns,
+        onclick: () => this.layout((this.chosen = !this.split)),
+      },
+      "Side by side",
+    );
+    return [tool("up", "Previous change", this.merge.goToPreviousChunk), tool("down", "Next change", this.merge.goToNextChunk), this.splitButton];
+  }
+
+  layout(wanted) {
+    const split = this.both && (wanted || this.needsColumns);
+    if (split === this.split) return;
+    this.split = split;
+    this.splitButton?.setAttribute("aria-pressed", String(split));
+    this.shown?.destroy();
+    this.language = new this.library.Compartment();
+    this.shown = split ? this.columns() : this.both ? this.unified() : this.single();
+    this.element.replaceChildren(this.shown.dom);
+    loadLanguage(this.library, this.file.name, this.language, ...(split ? [this.shown.a, this.shown.b] : [this.shown]));
+    this.current = split ? this.shown.b : this.shown;
+    this.markParts(this.current);
+  }
+
+  extensions(label) {
+    const { EditorState, EditorView, keymap, selectAll } = this.library;
+    return [
+      viewExtensions(this.library, { label, wrap: this.wrap, language: this.language }),
+      EditorState.readOnly.of(true),
+      EditorView.editable.of(false),
+      EditorView.contentAttributes.of({ tabindex: "0" }),
+      EditorState.phrases.of({ "$ unchanged lines": "⋯ $ unchanged lines" }),
+      keymap.of([{ key: "Mod-a", run: selectAll }]),
+      EditorView.updateListener.of(({ view }) => this.markParts(view)),
+    ];
+  }
+
+  unified() {
+    const { EditorView } = this.library;
+    const { merge, old: original, now: doc } = this;
+    const changes = merge.unifiedMergeView({ original, mergeControls: false, collapseUnchanged: {}, diffConfig: merge.diffConfig });
+    return new EditorView({ doc, extensions: [this.extensions(`Changes to ${this.file.name}`), changes] });
+  }
+
+  columns() {
+    const { merge, file, old, now, view } = this;
+    const base = view.base ?? null;
+    const side = (doc, when) => ({ doc, extensions: this.extensions(`${file.name} ${when}`) });
+    const earlier = base === null ? `before step ${view.step}` : `after step ${base}`;
+    return new merge.MergeView({ a: side(old, earlier), b: side(now, `after step ${view.step}`), collapseUnchanged: {}, diffConfig: merge.diffConfig });
+  }
+
+  single() {
+    const { EditorView } = this.library;
+    const [doc, side] = this.view.after ? [this.now, "cm-merge-b"] : [this.old, "cm-merge-a"];
+    return new EditorView({
+      doc: doc.slice(0, doc.length - 1), // without the newline at the end
+      extensions: [this.extensions(`Changes to ${this.file.name}`), EditorView.editorAttributes.of({ class: `whole-file ${side}` })],
+    });
+  }
+
+  /** Number the removed lines, and make collapsed lines buttons. */
+  markParts(view) {
+    for (const part of view.dom.querySelectorAll(".cm-collapsedLines:not([role])")) Object.assign(part, { role: "button", tabIndex: 0 });
+    for (const part of view.dom.querySelectorAll(".cm-deletedChunk:not([style])")) {
+      const at = view.posAtDOM(part);
+      const chunk = this.chunks.find(({ fromB }) => fromB === at);
+      if (chunk) part.style.counterSet = `removed ${this.old.lineAt(chunk.fromA).number - 1}`;
     }
-  });
-  return row;
-}
+  }
 
-const UNIFIED = {
-  columns: ["number", "number", "sign", "text"],
-  same: (before, after, text) => h("tr", {}, lineNumber(before), lineNumber(after), signCell(" "), textCell([text])),
-  *changed(rows) {
-    for (const row of rows) {
-      const [kind, line, ...rest] = row;
-      if (kind === "-" || kind === "~") yield h("tr", { class: "del" }, lineNumber(line), lineNumber(""), signCell("−"), textCell(kind === "-" ? rest[0] : rest[1], "del"));
-    }
-    for (const row of rows) {
-      if (row[0] === "+") yield h("tr", { class: "add" }, lineNumber(""), lineNumber(row[1]), signCell("+"), textCell(row[2], "ins"));
-      if (row[0] === "~") yield h("tr", { class: "add" }, lineNumber(""), lineNumber(row[2]), signCell("+"), textCell(row[4], "ins"));
-    }
-  },
-};
-
-const SPLIT = {
-  columns: ["number", "text", "number", "text"],
-  same: (before, after, text) => h("tr", {}, lineNumber(before), textCell([text]), lineNumber(after), textCell([text])),
-  *changed(rows) {
-    let [removed, added] = [[], []];
-    const rest = function* () {
-      for (let index = 0; index < Math.max(removed.length, added.length); index++) {
-        yield splitRow(removed[index]?.[1], removed[index]?.[2], added[index]?.[1], added[index]?.[2]);
-      }
-      [removed, added] = [[], []];
-    };
-    for (const row of rows) {
-      if (row[0] === "-") removed.push(row);
-      else if (row[0] === "+") added.push(row);
-      else {
-        yield* rest();
-        yield splitRow(row[1], row[3], row[2], row[4]);
-      }
-    }
-    yield* rest();
-  },
-};
-
-function splitRow(before, old, after, now) {
-  const [left, right] = [textCell(old ?? [], "del"), textCell(now ?? [], "ins")];
-  left.className = old ? "del" : "absent";
-  right.className = now ? "add" : "absent";
-  return h("tr", {}, lineNumber(before ?? "", old ? "del" : "absent"), left, lineNumber(after ?? "", now ? "add" : "absent"), right);
-}
-
-/** A line number, drawn by CSS so that it is not copied. */
-const lineNumber = (line, kind = null) => h("th", { scope: "row", class: kind, "data-at": line });
-
-const signCell = (text) => h("td", { class: "sign", "data-at": text, "aria-label": { "+": "added", "−": "removed" }[text] });
-
-/** A line of alternating equal and differing parts. */
-function textCell(parts, mark = "") {
-  const cell = h("td", {}, ...parts.map((part, index) => (index % 2 && mark ? h(mark, {}, part) : part)));
-  cell.dir = "ltr";
-  return cell;
+  onKey(event) {
+    if (!event.target.matches(".cm-collapsedLines") || !["Enter", " "].includes(event.key)) return;
+    const content = event.target.closest(".cm-content");
+    event.target.click();
+    content.focus({ preventScroll: true });
+    event.preventDefault();
+    event.stopPropagation();
+  }
 }

@@ -32,7 +32,15 @@ function probe() {
 /** Explain the limits of this browser and let the user choose: `onChoose("off" | "unconfined")`. */
 export function confinementPrompt(onChoose) {
   const choice = (words, scripts) => h("button", { type: "button", class: "quiet", onclick: () => onChoose(scripts) }, words);
-  return h("div", { class: "message" }, icon("file"),
-    h("p", {}, "This browser cannot keep a page offline. With scripts, the page could send the files in its folder to any host. Without scripts, it can still contact the hosts that it names. Current versions of Chrome and Edge keep pages offline."),
-    h("div", {}, choice("Show without scripts", "off"), choice("Run scripts", "unconfined")));
+  return h(
+    "div",
+    { class: "message" },
+    icon("file"),
+    h(
+      "p",
+      {},
+      "This browser cannot keep a page offline. With scripts, the page could send the files in its folder to any host. Without scripts, it can still contact the hosts that it names. Current versions of Chrome and Edge keep pages offline.",
+    ),
+    h("div", {}, choice("Show without scripts", "off"), choice("Run scripts", "unconfined")),
+  );
 }

@@ -2,14 +2,15 @@
 
 import { h } from "../../core/dom.js";
 import { plural } from "../../core/format.js";
-import { insertSanitised } from "./sanitised_html.js";
+import { insertHtml, loadSanitiser } from "../../core/sanitised_html.js";
 
-export function open(file, first) {
+export async function open(file, first) {
+  await loadSanitiser();
   const page = h("article", { class: "page" });
   const notes = h("p", { class: "notes", role: "note" });
   const element = h("div", { class: "document" }, notes, page);
   const update = ({ html, word_count: wordCount, omitted, empty }) => {
-    insertSanitised(page, html);
+    insertHtml(page, html);
     if (empty) page.replaceChildren(h("p", { class: "dim" }, "This document has no text."));
     notes.hidden = !omitted;
     notes.textContent = omitted ? `${plural(omitted, "image")} not shown: too large, or in an unsupported format.` : "";

@@ -48,9 +48,10 @@ export class ExternalRequests {
   }
 }
 
-const allowedText = (hosts, addresses) => (addresses.length
-  ? `External access is allowed in this view; still blocked: ${hosts.join(", ")}`
-  : "External access is allowed in this view; the page can read only its own folder");
+const allowedText = (hosts, addresses) =>
+  addresses.length
+    ? `External access is allowed in this view; still blocked: ${hosts.join(", ")}`
+    : "External access is allowed in this view; the page can read only its own folder";
 
 /** Return the host of an external address; empty for any other address. */
 function hostOf(address) {

@@ -8,7 +8,10 @@
   for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection"]) delete window[name];
   // Save the built-ins used on nested frames before the page runs, because the page may replace them.
   const { apply } = Reflect;
-  const uncurry = (call) => (it, ...args) => apply(call, it, args);
+  const uncurry =
+    (call) =>
+    (it, ...args) =>
+      apply(call, it, args);
   const uncurryGetter = (type, name) => uncurry(Object.getOwnPropertyDescriptor(type.prototype, name).get);
   const { attachShadow, getAttribute, hasAttribute, setAttribute, remove } = Element.prototype;
   const [has, get, set, drop] = [hasAttribute, getAttribute, setAttribute, remove].map(uncurry);
@@ -73,25 +76,38 @@
     if (violations++ < 200) post("blocked", { address: short(event.blockedURI), as: event.effectiveDirective });
   });
   new PerformanceObserver((list) => {
-    const paths = list.getEntries().map((entry) => entry.name).filter((name) => name.startsWith(prefix));
+    const paths = list
+      .getEntries()
+      .map((entry) => entry.name)
+      .filter((name) => name.startsWith(prefix));
     if (paths.length && (loads += paths.length) < 200) post("loaded", { paths: paths.map((name) => short(name.slice(prefix.length))) });
   }).observe({ type: "resource", buffered: true });
-  addEventListener("click", (event) => {
-    const link = event.composedPath().find((each) => each.localName === "a" && each.href);
-    if (!link || !/^https?:/.test(link.href) || link.href.startsWith(prefix)) {
-      if (link?.target && link.target !== "_self") link.target = "_self";
-      return;
-    }
-    event.preventDefault();
-    if (event.isTrusted) post("link", { address: short(link.href) });
-  }, true);
+  addEventListener(
+    "click",
+    (event) => {
+      const path = /** @type {HTMLAnchorElement[]} */ (event.composedPath());
+      const link = path.find((each) => each.localName === "a" && each.href);
+      if (!link || !/^https?:/.test(link.href) || link.href.startsWith(prefix)) {
+        if (link?.target && link.target !== "_self") link.target = "_self";
+        return;
+      }
+      event.preventDefault();
+      if (event.isTrusted) post("link", { address: short(link.href) });
+    },
+    true,
+  );
   let pending = 0;
-  addEventListener("scroll", () => {
-    pending ||= requestAnimationFrame(() => {
-      pending = 0;
-      post("scroll", { x: scrollX, y: scrollY });
-    });
-  }, { passive: true });
+  addEventListener(
+    "scroll",
+    () => {
+      if (!pending)
+        pending = requestAnimationFrame(() => {
+          pending = 0;
+          post("scroll", { x: scrollX, y: scrollY });
+        });
+    },
+    { passive: true },
+  );
   addEventListener("keydown", (event) => {
     if (event.key === "Escape" && !event.defaultPrevented) post("escape");
   });

@@ -48,8 +48,9 @@ class HtmlPreview {
     if (!size) return void this.frames.replaceChildren(h("p", { class: "message" }, "This file is empty."));
     if (size <= MAX_AUTOMATIC) return void this.show();
     const showButton = h("button", { type: "button", class: "quiet", onclick: () => this.show() }, "Show anyway");
-    this.frames.replaceChildren(h("div", { class: "message" }, icon("file"),
-      h("p", {}, `This page is large (${formatBytes(size)}) and may load slowly.`), h("div", {}, showButton)));
+    this.frames.replaceChildren(
+      h("div", { class: "message" }, icon("file"), h("p", {}, `This page is large (${formatBytes(size)}) and may load slowly.`), h("div", {}, showButton)),
+    );
   }
 
   update(first) {
@@ -81,7 +82,8 @@ class HtmlPreview {
       method: "POST",
       body: JSON.stringify({ path: this.file.path, base: base(), allow_external: this.allowed, scripts: this.scripts, step: this.step }),
     });
-    Object.assign(this, { prefix: base() + prefix, tokenTime: Date.now() });
+    this.prefix = base() + prefix;
+    this.tokenTime = Date.now();
   }
 
   setScripts(scripts) {
@@ -103,7 +105,10 @@ class HtmlPreview {
     this.showLocation();
     this.nextFrame?.remove();
     const frame = h("iframe", {
-      title: this.file.name, sandbox: SANDBOX[this.scripts], referrerpolicy: "no-referrer", class: "loading",
+      title: this.file.name,
+      sandbox: SANDBOX[this.scripts],
+      referrerpolicy: "no-referrer",
+      class: "loading",
       src: this.prefix + this.path,
     });
     this.nextFrame = frame;
@@ -152,7 +157,10 @@ class HtmlPreview {
   }
 
   onNavigated(pathname) {
-    const path = pathname.split("/frames/").at(-1).replace(/^[^/]*\//, "");
+    const path = pathname
+      .split("/frames/")
+      .at(-1)
+      .replace(/^[^/]*\//, "");
     if (!path || path === this.path) return;
     this.path = path;
     this.scroll = { x: 0, y: 0 };
@@ -195,14 +203,18 @@ class HtmlPreview {
   }
 
   modifiedTime(path) {
-    return fetchJson(runApiUrl(`entries/${path}`)).then((entry) => entry?.modified ?? 0, () => 0);
+    return fetchJson(runApiUrl(`entries/${path}`)).then(
+      (entry) => entry?.modified ?? 0,
+      () => 0,
+    );
   }
 
   /** Folders were written to: reload the page if a file that it loaded changed. */
   async onFilesChanged(folders) {
     if (this.step !== null) return;
-    const candidates = [...this.loaded].filter(([path, changed]) =>
-      changed !== null && (!folders || folders.includes(path.slice(0, Math.max(0, path.lastIndexOf("/"))))));
+    const candidates = [...this.loaded].filter(
+      ([path, changed]) => changed !== null && (!folders || folders.includes(path.slice(0, Math.max(0, path.lastIndexOf("/"))))),
+    );
     const now = await Promise.all(candidates.map(([path]) => this.modifiedTime(path)));
     if (this.closed || !candidates.some(([, changed], at) => now[at] !== changed)) return;
     candidates.forEach(([path], at) => this.loaded.set(path, now[at]));

@@ -2,14 +2,13 @@
 
 import { h, loadStyles } from "../../core/dom.js";
 import { formatNumber, plural } from "../../core/format.js";
-import { insertHtml } from "../../core/markdown.js";
-import { insertSanitised } from "./sanitised_html.js";
+import { insertHtml, loadSanitiser } from "../../core/sanitised_html.js";
 import { LazyList } from "../lazy_list.js";
 import { renderRow } from "../text/rows.js";
 import { sourceToggle } from "../source_toggle.js";
 
 export async function open(file, first) {
-  await loadStyles("preview/text/text.css");
+  await Promise.all([loadSanitiser(), loadStyles("preview/text/text.css")]);
   return new Notebook(file, first);
 }
 
@@ -24,22 +23,36 @@ class Notebook extends LazyList {
   }
 
   createPart(cell, at) {
-    if (cell.kind === "markdown") return h("section", { class: "cell markdown-cell" }, h("span", { class: "execution-count" }), h("div", {}, markdownElement(cell.html), truncationNote(cell.omitted)));
+    if (cell.kind === "markdown")
+      return h(
+        "section",
+        { class: "cell markdown-cell" },
+        h("span", { class: "execution-count" }),
+        h("div", {}, htmlElement(cell.html, "markdown"), truncationNote(cell.omitted)),
+      );
     const input = h("pre", { class: cell.kind, tabindex: "0" }, ...cell.rows.map((pieces) => renderRow(pieces, false)));
     const count = cell.kind === "code" ? `[${cell.count ?? " "}]` : "";
     const outputs = (cell.outputs ?? []).map((output, number) => this.output(output, at, number));
     if (cell.more_outputs) outputs.push(h("p", { class: "dim" }, `${plural(cell.more_outputs, "more output")} not shown.`));
-    return h("section", { class: "cell", "aria-label": `Cell ${count}` }, h("span", { class: "execution-count num" }, count), h("div", {}, input, truncationNote(cell.omitted),
-      outputs.length ? h("div", { class: "outputs" }, ...outputs) : null));
+    return h(
+      "section",
+      { class: "cell", "aria-label": `Cell ${count}` },
+      h("span", { class: "execution-count num" }, count),
+      h("div", {}, input, truncationNote(cell.omitted), outputs.length ? h("div", { class: "outputs" }, ...outputs) : null),
+    );
   }
 
   output(output, at, number) {
     if (output.kind === "image") return this.imageElement(output, at, number);
-    if (output.kind === "html") return output.html.includes("<math") ? markdownElement(output.html) : sanitisedHtml(output.html);
+    if (output.kind === "html") return htmlElement(output.html, output.html.includes("<math") ? "markdown" : "output html");
     const hasText = output.rows.some((pieces) => pieces.length);
-    return h("div", { class: output.error ? "output bad" : "output" },
-      hasText ? h("pre", { tabindex: "0" }, ...output.rows.map((pieces) => renderRow(pieces, false))) : null, truncationNote(output.omitted),
-      output.interactive ? h("p", { class: "dim" }, "This output needs scripts, which are disabled here.") : null);
+    return h(
+      "div",
+      { class: output.error ? "output bad" : "output" },
+      hasText ? h("pre", { tabindex: "0" }, ...output.rows.map((pieces) => renderRow(pieces, false))) : null,
+      truncationNote(output.omitted),
+      output.interactive ? h("p", { class: "dim" }, "This output needs scripts, which are disabled here.") : null,
+    );
   }
 
   imageElement({ type, alt }, at, number) {
@@ -49,15 +62,9 @@ class Notebook extends LazyList {
   }
 }
 
-function markdownElement(html) {
-  const element = h("div", { class: "markdown" });
+function htmlElement(html, classes) {
+  const element = h("div", { class: classes });
   insertHtml(element, html);
-  return element;
-}
-
-function sanitisedHtml(html) {
-  const element = h("div", { class: "output html" });
-  insertSanitised(element, html);
   return element;
 }
 

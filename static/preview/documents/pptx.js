@@ -29,26 +29,50 @@ class Slides extends LazyList {
     const placed = boxes.filter((box) => box.position);
     const others = boxes.filter((box) => !box.position);
     const name = `Slide ${at + 1}${title ? `: ${title}` : ""}`;
-    return h("section", { class: hidden ? "deck-card hidden-slide" : "deck-card", "aria-label": name },
-      h("header", {}, h("b", { class: "num" }, `${at + 1}`), h("span", {}, title), hidden ? h("i", {}, "hidden") : null, broken ? h("i", { class: "bad" }, "partly unreadable") : null),
-      h("div", { class: "slide-body" }, ...placed.map((box) => this.createBox(box)), others.length ? h("div", { class: "unplaced" }, ...others.map((box) => this.createBox(box))) : null,
-        boxes.length ? null : h("p", { class: "dim" }, "Nothing on this slide can be displayed.")),
-      notes ? h("details", {}, h("summary", {}, "Notes"), h("p", {}, notes)) : null);
+    return h(
+      "section",
+      { class: hidden ? "deck-card hidden-slide" : "deck-card", "aria-label": name },
+      h(
+        "header",
+        {},
+        h("b", { class: "num" }, `${at + 1}`),
+        h("span", {}, title),
+        hidden ? h("i", {}, "hidden") : null,
+        broken ? h("i", { class: "bad" }, "partly unreadable") : null,
+      ),
+      h(
+        "div",
+        { class: "slide-body" },
+        ...placed.map((box) => this.createBox(box)),
+        others.length ? h("div", { class: "unplaced" }, ...others.map((box) => this.createBox(box))) : null,
+        boxes.length ? null : h("p", { class: "dim" }, "Nothing on this slide can be displayed."),
+      ),
+      notes ? h("details", {}, h("summary", {}, "Notes"), h("p", {}, notes)) : null,
+    );
   }
 
   createBox(box) {
     const [left, top, width, height] = box.position ?? [];
-    const style = box.position ? `left: ${left}%; top: ${top}%; width: ${width}%; ${box.kind === "image" ? "height" : "min-height"}: ${height}%; max-height: ${100 - top}%` : null;
+    const style = box.position
+      ? `left: ${left}%; top: ${top}%; width: ${width}%; ${box.kind === "image" ? "height" : "min-height"}: ${height}%; max-height: ${100 - top}%`
+      : null;
     return h("div", { class: `box ${box.kind}${box.title ? " title" : ""}`, style }, ...this.boxContent(box));
   }
 
-  boxContent({ kind, ...box }) {
+  boxContent(box) {
+    const { kind } = box;
     if (kind === "image") return [this.imageElement(box)];
     if (kind === "table") return [h("table", {}, h("tbody", {}, ...box.rows.map((row) => h("tr", {}, ...row.map((cell) => h("td", {}, cell))))))];
     if (kind === "other") return [h("span", { class: "dim" }, `${box.name}, cannot be displayed`)];
-    return box.lines.map(([level, points, bold, text]) => h("p", {
-      style: `font-size: ${((100 * (points || (box.title ? FONT_SIZES.title : Math.max(12, FONT_SIZES.text - 2 * level)))) / SLIDE_HEIGHT).toFixed(2)}cqh; margin-left: ${level * 1.2}em; ${bold ? "font-weight: 650" : ""}`,
-    }, text));
+    return box.lines.map(([level, points, bold, text]) =>
+      h(
+        "p",
+        {
+          style: `font-size: ${((100 * (points || (box.title ? FONT_SIZES.title : Math.max(12, FONT_SIZES.text - 2 * level)))) / SLIDE_HEIGHT).toFixed(2)}cqh; margin-left: ${level * 1.2}em; ${bold ? "font-weight: 650" : ""}`,
+        },
+        text,
+      ),
+    );
   }
 
   imageElement({ path, displayable, name }) {

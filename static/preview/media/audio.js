@@ -2,54 +2,83 @@
 
 import { h } from "../../core/dom.js";
 import { formatClock, formatNumber, formatSeconds } from "../../core/format.js";
-import { addMediaKeys, determineDuration, playButton, playbackError, reloadMedia, mediaUrl, speedSelect, volumeSlider } from "./player.js";
-import { decodePeaks, Waveform } from "./waveform.js";
+import { addMediaKeys, determineDuration, playButton, playbackError, reloadMedia, mediaUrl, speedSelect, volumeSlider, zoomButton } from "./player.js";
+import { createWaveform, decodeChannels } from "./waveform.js";
 
 const MAX_BYTES = 32 * 1024 * 1024;
 const MAX_SECONDS = 20 * 60;
 const CHANNEL_NAMES = { 1: "mono", 2: "stereo" };
 
 class AudioPreview {
-  constructor(file, first) {
+  constructor(file, first, media, wave) {
     this.file = file;
-    this.media = h("audio", { preload: "metadata" });
-    this.wave = new Waveform((at) => this.seek(at));
+    this.first = first;
+    this.media = media;
+    this.wave = wave;
     this.play = playButton(() => this.toggle());
     this.time = h("span", { class: "time num" });
     this.note = h("p", { class: "note", role: "status" });
-    this.element = h("div", { class: "audio" }, this.wave.element,
-      h("div", { class: "row" }, this.play, this.time, h("span", { class: "grow" }),
-        speedSelect((rate) => (this.media.playbackRate = rate)), volumeSlider((volume) => (this.media.volume = volume))),
-      this.note, this.media);
-    addMediaKeys(this.element, { toggle: () => this.toggle(), seek: (at) => this.seek(at), now: () => this.media.currentTime, length: () => this.seconds });
-    determineDuration(this.media);
-    for (const name of ["timeupdate", "seeked", "ended"]) this.media.addEventListener(name, () => this.tick());
-    for (const name of ["play", "pause", "ended"]) this.media.addEventListener(name, () => this.onPlayState());
-    this.media.addEventListener("durationchange", () => this.showDetails());
-    this.media.addEventListener("loadedmetadata", () => this.decode());
-    this.media.addEventListener("error", () => this.onError());
-    this.media.src = mediaUrl(file);
-    this.first = first;
+    const loop = toggleButton("Loop", "Repeat a selection: drag to change it", () => wave.toggleLoop());
+    const spectrogram = toggleButton("Spectrogram", "Frequencies over time", () => this.toggleSpectrogram());
+    this.element = h(
+      "div",
+      { class: "audio" },
+      wave.element,
+      h(
+        "div",
+        { class: "row" },
+        this.play,
+        this.time,
+        h("span", { class: "grow" }),
+        zoomButton(false, (by) => this.zoom(by)),
+        zoomButton(true, (by) => this.zoom(by)),
+        loop,
+        spectrogram,
+        speedSelect((rate) => (media.playbackRate = rate)),
+        volumeSlider((volume) => (media.volume = volume)),
+      ),
+      this.note,
+      media,
+    );
+    addMediaKeys(this.element, {
+      toggle: () => this.toggle(),
+      seek: (at) => wave.surfer.setTime(at),
+      now: () => media.currentTime,
+      length: () => this.seconds,
+    });
+    determineDuration(media);
+    for (const name of ["timeupdate", "seeking"]) wave.surfer.on(name, () => this.tick());
+    for (const name of ["play", "pause", "ended"]) media.addEventListener(name, () => this.play.show(!media.paused));
+    media.addEventListener("durationchange", () => this.showDetails());
+    media.addEventListener("loadedmetadata", () => this.first.peaks.length || this.decode("waveform"));
+    media.addEventListener("error", () => this.onError());
+    media.src = mediaUrl(file);
     this.showDetails();
   }
 
   get seconds() {
     const { duration } = this.media;
-    return Number.isFinite(duration) ? duration : this.first.seconds ?? 0;
+    return Number.isFinite(duration) ? duration : (this.first.seconds ?? 0);
   }
 
   showDetails() {
     const { format, sample_rate: sampleRate, channels, missing_seconds: missing, peaks } = this.first;
-    const parts = [format, sampleRate && `${formatNumber(sampleRate / 1000)} kHz`, channels && (CHANNEL_NAMES[channels] ?? `${channels} channels`), this.seconds && formatClock(this.seconds)];
+    const parts = [
+      format,
+      sampleRate && `${formatNumber(sampleRate / 1000)} kHz`,
+      channels && (CHANNEL_NAMES[channels] ?? `${channels} channels`),
+      this.seconds && formatClock(this.seconds),
+    ];
     this.file.setDetails(parts.filter(Boolean).join(" · "));
     if (missing > 0.1) this.note.textContent = `The file is truncated: ${formatSeconds(missing)} are missing.`;
-    this.wave.show({ seconds: this.seconds, ...(peaks.length ? { peaks } : {}) });
+    if (this.seconds) this.wave.draw(this.decoded ?? peaks, this.seconds);
     this.tick();
   }
 
   update(first) {
     this.first = first;
     this.controller?.abort();
+    this.controller = this.decoded = null;
     this.note.textContent = "";
     if (this.errorView) this.errorView.replaceWith(this.wave.element);
     this.errorView = null;
@@ -60,11 +89,10 @@ class AudioPreview {
   close() {
     this.closed = true;
     this.controller?.abort();
-    cancelAnimationFrame(this.frame);
+    this.wave.close();
     this.media.pause();
     this.media.removeAttribute("src");
     this.media.load();
-    this.wave.close();
   }
 
   toggle() {
@@ -72,42 +100,44 @@ class AudioPreview {
     else this.media.pause();
   }
 
-  seek(at) {
-    this.media.currentTime = at;
-    this.tick();
-  }
-
-  onPlayState() {
-    this.play.show(!this.media.paused);
-    cancelAnimationFrame(this.frame);
-    const run = () => {
-      this.tick();
-      if (!this.media.paused) this.frame = requestAnimationFrame(run);
-    };
-    run();
-  }
-
   tick() {
-    this.wave.show({ at: Math.min(this.media.currentTime, this.seconds), seconds: this.seconds });
+    this.wave.showPosition(Math.min(this.media.currentTime, this.seconds), this.seconds);
     this.time.textContent = `${formatClock(this.media.currentTime)} / ${formatClock(this.seconds)}`;
   }
 
-  async decode() {
-    const { peaks, size } = this.first;
-    if (peaks.length || this.closed) return;
-    if (size > MAX_BYTES || this.media.duration > MAX_SECONDS) {
-      this.note.textContent = "No waveform: the file is longer than 20 minutes or larger than 32 MB.";
-      return;
+  zoom(by) {
+    this.wave.zoom(by);
+    if (by > 1 && !this.isLarge) this.decode("waveform");
+  }
+
+  async toggleSpectrogram() {
+    return (this.wave.spectrogram || (await this.decode("spectrogram"))) && this.wave.toggleSpectrogram();
+  }
+
+  get isLarge() {
+    return this.first.size > MAX_BYTES || this.seconds > MAX_SECONDS;
+  }
+
+  /** Decode the file for a waveform or spectrogram; returns whether it is decoded. */
+  async decode(what) {
+    if (this.decoded || this.closed || this.controller) return Boolean(this.decoded);
+    if (this.isLarge) {
+      this.note.textContent = `No ${what}: the file is longer than 20 minutes or larger than 32 MB.`;
+      return false;
     }
-    this.controller = new AbortController();
-    this.note.textContent = "Drawing the waveform…";
+    const { signal } = (this.controller = new AbortController());
+    const note = this.note.textContent;
+    this.note.textContent = `Drawing the ${what}…`;
     try {
-      const decoded = await decodePeaks(mediaUrl(this.file), this.controller.signal);
-      this.wave.show({ peaks: decoded });
-      this.note.textContent = "";
+      const decoded = await decodeChannels(mediaUrl(this.file), this.seconds, signal);
+      if (signal.aborted) return false;
+      this.decoded = decoded;
+      this.wave.draw(decoded, this.seconds);
+      this.note.textContent = note;
     } catch (error) {
-      if (error.name !== "AbortError") this.note.textContent = "The waveform cannot be drawn.";
+      if (error.name !== "AbortError") this.note.textContent = `The ${what} cannot be drawn.`;
     }
+    return Boolean(this.decoded);
   }
 
   onError() {
@@ -117,4 +147,18 @@ class AudioPreview {
   }
 }
 
-export const open = (file, first) => new AudioPreview(file, first);
+/** A button that shows what `toggle` returns, whether it is on. */
+function toggleButton(text, title, toggle) {
+  const button = h("button", { type: "button", class: "quiet", "aria-pressed": "false", title }, text);
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    button.setAttribute("aria-pressed", String(await toggle()));
+    button.disabled = false;
+  });
+  return button;
+}
+
+export async function open(file, first) {
+  const media = h("audio", { preload: "metadata" });
+  return new AudioPreview(file, first, media, await createWaveform(media));
+}

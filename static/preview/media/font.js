@@ -25,6 +25,14 @@ class FontPreview {
     this.file = file;
     this.element = h("article", { class: "specimen" });
     this.family = `preview-font-${++fontCount}`;
+    this.member = 0; // index within a collection
+  }
+
+  /** Show a new version of the file; in a collection, the same font of it. */
+  async update(first) {
+    const isSame = this.member && this.member < first.fonts.length;
+    if (!isSame) this.member = 0;
+    await this.show(isSame ? await this.file.ask({ font: this.member }) : first);
   }
 
   async show(first) {
@@ -44,7 +52,8 @@ class FontPreview {
   }
 
   async bytes() {
-    const answer = await fetch(this.file.address("files", {}));
+    const isCollection = this.first.fonts.length > 0; // which browsers cannot read
+    const answer = await fetch(isCollection ? this.file.view({ font: this.member, content: 1 }) : this.file.address("files", {}));
     if (!answer.ok) throw new Error("The font could not be loaded.");
     return answer.arrayBuffer();
   }
@@ -72,21 +81,51 @@ class FontPreview {
     this.lines = SIZES.map((size) => h("p", { class: "face line", style: `font-size: ${size}px`, dir: "auto" }));
     this.missing = h("small", { class: "missing", role: "status" });
     this.field = h("input", { type: "text", "aria-label": "Sample text", value: sample, oninput: () => this.updateSample(), spellcheck: "false", dir: "auto" });
-    const rows = ROWS.map((row) => this.supported(row)).filter(Boolean).map((row) => h("p", { class: "face row" }, row));
+    const rows = ROWS.map((row) => this.supported(row))
+      .filter(Boolean)
+      .map((row) => h("p", { class: "face row" }, row));
     this.element.replaceChildren(
-      h("h2", { class: "face" }, this.title), ...this.sliders(), h("label", { class: "sample" }, h("span", {}, "Sample"), this.field), this.missing,
+      ...this.memberList(),
+      h("h2", { class: "face" }, this.title),
+      ...this.sliders(),
+      h("label", { class: "sample" }, h("span", {}, "Sample"), this.field),
+      this.missing,
       h("div", { class: "lines" }, ...this.lines),
       ...(samples.length > 1 ? [h("div", { class: "others" }, ...samples.slice(1).map((text) => h("p", { class: "face", dir: "auto" }, text)))] : []),
-      ...(rows.length ? [h("div", { class: "rows" }, ...rows)] : []), this.facts(), this.grid());
+      ...(rows.length ? [h("div", { class: "rows" }, ...rows)] : []),
+      this.facts(),
+      this.grid(),
+    );
     this.updateSample();
+  }
+
+  /** A choice of the fonts in a collection. */
+  memberList() {
+    if (!this.first.fonts.length) return [];
+    const options = this.first.fonts.map((name, at) => h("option", { value: at, selected: at === this.member }, name));
+    const select = h(
+      "select",
+      {
+        onchange: async () => {
+          this.member = select.selectedIndex;
+          await this.show(await this.file.ask({ font: this.member }));
+        },
+      },
+      ...options,
+    );
+    return [h("label", { class: "axis" }, h("span", {}, "Font"), select)];
   }
 
   facts() {
     const { first } = this;
+    /** @type {[string, any[]][]} */
     const rows = [
       ["Style", [first.style.toLowerCase(), first.weight, first.italic && "italic", first.monospaced && "monospaced"]],
-      ["Characters", [formatNumber(first.characters)]], ["Version", [first.version.replace(/^Version /, "")]],
-      ["Designer", [first.designer]], ["Copyright", [first.copyright]], ["Licence", [first.licence]],
+      ["Characters", [formatNumber(first.characters)]],
+      ["Version", [first.version.replace(/^Version /, "")]],
+      ["Designer", [first.designer]],
+      ["Copyright", [first.copyright]],
+      ["Licence", [first.licence]],
     ];
     const filled = rows.map(([name, parts]) => [name, [...new Set(parts.filter(Boolean))].join(", ")]).filter(([, text]) => text);
     return h("dl", {}, ...filled.flatMap(([name, text]) => [h("dt", {}, name), h("dd", text.length > 120 ? { tabindex: "0" } : {}, text)]));
@@ -103,16 +142,18 @@ class FontPreview {
 
   sliders() {
     const settings = new Map();
-    return this.first.axes.filter(([, low, , high]) => high > low).map(([tag, low, initial, high]) => {
-      const value = h("output", { class: "num" }, formatNumber(initial));
-      const slider = h("input", { type: "range", min: low, max: high, step: (high - low) / 200, value: initial, "aria-label": AXES[tag] ?? tag });
-      slider.addEventListener("input", () => {
-        settings.set(tag, slider.value);
-        value.textContent = formatNumber(Math.round(slider.value * 10) / 10);
-        this.element.style.setProperty("--varied", [...settings].map(([name, value]) => `"${name.replace(/["\\]/g, "")}" ${value}`).join(", "));
+    return this.first.axes
+      .filter(([, low, , high]) => high > low)
+      .map(([tag, low, initial, high]) => {
+        const value = h("output", { class: "num" }, formatNumber(initial));
+        const slider = h("input", { type: "range", min: low, max: high, step: (high - low) / 200, value: initial, "aria-label": AXES[tag] ?? tag });
+        slider.addEventListener("input", () => {
+          settings.set(tag, slider.value);
+          value.textContent = formatNumber(Math.round(slider.value * 10) / 10);
+          this.element.style.setProperty("--varied", [...settings].map(([name, value]) => `"${name.replace(/["\\]/g, "")}" ${value}`).join(", "));
+        });
+        return h("label", { class: "axis" }, h("span", {}, AXES[tag] ?? tag), slider, value);
       });
-      return h("label", { class: "axis" }, h("span", {}, AXES[tag] ?? tag), slider, value);
-    });
   }
 
   updateSample() {
@@ -135,7 +176,13 @@ class FontPreview {
       }
     }
     const rest = this.first.characters - limit;
-    const more = rest > 0 && h("button", { type: "button", class: "quiet", onclick: () => block.replaceWith(this.grid(limit * 4)) }, `Show more of ${formatNumber(this.first.characters)} characters`);
+    const more =
+      rest > 0 &&
+      h(
+        "button",
+        { type: "button", class: "quiet", onclick: () => block.replaceWith(this.grid(limit * 4)) },
+        `Show more of ${formatNumber(this.first.characters)} characters`,
+      );
     const block = h("div", { class: "all" }, all, more || null);
     return block;
   }
@@ -148,5 +195,5 @@ class FontPreview {
 export async function open(file, first) {
   const specimen = new FontPreview(file);
   await specimen.show(first);
-  return { element: specimen.element, update: (next) => specimen.show(next), close: () => specimen.close() };
+  return { element: specimen.element, update: (next) => specimen.update(next), close: () => specimen.close() };
 }

@@ -90,7 +90,9 @@ class ImagePreview {
   async showRefusal(address) {
     if (!address.includes("/view/")) return;
     this.image.removeAttribute("src");
-    const { error } = await fetch(address).then((answer) => answer.json()).catch(() => ({}));
+    const { error } = await fetch(address)
+      .then((answer) => answer.json())
+      .catch(() => ({}));
     this.addNote(error ?? "This image could not be displayed.", "bad");
   }
 
@@ -110,12 +112,18 @@ class ImagePreview {
     const step = preview.changedIn?.(path, this.file.step ?? undefined);
     if (step === undefined) return;
     const title = `Compare with the version before step ${step}`;
-    this.file.setTools(h("button", { type: "button", class: "quiet", title, onclick: () => emit("open-version", { path, step, compared: true }) }, icon("diff"), "Compare"));
+    this.file.setTools(
+      h("button", { type: "button", class: "quiet", title, onclick: () => emit("open-version", { path, step, compared: true }) }, icon("diff"), "Compare"),
+    );
   }
 
   offerFullSize() {
     const open = h("button", { type: "button", class: "quiet", onclick: () => this.showFullSize() }, "Show full size");
-    this.addNote(`Scaled down to ${formatNumber(this.first.max_converted_side)} pixels.`, "", this.first.browser_displays && !this.first.page_noun ? open : null);
+    this.addNote(
+      `Scaled down to ${formatNumber(this.first.max_converted_side)} pixels.`,
+      "",
+      this.first.browser_displays && !this.first.page_noun ? open : null,
+    );
   }
 
   showFullSize() {
@@ -132,12 +140,15 @@ class ImagePreview {
     const { page_noun: noun, pages } = this.first;
     if (!noun) return this.pages.replaceChildren();
     const change = (by) => this.showPage(this.page + by);
-    const names = pages.map(([width, height], at) => h("option", { value: at, selected: at === this.page },
-      noun === "page" ? `${at + 1} of ${pages.length}` : `${width} × ${height}`));
+    const names = pages.map(([width, height], at) =>
+      h("option", { value: at, selected: at === this.page }, noun === "page" ? `${at + 1} of ${pages.length}` : `${width} × ${height}`),
+    );
     const choice = h("select", { "aria-label": noun === "page" ? "Page" : "Size", onchange: () => this.showPage(Number(choice.value)) }, ...names);
     this.pages.replaceChildren(
-      this.zoom.button("‹", `Previous ${noun}`, () => change(-1)), choice,
-      this.zoom.button("›", `Next ${noun}`, () => change(1)));
+      this.zoom.button("‹", `Previous ${noun}`, () => change(-1)),
+      choice,
+      this.zoom.button("›", `Next ${noun}`, () => change(1)),
+    );
   }
 
   showPage(page) {

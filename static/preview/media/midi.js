@@ -1,12 +1,11 @@
-// MIDI preview: a piano roll with playback by a small synthesizer.
+// MIDI preview: a piano roll with playback by a General MIDI synthesizer.
 
 import { h } from "../../core/dom.js";
 import { formatClock, formatNumber, plural } from "../../core/format.js";
-import { addMediaKeys, playButton, speedSelect, volumeSlider } from "./player.js";
+import { addMediaKeys, playButton, speedSelect, volumeSlider, zoomButton } from "./player.js";
 import { COLOURS, PianoRoll } from "./piano_roll.js";
-import { Synth } from "./synth.js";
+import { AHEAD_SECONDS, createSynth } from "./synth.js";
 
-const SCHEDULE_AHEAD = 0.25; // seconds that notes are scheduled ahead
 const SCHEDULE_MS = 60; // ms
 
 class MidiPreview {
@@ -20,11 +19,24 @@ class MidiPreview {
     this.time = h("span", { class: "time num" });
     this.tracks = h("div", { class: "tracks", role: "group", "aria-label": "Tracks" });
     this.note = h("p", { class: "note", role: "status" });
-    const zoom = (label, text, by) => h("button", { type: "button", class: "quiet icon-button", "aria-label": label, title: label, onclick: () => this.roll.zoom(by) }, text);
-    this.element = h("div", { class: "midi" },
-      h("div", { class: "row" }, this.play, this.time, h("span", { class: "grow" }), zoom("Zoom out", "−", 0.67), zoom("Zoom in", "+", 1.5),
-        speedSelect((rate) => this.setRate(rate)), volumeSlider((volume) => this.setVolume(volume), this.volume)),
-      this.tracks, this.note, this.roll.element);
+    this.element = h(
+      "div",
+      { class: "midi" },
+      h(
+        "div",
+        { class: "row" },
+        this.play,
+        this.time,
+        h("span", { class: "grow" }),
+        zoomButton(false, (by) => this.roll.zoom(by)),
+        zoomButton(true, (by) => this.roll.zoom(by)),
+        speedSelect((rate) => this.setRate(rate)),
+        volumeSlider((volume) => this.setVolume(volume), this.volume),
+      ),
+      this.tracks,
+      this.note,
+      this.roll.element,
+    );
     addMediaKeys(this.element, { toggle: () => this.toggle(), seek: (at) => this.seek(at), now: () => this.now, length: () => this.first.seconds });
     this.show(first);
   }
@@ -33,7 +45,11 @@ class MidiPreview {
     this.first = first;
     const { tracks, notes, seconds, tempo, stop_reason: stopReason } = first;
     const count = notes.start.length;
-    this.file.setDetails([plural(count, "note"), plural(tracks.filter((track) => track.note_count).length, "track"), `${formatNumber(tempo)} BPM`, formatClock(seconds)].join(" · "));
+    this.file.setDetails(
+      [plural(count, "note"), plural(tracks.filter((track) => track.note_count).length, "track"), `${formatNumber(tempo)} BPM`, formatClock(seconds)].join(
+        " · ",
+      ),
+    );
     this.note.textContent = stopReason ? `Incomplete: ${stopReason}.` : count ? "" : "There are no notes in this file.";
     this.play.disabled = !count;
     this.roll.muted = new Set([...this.roll.muted].filter((each) => each < tracks.length));
@@ -44,8 +60,12 @@ class MidiPreview {
 
   trackButton({ name, instrument, note_count: noteCount }, at) {
     const label = name && instrument && !name.toLowerCase().includes(instrument.toLowerCase()) ? `${name}, ${instrument.toLowerCase()}` : name || instrument;
-    const button = h("button", { type: "button", class: "quiet track", "aria-pressed": String(!this.roll.muted.has(at)), title: `${label}: ${plural(noteCount, "note")}` },
-      h("i", { style: `background: var(${COLOURS[at % COLOURS.length]})` }), h("span", {}, label));
+    const button = h(
+      "button",
+      { type: "button", class: "quiet track", "aria-pressed": String(!this.roll.muted.has(at)), title: `${label}: ${plural(noteCount, "note")}` },
+      h("i", { style: `background: var(${COLOURS[at % COLOURS.length]})` }),
+      h("span", {}, label),
+    );
     button.addEventListener("click", () => {
       if (!this.roll.muted.delete(at)) this.roll.muted.add(at);
       button.setAttribute("aria-pressed", String(!this.roll.muted.has(at)));
@@ -60,6 +80,7 @@ class MidiPreview {
   }
 
   close() {
+    this.closed = true;
     this.pause();
     this.synth?.close();
     this.roll.close();
@@ -69,17 +90,32 @@ class MidiPreview {
     return this.playing ? Math.max(0, Math.min(this.first.seconds, this.at + (this.synth.now - this.began) * this.rate)) : this.at;
   }
 
-  toggle() {
-    if (this.playing) this.pause();
-    else this.start(this.at >= this.first.seconds - 0.01 ? 0 : this.at);
+  async toggle() {
+    if (this.playing) return void this.pause();
+    await this.loadSynth();
+    if (this.synth && !this.closed && !this.playing) this.start(this.at >= this.first.seconds - 0.01 ? 0 : this.at);
+  }
+
+  async loadSynth() {
+    if (this.synth || this.loading || this.play.disabled) return;
+    this.loading = true;
+    const text = this.note.textContent;
+    this.note.textContent = "Loading the instruments…";
+    try {
+      this.synth = await createSynth();
+      this.note.textContent = text;
+    } catch (error) {
+      this.note.textContent = error.message;
+    }
+    this.loading = false;
+    if (this.closed) this.synth?.close();
   }
 
   start(at) {
     if (!this.first.notes.start.length) return;
-    this.synth ??= new Synth();
-    this.synth.volume = this.volume;
-    this.synth.context.resume();
-    Object.assign(this, { at, began: this.synth.now + 0.06, playing: true });
+    this.at = at;
+    this.began = this.synth.start(this.volume);
+    this.playing = true;
     this.next = this.first.notes.start.findIndex((start) => start >= at - 0.001);
     if (this.next < 0) this.next = this.first.notes.start.length;
     this.play.show(true);
@@ -116,19 +152,24 @@ class MidiPreview {
 
   setVolume(volume) {
     this.volume = volume;
-    if (this.synth) this.synth.volume = volume;
+    if (this.playing) this.synth.volume = volume;
   }
 
   /** Schedule the notes that are due next. */
   scheduleNotes() {
-    const { start, end, pitch, velocity, track, family } = this.first.notes;
-    const until = this.now + SCHEDULE_AHEAD * this.rate;
+    const { start, end, pitch, velocity, track, channel, program } = this.first.notes;
+    const until = this.now + AHEAD_SECONDS * this.rate;
     for (; this.next < start.length && start[this.next] <= until; this.next++) {
       const at = this.next;
       if (this.roll.muted.has(track[at])) continue;
       const when = Math.max(this.synth.now, this.began + (start[at] - this.at) / this.rate);
-      this.synth.play({ pitch: pitch[at], velocity: velocity[at], family: family[at] }, when, Math.min(30, (end[at] - start[at]) / this.rate));
+      this.synth.play(
+        { channel: channel[at], program: program[at], pitch: pitch[at], velocity: velocity[at] },
+        when,
+        Math.min(30, (end[at] - start[at]) / this.rate),
+      );
     }
+    this.synth.endNotes();
     if (this.now < this.first.seconds) return;
     this.pause();
     this.at = this.first.seconds;

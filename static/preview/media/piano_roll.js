@@ -15,20 +15,34 @@ export class PianoRoll {
     this.muted = new Set();
     this.canvas = h("canvas");
     this.width = h("div", { class: "width" });
-    this.element = h("div", {
-      class: "roll", role: "slider", tabindex: "0", "aria-label": "Playback position",
-      "aria-valuemin": 0, "aria-valuemax": 0, "aria-valuenow": 0,
-    }, h("div", { class: "sticky" }, this.canvas), this.width);
+    this.element = h(
+      "div",
+      {
+        class: "roll",
+        role: "slider",
+        tabindex: "0",
+        "aria-label": "Playback position",
+        "aria-valuemin": 0,
+        "aria-valuemax": 0,
+        "aria-valuenow": 0,
+      },
+      h("div", { class: "sticky" }, this.canvas),
+      this.width,
+    );
     this.element.addEventListener("scroll", () => this.draw());
     this.element.addEventListener("click", (event) => {
       const left = event.clientX - this.element.getBoundingClientRect().left;
       onSeek(Math.max(0, Math.min(this.seconds, (left + this.element.scrollLeft) / this.scale)));
     });
-    this.element.addEventListener("wheel", (event) => {
-      if (!event.ctrlKey) return;
-      event.preventDefault();
-      this.zoom(event.deltaY < 0 ? 1.25 : 0.8, event.clientX - this.element.getBoundingClientRect().left);
-    }, { passive: false });
+    this.element.addEventListener(
+      "wheel",
+      (event) => {
+        if (!event.ctrlKey) return;
+        event.preventDefault();
+        this.zoom(event.deltaY < 0 ? 1.25 : 0.8, event.clientX - this.element.getBoundingClientRect().left);
+      },
+      { passive: false },
+    );
     this.observer = new ResizeObserver(() => this.fit());
     this.observer.observe(this.element);
   }
@@ -38,7 +52,8 @@ export class PianoRoll {
   }
 
   show({ notes, seconds }) {
-    Object.assign(this, { notes, seconds });
+    this.notes = notes;
+    this.seconds = seconds;
     let low = 127;
     let high = 0;
     for (const pitch of notes.pitch) {

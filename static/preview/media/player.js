@@ -12,11 +12,15 @@ export const mediaUrl = (file) => file.address("files", {});
 /** Load another version of the file into a media element; keep position and speed. */
 export function reloadMedia(media, address) {
   const { currentTime, paused, playbackRate } = media;
-  media.addEventListener("loadedmetadata", () => {
-    media.currentTime = Math.min(currentTime, media.duration || currentTime);
-    media.playbackRate = playbackRate;
-    if (!paused) media.play().catch(() => {});
-  }, { once: true });
+  media.addEventListener(
+    "loadedmetadata",
+    () => {
+      media.currentTime = Math.min(currentTime, media.duration || currentTime);
+      media.playbackRate = playbackRate;
+      if (!paused) media.play().catch(() => {});
+    },
+    { once: true },
+  );
   media.src = address;
 }
 
@@ -33,9 +37,13 @@ export function determineDuration(media) {
 /** The message if the browser cannot play the file, with alternatives. */
 export function playbackError(file, what) {
   const hex = h("button", { type: "button", class: "quiet", onclick: () => file.preview.openAs("hex") }, "View as hex");
-  return h("div", { class: "message", role: "status" }, icon("file"),
+  return h(
+    "div",
+    { class: "message", role: "status" },
+    icon("file"),
     h("p", {}, `This browser cannot play ${what}: it may be corrupt, or in an unsupported format.`),
-    h("div", {}, h("a", { class: "quiet", href: file.address("files", {}), download: file.name }, "Download"), hex));
+    h("div", {}, h("a", { class: "quiet", href: file.address("files", {}), download: file.name }, "Download"), hex),
+  );
 }
 
 /** Play/pause button with an icon. */
@@ -50,6 +58,16 @@ export function playButton(onclick) {
   return button;
 }
 
+/** Button that calls `zoom` with a factor. */
+export function zoomButton(isIn, zoom) {
+  const label = isIn ? "Zoom in" : "Zoom out";
+  return h(
+    "button",
+    { type: "button", class: "quiet icon-button", "aria-label": label, title: label, onclick: () => zoom(isIn ? 1.5 : 0.67) },
+    isIn ? "+" : "−",
+  );
+}
+
 export function volumeSlider(set, start = 1) {
   const slider = h("input", { type: "range", min: 0, max: 1, step: 0.05, value: start, "aria-label": "Volume", title: "Volume" });
   slider.addEventListener("input", () => set(Number(slider.value)));
@@ -57,8 +75,11 @@ export function volumeSlider(set, start = 1) {
 }
 
 export function speedSelect(set) {
-  const choice = h("select", { "aria-label": "Speed", title: "Speed" },
-    ...SPEEDS.map((each) => h("option", { value: each, selected: each === 1 }, `${each}×`)));
+  const choice = h(
+    "select",
+    { "aria-label": "Speed", title: "Speed" },
+    ...SPEEDS.map((each) => h("option", { value: each, selected: each === 1 }, `${each}×`)),
+  );
   choice.addEventListener("change", () => set(Number(choice.value)));
   return choice;
 }

@@ -1,38 +1,38 @@
-// Small synthesizer: one timbre per instrument family, noise for drums, limited polyphony.
+// General MIDI synthesizer: SpessaSynth in an audio worklet, with limited polyphony.
 
-const VOICES = 48;
-const DRUMS = 16;
-// wave, attack, decay, sustain, release, loudness
-const PIANO = ["triangle", 0.004, 0.6, 0.25, 0.18, 0.5];
-const TIMBRES = [
-  PIANO, // piano
-  ["sine", 0.002, 0.9, 0.1, 0.3, 0.5], // chimes
-  ["sine", 0.02, 0.1, 0.9, 0.08, 0.4], // organ
-  ["triangle", 0.003, 0.5, 0.2, 0.15, 0.5], // guitar
-  ["triangle", 0.005, 0.4, 0.5, 0.1, 0.7], // bass
-  ["sawtooth", 0.06, 0.2, 0.8, 0.2, 0.16], // strings
-  ["sawtooth", 0.08, 0.2, 0.8, 0.3, 0.14], // ensemble
-  ["sawtooth", 0.03, 0.15, 0.75, 0.1, 0.18], // brass
-  ["square", 0.02, 0.1, 0.8, 0.1, 0.14], // reed
-  ["sine", 0.04, 0.1, 0.9, 0.12, 0.4], // pipe
-  ["square", 0.005, 0.1, 0.7, 0.08, 0.14], // lead
-  ["sawtooth", 0.2, 0.3, 0.8, 0.5, 0.12], // pad
-  ["triangle", 0.1, 0.3, 0.6, 0.4, 0.35], // effects
-  ["triangle", 0.003, 0.4, 0.2, 0.15, 0.5], // world
-  ["sine", 0.002, 0.3, 0.05, 0.1, 0.5], // percussion
-  ["triangle", 0.05, 0.3, 0.5, 0.3, 0.3], // sound effects
-];
+import { loadLibrary } from "../../core/loading/libraries.js";
 
-export class Synth {
-  constructor() {
-    this.context = new AudioContext();
-    this.output = this.context.createGain();
-    const limit = this.context.createDynamicsCompressor();
-    this.output.connect(limit).connect(this.context.destination);
-    this.voices = new Set();
-    this.noise = this.context.createBuffer(1, this.context.sampleRate, this.context.sampleRate);
-    const samples = this.noise.getChannelData(0);
-    for (let at = 0; at < samples.length; at++) samples[at] = Math.random() * 2 - 1;
+export const AHEAD_SECONDS = 0.2; // that events are scheduled ahead
+const MAX_NOTES = 96; // at a time
+const DRUM_CHANNEL = 9;
+
+/** Create a synthesizer; throws if its library is not installed or its sounds do not load. */
+export async function createSynth() {
+  const context = new AudioContext();
+  try {
+    const { WorkletSynthesizer, soundBankUrl } = await loadLibrary("synthesizer");
+    await context.audioWorklet.addModule(new URL("ui/vendor/synthesizer.worklet.js", document.baseURI).href);
+    const response = await fetch(soundBankUrl);
+    if (!response.ok) throw new Error("The instruments cannot be loaded.");
+    const worklet = new WorkletSynthesizer(context);
+    await worklet.soundBankManager.addSoundBank(await response.arrayBuffer(), "general-midi");
+    await worklet.isReady;
+    return new Synth(context, worklet);
+  } catch (error) {
+    context.close();
+    throw error;
+  }
+}
+
+class Synth {
+  constructor(context, worklet) {
+    this.context = context;
+    this.worklet = worklet;
+    this.programs = [];
+    this.sounding = [];
+    this.output = context.createGain();
+    worklet.connect(this.output);
+    this.output.connect(context.destination);
   }
 
   get now() {
@@ -40,69 +40,47 @@ export class Synth {
   }
 
   set volume(value) {
-    this.output.gain.value = value;
+    this.output.gain.setValueAtTime(value, this.now);
   }
 
-  /** Schedule a note at a time of the audio context's clock; skip it if too many are playing. */
-  play({ pitch, velocity, family }, when, seconds) {
-    if (this.voices.size >= VOICES) return;
-    const gain = this.context.createGain();
-    gain.connect(this.output);
-    const end = family === DRUMS ? this.drum(pitch, gain, velocity / 127, when) : this.tone(pitch, gain, velocity / 127, when, seconds, TIMBRES[family] ?? PIANO);
-    end.addEventListener("ended", () => {
-      this.voices.delete(end);
-      gain.disconnect();
+  /** Become audible; returns the time of the context's clock from which notes can be scheduled. */
+  start(volume) {
+    this.context.resume();
+    this.worklet.stopAll(true);
+    const begins = Math.max(this.now + 0.06, this.silentUntil ?? 0);
+    this.output.gain.setValueAtTime(volume, begins - 0.01);
+    return begins;
+  }
+
+  /** Schedule a note at a time of the context's clock; skip it if too many are playing. */
+  play({ channel, program, pitch, velocity }, when, seconds) {
+    if (this.sounding.length >= MAX_NOTES) return;
+    if (channel !== DRUM_CHANNEL && this.programs[channel] !== program) this.worklet.programChange(channel, program, { time: when });
+    this.programs[channel] = program;
+    this.worklet.noteOn(channel, pitch, velocity, { time: when });
+    this.sounding.push({ channel, pitch, end: when + Math.max(0.03, seconds) });
+  }
+
+  /** Schedule the ends of notes that are due. */
+  endNotes(until = this.now + AHEAD_SECONDS) {
+    this.sounding = this.sounding.filter(({ channel, pitch, end }) => {
+      if (end <= until) this.worklet.noteOff(channel, pitch, { time: end });
+      return end > until;
     });
-    this.voices.add(end);
   }
 
-  tone(pitch, gain, loudness, when, seconds, [wave, attack, decay, sustain, release, level]) {
-    const voice = this.context.createOscillator();
-    voice.type = wave;
-    voice.frequency.value = 440 * 2 ** ((pitch - 69) / 12);
-    const top = loudness * level * 0.5;
-    const duration = Math.max(seconds, attack + 0.02);
-    gain.gain.setValueAtTime(0, when);
-    gain.gain.linearRampToValueAtTime(top, when + attack);
-    gain.gain.setTargetAtTime(top * sustain, when + attack, decay / 3);
-    gain.gain.setTargetAtTime(0, when + duration, release / 4);
-    voice.connect(gain);
-    voice.start(when);
-    voice.stop(when + duration + release);
-    return voice;
-  }
-
-  /** Kick drums fall in pitch; other drums are short or long noise. */
-  drum(pitch, gain, loudness, when) {
-    const kick = pitch === 35 || pitch === 36 || (pitch >= 41 && pitch <= 50 && pitch % 2);
-    const long = [46, 49, 51, 52, 55, 57, 59].includes(pitch);
-    const length = kick ? 0.25 : long ? 0.5 : pitch === 38 || pitch === 40 ? 0.18 : 0.07;
-    gain.gain.setValueAtTime(loudness * (kick ? 0.8 : 0.3), when);
-    gain.gain.exponentialRampToValueAtTime(0.001, when + length);
-    const voice = kick ? this.context.createOscillator() : this.context.createBufferSource();
-    if (kick) {
-      voice.frequency.setValueAtTime(pitch > 40 ? 200 : 140, when);
-      voice.frequency.exponentialRampToValueAtTime(45, when + length);
-      voice.connect(gain);
-    } else {
-      voice.buffer = this.noise;
-      const filter = this.context.createBiquadFilter();
-      filter.type = pitch === 38 || pitch === 40 ? "bandpass" : "highpass";
-      filter.frequency.value = pitch === 38 || pitch === 40 ? 1800 : 7000;
-      voice.connect(filter).connect(gain);
-    }
-    voice.start(when);
-    voice.stop(when + length);
-    return voice;
-  }
-
+  /** Stop the sound; notes that are scheduled already pass unheard. */
   silence() {
-    for (const voice of this.voices) voice.stop();
-    this.voices.clear();
+    this.silentUntil = this.now + AHEAD_SECONDS + 0.02;
+    this.output.gain.cancelScheduledValues(0);
+    this.output.gain.setValueAtTime(0, this.now);
+    this.worklet.stopAll(true);
+    for (const note of this.sounding) note.end = Math.min(note.end, this.silentUntil);
+    this.endNotes(Infinity);
   }
 
   close() {
-    this.silence();
+    this.worklet.destroy();
     this.context.close();
   }
 }

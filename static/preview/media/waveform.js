@@ -1,106 +1,144 @@
-// Waveform: the played part is coloured, a click seeks.
+// Waveform with a timeline, zoom, a loop and a spectrogram; clicks and drags seek.
 
 import { h } from "../../core/dom.js";
 import { formatClock } from "../../core/format.js";
+import { loadLibrary } from "../../core/loading/libraries.js";
 
-const BAR_WIDTH = 3; // width of a bar and its gap in pixels
+const LOOP = { color: "color-mix(in srgb, var(--accent) 22%, transparent)", minLength: 0.05 };
+const MAX_CHANNELS = 8;
+const MAX_SCALE = 4000; // pixels per second
+const MAX_WIDTH = 400_000; // pixels
+const MAX_SAMPLES = 10_000_000; // per channel
+const SAMPLE_RATES = [8000, 44100]; // Hz: the lowest that is worth drawing, the highest needed
 
-export class Waveform {
-  constructor(onSeek) {
-    this.peaks = [];
-    this.at = this.seconds = 0;
-    this.canvas = h("canvas");
-    this.hint = h("span", { class: "hint num", hidden: true });
-    this.element = h("div", {
-      class: "waveform", role: "slider", tabindex: "0", "aria-label": "Playback position",
-      "aria-valuemin": 0, "aria-valuemax": 0, "aria-valuenow": 0,
-    }, this.canvas, this.hint);
-    const timeAt = (event) => {
-      const box = this.element.getBoundingClientRect();
-      return Math.max(0, Math.min(1, (event.clientX - box.left) / box.width)) * this.seconds;
-    };
-    this.element.addEventListener("pointerdown", (event) => {
-      this.element.setPointerCapture(event.pointerId);
-      onSeek(timeAt(event));
+/** Create the waveform of a media element; throws if wavesurfer.js is not installed. */
+export const createWaveform = async (media) => new Waveform(media, await loadLibrary("wavesurfer"));
+
+class Waveform {
+  constructor(media, { WaveSurfer, Hover, Regions, Timeline, loadSpectrogram }) {
+    this.media = media;
+    this.loadSpectrogram = loadSpectrogram;
+    this.element = h("div", { class: "waveform", role: "slider", tabindex: "0", "aria-label": "Playback position", "aria-valuemin": 0 });
+    this.height = Math.max(80, Math.min(200, innerHeight * 0.24));
+    this.regions = Regions.create();
+    this.surfer = WaveSurfer.create({
+      container: this.element,
+      media,
+      height: this.height,
+      barWidth: 2,
+      barGap: 1,
+      barMinHeight: 1,
+      cursorWidth: 2,
+      cursorColor: "var(--accent)",
+      dragToSeek: true,
+      ...colours(),
+      plugins: [
+        this.regions,
+        Hover.create({ formatTimeCallback: formatClock, lineColor: "var(--ink-3)", labelBackground: "var(--surface)", labelColor: "var(--ink-2)" }),
+        Timeline.create({ formatTimeCallback: (at) => this.timeLabel(at), style: { color: "var(--ink-3)", fontSize: "11px" } }),
+      ],
     });
-    this.element.addEventListener("pointermove", (event) => {
-      if (event.buttons) onSeek(timeAt(event));
-      this.hint.hidden = !this.seconds;
-      this.hint.textContent = formatClock(timeAt(event));
-      this.hint.style.left = `${event.offsetX}px`;
+    this.regions.on("region-created", (created) => {
+      for (const region of this.regions.getRegions()) if (region !== created) region.remove();
     });
-    this.element.addEventListener("pointerleave", () => (this.hint.hidden = true));
-    this.observer = new ResizeObserver(() => this.draw());
-    this.observer.observe(this.element);
+    this.surfer.on("timeupdate", (at) => {
+      if (this.last < this.loop?.end && at >= this.loop.end && this.surfer.isPlaying()) this.repeat();
+      this.last = at;
+    });
+    this.surfer.on("finish", () => this.loop?.end > this.surfer.getDuration() - 0.1 && this.repeat());
+    this.element.addEventListener(
+      "wheel",
+      (event) => {
+        if (!event.ctrlKey) return;
+        event.preventDefault();
+        this.zoom(event.deltaY < 0 ? 1.25 : 0.8);
+      },
+      { passive: false },
+    );
+    this.theme = new MutationObserver(() => this.surfer.setOptions(colours()));
+    this.theme.observe(document.documentElement, { attributeFilter: ["data-theme"] });
   }
 
   close() {
-    this.observer.disconnect();
+    this.theme.disconnect();
+    this.surfer.destroy();
   }
 
-  show({ peaks = this.peaks, at = this.at, seconds = this.seconds }) {
-    Object.assign(this, { peaks, at, seconds });
+  /** Draw an array of samples or peaks, from -1 to 1, for each channel. */
+  draw(channels, seconds) {
+    const shown = channels.slice(0, MAX_CHANNELS);
+    this.surfer.setOptions({ height: this.height / (shown.length || 1), splitChannels: shown.length > 1 ? shown.map(() => ({})) : undefined });
+    this.surfer.load(this.media.currentSrc || this.media.src, shown.length ? shown : [[0]], seconds).catch(() => {});
+  }
+
+  showPosition(at, seconds) {
     this.element.setAttribute("aria-valuemax", seconds.toFixed(1));
     this.element.setAttribute("aria-valuenow", at.toFixed(1));
     this.element.setAttribute("aria-valuetext", `${formatClock(at)} of ${formatClock(seconds)}`);
-    this.draw();
   }
 
-  draw() {
-    const { clientWidth: width, clientHeight: height } = this.element;
-    if (!width || !height) return;
-    const ratio = devicePixelRatio;
-    this.canvas.width = width * ratio;
-    this.canvas.height = height * ratio;
-    const context = this.canvas.getContext("2d");
-    const style = getComputedStyle(this.element);
-    context.scale(ratio, ratio);
-    const played = this.seconds ? (this.at / this.seconds) * width : 0;
-    const middle = height / 2;
-    for (let x = 0; x < width; x += BAR_WIDTH) {
-      const [low, high] = this.extremes(x / width, (x + BAR_WIDTH) / width);
-      context.fillStyle = style.getPropertyValue(x < played ? "--accent" : "--ink-3");
-      const top = middle - (high / 127) * (middle - 2);
-      context.fillRect(x, top, BAR_WIDTH - 1, Math.max(1.5, ((high - low) / 127) * (middle - 2)));
-    }
-    context.fillStyle = style.getPropertyValue("--accent");
-    context.fillRect(Math.min(width - 1.5, played), 0, 1.5, height);
+  /** Return the timeline's label of a time; of a long file only those labels that have room. */
+  timeLabel(at) {
+    const scale = this.surfer.getWrapper().clientWidth / this.surfer.getDuration();
+    const tick = 60 * Math.ceil(0.5 / scale); // seconds, as in the plugin
+    const hidden = scale * 15 < 25 && Math.round(at / tick) % Math.ceil(64 / (tick * scale));
+    return hidden ? "" : formatClock(at);
   }
 
-  extremes(from, to) {
-    const columns = this.peaks.length / 2;
-    let low = 0;
-    let high = 0;
-    for (let at = Math.floor(from * columns); at < Math.max(to * columns, Math.floor(from * columns) + 1) && at < columns; at++) {
-      low = Math.min(low, this.peaks[2 * at]);
-      high = Math.max(high, this.peaks[2 * at + 1]);
+  zoom(by) {
+    if (!this.surfer.getDecodedData()) return;
+    const seconds = this.surfer.getDuration();
+    const least = this.surfer.getWidth() / seconds;
+    const most = Math.max(least, Math.min(MAX_SCALE, MAX_WIDTH / seconds));
+    this.scale = Math.max(least, Math.min(most, Math.max(this.scale ?? 0, least) * by));
+    this.surfer.zoom(this.scale);
+  }
+
+  /** Start or end repeating a selection, which a drag changes; returns whether it has started. */
+  toggleLoop() {
+    const starts = !this.endSelecting;
+    if (starts) {
+      const at = this.surfer.getCurrentTime();
+      const seconds = this.surfer.getDuration();
+      const length = ((this.surfer.getWidth() / this.surfer.getWrapper().clientWidth) * seconds) / 4;
+      this.endSelecting = this.regions.enableDragSelection(LOOP);
+      this.regions.addRegion({ ...LOOP, start: Math.max(0, Math.min(at, seconds - length)), end: Math.min(seconds, at + length) });
+    } else {
+      this.endSelecting();
+      this.endSelecting = null;
+      this.regions.clearRegions();
     }
-    return [low, high];
+    this.surfer.setOptions({ dragToSeek: !starts });
+    return starts;
+  }
+
+  get loop() {
+    return this.regions.getRegions()[0];
+  }
+
+  repeat() {
+    this.surfer.setTime(this.loop.start);
+    this.surfer.play();
+  }
+
+  /** Show or hide the spectrogram of what was drawn; returns whether it is shown. */
+  async toggleSpectrogram() {
+    if (this.spectrogram) this.surfer.unregisterPlugin(this.spectrogram);
+    const shown = this.spectrogram ? null : (await this.loadSpectrogram()).create({ height: 160, labels: true, rendering: "windowed" });
+    this.spectrogram = shown && this.surfer.registerPlugin(shown);
+    return Boolean(shown);
   }
 }
 
-const COLUMNS = 1000;
-const SAMPLE_RATE = 8000; // Hz: enough for drawing, at a sixth of the memory
+function colours() {
+  const style = getComputedStyle(document.documentElement);
+  return { waveColor: style.getPropertyValue("--ink-3"), progressColor: style.getPropertyValue("--accent") };
+}
 
-/** Decode audio with the browser and return its peaks. */
-export async function decodePeaks(address, signal) {
+/** Decode audio with the browser; returns the samples of each channel, fewer per second if it is long. */
+export async function decodeChannels(address, seconds, signal) {
   const content = await (await fetch(address, { signal })).arrayBuffer();
-  const audio = await new OfflineAudioContext(1, 1, SAMPLE_RATE).decodeAudioData(content);
-  const peaks = [];
-  const channels = Array.from({ length: audio.numberOfChannels }, (_, at) => audio.getChannelData(at));
-  const columns = Math.min(COLUMNS, audio.length);
-  for (let column = 0; column < columns; column++) {
-    const from = Math.floor((audio.length * column) / columns);
-    const to = Math.floor((audio.length * (column + 1)) / columns);
-    let low = 0;
-    let high = 0;
-    for (const values of channels) {
-      for (let at = from; at < to; at++) {
-        if (values[at] < low) low = values[at];
-        else if (values[at] > high) high = values[at];
-      }
-    }
-    peaks.push(Math.max(-127, low * 127), Math.min(127, high * 127));
-  }
-  return peaks;
+  const rate = Math.max(SAMPLE_RATES[0], Math.min(SAMPLE_RATES[1], MAX_SAMPLES / seconds));
+  const audio = await new OfflineAudioContext(1, 1, rate).decodeAudioData(content);
+  return Array.from({ length: audio.numberOfChannels }, (_, at) => audio.getChannelData(at));
 }

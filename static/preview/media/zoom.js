@@ -10,19 +10,30 @@ const MIN_DRAG = 3;
 /** An element with an image in it; `size(width, height)` sets its size in pixels. */
 export class ImageZoom {
   constructor(image, label, { vector = false } = {}) {
-    Object.assign(this, { image, vector });
+    this.image = image;
+    this.vector = vector;
     this.width = this.height = this.zoom = 1;
     this.fitting = true;
     this.field = h("div", { class: "field" }, image);
     this.stage = h("div", { class: "stage", tabindex: "0", role: "group", "aria-label": label }, this.field);
     this.level = h("button", { type: "button", class: "quiet num level", onclick: () => this.toggle() });
-    this.bar = h("div", { class: "zoombar", role: "toolbar", "aria-label": "Zoom" },
-      this.button("−", "Zoom out", () => this.step(-1)), this.level, this.button("+", "Zoom in", () => this.step(1)));
+    this.bar = h(
+      "div",
+      { class: "zoombar", role: "toolbar", "aria-label": "Zoom" },
+      this.button("−", "Zoom out", () => this.step(-1)),
+      this.level,
+      this.button("+", "Zoom in", () => this.step(1)),
+    );
     this.element = h("div", { class: "zoomed" }, this.stage, this.bar);
     this.stage.addEventListener("wheel", (event) => this.onWheel(event), { passive: false });
     this.element.addEventListener("keydown", (event) => this.onKey(event));
     this.touches = new Map();
-    for (const [name, handler] of [["pointerdown", "onPointerDown"], ["pointermove", "onPointerMove"], ["pointerup", "onPointerUp"], ["pointercancel", "onPointerUp"]]) {
+    for (const [name, handler] of [
+      ["pointerdown", "onPointerDown"],
+      ["pointermove", "onPointerMove"],
+      ["pointerup", "onPointerUp"],
+      ["pointercancel", "onPointerUp"],
+    ]) {
       this.stage.addEventListener(name, (event) => this[handler](event));
     }
     this.observer = new ResizeObserver(() => this.layout());
@@ -34,7 +45,8 @@ export class ImageZoom {
   }
 
   size(width, height) {
-    Object.assign(this, { width: Math.max(1, width), height: Math.max(1, height) });
+    this.width = Math.max(1, width);
+    this.height = Math.max(1, height);
     this.layout();
   }
 
@@ -106,7 +118,9 @@ export class ImageZoom {
 
   onKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const action = { "+": () => this.step(1), "=": () => this.step(1), "-": () => this.step(-1), 0: () => this.zoomToFit(), 1: () => this.zoomTo(1) }[event.key];
+    const action = { "+": () => this.step(1), "=": () => this.step(1), "-": () => this.step(-1), 0: () => this.zoomToFit(), 1: () => this.zoomTo(1) }[
+      event.key
+    ];
     if (action) action();
     else if (!this.pan(event.key)) return;
     event.preventDefault();

@@ -8,13 +8,29 @@ const MAX_MATCHES = 5000; // matches
 
 export class PdfSearch {
   constructor(pages) {
-    Object.assign(this, { pages, matches: [], current: -1, request: 0 });
+    this.pages = pages;
+    this.matches = [];
+    this.current = -1;
+    this.request = 0;
     const tool = (name, label, act) => h("button", { type: "button", class: "quiet icon-button", "aria-label": label, title: label, onclick: act }, icon(name));
     this.field = h("input", { type: "search", "aria-label": "Find in this PDF", placeholder: "Find in this PDF", autocomplete: "off", spellcheck: "false" });
     this.status = h("span", { class: "match-count num", role: "status" });
-    this.case = h("button", { type: "button", class: "quiet match-case", "aria-pressed": "false", "aria-label": "Match case", title: "Match case", onclick: () => this.toggle() }, "Aa");
-    this.element = h("div", { class: "search", role: "search", hidden: true }, icon("find"), this.field, this.status, this.case,
-      tool("up", "Previous match", () => this.move(-1)), tool("down", "Next match", () => this.move(1)), tool("close", "Close find", () => this.close()));
+    this.case = h(
+      "button",
+      { type: "button", class: "quiet match-case", "aria-pressed": "false", "aria-label": "Match case", title: "Match case", onclick: () => this.toggle() },
+      "Aa",
+    );
+    this.element = h(
+      "div",
+      { class: "search", role: "search", hidden: true },
+      icon("find"),
+      this.field,
+      this.status,
+      this.case,
+      tool("up", "Previous match", () => this.move(-1)),
+      tool("down", "Next match", () => this.move(1)),
+      tool("close", "Close find", () => this.close()),
+    );
     this.field.addEventListener("input", () => {
       clearTimeout(this.timer);
       this.timer = setTimeout(() => this.search(), TYPING_MS);
@@ -48,7 +64,8 @@ export class PdfSearch {
   }
 
   clear() {
-    Object.assign(this, { matches: [], current: -1 });
+    this.matches = [];
+    this.current = -1;
     this.status.textContent = "";
     this.status.classList.remove("no-matches");
     this.pages.setMatches(new Map(), null);
@@ -66,8 +83,11 @@ export class PdfSearch {
     const query = this.field.value.trim();
     if (!query) return;
     const start = this.pages.current;
-    for (const [from, to] of [[start, this.pages.count], [0, start]]) {
-      for (let at = from; at !== null && at < to && this.matches.length < MAX_MATCHES;) {
+    for (const [from, to] of [
+      [start, this.pages.count],
+      [0, start],
+    ]) {
+      for (let at = from; at !== null && at < to && this.matches.length < MAX_MATCHES; ) {
         const answer = await this.ask(query, at);
         if (request !== this.request) return;
         if (!answer) return void (this.status.textContent = "Search failed");

@@ -8,14 +8,24 @@ measureContext.font = "100px sans-serif";
 
 export class PdfPage {
   constructor(pages, at) {
-    Object.assign(this, { pages, at, width: 0, shownWidth: 0 });
+    this.pages = pages;
+    this.at = at;
+    this.width = 0;
+    this.shownWidth = 0;
     this.image = h("img", { alt: "", draggable: "false" });
     this.detail = h("img", { class: "detail", alt: "", draggable: "false", hidden: true });
     this.textLayer = h("div", { class: "text-layer" });
     this.highlights = h("div", { class: "marks", "aria-hidden": "true" });
     this.error = h("p", { class: "failed", hidden: true });
-    this.element = h("section", { class: "page", "aria-label": `Page ${at + 1}`, "data-page": at + 1 },
-      this.image, this.detail, this.highlights, this.textLayer, this.error);
+    this.element = h(
+      "section",
+      { class: "page", "aria-label": `Page ${at + 1}`, "data-page": at + 1 },
+      this.image,
+      this.detail,
+      this.highlights,
+      this.textLayer,
+      this.error,
+    );
   }
 
   /** Set its position and the scale in pixels per point. */
@@ -44,12 +54,16 @@ export class PdfPage {
     next.src = address;
     try {
       await next.decode();
-      Object.assign(this, { shownWidth: width, version });
+      this.shownWidth = width;
+      this.version = version;
       this.image.src = address;
       this.showError("");
     } catch {
-      Object.assign(this, { shownWidth: width, version });
-      const response = await fetch(address).then((answer) => answer.json()).catch(() => ({}));
+      this.shownWidth = width;
+      this.version = version;
+      const response = await fetch(address)
+        .then((answer) => answer.json())
+        .catch(() => ({}));
       this.showError(response.error || "This page could not be displayed.");
     }
   }
@@ -88,22 +102,36 @@ export class PdfPage {
     this.textLayer.replaceChildren();
     for (const [left, top, width, height, text, endsLine] of runs) {
       const natural = (measureContext.measureText(text).width * height) / 100 || 1;
-      this.textLayer.append(h("span", {
-        style: `left: calc(${left}px * var(--k)); top: calc(${top}px * var(--k)); font-size: calc(${height}px * var(--k)); transform: scaleX(${(width / natural).toFixed(4)})`,
-      }, text), ...(endsLine ? [document.createElement("br")] : []));
+      this.textLayer.append(
+        h(
+          "span",
+          {
+            style: `left: calc(${left}px * var(--k)); top: calc(${top}px * var(--k)); font-size: calc(${height}px * var(--k)); transform: scaleX(${(width / natural).toFixed(4)})`,
+          },
+          text,
+        ),
+        ...(endsLine ? [document.createElement("br")] : []),
+      );
     }
     for (const [left, top, width, height, to] of links) {
-      this.textLayer.append(h("button", {
-        type: "button", class: "page-link", title: `Go to page ${to + 1}`, "aria-label": `Go to page ${to + 1}`, style: boxStyle(left, top, width, height),
-        onclick: () => this.pages.goTo(to),
-      }));
+      this.textLayer.append(
+        h("button", {
+          type: "button",
+          class: "page-link",
+          title: `Go to page ${to + 1}`,
+          "aria-label": `Go to page ${to + 1}`,
+          style: boxStyle(left, top, width, height),
+          onclick: () => this.pages.goTo(to),
+        }),
+      );
     }
   }
 
   /** Highlight matches on this page; `current` is the current match, if on this page. */
   highlight(matches, current) {
-    this.highlights.replaceChildren(...matches.flatMap(({ boxes }, at) =>
-      boxes.map((box) => h("i", { class: at === current ? "current" : null, style: boxStyle(...box) }))));
+    this.highlights.replaceChildren(
+      ...matches.flatMap(({ boxes }, at) => boxes.map((box) => h("i", { class: at === current ? "current" : null, style: boxStyle(...box) }))),
+    );
   }
 }
 

@@ -14,7 +14,16 @@ const SETTLE_MS = 120; // ms after the last movement
 export class PdfPages {
   /** `onMove()` is called when the current page or the scale changes. */
   constructor(file, onMove) {
-    Object.assign(this, { file, onMove, sizes: [], count: 0, mode: "auto", zoom: 1, tops: [], pages: new Map(), busy: 0, matches: new Map() });
+    this.file = file;
+    this.onMove = onMove;
+    this.sizes = [];
+    this.count = 0;
+    this.mode = "auto";
+    this.zoom = 1;
+    this.tops = [];
+    this.pages = new Map();
+    this.busy = 0;
+    this.matches = new Map();
     this.content = h("div", { class: "page-canvas" });
     this.element = h("div", { class: "page-list", tabindex: "0", role: "document", "aria-label": `Pages of ${file.name}` }, this.content);
     this.element.addEventListener("scroll", () => this.onScroll(), { passive: true });
@@ -24,7 +33,9 @@ export class PdfPages {
 
   /** Take a new or changed document; keep the scroll position. */
   show({ pages, sizes }) {
-    Object.assign(this, { count: pages, sizes: [...sizes], matches: new Map() });
+    this.count = pages;
+    this.sizes = [...sizes];
+    this.matches = new Map();
     for (const [at, page] of this.pages) if (at >= pages) this.removePage(at, page);
     this.layout();
     this.loadSizes();
@@ -142,7 +153,8 @@ export class PdfPages {
   setZoom(zoom, x, y) {
     const tallest = Math.max(...this.sizes.map(([, height]) => height)) * this.count * FULL_SCALE;
     const anchor = this.anchor(x, y ?? this.element.clientHeight / 3);
-    Object.assign(this, { mode: "zoom", zoom: Math.max(MIN_ZOOM, Math.min(MAX_ZOOM, MAX_HEIGHT / tallest, zoom)) });
+    this.mode = "zoom";
+    this.zoom = Math.max(MIN_ZOOM, Math.min(MAX_ZOOM, MAX_HEIGHT / tallest, zoom));
     this.layout(anchor);
   }
 
@@ -192,7 +204,9 @@ export class PdfPages {
   /** Request the images of the nearest pages, a few at once. */
   async draw() {
     while (this.busy < MAX_REQUESTS && !this.closed) {
-      const page = this.nearestPages().map((at) => this.pages.get(at)).find((each) => !each.sharp && !each.drawing);
+      const page = this.nearestPages()
+        .map((at) => this.pages.get(at))
+        .find((each) => !each.sharp && !each.drawing);
       if (!page) return;
       this.busy += 1;
       page.drawing = true;
@@ -207,7 +221,8 @@ export class PdfPages {
 
   /** Set the matches by page, as stored by `PdfSearch`: `[{ at, boxes }]`. */
   setMatches(matches, current) {
-    Object.assign(this, { matches, currentMatch: current });
+    this.matches = matches;
+    this.currentMatch = current;
     for (const at of this.pages.keys()) this.showMatches(at);
   }
 

@@ -24,17 +24,39 @@ class PdfPreview {
     const tool = (name, label, act) => h("button", { type: "button", class: "quiet icon-button", "aria-label": label, title: label, onclick: act }, icon(name));
     const textButton = (text, label, act) => h("button", { type: "button", class: "quiet icon-button", "aria-label": label, title: label, onclick: act }, text);
     this.contentsButton = textButton("☰", "Contents", () => this.toggleContents());
-    this.page = h("input", { class: "num", inputmode: "numeric", "aria-label": "Page", autocomplete: "off", onchange: () => this.goToTyped(), onfocus: () => this.page.select() });
+    this.page = h("input", {
+      class: "num",
+      inputmode: "numeric",
+      "aria-label": "Page",
+      autocomplete: "off",
+      onchange: () => this.goToTyped(),
+      onfocus: () => this.page.select(),
+    });
     this.pageCount = h("span", { class: "num page-count" });
-    this.level = h("select", { "aria-label": "Zoom", onchange: () => this.setLevel(this.level.value) },
-      h("option", { value: "auto" }, "Automatic"), h("option", { value: "width" }, "Fit width"), h("option", { value: "page" }, "Fit page"),
-      ...LEVELS.map((level) => h("option", { value: level }, `${level * 100}%`)));
+    this.level = h(
+      "select",
+      { "aria-label": "Zoom", onchange: () => this.setLevel(this.level.value) },
+      h("option", { value: "auto" }, "Automatic"),
+      h("option", { value: "width" }, "Fit width"),
+      h("option", { value: "page" }, "Fit page"),
+      ...LEVELS.map((level) => h("option", { value: level }, `${level * 100}%`)),
+    );
     this.exactZoom = h("option", { value: "exact", hidden: true });
     this.level.append(this.exactZoom);
-    return h("div", { class: "about", role: "toolbar", "aria-label": "Pages and zoom" }, this.contentsButton,
-      tool("up", "Previous page", () => this.pages.goTo(this.pages.current - 1)), this.page, this.pageCount, tool("down", "Next page", () => this.pages.goTo(this.pages.current + 1)),
-      h("span", { class: "spacer" }), textButton("−", "Zoom out", () => this.zoomBy(1 / STEP)), this.level, textButton("+", "Zoom in", () => this.zoomBy(STEP)),
-      tool("find", "Find", () => this.search.open()));
+    return h(
+      "div",
+      { class: "about", role: "toolbar", "aria-label": "Pages and zoom" },
+      this.contentsButton,
+      tool("up", "Previous page", () => this.pages.goTo(this.pages.current - 1)),
+      this.page,
+      this.pageCount,
+      tool("down", "Next page", () => this.pages.goTo(this.pages.current + 1)),
+      h("span", { class: "spacer" }),
+      textButton("−", "Zoom out", () => this.zoomBy(1 / STEP)),
+      this.level,
+      textButton("+", "Zoom in", () => this.zoomBy(STEP)),
+      tool("find", "Find", () => this.search.open()),
+    );
   }
 
   show(first) {
@@ -44,7 +66,10 @@ class PdfPreview {
     this.pageCount.textContent = `of ${formatNumber(first.pages)}`;
     this.page.style.setProperty("--digits", String(first.pages).length);
     this.contentsButton.hidden = !first.outline;
-    const notes = [first.truncated && "The file is truncated. Only the readable part is shown.", first.omitted_pages && `${formatNumber(first.omitted_pages)} more pages are not shown.`];
+    const notes = [
+      first.truncated && "The file is truncated. Only the readable part is shown.",
+      first.omitted_pages && `${formatNumber(first.omitted_pages)} more pages are not shown.`,
+    ];
     this.notes.textContent = notes.filter(Boolean).join(" ");
     this.notes.hidden = !this.notes.textContent;
     this.pages.show(first);
@@ -121,9 +146,16 @@ class PdfPreview {
 
   async loadContents() {
     const { outline } = await this.file.ask({ as: "pdf", outline: 1 }).catch(() => ({ outline: [] }));
-    this.contents.replaceChildren(...outline.map(([title, page, level]) =>
-      h("button", { type: "button", class: "quiet", "data-page": page, style: `padding-left: ${10 + level * 14}px`, title, onclick: () => this.openEntry(page) },
-        h("span", {}, title || "…"), h("small", { class: "num" }, formatNumber(page + 1)))));
+    this.contents.replaceChildren(
+      ...outline.map(([title, page, level]) =>
+        h(
+          "button",
+          { type: "button", class: "quiet", "data-page": page, style: `padding-left: ${10 + level * 14}px`, title, onclick: () => this.openEntry(page) },
+          h("span", {}, title || "…"),
+          h("small", { class: "num" }, formatNumber(page + 1)),
+        ),
+      ),
+    );
     this.markEntry();
   }
 

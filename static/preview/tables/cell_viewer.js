@@ -13,7 +13,12 @@ export class CellViewer {
     this.text = h("pre", { tabindex: "0" });
     const copyButton = h("button", { type: "button", class: "quiet", onclick: () => copyText(this.text.textContent, copyButton) }, "Copy");
     const closeButton = h("button", { type: "button", class: "quiet icon-button", "aria-label": "Close cell", onclick: () => this.close() }, icon("close"));
-    this.element = h("section", { class: "cell-viewer", "aria-label": "Cell", hidden: true }, h("header", {}, this.name, this.size, copyButton, closeButton), this.text);
+    this.element = h(
+      "section",
+      { class: "cell-viewer", "aria-label": "Cell", hidden: true },
+      h("header", {}, this.name, this.size, copyButton, closeButton),
+      this.text,
+    );
     this.element.addEventListener("keydown", (event) => event.key === "Escape" && (event.preventDefault(), event.stopPropagation(), this.close()));
   }
 

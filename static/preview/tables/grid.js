@@ -19,7 +19,10 @@ let grids = 0;
  */
 export class Grid {
   constructor(first, ask, label) {
-    Object.assign(this, { ask, id: `grid${++grids}`, drawn: new Map() });
+    this.ask = ask;
+    this.id = `grid${++grids}`;
+    this.drawn = new Map();
+    this.onSort = /** @type {(() => string) | undefined} */ (undefined); // returns a note on the order
     this.content = h("div", { class: "content", role: "presentation" });
     this.head = h("div", { class: "row head", role: "row", "aria-rowindex": "1" });
     this.body = h("div", { class: "grid-body", role: "grid", tabindex: "0", "aria-label": label, "aria-multiselectable": "true" }, this.content);
@@ -37,11 +40,24 @@ export class Grid {
   reset(first) {
     const same = this.names?.join("\n") === first.names.join("\n");
     const { names, kinds, types, displayed_rows: displayedRows, page_rows: pageRows } = first;
-    Object.assign(this, { names, kinds, types, displayedRows, pageRows, irregularRows: {}, statistics: [], pages: new Map() });
-    this.numbers = 22 + 8 * String(first.rows.at(-1)?.[0] ?? 1).length + 8 * (displayedRows > pageRows);
+    this.names = names;
+    this.kinds = kinds;
+    this.types = types;
+    this.displayedRows = displayedRows;
+    this.pageRows = pageRows;
+    this.irregularRows = {};
+    this.statistics = [];
+    this.pages = new Map();
+    this.numbers = 22 + 8 * String(first.rows.at(-1)?.[0] ?? 1).length + (displayedRows > pageRows ? 8 : 0);
     if (!same) {
       this.sort = null;
-      this.widths = names.map((name, at) => columnWidth(name, types[at], first.rows.map((row) => row[at + 1])));
+      this.widths = names.map((name, at) =>
+        columnWidth(
+          name,
+          types[at],
+          first.rows.map((row) => row[at + 1]),
+        ),
+      );
     }
     if (!this.sort) this.storePage(first);
     this.layout();
@@ -119,16 +135,44 @@ export class Grid {
 
   drawRow(at, { left, right }) {
     const cells = this.row(at);
-    const element = h("div", { class: `row${cells ? "" : " loading"}`, role: "row", "aria-rowindex": at + 2, style: `top: ${HEADER_HEIGHT + at * ROW_HEIGHT}px` });
+    const element = h("div", {
+      class: `row${cells ? "" : " loading"}`,
+      role: "row",
+      "aria-rowindex": at + 2,
+      style: `top: ${HEADER_HEIGHT + at * ROW_HEIGHT}px`,
+    });
     const irregular = cells && this.irregularRows[cells[0]];
-    element.append(h("div", { class: `row-number${irregular ? " irregular" : ""}`, role: "rowheader", "aria-colindex": 1, title: irregular || null, "data-row": at, style: `width: ${this.numbers}px` },
-      cells ? String(cells[0]) : ""));
+    element.append(
+      h(
+        "div",
+        {
+          class: `row-number${irregular ? " irregular" : ""}`,
+          role: "rowheader",
+          "aria-colindex": 1,
+          title: irregular || null,
+          "data-row": at,
+          style: `width: ${this.numbers}px`,
+        },
+        cells ? String(cells[0]) : "",
+      ),
+    );
     for (let column = left; column < right; column++) {
       const [kind, text] = cells ? cellText(cells, column, this.kinds[column]) : ["", ""];
-      element.append(h("div", {
-        class: `cell ${kind}`, role: "gridcell", "aria-colindex": column + 2, id: this.cellId(at, column), "data-row": at, "data-column": column,
-        style: `left: ${this.lefts[column]}px; width: ${this.widths[column]}px`,
-      }, text));
+      element.append(
+        h(
+          "div",
+          {
+            class: `cell ${kind}`,
+            role: "gridcell",
+            "aria-colindex": column + 2,
+            id: this.cellId(at, column),
+            "data-row": at,
+            "data-column": column,
+            style: `left: ${this.lefts[column]}px; width: ${this.widths[column]}px`,
+          },
+          text,
+        ),
+      );
     }
     element.complete = Boolean(cells);
     this.drawn.set(at, element);
@@ -144,12 +188,30 @@ export class Grid {
   headCell(at) {
     const sorted = this.sort?.at === at ? (this.sort.descending ? "descending" : "ascending") : null;
     const arrow = sorted ? h("i", { "aria-hidden": "true" }, this.sort.descending ? "↓" : "↑") : null;
-    const handle = h("span", { class: "handle", title: "Drag to resize", onpointerdown: (event) => this.startResize(event, at), ondblclick: () => this.fitColumn(at) });
+    const handle = h("span", {
+      class: "handle",
+      title: "Drag to resize",
+      onpointerdown: (event) => this.startResize(event, at),
+      ondblclick: () => this.fitColumn(at),
+    });
     const name = this.names[at] || this.types[at] || `${at + 1}`;
-    return h("div", {
-      class: `cell ${this.kinds[at]}${this.names[at] ? "" : " unnamed"}`, role: "columnheader", "aria-colindex": at + 2, "aria-sort": sorted, id: this.cellId(-1, at), "data-row": -1, "data-column": at,
-      title: [name, this.types[at], this.columnSummary(at), "Click to sort"].filter(Boolean).join("\n"), style: `left: ${this.lefts[at]}px; width: ${this.widths[at]}px`,
-    }, h("b", {}, name, arrow), h("small", {}, this.columnSummary(at) || (this.names[at] && this.types[at]) || this.kinds[at]), handle);
+    return h(
+      "div",
+      {
+        class: `cell ${this.kinds[at]}${this.names[at] ? "" : " unnamed"}`,
+        role: "columnheader",
+        "aria-colindex": at + 2,
+        "aria-sort": sorted,
+        id: this.cellId(-1, at),
+        "data-row": -1,
+        "data-column": at,
+        title: [name, this.types[at], this.columnSummary(at), "Click to sort"].filter(Boolean).join("\n"),
+        style: `left: ${this.lefts[at]}px; width: ${this.widths[at]}px`,
+      },
+      h("b", {}, name, arrow),
+      h("small", {}, this.columnSummary(at) || (this.names[at] && this.types[at]) || this.kinds[at]),
+      handle,
+    );
   }
 
   columnSummary(at) {
@@ -229,7 +291,16 @@ export class Grid {
 
   fitColumn(at) {
     const rows = [...this.pages.values()].flat().filter(Boolean);
-    this.setWidth(at, columnWidth(this.names[at], this.types[at], rows.map((row) => row[at + 1]), 900, 1));
+    this.setWidth(
+      at,
+      columnWidth(
+        this.names[at],
+        this.types[at],
+        rows.map((row) => row[at + 1]),
+        900,
+        1,
+      ),
+    );
   }
 
   /** Scroll to a cell. */
@@ -237,7 +308,8 @@ export class Grid {
     const { body } = this;
     const top = row * ROW_HEIGHT;
     if (row >= 0 && top < body.scrollTop) body.scrollTop = top;
-    else if (row >= 0 && top + ROW_HEIGHT + HEADER_HEIGHT > body.scrollTop + body.clientHeight) body.scrollTop = top + ROW_HEIGHT + HEADER_HEIGHT - body.clientHeight;
+    else if (row >= 0 && top + ROW_HEIGHT + HEADER_HEIGHT > body.scrollTop + body.clientHeight)
+      body.scrollTop = top + ROW_HEIGHT + HEADER_HEIGHT - body.clientHeight;
     const [left, right] = [this.lefts[column] - this.numbers, this.lefts[column + 1]];
     if (left < body.scrollLeft) body.scrollLeft = left;
     else if (right > body.scrollLeft + body.clientWidth) body.scrollLeft = Math.min(left, right - body.clientWidth);
@@ -259,11 +331,17 @@ function cellText(cells, column, kind) {
   return "blob" in value ? ["blob", `${formatBytes(value.blob)} of binary data`] : ["", `${singleLine(value.text)}…`];
 }
 
-const singleLine = (text) => text.replace(/\r\n?|\n/g, "↵").replaceAll("\0", "␀").slice(0, 300);
+const singleLine = (text) =>
+  text
+    .replace(/\r\n?|\n/g, "↵")
+    .replaceAll("\0", "␀")
+    .slice(0, 300);
 
 /** A width that fits nearly all values. */
 function columnWidth(name, type, values, maxWidth = MAX_WIDTH, share = 0.95) {
-  const lengths = values.map((value) => (value === null ? 4 : typeof value === "object" ? (value.text?.length ?? 14) : displayWidth(String(value ?? "")))).sort((a, b) => a - b);
+  const lengths = values
+    .map((value) => (value === null ? 4 : typeof value === "object" ? (value.text?.length ?? 14) : displayWidth(String(value ?? ""))))
+    .sort((a, b) => a - b);
   const length = lengths[Math.min(lengths.length - 1, Math.floor(lengths.length * share))] ?? 0;
   return Math.max(MIN_WIDTH, Math.min(maxWidth, 22 + 7.6 * Math.max(length, Math.min(displayWidth(name) + 2, 30), Math.min((type ?? "").length, 18))));
 }

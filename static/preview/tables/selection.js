@@ -4,7 +4,10 @@ const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRi
 
 export class GridSelection {
   constructor(grid) {
-    Object.assign(this, { grid, at: { row: 0, column: 0 }, from: { row: 0, column: 0 }, marked: [] });
+    this.grid = grid;
+    this.at = { row: 0, column: 0 };
+    this.from = { row: 0, column: 0 };
+    this.marked = [];
     grid.body.addEventListener("keydown", (event) => this.onKey(event));
     grid.body.addEventListener("pointerdown", (event) => this.onPointerDown(event));
     grid.body.addEventListener("pointermove", (event) => this.dragging && this.onDrag(event));
@@ -19,15 +22,18 @@ export class GridSelection {
     const { displayedRows, names } = this.grid;
     if (!same) this.at = this.from = { row: 0, column: 0 };
     const clamp = ({ row, column }) => ({ row: Math.min(row, Math.max(displayedRows - 1, 0)), column: Math.min(column, Math.max(names.length - 1, 0)) });
-    Object.assign(this, { at: clamp(this.at), from: clamp(this.from) });
+    this.at = clamp(this.at);
+    this.from = clamp(this.from);
   }
 
   /** The selected area, from top left to bottom right. */
   get area() {
     const { at, from } = this;
     return {
-      top: Math.max(0, Math.min(at.row, from.row)), bottom: Math.max(at.row, from.row),
-      left: Math.min(at.column, from.column), right: Math.max(at.column, from.column),
+      top: Math.max(0, Math.min(at.row, from.row)),
+      bottom: Math.max(at.row, from.row),
+      left: Math.min(at.column, from.column),
+      right: Math.max(at.column, from.column),
     };
   }
 
@@ -88,7 +94,8 @@ export class GridSelection {
   onDrag(event) {
     const position = cellPosition(event);
     if (!event.buttons) this.dragging = false;
-    else if (position && position.row >= 0 && (position.row !== this.at.row || position.column !== this.at.column)) this.moveTo(position.row, position.column, { extend: true });
+    else if (position && position.row >= 0 && (position.row !== this.at.row || position.column !== this.at.column))
+      this.moveTo(position.row, position.column, { extend: true });
   }
 
   selectRow(row, extend) {
@@ -116,11 +123,23 @@ export class GridSelection {
     const modifier = event.ctrlKey || event.metaKey;
     const extend = { extend: event.shiftKey };
     const step = STEPS[event.key];
-    if (step && modifier) return this.moveTo(step[0] ? (step[0] > 0 ? grid.displayedRows - 1 : 0) : at.row, step[1] ? (step[1] > 0 ? grid.names.length - 1 : 0) : at.column, extend), true;
+    if (step && modifier)
+      return (
+        this.moveTo(step[0] ? (step[0] > 0 ? grid.displayedRows - 1 : 0) : at.row, step[1] ? (step[1] > 0 ? grid.names.length - 1 : 0) : at.column, extend),
+        true
+      );
     if (step) return this.moveTo(at.row + step[0], at.column + step[1], extend), true;
     if (modifier && event.key.toLowerCase() === "a") return this.selectAll(), true;
-    if (modifier) return event.key === "Home" ? (this.moveTo(0, 0, extend), true) : event.key === "End" && (this.moveTo(grid.displayedRows - 1, grid.names.length - 1, extend), true);
-    const to = { PageUp: [Math.max(0, at.row - grid.visibleRowCount), at.column], PageDown: [at.row + grid.visibleRowCount, at.column], Home: [at.row, 0], End: [at.row, grid.names.length - 1] }[event.key];
+    if (modifier)
+      return event.key === "Home"
+        ? (this.moveTo(0, 0, extend), true)
+        : event.key === "End" && (this.moveTo(grid.displayedRows - 1, grid.names.length - 1, extend), true);
+    const to = {
+      PageUp: [Math.max(0, at.row - grid.visibleRowCount), at.column],
+      PageDown: [at.row + grid.visibleRowCount, at.column],
+      Home: [at.row, 0],
+      End: [at.row, grid.names.length - 1],
+    }[event.key];
     if (to) return this.moveTo(...to, extend), true;
     if (event.key === "Enter") return at.row < 0 ? grid.sortBy(at.column) : grid.viewer.open(), true;
     return event.key === "Escape" && grid.viewer.close();

@@ -57,7 +57,8 @@ class Database {
     if (this.grid) this.grid.reset(view);
     else this.grid = new Grid(view, (options) => this.file.ask({ table: this.name, ...options }), this.file.name);
     this.rowsElement.replaceChildren(this.grid.element);
-    this.grid.onSort = () => (view.total_is_estimate || view.total > view.displayed_rows ? `Sorted within the first ${formatNumber(view.displayed_rows)} rows.` : "");
+    this.grid.onSort = () =>
+      view.total_is_estimate || view.total > view.displayed_rows ? `Sorted within the first ${formatNumber(view.displayed_rows)} rows.` : "";
     this.showSize(view);
     if (view.total_is_estimate) this.count(view);
   }
@@ -78,12 +79,18 @@ class Database {
 
   showTabs() {
     const focused = this.tables.contains(document.activeElement);
-    this.tables.replaceChildren(...this.allTables.map((table) => {
-      const { name, kind, rows } = table;
-      const selected = name === this.name;
-      return h("button", { type: "button", role: "tab", "aria-selected": String(selected), tabindex: selected ? "0" : "-1", title: name, onclick: () => this.openTable(name) },
-        h("b", {}, name), h("small", { class: "num" }, rows ? `${rows[1] ? "about " : ""}${formatCount(rows[0])}` : kind === "table" ? "" : kind));
-    }));
+    this.tables.replaceChildren(
+      ...this.allTables.map((table) => {
+        const { name, kind, rows } = table;
+        const selected = name === this.name;
+        return h(
+          "button",
+          { type: "button", role: "tab", "aria-selected": String(selected), tabindex: selected ? "0" : "-1", title: name, onclick: () => this.openTable(name) },
+          h("b", {}, name),
+          h("small", { class: "num" }, rows ? `${rows[1] ? "about " : ""}${formatCount(rows[0])}` : kind === "table" ? "" : kind),
+        );
+      }),
+    );
     if (focused) this.tables.querySelector('[aria-selected="true"]')?.focus();
   }
 
@@ -103,9 +110,13 @@ class Database {
   }
 
   showSchema({ columns, sql, kind, indexes }) {
-    const rows = columns.map(([name, type, roles]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, type), h("td", {}, ...roles.map((role) => h("i", {}, role)))));
+    const rows = columns.map(([name, type, roles]) =>
+      h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, type), h("td", {}, ...roles.map((role) => h("i", {}, role)))),
+    );
     const counts = `${plural(columns.length, "column")}${indexes ? `, ${plural(indexes, "index", "indexes")}` : ""}`;
-    this.schema.replaceChildren(h("summary", {}, kind === "table" ? "Schema" : `Schema of this ${kind}`, h("small", {}, counts)),
-      h("div", {}, h("table", {}, h("tbody", {}, ...rows)), sql ? h("pre", { tabindex: "0" }, sql) : ""));
+    this.schema.replaceChildren(
+      h("summary", {}, kind === "table" ? "Schema" : `Schema of this ${kind}`, h("small", {}, counts)),
+      h("div", {}, h("table", {}, h("tbody", {}, ...rows)), sql ? h("pre", { tabindex: "0" }, sql) : ""),
+    );
   }
 }

@@ -15,7 +15,8 @@ export async function open(file, first) {
 
 class Table {
   constructor(file, first) {
-    Object.assign(this, { file, options: {} });
+    this.file = file;
+    this.options = {};
     this.tabs = h("div", { class: "sheets", role: "tablist", "aria-label": "Sheets" });
     this.notes = h("p", { class: "notes", role: "note" });
     this.grid = new Grid(first, (options) => file.ask({ ...this.options, ...options }), file.name);
@@ -52,11 +53,23 @@ class Table {
     this.notes.hidden = !first.notes.length;
     this.showTabs(first);
     const { has_header: hasHeader } = first;
-    const toggle = hasHeader === null ? null : h("label", {},
-      h("input", { type: "checkbox", checked: hasHeader, onchange: ({ target }) => this.setOptions({ header: target.checked ? 1 : 0 }) }), "First row is a header");
+    const toggle =
+      hasHeader === null
+        ? null
+        : h(
+            "label",
+            {},
+            h("input", { type: "checkbox", checked: hasHeader, onchange: ({ target }) => this.setOptions({ header: target.checked ? 1 : 0 }) }),
+            "First row is a header",
+          );
     this.grid.footer.describe(...[first.format, toggle].filter(Boolean));
     this.showSize();
-    if (first.displayed_rows && first.displayed_rows * first.names.length <= MAX_DESCRIBED_CELLS && (first.format !== "workbook" || this.file.entry?.size < MAX_DESCRIBED_BYTES)) this.grid.describe().catch(() => {});
+    if (
+      first.displayed_rows &&
+      first.displayed_rows * first.names.length <= MAX_DESCRIBED_CELLS &&
+      (first.format !== "workbook" || this.file.entry?.size < MAX_DESCRIBED_BYTES)
+    )
+      this.grid.describe().catch(() => {});
     if (first.total_is_estimate) this.count();
   }
 
@@ -73,7 +86,9 @@ class Table {
     const { first, file } = this;
     let counted = {};
     while (!counted.done) {
-      counted = await file.ask({ ...this.options, count: 1, ...(counted.offset ? { offset: counted.offset, rows: counted.rows, in_quotes: counted.in_quotes ? 1 : 0 } : {}) }).catch(() => null);
+      counted = await file
+        .ask({ ...this.options, count: 1, ...(counted.offset ? { offset: counted.offset, rows: counted.rows, in_quotes: counted.in_quotes ? 1 : 0 } : {}) })
+        .catch(() => null);
       if (!counted || this.closed || first !== this.first) return;
       if (!counted.done && file.entry) this.showSize(`, counting: ${Math.floor((100 * counted.offset) / file.entry.size)}%`);
     }
@@ -83,9 +98,21 @@ class Table {
 
   showTabs({ sheets, sheet }) {
     this.tabs.hidden = sheets.length < 2;
-    this.tabs.replaceChildren(...sheets.map((name, at) => h("button", {
-      type: "button", role: "tab", "aria-selected": String(at === sheet), tabindex: at === sheet ? "0" : "-1", onclick: () => this.openSheet(at),
-    }, name)));
+    this.tabs.replaceChildren(
+      ...sheets.map((name, at) =>
+        h(
+          "button",
+          {
+            type: "button",
+            role: "tab",
+            "aria-selected": String(at === sheet),
+            tabindex: at === sheet ? "0" : "-1",
+            onclick: () => this.openSheet(at),
+          },
+          name,
+        ),
+      ),
+    );
   }
 
   async openSheet(sheet) {

@@ -1,9 +1,13 @@
-// Text editor; a conflicting change of the file is shown before saving.
+// Text editor; a conflicting change of the file is shown in the text before saving.
 
 import { h, loadStyles } from "../../core/dom.js";
 import { emit, currentRun } from "../../core/event_stream.js";
-import { renderDiff } from "./conflict_diff.js";
+import { canWrap, editingExtensions, loadCodeMirror, loadLanguage, viewExtensions } from "./code_view.js";
+import { commonEnds } from "./common_ends.js";
+import { conflictExtension } from "./conflict.js";
 import { decodeFile } from "./encoding.js";
+
+const MAX_LEAVE_MS = 60_000; // between Escape and the Tab that leaves the editor
 
 const drafts = new Map();
 const draftKey = (file) => `${currentRun.id}/${file.path}`;
@@ -14,51 +18,78 @@ export const findDraft = (file) => drafts.get(draftKey(file));
 addEventListener("beforeunload", (event) => drafts.size && event.preventDefault());
 
 export class Editor {
-  constructor(file, reader, onLeave) {
-    Object.assign(this, { file, reader, onLeave, saved: "", version: null });
+  /** `encoding` is the file's; `wrap` wraps long lines; `onLeave()` is called when the user is done. */
+  constructor(file, { encoding, wrap, onLeave }) {
+    this.file = file;
+    this.encoding = encoding;
+    this.wrap = wrap;
+    this.onLeave = onLeave;
+    this.view = null;
+    this.version = null;
+    this.library = null; // CodeMirror, once it is loaded
     const button = (text, kind, act) => h("button", { type: "button", class: `quiet ${kind}`, onclick: act }, text);
     this.state = h("span", { class: "unsaved", role: "status" });
-    this.save = h("button", { type: "button", class: "quiet save", title: "Save (Ctrl+S)", onclick: () => this.saveFile() }, "Save");
+    this.save = h("button", { type: "button", class: "quiet save", title: "Save (Ctrl+S)", disabled: true, onclick: () => this.saveFile() }, "Save");
     this.leave = button("Done", "leave", () => this.leaveEditor());
     this.tools = [this.state, this.save, this.leave];
     this.alert = h("div", { class: "alert", role: "alert" });
-    this.area = h("textarea", { "aria-label": `Edit ${file.name}`, spellcheck: "false", autocapitalize: "off", autocomplete: "off", wrap: "off", disabled: true });
-    this.help = h("p", { class: "hint" }, "Tab indents. Press Escape, then Tab to leave the editor. Ctrl+S saves.");
+    this.area = h("div", { class: "code-view" });
+    this.help = h("p", { class: "hint" }, "Tab indents. Press Escape, then Tab to leave the editor. Ctrl+S saves, Ctrl+F finds and replaces.");
     this.element = h("div", { class: "editor" }, this.alert, this.area, this.help);
-    this.area.addEventListener("input", () => this.onInput());
     this.element.addEventListener("keydown", (event) => this.onKey(event));
   }
 
+  /** The text as CodeMirror's immutable tree of lines, which is compared without copying it. */
+  get text() {
+    return this.view.state.doc;
+  }
+
   get dirty() {
-    return this.area.value !== this.saved;
+    return !this.text.eq(this.saved);
   }
 
   async begin() {
     await loadStyles("preview/text/text.css");
     const draft = findDraft(this.file);
     try {
-      await this.fetch();
+      this.loading = loadCodeMirror();
+      [this.library] = await Promise.all([this.loading, this.fetch()]);
     } catch (error) {
-      this.showMessage(error.message);
-      this.save.disabled = true;
-      return;
+      return this.showMessage(error.message);
     }
-    this.area.disabled = false;
+    if (this.closed) return undefined;
+    this.createView(draft?.text ?? this.saved);
     if (draft) this.restoreDraft(draft);
-    else this.area.value = this.saved;
     this.onInput();
-    this.area.focus();
-    this.area.setSelectionRange(0, 0);
-    this.area.scrollTop = 0;
+    return this.view.focus();
+  }
+
+  createView(doc) {
+    const { EditorState, EditorView, Compartment, indentUnit } = this.library;
+    const language = new Compartment();
+    this.conflict = new Compartment();
+    const unit = /^(\t| {2}| {4})\S/m.exec(doc.sliceString(0, 100_000))?.[1] ?? "    ";
+    this.view = new EditorView({
+      parent: this.area,
+      state: EditorState.create({
+        doc,
+        extensions: [
+          viewExtensions(this.library, { label: `Edit ${this.file.name}`, wrap: this.wrap && canWrap(doc.toString()), language }),
+          editingExtensions(this.library),
+          indentUnit.of(unit),
+          this.conflict.of([]),
+          EditorView.contentAttributes.of({ spellcheck: "false" }),
+          EditorView.updateListener.of((update) => update.docChanged && this.onInput()),
+        ],
+      }),
+    });
+    loadLanguage(this.library, this.file.name, language, this.view);
   }
 
   /** Continue a draft; the file may have changed since. */
   restoreDraft(draft) {
-    this.area.value = draft.text;
     this.showMessage("Your unsaved changes were restored.", ["Discard changes", () => this.setText(this.saved)]);
-    if (draft.version === this.version) return;
-    this.fileText = this.saved;
-    this.showConflict();
+    if (draft.version !== this.version) this.showConflict();
   }
 
   /** Load the file's current text, version and encoding. */
@@ -67,49 +98,36 @@ export class Editor {
     if (!response.ok) throw new Error("This file can no longer be read.");
     const version = response.headers.get("ETag");
     if (!version) throw new Error("This file cannot be edited here.");
-    const { text, write } = decodeFile(new Uint8Array(await response.arrayBuffer()), this.reader.encoding);
-    Object.assign(this, { saved: text, version, write });
+    const { text, write } = decodeFile(new Uint8Array(await response.arrayBuffer()), this.encoding);
+    const { Text } = await this.loading;
+    this.saved = Text.of(text.split("\n"));
+    this.version = version;
+    this.write = write;
   }
 
   onInput() {
-    this.state.textContent = this.dirty ? "Unsaved changes" : "";
-    this.save.disabled = !this.dirty;
-    this.leave.textContent = this.dirty ? "Discard" : "Done";
-    if (this.dirty) drafts.set(draftKey(this.file), { text: this.area.value, version: this.version });
+    const { dirty } = this;
+    if (!this.saving) this.state.textContent = dirty ? "Unsaved changes" : "";
+    this.save.disabled = !dirty;
+    this.leave.textContent = dirty ? "Discard" : "Done";
+    if (dirty) drafts.set(draftKey(this.file), { text: this.text, version: this.version });
     else drafts.delete(draftKey(this.file));
   }
 
   onKey(event) {
-    const control = event.ctrlKey || event.metaKey;
-    if (control && event.key.toLowerCase() === "s") this.saveFile();
-    else if (event.key === "Escape") this.tabLeaves = true;
-    else if (event.key === "Tab" && event.target === this.area && !this.tabLeaves && !control) this.indent(event.shiftKey);
-    else return void (event.key !== "Shift" && (this.tabLeaves = false));
-    event.preventDefault();
-    event.stopPropagation(); // Escape would stop the run
-  }
-
-  /** Indent or outdent the selected lines; undoable. */
-  indent(back) {
-    const { area } = this;
-    const [start, end] = [area.selectionStart, area.selectionEnd];
-    const unit = /^\t/m.test(area.value) ? "\t" : "    ";
-    if (!back && !area.value.slice(start, end).includes("\n")) return void insertText(area, unit);
-    const begin = area.value.lastIndexOf("\n", start - 1) + 1;
-    const lines = area.value.slice(begin, end).split("\n");
-    const indented = lines.map((line) => (back ? line.replace(/^(\t| {1,4})/, "") : line && unit + line)).join("\n");
-    area.setSelectionRange(begin, end);
-    insertText(area, indented);
-    area.setSelectionRange(back || lines.length === 1 ? begin + indented.length : begin, begin + indented.length);
+    const saves = (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "s";
+    if (saves) event.preventDefault(), this.saveFile();
+    if (event.key === "Escape") this.view?.setTabFocusMode(MAX_LEAVE_MS);
+    if (event.defaultPrevented || event.key === "Escape") event.stopPropagation(); // Escape would stop the run, Ctrl+Enter begin one
   }
 
   async saveFile() {
-    if (this.saving || !this.dirty) return;
+    if (this.saving || !this.view || !this.dirty) return;
     this.saving = true;
     this.state.textContent = "Saving…";
-    const text = this.area.value;
+    const { text } = this;
     try {
-      const response = await fetch(this.file.address("files", {}), { method: "PUT", headers: { "If-Match": this.version }, body: this.write(text) });
+      const response = await fetch(this.file.address("files", {}), { method: "PUT", headers: { "If-Match": this.version }, body: this.write(text.toString()) });
       const result = await response.json().catch(() => null);
       if (response.status === 412) await this.resolveConflict();
       else if (!response.ok) throw new Error(result?.error ?? `The server responded with status ${response.status}.`);
@@ -119,36 +137,42 @@ export class Editor {
     } finally {
       this.saving = false;
       this.onInput();
+      if (!this.dirty) this.state.textContent = "Saved";
     }
   }
 
   async onSaved(text, response) {
     const version = response.headers.get("ETag");
-    if (version) Object.assign(this, { version, saved: text });
+    if (version) this.version = version;
     else await this.fetch();
     this.saved = text;
     this.showMessage("");
-    this.state.textContent = "Saved";
   }
 
   /** Conflict: show both versions and let the user choose. */
   async resolveConflict() {
-    const mine = this.area.value;
     try {
       await this.fetch();
     } catch (error) {
       return this.showMessage(`Not saved: ${error.message} Your edits are still here.`);
     }
-    this.fileText = this.saved;
-    if (this.fileText === mine) return this.showMessage("");
-    return this.showConflict();
+    return this.dirty ? this.showConflict() : this.showMessage("");
   }
 
-  showConflict() {
-    this.showMessage("The file changed on disk; your edits are safe. Choose which version to keep.",
-      ["Keep my version", () => this.keepMine()], ["Use the model's version", () => this.useFileVersion()]);
-    this.alert.append(h("p", { class: "legend" }, h("span", { class: "del" }, "− file on disk"), h("span", { class: "add" }, "+ your version")),
-      renderDiff(this.fileText, this.area.value, "Differences between the file on disk and your version"));
+  /** Mark in the text how it differs from the file; each change can be taken over or kept. */
+  async showConflict() {
+    this.showMessage(
+      "The file changed on disk; your edits are safe. Choose which version to keep.",
+      ["Keep my version", () => this.keepMine()],
+      ["Use the model's version", () => this.useFileVersion()],
+    );
+    const { alert, saved } = this;
+    const shown = alert.firstChild;
+    const merge = await conflictExtension(saved, this.text).catch((error) => error);
+    if (alert.firstChild !== shown || saved !== this.saved) return;
+    if (merge instanceof Error) return void shown.append(` ${merge.message}`);
+    alert.append(h("p", { class: "legend" }, h("span", { class: "del" }, "− file on disk"), h("span", { class: "add" }, "+ your version")));
+    this.view.dispatch({ effects: this.conflict.reconfigure(merge) });
   }
 
   keepMine() {
@@ -157,16 +181,23 @@ export class Editor {
   }
 
   useFileVersion() {
-    const mine = this.area.value;
-    this.setText(this.fileText);
+    const mine = this.text;
+    this.setText(this.saved);
     this.showMessage("The editor now shows the file on disk.", ["Restore my version", () => (this.setText(mine), this.showConflict())]);
   }
 
   setText(text) {
-    this.area.value = text;
+    this.replaceText(text);
+    this.view.focus();
+  }
+
+  /** Replace only the part that differs, so that cursor and position stay. */
+  replaceText(text) {
     this.showMessage("");
+    const [before, after] = [this.text.toString(), text.toString()];
+    const { head, tail } = commonEnds(before, after);
+    this.view.dispatch({ changes: { from: head, to: before.length - tail, insert: after.slice(head, after.length - tail) } });
     this.onInput();
-    this.area.focus();
   }
 
   /** The file changed, by another writer or by saving. */
@@ -175,12 +206,19 @@ export class Editor {
     const response = await fetch(this.file.address("files", {}), { method: "HEAD", cache: "no-store" }).catch(() => null);
     const version = response?.headers.get("ETag");
     if (!version || version === this.version || this.saving) return;
-    if (!this.dirty) await this.fetch().then(() => this.setText(this.saved), () => {});
-    else this.showMessage("The file changed on disk; your edits are safe.", ["Compare", () => this.resolveConflict()]);
+    if (this.dirty) this.showMessage("The file changed on disk; your edits are safe.", ["Compare", () => this.resolveConflict()]);
+    else
+      await this.fetch().then(
+        () => this.replaceText(this.saved),
+        () => {},
+      );
   }
 
   showMessage(text, ...actions) {
-    this.alert.replaceChildren(...(text ? [h("p", {}, text), ...actions.map(([label, act]) => h("button", { type: "button", class: "quiet", onclick: act }, label))] : []));
+    this.alert.replaceChildren(
+      ...(text ? [h("p", {}, text), ...actions.map(([label, act]) => h("button", { type: "button", class: "quiet", onclick: act }, label))] : []),
+    );
+    if (this.view) this.view.dispatch({ effects: this.conflict.reconfigure([]) });
   }
 
   leaveEditor() {
@@ -191,12 +229,9 @@ export class Editor {
 
   /** Another file was opened: keep the draft until this one is opened again. */
   close() {
-    if (!this.ended && this.dirty && !this.area.disabled) emit("notice", { text: `${this.file.name} has unsaved changes. They will be restored when you open it again.` });
+    this.closed = true;
+    if (!this.ended && this.view && this.dirty)
+      emit("notice", { text: `${this.file.name} has unsaved changes. They will be restored when you open it again.` });
+    this.view?.destroy();
   }
-}
-
-/** Insert text into a field so that the browser can undo it. */
-function insertText(area, text) {
-  area.focus();
-  if (!document.execCommand("insertText", false, text)) area.setRangeText(text, area.selectionStart, area.selectionEnd, "end");
 }

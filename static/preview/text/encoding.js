@@ -1,8 +1,16 @@
 // Decoding and encoding of text that preserves encoding, byte order mark and line endings.
 
+import { commonEnds } from "./common_ends.js";
+
 const LABELS = {
-  "utf-16-le": "utf-16le", "utf-16-be": "utf-16be", cp932: "shift_jis", cp949: "euc-kr", gbk: "gb18030", gb2312: "gb18030",
-  "mac-roman": "macintosh", ascii: "utf-8",
+  "utf-16-le": "utf-16le",
+  "utf-16-be": "utf-16be",
+  cp932: "shift_jis",
+  cp949: "euc-kr",
+  gbk: "gb18030",
+  gb2312: "gb18030",
+  "mac-roman": "macintosh",
+  ascii: "utf-8",
 };
 const BYTE_ORDER_MARK = "\ufeff";
 const LINE_ENDINGS = /\r\n|\r|\n/g;
@@ -32,11 +40,7 @@ function applyLineEndings(before, text) {
   const old = before.split(LINE_ENDINGS);
   const ends = before.match(LINE_ENDINGS) ?? [];
   const lines = text.split("\n");
-  const limit = Math.min(old.length, lines.length);
-  let head = 0;
-  while (head < limit && old[head] === lines[head]) head++;
-  let tail = 0;
-  while (tail < limit - head && old[old.length - 1 - tail] === lines[lines.length - 1 - tail]) tail++;
+  const { head, tail } = commonEnds(old, lines);
   const fallback = mostCommon(ends);
   const end = (at) => {
     if (at === lines.length - 1) return "";

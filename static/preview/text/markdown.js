@@ -1,8 +1,8 @@
 // Markdown preview: images and links of the workspace only, no images from the network.
 
 import { h } from "../../core/dom.js";
-import { insertHtml } from "../../core/markdown.js";
 import { fetchJson, emit, runApiUrl, currentRun } from "../../core/event_stream.js";
+import { insertHtml, loadSanitiser } from "../../core/sanitised_html.js";
 import { sourceToggle } from "../source_toggle.js";
 
 const HEADINGS = "h1, h2, h3";
@@ -12,6 +12,7 @@ const IMAGE = /\.(png|jpe?g|gif|webp|avif|bmp|svg)$/i;
 const DATA_IMAGE = /^data:image\/(png|jpeg|gif|webp);base64,/i;
 
 export async function open(file, first) {
+  await loadSanitiser();
   const article = h("article", { class: "page markdown" });
   const element = h("div", { class: "page-scroller" }, article);
   const update = (next) => show(file, article, next);
@@ -29,11 +30,20 @@ function show(file, article, { html, truncated, empty }) {
   if (truncated) article.append(h("p", { class: "truncated" }, "Only the first 200,000 characters are shown. The source view shows the whole file."));
 }
 
-const slug = (text) => text.trim().toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, "").replace(/\s+/g, "-");
+const slug = (text) =>
+  text
+    .trim()
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s_-]/gu, "")
+    .replace(/\s+/g, "-");
 
 function tableOfContents(headings) {
-  const entry = (heading) => h("li", { class: heading.tagName.toLowerCase() },
-    h("button", { type: "button", class: "inline", onclick: () => heading.scrollIntoView({ block: "start" }) }, heading.textContent));
+  const entry = (heading) =>
+    h(
+      "li",
+      { class: heading.tagName.toLowerCase() },
+      h("button", { type: "button", class: "inline", onclick: () => heading.scrollIntoView({ block: "start" }) }, heading.textContent),
+    );
   return h("details", { class: "outline" }, h("summary", {}, "Contents"), h("ul", {}, ...headings.slice(0, MAX_ENTRIES).map(entry)));
 }
 
@@ -90,7 +100,9 @@ async function loadImage(path, name, container) {
   const entry = await fetchJson(runApiUrl(`entries/${path}`));
   if (!entry) return container.replaceChildren(note(`image “${name}” not found`));
   if (!IMAGE.test(path)) return container.replaceChildren(note(`“${name}” is not a supported image`));
-  const src = /\.svg$/i.test(path) ? `${runApiUrl(`view/${path}`)}?as=svg&thumb=1&v=${entry.modified}` : `${runApiUrl(`files/${path}`)}?inline=1&v=${entry.modified}`;
+  const src = /\.svg$/i.test(path)
+    ? `${runApiUrl(`view/${path}`)}?as=svg&thumb=1&v=${entry.modified}`
+    : `${runApiUrl(`files/${path}`)}?inline=1&v=${entry.modified}`;
   const image = h("img", { src, alt: name, loading: "lazy" });
   image.addEventListener("error", () => container.replaceChildren(note(`image “${name}” cannot be displayed`)));
   return container.replaceChildren(image);

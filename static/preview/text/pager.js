@@ -11,7 +11,15 @@ const MAX_COUNT_REQUESTS = 60; // requests after which counting is given up
 export class TextPager {
   /** `onMove()` is called when the view moves, `onPages()` when pages are added or removed. */
   constructor(file, { onMove = () => {}, onPages = () => {} } = {}) {
-    Object.assign(this, { file, onMove, onPages, pages: [], options: {}, size: 0, bomLength: 0, lines: null, busy: false });
+    this.file = file;
+    this.onMove = onMove;
+    this.onPages = onPages;
+    this.pages = [];
+    this.options = {};
+    this.size = 0;
+    this.bomLength = 0;
+    this.lines = null;
+    this.busy = false;
     this.element = h("div", { class: "lines", tabindex: "0", role: "document", "aria-label": `Text of ${file.name}` });
     this.element.addEventListener("scroll", () => this.scrolled(), { passive: true });
     this.element.addEventListener("copy", (event) => this.copy(event));
@@ -32,7 +40,8 @@ export class TextPager {
   show(page, { choice = this.options } = {}) {
     this.options = { ...choice, line_ending: page.line_ending };
     if (page.encoding !== "utf-8" || choice.encoding) this.options.encoding = page.encoding;
-    Object.assign(this, { encoding: page.encoding, lineEnding: page.line_ending });
+    this.encoding = page.encoding;
+    this.lineEnding = page.line_ending;
     this.counted = new Map([[page.bom_length, 0]]);
     this.lines = null;
     this.replace(page);
@@ -48,7 +57,8 @@ export class TextPager {
   }
 
   createPage(page) {
-    Object.assign(this, { size: page.size, bomLength: page.bom_length });
+    this.size = page.size;
+    this.bomLength = page.bom_length;
     const continued = new Set(page.continued);
     if (page.starts_within_line) continued.add(0);
     const element = h("div", { class: "page" }, ...page.rows.map((pieces, at) => renderRow(pieces, continued.has(at))));
@@ -196,7 +206,8 @@ export class TextPager {
   /** Number the lines of all pages whose starting line is known. */
   number() {
     let before;
-    for (const page of this.pages.toReversed()) { // pages that were added before a counted one
+    for (const page of this.pages.toReversed()) {
+      // pages that were added before a counted one
       const lines = this.counted.get(page.end);
       if (lines !== undefined && !this.counted.has(page.start)) this.counted.set(page.start, lines - page.line_ends);
     }

@@ -3,12 +3,22 @@
 import { h } from "../../core/dom.js";
 
 const CLASSES = {
-  k: "syn-keyword", s: "syn-string", n: "syn-number", c: "syn-comment", f: "syn-option", v: "syn-variable",
-  a: "add", r: "del", h: "heading", e: "bad", w: "warn", t: "dim",
+  k: "syn-keyword",
+  s: "syn-string",
+  n: "syn-number",
+  c: "syn-comment",
+  f: "syn-option",
+  v: "syn-variable",
+  a: "add",
+  r: "del",
+  h: "heading",
+  e: "bad",
+  w: "warn",
+  t: "dim",
 };
 const TERMINAL = /^(?:bg)?3[0-7]$|^(?:bg)?40$|^[bdiusx]$/;
 // Characters without a glyph, and direction controls.
-const INVISIBLE =
+export const INVISIBLE =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]|(?<![^\u0000-\u007f])[\u200c\u200d](?![^\u0000-\u007f])/gu;
 const ANY_INVISIBLE = new RegExp(INVISIBLE.source, "u");
 const NAMES = { 0x0d: "CR", 0x1b: "ESC", 0x00: "NUL", 0x08: "BS", 0x07: "BEL", 0x0c: "FF", 0x7f: "DEL", 0xfeff: "BOM" };
@@ -26,7 +36,12 @@ export function renderRow(pieces, continued) {
 
 function classes(kind) {
   if (!kind.startsWith("t ")) return CLASSES[kind] ?? "";
-  return kind.split(" ").slice(1).filter((word) => TERMINAL.test(word)).map((word) => `term-${word}`).join(" ");
+  return kind
+    .split(" ")
+    .slice(1)
+    .filter((word) => TERMINAL.test(word))
+    .map((word) => `term-${word}`)
+    .join(" ");
 }
 
 /** Split text and mark invisible characters. */
@@ -35,12 +50,16 @@ export function* markInvisible(text) {
   let at = 0;
   for (const match of text.matchAll(INVISIBLE)) {
     if (match.index > at) yield text.slice(at, match.index);
-    const code = match[0].codePointAt(0);
-    const name = NAMES[code] ?? (code < 0x20 ? `^${String.fromCharCode(code + 64)}` : `U+${code.toString(16).toUpperCase().padStart(4, "0")}`);
-    yield h("span", { class: "invisible", "data-code": code, title: `Invisible character: ${name}` }, name);
+    yield invisibleMark(match[0].codePointAt(0));
     at = match.index + match[0].length;
   }
   if (at < text.length) yield text.slice(at);
+}
+
+/** The mark shown instead of an invisible character, a code point. */
+export function invisibleMark(code) {
+  const name = NAMES[code] ?? (code < 0x20 ? `^${String.fromCharCode(code + 64)}` : `U+${code.toString(16).toUpperCase().padStart(4, "0")}`);
+  return h("span", { class: "invisible", "data-code": code, title: `Invisible character: ${name}` }, name);
 }
 
 /** The selection as in the file: without marks, long lines joined. */

@@ -9,15 +9,30 @@ const MAX_HIGHLIGHTS = 2000; // highlights on the page
 
 export class TextSearch {
   constructor(reader) {
-    Object.assign(this, { reader, matches: [], query: "", request: 0, current: -1 });
-    const tool = (name, label, act) =>
-      h("button", { type: "button", class: "quiet icon-button", "aria-label": label, title: label, onclick: act }, icon(name));
+    this.reader = reader;
+    this.matches = [];
+    this.query = "";
+    this.request = 0;
+    this.current = -1;
+    const tool = (name, label, act) => h("button", { type: "button", class: "quiet icon-button", "aria-label": label, title: label, onclick: act }, icon(name));
     this.field = h("input", { type: "search", "aria-label": "Find in this file", placeholder: "Find in this file", autocomplete: "off", spellcheck: "false" });
-    this.case = h("button", { type: "button", class: "quiet match-case", "aria-pressed": "false", "aria-label": "Match case", title: "Match case", onclick: () => this.toggle() }, "Aa");
+    this.case = h(
+      "button",
+      { type: "button", class: "quiet match-case", "aria-pressed": "false", "aria-label": "Match case", title: "Match case", onclick: () => this.toggle() },
+      "Aa",
+    );
     this.status = h("span", { class: "match-count num", role: "status" });
-    this.element = h("div", { class: "search", role: "search", hidden: true }, icon("find"), this.field, this.status, this.case,
-      tool("up", "Previous match", () => this.move(-1)), tool("down", "Next match", () => this.move(1)),
-      tool("close", "Close find", () => this.close(true)));
+    this.element = h(
+      "div",
+      { class: "search", role: "search", hidden: true },
+      icon("find"),
+      this.field,
+      this.status,
+      this.case,
+      tool("up", "Previous match", () => this.move(-1)),
+      tool("down", "Next match", () => this.move(1)),
+      tool("close", "Close find", () => this.close(true)),
+    );
     this.field.addEventListener("input", () => {
       clearTimeout(this.timer);
       this.timer = setTimeout(() => this.search(), TYPING_MS);
@@ -61,14 +76,21 @@ export class TextSearch {
   async search() {
     const request = ++this.request;
     this.query = this.field.value;
-    Object.assign(this, { matches: [], current: -1, searched: 0, more: false, done: !this.query });
+    this.matches = [];
+    this.current = -1;
+    this.searched = 0;
+    this.more = false;
+    this.done = !this.query;
     this.showStatus();
     this.highlightPages();
     if (!this.query) return;
     const { size, bomLength: begin } = this.reader;
     const viewStart = this.reader.top().offset;
     try {
-      for (const [start, stop] of [[viewStart, size], [begin, viewStart]]) {
+      for (const [start, stop] of [
+        [viewStart, size],
+        [begin, viewStart],
+      ]) {
         for await (const found of this.searchPart(start, stop, request)) {
           if (this.current < 0 && found.length) await this.showMatch(this.matches.indexOf(found[0]));
           this.showStatus();
@@ -153,7 +175,7 @@ export class TextSearch {
     while (nodes.nextNode()) {
       if (nodes.currentNode.parentElement.classList.contains("invisible")) continue;
       parts.push([text.length, nodes.currentNode]);
-      text += nodes.currentNode.data;
+      text += /** @type {Text} */ (nodes.currentNode).data;
     }
     text = normalize(text);
     const nodeAt = (offset) => parts.findLast(([start]) => start <= offset);

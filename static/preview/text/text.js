@@ -7,7 +7,23 @@ import { TextPager } from "./pager.js";
 import { TextSearch } from "./search.js";
 import { sourceToggle } from "../source_toggle.js";
 
-const ENCODINGS = ["utf-8", "utf-16-le", "utf-16-be", "cp1252", "iso8859-1", "iso8859-15", "cp1250", "cp1251", "cp437", "koi8-r", "gb18030", "big5", "shift_jis", "euc_jp", "euc_kr"];
+const ENCODINGS = [
+  "utf-8",
+  "utf-16-le",
+  "utf-16-be",
+  "cp1252",
+  "iso8859-1",
+  "iso8859-15",
+  "cp1250",
+  "cp1251",
+  "cp437",
+  "koi8-r",
+  "gb18030",
+  "big5",
+  "shift_jis",
+  "euc_jp",
+  "euc_kr",
+];
 const LINE_ENDINGS = { lf: "LF", crlf: "CRLF", cr: "CR", mixed: "LF and CRLF" };
 const MAX_EDITABLE = 2 * 1024 ** 2;
 const WRAP_KEY = "preview-wrap";
@@ -26,7 +42,7 @@ export async function open(file, first) {
 }
 
 /** A file's source within another kind's element, at a line if given. */
-export async function openSource(file, { line } = {}) {
+export async function openSource(file, { line } = /** @type {{ line?: number }} */ ({})) {
   await loadStyles("preview/text/text.css");
   const text = new TextView(file, await file.ask({ as: "text" }), { embedded: true });
   if (line) requestAnimationFrame(() => text.toLine(line, false));
@@ -35,7 +51,8 @@ export async function openSource(file, { line } = {}) {
 
 class TextView {
   constructor(file, first, { embedded = false } = {}) {
-    Object.assign(this, { file, embedded });
+    this.file = file;
+    this.embedded = embedded;
     this.reader = new TextPager(file, { onMove: () => this.updatePosition(), onPages: () => this.search.highlightPages() });
     this.search = new TextSearch(this.reader);
     this.position = h("span", { class: "position num" });
@@ -50,13 +67,37 @@ class TextView {
   bar() {
     const tool = (name, label, act, more = {}) =>
       h("button", { type: "button", class: "quiet icon-button", "aria-label": label, title: label, onclick: act, ...more }, icon(name));
-    this.wrapper = h("button", { type: "button", class: "quiet", "aria-pressed": String(wraps()), title: "Wrap long lines", onclick: () => this.toggleWrap() }, "Wrap");
-    this.encodingSelect = h("select", { "aria-label": "Encoding", title: "Reopen with another encoding", onchange: () => this.setEncoding(this.encodingSelect.value) });
+    this.wrapper = h(
+      "button",
+      { type: "button", class: "quiet", "aria-pressed": String(wraps()), title: "Wrap long lines", onclick: () => this.toggleWrap() },
+      "Wrap",
+    );
+    this.encodingSelect = h("select", {
+      "aria-label": "Encoding",
+      title: "Reopen with another encoding",
+      onchange: () => this.setEncoding(this.encodingSelect.value),
+    });
     this.lineEnding = h("span", { class: "line-endings", title: "Line endings" });
-    this.goTo = h("input", { type: "text", inputmode: "numeric", "aria-label": "Go to line", placeholder: "Line", title: "Go to a line or a position such as 50%", onkeydown: (event) => event.key === "Enter" && this.toLine(this.goTo.value) });
-    return h("div", { class: "about" }, this.position, this.goTo,
-      tool("start", "Start of the file", () => this.reader.toStart()), tool("end", "End of the file", () => this.reader.toEnd()),
-      tool("find", "Find (Ctrl+F)", () => this.search.open()), this.wrapper, this.lineEnding, this.encodingSelect);
+    this.goTo = h("input", {
+      type: "text",
+      inputmode: "numeric",
+      "aria-label": "Go to line",
+      placeholder: "Line",
+      title: "Go to a line or a position such as 50%",
+      onkeydown: (event) => event.key === "Enter" && this.toLine(this.goTo.value),
+    });
+    return h(
+      "div",
+      { class: "about" },
+      this.position,
+      this.goTo,
+      tool("start", "Start of the file", () => this.reader.toStart()),
+      tool("end", "End of the file", () => this.reader.toEnd()),
+      tool("find", "Find (Ctrl+F)", () => this.search.open()),
+      this.wrapper,
+      this.lineEnding,
+      this.encodingSelect,
+    );
   }
 
   showFormat(first) {
@@ -156,7 +197,7 @@ class TextView {
 
   async edit() {
     if (this.editor) return;
-    this.editor = new Editor(this.file, this.reader, () => this.stopEditing());
+    this.editor = new Editor(this.file, { encoding: this.reader.encoding, wrap: wraps(), onLeave: () => this.stopEditing() });
     this.search.close();
     this.element.classList.add("editing");
     this.element.append(this.editor.element);
@@ -166,6 +207,7 @@ class TextView {
   }
 
   async stopEditing() {
+    this.editor?.close();
     this.editor?.element.remove();
     this.editor = null;
     this.element.classList.remove("editing");

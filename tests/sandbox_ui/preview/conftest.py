@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser
 
 from agent.settings import Settings
-from sandbox_ui.preview.worker import TIMEOUT_SECONDS
 from tests.sandbox_ui.preview.file_viewer import FileViewer, open_file_viewer
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.server import create_app, run_server
@@ -28,11 +27,8 @@ def studio_url(data: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    # A preview may take this long on a busy machine.
-    expect.set_options(timeout=1000 * TIMEOUT_SECONDS)
     with launch_chromium() as browser:
         yield browser
-    expect.set_options(timeout=5000)
 
 
 @pytest.fixture

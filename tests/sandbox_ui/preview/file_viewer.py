@@ -10,7 +10,7 @@ import httpx
 from playwright.sync_api import Browser, Locator, Request, expect
 
 from sandbox_ui.preview.base import JsonPreview, Preview, PreviewRequest, Renderer
-from tests.support.tab import WIDE, StudioTab
+from tests.support.tab import WIDE, StudioTab, release_context, take_context
 
 
 def preview_data(render: Renderer, path: Path, **options: str) -> dict[str, object]:
@@ -78,7 +78,7 @@ def open_file_viewer(
 
     Scripts of hostile files would set ``window.hacked``, which must stay unset.
     """
-    context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
+    context = take_context(browser, viewport={"width": WIDE[0], "height": WIDE[1]})
     viewer = FileViewer(StudioTab(context.new_page()), studio_url)
     try:
         yield viewer
@@ -88,5 +88,5 @@ def open_file_viewer(
         unexpected = [each for each in errors if not any(word in each for word in excused)]
         assert not unexpected, unexpected
     finally:
-        context.close()
+        release_context(context)
         httpx.delete(f"{studio_url}/api/runs/{viewer.run}").raise_for_status()  # drafts are limited

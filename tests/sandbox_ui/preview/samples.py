@@ -17,7 +17,7 @@ from tests.sandbox_ui.preview.documents import test_docx, test_pptx
 from tests.sandbox_ui.preview.documents.pdf_files import PdfPage, make_pdf
 from tests.sandbox_ui.preview.images import encode_image, stripes
 from tests.sandbox_ui.preview.media import test_audio, test_midi
-from tests.sandbox_ui.preview.media.fonts import font_tables, installed_font, truetype
+from tests.sandbox_ui.preview.media.fonts import collection, font_tables, installed_font, truetype
 from tests.sandbox_ui.preview.tables import test_table
 from tests.sandbox_ui.preview.text import test_notebook
 
@@ -218,6 +218,7 @@ SAMPLES: dict[str, list[Sample]] = {
     ],
     "font": [
         Sample("good.ttf", installed_font(), "DejaVu Serif"),
+        Sample("good.ttc", collection(installed_font(), installed_font()), "DejaVu Serif"),
         Sample("empty.ttf", b"", "empty"),
         Sample("cut.ttf", first_half(installed_font()), "cut"),
         Sample("evil.ttf", truetype(font_tables(NAME)), NAME),

@@ -14,8 +14,8 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture
 def conflict_viewer(browser: Browser, studio_url: str) -> Iterator[FileViewer]:
-    """A file viewer whose console may report a rejected save."""
-    with open_file_viewer(browser, studio_url, excused=("412",)) as viewer:
+    """A file viewer whose console may report a rejected save or a missing library."""
+    with open_file_viewer(browser, studio_url, excused=("412", "404")) as viewer:
         yield viewer
 
 
@@ -23,9 +23,12 @@ def edit(viewer: FileViewer, name: str) -> Locator:
     viewer.open()
     viewer.show(name)
     viewer.preview.get_by_role("button", name="Edit").click()
-    area = viewer.preview.get_by_label(f"Edit {name}")
-    expect(area).to_be_enabled()
-    return area
+    return viewer.preview.get_by_label(f"Edit {name}")
+
+
+def lines(area: Locator) -> Locator:
+    """The lines of the editor that are in its viewport."""
+    return area.locator(".cm-line")
 
 
 def state(viewer: FileViewer) -> Locator:
@@ -69,9 +72,12 @@ def test_tab_indents_until_escape_releases_the_focus(viewer: FileViewer) -> None
     area = edit(viewer, "file.py")
     area.press("Control+a")
     area.press("Tab")
-    expect(area).to_have_value("    a\n    b\n")
+    expect(lines(area).first).to_have_js_property("textContent", "    a")
     area.press("Shift+Tab")
-    expect(area).to_have_value("a\nb\n")
+    expect(lines(area).first).to_have_js_property("textContent", "a")
+    area.press("Control+z")
+    area.press("Control+z")
+    assert lines(area).all_text_contents() == ["a", "b", ""]
     area.press("Escape")
     area.press("Tab")
     expect(area).not_to_be_focused()
@@ -84,24 +90,37 @@ def test_a_conflict_shows_both_versions(conflict_viewer: FileViewer) -> None:
     rewrite(conflict_viewer, "file.txt", b"one\ntwo\ntheirs\n")
     alert = conflict_viewer.preview.get_by_role("alert")
     expect(alert).to_contain_text("changed on disk")
-    expect(area).to_have_value("one\nmine\nthree\n")
+    expect(lines(area)).to_have_text(["one", "mine", "three", ""])
     conflict_viewer.page.keyboard.press("Control+s")
     expect(alert).to_contain_text("your edits are safe")
-    shown = conflict_viewer.preview.get_by_label(
-        "Differences between the file on disk and your version"
-    )
-    expect(shown.locator(".del")).to_have_text(["two", "theirs"])
-    expect(shown.locator(".add")).to_have_text(["mine", "three"])
+    expect(area.locator(".cm-deletedLine")).to_have_text(["two", "theirs"])
+    expect(area.locator(".cm-changedLine")).to_have_text(["mine", "three"])
     assert content(conflict_viewer, "file.txt") == b"one\ntwo\ntheirs\n"
     alert.get_by_role("button", name="Use the model's version").click()
-    expect(area).to_have_value("one\ntwo\ntheirs\n")
+    expect(lines(area)).to_have_text(["one", "two", "theirs", ""])
     alert.get_by_role("button", name="Restore my version").click()
-    expect(area).to_have_value("one\nmine\nthree\n")
+    expect(lines(area)).to_have_text(["one", "mine", "three", ""])
     alert.get_by_role("button", name="Keep my version").click()
     expect(state(conflict_viewer)).not_to_have_text("Unsaved changes")
     assert content(conflict_viewer, "file.txt") == b"one\nmine\nthree\n"
 
 
+def test_single_changes_of_a_conflict_can_be_taken_from_the_file(
+    conflict_viewer: FileViewer,
+) -> None:
+    conflict_viewer.upload("file.txt", b"a\nb\nc\nd\ne\n")
+    area = edit(conflict_viewer, "file.txt")
+    area.fill("mine\nb\nc\nd\nmine\n")
+    rewrite(conflict_viewer, "file.txt", b"theirs\nb\nc\nd\ntheirs\n")
+    conflict_viewer.preview.get_by_role("button", name="Compare").click()
+    area.get_by_role("button", name="Use the file's").first.click()
+    area.get_by_role("button", name="Keep mine").click()
+    expect(area.locator(".cm-deletedLine")).to_have_count(0)
+    save(conflict_viewer)
+    assert content(conflict_viewer, "file.txt") == b"theirs\nb\nc\nd\nmine\n"
+
+
+@pytest.mark.main_path
 def test_unsaved_text_is_restored_after_another_file_was_opened(viewer: FileViewer) -> None:
     viewer.upload("a.txt", b"a\n")
     viewer.upload("b.txt", b"b\n")
@@ -110,9 +129,9 @@ def test_unsaved_text_is_restored_after_another_file_was_opened(viewer: FileView
     expect(viewer.canvas.locator(".row").first).to_have_text("b")
     viewer.show("a.txt")
     area = viewer.preview.get_by_label("Edit a.txt")
-    expect(area).to_have_value("written\n")
+    expect(lines(area)).to_have_text(["written", ""])
     viewer.preview.get_by_role("button", name="Discard changes").click()
-    expect(area).to_have_value("a\n")
+    expect(lines(area)).to_have_text(["a", ""])
     viewer.preview.get_by_role("button", name="Done").click()
     expect(viewer.canvas.locator(".row").first).to_have_text("a")
 
@@ -123,7 +142,8 @@ def test_a_file_that_saving_would_damage_cannot_be_edited(viewer: FileViewer) ->
     viewer.show("broken.txt")
     viewer.preview.get_by_role("button", name="Edit").click()
     expect(viewer.preview.get_by_role("alert")).to_contain_text("would lose them")
-    expect(viewer.preview.get_by_label("Edit broken.txt")).to_be_disabled()
+    expect(viewer.preview.get_by_label("Edit broken.txt")).to_have_count(0)
+    expect(viewer.preview.get_by_role("button", name="Save")).to_be_disabled()
 
 
 def test_a_large_file_cannot_be_edited(viewer: FileViewer) -> None:
@@ -131,3 +151,73 @@ def test_a_large_file_cannot_be_edited(viewer: FileViewer) -> None:
     viewer.open()
     expect(viewer.show("large.txt").locator(".row").first).to_have_text("x")
     expect(viewer.preview.get_by_role("button", name="Edit")).to_have_count(0)
+
+
+def test_the_editor_colours_folds_and_matches_brackets(viewer: FileViewer) -> None:
+    viewer.upload("tool.py", b"def main(value):\n    return 'x'\n")
+    area = edit(viewer, "tool.py")
+    expect(area.locator(".syn-keyword")).to_have_text(["def", "return"])
+    expect(area.locator(".syn-string")).to_have_text("'x'")
+    area.press("Control+Home")
+    for _ in "def main":
+        area.press("ArrowRight")
+    expect(area.locator(".cm-matchingBracket")).to_have_text(["(", ")"])
+    viewer.preview.get_by_title("Fold", exact=True).click()
+    expect(lines(area)).to_have_text("def main(value):⋯")
+
+
+def test_text_is_found_and_replaced(viewer: FileViewer) -> None:
+    viewer.upload("file.txt", b"one two one\nOne\n")
+    area = edit(viewer, "file.txt")
+    area.press("Control+f")
+    viewer.page.get_by_label("Find", exact=True).fill("one")
+    viewer.page.get_by_role("checkbox", name="Match case").check()
+    viewer.page.get_by_label("Replace with").fill("1")
+    viewer.page.get_by_role("button", name="Replace all").click()
+    expect(lines(area)).to_have_text(["1 two 1", "One", ""])
+    viewer.page.get_by_label("Replace with").press("Escape")
+    expect(area).to_be_focused()
+    save(viewer)
+    assert content(viewer, "file.txt") == b"1 two 1\nOne\n"
+
+
+def test_a_hostile_text_is_marked_and_kept(viewer: FileViewer) -> None:
+    hostile = "access \u202elevel\u2066\x07\n<img src=x onerror='window.hacked=1'>\n".encode()
+    viewer.upload("file.txt", hostile)
+    area = edit(viewer, "file.txt")
+    expect(area.locator(".invisible")).to_have_text(["U+202E", "U+2066", "BEL"])
+    area.press("Control+End")
+    area.press_sequentially("end")
+    save(viewer)
+    assert content(viewer, "file.txt") == hostile + b"end"
+
+
+def test_the_end_of_a_long_text_and_a_long_line_can_be_edited(viewer: FileViewer) -> None:
+    for name, long in (("lines.txt", b"x\n" * 200_000), ("line.txt", b"[" + b"1234," * 390_000)):
+        viewer.upload(name, long)
+        area = edit(viewer, name)
+        area.press("Control+End")
+        area.press_sequentially("end")
+        save(viewer)
+        assert content(viewer, name) == long + b"end"
+        viewer.preview.get_by_role("button", name="Done").click()
+
+
+def test_a_change_on_disk_is_shown_without_taking_the_focus(viewer: FileViewer) -> None:
+    viewer.upload("file.txt", b"one\ntwo\n")
+    area = edit(viewer, "file.txt")
+    expect(area).to_be_focused()
+    viewer.studio.task.focus()
+    rewrite(viewer, "file.txt", b"one\n2\n")
+    expect(lines(area)).to_have_text(["one", "2", ""])
+    expect(viewer.studio.task).to_be_focused()
+    expect(state(viewer)).to_have_text("")
+
+
+def test_without_the_library_the_editor_says_how_to_install_it(conflict_viewer: FileViewer) -> None:
+    conflict_viewer.page.route(
+        "**/ui/vendor/codemirror.js*", lambda route: route.fulfill(status=404)
+    )
+    conflict_viewer.upload("file.txt", b"one\n")
+    edit(conflict_viewer, "file.txt")
+    expect(conflict_viewer.preview.get_by_role("alert")).to_contain_text("make vendor")

@@ -9,8 +9,9 @@ from sandbox_ui.preview.kinds import HEAD_BYTES, kind_of
 
 @pytest.mark.parametrize(
     "text",
-    ["ID3 is a tag format.\n", "OTTO\tHans\n", "BZh9 begins a bzip2 file.\r\n", "PAR1 of 18 holes",
-     "OggS, the pages", "fLaC", "MThd 6", "GIF89a or PNG?", "ID3-Etikett: größer"],
+    ["ID3 is a tag format.\n", "OTTO\tHans\n", "ttcf\n", "BZh9 begins a bzip2 file.\r\n",
+     "PAR1 of 18 holes", "OggS, the pages", "fLaC", "MThd 6", "GIF89a or PNG?",
+     "ID3-Etikett: größer"],
 )  # fmt: skip
 def test_text_starting_with_a_magic_number_is_text(text: str) -> None:
     assert kind_of("notes.txt", text.encode()) == "text"
@@ -21,6 +22,7 @@ def test_text_starting_with_a_magic_number_is_text(text: str) -> None:
     ("head", "kind"),
     [
         (b"ID3\x04\x00\x00\x00\x00\x00\x23TSSE", "audio"),
+        (b"ttcf\x00\x01\x00\x00\x00\x00\x00\x02", "font"),
         (b"OTTO\x00\x0b\x00\x80\x00\x03\x000CFF ", "font"),
         (bz2.compress(b"some words " * 500), "archive"),
         (b"PAR1\x15\x04\x15\x10", "table"),

@@ -7,10 +7,9 @@ from playwright.sync_api import Browser, Locator, expect
 
 from tests.support import file_run
 from tests.support.file_run import ServedRun
-from tests.support.tab import WIDE, StudioTab
+from tests.support.tab import WIDE, StudioTab, release_context, take_context
 
 pytestmark = pytest.mark.browser
-TIMEOUT_MS = 60_000
 
 
 @pytest.fixture(scope="module")
@@ -37,46 +36,37 @@ class DiffTab(StudioTab):
 
 @pytest.fixture
 def tab(browser: Browser, served_run: ServedRun) -> Iterator[DiffTab]:
-    context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
-    context.set_default_timeout(TIMEOUT_MS)
-    expect.set_options(timeout=TIMEOUT_MS)
+    context = take_context(browser, viewport={"width": WIDE[0], "height": WIDE[1]})
     tab = DiffTab(context.new_page())
     tab.open(f"{served_run.studio_url}/?run={served_run.run}")
     expect(tab.page.locator("#step-7")).to_be_attached()
+    expect(tab.file("output")).to_be_visible()
     yield tab
     assert tab.page.evaluate("window.hacked") is None
-    context.close()
+    release_context(context)
     assert tab.errors == []
-
-
-def texts(rows: Locator) -> list[str]:
-    """The text of the lines in the rows."""
-    lines: list[str] = rows.evaluate_all(
-        "all => all.map((row) => row.querySelector('td:last-child').textContent)"
-    )
-    return lines
 
 
 def test_text_is_compared_by_line_and_by_word(tab: DiffTab) -> None:
     shown = tab.open_diff(3, "draw.py")
-    expect(shown.locator("tr.del")).to_have_count(2)
-    assert texts(shown.locator("tr.del")) == ["WIDTH = 640", "        print(row)"]
-    assert texts(shown.locator("tr.add")) == ["WIDTH = 800", "        print(row, len(row))"]
-    expect(shown.locator("ins")).to_have_text(["800", ", len(row)"])
-    expect(shown.locator("del")).to_have_text(["640"])
-    expect(shown.locator("tr.add th").last).to_have_attribute("data-at", "15")
+    expect(shown.locator(".cm-deletedLine")).to_have_text(["WIDTH = 640", "print(row)"])
+    expect(shown.locator(".cm-changedLine")).to_have_text(["WIDTH = 800", "print(row, len(row))"])
+    expect(shown.locator(".cm-changedText")).to_have_text(["800", ", len(row)"])
+    expect(shown.locator(".cm-deletedText")).to_have_text(["640"])
+    expect(shown.locator(".cm-deletedChunk").last).to_have_css("counter-set", "removed 14")
     expect(shown.get_by_label("2 lines added")).to_be_visible()
+    expect(shown.locator(".syn-keyword").first).to_have_text("import")
 
 
 def test_a_wide_view_shows_versions_side_by_side(tab: DiffTab) -> None:
     shown = tab.open_diff(3, "draw.py")
-    expect(shown.locator("table.split")).to_have_count(0)
+    expect(shown.locator(".cm-mergeView")).to_have_count(0)
     tab.button("Full screen").click()
-    expect(shown.locator("table.split")).to_have_count(1)
-    row = shown.locator("tr", has_text="WIDTH")
-    expect(row.locator("td")).to_have_text(["WIDTH = 640", "WIDTH = 800"])
+    expect(shown.locator(".cm-mergeView")).to_have_count(1)
+    expect(shown.get_by_label("draw.py before step 3")).to_contain_text("WIDTH = 640")
+    expect(shown.get_by_label("draw.py after step 3")).to_contain_text("WIDTH = 800")
     tab.button("Side by side").click()
-    expect(shown.locator("table.split")).to_have_count(0)
+    expect(shown.locator(".cm-mergeView")).to_have_count(0)
     tab.page.keyboard.press("Escape")
     expect(tab.workspace).to_be_visible()
 
@@ -84,34 +74,33 @@ def test_a_wide_view_shows_versions_side_by_side(tab: DiffTab) -> None:
 def test_unchanged_lines_can_be_expanded(tab: DiffTab) -> None:
     shown = tab.open_diff(3, "draw.py")
     gap = shown.get_by_role("button", name="unchanged lines")
-    expect(gap).to_have_text("⋯ 4 unchanged lines")
+    expect(gap).to_have_text("⋯ 5 unchanged lines")
     gap.focus()
     tab.page.keyboard.press("Enter")
     expect(gap).to_have_count(0)
-    expect(shown.locator("tr").last.locator("td").last).to_have_text('draw(read("input/rows.csv"))')
-    expect(shown.locator("table")).to_be_focused()
+    expect(shown.locator(".cm-content")).to_contain_text('draw(read("input/rows.csv"))')
+    expect(shown.get_by_label("Changes to draw.py")).to_be_focused()
 
 
-def test_line_columns_keep_their_width_when_a_gap_comes_first(tab: DiffTab) -> None:
+def test_a_diff_is_searched_and_its_changes_are_visited(tab: DiffTab) -> None:
     shown = tab.open_diff(3, "draw.py")
-    shown.locator("tbody").evaluate("it => it.prepend(it.querySelector('.gap'))")
-    expect(shown.locator("tr").first).to_have_class("gap")
-    number, _, line = shown.locator("tr.add").first.locator("th, td:not(.sign)").all()
-    narrow, wide = number.bounding_box(), line.bounding_box()
-    assert narrow is not None
-    assert wide is not None
-    assert narrow["width"] < 60
-    assert wide["width"] > 300
+    shown.get_by_label("Changes to draw.py").press("Control+f")
+    tab.page.get_by_label("Find", exact=True).press_sequentially("csv")
+    expect(shown.locator(".cm-searchMatch").first).to_have_text("csv")
+    expect(shown.get_by_label("Replace with")).to_have_count(0)
+    tab.button("Next change").click()
+    tab.button("Next change").click()
+    expect(shown.get_by_text("print(row, len(row))")).to_be_in_viewport()
 
 
 def test_created_and_deleted_files_are_shown_completely(tab: DiffTab) -> None:
     shown = tab.open_diff(1, "notes.txt")
     expect(shown.locator(".about")).to_contain_text("created by step 1")
-    assert texts(shown.locator("tr.add")) == ["notes"]
+    expect(shown.locator(".cm-merge-b .cm-line")).to_have_text(["notes"])
     tab.page.locator("#step-5").get_by_role("button", name="more").click()
     tab.button("Deleted: notes.txt").click()
     expect(shown.locator(".about")).to_contain_text("deleted by step 5")
-    assert texts(shown.locator("tr.del")) == ["notes"]
+    expect(shown.locator(".cm-merge-a .cm-line")).to_have_text(["notes"])
 
 
 def test_the_version_after_a_step_can_be_opened(tab: DiffTab) -> None:
@@ -196,7 +185,7 @@ def test_a_diff_has_its_own_url(tab: DiffTab, served_run: ServedRun) -> None:
     with tab.page.context.expect_page() as opened:
         tab.page.get_by_role("link", name="Open in new tab").click()
     page = opened.value
-    expect(page.locator(".difference tr.add, .difference td.add").first).to_be_visible()
+    expect(page.locator(".difference .cm-changedLine").first).to_be_visible()
     assert (
         page.url
         == f"{served_run.studio_url}/look?run={served_run.run}&path=draw.py&step=3&compared=1"
@@ -210,5 +199,5 @@ def test_a_diff_stays_open_while_the_workspace_changes(tab: DiffTab, served_run:
     shown = tab.open_diff(3, "draw.py")
     (served_run.workspace / "later.txt").write_text("later")
     expect(tab.file("later.txt")).to_be_visible()
-    expect(shown.locator("tr.add")).to_have_count(2)
+    expect(shown.locator(".cm-changedLine")).to_have_count(2)
     (served_run.workspace / "later.txt").unlink()

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from playwright.sync_api import expect
 
 from sandbox_ui.preview.data import hex as raw
@@ -48,6 +50,10 @@ def safetensors(header: object) -> bytes:
         (b"\xd4\xc3\xb2\xa1" + bytes(20), "captured from a network", {}),
         (b"7\x7f\x06\x82" + bytes(28), "of the SQLite database", {}),
         (b"GGUF" + bytes(20), "language model", {}),
+        (b"7z\xbc\xaf\x27\x1c" + bytes(20), "7-Zip", {}),
+        (b"BLENDER-v293" + bytes(20), "Blender scene", {}),
+        (b"L\0\0\0\x01\x14\x02\0" + bytes(20), "Windows shortcut", {}),
+        (b"SIMPLE  =                    T" + b" " * 50, "FITS", {}),
         (bytes(128) + b"DICM", "medical image", {}),
         (bytes(100), "Only zeros", {}),
         (b"plain words\0" + b"and more of them" * 9, "Mostly plain text", {}),
@@ -61,6 +67,25 @@ def test_the_type_of_a_file_is_described(
     sentence, found = identify(content, len(content))
     assert description in sentence
     assert facts.items() <= dict(found).items()
+
+
+def test_the_name_decides_between_types_with_the_same_signature() -> None:
+    office = bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600)
+    assert "Office" in identify(office, len(office), "a.doc")[0]
+    weak = b"\x1a\x02" + bytes(range(200))
+    assert identify(weak, len(weak))[0] == "Unknown type."
+    assert identify(weak, len(weak), "old.arc")[0] == "LH archive (old vers.|type 1)."
+
+
+@pytest.mark.parametrize("start", ["ID3", "OTTO", "BZh9", "BM", "MThd", "PK", "%", "text"])
+def test_text_with_binary_data_is_not_taken_for_its_first_word(start: str) -> None:
+    content = f"{start} is how this text begins. ".encode() * 9 + b"\0"
+    assert identify(content, len(content), "notes.txt")[0].startswith("Mostly plain text")
+
+
+@given(st.binary(max_size=300), st.sampled_from(["", "a", "a.exe", "..", "a.tar.gz", "\ud800"]))
+def test_any_bytes_and_names_are_described(content: bytes, name: str) -> None:
+    assert bool(identify(content, len(content), name)[0]) == bool(content)
 
 
 def test_every_truncation_of_a_known_format_is_identified() -> None:

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, FrameLocator, Route, expect
 
 from sandbox_ui.preview.documents import html as page
 from tests.sandbox_ui.preview.file_viewer import preview_data
-from tests.support.browser import CHROMIUM, FLAGS
+from tests.support.browser import FLAGS, LAUNCHER
 from tests.support.tab import WIDE, StudioTab
 
 # Console messages about requests of the framed page that the browser blocked.
@@ -297,7 +297,7 @@ def observed_browser(browser: Browser, log: Path, *flags: str) -> Iterator[Obser
         to = f"127.0.0.1:{listener.getsockname()[1]}"
         observing_flags = (f"--host-resolver-rules=MAP *.test {to}", f"--log-net-log={log}")
         launch = browser.browser_type.launch
-        other = launch(executable_path=CHROMIUM, args=[*FLAGS, *observing_flags, *flags])
+        other = launch(executable_path=LAUNCHER, args=[*FLAGS, *observing_flags, *flags])
         try:
             yield ObservedBrowser(other, listener, log)
         finally:

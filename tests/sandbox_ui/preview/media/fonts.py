@@ -1,20 +1,23 @@
 """Fonts for tests: an installed one, and small generated ones."""
 
+import io
 import struct
 import zlib
 from pathlib import Path
 
 import brotli  # type: ignore[import-untyped]
 import pytest
+from fontTools.ttLib import TTCollection, TTFont
 
-SERIF = Path("/usr/share/fonts/truetype/dejavu/DejaVuSerif.ttf")
+FOLDER = Path("/usr/share/fonts/truetype/dejavu")
 
 
-def installed_font() -> bytes:
+def installed_font(name: str = "DejaVuSerif") -> bytes:
     """An installed font; skips the test if it is missing."""
-    if not SERIF.exists():
-        pytest.skip(f"{SERIF} is not installed")
-    return SERIF.read_bytes()
+    path = FOLDER / f"{name}.ttf"
+    if not path.exists():
+        pytest.skip(f"{path} is not installed")
+    return path.read_bytes()
 
 
 def font_tables(
@@ -25,7 +28,7 @@ def font_tables(
     name = struct.pack(">3H", 0, 1, 18) + struct.pack(">6H", 3, 1, 0x409, 1, len(text), 0) + text
     groups = struct.pack(">HHIIIIII", 12, 0, 28, 0, 1, first, last, 1)
     cmap = struct.pack(">HHHHI", 0, 1, 3, 10, 12) + groups
-    tables = {"cmap": cmap, "maxp": struct.pack(">IH", 0x10000, 27), "name": name}
+    tables = {"cmap": cmap, "maxp": struct.pack(">IH", 0x5000, 27), "name": name}
     if axes:
         rows = b"".join(
             struct.pack(">4s3iHH", tag.encode(), 100 << 16, 400 << 16, 900 << 16, 0, 0)
@@ -33,6 +36,15 @@ def font_tables(
         )
         tables["fvar"] = struct.pack(">IHHHHHH", 0x10000, 16, 2, len(axes), 20, 0, 0) + rows
     return tables
+
+
+def collection(*fonts: bytes) -> bytes:
+    """A collection of fonts."""
+    made = TTCollection()
+    made.fonts = [TTFont(io.BytesIO(font), recalcTimestamp=False) for font in fonts]
+    output = io.BytesIO()
+    made.save(output)
+    return output.getvalue()
 
 
 def truetype(tables: dict[str, bytes]) -> bytes:
@@ -66,7 +78,8 @@ def woff2(tables: dict[str, bytes]) -> bytes:
     """Tables as a WOFF2 file, which compresses all tables together."""
     rows = b"".join(b"\x3f" + tag.encode() + _base128(len(body)) for tag, body in tables.items())
     packed: bytes = brotli.compress(b"".join(tables.values()))
-    head = b"wOF2" + struct.pack(">IIHHII", 0x10000, 0, len(tables), 0, 0, len(packed))
+    size = 48 + len(rows) + len(packed)
+    head = b"wOF2" + struct.pack(">IIHHII", 0x10000, size, len(tables), 0, 0, len(packed))
     return head + b"\0" * 24 + rows + packed
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Response, expect
 
 from sandbox_ui.preview.base import PreviewError, PreviewRequest
 from sandbox_ui.preview.media import audio
@@ -69,8 +69,7 @@ def test_every_wav_encoding_has_the_same_waveform(
     result = preview_data(audio.view, file)
     peaks = result["peaks"]
     assert isinstance(peaks, list)
-    for found, wanted in zip(peaks, [0, 0, 0, 64, -127, 0, 0, 32], strict=True):
-        assert abs(found - wanted) <= 1
+    assert peaks == [pytest.approx(SAMPLE_VALUES, abs=0.01)]
     assert (result["sample_rate"], result["channels"], result["seconds"]) == (1000, 1, 0.004)
 
 
@@ -79,7 +78,21 @@ def test_non_finite_samples_are_clamped(tmp_path: Path) -> None:
     file.write_bytes(wav(3, 32, struct.pack("<4f", math.nan, math.inf, -math.inf, 9e30)))
     peaks = preview_data(audio.view, file)["peaks"]
     assert isinstance(peaks, list)
-    assert all(-127 <= each <= 127 for each in peaks)
+    assert all(-1 <= each <= 1 for each in peaks[0])
+
+
+@pytest.mark.parametrize(("channels", "rows"), [(2, 2), (8, 8), (9, 1)])
+def test_each_channel_has_peaks(tmp_path: Path, channels: int, rows: int) -> None:
+    """Only the last channel has sound; more than eight channels are merged."""
+    file = tmp_path / "a.wav"
+    with wave.open(str(file), "wb") as opened:
+        opened.setnchannels(channels)
+        opened.setsampwidth(2)
+        opened.setframerate(8000)
+        opened.writeframes(array("h", [*[0] * (channels - 1), 16384] * 8000).tobytes())
+    peaks = preview_data(audio.view, file)["peaks"]
+    assert isinstance(peaks, list)
+    assert [max(each) for each in peaks] == [*[0] * (rows - 1), 0.5]
 
 
 @pytest.mark.parametrize("declared_size", [0, 0xFFFFFFFF])
@@ -164,7 +177,9 @@ def wait_for_waveform(viewer: FileViewer) -> None:
     """Wait until the waveform is more than its playhead."""
     viewer.page.wait_for_function(
         """() => {
-          const canvas = document.querySelector(".waveform canvas");
+          const shadow = document.querySelector(".waveform > div")?.shadowRoot;
+          const canvas = shadow?.querySelector(".canvases canvas");
+          if (!canvas) return false;
           const { width, height } = canvas;
           const row = canvas.getContext("2d").getImageData(0, Math.round(height * 0.46), width, 1);
           return row.data.filter((value, at) => at % 4 === 3 && value > 0).length > 20;
@@ -191,6 +206,75 @@ def test_clicks_and_keys_on_the_waveform_seek(viewer: FileViewer) -> None:
     canvas.get_by_role("button", name="Pause").wait_for()
     position.press("Space")
     canvas.get_by_role("button", name="Play").wait_for()
+
+
+@pytest.mark.browser
+def test_zoom_loop_and_spectrogram(viewer: FileViewer) -> None:
+    viewer.upload("tone.wav", wav_tone(4, channels=2))
+    viewer.open()
+    canvas = viewer.show("tone.wav")
+    wait_for_waveform(viewer)
+    width = canvas.locator("[part=wrapper]").evaluate("(wrapper) => wrapper.clientWidth")
+    canvas.get_by_role("button", name="Zoom in").click()
+    viewer.page.wait_for_function(
+        """(width) => document.querySelector(".waveform > div").shadowRoot
+            .querySelector(".wrapper").clientWidth > width""",
+        arg=width,
+    )
+    canvas.get_by_role("button", name="Zoom out").click()
+    canvas.get_by_role("button", name="Spectrogram").click()
+    viewer.page.wait_for_function(HAS_COLOURS)
+    position = canvas.get_by_role("slider", name="Playback position")
+    position.press("End")
+    canvas.get_by_role("button", name="Loop").click()
+    expect(canvas.locator("[part~=region]")).to_have_count(1)
+    canvas.locator("audio").evaluate(
+        "(audio) => audio.onseeking = () => audio.loops = 1 + (audio.loops ?? 0)"
+    )
+    canvas.get_by_role("button", name="Play").click()
+    viewer.page.wait_for_function("document.querySelector('.canvas audio').loops > 2")
+    canvas.get_by_role("button", name="Loop").click()
+    expect(canvas.locator("[part~=region]")).to_have_count(0)
+    canvas.get_by_role("button", name="Play").wait_for()
+
+
+HAS_COLOURS = """() => {
+  const { shadowRoot } = document.querySelector(".waveform > div");
+  return [...shadowRoot.querySelectorAll("canvas")].some((canvas) => {
+    const { width, height } = canvas;
+    if (!width || !height) return false;
+    const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
+    return new Set(new Uint32Array(data.buffer)).size > 50;
+  });
+}"""
+
+
+@pytest.mark.browser
+def test_a_long_wav_is_not_fetched_whole(viewer: FileViewer, data: Path) -> None:
+    """It has the server's waveform, and plays through requests of ranges."""
+    viewer.upload("long.wav", wav_tone(1))
+    (file,) = data.rglob("long.wav")
+    size = 2 * 3600 * 8000 * 2
+    with file.open("r+b") as opened:
+        opened.seek(40)
+        opened.write(struct.pack("<I", size))
+        opened.truncate(44 + size)
+    viewer.open()
+    statuses: list[int] = []
+
+    def record(answer: Response) -> None:
+        if answer.request.resource_type == "media":
+            statuses.append(answer.status)
+
+    viewer.page.on("response", record)
+    canvas = viewer.show("long.wav")
+    expect(canvas.locator(".time")).to_have_text("0:00 / 2:00:00")
+    canvas.get_by_role("button", name="Zoom in").click()
+    canvas.get_by_role("button", name="Spectrogram").click()
+    expect(canvas.locator(".note")).to_contain_text("No spectrogram")
+    canvas.get_by_role("slider", name="Playback position").press("End")
+    expect(canvas.locator(".time")).to_have_text("2:00:00 / 2:00:00")
+    assert set(statuses) == {206}
 
 
 @pytest.mark.browser

@@ -1,15 +1,29 @@
 """The font preview: metadata and a specimen."""
 
-from collections.abc import Callable
+import io
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
+import brotli  # type: ignore[import-untyped]
 import pytest
+from fontTools.ttLib import TTFont
 from playwright.sync_api import expect
 
-from sandbox_ui.preview.base import PreviewError
+from agent.errors import WorkspaceError
+from sandbox_ui.preview.base import BinaryPreview, PreviewError, PreviewRequest
 from sandbox_ui.preview.media.font import view
+from sandbox_ui.preview.service import PreviewService
 from tests.sandbox_ui.preview.file_viewer import FileViewer, preview_data
-from tests.sandbox_ui.preview.media.fonts import font_tables, installed_font, truetype, woff, woff2
+from tests.sandbox_ui.preview.media.fonts import (
+    collection,
+    font_tables,
+    installed_font,
+    truetype,
+    woff,
+    woff2,
+)
 
 
 def write_file(folder: Path, content: bytes) -> Path:
@@ -75,6 +89,86 @@ def test_a_font_of_all_characters_is_one_range(tmp_path: Path) -> None:
     assert (result["characters"], result["ranges"]) == (0x110000, [(0, 0x10FFFF)])
 
 
+def test_every_font_of_a_collection_is_read(tmp_path: Path) -> None:
+    fonts = truetype(font_tables("One")), truetype(font_tables("Two", first=97, last=99))
+    path = write_file(tmp_path, collection(*fonts))
+    first, second = (preview_data(view, path, font=number) for number in "01")
+    assert (first["format"], first["fonts"]) == ("Collection", ["One", "Two"])
+    assert (first["family"], first["ranges"]) == ("One", [(65, 90)])
+    assert (second["family"], second["ranges"]) == ("Two", [(97, 99)])
+    with path.open("rb") as file:
+        request = PreviewRequest(path.name, path.stat().st_size, {"font": "1", "content": "1"})
+        extracted = view(file, request)
+    assert isinstance(extracted, BinaryPreview)
+    assert TTFont(io.BytesIO(extracted.content))["name"].getDebugName(1) == "Two"
+    with pytest.raises(PreviewError, match="damaged"):
+        preview_data(view, path, font="2")
+
+
+def test_all_character_maps_are_read(tmp_path: Path) -> None:
+    tables = font_tables("Maps")
+    trimmed = struct.pack(">HHHHHHH", 6, 14, 0, 0x3B1, 2, 1, 2)
+    many = struct.pack(">HHIIIIII", 13, 0, 28, 0, 1, 0x1F600, 0x1F60F, 1)
+    table = struct.pack(">HH", 0, 2)
+    table += struct.pack(">HHI", 0, 3, 20) + struct.pack(">HHI", 3, 10, 34) + trimmed + many
+    path = write_file(tmp_path, truetype({**tables, "cmap": table}))
+    assert preview_data(view, path)["ranges"] == [(0x3B1, 0x3B2), (0x1F600, 0x1F60F)]
+
+
+def decompression_bomb() -> bytes:
+    """A WOFF2 font of less than 1 MB that unpacks to 3 GB."""
+    compressor, zeros = brotli.Compressor(quality=1), bytes(16 * 1024**2)
+    packed: bytes = b"".join(compressor.process(zeros) for _ in range(192)) + compressor.finish()
+    row = b"\x3fname" + b"\x8c\x80\x80\x80\0"
+    head = struct.pack(">IIHHII", 0x10000, 48 + len(row) + len(packed), 1, 0, 0, len(packed))
+    return b"wOF2" + head + bytes(24) + row + packed
+
+
+def font_with_overlapping_segments(count: int = 8000) -> bytes:
+    """A font whose character map claims the same characters thousands of times."""
+    ends = struct.pack(f">{count}H", *[0xFFFE] * (count - 1), 0xFFFF)
+    starts = bytes(2 * (count - 1)) + b"\xff\xff"
+    body = ends + b"\0\0" + starts + bytes(4 * count)
+    subtable = struct.pack(">7H", 4, 14 + len(body), 0, 2 * count, 0, 0, 0) + body
+    cmap = struct.pack(">HHHHI", 0, 1, 3, 1, 12) + subtable
+    return truetype({**font_tables("Overlapping"), "cmap": cmap})
+
+
+def font_with_many_names() -> bytes:
+    """A font with 65,000 empty names."""
+    name = struct.pack(">3H", 0, 65_000, 6) + bytes(12 * 65_000)
+    return truetype({**font_tables("Many"), "name": name})
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[PreviewService]:
+    service = PreviewService()
+    service.open()
+    yield service
+    service.close()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (decompression_bomb, "too much memory"),
+        (lambda: b"ttcf\0\1\0\0\xff\xff\xff\xff" + bytes(999), "damaged"),
+        (font_with_overlapping_segments, ""),
+        (font_with_many_names, ""),
+        (lambda: truetype({**font_tables("Huge"), "glyf": bytes(60 * 1024**2)}), ""),
+        (lambda: truetype({**font_tables("Huge"), "glyf": bytes(65 * 1024**2)}), "64 MB"),
+    ],
+)
+@pytest.mark.long
+def test_hostile_and_huge_fonts_stay_within_the_limits(
+    make: Callable[[], bytes], message: str, worker: PreviewService
+) -> None:
+    content = make()
+    refused = pytest.raises(WorkspaceError, match=message) if message else nullcontext()
+    with refused:
+        worker.render("font", io.BytesIO(content), PreviewRequest("a.ttf", len(content)))
+
+
 @pytest.mark.browser
 def test_the_specimen_uses_the_font(viewer: FileViewer) -> None:
     viewer.upload("serif.ttf", installed_font())
@@ -87,8 +181,26 @@ def test_the_specimen_uses_the_font(viewer: FileViewer) -> None:
     assert viewer.page.evaluate(f"document.fonts.check('20px ' + {family!r})")
     expect(canvas).to_contain_text("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
     expect(canvas).to_contain_text("0123456789")
-    canvas.get_by_role("button", name="Show more of 3,515 characters").click()
+    canvas.get_by_role("button", name="Show more of 3,447 characters").click()
     expect(canvas.locator(".grid span")).to_have_count(2400)
+
+
+@pytest.mark.browser
+def test_each_font_of_a_collection_is_shown(viewer: FileViewer) -> None:
+    viewer.upload("both.ttc", collection(installed_font(), installed_font("DejaVuSansMono")))
+    viewer.open()
+    canvas = viewer.show("both.ttc")
+    expect(canvas.get_by_role("heading", name="DejaVu Serif")).to_be_visible()
+    canvas.get_by_label("Font").select_option("DejaVu Sans Mono")
+    expect(canvas.get_by_role("heading", name="DejaVu Sans Mono")).to_be_visible()
+    expect(viewer.preview.locator(".header small")).to_contain_text("Book · Collection")
+    expect(canvas.get_by_role("definition").first).to_contain_text("monospaced")
+    assert viewer.page.evaluate(PREVIEW_FONT_COUNT) == 1
+    viewer.replace(
+        "both.ttc", collection(installed_font(), installed_font("DejaVuSansMono")) + b"\0\0\0\0"
+    )
+    expect(viewer.preview.locator(".header small")).to_contain_text("just now")
+    expect(canvas.get_by_role("heading", name="DejaVu Sans Mono")).to_be_visible()
 
 
 @pytest.mark.browser

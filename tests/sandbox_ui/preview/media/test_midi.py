@@ -5,11 +5,11 @@ from pathlib import Path
 
 import mido
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
 from sandbox_ui.preview.base import PreviewError
 from sandbox_ui.preview.media import midi, midi_reader
-from tests.sandbox_ui.preview.file_viewer import FileViewer, preview_data
+from tests.sandbox_ui.preview.file_viewer import FileViewer, open_file_viewer, preview_data
 
 Messages = list[tuple[int, str, dict[str, object]]]
 
@@ -71,7 +71,7 @@ def test_tracks_have_names_and_instruments(tmp_path: Path) -> None:
     ]
     columns = found["notes"]
     assert isinstance(columns, dict)
-    assert set(columns["family"]) == {5, 16}
+    assert set(zip(columns["channel"], columns["program"], strict=True)) == {(0, 42), (9, 128)}
 
 
 def test_parsing_matches_the_mido_library(tmp_path: Path) -> None:
@@ -180,3 +180,56 @@ def test_a_file_without_notes_is_reported(viewer: FileViewer) -> None:
     viewer.open()
     expect(viewer.show("silent.mid")).to_contain_text("There are no notes in this file.")
     expect(viewer.show("text.mid")).to_contain_text("not a MIDI file")
+
+
+@pytest.mark.browser
+def test_notes_sound_at_their_pitch(viewer: FileViewer) -> None:
+    """Each note is heard at its frequency, and silence follows."""
+    viewer.upload("tune.mid", midi_file(ascending_notes()))
+    viewer.open()
+    canvas = viewer.show("tune.mid")
+    canvas.get_by_role("button", name="Play").click()  # the browser allows sound after a click
+    expect(canvas.locator(".time")).to_have_text("0:02 / 0:02")
+    heard = viewer.page.evaluate(LISTEN, [57, 69, 81])
+    assert heard["frequencies"] == pytest.approx([220, 440, 880], rel=0.03)
+    assert heard["loudness_after"] < -90
+
+
+@pytest.mark.browser
+def test_a_missing_synthesizer_is_reported(browser: Browser, studio_url: str) -> None:
+    with open_file_viewer(browser, studio_url, excused=("404",)) as viewer:
+        viewer.upload("tune.mid", midi_file(ascending_notes()))
+        viewer.page.route("**/ui/vendor/synthesizer.js*", lambda route: route.fulfill(status=404))
+        viewer.open()
+        canvas = viewer.show("tune.mid")
+        canvas.get_by_role("button", name="Play").click()
+        expect(canvas.locator(".note")).to_contain_text("make vendor")
+
+
+# Frequencies in Hz; the loudest in dB after the sound was stopped.
+LISTEN = """async (pitches) => {
+  const { createSynth } = await import(new URL("ui/preview/media/synth.js", document.baseURI));
+  const synth = await createSynth();
+  const analyser = new AnalyserNode(synth.context, { fftSize: 8192, smoothingTimeConstant: 0 });
+  synth.output.connect(analyser);
+  const bins = new Float32Array(analyser.frequencyBinCount);
+  const wait = async (done) => {
+    do {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      analyser.getFloatFrequencyData(bins);
+    } while (!done());
+  };
+  const loudest = () => Math.max(...bins);
+  const frequencies = [];
+  for (const pitch of pitches) {
+    const begins = synth.start(0.8);
+    synth.play({ channel: 0, program: 73, pitch, velocity: 100 }, begins, 20);
+    await wait(() => synth.now > begins + 0.6 && loudest() > -60);
+    frequencies.push((bins.indexOf(loudest()) * synth.context.sampleRate) / analyser.fftSize);
+    synth.silence();
+  }
+  const stopped = synth.now;
+  await wait(() => synth.now > stopped + 0.5);
+  synth.close();
+  return { frequencies, loudness_after: Math.max(-999, loudest()) };
+}"""

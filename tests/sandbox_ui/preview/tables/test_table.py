@@ -92,6 +92,16 @@ def test_the_encoding_is_detected(encoding: str) -> None:
     assert data["rows"][0] == [1, "1", "Köln über München"]
 
 
+def test_a_few_invalid_bytes_do_not_change_the_encoding() -> None:
+    assert cells("a,é\n".encode() * 100 + b"b,\xff\n")[1] == ["a", "é"]
+
+
+def test_short_cyrillic_tables_are_recognized() -> None:
+    text = "Имя;Город\nАнна;Москва\nПётр;Казань\n"
+    for encoding in ("koi8_r", "cp1251"):
+        assert cells(text.encode(encoding)) == [["Анна", "Москва"], ["Пётр", "Казань"]]
+
+
 def test_a_header_is_detected_and_can_be_overridden() -> None:
     assert table_data(b"1,2\n3,4\n")["has_header"] is False
     assert table_data(b"a,b\n3,4\n")["has_header"] is True
