@@ -1,4 +1,4 @@
-"""Move runs of the command line into the page's data folder.
+"""Move runs, comparisons and evaluations of the command line into the page's data folder.
 
 While the page locks the data folder, the command line uses a subfolder of it
 (``agent.data_folder.candidate_folders``). Once that is unlocked, its runs are moved to the data
@@ -52,6 +52,17 @@ def _move_folders(place: Path, data: Path, blobs: BlobStore, *, ended: bool) -> 
             if folder.sandbox_folder.is_dir():
                 volume.move(folder.sandbox_folder, data / "sandboxes" / folder.sandbox)
             folder.path.rename(data / "runs" / folder.id)
+    _move_sets(place, data, {folder.id for folder in found})
+
+
+def _move_sets(place: Path, data: Path, moved: set[str]) -> None:
+    """Move comparisons and evaluations of moved runs, unless another of their runs is not yet."""
+    started_by = {RunFolder.open(data, run).comparison for run in moved} - {""}
+    for name in started_by - {folder.comparison for folder in RunFolder.all(place)}:
+        for parent in ("comparisons", "evaluations"):
+            if (place / parent / name).is_dir():
+                (data / parent).mkdir(mode=0o700, exist_ok=True)
+                (place / parent / name).rename(data / parent / name)
 
 
 def _is_movable(folder: RunFolder, *, ended: bool) -> bool:

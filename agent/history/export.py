@@ -5,8 +5,13 @@ import io
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
+from agent.capabilities.usage import CAPABILITIES, Capability, CapabilityUsage
 from agent.events import (
+    ApprovalRequested,
+    CallReviewed,
     Event,
+    Forked,
+    MessageDelivered,
     ModelAnswered,
     Reminder,
     RunContinued,
@@ -22,14 +27,22 @@ from agent.util.text import sanitize
 COLUMNS = (
     "step", "round", "began", "text", "calls", "exit_codes", "model_seconds", "sandbox_seconds",
     "prompt_tokens", "cached_tokens", "cache_written_tokens", "generated_tokens",
-    "tokens_estimated", "files_changed",
+    "tokens_estimated", "files_changed", "external", "file", "compute", "paper_patterns",
+    "cpu_seconds", "programs", "hosts", "packages",
 )  # fmt: skip
+_CAPABILITY_NAMES: dict[Capability, str] = {
+    "external": "external resources",
+    "file": "file management",
+    "compute": "computation",
+}
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def steps_csv(state: RunState) -> str:
-    """Return a row per step: the heads of its calls, exit codes, tokens, seconds.
+    """Return a row per step: the heads of its calls, exit codes, tokens, seconds, capabilities.
 
+    ``external``, ``file`` and ``compute`` are ``observed``, ``parsed`` or ``no``; they are empty
+    where the use of capabilities was not recorded.
     Text that a spreadsheet would interpret as a formula gets a leading apostrophe.
     """
     out = io.StringIO(newline="")
@@ -51,11 +64,23 @@ def _row(step: StepSummary) -> list[object]:
         round(step.model_seconds, 3),
         round(sum(call.seconds for call in step.calls), 3),
         "" if usage is None else usage.prompt,
-        "" if usage is None else usage.cached,
-        "" if usage is None else usage.cache_written,
+        "" if usage is None else usage.known("cached"),
+        "" if usage is None else usage.known("cache_written"),
         "" if usage is None else usage.generated,
         step.estimated,
         step.total_changes,
+        *_capabilities(step.used),
+    ]
+
+
+def _capabilities(used: CapabilityUsage | None) -> list[object]:
+    if used is None:
+        return [""] * 8
+    return [
+        *(used.evidence(name) or "no" for name in CAPABILITIES),
+        "; ".join(used.paper),
+        "" if used.cpu_seconds is None else round(used.cpu_seconds, 3),
+        *(_cell("; ".join(names)) for names in (used.programs, used.hosts, used.packages)),
     ]
 
 
@@ -66,26 +91,44 @@ def _cell(text: str) -> str:
 
 def conversation_markdown(events: Iterable[Event]) -> Iterator[str]:
     """Yield the run as Markdown: messages, calls, observations, answers."""
+    waiting: ApprovalRequested | None = None
     for event in events:
-        match event:
-            case RunStarted():
-                yield f"# {_one_line(event.task)}\n\n*{event.model}, {event.mode}*\n\n"
-            case RunContinued():
-                yield f"## {_one_line(event.text)}\n\n"
-            case ModelAnswered():
-                yield f"### Step {event.step}\n\n" + _format_answer(event)
-            case ToolStarted():
-                yield _code_block(_format_call(event))
-            case ToolEnded():
-                yield _code_block(event.observation)
-            case Reminder():
-                yield f"*The loop:* {_one_line(event.text)}\n\n"
-            case RunEnded():
-                yield _format_end(event)
-            case UnreadableEvent():
-                yield f"*{_one_line(event.text)}*\n\n"
-            case _:
-                pass
+        if isinstance(event, ApprovalRequested):
+            waiting = event
+        elif isinstance(event, CallReviewed):
+            yield _format_review(event, waiting)
+        else:
+            yield from _format_event(event)
+
+
+def _format_event(event: Event) -> Iterator[str]:
+    match event:
+        case RunStarted():
+            yield _format_begin(event)
+        case RunContinued() | Forked():
+            yield _format_continuation(event)
+        case ModelAnswered():
+            yield f"### Step {event.step}\n\n" + _format_answer(event)
+        case ToolStarted():
+            yield _code_block(_format_call(event))
+        case ToolEnded():
+            yield _code_block(event.observation) + _format_capabilities(event.used)
+        case Reminder():
+            yield f"*The loop:* {_one_line(event.text)}\n\n"
+        case MessageDelivered():
+            yield f"**The user, while the model worked:** {sanitize(event.text)}\n\n"
+        case RunEnded():
+            yield _format_end(event)
+        case UnreadableEvent():
+            yield f"*{_one_line(event.text)}*\n\n"
+        case _:
+            pass
+
+
+def _format_begin(event: RunStarted) -> str:
+    title = f"# {_one_line(event.task)}\n\n*{event.model}, {event.mode}*\n\n"
+    earlier = (f"*Earlier, {each.role}:* {_one_line(each.text)}\n\n" for each in event.history)
+    return title + "".join(earlier)
 
 
 def _format_answer(event: ModelAnswered) -> str:
@@ -94,7 +137,28 @@ def _format_answer(event: ModelAnswered) -> str:
     return "".join(f"{part}\n\n" for part in parts if part)
 
 
-def _format_call(event: ToolStarted) -> str:
+def _format_capabilities(used: CapabilityUsage | None) -> str:
+    """Return what a call used, in one line; empty if nothing or unknown."""
+    found = [
+        f"{_CAPABILITY_NAMES[name]} ({used.evidence(name)})"
+        for name in CAPABILITIES
+        if used is not None and used.evidence(name)
+    ]
+    return f"*Used: {', '.join(found)}*\n\n" if found else ""
+
+
+def _format_review(event: CallReviewed, call: ApprovalRequested | None) -> str:
+    """Return what the user decided on a call; an edited or denied one is not shown elsewhere."""
+    if event.decision == "allowed":
+        return "*The user allowed this call:*\n\n"
+    asked = _code_block(_format_call(call)) if call else ""
+    if event.decision == "edited":
+        return f"{asked}*The user edited this call. Executed:*\n\n"
+    reason = f": {_one_line(event.reason)}" if event.reason else ""
+    return f"{asked}*The user denied this call{reason}*\n\n"
+
+
+def _format_call(event: ToolStarted | ApprovalRequested) -> str:
     """Return a call's command, or its summary line and the text that it writes."""
     texts = {name: text for name, text in event.arguments.items() if isinstance(text, str)}
     if event.name == "execute_bash":
@@ -117,6 +181,13 @@ def _code_block(text: str) -> str:
     while fence in text:
         fence += "`"
     return f"{fence}\n{sanitize(text)}\n{fence}\n\n"
+
+
+def _format_continuation(event: RunContinued | Forked) -> str:
+    if isinstance(event, Forked):
+        copied = "Step 1 is" if event.step == 1 else f"Steps 1 to {event.step} are"
+        return f"*{copied} a copy. The fork begins here.*\n\n"
+    return f"## {_one_line(event.text)}\n\n" if event.text else ""
 
 
 def _one_line(text: str) -> str:

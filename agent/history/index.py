@@ -1,28 +1,46 @@
-"""The list of all runs in a data folder, newest first, with search.
+"""The list of all runs in a data folder, newest first, with full-text search.
 
-The list is built from the summaries next to the journals. A journal is read only if its summary
-is missing, and only for the runs that are shown or searched.
+It is read from a database (``agent.history.database``), which ``agent.history.indexing`` keeps
+up to date. A run that is shown has been compared with its record.
 """
 
-import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import json
+import sqlite3
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 from agent.errors import RunError, StudioError
-from agent.runs import journal
-from agent.runs import summary as summaries
-from agent.runs.folder import MAX_TITLE, RunFolder
+from agent.history import records, search
+from agent.history.indexing import Indexer
+from agent.history.records import Record
+from agent.runs.disk_usage import sandbox_bytes_on_disk
+from agent.runs.folder import RunFolder
+from agent.runs.parent import Parent
 from agent.runs.summary import Summary
-from agent.titles import title_for_task
 
-MAX_CACHED = 10_000
-"""Maximum summaries cached in memory; those of further runs are read each time."""
-
-_EXCERPT_CHARS = 120
-_CHARS_BEFORE_MATCH = 40
-RECORD_UNREADABLE = "Its record cannot be read."
+_ENTRY = (
+    "id, run, title, renamed, at, problem, owner, pinned, sandbox, comparison, parent, imported"
+)
+_SHORT_SECONDS = 0.1
+_REFILLED = 50
+_MAX_CHILDREN = 100
+_T = TypeVar("_T")
+_SIZED = "run, title, owner, at, pinned, running, problem, sandbox, size, workspace, versions"
+_ALL_RUNS = f"""
+WITH active AS (SELECT value FROM json_each(:active)),
+all_runs AS (
+    SELECT {_SIZED} FROM runs
+    WHERE run NOT IN (SELECT json_extract(value, '$[0]') FROM active)
+    UNION ALL
+    SELECT {", ".join(f"json_extract(value, '$[{at}]')" for at in range(11))} FROM active
+    WHERE json_array_length(value) > 1
+)
+SELECT {{}} FROM all_runs WHERE (:owner IS NULL OR owner = :owner)
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +52,18 @@ class HistoryEntry:
         title: The title that the user gave it, an example's title, or its task's first line.
         renamed: Whether the user gave it a title.
         pinned: Whether it is pinned.
-        at: When its last round ended, or began if it is running; the list's sort key.
+        at: When its last round ended, or began if it is running.
         sandbox: The id of its sandbox, if readable.
-        summary: Its summary; None if unreadable or not yet derived.
+        summary: Its summary; None if unreadable.
         problem: What is wrong with its record; empty if nothing is.
-        excerpt: The text around a search match outside the title; empty without one.
         owner: The run's owner; empty for the operator.
+        comparison: The id of the comparison that started it; empty if none did.
+        parent: The run that it was made from, if any.
+        imported: The name of the format that it was imported from; empty for any other run.
+        in_title: Whether all searched words are in the title; such runs come first.
+        excerpt: The text around a search match outside the title; empty without one.
+        match: The place of that text, if it is in the conversation.
+        word: The searched word in it.
     """
 
     run: str
@@ -48,15 +72,26 @@ class HistoryEntry:
     at: float
     summary: Summary | None
     problem: str = ""
-    excerpt: str = ""
     owner: str = ""
     pinned: bool = False
     sandbox: str = ""
+    comparison: str = ""
+    parent: Parent | None = None
+    imported: str = ""
+    in_title: bool = False
+    excerpt: str = ""
+    match: search.SearchMatch | None = None
+    word: str = ""
+
+    @property
+    def sort_key(self) -> tuple[bool, float, str]:
+        """The list is in descending order of this."""
+        return self.in_title, self.at, self.run
 
     @property
     def cursor(self) -> str:
         """The list cursor after this run."""
-        return f"{self.at!r}:{self.run}"
+        return cursor_after(self.sort_key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +104,50 @@ class HistoryPage:
         total: The number of matching runs on all pages.
         size: Their bytes on disk, without file versions.
         versions: The bytes of their file versions, as in ``Summary``.
+        indexing: Whether some runs are not yet indexed. They count in the total of all runs.
     """
 
     entries: list[HistoryEntry]
     next: str
     total: int
     size: int
+    versions: int
+    indexing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SizedRun:
+    """What a run takes on disk; see ``HistoryEntry`` and ``Summary``."""
+
+    run: str
+    title: str
+    owner: str
+    at: float
+    pinned: bool
+    running: bool
+    problem: str
+    sandbox: str
+    size: int
+    workspace: int
+    versions: int
+
+    @classmethod
+    def from_row(cls, row: tuple[Any, ...]) -> "SizedRun":
+        """Return the run in a row of the database, which has no booleans."""
+        run = cls(*row)
+        return replace(run, pinned=bool(run.pinned), running=bool(run.running))
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryTotals:
+    """Sums over runs: their number, of it unreadable, pinned and running, and their bytes."""
+
+    count: int
+    unknown: int
+    pinned: int
+    running: int
+    size: int
+    workspace: int
     versions: int
 
 
@@ -91,7 +164,8 @@ class History:
     ) -> None:
         self._data = data
         self._active_summaries = active_summaries
-        self._cache: dict[str, tuple[tuple[int, ...], HistoryEntry]] = {}
+        self.indexer = Indexer(data, lambda: self._active_summaries().keys())
+        self._database = self.indexer.database
 
     def page(
         self,
@@ -101,205 +175,404 @@ class History:
         owner: str | None = None,
         *,
         pinned: bool = False,
+        folded: Collection[str] = (),
+        only: Collection[str] | None = None,
     ) -> HistoryPage:
         """Return a page of runs that have begun (no drafts), newest first.
 
         Args:
-            query: Search words. Each must occur in the title, task, messages, answer, model
-                name or a file name; of long texts the first 2,000 characters are searched.
+            query: Search words. Each must occur in the title, the conversation, an output, the
+                model name or a file name; letters of either case match. Runs with all of them in
+                the title come first.
             cursor: ``next`` of the previous page; empty for the first page.
             limit: Maximum number of entries.
             owner: Only this user's runs; None for all users'.
             pinned: Only pinned runs.
+            folded: Comparisons whose runs are not listed, though they count in the total; with
+                search words they are.
+            only: Only these runs; None for all.
 
         Raises:
             StudioError: ``cursor`` is not a cursor.
         """
-        words = [_normalize(word) for word in query.split()]
-        entries = [entry for entry in self.entries(owner) if entry.pinned or not pinned]
-        if words:
-            whole = (self._with_summary(entry) for entry in entries)
-            entries = [found for entry in whole if (found := _match_words(entry, words))]
-        known = [entry.summary for entry in entries if entry.summary]
-        versions = sum(each.versions for each in known)
-        size = sum(each.size for each in known) - versions
-        rest = [
-            entry for entry in entries if not cursor or _sort_key(entry) < _parse_cursor(cursor)
-        ]
-        shown = [self._with_summary(entry) for entry in rest[:limit]]
-        following = rest[limit - 1].cursor if len(rest) > limit else ""
-        return HistoryPage(shown, following, len(entries), size, versions)
-
-    def entries(self, owner: str | None = None) -> list[HistoryEntry]:
-        """Return all begun runs, or one user's, newest first; derive no summaries."""
-        theirs = (each for each in self._entries() if owner is None or each.owner == owner)
-        return sorted(theirs, key=_sort_key, reverse=True)
+        words = search.query_words(query)
+        hidden = frozenset() if words else frozenset(folded)
+        chosen = None if only is None else frozenset(only)
+        asked = _Query(words, parse_cursor(cursor), limit, owner, pinned, hidden, chosen)
+        active = self._active_summaries()
+        self.indexer.update(runs=limit)
+        page, stale = self._read(lambda rows: self._page(rows, asked, self._entries(active)))
+        if stale:
+            self.indexer.changed(*stale)
+            self.indexer.update(runs=limit)
+            page, _ = self._read(lambda rows: self._page(rows, asked, self._entries(active)))
+        backlog = self.indexer.backlog
+        everything = not asked.words and owner is None and not pinned and only is None
+        total = page.total + (backlog if everything else 0)
+        return replace(page, total=total, indexing=backlog > 0)
 
     def title(self, folder: RunFolder) -> str:
         """Return a run's title in the list."""
-        entry = self._entry(folder.id)
-        return self._with_summary(entry).title if entry else folder.title
+        self.indexer.changed(folder.id)
+        self.indexer.update()
+        row = self._read(
+            lambda rows: rows.execute(
+                "SELECT title FROM runs WHERE run = ?", (folder.id,)
+            ).fetchone()
+        )
+        return str(row[0]) if row else folder.title
 
-    def unreadable(self) -> dict[str, int]:
-        """Return the number of unreadable journal lines by run id, without zeros.
+    def children(self, run: str, owner: str | None = None) -> list[HistoryEntry]:
+        """Return the runs made from a run, newest first: the first 100.
 
-        Only runs whose summaries are cached count; nothing is read from disk.
+        Args:
+            run: The run, which may be deleted.
+            owner: Only this user's runs; None for all users'.
         """
-        known = [entry for _, entry in list(self._cache.values())]
+        active = self._entries(self._active_summaries())
+        self.indexer.update(_SHORT_SECONDS)
+        found = self._read(lambda rows: _stored_children(rows, run))
+        entries = [entry for entry in found if entry.run not in active]
+        entries += [
+            entry
+            for entry in active.values()
+            if entry is not None and entry.parent is not None and entry.parent.run == run
+        ]
+        mine = [entry for entry in entries if owner is None or entry.owner == owner]
+        return sorted(mine, key=lambda entry: entry.sort_key, reverse=True)[:_MAX_CHILDREN]
+
+    def summaries(self, runs: Collection[str]) -> dict[str, Summary | None]:
+        """Return the summaries of some runs by id, of active ones as they are now.
+
+        Runs that were deleted are missing; None stands for a run that has not begun or whose
+        record cannot be read.
+        """
+        active = self._active_summaries()
+        wanted = [run for run in runs if run not in active]
+        self.indexer.update(_SHORT_SECONDS)
+        stored, stale = self._read(lambda rows: self._stored_summaries(rows, wanted))
+        if stale:
+            self.indexer.changed(*stale)
+            self.indexer.update(runs=len(stale))
+            stored, _ = self._read(lambda rows: self._stored_summaries(rows, wanted))
+        stored |= {run: active[run] for run in runs if run in active}
+        stored |= {record.run: record.summary for record in self.indexer.unsaved()}
         return {
-            entry.run: entry.summary.unreadable
-            for entry in known
-            if entry.summary and entry.summary.unreadable
+            run: stored.get(run)
+            for run in runs
+            if run in stored or (self._data / "runs" / run / "run.json").is_file()
         }
 
-    def derive_missing(self) -> Iterator[str]:
-        """Derive missing summaries, newest first; yield the id of each such run."""
-        for entry in self.entries():
-            if entry.summary is None and not entry.problem:
-                self._with_summary(entry)
-                yield entry.run
-
-    def _entries(self) -> Iterator[HistoryEntry]:
-        live, ids = self._active_summaries(), RunFolder.ids(self._data)
-        for gone in self._cache.keys() - set(ids):
-            self._cache.pop(gone, None)
-        for run in ids:
-            entry = self._active_entry(run, live[run]) if run in live else self._entry(run)
-            if entry is not None:
-                yield entry
-
-    def _active_entry(self, run: str, summary: Summary | None) -> HistoryEntry | None:
-        try:
-            return (
-                _entry_from_summary(RunFolder.open(self._data, run), summary) if summary else None
-            )
-        except RunError:
-            return None
-
-    def _entry(self, run: str) -> HistoryEntry | None:
-        """Return a run's entry without reading its whole journal; None for a draft."""
-        stamp = _fingerprint(self._data / "runs" / run)
-        if stamp is None:
-            return None
-        known = self._cache.get(run)
-        if known is not None and known[0] == stamp:
-            return known[1]
-        entry = self._read(run, stamp)
-        self._cache_entry(stamp, entry)
-        return entry
-
-    def _read(self, run: str, stamp: tuple[int, ...]) -> HistoryEntry:
-        try:
-            folder = RunFolder.open(self._data, run)
-        except RunError:
-            return HistoryEntry(run, "", False, stamp[1] / 1e9, None, RECORD_UNREADABLE)
-        summary = summaries.load(folder)
-        if summary is None:
-            return _create_entry(folder, folder.title, _last_event_time(folder, stamp[1]))
-        return _entry_from_summary(folder, summary)
-
-    def _with_summary(self, entry: HistoryEntry) -> HistoryEntry:
-        """Return the entry with its summary, derived from the journal if missing."""
-        if entry.summary is not None or entry.problem:
-            return entry
-        stamp = _fingerprint(self._data / "runs" / entry.run)
-        try:
-            folder = RunFolder.open(self._data, entry.run)
-            summary = summaries.derive(folder)
-        except (RunError, OSError):
-            return replace(entry, problem=RECORD_UNREADABLE)
-        entry = (
-            _entry_from_summary(folder, summary)
-            if summary
-            else replace(entry, problem=RECORD_UNREADABLE)
+    def _stored_summaries(
+        self, rows: sqlite3.Connection, runs: Sequence[str]
+    ) -> tuple[dict[str, Summary | None], list[str]]:
+        """Return the stored summaries of existing runs, and the runs to be indexed again."""
+        found: dict[str, Summary | None] = {}
+        stamps = {run: records.stamp(self._data / "runs" / run) for run in runs}
+        query = (
+            "SELECT id, run, journal_stamp, record_stamp FROM runs "
+            "WHERE run IN (SELECT value FROM json_each(?))"
         )
-        if stamp is not None:
-            self._cache_entry(stamp, entry)
-        return entry
+        for number, run, *stamp in rows.execute(query, (json.dumps(list(runs)),)):
+            if stamps[run] == (*stamp,):
+                found[run] = records.load_summary(rows, number)
+        return found, [run for run in runs if stamps[run] is not None and run not in found]
 
-    def _cache_entry(self, stamp: tuple[int, ...], entry: HistoryEntry) -> None:
-        if len(self._cache) < MAX_CACHED or entry.run in self._cache:
-            self._cache[entry.run] = stamp, entry
+    def replays_of(self, run: str) -> list[str]:
+        """Return the ids of the replays of a run, latest first."""
+        self.indexer.update(_SHORT_SECONDS)
+        query = (
+            "SELECT run FROM runs WHERE parent_run = ? AND parent_run != '' "
+            "AND json_extract(parent, '$.kind') = 'replay' ORDER BY at DESC LIMIT 100"
+        )
+        return self._read(lambda rows: [each for (each,) in rows.execute(query, (run,))])
+
+    def unreadable(self) -> dict[str, int]:
+        """Return the number of unreadable journal lines by run id, without zeros."""
+        return self._read(
+            lambda rows: dict(rows.execute("SELECT run, unreadable FROM runs WHERE unreadable"))
+        )
+
+    def totals(self, owner: str | None = None, *, measured: bool = False) -> HistoryTotals:
+        """Return the sums over all begun runs, or one user's.
+
+        Args:
+            owner: Only this user's runs; None for all users'.
+            measured: Measure the disk usage of active runs; otherwise it counts as 0.
+        """
+        summed = ("problem != ''", "pinned", "running", "size", "workspace", "versions")
+        columns = ", ".join(("count(*)", *(f"total({each})" for each in summed)))
+        (row,) = self._sized(columns, owner, measured=measured)
+        return HistoryTotals(*map(int, row))
+
+    def largest(self, limit: int, owner: str | None = None) -> list[SizedRun]:
+        """Return the runs that use the most disk space, largest first."""
+        rows = self._sized(_SIZED, owner, f"ORDER BY size DESC LIMIT {limit:d}", measured=True)
+        return [SizedRun.from_row(row) for row in rows]
+
+    def size_by_owner(self) -> dict[str, tuple[int, int]]:
+        """Return the number of runs and their bytes by owner, largest first."""
+        columns, rest = "owner, count(*), sum(size)", "GROUP BY owner ORDER BY 3 DESC"
+        return {row[0]: (row[1], row[2]) for row in self._sized(columns, None, rest)}
+
+    def deletable(self, before: float) -> list[SizedRun]:
+        """Return the intact, unpinned, ended runs whose last round ended before, oldest first."""
+        rest = f"AND NOT pinned AND NOT running AND problem = '' AND at < {before!r} ORDER BY at"
+        return [SizedRun.from_row(row) for row in self._sized(_SIZED, None, rest)]
+
+    def owned_sandboxes(self, sandboxes: Iterable[str], owner: str | None) -> set[str]:
+        """Return those of some sandbox ids that belong to runs, or to one user's runs."""
+        wanted = json.dumps(list(sandboxes))
+        rest = "AND sandbox IN (SELECT value FROM json_each(:sandboxes))"
+        return {row[0] for row in self._sized("sandbox", owner, rest, sandboxes=wanted)}
+
+    def _sized(
+        self,
+        columns: str,
+        owner: str | None,
+        rest: str = "",
+        *,
+        measured: bool = False,
+        sandboxes: str = "",
+    ) -> list[tuple[Any, ...]]:
+        """Return columns of ``SizedRun``s, or aggregates of them."""
+        active = [
+            [run, *(self._sized_values(entry, measured=measured) if entry else ())]
+            for run, entry in self._entries(self._active_summaries()).items()
+        ]
+        values = {"active": json.dumps(active), "owner": owner, "sandboxes": sandboxes}
+        self.indexer.update(_SHORT_SECONDS)
+        sql = f"{_ALL_RUNS.format(columns)} {rest}"
+        return self._read(lambda rows: rows.execute(sql, values).fetchall())
+
+    def _sized_values(self, entry: HistoryEntry, *, measured: bool) -> tuple[Any, ...]:
+        summary = entry.summary
+        size, workspace, versions = (
+            (summary.size, summary.workspace, summary.versions) if summary else (0, 0, 0)
+        )
+        if measured and summary and not size and entry.sandbox:
+            size = workspace = sandbox_bytes_on_disk(self._data / "sandboxes" / entry.sandbox)
+        return (
+            entry.title, entry.owner, entry.at, entry.pinned, bool(summary and summary.running),
+            entry.problem, entry.sandbox, size, workspace, versions,
+        )  # fmt: skip
+
+    def _read(self, query: Callable[[sqlite3.Connection], _T]) -> _T:
+        """Return what a query returns; fill a database that was replaced first."""
+        replaced = self._database.replaced
+        answer = self._database.read(query)
+        if self._database.replaced == replaced:
+            return answer
+        self.indexer.update(runs=_REFILLED)
+        return self._database.read(query)
+
+    def _entries(self, summaries: Mapping[str, Summary | None]) -> dict[str, HistoryEntry | None]:
+        """Return the entries of active runs, and of runs that could not be stored."""
+        active: dict[str, HistoryEntry | None] = {
+            record.run: _entry_of(record) for record in self.indexer.unsaved()
+        }
+        for run, summary in summaries.items():
+            try:
+                record = Record(run, ("", ""), RunFolder.open(self._data, run), summary)
+                active[run] = _entry_of(record) if summary else None
+            except RunError:
+                active[run] = None
+        return active
+
+    def _page(
+        self, rows: sqlite3.Connection, asked: "_Query", active: Mapping[str, HistoryEntry | None]
+    ) -> tuple[HistoryPage, list[str]]:
+        """Return a page, and the runs on it that have changed since they were indexed."""
+        others = [
+            found
+            for entry in active.values()
+            if entry and (asked.owner is None or entry.owner == asked.owner)
+            if entry.pinned or not asked.pinned
+            if asked.only is None or entry.run in asked.only
+            if (found := _match_words(entry, asked.words))
+        ]
+        total, size, versions, stored, stale = 0, 0, 0, list[HistoryEntry](), list[str]()
+        selection = asked.selection(rows, active)
+        if selection is not None:
+            total, size, versions = rows.execute(*selection.totals).fetchone()
+            for number, *values, journal, about, in_title in rows.execute(*selection.page):
+                entry = _entry_of_row(values, in_title, records.load_summary(rows, number))
+                if records.stamp(self._data / "runs" / entry.run) != (journal, about):
+                    stale.append(entry.run)
+                stored.append(_with_excerpt(rows, number, entry, asked.words))
+        known = [entry.summary for entry in others if entry.summary]
+        total += len(others)
+        versions += sum(each.versions for each in known)
+        size += sum(each.size - each.versions for each in known)
+        rest = [
+            each
+            for each in others
+            if each.comparison not in asked.folded
+            if asked.after is None or each.sort_key < asked.after
+        ]
+        entries = sorted((*stored, *rest), key=lambda each: each.sort_key, reverse=True)
+        following = entries[asked.limit - 1].cursor if len(entries) > asked.limit else ""
+        page = HistoryPage(entries[: asked.limit], following, total, int(size), int(versions))
+        return page, stale
 
 
-def _fingerprint(run: Path) -> tuple[int, ...] | None:
-    """Return a value that changes with the run's record; None if it has not begun."""
-    try:
-        events = (run / "journal.jsonl").stat()
-    except OSError:
-        return None
-    try:
-        about = (run / "run.json").stat()
-    except OSError:
-        return events.st_size, events.st_mtime_ns
-    return events.st_size, events.st_mtime_ns, about.st_mtime_ns, about.st_ino
+@dataclass(frozen=True, slots=True)
+class _Selection:
+    """The statements of a page: its totals, and its rows."""
+
+    totals: tuple[str, dict[str, Any]]
+    page: tuple[str, dict[str, Any]]
 
 
-def _last_event_time(folder: RunFolder, modified: int) -> float:
-    """Return when a run ended, reading only the end of its journal."""
-    try:
-        event = journal.last_event(folder.journal)
-    except OSError:
-        event = None
-    return event.at if event else modified / 1e9
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """A page that is asked for; ``after`` is the sort key of the run before it."""
+
+    words: list[str]
+    after: tuple[bool, float, str] | None
+    limit: int
+    owner: str | None
+    pinned: bool
+    folded: frozenset[str]
+    only: frozenset[str] | None
+
+    def selection(self, rows: sqlite3.Connection, hidden: Iterable[str]) -> _Selection | None:
+        """Return the statements, without the hidden runs; None if nothing can match."""
+        source = "runs"
+        values: dict[str, Any] = {"hidden": json.dumps(list(hidden)), "limit": self.limit + 1}
+        conditions = ["run NOT IN (SELECT value FROM json_each(:hidden))"]
+        if self.owner is not None:
+            conditions.append("owner = :owner")
+            values["owner"] = self.owner
+        if self.pinned:
+            conditions.append("pinned")
+        if self.only is not None:
+            conditions.append("run IN (SELECT value FROM json_each(:only))")
+            values["only"] = json.dumps(list(self.only))
+        in_title = "0"
+        if self.words:
+            values |= {f"word{number}": word for number, word in enumerate(self.words)}
+            title = [f"instr(title_key, :word{number}) > 0" for number in range(len(self.words))]
+            in_title = f"({' AND '.join(title)})"
+            conditions += [
+                each for word, each in zip(self.words, title, strict=True) if search.is_common(word)
+            ]
+            expression = search.match_expression(rows, self.words)
+            if expression is None:
+                return None
+            if expression:
+                source = "words CROSS JOIN runs ON runs.id = words.rowid"
+                conditions.append("words MATCH :match")
+                values["match"] = expression
+        where = f"FROM {source} WHERE {' AND '.join(conditions)}"
+        totals = f"SELECT count(*), total(size - versions), total(versions) {where}"
+        if self.folded:
+            where += " AND comparison NOT IN (SELECT value FROM json_each(:folded))"
+            values["folded"] = json.dumps(list(self.folded))
+        keys = ["at", "run"]
+        if self.words:
+            keys.insert(0, in_title)
+        if self.after is not None:
+            values |= {"in_title": self.after[0], "at": self.after[1], "run": self.after[2]}
+            before = "(:in_title, :at, :run)" if self.words else "(:at, :run)"
+            where += f" AND ({', '.join(keys)}) < {before}"
+        order = f"ORDER BY {', '.join(f'{key} DESC' for key in keys)}"
+        columns = f"{_ENTRY}, journal_stamp, record_stamp, {in_title}"
+        return _Selection(
+            (totals, values), (f"SELECT {columns} {where} {order} LIMIT :limit", values)
+        )
 
 
-def _entry_from_summary(folder: RunFolder, summary: Summary) -> HistoryEntry:
-    return _create_entry(folder, folder.title or title_for_task(summary.task), summary.at, summary)
-
-
-def _create_entry(
-    folder: RunFolder, title: str, at: float, summary: Summary | None = None
-) -> HistoryEntry:
+def _entry_of(record: Record) -> HistoryEntry:
+    """Return the entry of a run that is not in the database."""
+    folder, summary = record.folder, record.summary
     return HistoryEntry(
-        folder.id,
-        title[:MAX_TITLE],
-        bool(folder.title),
-        at,
+        record.run,
+        record.title,
+        bool(folder and folder.title),
+        record.at,
         summary,
-        owner=folder.owner,
-        pinned=folder.pinned,
-        sandbox=folder.sandbox,
+        "" if summary else records.RECORD_UNREADABLE,
+        folder.owner if folder else "",
+        bool(folder and folder.pinned),
+        folder.sandbox if folder else "",
+        folder.comparison if folder else "",
+        folder.parent if folder else None,
+        folder.imported if folder else "",
     )
 
 
-def _sort_key(entry: HistoryEntry) -> tuple[float, str]:
-    return entry.at, entry.run
+def _entry_of_row(values: Sequence[Any], in_title: int, summary: Summary | None) -> HistoryEntry:
+    run, title, renamed, at, problem, owner, pinned, sandbox, comparison, parent, imported = values
+    return HistoryEntry(
+        run, title, bool(renamed), at, summary, problem, owner, bool(pinned), sandbox, comparison,
+        records.decode_parent(parent), imported, bool(in_title),
+    )  # fmt: skip
 
 
-def _parse_cursor(cursor: str) -> tuple[float, str]:
-    at, _, run = cursor.partition(":")
+def _stored_children(rows: sqlite3.Connection, run: str) -> list[HistoryEntry]:
+    query = f"SELECT {_ENTRY} FROM runs WHERE parent_run = ? ORDER BY at DESC LIMIT {_MAX_CHILDREN}"
+    return [
+        _entry_of_row(values, 0, records.load_summary(rows, number))
+        for number, *values in rows.execute(query, (run,))
+    ]
+
+
+def cursor_after(sort_key: tuple[bool, float, str]) -> str:
+    """Return the list cursor after an entry with this sort key."""
+    in_title, at, entry = sort_key
+    return f"{at!r}:{entry}{':title' if in_title else ''}"
+
+
+def parse_cursor(cursor: str) -> tuple[bool, float, str] | None:
+    """Return the sort key in a cursor of the list; None for the beginning.
+
+    Raises:
+        StudioError: It is not a cursor.
+    """
+    if not cursor:
+        return None
+    at, _, rest = cursor.partition(":")
+    run, _, section = rest.partition(":")
     try:
-        return float(at), run
+        return section == "title", float(at), run
     except ValueError as error:
         raise StudioError("This is not a cursor of the list of runs.") from error
 
 
-def _normalize(text: str) -> str:
-    return text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
-
-
-def _match_words(entry: HistoryEntry, words: list[str]) -> HistoryEntry | None:
-    """Return the entry with a line that contains a word; None if any word is missing."""
-    title = _normalize(entry.title)
-    missing = [word for word in words if word not in title]
-    summary = entry.summary
-    if summary is None:
-        return entry if not missing else None
-    files = [unquote(name) for name in summary.files]
-    texts = [summary.task, summary.messages, summary.answer, summary.model, *files]
-    everything = _normalize("\n".join(texts))
-    if any(word not in everything for word in missing):
+def _match_words(entry: HistoryEntry, words: Sequence[str]) -> HistoryEntry | None:
+    """Return the entry of a run that is not in the database, if it contains all words."""
+    title, about = search.normalize(entry.title), entry.summary
+    if all(word in title for word in words):
+        return replace(entry, in_title=bool(words))
+    if about is None:
         return None
-    return replace(entry, excerpt=_excerpt(texts, missing[0]) if missing else "")
+    texts = [about.task, about.messages, about.answer, about.model, *map(unquote, about.files)]
+    everything = search.normalize("\n".join((title, *texts)))
+    if any(word not in everything for word in words):
+        return None
+    return _excerpted(entry, words, (_about_run(text) for text in texts))
 
 
-def _excerpt(texts: Iterable[str], word: str) -> str:
-    """Return the text around the first match of a word."""
-    for text in texts:
-        at = _normalize(text).find(word)
-        if at >= 0:
-            start = max(0, at - _CHARS_BEFORE_MATCH)
-            line = " ".join(text[start : at + _EXCERPT_CHARS].split())
-            return f"…{line}" if start else line
-    return ""
+def _with_excerpt(
+    rows: sqlite3.Connection, number: int, entry: HistoryEntry, words: Sequence[str]
+) -> HistoryEntry:
+    """Return the entry of a stored run with the text around a match outside its title."""
+    if not words or entry.in_title or entry.summary is None:
+        return entry
+    about = entry.summary
+    names = map(_about_run, (about.model, *map(unquote, about.files)))
+    return _excerpted(entry, words, chain(records.load_passages(rows, number), names))
+
+
+def _about_run(text: str) -> search.Passage:
+    return "run", 0, 0, text
+
+
+def _excerpted(
+    entry: HistoryEntry, words: Sequence[str], passages: Iterable[search.Passage]
+) -> HistoryEntry:
+    title = search.normalize(entry.title)
+    missing = [word for word in words if word not in title]
+    found = search.first_match(passages, missing)
+    return replace(entry, excerpt=found[0].line, match=found[0], word=found[1]) if found else entry

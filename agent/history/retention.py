@@ -7,10 +7,10 @@ stores too many.
 """
 
 from collections import Counter, deque
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from agent.history.index import HistoryEntry
+from agent.history.index import SizedRun
 from agent.util.text import format_size
 
 GRACE_SECONDS = 3600.0
@@ -51,34 +51,33 @@ class Expired:
 
 
 def select_expired(
-    entries: Iterable[HistoryEntry],
+    deletable: Iterable[SizedRun],
     retention: Retention,
     *,
     now: float,
     used: int,
+    used_by_owner: Mapping[str, int],
     busy: Collection[str] = (),
 ) -> list[Expired]:
     """Return the runs to delete now, in order.
 
     Args:
-        entries: All runs.
+        deletable: The runs that may be deleted, oldest first; see ``History.deletable``.
         retention: The retention limits.
         now: Seconds since the epoch.
         used: Total bytes on disk of all runs.
+        used_by_owner: Bytes on disk of all runs by owner.
         busy: Ids of runs in use, which are kept.
     """
-    entries = sorted(entries, key=lambda each: each.at)
-    takes = Counter[str]()
-    for entry in entries:
-        takes[entry.owner] += _size(entry)
-    expired, left = list[Expired](), dict[str, deque[HistoryEntry]]()
-    for entry in entries:
-        if not _is_deletable(entry, now) or entry.run in busy:
+    takes = Counter(used_by_owner)
+    expired, left = list[Expired](), dict[str, deque[SizedRun]]()
+    for entry in deletable:
+        if entry.run in busy:
             continue
         if retention.days and now - entry.at > retention.days * _DAY:
             expired.append(_expired(entry, f"it ended more than {retention.days:g} days ago"))
-            takes[entry.owner] -= _size(entry)
-            used -= _size(entry)
+            takes[entry.owner] -= entry.size
+            used -= entry.size
         else:
             left.setdefault(entry.owner, deque()).append(entry)
     return expired + (
@@ -87,33 +86,18 @@ def select_expired(
 
 
 def _over_size_limit(
-    left: dict[str, deque[HistoryEntry]], takes: Counter[str], used: int, size: int
+    left: dict[str, deque[SizedRun]], takes: Counter[str], used: int, size: int
 ) -> Iterator[Expired]:
     """Yield the oldest run of the heaviest user, repeatedly, until the total fits."""
     while used > size and left:
         owner = max(left, key=lambda each: takes[each])
         entry = left[owner].popleft()
         yield _expired(entry, f"all runs together took more than {format_size(size)}")
-        takes[owner] -= _size(entry)
-        used -= _size(entry)
+        takes[owner] -= entry.size
+        used -= entry.size
         if not left[owner]:
             del left[owner]
 
 
-def _expired(entry: HistoryEntry, reason: str) -> Expired:
+def _expired(entry: SizedRun, reason: str) -> Expired:
     return Expired(entry.run, entry.title, reason)
-
-
-def _size(entry: HistoryEntry) -> int:
-    return entry.summary.size if entry.summary else 0
-
-
-def _is_deletable(entry: HistoryEntry, now: float) -> bool:
-    """Return whether a run may be deleted; not if unreadable or not summarized."""
-    return (
-        not entry.pinned
-        and not entry.problem
-        and entry.summary is not None
-        and not entry.summary.running
-        and now - entry.at > GRACE_SECONDS
-    )

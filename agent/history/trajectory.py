@@ -2,8 +2,8 @@
 
 There is one entry per tool call (a turn with two calls makes two entries of the same step), so
 that readers of the reference's trajectories can read these. Added are the run's mode, model,
-status, reason, answer and totals; each entry's usage, tool time, exit code and end reason; and the
-number of unreadable events, if any.
+status, reason, answer and totals; each entry's usage, tool time, exit code, end reason and
+capability usage; and the number of unreadable events, if any.
 """
 
 import json
@@ -12,7 +12,9 @@ from dataclasses import asdict
 from typing import Any
 
 from agent.events import (
+    CallReviewed,
     Event,
+    MessageDelivered,
     ModelAnswered,
     Reminder,
     RunContinued,
@@ -45,7 +47,7 @@ class _TrajectoryBuilder:
         match event:
             case RunStarted():
                 self._begin(event)
-            case RunContinued():
+            case RunContinued() if event.text:
                 self.result["metadata"].setdefault("follow_ups", []).append(event.text)
             case StepStarted():
                 self.result["metadata"]["total_steps"] = event.step
@@ -53,6 +55,8 @@ class _TrajectoryBuilder:
                 self._add_turn(event)
             case Reminder() if self.result["steps"]:
                 self.result["steps"][-1]["observation"] = event.text
+            case MessageDelivered() | CallReviewed():
+                self._add_steering(event)
             case ToolEnded() if event.call_id in self._entries:
                 self._add_result(self._entries[event.call_id], event)
             case UnreadableEvent():
@@ -63,6 +67,18 @@ class _TrajectoryBuilder:
                 self.result["metadata"] |= end | {"totals": totals, "ended": event.at}
             case _:
                 pass
+
+    def _add_steering(self, event: MessageDelivered | CallReviewed) -> None:
+        if isinstance(event, MessageDelivered):
+            message = {"step": event.step, "text": event.text}
+            self.result["metadata"].setdefault("messages", []).append(message)
+        elif event.call_id in self._entries:
+            self._entries[event.call_id]["metadata"]["review"] = {
+                "decision": event.decision,
+                "arguments": event.arguments,
+                "reason": event.reason,
+                "note": event.note,
+            }
 
     def build(self) -> dict[str, Any]:
         if self._unreadable:
@@ -110,6 +126,8 @@ class _TrajectoryBuilder:
             "end_reason": event.end_reason,
             "ok": event.ok,
         }
+        if event.used is not None:
+            entry["metadata"]["capabilities"] = asdict(event.used)
 
 
 def _parameters(call: ToolCall) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from agent.workspace import paths
 from agent.workspace.tree import walk
 
 _READY = b'"kind":"sandbox_ready"'
+_FORKED = b'"kind":"forked"}'
 
 
 _BLOCK = 512
@@ -80,11 +81,18 @@ def free_workspace_bytes(folder: RunFolder, limit: int) -> int:
 
 
 def _sandbox_ids_in_journal(path: Path) -> Iterator[str]:
-    """Yield the ids of the sandboxes in a journal's ``sandbox_ready`` events."""
+    """Yield the ids of the sandboxes in a journal's ``sandbox_ready`` events.
+
+    Those before the last ``forked`` are the sandboxes of another run.
+    """
+    found = list[str]()
     with suppress(OSError):
         for _, line in journal.read_lines(path):
-            if _READY in line:
+            if line.endswith(_FORKED):
+                found.clear()
+            elif _READY in line:
                 with suppress(JournalError):
                     event = decode(line)
                     if isinstance(event, SandboxReady) and re.fullmatch(r"[\w-]+", event.sandbox):
-                        yield event.sandbox
+                        found.append(event.sandbox)
+    yield from found

@@ -11,7 +11,7 @@ from pathlib import Path
 from agent.errors import RunError
 from agent.events import Event, RunEnded, Status, ToolEnded, ToolOutput
 from agent.loop.conversation import Conversation
-from agent.runs import journal, summary
+from agent.runs import journal
 from agent.runs.folder import RunFolder
 from agent.runs.journal import Journal
 from agent.runs.long_outputs import LongOutputs
@@ -179,9 +179,6 @@ class EventRecorder:
         with self.lock:
             cursor = self.journal.append(event)
             self.state.apply(event, cursor)
-        if isinstance(event, RunEnded):
-            with suppress(OSError):  # a missing summary is derived again
-                summary.save(self._folder, self.state)
         return event
 
 

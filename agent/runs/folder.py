@@ -4,14 +4,13 @@
 
     <data>/runs/<run>/run.json         creation time, sandbox, title, whether it is pinned
                       journal.jsonl    its events
-                      summary.json     its summary for lists; derived from the journal
                       outputs/         outputs too long for the journal
+                      requests/        requests to the model: agent.runs.requests
                       manifests.jsonl  the workspace after each step, as deltas
     <data>/sandboxes/<sandbox>/workspace
 """
 
 import re
-import secrets
 import threading
 import time
 import unicodedata
@@ -22,9 +21,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter
+from pydantic_core import from_json, to_json
 
+from agent.data_folder import random_id
 from agent.errors import RunError
 from agent.events import Network
+from agent.runs.parent import Parent
 from agent.sandbox.disk import volume
 from agent.sandbox.network.policy import NetworkPolicy
 
@@ -46,6 +48,10 @@ class _Metadata:
     owner: str = ""
     share_link_digests: Annotated[tuple[str, ...], Field(alias="shares")] = ()
     pinned: bool = False
+    comparison: str = ""
+    memory: int | None = None
+    parent: Parent | None = None
+    imported: str = ""
 
 
 @cache  # on first use, so that importing this module stays cheap
@@ -66,20 +72,37 @@ class RunFolder:
         self.data = data
         self.path = data / "runs" / run_id
         self._metadata = metadata
+        self._unknown: dict[str, Any] = {}  # what a newer version wrote: it is kept
         self._lock = threading.Lock()
         self.workspace_lock = threading.RLock()
 
     @classmethod
-    def create(cls, data: Path, sandbox: str, owner: str = "") -> "RunFolder":
+    def create(
+        cls,
+        data: Path,
+        sandbox: str,
+        owner: str = "",
+        comparison: str = "",
+        parent: Parent | None = None,
+        run_id: str = "",
+        imported: str = "",
+    ) -> "RunFolder":
         """Create the folder of a new run, with an id that cannot be guessed.
 
         Args:
             data: The data folder.
             sandbox: The id of the sandbox folder that contains the run's workspace.
             owner: The run's owner; empty for the operator, who owns all command-line runs.
+            comparison: The id of the comparison or evaluation that starts the run, if one does.
+            parent: The run that it is made from, if any.
+            run_id: The id of a run that another machine has created.
+            imported: The name of the format that it is imported from; empty for any other run.
         """
-        metadata = _Metadata(time.time(), sandbox, owner=owner)
-        folder = cls(data, secrets.token_urlsafe(12), metadata)
+        metadata = _Metadata(
+            time.time(), sandbox, owner=owner, comparison=comparison, parent=parent,
+            imported=imported,
+        )  # fmt: skip
+        folder = cls(data, run_id or random_id(), metadata)
         folder.outputs.mkdir(parents=True, mode=0o700)
         folder._write()
         return folder
@@ -95,11 +118,14 @@ class RunFolder:
         if not _ID.fullmatch(run_id) or not path.is_file():
             raise RunError(RUN_NOT_FOUND)
         try:
-            metadata = _metadata_adapter().validate_json(path.read_bytes())
+            record = from_json(path.read_bytes())
+            metadata = _metadata_adapter().validate_python(record)
             _check(metadata)
         except (OSError, ValueError, TypeError) as error:
             raise RunError(f"The record of run {run_id} cannot be read: {error}") from error
-        return cls(data, run_id, metadata)
+        folder = cls(data, run_id, metadata)
+        folder._unknown = {key: record[key] for key in record.keys() - _dump(metadata).keys()}
+        return folder
 
     @classmethod
     def all(cls, data: Path) -> list["RunFolder"]:
@@ -153,14 +179,14 @@ class RunFolder:
         return self.path / "outputs"
 
     @property
+    def requests(self) -> Path:
+        """The folder of the log of requests; missing in runs of earlier versions."""
+        return self.path / "requests"
+
+    @property
     def manifests(self) -> Path:
         """The file of manifest deltas."""
         return self.path / "manifests.jsonl"
-
-    @property
-    def summary(self) -> Path:
-        """The file of the run's summary."""
-        return self.path / "summary.json"
 
     @property
     def title(self) -> str:
@@ -183,6 +209,21 @@ class RunFolder:
         return self._metadata.pinned
 
     @property
+    def comparison(self) -> str:
+        """The id of the comparison or evaluation that started the run; empty if none did."""
+        return self._metadata.comparison
+
+    @property
+    def parent(self) -> Parent | None:
+        """The run that it was made from, if any; that run may be deleted."""
+        return self._metadata.parent
+
+    @property
+    def imported(self) -> str:
+        """The name of the format that it was imported from; empty for any other run."""
+        return self._metadata.imported
+
+    @property
     def sandbox_used(self) -> bool:
         """Whether a sandbox has used the workspace, and not only the user."""
         return self._metadata.sandbox_used
@@ -196,6 +237,15 @@ class RunFolder:
         """Set the network policy for the run's sandbox, which is not yet created."""
         if policy != self.network:
             self._update(network=policy.access, hosts=policy.hosts)
+
+    @property
+    def memory(self) -> int | None:
+        """The memory limit in bytes of the run's sandbox; None for the operator's."""
+        return self._metadata.memory
+
+    def set_memory(self, memory: int) -> None:
+        """Set a memory limit in bytes for the run's sandbox, which is not yet created."""
+        self._update(memory=memory)
 
     def set_sandbox(self, sandbox: str) -> None:
         """Record that this sandbox uses and contains the workspace from now on."""
@@ -216,6 +266,11 @@ class RunFolder:
         if pinned != self.pinned:
             self._update(pinned=pinned)
 
+    def leave_comparison(self) -> None:
+        """Make the run independent of what started it, which is being deleted."""
+        if self.comparison:
+            self._update(comparison="")
+
     def _update(self, **changes: Any) -> None:
         with self._lock:
             self._metadata = replace(self._metadata, **changes)
@@ -223,8 +278,13 @@ class RunFolder:
 
     def _write(self) -> None:
         new = self.path / "run.json.new"
-        new.write_bytes(_metadata_adapter().dump_json(self._metadata, by_alias=True))
+        new.write_bytes(to_json(_dump(self._metadata) | self._unknown))
         new.replace(self.path / "run.json")
+
+
+def _dump(metadata: _Metadata) -> dict[str, Any]:
+    record: dict[str, Any] = _metadata_adapter().dump_python(metadata, mode="json", by_alias=True)
+    return record
 
 
 def _check(metadata: _Metadata) -> None:

@@ -8,9 +8,10 @@ for writing. Nothing else is ever removed.
 The format has a version (``agent.events.FORMAT``), which the first event of each round states; a
 round without it has version 1. Version 2 adds one rule: a reader keeps every line that it cannot
 read, shows it as an ``UnreadableEvent``, and continues with the next line. Version 3 renames some
-kinds, fields and values; ``agent.runs.earlier_events`` has the earlier names. A newer version may
-add kinds of events, fields and values; it increases the version number if an older reader would
-otherwise show something wrong. It never changes the meaning of existing kinds, fields and values.
+kinds, fields and values; ``agent.runs.compatibility.earlier_events`` has the earlier names. A
+newer version may add kinds of events, fields and values; it increases the version number if an
+older reader would otherwise show something wrong. It never changes the meaning of existing kinds,
+fields and values.
 """
 
 import os
@@ -20,8 +21,8 @@ from pathlib import Path
 
 from agent.errors import JournalError
 from agent.events import Event, RunEnded, StepEnded, UnreadableEvent, encode
-from agent.runs.earlier_events import rename_earlier
-from agent.runs.unreadable_events import decode_line
+from agent.runs.compatibility.earlier_events import rename_earlier
+from agent.runs.compatibility.unreadable_events import decode_line
 
 _BLOCK = 64 * 1024
 _SYNCED = (StepEnded, RunEnded)

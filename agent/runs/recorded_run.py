@@ -3,17 +3,19 @@
 The page, the command line and the trainer all use it; iterating a round executes it.
 """
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Protocol, Self
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 from agent import prompts
+from agent.capabilities.usage import CapabilityUsage
 from agent.errors import RunError, SandboxError, StudioError
 from agent.events import (
     FORMAT,
+    EarlierMessage,
     Event,
+    Forked,
     Mode,
     Notice,
     RunContinued,
@@ -23,15 +25,20 @@ from agent.events import (
     SandboxReady,
     StepEnded,
     StepStarted,
+    ToolEnded,
+    ToolStarted,
 )
 from agent.limits import Limits
 from agent.loop import loop
-from agent.models.base import Model, Preloadable
-from agent.models.builtin.model import BuiltinModel
+from agent.loop.setup_commands import SetupCommands
+from agent.loop.steering import Steering
+from agent.models.base import AssistantMessage, Model, Preloadable
+from agent.models.builtin.model import BuiltinModel, model_for_mode
 from agent.prompts import Prompt
 from agent.runs.event_recorder import EventRecorder
 from agent.runs.folder import RunFolder
 from agent.runs.inputs import list_inputs, read_texts
+from agent.runs.requests.log import RequestLog
 from agent.runs.sandbox_session import SandboxSession
 from agent.runs.user_changes import UserChange, UserChanges
 from agent.sandbox.base import Sandbox
@@ -39,8 +46,10 @@ from agent.sandbox.network.policy import NetworkPolicy
 from agent.tools.custom import Tool
 from agent.tools.toolbox import TimeLimits, Toolbox
 from agent.util.cancellation import Stop
+from agent.util.closing import ClosingContext
 from agent.util.text import replace_surrogates
 from agent.workspace.files import Workspace
+from agent.workspace.paths import RelPath
 from agent.workspace.versions.blobs import BlobStore
 
 ORIGIN_MESSAGES: dict[SandboxOrigin, str] = {
@@ -51,7 +60,19 @@ ORIGIN_MESSAGES: dict[SandboxOrigin, str] = {
     "recreated": "The sandbox had to be recreated: the files in /workspace are unchanged; "
     "installed software, files elsewhere and the shell's variables are lost.",
 }
+FORKED_MESSAGE = (
+    "This conversation continues in a new sandbox: the files in /workspace are as they were after "
+    "step {step}; installed software, files elsewhere, the shell's variables and background "
+    "processes are not there."
+)
+MISSING_FILES = " {count} of its files were not kept and are missing: {names}."
+NEEDS_MESSAGE = "The conversation ends with the model's answer. Enter a message to continue."
+_MAX_NAMED_FILES = 10
 USER_CHANGES_FILE = "news.jsonl"
+STEERING_FILE = "steering.json"
+
+Expansion = Callable[[Event], Iterator[Event]]
+"""Maps an event to the events to record: usually the event itself and what is said of it."""
 
 
 class SandboxProvider(Protocol):
@@ -81,19 +102,31 @@ class Ticket(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """The first input of a run; ``network`` is its sandbox's network policy."""
+    """The first input of a run.
+
+    Attributes:
+        text: The task.
+        prompt: The prompts.
+        mode: Whether the model gets a sandbox.
+        network: The network policy of the sandbox.
+        instructions: A client's own system prompt; it follows the prompt's, if there is one.
+        history: A client's earlier messages; they come before the task.
+    """
 
     text: str
     prompt: Prompt = field(default_factory=lambda: prompts.get_bundled("general"))
     mode: Mode = "sandbox"
     network: NetworkPolicy = field(default_factory=NetworkPolicy)
+    instructions: str = ""
+    history: tuple[EarlierMessage, ...] = ()
 
 
-class RecordedRun:
+class RecordedRun(ClosingContext):
     """A run and its record; one thread at a time drives it, any reads ``state``.
 
     Attributes:
         closed: Whether ``close`` was called.
+        steering: How the user steers the run while it works.
 
     Args:
         folder: The run's folder; an existing journal is loaded and continued, and an open
@@ -101,6 +134,7 @@ class RecordedRun:
         provider: The sandbox provider.
         user_changes: The queue of the user's file changes for the model; by default the folder's.
         tools: The user's own tools, by name, in addition to the three of every run.
+        steering: See above; by default with the folder's file.
     """
 
     def __init__(
@@ -109,28 +143,22 @@ class RecordedRun:
         provider: SandboxProvider,
         user_changes: UserChanges | None = None,
         tools: Mapping[str, Tool] | None = None,
+        steering: Steering | None = None,
     ) -> None:
         self.folder = folder
         self.user_changes = user_changes or UserChanges(folder.path / USER_CHANGES_FILE)
+        self.steering = steering or Steering(folder.path / STEERING_FILE)
         self._recorder = EventRecorder(folder)
         self.journal, self.lock = self._recorder.journal, self._recorder.lock
         self.state, self.conversation = self._recorder.state, self._recorder.conversation
+        self._requests = RequestLog(folder.requests, lambda: self.journal.end)
         self._provider = provider
         self._tools = tools or {}
         self._restart_message = self._restart_notice = ""
         self._session: SandboxSession | None = None
+        self._arguments: dict[str, dict[str, Any]] = {}
+        self._expand: Expansion | None = None
         self.closed = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def start(
         self,
@@ -139,8 +167,12 @@ class RecordedRun:
         limits: Limits | None = None,
         stop: Stop | None = None,
         ticket: Ticket | None = None,
+        expand: Expansion | None = None,
     ) -> Generator[Event, None, None]:
         """Run the first round and yield its events; wait for ``ticket`` first, if given.
+
+        ``expand`` is called for each event before it is recorded, once the versions of the files
+        are; by default the event alone is.
 
         Raises:
             RunError: The run has already begun, or the disk has no space for its record.
@@ -148,9 +180,11 @@ class RecordedRun:
         if self.state.rounds:
             raise RunError("This run has already begun. Send a message to continue it.")
         self._recorder.reserve_space()
-        stop = stop or Stop()
+        self._expand = expand
+        stop, model = stop or Stop(), model_for_mode(model, task.mode)
         events = self._first_round(task, model, limits or Limits(), stop, ticket)
-        return self._recorder.record_events(events, self._with_file_changes)
+        events = self._steered(events, self.steering.open())
+        return self._recorder.record_events(events, self._with_observations)
 
     def follow_up(
         self,
@@ -159,17 +193,25 @@ class RecordedRun:
         limits: Limits | None = None,
         stop: Stop | None = None,
         ticket: Ticket | None = None,
+        expand: Expansion | None = None,
     ) -> Generator[Event, None, None]:
         """Run another round in the same conversation and sandbox.
 
+        An empty text adds no message: the model goes on where the conversation ends, as in a
+        fork that retries a step.
+
         Raises:
             RunError: The run has not begun, or a round is running, or the disk has no space
-                for its record.
+                for its record, or the model has answered and there is no message.
         """
         if not self.state.rounds or self.state.is_running:
             raise RunError("The run takes a message only after its current round has ended.")
+        if not text and isinstance(self.conversation.messages[-1], AssistantMessage):
+            raise RunError(NEEDS_MESSAGE)
         self._recorder.reserve_space()
+        self._expand = expand
         limits, stop = limits or Limits(), stop or Stop()
+        model = model_for_mode(model, self.state.mode)
         opening = RunContinued(
             text=replace_surrogates(text),
             model=model.name,
@@ -178,7 +220,8 @@ class RecordedRun:
             format=FORMAT,
         )
         events = self._round(opening, model, limits, stop, ticket)
-        return self._recorder.record_events(events, self._with_file_changes)
+        events = self._steered(events, self.steering.open())
+        return self._recorder.record_events(events, self._with_observations)
 
     def record_user_changes(self, changes: Sequence[UserChange]) -> None:
         """Record file changes as the user's, and notify the model."""
@@ -248,13 +291,15 @@ class RecordedRun:
         workspace = self.workspace
         inputs = tuple(list_inputs(workspace))
         if task.mode == "plain":
-            system, user = "", task.prompt.plain_message(task.text, read_texts(workspace, inputs))
+            system = ""
+            user = task.prompt.plain_message(task.text, read_texts(workspace, inputs))
         else:
             system = task.prompt.system
             if self._tools:
                 named = ", ".join(f"`{name}`" for name in self._tools)
                 system += f"\n\nIn this run you also have: {named}."
             user = task.prompt.user_message(task.text, [path.display for path in inputs])
+        system = "\n\n".join(filter(None, (system, task.instructions)))
         opening = RunStarted(
             run=self.folder.id,
             task=replace_surrogates(task.text),
@@ -262,8 +307,11 @@ class RecordedRun:
             model=model.name,
             metered=model.metered,
             prompt=task.prompt.name,
-            system=system,
+            system=replace_surrogates(system),
             user=replace_surrogates(user),
+            history=tuple(
+                replace(each, text=replace_surrogates(each.text)) for each in task.history
+            ),
             inputs=tuple(path.to_url() for path in inputs),
             network=task.network.access,
             hosts=task.network.hosts,
@@ -271,6 +319,15 @@ class RecordedRun:
             format=FORMAT,
         )
         yield from self._round(opening, model, limits, stop, ticket)
+
+    def _steered(
+        self, events: Generator[Event, None, None], number: int
+    ) -> Generator[Event, None, None]:
+        """Yield the events of a round that can be steered until it ends."""
+        try:
+            yield from events
+        finally:
+            self.steering.close(number)
 
     def _round(
         self,
@@ -288,11 +345,17 @@ class RecordedRun:
         self._release_lost_sandbox(stop)
         if isinstance(model, Preloadable):
             model.preload()
+        verify_claims = isinstance(model, BuiltinModel)
         if self.state.mode == "sandbox" and self._session is None:
             ended = yield from self._prepare_sandbox(stop)
             if ended is not None:
                 yield ended
                 return
+        forked = self.state.forked
+        if forked and forked.setup and self._session and self.state.steps[-1].step <= forked.step:
+            model = SetupCommands(model, forked.setup)
+        if forked and forked.totals.cost and limits.money is not None:
+            limits = replace(limits, money=limits.money + forked.totals.cost)
         yield from loop.run_round(
             loop.Round(
                 model=model,
@@ -303,9 +366,15 @@ class RecordedRun:
                 previous_totals=self.state.totals,
                 previous_steps=len(self.state.steps),
                 describe_user_changes=self._take_model_notes,
-                verify_claims=isinstance(model, BuiltinModel),
+                verify_claims=verify_claims,
+                recording=self._requests.record,
+                steering=self.steering,
+                read_file=self._read_script,
             )
         )
+
+    def _read_script(self, path: str) -> str | None:
+        return None if self._session is None else self._session.read_script(path)
 
     def _release_lost_sandbox(self, stop: Stop) -> None:
         """Release the previous round's sandbox if it is lost and cannot be recovered."""
@@ -349,6 +418,20 @@ class RecordedRun:
         self._session.begin_round(len(steps), by_user=not steps or steps[-1].ended)
         return None
 
+    def _with_observations(self, event: Event) -> Iterator[Event]:
+        """Yield the event and what was observed: what calls used, and the changed files."""
+        if isinstance(event, StepStarted):
+            self._arguments.clear()
+        elif isinstance(event, ToolStarted):
+            self._arguments[event.call_id] = event.arguments
+        elif isinstance(event, ToolEnded):
+            arguments = self._arguments.pop(event.call_id, None)
+            if arguments is None:  # it was not executed
+                event = replace(event, used=CapabilityUsage())
+            elif self._session is not None:
+                event = self._session.add_usage(event, arguments)
+        yield from self._with_file_changes(event)
+
     def _with_file_changes(self, event: Event) -> Iterator[Event]:
         """Yield the event; before the end of a step or round, yield its file changes."""
         if self._session is not None and isinstance(event, StepEnded | RunEnded):
@@ -356,9 +439,28 @@ class RecordedRun:
                 self._session.end_processes()
             ended, step = isinstance(event, RunEnded), len(self.state.steps)
             yield from self._session.record_version(step, final=ended)
-        yield event
+        in_first_sandbox = not self.state.sandbox
+        if self._expand is None:
+            yield event
+        else:
+            yield from self._expand(event)
         if isinstance(event, SandboxReady):
-            self._restart_message = ORIGIN_MESSAGES[event.origin]
+            forked = self.state.forked if in_first_sandbox else None
+            self._restart_message = (
+                _fork_message(forked) if forked else ORIGIN_MESSAGES[event.origin]
+            )
         elif isinstance(event, StepStarted) and self._restart_notice:
             yield Notice(step=event.step, text=self._restart_notice)
             self._restart_notice = ""
+
+
+def _fork_message(forked: Forked) -> str:
+    """Return what a fork's model is told about its sandbox."""
+    if forked.mode is not None:
+        return ""  # the earlier steps had no sandbox
+    text = FORKED_MESSAGE.format(step=forked.step)
+    if not forked.missing_total:
+        return text
+    names = [RelPath.from_url(path).display for path in forked.missing[:_MAX_NAMED_FILES]]
+    more = ["…"] if forked.missing_total > len(names) else []
+    return text + MISSING_FILES.format(count=forked.missing_total, names=", ".join(names + more))

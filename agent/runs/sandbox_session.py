@@ -2,15 +2,17 @@
 
 import logging
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from agent.errors import SandboxError, WorkspaceError
-from agent.events import Event, FileChange, Notice, WorkspaceChanged
+from agent.events import Event, FileChange, Notice, ToolEnded, WorkspaceChanged
 from agent.runs.folder import RunFolder
 from agent.runs.user_changes import UserChange
 from agent.sandbox.base import Sandbox
+from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
 from agent.workspace.versions.blobs import BlobStore
 from agent.workspace.versions.log import ManifestLog
@@ -18,6 +20,11 @@ from agent.workspace.versions.manifest import Delta
 from agent.workspace.versions.snapshots import SnapshotTracker
 from agent.workspace.versions.watch import WorkspaceWatcher
 
+if TYPE_CHECKING:
+    from agent.capabilities.parsed import CallReader
+
+_WORKSPACE = "/workspace/"
+_MAX_SCRIPT_BYTES = 64 * 1024
 _log = logging.getLogger(__name__)
 
 
@@ -37,6 +44,7 @@ class SandboxSession:
         self._versions = ManifestLog(folder.manifests)
         self._watch = WorkspaceWatcher(folder.sandbox_folder)
         self._snapshots = self._create_snapshots()
+        self._calls: CallReader | None = None
         self._lock = threading.Lock()
         self._next_step = 0
         """The step to which changes made now belong."""
@@ -90,6 +98,35 @@ class SandboxSession:
             change = workspace_changed(step, delta)
             if change.total:
                 yield change
+
+    def add_usage(self, event: ToolEnded, arguments: Mapping[str, Any]) -> ToolEnded:
+        """Return the end of a call with what the call used of the computer."""
+        # Imported with the first call, so that a run starts without waiting for them.
+        from agent.capabilities.observed import call_usage
+        from agent.capabilities.parsed import CallReader
+
+        self._calls = self._calls or CallReader(self.read_script)
+        used = call_usage(
+            self._calls,
+            event.name,
+            arguments,
+            ok=event.ok,
+            requests=event.requests,
+            packages=event.packages,
+            cpu_seconds=event.cpu_seconds,
+        )
+        return replace(event, used=used)
+
+    def read_script(self, path: str) -> str | None:
+        """Return the beginning of a workspace file by its path in the sandbox; None elsewhere."""
+        if not path.startswith(_WORKSPACE):
+            return None
+        try:
+            relative = RelPath(path.removeprefix(_WORKSPACE))
+            with Workspace(self._workspace).open_read(relative) as file:
+                return file.read(_MAX_SCRIPT_BYTES + 1).decode("utf-8", "replace")
+        except (WorkspaceError, OSError):
+            return None
 
     def _append(self, step: int, delta: Delta) -> None:
         if not delta:

@@ -7,15 +7,23 @@ part of the journal that contains the step's body, so a page opens fast however 
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from agent.capabilities.usage import CapabilityUsage, combine, with_written
 from agent.events import (
+    ApprovalRequested,
     CallDelta,
+    CallReviewed,
+    Decision,
     Event,
     FileChange,
+    Forked,
     Mode,
     ModelAnswered,
     Notice,
+    Paused,
     Preparing,
     ReasoningDelta,
+    ReplayStarted,
+    Resumed,
     Retrying,
     RunContinued,
     RunEnded,
@@ -24,16 +32,19 @@ from agent.events import (
     Status,
     StepEnded,
     StepStarted,
+    StepVerified,
     TextDelta,
     ToolEnded,
     ToolStarted,
     Totals,
     UnreadableEvent,
+    Verdict,
     WorkspaceChanged,
 )
 from agent.limits import Limits
 from agent.loop.meter import UsageMeter
 from agent.models.base import Usage
+from agent.runs.metrics.tally import Tally
 from agent.sandbox.base import EndReason
 from agent.sandbox.network.policy import NetworkAccess
 
@@ -48,16 +59,24 @@ StateName = (
         "writing",
         "running_tool",
         "retrying",
+        "paused",
+        "waiting_approval",
     ]
     | Status
 )
 _MAX_EXCERPT_CHARS = 200
+_EDITS = ("create", "str_replace", "insert")
 _SHOWN_CHANGES = 20
 
 
 @dataclass
 class CallSummary:
-    """The summary of one tool call; ``end_reason`` is None while it runs."""
+    """The summary of one tool call; ``end_reason`` is None while it runs.
+
+    Attributes:
+        executed: Whether it was begun; False for a call that could not be understood.
+        edits: Whether it is a command of the editor that changes a file.
+    """
 
     id: str
     name: str
@@ -67,6 +86,8 @@ class CallSummary:
     end_reason: EndReason | None = None
     exit_code: int | None = None
     seconds: float = 0.0
+    executed: bool = True
+    edits: bool = False
 
 
 @dataclass
@@ -77,6 +98,9 @@ class StepSummary:
         begin: Journal cursor before its first event.
         end: Journal cursor after its last event so far.
         round: The round it belongs to, from 1.
+        used: What its calls used of the computer; None if that was not recorded.
+        verdict: In a replay, how it compares with the recorded step.
+        reviews: The user's decisions on its calls that waited, by the call's id.
     """
 
     step: int
@@ -93,11 +117,52 @@ class StepSummary:
     estimated: bool = False
     model_seconds: float = 0.0
     ended: bool = False
+    used: CapabilityUsage | None = None
+    verdict: Verdict | None = None
+    reviews: dict[str, Decision] = field(default_factory=dict)
+
+
+@dataclass
+class ReplaySummary:
+    """How a replay compares with the recorded run.
+
+    Attributes:
+        run: The id of the recorded run; empty if only its journal was given.
+        steps: How many steps are to be replayed.
+        counts: How many steps have each verdict so far.
+        notes: As in ``ReplayStarted``.
+        complete: As in ``ReplayStarted``.
+        verdict: The verdict over all steps: the worst; a step that was not reached is unverified.
+    """
+
+    run: str
+    steps: int
+    notes: tuple[str, ...] = ()
+    complete: bool = True
+    counts: dict[Verdict, int] = field(default_factory=dict)
+    verdict: Verdict = "unverified"
+
+    def count(self, verdict: Verdict) -> None:
+        """Count a step's verdict."""
+        self.counts[verdict] = self.counts.get(verdict, 0) + 1
+        self.verdict = self._total()
+
+    def _total(self) -> Verdict:
+        if self.counts.get("differs"):
+            return "differs"
+        if self.counts.get("unverified") or not self.complete:
+            return "unverified"
+        if sum(self.counts.values()) < self.steps:
+            return "unverified"
+        return "volatile" if self.counts.get("volatile") else "same"
 
 
 @dataclass
 class RoundSummary:
-    """One round: the user's message and how it ended (``status`` None while it runs)."""
+    """One round: the user's message and how it ended (``status`` None while it runs).
+
+    A round that is ``cut`` is the copy of a part of one, in a fork; it has no end.
+    """
 
     text: str
     began: float
@@ -106,15 +171,18 @@ class RoundSummary:
     reason: str = ""
     answer: str = ""
     ended: float | None = None
+    cut: bool = False
 
 
 @dataclass
 class RunState:
     """The state of a run; ``apply`` updates it with the next event.
 
+    ``forked`` says where the steps come from that a fork has copied.
+
     ``detail`` and ``progress`` describe ``state`` (the reason of a retry, the command, the
     fraction done); ``format`` is the newest journal format of any round, and ``unreadable``
-    counts the journal lines that this version cannot read.
+    counts the journal lines that this version cannot read. ``replay`` is set in a replay.
     """
 
     run: str = ""
@@ -136,11 +204,19 @@ class RunState:
     cursor: int = 0
     format: int = 1
     unreadable: int = 0
+    tally: Tally = field(default_factory=Tally)
+    replay: ReplaySummary | None = None
+    forked: Forked | None = None
 
     @property
     def is_running(self) -> bool:
         """Whether a round is running."""
-        return bool(self.rounds) and self.rounds[-1].status is None
+        return bool(self.rounds) and self.rounds[-1].status is None and not self.rounds[-1].cut
+
+    @property
+    def copied_steps(self) -> int:
+        """The number of steps that a fork has copied; 0 in other runs."""
+        return self.forked.step if self.forked else 0
 
     @property
     def current_step(self) -> StepSummary | None:
@@ -164,10 +240,13 @@ class RunState:
     def apply(self, event: Event, cursor: int) -> None:
         """Apply one event; ``cursor`` is the journal cursor after it."""
         begin, self.cursor = self.cursor, cursor
+        self.tally.apply(event)
         match event:
             case RunStarted() | RunContinued():
                 self._begin_round(event)
-            case Preparing() | SandboxReady():
+            case Forked():
+                self._fork(event)
+            case Preparing() | SandboxReady() | Paused() | Resumed():
                 self._apply_preparation(event)
             case StepStarted():
                 self._begin_step(event, begin)
@@ -175,6 +254,12 @@ class RunState:
                 self._end_round(event)
             case UnreadableEvent():
                 self.unreadable += 1
+            case ReplayStarted():
+                self.replay = ReplaySummary(
+                    event.run, len(event.steps), event.notes, event.complete
+                )
+            case StepVerified():
+                self._verify_step(event)
             case _:
                 self._apply_to_step(event)
         if self.steps and self.is_running:
@@ -186,7 +271,7 @@ class RunState:
 
     def _begin_round(self, event: RunStarted | RunContinued) -> None:
         if isinstance(event, RunStarted):
-            self.run, self.mode = event.run or self.run, event.mode
+            self.run, self.mode = self.run or event.run, event.mode
             self.prompt = event.prompt
             self.inputs, self.limits = event.inputs, event.limits
             self.network = event.network
@@ -199,8 +284,21 @@ class RunState:
         self.rounds.append(RoundSummary(text, event.at, len(self.steps) + 1))
         self._set_state("waiting_model", event.at)
 
-    def _apply_preparation(self, event: Preparing | SandboxReady) -> None:
-        if isinstance(event, SandboxReady):
+    def _fork(self, event: Forked) -> None:
+        """Make the events so far a copy, whose last round may be cut off."""
+        self.forked, self.sandbox, self.replay = event, "", None
+        self.mode, self.prompt = event.mode or self.mode, event.prompt or self.prompt
+        if self.rounds and self.rounds[-1].status is None:
+            self.rounds[-1].cut = True
+            if self.steps:
+                self.steps[-1].ended = True
+        self._set_state("draft", event.at)
+
+    def _apply_preparation(self, event: Preparing | SandboxReady | Paused | Resumed) -> None:
+        if isinstance(event, Paused | Resumed):
+            paused = isinstance(event, Paused)
+            self._set_state("paused" if paused else "waiting_model", event.at)
+        elif isinstance(event, SandboxReady):
             self.sandbox = event.sandbox
             self._set_state("waiting_model", event.at)
         elif event.state != "ready":
@@ -213,6 +311,14 @@ class RunState:
         self.steps.append(step)
         self._set_state("waiting_model", event.at)
 
+    def _verify_step(self, event: StepVerified) -> None:
+        if self.replay is not None:
+            self.replay.count(event.verdict)
+        for step in reversed(self.steps):
+            if step.step == event.step:
+                step.verdict = event.verdict
+                return
+
     def _end_round(self, event: RunEnded) -> None:
         self.totals = event.totals
         self._set_state(event.status, event.at, event.reason)
@@ -220,6 +326,8 @@ class RunState:
             last = self.rounds[-1]
             last.status, last.reason, last.answer = event.status, event.reason, event.answer
             last.ended = event.at
+        if self.steps:
+            _count_files(self.steps[-1])
 
     def _apply_to_step(self, event: Event) -> None:
         if not self.steps:
@@ -228,13 +336,21 @@ class RunState:
         match event:
             case ToolStarted():
                 self._set_state("running_tool", event.at, event.summary)
-                step.calls.append(CallSummary(event.call_id, event.name, event.summary, event.at))
+                call = CallSummary(event.call_id, event.name, event.summary, event.at)
+                call.edits = event.arguments.get("command") in _EDITS
+                step.calls.append(call)
             case ToolEnded():
                 _end_call(step, event)
+            case ApprovalRequested():
+                self._set_state("waiting_approval", event.at, event.summary)
+            case CallReviewed():
+                step.reviews[event.call_id] = event.decision
+                self._set_state("waiting_model", event.at)
             case WorkspaceChanged():
                 _merge_changes(step, event)
             case StepEnded():
                 self.totals, step.ended = event.totals, True
+                _count_files(step)
                 self._set_state("waiting_model", event.at)
             case _:
                 self._apply_to_turn(step, event)
@@ -280,10 +396,18 @@ def _end_call(step: StepSummary, event: ToolEnded) -> None:
         if call.id == event.call_id:
             break
     else:
-        call = CallSummary(event.call_id, event.name, event.name, event.at)
+        call = CallSummary(event.call_id, event.name, event.name, event.at, executed=False)
         step.calls.append(call)
     call.ok, call.end_reason = event.ok, event.end_reason
     call.exit_code, call.seconds = event.exit_code, event.seconds
+    step.used = combine(step.used, event.used)
+
+
+def _count_files(step: StepSummary) -> None:
+    """Add the changed files to what a step used; a step without a call used nothing else."""
+    if step.used is None and not step.calls:
+        step.used = CapabilityUsage()
+    step.used = with_written(step.used, step.total_changes)
 
 
 def format_totals(totals: Totals) -> str:
@@ -291,6 +415,8 @@ def format_totals(totals: Totals) -> str:
     times = f"model {totals.model_seconds:.1f} s, sandbox {totals.sandbox_seconds:.1f} s"
     if not totals.metered:
         return f"{totals.steps} steps, no tokens (scripted), {times}"
+    if not totals.prompt_tokens + totals.generated_tokens:
+        return f"{totals.steps} steps, no token counts, {times}"
     about = "≈" if totals.estimated else ""
     cache = f"{totals.cached_tokens:,} cached"
     if totals.cache_written_tokens:

@@ -1,22 +1,13 @@
-"""Summaries of runs for lists, cached next to the journals.
+"""Summaries of runs for lists, reduced from their journals."""
 
-The journal is the only source of truth. A summary stores the size of the journal it was derived
-from; if the journal has grown since, the summary is invalid and derived again.
-"""
-
-import secrets
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
-
 from agent.events import Mode
-from agent.runs import journal
 from agent.runs.disk_usage import bytes_on_disk, sandbox_bytes_on_disk
 from agent.runs.folder import RunFolder
+from agent.runs.metrics.run_metrics import RunMetrics, metrics_of
 from agent.runs.state import RoundSummary, RunState
 from agent.sandbox.disk import volume
 from agent.workspace.paths import RelPath
@@ -32,7 +23,6 @@ MAX_NAMES = 200
 _MAX_IMAGES = 3
 _IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".bmp", ".svg")
 _BLOCK = 4096
-_FORMAT_VERSION = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +30,6 @@ class Summary:
     """The summary of a run.
 
     Attributes:
-        journal: The size in bytes of the journal that it was derived from.
         task: The beginning of the task.
         messages: The beginning of the later messages.
         answer: The beginning of the last round's answer.
@@ -51,15 +40,15 @@ class Summary:
         prompt_tokens: Tokens read by the model; ``generated_tokens``: written by it.
         files: Files in the workspace, as URLs: outputs first, inputs last.
         images: Some image files that the run created, as URLs.
-        workspace: Bytes on disk of its workspace, when the summary was written.
+        workspace: Bytes on disk of its workspace, when the summary was made.
         versions: Bytes of the contents that its manifests name, each once and in whole blocks;
             contents that two runs name count in both.
-        size: Bytes on disk when the summary was written: run folder, workspace and versions.
+        size: Bytes on disk when the summary was made: run folder, workspace and versions.
         unreadable: Number of unreadable journal lines.
-        format: Version of the summary format.
+        copied_steps: The number of its steps that a fork has copied.
+        metrics: Its figures for comparisons; None in a summary of an earlier version.
     """
 
-    journal: int
     task: str
     messages: str
     answer: str
@@ -82,12 +71,8 @@ class Summary:
     versions: int
     size: int
     unreadable: int = 0
-    format: int = _FORMAT_VERSION
-
-
-@cache  # on first use: building it takes longer than all else in this module
-def _adapter() -> TypeAdapter[Summary]:
-    return TypeAdapter(Summary)
+    metrics: RunMetrics | None = None
+    copied_steps: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +99,6 @@ def summarize(state: RunState, files: Iterable[str] = (), usage: DiskUsage = _NO
     created = [name for name in names if not name.startswith("input/")]
     first, last, totals = state.rounds[0], state.rounds[-1], state.totals
     return Summary(
-        journal=state.cursor,
         task=first.text[:MAX_TEXT],
         messages="\n".join(each.text for each in state.rounds[1:])[:MAX_TEXT],
         answer=last.answer[:MAX_TEXT],
@@ -128,6 +112,7 @@ def summarize(state: RunState, files: Iterable[str] = (), usage: DiskUsage = _NO
         at=last.began if last.ended is None else last.ended,
         seconds=sum(_seconds(each) for each in state.rounds),
         steps=len(state.steps),
+        copied_steps=state.copied_steps,
         unreadable=state.unreadable,
         prompt_tokens=totals.prompt_tokens,
         generated_tokens=totals.generated_tokens,
@@ -139,11 +124,12 @@ def summarize(state: RunState, files: Iterable[str] = (), usage: DiskUsage = _NO
         workspace=usage.workspace,
         versions=usage.versions,
         size=usage.run_folder + usage.workspace + usage.versions,
+        metrics=metrics_of(state, names),
     )
 
 
-def save(folder: RunFolder, state: RunState) -> Summary:
-    """Write a run's summary next to its journal and return it; ignore write errors.
+def measured(folder: RunFolder, state: RunState) -> Summary:
+    """Return a run's summary with its files and its disk usage, which are measured.
 
     Args:
         folder: The run's folder.
@@ -158,42 +144,13 @@ def save(folder: RunFolder, state: RunState) -> Summary:
     )
     versions = sum(-(-size // _BLOCK) * _BLOCK for size in contents.values())
     usage = DiskUsage(bytes_on_disk(folder.path), _sandbox_bytes(folder.sandbox_folder), versions)
-    summary = summarize(state, files, usage)
-    part = folder.summary.with_name(f"{folder.summary.name}.{secrets.token_hex(4)}")
-    with suppress(OSError):
-        try:
-            part.write_bytes(_adapter().dump_json(summary))
-            part.replace(folder.summary)
-        finally:
-            part.unlink(missing_ok=True)
-    return summary
+    return summarize(state, files, usage)
 
 
 def _sandbox_bytes(folder: Path) -> int:
     """Return the bytes used on the host's disk, including those not yet written back."""
     written = sandbox_bytes_on_disk(folder)
     return max(written, bytes_on_disk(folder)) if volume.is_attached(folder) else written
-
-
-def load(folder: RunFolder) -> Summary | None:
-    """Return the stored summary if it still matches the journal, otherwise None."""
-    try:
-        summary = _adapter().validate_json(folder.summary.read_bytes())
-        same = summary.journal == folder.journal.stat().st_size
-    except (OSError, ValidationError):
-        return None
-    return summary if same and summary.format == _FORMAT_VERSION else None
-
-
-def derive(folder: RunFolder) -> Summary | None:
-    """Derive the summary from the journal and store it; None if it has no round."""
-    state = RunState(run=folder.id)
-    for cursor, event in journal.read(folder.journal):
-        state.apply(event, cursor)
-    if not state.rounds:
-        return None
-    state.cursor = folder.journal.stat().st_size
-    return save(folder, state)
 
 
 def _deltas(folder: RunFolder, contents: dict[str, int]) -> Iterator[Delta]:

@@ -2,7 +2,9 @@
 
 import csv
 import io
+from dataclasses import replace
 
+from agent.capabilities import CapabilityUsage
 from agent.events import (
     Event,
     ModelAnswered,
@@ -108,3 +110,33 @@ def test_code_fences_cannot_be_closed_by_their_content() -> None:
 
 def test_control_sequences_are_escaped() -> None:
     assert "\x1b" not in markdown(run_events(text="\x1b[2J", observation="\x1b]0;x\x07"))
+
+
+def with_usage(used: CapabilityUsage) -> list[Event]:
+    """Return the run's events; its call used something of the computer."""
+    return [
+        replace(event, used=used) if isinstance(event, ToolEnded) else event
+        for event in run_events()
+    ]
+
+
+def test_each_row_says_what_the_step_used_and_how_that_is_known() -> None:
+    used = CapabilityUsage(
+        external="observed", file="parsed", paper=("external", "file"), cpu_seconds=0.25,
+        programs=("=ls", "curl"), hosts=("example.org",), packages=("lake 1.2",),
+    )  # fmt: skip
+    (row,) = rows(with_usage(used))
+    assert [row[name] for name in COLUMNS[-8:]] == [
+        "observed", "parsed", "no", "external; file", "0.25", "'=ls; curl", "example.org",
+        "lake 1.2",
+    ]  # fmt: skip
+    text = markdown(with_usage(used))
+    assert "*Used: external resources (observed), file management (parsed)*" in text
+
+
+def test_what_was_not_recorded_is_empty() -> None:
+    (row,) = rows(run_events())
+    assert [row[name] for name in COLUMNS[-8:]] == [""] * 8
+    assert "Used:" not in markdown(run_events())
+    (row,) = rows(with_usage(CapabilityUsage()))
+    assert [row[name] for name in COLUMNS[-8:]] == ["no"] * 3 + [""] * 5

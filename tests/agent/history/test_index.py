@@ -15,13 +15,23 @@ from gradio_client import Client
 
 from agent.data_folder import DataFolder, candidate_folders
 from agent.errors import RunError, SandboxError, StudioError
-from agent.events import RunEnded, StepStarted, encode
+from agent.events import (
+    Event,
+    ReasoningDelta,
+    RunEnded,
+    StepStarted,
+    TextDelta,
+    ToolEnded,
+    ToolOutput,
+    ToolStarted,
+    encode,
+)
 from agent.history.adopt_cli_runs import move_cli_runs
 from agent.history.deletion import RunDeleter
-from agent.history.index import RECORD_UNREADABLE, History
+from agent.history.index import History
+from agent.history.records import RECORD_UNREADABLE
 from agent.models import demonstration
 from agent.runs import journal as journals
-from agent.runs import summary as summaries
 from agent.runs.disk_usage import bytes_on_disk, run_sandbox_ids
 from agent.runs.folder import MAX_TITLE, RunFolder
 from agent.runs.summary import MAX_NAMES, MAX_TEXT
@@ -87,7 +97,7 @@ def test_a_list_entry_describes_task_and_results(tmp_path: Path) -> None:
     assert (summary.prompt_tokens, summary.generated_tokens) == (30_000, 1_500)
     assert summary.files == ("output/a.txt", "output/b.png", "notes", "input/given.csv")
     assert summary.images == ("output/b.png",)
-    record = bytes_on_disk(folder.path) - _size(folder.summary)
+    record = bytes_on_disk(folder.path)
     assert summary.workspace == bytes_on_disk(folder.sandbox_folder)
     assert summary.versions == sum(map(_size, (tmp_path / "blobs").glob("??/*")))
     assert summary.size == record + summary.workspace + summary.versions
@@ -137,45 +147,30 @@ def test_a_summary_is_refreshed_when_the_journal_grows(tmp_path: Path) -> None:
     assert (totals, after.summary and after.summary.steps) == (1, 2)
 
 
-def test_the_first_page_reads_only_its_own_journals(tmp_path: Path) -> None:
-    for number in range(30):
-        write_ended_run(tmp_path, str(number), at=float(number))
-    read: list[str] = []
-    original = summaries.derive
+def test_a_journal_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folders = [write_ended_run(tmp_path, str(number), at=float(number)) for number in range(30)]
+    read: list[Path] = []
+    original = journals.read
 
-    def derive(folder: RunFolder) -> summaries.Summary | None:
-        read.append(folder.id)
-        return original(folder)
+    def recorded(path: Path) -> Iterator[tuple[int, Event]]:
+        read.append(path)
+        return original(path)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(summaries, "derive", derive)
-        assert len(History(tmp_path).page(limit=10).entries) == 10
-        assert len(read) == 10
-        History(tmp_path).page(limit=10)
-        assert len(read) == 10  # kept beside the journals, for another process too
-        assert len(list(History(tmp_path).derive_missing())) == 20
-        assert len(read) == 30
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"{", b"null", b'{"journal": "x"}', bytes(range(256))],
-    ids=["empty", "cut", "null", "wrong", "bytes"],
-)
-def test_a_damaged_summary_is_rebuilt(tmp_path: Path, content: bytes) -> None:
-    folder = write_ended_run(tmp_path, "whole")
-    History(tmp_path).page()
-    folder.summary.write_bytes(content)
-    (entry,) = History(tmp_path).page().entries
-    assert entry.summary == summaries.load(folder)
-    assert entry.title == "whole"
+    monkeypatch.setattr(journals, "read", recorded)
+    assert len(History(tmp_path).page(limit=10).entries) == 10
+    assert sorted(read) == sorted(folder.journal for folder in folders)
+    read.clear()
+    folders[-1].set_title("Named")
+    folders[-2].set_pinned(True)
+    assert titles(History(tmp_path))[:2] == ["Named", "28"]
+    assert titles(History(tmp_path), "named") == ["Named"]
+    assert History(tmp_path).page(pinned=True).total == 1
+    assert read == []
 
 
 def test_a_summary_stays_small(tmp_path: Path) -> None:
     files = {f"output/{number}.png": b"" for number in range(MAX_NAMES + 50)}
-    folder = write_ended_run(
-        tmp_path, "x" * 10**6, answer="y" * 10**6, messages=("z" * 10**6,), files=files
-    )
+    write_ended_run(tmp_path, "x" * 10**6, answer="y" * 10**6, messages=("z" * 10**6,), files=files)
     (entry,) = History(tmp_path).page().entries
     summary = entry.summary
     assert summary is not None
@@ -185,7 +180,6 @@ def test_a_summary_stays_small(tmp_path: Path) -> None:
         MAX_NAMES,
         3,
     )
-    assert folder.summary.stat().st_size < 20_000
 
 
 # Searching
@@ -219,6 +213,7 @@ def test_search_requires_all_words_and_includes_the_title(tmp_path: Path) -> Non
     history = History(tmp_path)
     assert titles(history, "lake mountain") == []
     folder.set_title("Mountain")
+    history.indexer.changed(folder.id)
     assert titles(history, "lake mountain") == ["Mountain"]
     assert titles(history, "   ") == ["Mountain"]
 
@@ -228,8 +223,121 @@ def test_a_match_outside_the_title_has_an_excerpt(tmp_path: Path) -> None:
     history = History(tmp_path)
     assert history.page("survey").entries[0].excerpt == ""
     found = history.page("trout").entries[0].excerpt
-    assert "The trout is a fish." in found
+    assert "The trout" in found
     assert found.startswith("…")
+
+
+def write_steps(data: Path, task: str, events: list[Event]) -> RunFolder:
+    """Write an ended run that has these events in its first step."""
+    folder = write_ended_run(data, task)
+    lines = folder.journal.read_bytes().splitlines(keepends=True)
+    lines[3:4] = [encode(event) + b"\n" for event in events]
+    folder.journal.write_bytes(b"".join(lines))
+    return folder
+
+
+def test_everything_in_a_run_is_found_with_its_place(tmp_path: Path) -> None:
+    write_ended_run(tmp_path, "Another run")
+    call: dict[str, Any] = {"step": 1, "call_id": "c", "name": "execute_bash"}
+    write_steps(tmp_path, "Count", [
+        ReasoningDelta(step=1, text="Maybe cormorants?"),
+        ToolStarted(arguments={"command": "grep -c guillemot"}, summary="", **call),
+        ToolOutput(step=1, call_id="c", stream="stdout", text="first\n17 razorbills\nlast"),
+        ToolEnded(
+            ok=True, exit_code=0, end_reason="exit", seconds=1.0, observation="17", **call
+        ),
+    ])  # fmt: skip
+    history = History(tmp_path)
+    for words, line in (
+        ("CORMORANT", "Maybe cormorants?"),
+        ("c guillemot", "grep -c guillemot"),
+        ("razorbill count", "17 razorbills"),
+    ):
+        (entry,) = history.page(words).entries
+        assert (entry.title, entry.excerpt) == ("Count", line)
+        assert entry.match is not None
+        assert (entry.match.part, entry.match.round, entry.match.step) == ("step", 1, 1)
+        assert entry.word in line.lower()
+    assert history.page("it is done", limit=9).total == 2
+    (entry,) = history.page("another done").entries
+    assert entry.match is not None
+    assert entry.match.part == "answer"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("東京の天気", ["東", "東京", "天気", "の天気", "気"]),
+        ("Go, R and C#", ["go", "c#", "o, r", "c", "#"]),
+        ("naïve café", ["ïv", "CAFÉ", "é", "café naïve"]),
+        ("ΣΊΣΥΦΟΣ", ["σίσυφοσ", "σίσυφος", "ΟΣ"]),
+        ("a 'quoted' \"text\" AND NOT (x OR y)*^:-{}", [
+            '"text"', "'quoted'", "and not", "(x", "y)*^:-{}", '"', "*", "^:",
+        ]),
+        ("ends with 🦆", ["🦆", "with 🦆"]),
+    ],
+)  # fmt: skip
+def test_any_part_of_a_word_is_found(tmp_path: Path, text: str, words: list[str]) -> None:
+    write_ended_run(tmp_path, "Another run about nothing")
+    folder = write_ended_run(tmp_path, text)
+    history = History(tmp_path)
+    for query in words:
+        found = [entry.run for entry in history.page(query).entries]
+        assert folder.id in found, query
+        assert len(found) == 1 or len(query) == 1
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        '"', '""', '"""', "'", "AND", "OR OR", "NOT", "NEAR(a b)", "*", "a*", "^a", "text:a", "{",
+        "(", ")", "\0", "a\0b", "%", "_", "\\", "x" * 100_000, "a " * 5_000, "\ud800", "-", "+",
+        ":", ";--", "'); DROP TABLE runs; --", "\u202e", "İ", "ﬁ", "\n\n", "xyzzy qq", "qq",
+    ],
+    ids=lambda query: repr(query[:12]),
+)  # fmt: skip
+def test_no_query_breaks_the_search(tmp_path: Path, query: str) -> None:
+    write_ended_run(tmp_path, "Lake survey")
+    history = History(tmp_path)
+    assert history.page(query).total in (0, 1)
+    assert titles(history) == ["Lake survey"]
+
+
+def test_only_the_owners_runs_are_searched(tmp_path: Path) -> None:
+    for owner in ("u:ann", "u:bob", ""):
+        write_ended_run(tmp_path, f"Secret of {owner}")._update(owner=owner)
+    history = History(tmp_path)
+    for owner in ("u:ann", "u:bob", ""):
+        for words in ("secret", "", "se", "done"):
+            page = history.page(words, owner=owner)
+            assert [entry.owner for entry in page.entries] == [owner]
+            assert page.total == 1
+        assert history.totals(owner).count == 1
+        assert {run.owner for run in history.largest(9, owner)} == {owner}
+    assert history.page("bob", owner="u:ann").total == 0
+    assert history.page("secret").total == 3
+
+
+def test_runs_with_the_words_in_their_titles_come_first(tmp_path: Path) -> None:
+    for number in range(6):
+        task = "Count terns" if number % 2 else "Count gulls"
+        write_ended_run(tmp_path, task, answer="No terns.", at=1_000.0 + number)
+    history, found, cursor = History(tmp_path), list[tuple[str, float]](), ""
+    for _ in range(3):
+        page = history.page("terns", cursor, limit=2)
+        found += [(entry.title, entry.at) for entry in page.entries]
+        cursor = page.next
+    assert [at for _, at in found] == [1010.0, 1008.0, 1006.0, 1009.0, 1007.0, 1005.0]
+    assert [title for title, _ in found] == ["Count terns"] * 3 + ["Count gulls"] * 3
+    assert cursor == ""
+
+
+def test_of_a_long_run_a_limited_text_is_indexed(tmp_path: Path) -> None:
+    output = "first " + "x" * 60_000 + " middle " + "y" * 60_000 + " last"
+    write_steps(tmp_path, "Count", [TextDelta(step=1, text=output)] * 3)
+    history = History(tmp_path)
+    assert [history.page(word).total for word in ("first", "middle", "last")] == [1, 0, 1]
+    assert (tmp_path / "history.sqlite").stat().st_size < 400_000
 
 
 # Titles
@@ -301,7 +409,7 @@ def test_pinning_requires_a_boolean(
 def test_shared_content_is_counted_once(tmp_path: Path) -> None:
     for name in ("one", "two"):
         write_ended_run(tmp_path, name, files={"output/same": b"x" * 400_000})
-    list(History(tmp_path).derive_missing())
+    History(tmp_path).page()
     app = create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))
     with run_server(app) as studio_url:
         answer = httpx.get(f"{studio_url}/api/runs").json()
@@ -569,6 +677,24 @@ def test_command_line_runs_are_adopted_completely(tmp_path: Path, cli_data: Path
     move_cli_runs(tmp_path, store)
 
 
+@pytest.mark.parametrize("parent", ["comparisons", "evaluations"])
+def test_what_the_command_line_started_is_adopted_with_all_of_its_runs(
+    tmp_path: Path, cli_data: Path, parent: str
+) -> None:
+    (cli_data / parent / "both-runs").mkdir(parents=True)
+    runs = [write_ended_run(cli_data, f"run {number}") for number in range(2)]
+    for each in runs:
+        each._update(comparison="both-runs")
+    content = runs[1].journal.read_bytes()
+    runs[1].journal.write_bytes(content[: content.rindex(b'{"at"')])  # not ended
+    move_cli_runs(tmp_path, BlobStore(tmp_path / "blobs"))
+    assert not (tmp_path / parent).exists()
+    runs[1].journal.write_bytes(content)
+    move_cli_runs(tmp_path, BlobStore(tmp_path / "blobs"))
+    assert (tmp_path / parent / "both-runs").is_dir()
+    assert {each.id for each in RunFolder.all(tmp_path)} == {each.id for each in runs}
+
+
 def test_locked_folders_and_active_runs_are_not_adopted(tmp_path: Path, cli_data: Path) -> None:
     store = BlobStore(tmp_path / "blobs")
     folder = write_ended_run(cli_data, "in progress")
@@ -677,11 +803,11 @@ def test_the_freed_size_is_shown_before_deletion(client: httpx.Client, tmp_path:
 @pytest.mark.parametrize("run", ["..", "%2e%2e", "..%2f..", "a", "nosuchrun1", "x" * 5000])
 def test_only_runs_can_be_deleted(client: httpx.Client, tmp_path: Path, run: str) -> None:
     write_ended_run(tmp_path)
-    before = sorted(tmp_path.iterdir())
+    before = sorted(tmp_path.glob("[!h]*"))  # without the database
     client.delete(f"/api/runs/{run}")
     client.delete("/api/runs", params={"run": run})
     assert len(list_runs(client)) == 1
-    assert sorted(tmp_path.iterdir()) == before
+    assert sorted(tmp_path.glob("[!h]*")) == before
 
 
 def test_deletion_ends_the_streams_of_followers(client: httpx.Client, tmp_path: Path) -> None:
@@ -689,7 +815,7 @@ def test_deletion_ends_the_streams_of_followers(client: httpx.Client, tmp_path: 
     with follow_run(client, folder.id) as stream:
         assert next(stream).name == "state"
         client.delete(f"/api/runs/{folder.id}").raise_for_status()
-        assert all(each.name == "workspace" for each in stream)
+        assert {each.name for each in stream} <= {"workspace", "steering"}
     assert client.get(f"/api/runs/{folder.id}/events").status_code == 404
 
 

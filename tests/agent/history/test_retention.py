@@ -11,7 +11,7 @@ import pytest
 from agent import prompts
 from agent.errors import RunError
 from agent.events import RunEnded
-from agent.history.index import History, HistoryEntry
+from agent.history.index import History
 from agent.history.retention import GRACE_SECONDS, Retention, select_expired
 from agent.limits import Limits
 from agent.models.base import ToolCall
@@ -32,10 +32,15 @@ NOW = 1_000_000_000.0
 SLEEP = ScriptedTurn(calls=(ToolCall("", "execute_bash", '{"command": "echo up; sleep 60"}'),))
 
 
-def entries(data: Path) -> list[HistoryEntry]:
+def index(data: Path) -> History:
     history = History(data)
-    list(history.derive_missing())
-    return history.entries()
+    history.page()
+    return history
+
+
+def sizes_of(data: Path) -> list[int]:
+    """Return the sizes of all runs, oldest first."""
+    return [run.size for run in index(data).deletable(NOW)]
 
 
 def write_old_run(data: Path, name: str, days: float, size: int = 0) -> RunFolder:
@@ -43,9 +48,11 @@ def write_old_run(data: Path, name: str, days: float, size: int = 0) -> RunFolde
 
 
 def expired_titles(data: Path, rule: Retention, used: int = 0, busy: str = "") -> list[str]:
-    return [
-        each.title for each in select_expired(entries(data), rule, now=NOW, used=used, busy=[busy])
-    ]
+    history = index(data)
+    sizes = {owner: size for owner, (_, size) in history.size_by_owner().items()}
+    deletable = history.deletable(NOW - GRACE_SECONDS)
+    expired = select_expired(deletable, rule, now=NOW, used=used, used_by_owner=sizes, busy=[busy])
+    return [each.title for each in expired]
 
 
 # Selection of expired runs
@@ -66,7 +73,7 @@ def test_runs_expire_by_the_time_of_their_last_end(tmp_path: Path) -> None:
 def test_over_the_size_limit_only_the_oldest_runs_expire(tmp_path: Path) -> None:
     for number in range(5):
         write_old_run(tmp_path, str(number), 50 - number, size=500_000)
-    sizes = [entry.summary.size for entry in entries(tmp_path) if entry.summary]
+    sizes = sizes_of(tmp_path)
     rule = Retention(size=sum(sizes) - sizes[0] - 1)
     assert expired_titles(tmp_path, rule, used=sum(sizes)) == ["0", "1"]
     assert expired_titles(tmp_path, rule, used=rule.size or 0) == []
@@ -76,7 +83,7 @@ def test_the_heaviest_user_loses_runs_first(tmp_path: Path) -> None:
     write_old_run(tmp_path, "ann's oldest", 90, size=100_000)._update(owner="u:ann")
     for number in range(3):
         write_old_run(tmp_path, f"bob's {number}", 50 - number, size=500_000)._update(owner="u:bob")
-    sizes = [entry.summary.size for entry in entries(tmp_path) if entry.summary]
+    sizes = sizes_of(tmp_path)
     used, bobs_size = sum(sizes), max(sizes)
     assert expired_titles(tmp_path, Retention(size=used - 1), used) == ["bob's 0"]
     assert expired_titles(tmp_path, Retention(size=used - bobs_size - 1), used) == [
@@ -145,7 +152,7 @@ def studio(data: Path) -> Iterator[tuple[RunManager, Catalog]]:
     catalog = Catalog(data, runs, provider)
     catalog.open()
     runs.open()
-    catalog.start_summaries()
+    catalog.start_indexing()
     yield runs, catalog
     catalog.close()
     runs.close()
@@ -157,7 +164,7 @@ def test_expired_runs_are_removed_completely_and_logged(
     expired = write_old_run(tmp_path, "gone\x1b[2J", 40)
     (expired.workspace / "output" / "a").write_bytes(b"mine")
     recent = write_old_run(tmp_path, "kept", 2, size=100)
-    entries(tmp_path)
+    index(tmp_path)
     with studio(tmp_path) as (_, catalog), caplog.at_level(logging.WARNING):
         assert ExpiryJob(catalog, Retention(days=30)).run_once(NOW) == 1
         assert ExpiryJob(catalog, Retention(days=30)).run_once(NOW) == 0
@@ -174,7 +181,7 @@ def test_expired_runs_are_removed_completely_and_logged(
 
 def test_followed_and_active_runs_are_kept_at_any_age(tmp_path: Path) -> None:
     followed = write_old_run(tmp_path, "seen", 90)
-    entries(tmp_path)
+    index(tmp_path)
     with studio(tmp_path) as (runs, catalog):
         active = runs.create_draft()
         task = Task("Do it.", prompts.get_bundled("general"))
@@ -195,7 +202,7 @@ def test_followed_and_active_runs_are_kept_at_any_age(tmp_path: Path) -> None:
 
 def test_a_run_pinned_just_before_deletion_is_kept(tmp_path: Path) -> None:
     folder = write_old_run(tmp_path, "precious", 90)
-    entries(tmp_path)
+    index(tmp_path)
     with studio(tmp_path) as (_, catalog):
         catalog.pin(folder.id, True)
         with pytest.raises(RunError, match="pinned"):
@@ -205,7 +212,7 @@ def test_a_run_pinned_just_before_deletion_is_kept(tmp_path: Path) -> None:
 
 def test_a_clock_jump_deletes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_ended_run(tmp_path, "yesterday's", at=time.time() - DAY)
-    entries(tmp_path)
+    index(tmp_path)
     with studio(tmp_path) as (_, catalog):
         real = time.time
         monkeypatch.setattr(time, "time", lambda: real() + 400 * DAY)
@@ -215,7 +222,7 @@ def test_a_clock_jump_deletes_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_the_application_deletes_expired_runs_automatically(tmp_path: Path) -> None:
     write_ended_run(tmp_path, "ancient", at=NOW)
     young = write_ended_run(tmp_path, "young")
-    entries(tmp_path)
+    index(tmp_path)
     app = create_app(Settings(data=tmp_path, retention_days=30), LocalSandboxProvider(tmp_path))
     with run_server(app):
         wait_until(lambda: RunFolder.ids(tmp_path) == [young.id])

@@ -150,6 +150,20 @@ def test_a_run_is_exported(earlier_studio: EarlierStudio, kind: str) -> None:
     assert archive.read(journal) == before
 
 
+@pytest.mark.parametrize("kind", FINAL_STATES)
+def test_each_request_is_built_again_and_said_to_be(
+    earlier_studio: EarlierStudio, kind: str
+) -> None:
+    """Earlier versions recorded no requests."""
+    url = f"/api/runs/{earlier_studio.run(kind)}"
+    for number in range(1, FINAL_STATES[kind][1] + 1):
+        request = earlier_studio.get(f"{url}/steps/{number}/request").json()
+        assert (request["fidelity"], request["url"]) == ("rebuilt", None)
+        assert request["body"]["messages"]
+    assert len(earlier_studio.get(f"{url}/tokens").json()["steps"]) == FINAL_STATES[kind][1]
+    assert earlier_studio.get(f"{url}/requests").json()["rounds"]
+
+
 def test_events_and_states_have_current_names(earlier_studio: EarlierStudio) -> None:
     events = [
         event
@@ -192,6 +206,7 @@ def test_a_draft_keeps_its_files(earlier_studio: EarlierStudio) -> None:
 
 
 @pytest.mark.parametrize("kind", [kind for kind in FINAL_STATES if kind != "builtin"])
+@pytest.mark.long
 def test_a_run_can_be_continued(kind: str, tmp_path: Path) -> None:
     folder = extract_archive(tmp_path)
     with Endpoint(answer) as endpoint:

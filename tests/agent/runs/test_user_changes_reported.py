@@ -23,6 +23,7 @@ from agent.sandbox.base import Sandbox
 from agent.settings import Settings
 from agent.util.cancellation import Stop
 from agent.workspace.paths import RelPath
+from tests.support import tus
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn
 from tests.support.server import create_app, run_server
@@ -167,9 +168,8 @@ def test_changes_during_a_step_are_reported(
     for state in gradio_client.submit(run, api_name="/follow"):
         if state["state"] == "running_tool":
             break
-    upload = http.post(f"/api/runs/{run}/uploads", json={"path": "input/new%20one", "size": 7})
-    upload_url = f"/api/runs/{run}/uploads/{upload.json()['upload']}"
-    http.patch(upload_url, headers={"Upload-Offset": "0"}, content=b"content")
+    upload = tus.url_of(tus.begin(http, run, "input/new%20one", 7))
+    tus.send(http, upload, 0, b"content")
     etag = http.head(f"{files}/input/before").headers["etag"]
     http.put(f"{files}/input/before", content=b"newer", headers={"If-Match": etag})
     for body in (
@@ -208,12 +208,8 @@ def test_an_upload_into_a_draft_survives_the_move_to_a_warm_sandbox(
     script.turns = [wait_for_condition("[ -e input/big ]")]
     run = http.post("/api/runs").json()["run"]
     http.put(f"/api/runs/{run}/files/input/first", content=b"first")
-    upload = http.post(f"/api/runs/{run}/uploads", json={"path": "input/big", "size": 8}).json()
-    upload_url = f"/api/runs/{run}/uploads/{upload['upload']}"
-    assert (
-        http.patch(upload_url, headers={"Upload-Offset": "0"}, content=b"1234").json()["offset"]
-        == 4
-    )
+    upload = tus.url_of(tus.begin(http, run, "input/big", 8))
+    assert tus.send(http, upload, 0, b"1234").headers["upload-offset"] == "4"
     removed = http.post(
         f"/api/runs/{run}/changes", json={"operation": "remove", "paths": ["input/first"]}
     ).json()
@@ -224,9 +220,7 @@ def test_an_upload_into_a_draft_survives_the_move_to_a_warm_sandbox(
     assert http.post(
         f"/api/runs/{run}/changes", json={"operation": "undo", "undo": removed["undo"]}
     ).json()["paths"] == ["input/first"]
-    assert (
-        http.patch(upload_url, headers={"Upload-Offset": "4"}, content=b"5678").status_code == 201
-    )
+    assert tus.send(http, upload, 4, b"5678").status_code == 204
     assert wait_for_end(gradio_client, run)["state"] == "submitted"
     assert http.get(f"/api/runs/{run}/files/input/big").content == b"12345678"
 

@@ -1,0 +1,214 @@
+"""Keep the history's database up to date with the runs of a data folder.
+
+The first call compares all runs with the database; later calls look for runs that were added or
+deleted, and for those reported as changed. The newest runs are read first.
+"""
+
+import logging
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from pathlib import Path
+
+from agent.history import records
+from agent.history.database import Database, HistoryUnavailable
+from agent.history.records import Record
+from agent.runs.folder import RunFolder
+
+_WORK_SECONDS = 0.5
+_LOCK_SECONDS = 2.0
+_SLICE_SECONDS = 0.25
+_IDLE_SECONDS = 60.0
+_DEFERRED_SECONDS = 0.5
+_JOIN_TIMEOUT_SECONDS = 10.0
+_MAX_UNSAVED = 1_000
+_CLOCK_TICK_NS = 20_000_000
+_log = logging.getLogger(__name__)
+
+
+class Indexer:
+    """Reads runs into the database, in the calling thread or in the background. Thread-safe.
+
+    Args:
+        data: The data folder; the database is in it.
+        active: Returns the active runs, which are indexed at their ends.
+    """
+
+    def __init__(self, data: Path, active: Callable[[], Collection[str]]) -> None:
+        self.database = Database(data / "history.sqlite", self._start_over)
+        self._data = data
+        self._runs = data / "runs"
+        self._active = active
+        self._deferred: frozenset[str] = frozenset()
+        self._changed: set[str] = set()
+        self._new: list[str] = []  # newest last
+        self._drafts: set[str] = set()
+        self._unsaved: dict[str, Record] = {}
+        self._complete = False  # whether all runs have been compared
+        self._listed = 0  # time of the folder of runs when it was listed
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="history", daemon=True)
+
+    @property
+    def backlog(self) -> int:
+        """The number of runs that are known and not yet indexed."""
+        return len(self._new) + len(self._changed - self._deferred)
+
+    def unsaved(self) -> list[Record]:
+        """Return runs that could not be stored, for example because the disk was full."""
+        return list(self._unsaved.values())
+
+    def changed(self, *runs: str) -> None:
+        """Report that runs may have changed, begun or been deleted; return at once."""
+        with self._lock:
+            self._changed.update(runs)
+        self._wake.set()
+
+    def update(self, seconds: float = _WORK_SECONDS, runs: int = 1) -> bool:
+        """Index what has changed, for about this many seconds and at least so many runs.
+
+        Returns:
+            False if the database cannot be written now.
+        """
+        active = frozenset(self._active())  # before the lock: it takes locks of its own
+        if not self.database.lock.acquire(timeout=_LOCK_SECONDS):
+            return True  # another thread is indexing
+        try:
+            self._deferred = active
+            self._look_for_runs()
+            self._index(seconds, runs)
+        except HistoryUnavailable as error:
+            _log.warning("%s", error)
+            return False
+        finally:
+            self.database.lock.release()
+        return True
+
+    def open(self) -> None:
+        """Index in the background, beside other work."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the work in the background, and close the database."""
+        self._closing.set()
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join(_JOIN_TIMEOUT_SECONDS)
+        self.database.close()
+
+    def _work(self) -> None:
+        while not self._closing.is_set():
+            self._wake.clear()
+            began = time.monotonic()
+            more = False
+            if self.update(_SLICE_SECONDS):
+                with suppress(HistoryUnavailable):
+                    more = self.database.erase_deleted() or bool(self.backlog)
+            if more:
+                self._closing.wait(time.monotonic() - began)  # leave time for other threads
+            else:
+                self._wake.wait(_DEFERRED_SECONDS if self._changed else _IDLE_SECONDS)
+
+    def _start_over(self) -> None:
+        with self._lock:
+            self._complete, self._listed = False, 0
+
+    def _look_for_runs(self) -> None:
+        """Find the runs that were added or deleted; at first, those that changed, too."""
+        try:
+            listed = self._runs.stat().st_mtime_ns
+        except FileNotFoundError:
+            return
+        begun = {run for run in self._drafts if (self._runs / run / "journal.jsonl").exists()}
+        self._drafts -= begun
+        self._changed |= begun | set(self.database.read(self._unsettled))
+        if listed == self._listed:
+            return
+        complete = self._complete
+        known = self.database.read(_stamps if not complete else _ids)
+        self._complete, self._drafts, found = True, set(), list[tuple[int, str]]()
+        for run in RunFolder.ids(self._data):
+            stored = known.pop(run, None)
+            if complete and stored is not None:
+                continue
+            stamp = records.stamp(self._runs / run)
+            if stamp is None:
+                self._drafts.add(run)
+            elif stamp != stored:
+                found.append((int(stamp[0].split()[1]), run))
+        self._new = [run for _, run in sorted(found)]
+        self._changed |= known.keys()
+        recent = time.time_ns() - listed < _CLOCK_TICK_NS
+        self._listed = 0 if recent else listed  # an entry made in the same tick would be missed
+
+    def _unsettled(self, database: sqlite3.Connection) -> list[str]:
+        """Return the runs that were indexed as running or unreadable and have changed since."""
+        rows = database.execute(
+            "SELECT run, journal_stamp, record_stamp FROM runs WHERE running OR problem != ''"
+        )
+        return [run for run, *stored in rows if records.stamp(self._runs / run) != (*stored,)]
+
+    def _index(self, seconds: float, runs: int) -> None:
+        end, erased, done = time.monotonic() + seconds, False, 0
+        while self.backlog:
+            taken = list[str]()
+            try:
+                with self.database.transaction() as writer:
+                    while run := self._take():
+                        taken.append(run)
+                        erased |= self._index_run(writer, run)
+                        done += 1
+                        if done >= runs and time.monotonic() > end:
+                            break
+            except HistoryUnavailable:
+                self._keep_unsaved(taken)
+                raise
+            if done >= runs and time.monotonic() > end:
+                break
+        if erased:
+            self.database.truncate_log()
+
+    def _take(self) -> str:
+        with self._lock:
+            ready = self._changed - self._deferred
+            if ready:
+                self._changed.discard(run := ready.pop())
+                return run
+            return self._new.pop() if self._new else ""
+
+    def _index_run(self, writer: sqlite3.Connection, run: str) -> bool:
+        """Store a run or delete it; return whether text was deleted."""
+        known = records.load(writer, run)
+        record = records.read(self._data, run, known)
+        self._unsaved.pop(run, None)
+        if record is not None:
+            if known is None or record.stamp != known.stamp:
+                records.store(writer, record)
+            return False
+        if known is not None:
+            records.delete(writer, run)
+            self.database.erase_later(writer)
+        if (self._runs / run).is_dir():
+            self._drafts.add(run)
+        return known is not None
+
+    def _keep_unsaved(self, runs: list[str]) -> None:
+        """Keep the entries of some runs in memory, and try again with the next change."""
+        for run in runs[: _MAX_UNSAVED - len(self._unsaved)]:
+            record = records.read(self._data, run, None)
+            if record is not None:
+                self._unsaved[run] = Record(run, record.stamp, record.folder, record.summary)
+        self._new += runs
+
+
+def _ids(database: sqlite3.Connection) -> dict[str, records.Stamp]:
+    return {run: ("", "") for (run,) in database.execute("SELECT run FROM runs")}
+
+
+def _stamps(database: sqlite3.Connection) -> dict[str, records.Stamp]:
+    rows = database.execute("SELECT run, journal_stamp, record_stamp FROM runs")
+    return {run: (journal, record) for run, journal, record in rows}

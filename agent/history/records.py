@@ -1,0 +1,219 @@
+"""What the history's database holds of one run: its list entry, its text, and its stamp."""
+
+import logging
+import sqlite3
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from urllib.parse import unquote
+
+from pydantic import TypeAdapter
+
+from agent.errors import RunError
+from agent.events import Event
+from agent.history.search import Passage, normalize, passages_of
+from agent.runs import journal, summary
+from agent.runs.folder import MAX_TITLE, RunFolder
+from agent.runs.parent import Parent, parent_adapter
+from agent.runs.state import RunState
+from agent.runs.summary import Summary
+from agent.titles import title_for_task
+from agent.util.text import replace_surrogates
+
+RECORD_UNREADABLE = "Its record cannot be read."
+_COLUMNS = (
+    "run, journal_stamp, record_stamp, owner, sandbox, at, title, title_key, renamed, pinned, "
+    "problem, running, unreadable, size, workspace, versions, comparison, parent, parent_run, "
+    "imported"
+)
+_log = logging.getLogger(__name__)
+Stamp = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A run as it is stored: its folder (None if unreadable), its summary and its text."""
+
+    run: str
+    stamp: Stamp
+    folder: RunFolder | None
+    summary: Summary | None = None
+    passages: list[Passage] = field(default_factory=list)
+
+    @property
+    def title(self) -> str:
+        """The title that the user gave it, an example's title, or its task's first line."""
+        title = self.folder.title if self.folder else ""
+        if not title and self.summary:
+            title = title_for_task(self.summary.task)
+        return replace_surrogates(title)[:MAX_TITLE]
+
+    @property
+    def at(self) -> float:
+        """When its last round ended, or began if it is running; seconds since the epoch.
+
+        An imported run is as old as its import, also for the rules of retention.
+        """
+        at = self.summary.at if self.summary else int(self.stamp[0].split()[1]) / 1e9
+        return max(at, self.folder.created) if self.folder and self.folder.imported else at
+
+
+@cache
+def _summary_adapter() -> TypeAdapter[Summary]:
+    return TypeAdapter(Summary)
+
+
+@cache
+def _passages_adapter() -> TypeAdapter[list[Passage]]:
+    return TypeAdapter(list[Passage])
+
+
+def stamp(run: Path) -> Stamp | None:
+    """Return values that change with a run's journal and its ``run.json``; None before it began."""
+    try:
+        events = (run / "journal.jsonl").stat()
+    except OSError:
+        return None
+    try:
+        about = (run / "run.json").stat()
+    except OSError:
+        return f"{events.st_size} {events.st_mtime_ns}", ""
+    return f"{events.st_size} {events.st_mtime_ns}", f"{about.st_mtime_ns} {about.st_ino}"
+
+
+def read(data: Path, run: str, known: "Record | None") -> Record | None:
+    """Return a run's record, None if it has not begun; its journal is read only if it changed.
+
+    Args:
+        data: The data folder.
+        run: The run's id.
+        known: The stored record, if there is one.
+    """
+    at = stamp(data / "runs" / run)
+    if at is None:
+        return None
+    folder = None
+    try:
+        folder = RunFolder.open(data, run)
+        if known is not None and known.summary and known.stamp[0] == at[0]:
+            return Record(run, at, folder, known.summary, known.passages)
+        state, passages = RunState(run=run), list[Passage]()
+        passages += passages_of(_applied(folder, state))
+        if state.rounds:
+            return Record(run, at, folder, summary.measured(folder, state), passages)
+    except (RunError, OSError):
+        pass
+    except Exception:  # noqa: BLE001 - boundary: one record must not prevent the others from being listed
+        _log.exception("The record of run %s cannot be read", run)
+    return Record(run, at, folder)
+
+
+def _applied(folder: RunFolder, state: RunState) -> Iterator[Event]:
+    """Yield a run's events, each after it was applied to the state."""
+    for cursor, event in journal.read(folder.journal):
+        state.apply(event, cursor)
+        yield event
+
+
+def load(database: sqlite3.Connection, run: str) -> Record | None:
+    """Return a stored record, without its folder."""
+    row = database.execute(
+        "SELECT id, journal_stamp, record_stamp FROM runs WHERE run = ?", (run,)
+    ).fetchone()
+    if row is None:
+        return None
+    number, *at = row
+    about, passages = load_summary(database, number), load_passages(database, number)
+    return Record(run, (at[0], at[1]), None, about, passages)
+
+
+def load_summary(database: sqlite3.Connection, number: int) -> Summary | None:
+    """Return the summary of the run in this row; None if it has none."""
+    blob = _load(database, "summary", number)
+    return _summary_adapter().validate_json(blob) if blob else None
+
+
+def load_passages(database: sqlite3.Connection, number: int) -> list[Passage]:
+    """Return the text of the run in this row."""
+    blob = _load(database, "passages", number)
+    return _passages_adapter().validate_json(blob) if blob else []
+
+
+def _load(database: sqlite3.Connection, column: str, number: int) -> bytes:
+    row = database.execute(f"SELECT {column} FROM contents WHERE id = ?", (number,)).fetchone()
+    return zlib.decompress(row[0]) if row else b""
+
+
+def store(database: sqlite3.Connection, record: Record) -> None:
+    """Store a record; replace the run's earlier one."""
+    number = delete(database, record.run)
+    folder, about = record.folder, record.summary
+    title = record.title
+    values = (
+        record.run, *record.stamp,
+        folder.owner if folder else "", folder.sandbox if folder else "",
+        record.at, title, normalize(title),
+        bool(folder and folder.title), bool(folder and folder.pinned),
+        "" if about else RECORD_UNREADABLE,
+        *((about.running, about.unreadable, about.size, about.workspace, about.versions)
+          if about else (False, 0, 0, 0, 0)),
+        folder.comparison if folder else "",
+        encode_parent(folder.parent if folder else None),
+        folder.parent.run if folder and folder.parent else "",
+        folder.imported if folder else "",
+    )  # fmt: skip
+    marks = ", ".join("?" * (len(values) + 1))
+    number = (
+        database.execute(
+            f"INSERT INTO runs (id, {_COLUMNS}) VALUES ({marks})", (number, *values)
+        ).lastrowid
+        or 0
+    )
+    if about is not None:
+        blobs = _summary_adapter().dump_json(about), _passages_adapter().dump_json(record.passages)
+        database.execute(
+            "INSERT INTO contents VALUES (?, ?, ?)", (number, *map(zlib.compress, blobs))
+        )
+        database.execute(
+            "INSERT INTO words (rowid, text) VALUES (?, ?)",
+            (number, _indexed_text(title, about, record.passages)),
+        )
+
+
+def encode_parent(parent: Parent | None) -> str:
+    """Return a parent as the database holds it; empty for none."""
+    return parent_adapter().dump_json(parent).decode() if parent else ""
+
+
+def decode_parent(text: str) -> Parent | None:
+    """Return what ``encode_parent`` wrote."""
+    return parent_adapter().validate_json(text) if text else None
+
+
+def delete(database: sqlite3.Connection, run: str) -> int | None:
+    """Delete a run's record and its text; return its row's number, None if there is none."""
+    row = database.execute("SELECT id, title FROM runs WHERE run = ?", (run,)).fetchone()
+    if row is None:
+        return None
+    number, title = row
+    about = load_summary(database, number)
+    if about is not None:
+        text = _indexed_text(title, about, load_passages(database, number))
+        database.execute(
+            "INSERT INTO words (words, rowid, text) VALUES ('delete', ?, ?)", (number, text)
+        )
+    for table in ("contents", "runs"):
+        database.execute(f"DELETE FROM {table} WHERE id = ?", (number,))
+    return int(number)
+
+
+def _indexed_text(title: str, about: Summary, passages: Sequence[Passage]) -> str:
+    """Return the text to index; the text of a deleted run must be the same as when it was stored.
+
+    Its end is padded, so that its last characters begin a trigram, too.
+    """
+    names = (unquote(name) for name in about.files)
+    texts = (title, about.model, *names, *(text for *_, text in passages), "\n\n")
+    return normalize("\n".join(texts))

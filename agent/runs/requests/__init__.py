@@ -1,0 +1,1 @@
+"""What a run sent to its model: tokens by step, and the requests themselves."""

@@ -1,0 +1,158 @@
+"""A request's body, built again from the journal and compared with what was sent."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agent.errors import RunError
+from agent.events import Event, ModelAnswered, RunContinued, RunStarted, StepStarted
+from agent.loop.conversation import Conversation
+from agent.models.base import SentRequest, ToolSchema
+from agent.models.openai.compat import adapt_messages
+from agent.models.openai.request import Body, encode_body, message_bodies, tool_bodies
+from agent.runs import journal
+from agent.runs.compatibility.unreadable_events import decode_line
+from agent.runs.folder import RunFolder
+from agent.runs.requests.records import RecordedRequest, read_log, read_tools
+
+EXACT = "exact"
+REBUILT = "rebuilt"
+GIVEN = "given"
+HASH_DIFFERS = (
+    "Built again from the journal, but not byte for byte what was sent: the SHA-256 differs."
+)
+NOT_RECORDED = (
+    "Built again from the journal. The request itself is not recorded, nor its parameters, tools "
+    "and address: an earlier version made this run, it was imported, or the disk was full."
+)
+TOOLS_LOST = "Built again from the journal; the file with its tools cannot be read."
+NOT_SENT = "The model ran on this machine and was given these messages: no request was sent."
+SCRIPTED = "A scripted model answered: no model was asked, and no request was sent."
+BYTES_EQUAL = "These are the bytes that were sent: their SHA-256 is the recorded one."
+
+# What the conversation is reduced from; most lines of a journal are pieces of outputs and answers.
+_CONVERSATION = tuple(
+    f'"kind":"{kind}"'.encode()
+    for kind in (
+        "run_started", "run_continued", "forked", "reminder", "step_started", "model_answered",
+        "tool_ended", "observations_cleared", "message_delivered",
+    )
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class RebuiltRequest:
+    """A request's body and how it is known.
+
+    Attributes:
+        step: The step.
+        attempt: Its number among the requests of the step, from 1.
+        attempts: How many requests the step has.
+        fidelity: ``exact`` if its bytes are those sent, ``rebuilt`` if that is not certain,
+            ``given`` for a model on this machine.
+        note: A sentence for the user about that.
+        body: The body; a field of it is missing if it is not recorded.
+        recorded: The entry of the log; None if there is none.
+    """
+
+    step: int
+    attempt: int
+    attempts: int
+    fidelity: str
+    note: str
+    body: Body
+    recorded: RecordedRequest | None
+
+
+def rebuild_request(folder: RunFolder, step: int, attempt: int = 0) -> RebuiltRequest:
+    """Build the body of a step's request again.
+
+    Args:
+        folder: The run's folder.
+        step: The step.
+        attempt: Its number among the requests of the step; 0 for the last.
+
+    Raises:
+        RunError: The run has no such request.
+    """
+    requests = [each for each in read_log(folder.requests) if each.step == step]
+    if not requests:
+        return _not_recorded(folder, step)
+    position = attempt or len(requests)
+    if not 1 <= position <= len(requests):
+        raise RunError(f"Step {step} has no request {attempt}.")
+    recorded = requests[position - 1]
+    conversation, metered = Conversation(), True
+    for event in _conversation_events(folder, recorded.cursor):
+        conversation.apply(event)
+        metered = event.metered if isinstance(event, RunStarted | RunContinued) else metered
+    tools = read_tools(folder.requests, recorded.tools)
+    if recorded.sent is None:
+        fidelity, note = GIVEN, NOT_SENT if metered else SCRIPTED
+        body = {"messages": message_bodies(conversation.messages, (), "native", True)}
+        if tools:
+            body["tools"] = tool_bodies(tools)
+    else:
+        body = _body(recorded.sent, conversation, tools or ())
+        fidelity, note = _compare(recorded.sent, body, tools)
+    return RebuiltRequest(step, position, len(requests), fidelity, note, body, recorded)
+
+
+def read_rounds(folder: RunFolder) -> list[RunStarted | RunContinued]:
+    """Return the beginnings of a run's rounds: its prompts, messages and limits."""
+    events = _events_of_kinds(folder, _CONVERSATION[:2])
+    return [each for each in events if isinstance(each, RunStarted | RunContinued)]
+
+
+def _body(sent: SentRequest, conversation: Conversation, tools: tuple[ToolSchema, ...]) -> Body:
+    messages = message_bodies(
+        conversation.messages, tools, sent.tool_call_style, sent.send_reasoning
+    )
+    body: dict[str, Any] = dict(sent.parameters)
+    body["messages"] = adapt_messages(messages, sent.message_changes)
+    if "tools" in body and body["tools"] is None:
+        body["tools"] = tool_bodies(tools)
+    return body
+
+
+def _compare(
+    sent: SentRequest, body: Body, tools: tuple[ToolSchema, ...] | None
+) -> tuple[str, str]:
+    if tools is None:
+        return REBUILT, TOOLS_LOST
+    if hashlib.sha256(encode_body(body)).hexdigest() == sent.sha256:
+        return EXACT, BYTES_EQUAL
+    return REBUILT, HASH_DIFFERS
+
+
+def _not_recorded(folder: RunFolder, step: int) -> RebuiltRequest:
+    """Build the messages of a step of an earlier version, up to its answer."""
+    conversation, found = Conversation(), False
+    for event in _conversation_events(folder):
+        if isinstance(event, ModelAnswered | StepStarted) and event.step > step:
+            break
+        if isinstance(event, ModelAnswered) and event.step == step:
+            break
+        found = found or (isinstance(event, StepStarted) and event.step == step)
+        conversation.apply(event)
+    if not found:
+        raise RunError(f"This run has no step {step}.")
+    body = {"messages": message_bodies(conversation.messages, (), "native", True)}
+    return RebuiltRequest(step, 1, 1, REBUILT, NOT_RECORDED, body, None)
+
+
+def _conversation_events(folder: RunFolder, end: int | None = None) -> Iterator[Event]:
+    """Yield the events that a conversation is reduced from, up to a cursor."""
+    return _events_of_kinds(folder, _CONVERSATION, end)
+
+
+def _events_of_kinds(
+    folder: RunFolder, kinds: Sequence[bytes], end: int | None = None
+) -> Iterator[Event]:
+    """Yield the events whose lines contain one of these texts; most lines are not decoded."""
+    start = 0
+    for cursor, line in journal.read_lines(folder.journal, 0, end):
+        if any(kind in line for kind in kinds):
+            yield from decode_line(line, first=not start)
+        start = cursor

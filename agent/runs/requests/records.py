@@ -1,0 +1,122 @@
+"""The records of a run's requests, as ``agent.runs.requests.log`` writes them."""
+
+import json
+import zlib
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from agent.models.base import SentRequest, ToolSchema
+from agent.runs.requests.response import MAX_RESPONSE_BYTES, TAIL_BYTES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedRequest:
+    """A request in the log.
+
+    Attributes:
+        n: Its number in the run, from 1.
+        step: Its step.
+        at: When it was sent, in seconds since the epoch.
+        cursor: The journal's cursor when it was sent: the messages are those of the events before.
+        tools: The hash of the tools that the model was given; empty for none.
+        max_tokens: The turn's budget; None if none was set.
+        sent: What was sent; None for a model that runs on this machine.
+        status: The HTTP status; None if there was no response.
+        content_type: The response's content type.
+        ended: When the attempt ended; None if it is unknown or not yet the case.
+        response_bytes: The size of the response.
+        kept: Whether the response was kept; ``withheld`` says why not.
+    """
+
+    n: int
+    step: int
+    at: float
+    cursor: int
+    tools: str = ""
+    max_tokens: int | None = None
+    sent: SentRequest | None = None
+    status: int | None = None
+    content_type: str = ""
+    ended: float | None = None
+    response_bytes: int = 0
+    kept: bool = False
+    withheld: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResponseEnded:
+    """The line of a request's end; the fields are those of ``RecordedRequest``."""
+
+    ended_n: int
+    status: int | None
+    content_type: str
+    ended: float
+    response_bytes: int
+    kept: bool
+    withheld: str
+
+
+@cache
+def _adapter() -> TypeAdapter[RecordedRequest | ResponseEnded]:
+    return TypeAdapter(RecordedRequest | ResponseEnded)
+
+
+def read_log(folder: Path) -> list[RecordedRequest]:
+    """Return the requests of a log in order; empty if there is none.
+
+    Lines that cannot be read are skipped: the last one may be torn.
+    """
+    path = log_path(folder)
+    requests: dict[int, RecordedRequest] = {}
+    if not path.exists():
+        return []
+    for line in path.read_bytes().splitlines():
+        try:
+            entry = _adapter().validate_json(line)
+        except ValidationError:
+            continue
+        if isinstance(entry, RecordedRequest):
+            requests[entry.n] = entry
+        elif entry.ended_n in requests:
+            changes = {key: value for key, value in asdict(entry).items() if key != "ended_n"}
+            requests[entry.ended_n] = replace(requests[entry.ended_n], **changes)
+    return list(requests.values())
+
+
+def read_tools(folder: Path, name: str) -> tuple[ToolSchema, ...] | None:
+    """Return the tools with this hash; None if they cannot be read."""
+    if not name:
+        return ()
+    try:
+        tools = json.loads(tools_path(folder, name).read_bytes())
+        return tuple(ToolSchema(**tool) for tool in tools)
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def read_response(folder: Path, n: int) -> bytes | None:
+    """Return the raw response to a request as it was kept; None if it was not."""
+    try:
+        data = response_path(folder, n).read_bytes()
+        limit = MAX_RESPONSE_BYTES + 2 * TAIL_BYTES
+        return zlib.decompressobj(wbits=31).decompress(data, limit)
+    except (OSError, zlib.error):
+        return None
+
+
+def response_path(folder: Path, n: int) -> Path:
+    """Return the file of a response."""
+    return folder / f"response-{n}.gz"
+
+
+def log_path(folder: Path) -> Path:
+    """Return the file of the log."""
+    return folder / "log.jsonl"
+
+
+def tools_path(folder: Path, name: str) -> Path:
+    """Return the file of the tools with a hash."""
+    return folder / f"tools-{name}.json"

@@ -1,0 +1,138 @@
+"""Tokens of a run by step, reduced from its state.
+
+Each prompt repeats the conversation so far. A step's prompt is therefore split into what the
+endpoint read from its cache, what came from the sandbox or the loop since the last answer, and the
+rest. A count that the endpoint did not report is None, never 0.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from agent.models.base import PartialCount
+from agent.runs.state import RunState, StepSummary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepTokens:
+    """Tokens of one step; all counts are None if its usage is unknown.
+
+    Attributes:
+        prompt: The whole prompt.
+        cached: The part read from the endpoint's cache.
+        cache_written: The part written to the cache.
+        environment: The part that came from the sandbox or the loop since the last answer.
+        generated: The answer, including its reasoning.
+        reasoning: The part of the answer that is reasoning.
+        once: Tokens that no earlier step had: the run's total, each token once, is their sum.
+        estimated: Whether the counts are an estimate.
+        summary: The step's first call or the beginning of its text, for people.
+    """
+
+    step: int
+    round: int
+    prompt: int | None = None
+    cached: int | None = None
+    cache_written: int | None = None
+    environment: int | None = None
+    generated: int | None = None
+    reasoning: int | None = None
+    once: int | None = None
+    estimated: bool = False
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenTotals:
+    """Tokens of a run; None if no step reported the count.
+
+    Attributes:
+        prompt: All prompts together, which repeat the conversation.
+        once: Each token once: the first prompt, all answers, and what came in between (the
+            paper's N_total).
+        largest_prompt: The largest prompt of any step.
+        missing: Steps without a count, for the counts that only some steps reported: the
+            count is then at least the given one.
+        estimated: Whether any count is an estimate.
+    """
+
+    prompt: int | None = None
+    cached: int | None = None
+    cache_written: int | None = None
+    environment: int | None = None
+    generated: int | None = None
+    reasoning: int | None = None
+    once: int | None = None
+    largest_prompt: int | None = None
+    missing: dict[str, int]
+    estimated: bool = False
+
+
+_COUNTS = ("prompt", "cached", "cache_written", "environment", "generated", "reasoning", "once")
+
+
+def step_tokens(state: RunState, after: int = 0) -> list[StepTokens]:
+    """Return the tokens of the steps of a run.
+
+    Args:
+        state: The run's state.
+        after: Leave out the steps up to this number.
+    """
+    first = max(0, min(after, len(state.steps)))
+    earlier = reversed(state.steps[:first])
+    last = next((step for step in earlier if step.usage is not None), None)
+    steps = []
+    for step in state.steps[first:]:
+        steps.append(_tokens_of(step, last))
+        last = last if step.usage is None else step
+    return steps
+
+
+def token_totals(steps: Iterable[StepTokens]) -> TokenTotals:
+    """Return the sums of ``step_tokens``."""
+    answered = [step for step in steps if step.prompt is not None]
+    counts: dict[str, int | None] = {}
+    missing: dict[str, int] = {}
+    for name in _COUNTS:
+        known = [count for step in answered if (count := getattr(step, name)) is not None]
+        counts[name] = sum(known) if known else None
+        if known and len(known) < len(answered):
+            missing[name] = len(answered) - len(known)
+    largest = max((step.prompt for step in answered if step.prompt is not None), default=None)
+    return TokenTotals(
+        **counts,
+        largest_prompt=largest,
+        missing=missing,
+        estimated=any(step.estimated for step in answered),
+    )
+
+
+def _tokens_of(step: StepSummary, last: StepSummary | None) -> StepTokens:
+    """Return a step's tokens; ``last`` is the last answered step before it."""
+    usage, summary = step.usage, _summary(step)
+    if usage is None:
+        return StepTokens(step=step.step, round=step.round, summary=summary)
+
+    def known(count: PartialCount) -> int | None:
+        return None if step.estimated else usage.known(count)
+
+    before = 0 if last is None or last.usage is None else last.usage.prompt + last.usage.generated
+    new = max(0, usage.prompt - before)
+    return StepTokens(
+        step=step.step,
+        round=step.round,
+        prompt=usage.prompt,
+        cached=known("cached"),
+        cache_written=known("cache_written"),
+        environment=0 if last is None or last.round != step.round else new,
+        generated=usage.generated,
+        reasoning=known("reasoning"),
+        once=new + usage.generated,
+        estimated=step.estimated,
+        summary=summary,
+    )
+
+
+def _summary(step: StepSummary) -> str:
+    if step.calls:
+        return step.calls[0].summary
+    return " ".join(step.text.split())

@@ -1,0 +1,269 @@
+"""The log of a run's requests: exactly what was sent, the raw responses, and no key anywhere.
+
+The endpoint of the tests is a real server that keeps what it received.
+"""
+
+import gzip
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent import prompts
+from agent.limits import Limits
+from agent.models.base import Model, ModelConfig, ToolCall
+from agent.models.openai.client import OpenAIModel
+from agent.models.openai.request import encode_body
+from agent.models.scripted import ScriptedModel, ScriptedTurn
+from agent.runs.folder import RunFolder
+from agent.runs.recorded_run import RecordedRun, Task
+from agent.runs.requests import log as request_log
+from agent.runs.requests import response as response_module
+from agent.runs.requests import snippets
+from agent.runs.requests.body import rebuild_request
+from agent.runs.requests.log import RequestLog
+from agent.runs.requests.records import read_log, read_response
+from tests.agent.runs.test_recorded_run import LocalProvider
+from tests.support.models.endpoint import Endpoint, Turn
+
+KEY = "sk-secret-key-0123456789"
+QUICK = Limits(backoff=0.0)
+HOSTILE = "it's \"quoted\" $(id) `id` \u202egnp.exe\x1b[31m '''\nEND_OF_BODY\n"
+CALL = ("execute_bash", {"command": "echo 7 gulls"})
+SUBMIT: tuple[str, dict[str, str]] = ("submit", {})
+
+
+@pytest.fixture
+def provider(tmp_path: Path) -> LocalProvider:
+    return LocalProvider(tmp_path)
+
+
+@pytest.fixture
+def run(provider: LocalProvider) -> Iterator[RecordedRun]:
+    run = RecordedRun(provider.new_folder(), provider)
+    yield run
+    run.close()
+
+
+def play(run: RecordedRun, model: Model, limits: Limits = QUICK) -> RunFolder:
+    list(run.start(Task(HOSTILE, prompts.get_bundled("general")), model, limits))
+    return run.folder
+
+
+def play_turns(run: RecordedRun, *turns: Turn, **options: Any) -> tuple[RunFolder, list[Any]]:
+    """Run with an endpoint that answers so; return the bodies that it received, too."""
+    with Endpoint(turns) as endpoint:
+        folder = play(run, OpenAIModel(ModelConfig(endpoint.url, "m", KEY, **options)))
+    return folder, [request.body for request in endpoint.received]
+
+
+def stored_bytes(folder: RunFolder) -> bytes:
+    """All that is stored of a run, decompressed."""
+    files = [path for path in folder.path.rglob("*") if path.is_file()]
+    return b"".join(
+        gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        for path in files
+    )
+
+
+# What was sent
+
+
+@pytest.mark.parametrize("style", ["native", "text"])
+def test_every_request_is_rebuilt_byte_for_byte(run: RecordedRun, style: str) -> None:
+    answer = Turn(reasoning="Seven?", text="Counted.", calls=[CALL])
+    if style == "text":
+        answer = Turn(text='```tool_call\n{"name": "submit", "arguments": {}}\n```')
+    folder, received = play_turns(
+        run, answer, Turn(calls=[SUBMIT]), tool_call_style=style, temperature=0.7,
+        extra_body={"seed": 7},
+    )  # fmt: skip
+    assert len(received) == (2 if style == "native" else 1)
+    for step, body in enumerate(received, start=1):
+        rebuilt = rebuild_request(folder, step)
+        assert rebuilt.fidelity == "exact"
+        assert rebuilt.body == body
+        assert rebuilt.recorded
+        assert rebuilt.recorded.sent
+        digest = hashlib.sha256(encode_body(rebuilt.body)).hexdigest()
+        assert digest == rebuilt.recorded.sent.sha256
+
+
+def test_a_retried_and_an_adapted_request_are_all_there(run: RecordedRun) -> None:
+    """A refusal of a parameter, a temporary failure, and the answer: three requests of one step."""
+    refused = Turn(fault="400", message="Unsupported parameter: 'temperature'")
+    folder, received = play_turns(
+        run, refused, Turn(fault="503"), Turn(calls=[SUBMIT]), temperature=0.7
+    )
+    requests = [rebuild_request(folder, 1, attempt) for attempt in (1, 2, 3)]
+    assert [each.body for each in requests] == received
+    assert {each.fidelity for each in requests} == {"exact"}
+    assert [each.recorded.status for each in requests if each.recorded] == [400, 503, 200]
+    assert "temperature" in requests[0].body
+    assert "temperature" not in requests[1].body
+    raw = read_response(folder.requests, 1)
+    assert raw
+    assert b"Unsupported parameter" in raw
+    assert rebuild_request(folder, 1).attempt == 3
+
+
+def test_a_changed_journal_is_not_called_exact(run: RecordedRun) -> None:
+    folder, _ = play_turns(run, Turn(calls=[CALL]), Turn(calls=[SUBMIT]))
+    folder.journal.write_bytes(folder.journal.read_bytes().replace(b"7 gulls", b"8 gulls"))
+    rebuilt = rebuild_request(folder, 2)
+    assert rebuilt.fidelity == "rebuilt"
+    assert "SHA-256 differs" in rebuilt.note
+
+
+def test_a_run_of_an_earlier_version_says_what_is_not_recorded(run: RecordedRun) -> None:
+    folder, received = play_turns(run, Turn(calls=[CALL]), Turn(calls=[SUBMIT]))
+    for path in folder.requests.iterdir():
+        path.unlink()
+    rebuilt = rebuild_request(folder, 2)
+    assert rebuilt.fidelity == "rebuilt"
+    assert "not recorded" in rebuilt.note
+    assert rebuilt.body == {"messages": received[1]["messages"]}
+
+
+def test_a_model_on_this_machine_was_given_the_messages(run: RecordedRun) -> None:
+    submit = ScriptedTurn(calls=[ToolCall("", "submit", "{}")])
+    folder = play(run, ScriptedModel([submit], metered=True))
+    rebuilt = rebuild_request(folder, 1)
+    assert rebuilt.fidelity == "given"
+    assert "ran on this machine" in rebuilt.note
+    assert rebuilt.body["messages"][0]["role"] == "system"
+    assert "execute_bash" in {tool["function"]["name"] for tool in rebuilt.body["tools"]}
+
+
+def test_of_a_scripted_run_it_says_that_no_model_was_asked(run: RecordedRun) -> None:
+    submit = ScriptedTurn(calls=[ToolCall("", "submit", "{}")])
+    rebuilt = rebuild_request(play(run, ScriptedModel([submit])), 1)
+    assert (rebuilt.fidelity, "no model was asked" in rebuilt.note) == ("given", True)
+
+
+def test_the_log_grows_by_the_same_for_each_step(run: RecordedRun) -> None:
+    """The messages are not stored again; the tools are stored once."""
+    long = ("execute_bash", {"command": "head -c 3000 /dev/zero | tr '\\0' x"})
+    folder, received = play_turns(run, *[Turn(calls=[long])] * 12, Turn(calls=[SUBMIT]))
+    lines = (folder.requests / "log.jsonl").read_bytes().splitlines()
+    assert len(encode_body(received[-1])) > 30_000
+    assert max(map(len, lines)) < 1000
+    assert len(list(folder.requests.glob("tools-*"))) == 1
+
+
+# Responses
+
+
+def test_the_raw_response_is_what_the_endpoint_sent(run: RecordedRun) -> None:
+    folder, _ = play_turns(run, Turn(text="Seven <b>gulls</b>.", calls=[SUBMIT]))
+    raw = read_response(folder.requests, 1)
+    assert raw
+    events = [line.removeprefix(b"data: ") for line in raw.splitlines() if line]
+    assert events[-1] == b"[DONE]"
+    assert all(json.loads(event)["choices"] is not None for event in events[:-1])
+    (recorded,) = read_log(folder.requests)
+    assert (recorded.status, recorded.kept, recorded.response_bytes) == (200, True, len(raw))
+
+
+def test_of_a_long_response_the_beginning_and_the_end_are_kept(
+    run: RecordedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(response_module, "MAX_RESPONSE_BYTES", 2000)
+    monkeypatch.setattr(response_module, "TAIL_BYTES", 300)
+    folder, _ = play_turns(run, Turn(text="gull " * 2000, calls=[SUBMIT]))
+    raw = read_response(folder.requests, 1)
+    assert raw
+    assert b"bytes left out]" in raw
+    assert raw.rstrip().endswith(b"data: [DONE]")
+    assert len(raw) < 2400
+
+
+def test_responses_over_the_limit_of_a_run_are_not_kept(
+    run: RecordedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(request_log, "MAX_STORED_BYTES", 10)
+    folder, _ = play_turns(run, Turn(calls=[SUBMIT]))
+    (recorded,) = read_log(folder.requests)
+    assert not recorded.kept
+    assert "already take" in recorded.withheld
+
+
+@pytest.mark.parametrize("fragments", [4, 100])
+def test_the_key_is_stored_nowhere(run: RecordedRun, fragments: int) -> None:
+    """Neither from the request nor from an endpoint that echoes it, whole or in parts."""
+    echo = Turn(text=f"Your key is {KEY}!", fragment_length=fragments, calls=[SUBMIT])
+    folder, _ = play_turns(run, echo, extra_body={"user": KEY})
+    everything = stored_bytes(folder)
+    assert KEY.encode() not in everything
+    assert b'sk-s"' not in everything  # the first fragment of four characters
+    assert rebuild_request(folder, 1).body["user"] == "[key]"
+    (recorded,) = read_log(folder.requests)
+    assert recorded.withheld == ("it contained the key" if fragments == 4 else recorded.withheld)
+
+
+def test_a_log_that_cannot_be_written_does_not_end_a_run(run: RecordedRun) -> None:
+    run.folder.requests.write_text("a file where the folder belongs")
+    play_turns(run, Turn(calls=[SUBMIT]))
+    assert run.state.state == "submitted"
+
+
+def test_a_torn_line_hides_no_other(tmp_path: Path) -> None:
+    with RequestLog(tmp_path / "requests", lambda: 5).record(1, (), None):
+        pass
+    with (tmp_path / "requests" / "log.jsonl").open("ab") as file:
+        file.write(b'{"n":2,"ste')  # the process was killed
+    with RequestLog(tmp_path / "requests", lambda: 9).record(2, (), None):
+        pass
+    assert [(each.n, each.step, each.cursor) for each in read_log(tmp_path / "requests")] == [
+        (1, 1, 5),
+        (2, 2, 9),
+    ]
+
+
+def test_a_request_without_an_end_was_being_answered_when_the_process_was_killed(
+    tmp_path: Path,
+) -> None:
+    log = RequestLog(tmp_path / "requests", lambda: 5)
+    assert log.begin(1, (), 100, None) == 1
+    (recorded,) = read_log(tmp_path / "requests")
+    assert (recorded.ended, recorded.status, recorded.kept, recorded.max_tokens) == (
+        None,
+        None,
+        False,
+        100,
+    )
+
+
+# Snippets
+
+
+@pytest.mark.parametrize("form", ["curl", "python"])
+def test_a_snippet_sends_the_same_request_with_the_key_of_the_environment(form: str) -> None:
+    """Whatever the task says: it is data in both, and no key is in either."""
+    body = {
+        "model": "m", "stream": True,
+        "messages": [{"role": "user", "content": HOSTILE}], "seed": None,
+    }  # fmt: skip
+    with Endpoint([Turn(text="Hi")], key=KEY) as endpoint:
+        url = f"{endpoint.url}/chat/completions"
+        if form == "curl":
+            text = snippets.to_curl(url, body, has_key=True)
+            command = ["bash", "-c", text]
+        else:
+            text = snippets.to_python(url, body, has_key=True)
+            command = [sys.executable, "-c", text]
+        assert KEY not in text
+        assert "\u202e" not in text
+        assert "\x1b" not in text
+        environment = {"PATH": os.environ["PATH"], "OPENAI_API_KEY": KEY}
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=30, check=False
+        )
+    assert "data: " in done.stdout, done.stderr
+    assert endpoint.received[0].body == body
