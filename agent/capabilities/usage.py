@@ -1,0 +1,109 @@
+"""What a call, a step or a run used of the computer, and how that is known."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal, TypeVar
+
+N = TypeVar("N", int, float)
+
+Capability = Literal["external", "file", "compute"]
+"""The paper's three: external resources, file management, computation."""
+
+Evidence = Literal["observed", "parsed"]
+"""How a use is known: measured while the command ran, or read from its text."""
+
+CAPABILITIES: tuple[Capability, ...] = ("external", "file", "compute")
+MAX_NAMES = 16
+"""Maximum programs, hosts, packages and files to name; further ones are left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapabilityUsage:
+    """What was used of the computer.
+
+    Attributes:
+        external: How the use of external resources (network, installed packages) is known; None
+            if there was none.
+        file: The same for file management.
+        compute: The same for computation.
+        paper: The capabilities that the paper's patterns find in the same calls.
+        programs: The programs that the commands name, without wrappers such as ``timeout``.
+        hosts: The hosts that answered, as the proxy measured; else those that the command names.
+        received: Bytes received from hosts; None if not observed.
+        packages: The packages installed, as ``name version``.
+        read: Files that the editor tool showed; None where it showed none, since which files a
+            command reads is not observed.
+        written: The number of files changed in the workspace.
+        cpu_seconds: CPU time of the sandbox during the commands; None if unknown.
+        partial: Whether a text was too long, too deep or not valid, and read in part.
+    """
+
+    external: Evidence | None = None
+    file: Evidence | None = None
+    compute: Evidence | None = None
+    paper: tuple[Capability, ...] = ()
+    programs: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    received: int | None = None
+    packages: tuple[str, ...] = ()
+    read: tuple[str, ...] | None = None
+    written: int = 0
+    cpu_seconds: float | None = None
+    partial: bool = False
+
+    def evidence(self, capability: Capability) -> Evidence | None:
+        """Return how the use of a capability is known; None if there was none."""
+        match capability:
+            case "external":
+                return self.external
+            case "file":
+                return self.file
+        return self.compute
+
+
+def combine(one: CapabilityUsage | None, other: CapabilityUsage | None) -> CapabilityUsage | None:
+    """Return what two calls used together; None only if both are unknown."""
+    if one is None or other is None:
+        return one or other
+    return CapabilityUsage(
+        external=_stronger(one.external, other.external),
+        file=_stronger(one.file, other.file),
+        compute=_stronger(one.compute, other.compute),
+        paper=tuple(name for name in CAPABILITIES if name in one.paper or name in other.paper),
+        programs=_union(one.programs, other.programs),
+        hosts=_union(one.hosts, other.hosts),
+        received=_sum(one.received, other.received),
+        packages=_union(one.packages, other.packages),
+        read=_read(one.read, other.read),
+        written=one.written + other.written,
+        cpu_seconds=_sum(one.cpu_seconds, other.cpu_seconds),
+        partial=one.partial or other.partial,
+    )
+
+
+def with_written(usage: CapabilityUsage | None, changed: int) -> CapabilityUsage | None:
+    """Return a step's usage with the files that it changed, which are observed."""
+    if not changed or usage is None:
+        return usage
+    return replace(usage, file="observed", written=changed)
+
+
+def first_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the first different names."""
+    return tuple(dict.fromkeys(names))[:MAX_NAMES]
+
+
+def _stronger(one: Evidence | None, other: Evidence | None) -> Evidence | None:
+    return "observed" if "observed" in (one, other) else one or other
+
+
+def _union(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+    return first_names((*one, *other))
+
+
+def _read(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    return None if one is None and other is None else _union(one or (), other or ())
+
+
+def _sum(one: N | None, other: N | None) -> N | None:
+    return other if one is None else one if other is None else one + other
