@@ -11,11 +11,7 @@ from agent.tasks.scoring import wilson_interval
 from agent.train.log import TrainingLog
 from agent.train.report.curves import mean, row, smooth, step_rewards
 from agent.train.report.evaluation import SPLIT_TITLES
-from agent.train.report.plot import RewardPlot
-
-_COLOURS = (
-    ("#1f5fb0", "#b7cbe6"), ("#b35900", "#e8cdb0"), ("#1a7f37", "#b5d8bf"), ("#8250df", "#d6c6f3"),
-)  # fmt: skip
+from agent.train.report.plot import reward_axes, save
 
 
 @dataclass(frozen=True)
@@ -67,13 +63,12 @@ def _check_ended(log: TrainingLog) -> None:
 
 
 def draw(groups: Sequence[Group], path: Path) -> None:
-    """Plot the rewards of all steps as a PNG.
+    """Plot the rewards of all steps, in the format that the path's suffix names.
 
     Trainings are drawn in pale colours, means of groups in strong ones.
 
     Raises:
-        TrainError: if no training has rewards, or more groups have rewards than there are
-            colours.
+        TrainError: if no training has rewards, or the plot cannot be written.
     """
     rewarded = {
         group.name: lines
@@ -82,16 +77,15 @@ def draw(groups: Sequence[Group], path: Path) -> None:
     }
     if not rewarded:
         raise TrainError("None of these trainings has rewards to plot.")
-    if len(rewarded) > len(_COLOURS):
-        raise TrainError(f"A plot shows at most {len(_COLOURS)} groups with rewards.")
-    picture = RewardPlot(max(line[-1][0] for lines in rewarded.values() for line in lines))
-    for (name, lines), (strong, pale) in zip(rewarded.items(), _COLOURS, strict=False):
+    axes = reward_axes()
+    for number, (name, lines) in enumerate(rewarded.items()):
+        colour = f"C{number}"
         for line in lines:
-            picture.line(smooth(line), pale)
-        picture.line(smooth(_mean_line(lines)), strong, width=3)
-        picture.legend(name, strong)
+            axes.plot(*zip(*smooth(line), strict=True), color=colour, alpha=0.3, linewidth=1)
+        means = smooth(_mean_line(lines))
+        axes.plot(*zip(*means, strict=True), color=colour, linewidth=2, label=name)
     try:
-        picture.save(path)
+        save(axes, path)
     except (OSError, ValueError) as error:
         raise TrainError(f"{path}: the plot cannot be written: {error}") from error
 

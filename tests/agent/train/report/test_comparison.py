@@ -46,7 +46,12 @@ def test_curves_of_trainings_with_rewards_are_drawn(tmp_path: Path) -> None:
     unrewarded = write_training(tmp_path / "supervised", [], 0.5)
     draw(parse_groups([f"supervised={unrewarded}", f"sandbox={','.join(two)}"]), tmp_path / "c.png")
     with Image.open(tmp_path / "c.png") as picture:
-        assert (0x1F, 0x5F, 0xB0) in {colour for _, colour in picture.getcolors(10**6) or ()}
+        colours = {colour for _, colour in picture.convert("RGB").getcolors(10**6) or ()}
+    assert (0x1F, 0x77, 0xB4) in colours
+    draw(parse_groups([f"sandbox={','.join(two)}"]), tmp_path / "c.svg")
+    assert "<svg" in (tmp_path / "c.svg").read_text()
+    with pytest.raises(TrainError, match="cannot be written"):
+        draw(parse_groups([f"sandbox={','.join(two)}"]), tmp_path / "c.mp3")
     with pytest.raises(TrainError, match="has rewards to plot"):
         draw(parse_groups([f"supervised={unrewarded}"]), tmp_path / "none.png")
 

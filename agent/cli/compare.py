@@ -1,0 +1,104 @@
+"""The command ``compare``: runs of one task, side by side, and their table."""
+
+import argparse
+import sys
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from agent.api.models import ModelArgument
+from agent.api.studio import Studio
+from agent.cli.run_sets import STOPPED, ResultFolder, parse_judge, parse_members
+from agent.cli.startup import begin_collection
+from agent.compare.comparison import ExpectedAnswer
+from agent.compare.exports import KINDS
+from agent.compare.runner import Progress
+from agent.errors import UsageError
+from agent.models.base import ModelConfig
+from agent.settings import Settings
+from agent.util.cancellation import Stop
+from agent.util.signals import stop_on_signals
+from agent.util.text import sanitize
+
+_DEFAULT_MEMBERS = ("plain", "sandbox")
+
+
+def compare_runs(options: argparse.Namespace, settings: Settings) -> int:
+    """Carry out a comparison; print its progress to stderr and its table to stdout.
+
+    Returns:
+        0 if every run has ended without a stop, 1 if a member could not be started, 130 if stopped.
+    """
+    begin_collection()
+    members, models = parse_members(options.members or _DEFAULT_MEMBERS, settings)
+    expected, judge = _expected(options)
+    if options.resume and options.output is None:
+        raise UsageError("--resume needs the folder of the comparison: --output DIR.")
+    stop, output = Stop(), ResultFolder(options.output, "comparison")
+    known = output.known_id if options.resume else ""
+    with (
+        (
+            output.lock_existing(settings, known) if options.resume else output.lock_new(settings)
+        ) as data,
+        stop_on_signals(stop),
+        Studio(replace(settings, warm_sandboxes=0), data=data) as studio,
+    ):
+        result = studio.compare(
+            options.task,
+            members=members,
+            inputs=options.input,
+            repeat=options.repeat,
+            expected=expected,
+            models=models,
+            judge=judge,
+            concurrency=options.concurrency,
+            stop=stop,
+            on_progress=_Report(output, data.path),
+            on_run=output.save_run,
+            resume=known,
+        )
+    output.write(KINDS, result.export, result.report)
+    print(sanitize(str(result)), end="")
+    for label, why in result.problems.items():
+        print(f"{sanitize(label)}: {sanitize(why)}", file=sys.stderr)
+    if stop.is_set:
+        return STOPPED
+    return 1 if result.problems else 0
+
+
+class _Report:
+    """Prints the progress; the first report stores the comparison's id for ``--resume``."""
+
+    def __init__(self, output: ResultFolder, data: Path) -> None:
+        self._output = output
+        self._data = data
+
+    def __call__(self, progress: Progress) -> None:
+        if progress.status == "defined":
+            self._output.remember(progress.comparison, self._data)
+            return
+        name = f"{progress.member}, run {progress.repetition}"
+        line = f"[{progress.done}/{progress.total}] {name}: {progress.status.replace('_', ' ')}"
+        detail = progress.reason or " ".join(progress.answer.split())[:100]
+        text = f"{line} – {detail}" if detail else line
+        with suppress(BrokenPipeError):
+            print(sanitize(text), file=sys.stderr, flush=True)
+
+
+def _expected(options: argparse.Namespace) -> tuple[ExpectedAnswer | None, ModelArgument]:
+    if not options.expect:
+        if options.judge or options.check != "exact":
+            raise UsageError("--check and --judge need the right answer: --expect TEXT.")
+        return None, None
+    if bool(options.judge) != (options.check == "judge"):
+        raise UsageError("--judge MODEL and --check judge belong together.")
+    judge, key = None, ""
+    if options.judge:
+        judge, key = parse_judge(options.judge)
+    expected = ExpectedAnswer(
+        kind=options.check, answer=options.expect, tolerance=options.tolerance,
+        relative=options.relative, judge=judge,
+    )  # fmt: skip
+    if judge is None or not key:
+        return expected, None
+    return expected, ModelConfig(judge.base_url, judge.model, key)

@@ -1,0 +1,1 @@
+"""Comparisons: runs of one task with the same inputs, side by side."""

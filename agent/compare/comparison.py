@@ -1,0 +1,210 @@
+"""What a comparison is: a task, its inputs, and the members that carry it out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from agent.compare.checks import Check
+from agent.errors import UsageError
+from agent.events import Mode, Network
+
+FORMAT = 1
+"""The version of a comparison's record; a newer version may add fields."""
+
+MAX_MEMBERS = 6
+MAX_REPETITIONS = 20
+MAX_LABEL = 80
+MAX_ANSWER = 20_000
+"""Maximum characters of an expected answer and of a judge's prompt."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One column of a comparison: a model, its mode and its settings.
+
+    Attributes:
+        label: Its name in the comparison.
+        mode: ``plain``: the documents in the prompt and no tools; or ``sandbox``.
+        model: The model's name at the endpoint, ``builtin``, or ``demonstration``.
+        base_url: The endpoint's URL; empty for the studio's. Keys are never stored.
+        prompt: The name of a bundled prompt.
+        max_steps: Another limit on the model's turns; None for the studio's.
+        max_tokens: Token budget of one answer; None to not send it.
+        temperature: Sampling temperature; None to not send it.
+        top_p: Nucleus sampling; None to not send it.
+        extra_body: Additional fields of the request body.
+        network: What the sandbox may reach; ``hosts`` if it is ``listed``.
+        calls: As ``ModelConfig.tool_call_style``.
+        send_reasoning: As in ``ModelConfig``.
+    """
+
+    label: str
+    mode: Mode
+    model: str
+    base_url: str = ""
+    prompt: str = "general"
+    max_steps: int | None = None
+    max_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    extra_body: Mapping[str, Any] = field(default_factory=dict)
+    network: Network = "open"
+    hosts: tuple[str, ...] = ()
+    calls: Literal["native", "text"] = "native"
+    send_reasoning: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Input:
+    """One input file: its path below ``input/``, its bytes, and the hash of its content."""
+
+    path: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judge:
+    """A model that decides whether an answer is right.
+
+    Attributes:
+        model: The model's name at the endpoint.
+        base_url: The endpoint's URL; empty for the studio's. Its key is never stored.
+        prompt: What it is asked, with the placeholders ``{task}``, ``{expected}`` and
+            ``{answer}``; empty for the usual one.
+        votes: How often it is asked about one answer.
+    """
+
+    model: str
+    base_url: str = ""
+    prompt: str = ""
+    votes: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectedAnswer:
+    """The right answer, and how answers are compared with it.
+
+    Attributes:
+        kind: The check: ``exact`` after normalizing; ``contains``, as whole words; ``number``;
+            ``choice``, letters; ``math``, mathematical equality; ``f1`` and ``rouge_l``, common
+            words; ``judge``, a model.
+        answer: The right answer.
+        tolerance: For ``number``: the largest difference that is right.
+        relative: For ``number``: the same as a share of the right number.
+        judge: For ``judge``: the model.
+    """
+
+    kind: Check
+    answer: str
+    tolerance: float = 0.0
+    relative: float = 0.0
+    judge: Judge | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """The definition of a comparison; it never changes.
+
+    Attributes:
+        id: Its id, which cannot be guessed.
+        task: The task's text.
+        inputs: The input files, the same for all members.
+        members: The members, in the order of their columns.
+        baseline: The index of the member that the others are compared with.
+        varying: The fields of ``Member`` in which the members differ.
+        repetitions: How often each member does the task.
+        expected: The right answer, if it is known.
+        created: When it was created, in seconds since the epoch.
+        owner: Its owner; empty for the operator.
+        from_runs: Whether it was made from runs that existed; there is nothing to start then.
+        format: The version of the record.
+    """
+
+    id: str
+    task: str
+    members: tuple[Member, ...]
+    inputs: tuple[Input, ...] = ()
+    baseline: int = 0
+    varying: tuple[str, ...] = ()
+    repetitions: int = 1
+    expected: ExpectedAnswer | None = None
+    created: float = 0.0
+    owner: str = ""
+    from_runs: bool = False
+    format: int = FORMAT
+
+
+def varying_fields(members: Sequence[Member]) -> tuple[str, ...]:
+    """Return the fields in which members differ, without their labels."""
+    names = [each.name for each in fields(Member) if each.name != "label"]
+    return tuple(
+        name
+        for name in names
+        if any(getattr(each, name) != getattr(members[0], name) for each in members)
+    )
+
+
+def check(comparison: Comparison) -> None:
+    """Check a comparison before it is started.
+
+    Raises:
+        UsageError: A value is missing or out of range; the text names it.
+    """
+    count = len(comparison.members)
+    if not comparison.task.strip():
+        raise UsageError("A comparison needs a task.")
+    if not 2 <= count <= MAX_MEMBERS:
+        raise UsageError(f"A comparison has 2 to {MAX_MEMBERS} members, not {count}.")
+    if not 1 <= comparison.repetitions <= MAX_REPETITIONS:
+        raise UsageError(
+            f"A member does the task 1 to {MAX_REPETITIONS} times, not {comparison.repetitions}."
+        )
+    if not 0 <= comparison.baseline < count:
+        raise UsageError(f"There is no member {comparison.baseline + 1} to compare with.")
+    for member in comparison.members:
+        check_member(member)
+    if comparison.expected is not None:
+        _check_expected(comparison.expected)
+
+
+def check_member(member: Member) -> None:
+    """Check a member's label, endpoint and limits. Raises ``UsageError``."""
+    if not member.label.strip() or len(member.label) > MAX_LABEL:
+        raise UsageError(f"A member's label has 1 to {MAX_LABEL} characters.")
+    _check_url(member.base_url)
+    for name in ("max_steps", "max_tokens"):
+        value = getattr(member, name)
+        if value is not None and value < 1:
+            raise UsageError(f"{member.label}: {name} must be 1 or more, not {value}.")
+
+
+def _check_expected(expected: ExpectedAnswer) -> None:
+    if not expected.answer.strip() or len(expected.answer) > MAX_ANSWER:
+        raise UsageError(f"The expected answer has 1 to {MAX_ANSWER:,} characters.")
+    if not (expected.tolerance >= 0 and expected.relative >= 0):
+        raise UsageError("A tolerance is 0 or more.")
+    if (expected.kind == "judge") != (expected.judge is not None):
+        raise UsageError("A judge is given for the check “judge” and for no other.")
+    if expected.judge is not None:
+        check_judge(expected.judge)
+
+
+def check_judge(judge: Judge) -> None:
+    """Check a judge's endpoint, votes and prompt. Raises ``UsageError``."""
+    _check_url(judge.base_url)
+    if not 1 <= judge.votes <= MAX_REPETITIONS:
+        raise UsageError(f"A judge is asked 1 to {MAX_REPETITIONS} times.")
+    if len(judge.prompt) > MAX_ANSWER:
+        raise UsageError(f"A judge's prompt has at most {MAX_ANSWER:,} characters.")
+
+
+def _check_url(url: str) -> None:
+    """Refuse a URL with a password: it would be stored and shown."""
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise UsageError(f"The endpoint's URL cannot be read: {error}.") from error
+    if "@" in parts.netloc:
+        raise UsageError("Enter the endpoint's key in its own field, not in its URL.")

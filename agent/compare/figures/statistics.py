@@ -1,0 +1,168 @@
+"""Statistics of repeated runs: intervals, pass@k, paired differences.
+
+All intervals are at 95 %. Every function names its method and source; a caller shows it with n.
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import comb, sqrt
+from statistics import fmean
+from typing import Literal
+
+from agent.tasks.scoring import wilson_interval
+
+_MIN_WILSON, _MIN_BOOTSTRAP = 2, 3
+RESAMPLES = 1_000
+"""Resamples of a bootstrap."""
+
+SEED = 20_260_116
+"""Seed of the bootstrap, so that the same runs always give the same interval."""
+
+Method = Literal["", "Wilson", "bootstrap", "Newcombe"]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean with its interval; without one (``method`` empty) if there are too few.
+
+    Attributes:
+        n: The number of values.
+        method: How the interval was computed.
+    """
+
+    mean: float
+    low: float | None
+    high: float | None
+    n: int
+    method: Method = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PairedDifference:
+    """The mean difference of pairs.
+
+    Attributes:
+        p: McNemar's exact two-sided p-value; None unless all values are 0 or 1.
+    """
+
+    difference: Estimate
+    p: float | None = None
+
+
+def estimate(values: Sequence[float], *, binary: bool = False) -> Estimate | None:
+    """Return the mean of values with an interval; None without values.
+
+    The interval is Wilson's for values of 0 and 1 (``binary``), otherwise the percentiles of a
+    bootstrap, which needs three values. One run, right or wrong, says too little for an interval.
+    """
+    if not values:
+        return None
+    mean, count = fmean(values), len(values)
+    if binary and count >= _MIN_WILSON:
+        return Estimate(mean, *wilson_interval(mean, count), count, "Wilson")
+    if binary or count < _MIN_BOOTSTRAP:
+        return Estimate(mean, None, None, count)
+    return Estimate(mean, *bootstrap_interval(tuple(values)), count, "bootstrap")
+
+
+@lru_cache(maxsize=4096)
+def bootstrap_interval(values: tuple[float, ...]) -> tuple[float, float]:
+    """Return the percentile interval of a mean (Efron 1979), with a fixed seed."""
+    if min(values) == max(values):
+        return values[0], values[0]
+    means = sorted(sum(map(values.__getitem__, sample)) for sample in _resamples(len(values)))
+    last = len(means) - 1
+    low, high = means[round(0.025 * last)], means[round(0.975 * last)]
+    return low / len(values), high / len(values)
+
+
+@lru_cache(maxsize=32)
+def _resamples(count: int) -> tuple[tuple[int, ...], ...]:
+    generator = random.Random(SEED)
+    return tuple(tuple(generator.choices(range(count), k=count)) for _ in range(RESAMPLES))
+
+
+def pass_at_k(count: int, right: int, k: int) -> float:
+    """Return the probability that at least one of ``k`` runs is right.
+
+    The unbiased estimator of Chen et al. 2021 (Codex), from ``count`` runs.
+    """
+    return 1.0 - comb(count - right, k) / comb(count, k)
+
+
+def pass_hat_k(count: int, right: int, k: int) -> float:
+    """Return the probability that all of ``k`` runs are right (pass^k).
+
+    The unbiased estimator of Yao et al. 2024 (τ-bench), from ``count`` runs.
+    """
+    return comb(right, k) / comb(count, k)
+
+
+def mcnemar_exact(only_first: int, only_second: int) -> float:
+    """Return McNemar's exact two-sided p-value from the numbers of discordant pairs."""
+    discordant = only_first + only_second
+    tail = sum(comb(discordant, k) for k in range(min(only_first, only_second) + 1))
+    return min(1.0, 2.0 * tail / float(2**discordant))
+
+
+def paired_difference(
+    first: Sequence[float], baseline: Sequence[float], *, binary: bool = False
+) -> PairedDifference | None:
+    """Return the mean of ``first`` minus ``baseline`` over pairs; None without pairs.
+
+    The interval is Newcombe's for values of 0 and 1, otherwise a bootstrap over the pairs.
+    """
+    pairs = list(zip(first, baseline, strict=True))
+    if not pairs:
+        return None
+    if not binary:
+        found = estimate([one - other for one, other in pairs])
+        return None if found is None else PairedDifference(found)
+    both = sum(one == other == 1 for one, other in pairs)
+    only_first = sum(one > other for one, other in pairs)
+    only_second = sum(one < other for one, other in pairs)
+    neither = len(pairs) - both - only_first - only_second
+    mean = (only_first - only_second) / len(pairs)
+    low, high = newcombe_interval(both, only_first, only_second, neither)
+    return PairedDifference(
+        Estimate(mean, low, high, len(pairs), "Newcombe"), mcnemar_exact(only_first, only_second)
+    )
+
+
+def newcombe_interval(
+    both: int, only_first: int, only_second: int, neither: int
+) -> tuple[float, float]:
+    """Return the interval of a difference of paired proportions (Newcombe 1998, method 10).
+
+    Unlike a bootstrap it has a positive width when all pairs agree.
+    """
+    count = both + only_first + only_second + neither
+    first, second = (both + only_first) / count, (both + only_second) / count
+    low_1, high_1 = wilson_interval(first, count)
+    low_2, high_2 = wilson_interval(second, count)
+    phi = _correlation(both, only_first, only_second, neither)
+    below = _distance(first - low_1, high_2 - second, phi)
+    above = _distance(high_1 - first, second - low_2, phi)
+    difference = first - second
+    return max(-1.0, difference - below), min(1.0, difference + above)
+
+
+def _correlation(both: int, only_first: int, only_second: int, neither: int) -> float:
+    """Return the correlation of the pairs, with Newcombe's correction for continuity."""
+    margins = (
+        (both + only_first) * (only_second + neither)
+        * (both + only_second) * (only_first + neither)
+    )  # fmt: skip
+    if not margins:
+        return 0.0
+    product = float(both * neither - only_first * only_second)
+    half = (both + only_first + only_second + neither) / 2
+    if product > 0:
+        product = max(0.0, product - half)
+    return product / sqrt(margins)
+
+
+def _distance(one: float, other: float, phi: float) -> float:
+    return sqrt(max(0.0, one * one - 2 * phi * one * other + other * other))

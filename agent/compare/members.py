@@ -1,0 +1,138 @@
+"""Members as they are written in a program or on a command line: ``plain,model=NAME``."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from agent.compare.comparison import MAX_LABEL, Member, varying_fields
+from agent.errors import UsageError
+from agent.models.builtin.install import BUILTIN_ID, BUILTIN_NAME
+from agent.sandbox.network.policy import parse_policy
+from agent.util.text import one_line
+
+_NAMES = {"plain": "Without sandbox", "sandbox": "In the sandbox"}
+
+
+def _number(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise ValueError("it must be 1 or more")
+    return value
+
+
+_FIELDS: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "label": ("label", str),
+    "mode": ("mode", str),
+    "model": ("model", str),
+    "base-url": ("base_url", str),
+    "prompt": ("prompt", str),
+    "max-steps": ("max_steps", _number),
+    "max-tokens": ("max_tokens", _number),
+    "temperature": ("temperature", float),
+    "top-p": ("top_p", float),
+    "calls": ("calls", str),
+    "network": ("network", str),
+}
+
+
+def parse_member(text: str, extra: Sequence[str] = ()) -> tuple[Member, dict[str, str]]:
+    """Parse a member: ``plain`` or ``sandbox``, and ``key=value`` pairs, separated by commas.
+
+    Args:
+        text: Such as ``sandbox,model=Qwen3,base-url=http://localhost:8000/v1,max-steps=20``.
+        extra: Further keys that are allowed.
+
+    Returns:
+        The member, with an empty label and model where they are missing, and the further pairs.
+
+    Raises:
+        UsageError: A key is unknown or its value is invalid; the text names it.
+    """
+    values: dict[str, Any] = {"label": "", "mode": "sandbox", "model": ""}
+    further: dict[str, str] = {}
+    for part in filter(None, map(str.strip, text.split(","))):
+        key, equals, value = part.partition("=")
+        key = key.strip().replace("_", "-")
+        if not equals and part in _NAMES:
+            values["mode"] = part
+        elif equals and key in extra:
+            further[key] = value
+        elif equals and key in _FIELDS:
+            name, convert = _FIELDS[key]
+            try:
+                values[name] = convert(value.strip())
+            except ValueError as error:
+                raise UsageError(f"--member {text}: {key}: {error}.") from error
+        else:
+            known = ", ".join((*_FIELDS, *extra))
+            raise UsageError(f"--member {text}: {part!r:.60} is none of plain, sandbox, {known}.")
+    return _checked(text, values), further
+
+
+def with_modes(text: str) -> list[str]:
+    """Return a member's text; of one that names no mode, the texts of both modes."""
+    parts = [part.strip() for part in text.split(",")]
+    if any(part in _NAMES or part.startswith("mode=") for part in parts):
+        return [text]
+    return [f"{mode},{text}" for mode in _NAMES]
+
+
+def complete(members: Iterable[Member], model: str) -> tuple[Member, ...]:
+    """Return members with a model and with different labels.
+
+    Args:
+        members: The members, with empty labels or models.
+        model: The model of those without one; empty for the built-in one.
+    """
+    named = [
+        each if each.model or each.base_url else replace(each, model=model or BUILTIN_ID)
+        for each in members
+    ]
+    automatic = _labels(named)
+    labels = [each.label or label for each, label in zip(named, automatic, strict=True)]
+    return tuple(
+        replace(each, label=label if labels.count(label) == 1 else f"{label} {number}")
+        for number, (each, label) in enumerate(zip(named, labels, strict=True), 1)
+    )
+
+
+def _checked(text: str, values: dict[str, Any]) -> Member:
+    if values["mode"] not in _NAMES:
+        raise UsageError(f"--member {text}: mode is plain or sandbox, not {values['mode']!r:.60}.")
+    if values.get("calls", "native") not in ("native", "text"):
+        raise UsageError(f"--member {text}: calls is native or text.")
+    if "network" in values:
+        try:
+            policy = parse_policy(values["network"])
+        except ValueError as error:
+            raise UsageError(f"--member {text}: network: {error}") from error
+        values |= {"network": policy.access, "hosts": policy.hosts}
+    return Member(**values)
+
+
+def _labels(members: Sequence[Member]) -> list[str]:
+    """Return labels of what distinguishes members, and no more than that."""
+    varying = varying_fields(members) if members else ()
+    first: list[str] = [name for name in ("model", "mode") if name in varying]
+    if len({each.mode for each in members}) == len(members):
+        first = ["mode"]
+    others = [name for name in varying if name not in ("model", "mode", "base_url", "hosts")]
+    shown = first
+    for name in others:
+        if len({_label(each, shown) for each in members}) == len(members):
+            break
+        shown = [*shown, name]
+    return [_label(each, shown or ["mode"]) for each in members]
+
+
+def _label(member: Member, names: Sequence[str]) -> str:
+    parts = []
+    for name in names:
+        value = getattr(member, name)
+        if name == "model":
+            parts.append(BUILTIN_NAME if value == BUILTIN_ID else value)
+        elif name == "mode":
+            parts.append(_NAMES[member.mode])
+        elif value is not None:
+            parts.append(f"{name.replace('_', ' ')} {value}")
+    return one_line(", ".join(parts) or _NAMES[member.mode])[: MAX_LABEL - 3]

@@ -1,0 +1,1 @@
+"""Comparisons: their runs are started, followed, listed and deleted together."""

@@ -1,0 +1,269 @@
+"""The definition of a comparison from a request, and the options of its members."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+from agent.compare.comparison import (
+    Comparison,
+    ExpectedAnswer,
+    Judge,
+    Member,
+    check,
+    varying_fields,
+)
+from agent.errors import ModelRefused, RunError, UsageError
+from agent.models.builtin.install import BUILTIN_ID
+from agent.models.openai.base_url import parse_base_url, same_endpoint
+from agent.sandbox.network.policy import parse_policy
+from agent.settings import Settings
+from sandbox_ui.auth.user import User
+from sandbox_ui.compare.labels import labelled
+from sandbox_ui.compare.request import (
+    ComparisonRequest,
+    ExpectedRequest,
+    JudgeRequest,
+    KeyRequest,
+    MemberRequest,
+    Participants,
+    ResumeRequest,
+)
+from sandbox_ui.runs import run_options
+from sandbox_ui.runs.run_options import RunOptions
+
+
+def define(
+    request: ComparisonRequest, settings: Settings, user: User
+) -> tuple[Comparison, Participants]:
+    """Return a comparison's definition, without inputs, and its members' options.
+
+    Raises:
+        StudioError: if a value is invalid, or a member has no model.
+    """
+    members, options = members_of(request.members, settings)
+    judge = request.expected.judge if request.expected else None
+    definition = Comparison(
+        id="",
+        task=request.task.strip(),
+        members=tuple(members),
+        baseline=request.baseline,
+        varying=varying_fields(members) if members else (),
+        repetitions=request.repetitions,
+        expected=_expected_of(request.expected, settings),
+        owner=user.id,
+    )
+    check(definition)
+    participants = Participants(options, judge_options(judge) if judge else None)
+    require_models(definition.task, definition.members, participants, settings, user)
+    return definition, participants
+
+
+def members_of(
+    requests: Sequence[MemberRequest], settings: Settings
+) -> tuple[list[Member], list[RunOptions]]:
+    """Return members, labelled, and the options with which their models are called.
+
+    A demonstration never answers for a member.
+
+    Raises:
+        StudioError: if a value is invalid.
+    """
+    options = [_options_of(each) for each in requests]
+    members = [
+        _member_of(asked, each, settings) for asked, each in zip(requests, options, strict=True)
+    ]
+    return labelled(members), [_without_demonstration(each, settings) for each in options]
+
+
+def judge_options(judge: JudgeRequest) -> RunOptions:
+    """Return the options with which a judge is called."""
+    return RunOptions(
+        base_url=judge.base_url, api_key=judge.api_key, model=judge.model, mode="plain"
+    )
+
+
+def judge_of(asked: JudgeRequest, settings: Settings) -> Judge:
+    """Return a judge as it is stored. Raises ``StudioError``."""
+    url = settings.base_url if asked.base_url is None else asked.base_url
+    return Judge(
+        model=asked.model.strip() or settings.model,
+        base_url=_stored_url(url.strip(), settings),
+        prompt=asked.prompt,
+        votes=asked.votes,
+    )
+
+
+def continued(
+    definition: Comparison, request: ResumeRequest, settings: Settings, user: User
+) -> Participants:
+    """Return the options with which a comparison is continued.
+
+    Raises:
+        StudioError: if a member is unknown, its endpoint is another one, or it has no model.
+    """
+    judge = definition.expected.judge if definition.expected else None
+    participants = stored_participants(definition.members, judge, request, settings)
+    require_models(definition.task, definition.members, participants, settings, user)
+    return participants
+
+
+def stored_participants(
+    members: Sequence[Member], judge: Judge | None, request: ResumeRequest, settings: Settings
+) -> Participants:
+    """Return the options of stored members and of a stored judge, with the keys that are given.
+
+    Raises:
+        UsageError: if a member is unknown, or its endpoint is another one.
+    """
+    given: dict[int, KeyRequest] = {}
+    for each in request.members:
+        if not 0 <= each.index < len(members):
+            raise UsageError(f"There is no member with the index {each.index}.")
+        given[each.index] = each
+    options = [
+        _stored_options(member, given.get(index), settings) for index, member in enumerate(members)
+    ]
+    if judge is None:
+        return Participants(options)
+    judging = RunOptions(
+        base_url=judge.base_url or None,
+        api_key=request.judge_api_key,
+        model=judge.model,
+        mode="plain",
+    )
+    return Participants(options, judging)
+
+
+def require_models(
+    text: str,
+    members: Sequence[Member],
+    participants: Participants,
+    settings: Settings,
+    user: User,
+) -> None:
+    """Check that each member's model and prompt can be used, before any run is started.
+
+    Args:
+        text: The task's text.
+        members: The members, in order.
+        participants: Their options.
+        settings: The operator's settings.
+        user: The user on whose behalf the endpoints are used.
+
+    Raises:
+        StudioError: if one cannot; the text names the member.
+    """
+    for member, options in zip(members, participants.members, strict=True):
+        try:
+            model = run_options.model_for(text, options, settings, user)
+            run_options.task_for(text, options, model)
+        except (RunError, ModelRefused) as error:
+            raise type(error)(f"{member.label}: {error}") from error
+
+
+def _options_of(asked: MemberRequest) -> RunOptions:
+    try:
+        network = parse_policy(asked.network)
+    except ValueError as error:
+        raise UsageError(f"network: {error}") from error
+    extra = asked.extra_body
+    return RunOptions(
+        base_url=asked.base_url,
+        api_key=asked.api_key,
+        model=asked.model,
+        temperature=asked.temperature,
+        top_p=asked.top_p,
+        max_tokens=asked.max_tokens,
+        extra_body=extra if isinstance(extra, str) else json.dumps(extra),
+        calls=asked.calls,
+        send_reasoning=asked.send_reasoning,
+        mode=asked.mode,
+        prompt=asked.prompt,
+        steps=asked.max_steps,
+        network=network.access,
+        hosts=" ".join(network.hosts),
+    )
+
+
+def _without_demonstration(options: RunOptions, settings: Settings) -> RunOptions:
+    """Return options with which a real model answers: without an endpoint, the built-in one."""
+    return options if _endpoint(options, settings) else replace(options, model=BUILTIN_ID)
+
+
+def _endpoint(options: RunOptions, settings: Settings) -> str:
+    """Return the endpoint's URL; empty for the built-in model."""
+    if options.model == BUILTIN_ID:
+        return ""
+    return settings.base_url.strip() if options.base_url is None else options.base_url.strip()
+
+
+def _stored_url(url: str, settings: Settings) -> str:
+    """Return the URL as it is stored: empty for the studio's, and without a query.
+
+    Raises:
+        ModelRefused: if it is not the URL of an endpoint.
+    """
+    if not url or same_endpoint(url, settings.base_url):
+        return ""
+    return parse_base_url(url).display_url
+
+
+def _member_of(asked: MemberRequest, options: RunOptions, settings: Settings) -> Member:
+    url = _endpoint(options, settings)
+    model = (options.model or "").strip() or settings.model
+    extra = run_options.parse_extra_body(options.extra_body)
+    return Member(
+        label=asked.label.strip(),
+        mode=asked.mode,
+        model=model if url else BUILTIN_ID,
+        base_url=_stored_url(url, settings),
+        prompt=asked.prompt,
+        max_steps=min(asked.max_steps, settings.max_steps) if asked.max_steps else None,
+        max_tokens=asked.max_tokens,
+        temperature=asked.temperature,
+        top_p=asked.top_p,
+        extra_body=extra,
+        network=parse_policy(asked.network).access,
+        hosts=parse_policy(asked.network).hosts,
+        calls=asked.calls,
+        send_reasoning=asked.send_reasoning,
+    )
+
+
+def _expected_of(asked: ExpectedRequest | None, settings: Settings) -> ExpectedAnswer | None:
+    if asked is None:
+        return None
+    return ExpectedAnswer(
+        kind=asked.kind,
+        answer=asked.answer,
+        tolerance=asked.tolerance,
+        relative=asked.relative,
+        judge=judge_of(asked.judge, settings) if asked.judge else None,
+    )
+
+
+def _stored_options(member: Member, given: KeyRequest | None, settings: Settings) -> RunOptions:
+    url: str | None = member.base_url or None
+    if given is not None and given.base_url is not None:
+        if _stored_url(given.base_url.strip(), settings) != member.base_url:
+            raise UsageError(
+                f"{member.label}: this is not the endpoint that was used before, "
+                f"{member.base_url or 'the studio’s'}."
+            )
+        url = given.base_url
+    return RunOptions(
+        base_url=url,
+        api_key=given.api_key if given else "",
+        model=member.model,
+        temperature=member.temperature,
+        top_p=member.top_p,
+        max_tokens=member.max_tokens,
+        extra_body=json.dumps(member.extra_body) if member.extra_body else "",
+        calls=member.calls,
+        send_reasoning=member.send_reasoning,
+        mode=member.mode,
+        prompt=member.prompt,
+        steps=member.max_steps,
+        network=member.network,
+        hosts=" ".join(member.hosts),
+    )

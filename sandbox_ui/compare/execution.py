@@ -1,0 +1,195 @@
+"""Runs of a comparison or an evaluation in progress: started in turn, as many at a time as fit."""
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Generic, Protocol, TypeVar
+
+from agent.compare.comparison import Member
+from agent.errors import QuotaExceeded, StudioError
+from sandbox_ui.compare.starter import is_builtin
+
+_DISK_FULL_MESSAGE = "The studio's disk is full. Free some space, then press Resume."
+_log = logging.getLogger(__name__)
+
+
+class Job(Protocol):
+    """One run that is to be started."""
+
+    @property
+    def member(self) -> int:
+        """The index of its member."""
+
+
+_Job = TypeVar("_Job", bound=Job)
+_StartedJob = TypeVar("_StartedJob", bound=Job, contravariant=True)
+
+
+class Starter(Protocol[_StartedJob]):
+    """Starts and stops runs."""
+
+    @property
+    def max_active(self) -> int:
+        """How many runs may be in progress at the same time."""
+
+    def prepare(self, job: _StartedJob, /) -> str:
+        """Create a draft for a job; return its id. Raises ``StudioError``."""
+
+    def start(self, run: str, job: _StartedJob, /) -> None:
+        """Start a prepared run. Raises ``StudioError`` and ``OSError``."""
+
+    def stop(self, run: str, /) -> None:
+        """Request a run to stop."""
+
+    def discard(self, run: str, /) -> None:
+        """Delete a run that has not started."""
+
+
+class Execution(Generic[_Job]):
+    """Carries out jobs in a thread of its own, until none is left.
+
+    A member whose run cannot be started is given up, and the others go on. When a quota is used
+    up, nothing more is started.
+
+    Args:
+        name: What is carried out, for the log: ``comparison`` or ``evaluation`` with its id.
+        members: The members, in order.
+        jobs: What to do, in this order.
+        starter: Starts and stops the runs.
+        on_changed: Called without arguments when a run was started or has ended.
+        on_ended: Called when everything has ended.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        members: Sequence[Member],
+        jobs: Iterable[_Job],
+        starter: Starter[_Job],
+        on_changed: Callable[[], None],
+        on_ended: Callable[["Execution[Any]"], None],
+    ) -> None:
+        self._name = name
+        self._members = members
+        self._pending = deque(jobs)
+        self._starter = starter
+        self._on_changed = on_changed
+        self._on_ended = on_ended
+        self._active: dict[str, int] = {}
+        self._reasons: list[str] = []
+        self._stopped_members: set[int] = set()
+        self._changed = threading.Condition()
+        self._closed = False
+        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
+
+    def begin(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    @property
+    def reason(self) -> str:
+        """Why runs could not be started; empty if none failed to start."""
+        with self._changed:
+            return " ".join(dict.fromkeys(self._reasons))
+
+    def stop(self, member: int | None = None) -> None:
+        """Start no further runs, of one member or of all, and stop those in progress."""
+        with self._changed:
+            members = range(len(self._members)) if member is None else (member,)
+            self._stopped_members.update(members)
+            self._drop(self._stopped_members)
+            active = [run for run, each in self._active.items() if each in self._stopped_members]
+            self._changed.notify_all()
+        for run in active:
+            self._starter.stop(run)
+
+    def close(self, seconds: float) -> None:
+        """Start no further runs; return when none is being started, or after some seconds."""
+        with self._changed:
+            self._closed = True
+            self._pending.clear()
+            self._changed.notify_all()
+        self._thread.join(seconds)
+
+    def run_ended(self, run: str) -> None:
+        """Report the end of a run; runs of others are ignored."""
+        with self._changed:
+            known = self._active.pop(run, None) is not None
+            self._changed.notify_all()
+        if known:
+            self._on_changed()
+
+    def _work(self) -> None:
+        try:
+            while (following := self._next()) is not None:
+                self._start(following)
+        except Exception:  # noqa: BLE001 - boundary: the comparison can be continued
+            _log.exception("The %s was interrupted", self._name)
+        self._on_ended(self)
+
+    def _next(self) -> _Job | None:
+        """Wait until a run may be started and return it; None when all have ended."""
+        with self._changed:
+            while not self._closed and (self._pending or self._active):
+                following = self._startable()
+                if following is not None:
+                    self._pending.remove(following)
+                    return following
+                self._changed.wait()
+            return None
+
+    def _startable(self) -> _Job | None:
+        """Return the first job that may be started now."""
+        if len(self._active) >= self._starter.max_active:
+            return None
+        members = self._members
+        builtin_busy = any(is_builtin(members[each]) for each in self._active.values())
+        return next(
+            (
+                each
+                for each in self._pending
+                if not (builtin_busy and is_builtin(members[each.member]))
+            ),
+            None,
+        )
+
+    def _start(self, job: _Job) -> None:
+        everyone = range(len(self._members))
+        try:
+            self._start_run(job)
+        except QuotaExceeded as error:
+            self._give_up(everyone, str(error))
+        except StudioError as error:
+            self._give_up((job.member,), f"{self._members[job.member].label}: {error}")
+        except OSError as error:
+            _log.warning("A run of the %s cannot be started: %s", self._name, error)
+            self._give_up(everyone, _DISK_FULL_MESSAGE)
+        self._on_changed()
+
+    def _start_run(self, job: _Job) -> None:
+        run, member = self._starter.prepare(job), job.member
+        with self._changed:
+            admitted = not self._closed and member not in self._stopped_members
+            if admitted:
+                self._active[run] = member
+        if not admitted:
+            self._starter.discard(run)
+            return
+        try:
+            self._starter.start(run, job)
+        except BaseException:
+            self.run_ended(run)
+            raise
+        with self._changed:
+            stopped = member in self._stopped_members
+        if stopped:
+            self._starter.stop(run)
+
+    def _give_up(self, members: Iterable[int], reason: str) -> None:
+        with self._changed:
+            self._reasons.append(reason)
+            self._drop(set(members))
+
+    def _drop(self, members: set[int]) -> None:
+        self._pending = deque(each for each in self._pending if each.member not in members)

@@ -1,0 +1,118 @@
+"""A request for a comparison, parsed strictly.
+
+The definition of a comparison is stored; the options of its members contain API keys and stay in
+this process.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
+
+from agent.compare.checks import Check
+from agent.errors import UsageError
+from agent.events import Mode
+from sandbox_ui.runs.run_options import RunOptions
+
+_Count = Annotated[int, Field(ge=1, le=10_000_000)]
+_Number = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class StrictRequest(BaseModel):
+    """Fields in camel case, of exactly their types; others are refused."""
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, alias_generator=to_camel, populate_by_name=True
+    )
+
+
+class MemberRequest(StrictRequest):
+    """A member as a client asks for it; what is missing is as in ``RunOptions``."""
+
+    label: str = ""
+    mode: Mode = "sandbox"
+    base_url: str | None = None
+    api_key: str = ""
+    model: str = ""
+    prompt: str = "general"
+    max_steps: _Count | None = None
+    max_tokens: _Count | None = None
+    temperature: _Number | None = None
+    top_p: _Number | None = None
+    extra_body: str | dict[str, Any] = ""
+    calls: Literal["native", "text"] = "native"
+    send_reasoning: bool = True
+    network: str = "open"
+
+
+class JudgeRequest(StrictRequest):
+    """A judge as a client asks for it."""
+
+    model: str = ""
+    base_url: str | None = None
+    api_key: str = ""
+    prompt: str = ""
+    votes: int = 1
+
+
+class ExpectedRequest(StrictRequest):
+    """The right answer as a client gives it."""
+
+    kind: Check
+    answer: str
+    tolerance: _Number = 0.0
+    relative: _Number = 0.0
+    judge: JudgeRequest | None = None
+
+
+class ComparisonRequest(StrictRequest):
+    """A comparison as a client asks for it; ``inputs`` is the id of a draft, or empty."""
+
+    task: str
+    members: list[MemberRequest]
+    inputs: str = ""
+    title: str = ""
+    baseline: int = 0
+    repetitions: int = 1
+    expected: ExpectedRequest | None = None
+
+
+class KeyRequest(StrictRequest):
+    """The key of a member, for continuing a comparison; its endpoint may have a query."""
+
+    index: int
+    api_key: str = ""
+    base_url: str | None = None
+
+
+class ResumeRequest(StrictRequest):
+    """What a client gives to continue a comparison: keys, which are not stored."""
+
+    members: list[KeyRequest] = []
+    judge_api_key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Participants:
+    """The options with which the members and the judge are called; they contain keys."""
+
+    members: Sequence[RunOptions]
+    judge: RunOptions | None = None
+
+
+def parse(kind: type[StrictRequest], body: Mapping[str, Any]) -> Any:
+    """Return a request of a kind.
+
+    Raises:
+        UsageError: if a field is missing, unknown or of a wrong type; the text names it.
+    """
+    try:
+        return kind.model_validate(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = "".join(
+            f"[{each}]" if isinstance(each, int) else f".{each}" for each in first["loc"]
+        )
+        raise UsageError(f"{place.lstrip('.') or 'The request'}: {first['msg']}.") from error

@@ -1,0 +1,141 @@
+// The fields of one member, and of the expected answer.
+
+import { h } from "../../core/dom.js";
+import { BUILTIN, CHECKS, isBuiltin } from "./member.js";
+
+/** A labelled field. */
+export function field(label, input, { wide = false } = {}) {
+  return h("label", { class: `field ${wide ? "wide" : ""}` }, h("span", {}, label), input);
+}
+
+export const text = (value, set, attributes = {}) =>
+  h("input", { type: "text", value, autocomplete: "off", spellcheck: "false", oninput: ({ target }) => set(target.value.trim()), ...attributes });
+
+export const number = (value, set, attributes = {}) =>
+  h("input", {
+    type: "number",
+    value: value ?? "",
+    oninput: ({ target }) => set(target.value === "" || !target.validity.valid ? null : target.valueAsNumber),
+    ...attributes,
+  });
+
+function choice(value, options, set) {
+  const select = h("select", { onchange: ({ target }) => set(target.value) }, ...options.map(([name, label]) => h("option", { value: name }, label)));
+  select.value = value;
+  return select;
+}
+
+/** The form of a member; `changed()` is called after each change, `prompts` are the prompts' names. */
+export function memberForm(member, { prompts, builtin, changed }) {
+  const set = (name) => (value) => {
+    member[name] = value;
+    changed();
+  };
+  const endpoint = h("div", { class: "fields endpoint" });
+  const showEndpoint = () => {
+    endpoint.hidden = isBuiltin(member);
+    endpoint.replaceChildren(
+      field("Endpoint", text(member.baseUrl, set("baseUrl"), { type: "url", placeholder: "https://…/v1", inputmode: "url" })),
+      field("Model", text(member.model === BUILTIN ? "" : member.model, set("model"))),
+      field("API key", text(member.apiKey, set("apiKey"), { type: "password", placeholder: "as in the settings", autocomplete: "off" })),
+    );
+  };
+  const chooseModel = (value) => {
+    if (value === BUILTIN) Object.assign(member, { model: BUILTIN });
+    else Object.assign(member, { model: "", baseUrl: member.baseUrl || "https://" });
+    showEndpoint();
+    changed();
+  };
+  const models = [
+    ["endpoint", "An endpoint’s"],
+    [BUILTIN, "Built-in"],
+  ];
+  showEndpoint();
+  return h(
+    "div",
+    { class: "member-form", role: "group", "aria-label": "Member" },
+    h(
+      "div",
+      { class: "fields" },
+      field(
+        "Mode",
+        choice(
+          member.mode,
+          [
+            ["sandbox", "With sandbox"],
+            ["plain", "Without (documents in prompt)"],
+          ],
+          set("mode"),
+        ),
+      ),
+      builtin ? field("Model", choice(isBuiltin(member) ? BUILTIN : "endpoint", models, chooseModel)) : null,
+      field(
+        "Prompt",
+        choice(
+          member.prompt,
+          prompts.map((name) => [name, name]),
+          set("prompt"),
+        ),
+      ),
+      field("Maximum steps", number(member.maxSteps, set("maxSteps"), { min: 1, step: 1, placeholder: "as usual" })),
+      field("Temperature", number(member.temperature, set("temperature"), { min: 0, max: 2, step: "any", placeholder: "endpoint default" })),
+      field("Label", text(member.label, set("label"), { maxlength: 80, placeholder: "automatic" })),
+    ),
+    endpoint,
+  );
+}
+
+/** The fields of the expected answer; `expected` is changed in place, its `kind` is empty for none. */
+export function expectedFields(expected, changed) {
+  const details = h("div", { class: "fields" });
+  const set =
+    (name, of = expected) =>
+    (value) => {
+      of[name] = value;
+      changed();
+    };
+  const show = () => {
+    const { kind } = expected;
+    const judge = (expected.judge ??= { model: "", baseUrl: "", prompt: "", apiKey: "" });
+    const answer = h("textarea", { rows: 1, oninput: ({ target }) => set("answer")(target.value.trim()), placeholder: kind === "choice" ? "A" : "" });
+    answer.value = expected.answer;
+    details.hidden = !kind;
+    details.replaceChildren(
+      field("Answer", answer, { wide: true }),
+      ...(kind === "number" ? [field("Tolerance", number(expected.tolerance, set("tolerance"), { min: 0, step: "any", placeholder: "0" }))] : []),
+      ...(kind === "judge" ? [...judgeFields(judge, changed)] : []),
+    );
+  };
+  const choose = (kind) => {
+    expected.kind = kind;
+    show();
+    changed();
+  };
+  show();
+  const kinds = [["", "not known"], ...Object.entries(CHECKS)];
+  return h("div", { class: "expected" }, field("Expected answer", choice(expected.kind, kinds, choose)), details);
+}
+
+/** The fields of a judge, which is changed in place. */
+export function judgeFields(judge, changed) {
+  const set = (name) => (value) => {
+    judge[name] = value;
+    changed();
+  };
+  return [
+    field("Judge’s model", text(judge.model, set("model"))),
+    field("Judge’s endpoint", text(judge.baseUrl, set("baseUrl"), { type: "url", placeholder: "https://…/v1" })),
+    field("Judge’s API key", text(judge.apiKey, set("apiKey"), { type: "password", placeholder: "as in the settings" })),
+    field("Judge’s prompt", promptField(judge, set("prompt")), { wide: true }),
+  ];
+}
+
+function promptField(judge, set) {
+  const area = h("textarea", {
+    rows: 2,
+    placeholder: "the usual one; {task}, {expected} and {answer} are filled in",
+    oninput: ({ target }) => set(target.value),
+  });
+  area.value = judge.prompt;
+  return area;
+}

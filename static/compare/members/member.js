@@ -1,0 +1,130 @@
+// The members of a comparison that is being put together, and what is asked of the server.
+
+import { plural } from "../../core/format.js";
+
+export const MAX_MEMBERS = 6;
+export const MAX_REPETITIONS = 20;
+
+export const BUILTIN = "builtin";
+const MODES = { plain: "Without sandbox", sandbox: "With sandbox" };
+
+/** The checks of an expected answer: their names on the page. */
+export const CHECKS = {
+  exact: "exactly",
+  contains: "contained in the answer",
+  number: "as a number",
+  choice: "as a choice",
+  math: "mathematically",
+  f1: "by common words (F1)",
+  rouge_l: "by common words (ROUGE-L)",
+  judge: "by a judge model",
+};
+
+/**
+ * A member with the settings of the page: `settings` are the values of the settings' fields by name,
+ * `defaults` the operator's; what is not set there is not part of the member.
+ */
+export function memberFrom(settings, mode, defaults = {}) {
+  const { base_url: baseUrl, model, temperature, top_p: topP, max_tokens: maxTokens, extra_body: extraBody, calls, send_reasoning: sendReasoning } = settings;
+  const { prompt, steps, network, hosts } = settings;
+  return {
+    mode,
+    label: "",
+    baseUrl: (baseUrl ?? "").trim(),
+    model: (model ?? "").trim(),
+    prompt: prompt ?? "general",
+    maxSteps: steps && steps !== defaults.steps ? steps : null,
+    temperature: temperature ?? null,
+    topP: topP ?? null,
+    maxTokens: maxTokens ?? null,
+    extraBody: extraBody ?? "",
+    calls: calls ?? "native",
+    sendReasoning: sendReasoning ?? true,
+    network: network === "listed" ? (hosts ?? "") : (network ?? "open"),
+    apiKey: "",
+  };
+}
+
+/** The first members: the connected model without a sandbox and with one. */
+export const firstMembers = (settings, defaults) => ["plain", "sandbox"].map((mode) => memberFrom(settings, mode, defaults));
+
+/** Whether the built-in model answers as this member. */
+export const isBuiltin = ({ baseUrl, model }) => model === BUILTIN || (!baseUrl && !model);
+
+const modelName = (member) => (isBuiltin(member) ? "built-in model" : member.model || "the endpoint's model");
+
+/** What a member is called on its chip: its label, or its mode and what distinguishes it. */
+export function memberTitle(member, members) {
+  if (member.label) return member.label;
+  const differs = (name) => members.some((other) => other[name] !== member[name]);
+  return [
+    MODES[member.mode],
+    differs("model") || differs("baseUrl") ? modelName(member) : "",
+    differs("prompt") ? `prompt ${member.prompt}` : "",
+    differs("maxSteps") && member.maxSteps ? plural(member.maxSteps, "step") : "",
+    differs("temperature") && member.temperature !== null ? `T ${member.temperature}` : "",
+  ]
+    .filter(Boolean)
+    .join(" · ");
+}
+
+/** The model that all members share, or empty. */
+export function sharedModel(members) {
+  const names = new Set(members.map(modelName));
+  return names.size === 1 ? [...names][0] : "";
+}
+
+/** Another member: as the last one, in the mode that it does not have. */
+export function nextMember(members) {
+  const last = members.at(-1);
+  return { ...last, label: "", mode: last.mode === "plain" ? "sandbox" : last.mode };
+}
+
+/**
+ * The request that starts a comparison. `key` is the key of the settings, which is sent only with
+ * members of `keyUrl`, its endpoint; a member's own key comes first.
+ */
+export function requestBody({ task, inputs = "", members, repetitions, expected = null, key = "", keyUrl = "" }) {
+  return {
+    task,
+    inputs,
+    members: members.map((member) => memberRequest(member, key, keyUrl)),
+    repetitions,
+    ...(expected ? { expected: expectedRequest(expected, key, keyUrl) } : {}),
+  };
+}
+
+/** One member of a request; see `requestBody`. */
+export function memberRequest(member, key, keyUrl) {
+  const { label, mode, model, baseUrl, apiKey, prompt, maxSteps, maxTokens, temperature, topP, extraBody, calls, sendReasoning, network } = member;
+  const builtin = isBuiltin(member);
+  return withoutEmpty({
+    label,
+    mode,
+    baseUrl: builtin ? "" : baseUrl,
+    apiKey: builtin ? "" : apiKey || (baseUrl === keyUrl ? key : ""),
+    model: builtin ? BUILTIN : model,
+    prompt,
+    maxSteps,
+    maxTokens,
+    temperature,
+    topP,
+    extraBody,
+    calls,
+    sendReasoning,
+    network,
+  });
+}
+
+function expectedRequest({ kind, answer, tolerance, judge }, key, keyUrl) {
+  const request = { kind, answer };
+  if (kind === "number" && tolerance) request.tolerance = tolerance;
+  if (kind === "judge") request.judge = judgeRequest(judge, key, keyUrl);
+  return request;
+}
+
+/** A judge of a request; its key as for a member. */
+export const judgeRequest = (judge, key, keyUrl) => withoutEmpty({ ...judge, apiKey: judge.apiKey || (judge.baseUrl === keyUrl ? key : "") });
+
+/** Without what is not set; an empty endpoint means none, so it stays. */
+const withoutEmpty = (values) => Object.fromEntries(Object.entries(values).filter(([name, value]) => name === "baseUrl" || (value !== null && value !== "")));

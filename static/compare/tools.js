@@ -1,0 +1,132 @@
+// Actions on a comparison or an evaluation: present, stop, resume, export, share, delete.
+
+import { h, icon, loadStyles } from "../core/dom.js";
+import { emit, fetchJson } from "../core/event_stream.js";
+import { singleUser } from "../header/account.js";
+import { togglePresentation } from "../header/present.js";
+import { openShareDialog } from "../timeline/share.js";
+import { leave } from "../core/view.js";
+
+const NARROW = matchMedia("(max-width: 900px)");
+
+export class ViewTools {
+  /**
+   * `page` has `url(path)`, `act(path)` and `resume()`; `noun` says what is shown, `exports` are
+   * [kind, label, name], `resumeTitle` says what Resume starts.
+   */
+  constructor(page, { noun, exports, resumeTitle }) {
+    this.page = page;
+    this.noun = noun;
+    const button = (name, label, onclick, attributes = {}) => h("button", { type: "button", class: `quiet ${name}`, onclick, ...attributes }, label);
+    this.stop = button("stop-all owner-only", "Stop", () => page.act("stop"), { hidden: true, "aria-label": `Stop the ${noun}` });
+    this.resume = button("resume owner-only", "Resume", () => page.resume(), { hidden: true, title: resumeTitle });
+    const present = h(
+      "button",
+      { type: "button", class: "quiet present", "aria-keyshortcuts": "p", title: "Present (p)", onclick: () => togglePresentation() },
+      "Present ",
+      h("kbd", {}, "p"),
+    );
+    this.exportButton = button("export", "Export", () => this.showMenu(this.menu.hidden), { "aria-haspopup": "menu", "aria-expanded": "false" });
+    this.menu = h("div", { class: "menu", role: "menu", "aria-label": "Export", hidden: true }, ...exports.map((each) => this.exportLink(...each)));
+    this.menu.addEventListener("keydown", (event) => this.onKey(event));
+    this.menu.addEventListener("click", () => this.showMenu(false));
+    const share = singleUser ? null : button("share owner-only", "Share", () => this.share());
+    this.deleteButton = button("delete owner-only", "Delete", () => this.confirmDeletion(), { "aria-label": `Delete the ${noun}` });
+    const exporting = h("span", { class: "menu-place" }, this.exportButton, this.menu);
+    this.element = h("div", { class: "comparison-tools", role: "group", "aria-label": `Actions on the ${noun}` });
+    this.element.append(this.stop, this.resume, present, exporting, ...(share ? [share] : []), this.deleteButton);
+    this.narrow = h("div", { class: "narrow-tools" });
+    this.onPointer = (event) => exporting.contains(event.target) || this.showMenu(false);
+    this.onWidth = () => this.arrange();
+    document.addEventListener("pointerdown", this.onPointer);
+    NARROW.addEventListener("change", this.onWidth);
+    this.arrange();
+  }
+
+  /** Place the tools in the header, or above the task where the page is narrow. */
+  arrange() {
+    if (NARROW.matches) this.narrow.append(this.element);
+    else document.querySelector(".app-header .new").before(this.element);
+  }
+
+  show({ state, canEdit, canResume = ["stopped", "interrupted"].includes(state) }) {
+    this.stop.hidden = !canEdit || state !== "running";
+    this.resume.hidden = !canEdit || state === "running" || !canResume;
+    this.deleteButton.hidden = !canEdit || state === "running";
+  }
+
+  exportLink(kind, label, name) {
+    const attributes = { role: "menuitem", tabindex: "-1", href: this.page.url(`export.${kind}`), download: "" };
+    return h("a", attributes, h("span", {}, label), h("small", {}, name));
+  }
+
+  showMenu(visible) {
+    if (this.menu.hidden === !visible) return;
+    this.menu.hidden = !visible;
+    this.exportButton.setAttribute("aria-expanded", String(visible));
+    if (visible) this.menu.firstChild.focus();
+  }
+
+  onKey(event) {
+    const items = [...this.menu.children];
+    const at = items.indexOf(document.activeElement);
+    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: -1 }[event.key];
+    if (to !== undefined) items.at(to % items.length).focus();
+    else if (event.key === "Escape") {
+      this.showMenu(false);
+      this.exportButton.focus();
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  share() {
+    return openShareDialog({
+      url: this.page.url,
+      title: `Share this ${this.noun}`,
+      text: `Anyone with the link can view this ${this.noun}, its runs and their files, including what is added later, but cannot change anything.`,
+    });
+  }
+
+  /** Ask what is to be deleted: the view alone, or its runs and their files, too. */
+  async confirmDeletion() {
+    await loadStyles("header/header.css");
+    const runs = h("input", { type: "checkbox", id: "delete-runs" });
+    const status = h("p", { role: "status" });
+    const remove = h("button", { type: "button", class: "plain danger", onclick: () => this.remove(runs.checked, status, dialog) }, "Delete");
+    const dialog = h(
+      "dialog",
+      { class: "share confirm", "aria-labelledby": "delete-title" },
+      h(
+        "div",
+        { class: "header" },
+        h("h2", { id: "delete-title" }, `Delete this ${this.noun}?`),
+        h("button", { type: "button", class: "quiet", "aria-label": "Close", onclick: () => dialog.close() }, icon("close")),
+      ),
+      h("p", {}, "Its runs are kept, and History lists them one by one. This cannot be undone."),
+      h("label", { class: "check", for: "delete-runs" }, runs, "Delete its runs and their files, too"),
+      status,
+      h("div", { class: "row" }, remove, h("button", { type: "button", class: "plain", onclick: () => dialog.close() }, "Cancel")),
+    );
+    dialog.addEventListener("close", () => dialog.remove());
+    document.querySelector(".gradio-container").append(dialog);
+    dialog.showModal();
+  }
+
+  async remove(runs, status, dialog) {
+    try {
+      await fetchJson(`${this.page.url("")}${runs ? "?runs=1" : ""}`, { method: "DELETE" });
+      dialog.close();
+      leave();
+      emit("notice", { text: `The ${this.noun} was deleted.` });
+    } catch (error) {
+      status.textContent = error.message;
+    }
+  }
+
+  close() {
+    document.removeEventListener("pointerdown", this.onPointer);
+    NARROW.removeEventListener("change", this.onWidth);
+    this.element.remove();
+  }
+}

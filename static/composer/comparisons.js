@@ -1,0 +1,84 @@
+// Comparisons to start with one click: the same task without and with a sandbox.
+
+import { builtinAvailable } from "../core/builtin_model.js";
+import { h, icon, setFieldValue, waitForElement } from "../core/dom.js";
+import { hasEndpoint } from "../core/preferences.js";
+import { apiUrl, emit, fetchJson } from "../core/event_stream.js";
+import { fetchRecordings, recordingName } from "./gallery.js";
+import { showExample } from "./showcase.js";
+import { Versus } from "./versus.js";
+
+/** Fill the section with the comparison examples; the first one shows its recording. */
+export async function createComparisons(section, examples) {
+  section.hidden = !examples.length;
+  if (!examples.length) return;
+  const recordings = await fetchRecordings();
+  const recorded = examples.find((each) => recordings[recordingName(each)]?.plain);
+  const own = examples.filter((each) => each !== recorded && each.builtin !== hasEndpoint());
+  section.replaceChildren(heading(), recorded ? versusCard(recorded, recordings) : "", choices(own));
+}
+
+function heading() {
+  const own = h("button", { type: "button", class: "inline", onclick: () => document.querySelector("#compare")?.click() }, "Compare your own…");
+  const evaluate = h("button", { type: "button", class: "inline", "aria-haspopup": "dialog", onclick: () => openEvaluation() }, "Evaluate on tasks…");
+  return h("div", { class: "section-head" }, h("h3", {}, "One model, with and without"), own, evaluate);
+}
+
+const openEvaluation = async () => (await import("../evaluations/dialog.js")).openEvaluateDialog();
+
+function versusCard(example, recordings) {
+  const versus = new Versus(example, recordings[recordingName(example)]);
+  const card = h(
+    "button",
+    { type: "button", class: "versus", "aria-label": `Compare: ${example.title}. ${example.task}`, onclick: () => startComparison(example, card) },
+    h("span", { class: "versus-task" }, h("b", {}, example.task), h("small", { class: "go" }, icon("play"), "Compare now")),
+    versus.element,
+  );
+  for (const name of ["pointerenter", "focusin"]) card.addEventListener(name, () => versus.play());
+  return card;
+}
+
+function choices(examples) {
+  const button = (example) => {
+    const element = h(
+      "button",
+      { type: "button", class: "choice", "aria-label": `Compare: ${example.title}`, title: example.task, onclick: () => startComparison(example, element) },
+      example.title,
+    );
+    for (const name of ["pointerenter", "focusin"]) element.addEventListener(name, () => showExample(example));
+    return element;
+  };
+  return h("div", { class: "choices" }, h("span", {}, hasEndpoint() ? "With your model:" : "More:"), ...examples.map(button));
+}
+
+const BUILTIN_MEMBERS = ["plain", "sandbox"].map((mode) => ({ mode, model: "builtin", baseUrl: "" }));
+
+/**
+ * Start an example's comparison and show it. The built-in model's starts at once; with a connected
+ * model the composer's panel opens first, because it uses that model's tokens.
+ */
+async function startComparison(example, button) {
+  if (!example.builtin) return prepareComparison(example);
+  if (!builtinAvailable) return void document.querySelector(".app-header .settings").click();
+  button.disabled = true;
+  button.setAttribute("aria-busy", "true");
+  try {
+    const body = { task: example.task, members: BUILTIN_MEMBERS, repetitions: 1, expected: example.expected };
+    const [{ id }, { showComparison }] = await Promise.all([
+      fetchJson(apiUrl("comparisons"), { method: "POST", body: JSON.stringify(body) }),
+      import("../compare/open.js"),
+    ]);
+    await showComparison(id);
+  } catch (error) {
+    emit("notice", { text: error.message });
+  } finally {
+    button.disabled = false;
+    button.removeAttribute("aria-busy");
+  }
+  return undefined;
+}
+
+async function prepareComparison(example) {
+  setFieldValue(await waitForElement("#task textarea"), example.task);
+  document.querySelector("#compare")?.click();
+}

@@ -1,0 +1,219 @@
+"""Comparisons from Python: real runs of scripted endpoints, with and without a sandbox."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from agent import Settings, Stop, Studio, UsageError
+from agent.compare.comparison import ExpectedAnswer, Judge, Member
+from agent.compare.folder import ComparisonFolder
+from agent.compare.runner import Progress
+from agent.errors import StudioError
+from agent.models.base import ModelConfig
+from agent.runs.folder import RunFolder
+from agent.train.rollouts.sandboxes import ProcessSandboxProvider
+from tests.support.models.endpoint import Endpoint
+from tests.support.models.turns import Body, Turn
+
+TASK = "What is the sum of the column?"
+COMMAND = "awk '{s+=$1} END {print s}' input/column.txt > output/answer.txt"
+
+
+def respond(body: Body) -> Turn:
+    """Guess without tools; with tools, compute the sum and submit."""
+    if not body.get("tools"):
+        return Turn(text="About 50.", usage=(900, 30))
+    if any(each["role"] == "tool" for each in body["messages"]):
+        return Turn(calls=[("submit", {})], usage=(1_300, 10))
+    return Turn(calls=[("execute_bash", {"command": COMMAND})], usage=(1_200, 20))
+
+
+@pytest.fixture
+def column(tmp_path: Path) -> Path:
+    path = tmp_path / "column.txt"
+    path.write_text("\n".join(map(str, range(10))))
+    return path
+
+
+def members(endpoint: Endpoint, *texts: str) -> list[str]:
+    return [f"{text},model=m,base-url={endpoint.url}" for text in texts]
+
+
+def test_a_task_with_and_without_a_sandbox(studio: Studio, column: Path) -> None:
+    progress = list[Progress]()
+    with Endpoint(respond) as endpoint:
+        result = studio.compare(
+            TASK,
+            members=members(endpoint, "plain", "sandbox"),
+            inputs=column,
+            repeat=3,
+            expected=ExpectedAnswer(kind="number", answer="45"),
+            on_progress=progress.append,
+        )
+    assert result.state == "finished"
+    assert result.verdict == "With a computer: right 3 of 3. Without: right 0 of 3."
+    assert [label for label, *_ in result.runs] == ["Without sandbox"] * 3 + ["In the sandbox"] * 3
+    assert (result.figure("score", 0), result.figure("score", 1)) == (0.0, 1.0)
+    assert (result.figure("commands", 0), result.figure("commands", 1)) == (None, 1.0)
+    assert result.figure("tokens_once", 1) == 1_200 + 20 + (1_300 - 1_220) + 10
+    assert "1.00 [0.44 to 1.00] (n = 3) (+1.00)" in str(result)
+    assert result.export("tex").startswith(b"% needs")
+    assert progress[0].status == "defined"
+    assert (progress[-1].done, progress[-1].total) == (6, 6)
+    (document,) = result.description["inputs"]
+    assert (document["path"], document["characters"]) == ("column.txt", 19)
+
+
+def test_each_run_is_an_ordinary_run_that_names_its_comparison(
+    studio: Studio, settings: Settings, column: Path
+) -> None:
+    with Endpoint(respond) as endpoint:
+        result = studio.compare(TASK, members=members(endpoint, "plain", "sandbox"), inputs=column)
+    for _, _, run in result.runs:
+        folder = RunFolder.open(settings.data, run)
+        assert folder.comparison == result.id
+        assert (folder.workspace / "input" / "column.txt").read_text() == column.read_text()
+    (stored,) = ComparisonFolder.all(settings.data)
+    assert stored.definition.inputs[0].size == 19
+    assert stored.definition.varying == ("mode",)
+
+
+def test_a_member_that_fails_leaves_the_others(studio: Studio) -> None:
+    with Endpoint(respond) as endpoint, Endpoint(respond, key="another") as locked:
+        texts = [*members(endpoint, "plain"), f"plain,label=locked,model=m,base-url={locked.url}"]
+        result = studio.compare(TASK, members=texts)
+    (answered,), (failed,) = (each["runs"] for each in result.description["members"])
+    assert (answered["status"], failed["status"]) == ("answered", "failed")
+    assert "401" in failed["reason"] or "key" in failed["reason"]
+
+
+def test_a_member_without_a_model_is_reported_and_the_others_run(studio: Studio) -> None:
+    with Endpoint(respond) as endpoint:
+        result = studio.compare(TASK, members=[*members(endpoint, "plain"), "plain,model=other"])
+    assert list(result.problems) == ["other"]
+    assert "OPENAI_BASE_URL" in result.problems["other"]
+    assert [len(each["runs"]) for each in result.description["members"]] == [1, 0]
+    assert result.state == "interrupted"
+    with pytest.raises(StudioError, match="OPENAI_BASE_URL"):
+        studio.compare(TASK, members=["plain,model=one", "plain,model=other"])
+
+
+def test_keys_are_sent_and_never_stored(studio: Studio, settings: Settings) -> None:
+    with Endpoint(respond, key="sk-secret") as endpoint:
+        config = ModelConfig(endpoint.url, "m", "sk-secret")
+        result = studio.compare(
+            TASK,
+            members=members(endpoint, "plain,label=one,temperature=0.5", "plain,label=two"),
+            models={"one": config, "two": config},
+        )
+        sent = {each.body.get("temperature") for each in endpoint.requests}
+    assert [each["state"] for each in result.description["members"]] == ["answered"] * 2
+    assert sent == {0.5, None}
+    stored = [path.read_bytes() for path in settings.data.rglob("*") if path.is_file()]
+    assert not any(b"sk-secret" in each for each in stored)
+
+
+def test_stopping_ends_all_and_continuing_does_the_rest(
+    studio: Studio, settings: Settings, column: Path
+) -> None:
+    first, stop = threading.Event(), Stop()
+
+    def slow(body: Body) -> Turn:
+        if first.is_set():
+            return Turn(text="…", fault="silent at=0")
+        first.set()
+        return respond(body)
+
+    def on_progress(progress: Progress) -> None:
+        if progress.status == "answered":
+            threading.Timer(0.5, stop.set).start()
+
+    with Endpoint(slow) as endpoint:
+        texts = members(endpoint, "plain,label=one", "plain,label=two,temperature=0")
+        stopped = studio.compare(
+            TASK, members=texts, repeat=2, concurrency=1, stop=stop, on_progress=on_progress
+        )
+        assert stopped.state == "stopped"
+        done = [run for _, _, run in stopped.runs]
+        assert [each["status"] for each in stopped.description["members"][0]["runs"]] == [
+            "answered"
+        ]
+        assert [each["status"] for each in stopped.description["members"][1]["runs"]] == ["stopped"]
+        first.clear()
+        asked = len(endpoint.requests)
+
+        def at_once(body: Body) -> Turn:
+            return respond(body)
+
+        endpoint._script = at_once
+        finished = studio.compare(TASK, members=texts, repeat=2, resume=stopped.id)
+        assert len(endpoint.requests) - asked == 3  # the first was not done again
+    assert (finished.id, finished.state) == (stopped.id, "finished")
+    assert finished.runs[0][2] == done[0]
+    assert done[1] not in [run for _, _, run in finished.runs]
+    with pytest.raises(UsageError, match="another task"):
+        studio.compare("Another?", members=texts, repeat=2, resume=stopped.id)
+
+
+def test_a_judge_decides(studio: Studio) -> None:
+    def judge(body: Body) -> Turn:
+        right = "<answer>\nAbout 50.\n</answer>" in body["messages"][0]["content"]
+        return Turn(text="It fits.\nRIGHT" if right else "WRONG")
+
+    with Endpoint(respond) as endpoint, Endpoint(judge) as judging:
+        result = studio.compare(
+            TASK,
+            members=members(endpoint, "plain,label=one", "plain,label=two,temperature=0"),
+            expected=ExpectedAnswer(
+                kind="judge", answer="Fifty or so.",
+                judge=Judge(model="j", base_url=judging.url, votes=2),
+            ),
+        )  # fmt: skip
+        assert len(judging.requests) == 4
+    assert result.verdict == "one: right. two: right."
+    assert result.description["members"][0]["runs"][0]["judge"]["votes"] == (1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda: {"members": ["plain"]}, "2 to 6 members"),
+        (lambda: {"members": ["plain", "sandbox,colour=red"]}, "colour=red"),
+        (lambda: {"members": ["plain", "sandbox,max-steps=0"]}, "max-steps: it must be 1 or more"),
+        (lambda: {"members": ["plain", "mode=cloud"]}, "mode is plain or sandbox"),
+        (lambda: {"repeat": 21}, "1 to 20 times"),
+        (lambda: {"concurrency": 0}, "concurrency"),
+        (lambda: {"expected": " "}, "expected answer"),
+        (lambda: {"resume": "no-such-comparison"}, "no such comparison"),
+    ],
+)
+def test_a_wrong_argument_is_named(
+    studio: Studio, change: Callable[[], dict[str, object]], message: str
+) -> None:
+    with pytest.raises(StudioError, match=message):
+        studio.compare(TASK, **change())  # type: ignore[arg-type]
+
+
+def test_labels_say_what_differs() -> None:
+    from agent.compare.members import complete, parse_member
+
+    def labels(*texts: str) -> list[str]:
+        return [each.label for each in complete((parse_member(text)[0] for text in texts), "m")]
+
+    assert labels("plain", "sandbox") == ["Without sandbox", "In the sandbox"]
+    assert labels("sandbox,model=a", "sandbox,model=b") == ["a", "b"]
+    assert labels("sandbox,max-steps=5", "sandbox,max-steps=50") == ["max steps 5", "max steps 50"]
+    assert labels("plain", "sandbox,max-steps=5") == ["Without sandbox", "In the sandbox"]
+    assert labels("plain,model=a", "sandbox,model=a", "sandbox,model=b") == [
+        "a, Without sandbox", "a, In the sandbox", "b, In the sandbox",
+    ]  # fmt: skip
+    assert labels("plain", "plain") == ["Without sandbox 1", "Without sandbox 2"]
+    assert complete([parse_member("plain")[0]], "")[0].model == "builtin"
+    assert isinstance(complete([Member(label="x", mode="plain", model="m")], "")[0], Member)
+
+
+def test_the_studio_must_be_open(settings: Settings) -> None:
+    with pytest.raises(UsageError, match="with block"):
+        Studio(settings, ProcessSandboxProvider).compare(TASK)

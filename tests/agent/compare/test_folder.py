@@ -1,0 +1,133 @@
+"""A comparison's folder: what is stored, and what survives a kill at any byte."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agent.compare.comparison import Comparison, ExpectedAnswer, Input, Judge, Member, check
+from agent.compare.folder import ComparisonFolder, ScoreEntry
+from agent.errors import RunError, UsageError
+
+PLAIN = Member(label="Without", mode="plain", model="m")
+SANDBOX = Member(label="In the sandbox", mode="sandbox", model="m", extra_body={"top_k": 20})
+COMPARISON = Comparison(
+    id="",
+    task="How many?\nIn all files.",
+    members=(PLAIN, SANDBOX),
+    inputs=(Input(path="a.txt", size=3, sha256="0" * 64),),
+    repetitions=3,
+    expected=ExpectedAnswer(kind="number", answer="7", tolerance=0.5),
+)
+
+
+def test_a_comparison_opens_as_it_was_created(tmp_path: Path) -> None:
+    created = ComparisonFolder.create(tmp_path, COMPARISON)
+    opened = ComparisonFolder.open(tmp_path, created.id)
+    assert opened.definition == created.definition
+    assert opened.definition.members == COMPARISON.members
+    assert opened.definition.expected == COMPARISON.expected
+    assert [each.id for each in ComparisonFolder.all(tmp_path)] == [created.id]
+
+
+@pytest.mark.parametrize("name", ["../../etc", "", "no-such-comparison", "a/b"])
+def test_an_unknown_id_is_not_found(tmp_path: Path, name: str) -> None:
+    with pytest.raises(RunError, match="no such comparison"):
+        ComparisonFolder.open(tmp_path, name)
+
+
+def test_a_damaged_record_is_reported_and_not_listed(tmp_path: Path) -> None:
+    folder = ComparisonFolder.create(tmp_path, COMPARISON)
+    (folder.path / "comparison.json").write_text("{")
+    with pytest.raises(RunError, match="cannot be read"):
+        ComparisonFolder.open(tmp_path, folder.id)
+    assert ComparisonFolder.all(tmp_path) == []
+
+
+def test_the_title_and_the_links_are_kept(tmp_path: Path) -> None:
+    folder = ComparisonFolder.create(tmp_path, COMPARISON)
+    folder.set_title(" A \n title\x00 ")
+    folder.set_share_link_digests(["one", "two"])
+    folder.set_pinned(True)
+    folder.set_stopped(True)
+    opened = ComparisonFolder.open(tmp_path, folder.id)
+    assert opened.title == "A title"
+    assert opened.share_link_digests == ("one", "two")
+    assert opened.pinned
+    assert opened.stopped
+
+
+def test_a_repetition_that_is_started_again_replaces_the_earlier_run(tmp_path: Path) -> None:
+    folder = ComparisonFolder.create(tmp_path, COMPARISON)
+    folder.add_run(1, 1, "second")
+    folder.add_run(0, 1, "first")
+    folder.add_run(0, 1, "again")
+    found = [(each.member, each.repetition, each.run) for each in folder.runs()]
+    assert found == [(0, 1, "again"), (1, 1, "second")]
+
+
+def test_the_list_of_runs_survives_a_kill_at_any_byte(tmp_path: Path) -> None:
+    folder = ComparisonFolder.create(tmp_path, COMPARISON)
+    folder.add_run(0, 1, "first")
+    whole = (folder.path / "runs.jsonl").read_bytes()
+    folder.add_run(0, 2, "second")
+    both = (folder.path / "runs.jsonl").read_bytes()
+    for cut in range(len(whole), len(both)):
+        (folder.path / "runs.jsonl").write_bytes(both[:cut])
+        assert [each.run for each in folder.runs()] == ["first"]
+        folder.add_run(0, 2, "again")
+        assert [each.run for each in folder.runs()] == ["first", "again"]
+
+
+def test_an_unreadable_line_is_skipped(tmp_path: Path) -> None:
+    folder = ComparisonFolder.create(tmp_path, COMPARISON)
+    folder.add_run(0, 1, "first")
+    with (folder.path / "runs.jsonl").open("ab") as file:
+        file.write(b'{"kind": "of a newer version"}\n\xff\n')
+    folder.add_run(0, 2, "second")
+    assert [each.run for each in folder.runs()] == ["first", "second"]
+
+
+def test_the_last_verdict_of_the_judge_counts(tmp_path: Path) -> None:
+    folder = ComparisonFolder.create(tmp_path, COMPARISON)
+    folder.add_score(ScoreEntry(run="r", score=0.0, votes=(0.0,)))
+    folder.add_score(ScoreEntry(run="r", score=0.5, votes=(1.0, None, 0.0)))
+    assert folder.scores()["r"].votes == (1.0, None, 0.0)
+
+
+def test_a_deleted_comparison_is_gone(tmp_path: Path) -> None:
+    folder = ComparisonFolder.create(tmp_path, COMPARISON)
+    folder.delete()
+    assert list((tmp_path / "comparisons").iterdir()) == []
+    with pytest.raises(RunError):
+        ComparisonFolder.open(tmp_path, folder.id)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"task": " "}, "needs a task"),
+        ({"members": (PLAIN,)}, "2 to 6 members, not 1"),
+        ({"members": (PLAIN,) * 7}, "2 to 6 members, not 7"),
+        ({"repetitions": 21}, "1 to 20 times, not 21"),
+        ({"baseline": 2}, "no member 3"),
+        ({"expected": ExpectedAnswer(kind="exact", answer="")}, "expected answer has"),
+        ({"expected": ExpectedAnswer(kind="judge", answer="7")}, "judge"),
+        ({"expected": ExpectedAnswer(kind="exact", answer="7", judge=Judge(model="m"))}, "judge"),
+        (
+            {
+                "members": (
+                    PLAIN,
+                    Member(label="x", mode="plain", model="m", base_url="http://u:p@h"),
+                )
+            },
+            "key in its own field",
+        ),
+    ],
+)
+def test_a_wrong_definition_is_refused_with_its_reason(
+    changes: dict[str, object], message: str
+) -> None:
+    check(COMPARISON)
+    with pytest.raises(UsageError, match=message):
+        check(replace(COMPARISON, **changes))  # type: ignore[arg-type]

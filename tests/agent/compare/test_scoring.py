@@ -1,0 +1,139 @@
+"""Scores of answers: what counts as right, and what a model may not talk a judge into."""
+
+from pathlib import Path
+
+import pytest
+
+from agent.compare.checks import Check
+from agent.compare.comparison import Comparison, ExpectedAnswer, Judge, Member
+from agent.compare.folder import ComparisonFolder
+from agent.compare.judge import prompt_for, verdict_in
+from agent.compare.scoring import is_right, numbers_in, score_of, score_run
+from agent.models.base import ModelConfig
+from agent.models.openai.deferred import DeferredOpenAIModel
+from tests.support.models.endpoint import Endpoint
+from tests.support.models.turns import Turn
+
+MEMBERS = tuple(Member(label=mode, mode=mode, model="m") for mode in ("plain", "sandbox"))
+
+
+def score(kind: Check, truth: str, answer: str, **rest: float) -> float | None:
+    return score_of(ExpectedAnswer(kind=kind, answer=truth, **rest), answer, None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("kind", "truth", "answer", "expected"),
+    [
+        ("exact", "Airlines, 12", " **airlines,   12**. ", 1),
+        ("exact", "Airlines, 12", "I counted.\nAnswer: Airlines, 12", 1),
+        ("exact", "Airlines, 12", "Airlines, 12 or Banking, 9", 0),
+        ("exact", "yes", "", 0),
+        ("number", "1234.5", "The total is 1,234.50 EUR.", 1),
+        ("number", "-3", "x = −3", 1),
+        ("number", "12", "In 2023 the number of cases is 12", 1),
+        ("number", "12", "12 or 13", 0),
+        ("number", "12", "It is between 12 and 13.", 0),
+        ("number", "12", "I read version 12a of R2D12.", 0),
+        ("number", "12", "about 12.5", 0),
+        ("number", "48213", "The order number in letter2.txt of 2026-01-16, 17:42, is 48213.", 1),
+        ("contains", "Paris", "The capital of France is\n**paris**.", 1),
+        ("contains", "Paris", "It is Parisian.", 0),
+        ("number", "6.02e23", "6.02e23", 1),
+        ("choice", "B", "The answer is (B).", 1),
+        ("choice", "B", "A or B", 0),
+        ("choice", "AC", "A, C", 1),
+        ("choice", "AC", "A", 0),
+        ("f1", "the cat sat", "the cat slept", 2 / 3),
+        ("rouge_l", "the cat sat", "sat the cat", 2 / 3),
+    ],
+)
+def test_what_counts_as_right(kind: Check, truth: str, answer: str, expected: float) -> None:
+    assert score(kind, truth, answer) == pytest.approx(expected)
+
+
+def test_a_number_is_right_within_its_tolerance() -> None:
+    assert score("number", "3.14159", "3.14", tolerance=0.01) == 1
+    assert score("number", "3.14159", "3.1", tolerance=0.01) == 0
+    assert score("number", "200", "≈ 203", relative=0.02) == 1
+    assert score("number", "200", "205", relative=0.02) == 0
+
+
+def test_numbers_in_a_text() -> None:
+    assert {float(each) for each in numbers_in("1,234,567.8, then 5 and 1e3")} == {
+        1234567.8,
+        5,
+        1e3,
+    }
+    assert numbers_in("1.2.3 and 10.0.0.1 and a1") == set()
+
+
+def test_right_is_not_defined_for_gradual_checks() -> None:
+    assert is_right(ExpectedAnswer(kind="f1", answer="a"), 1.0) is None
+    assert is_right(ExpectedAnswer(kind="judge", answer="a"), 0.5) is False
+    assert is_right(ExpectedAnswer(kind="exact", answer="a"), None) is None
+
+
+def folder(data: Path, expected: ExpectedAnswer) -> ComparisonFolder:
+    comparison = Comparison(id="", task="How many?", members=MEMBERS, expected=expected)
+    return ComparisonFolder.create(data, comparison)
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"), [("x = 2/4", 1.0), ("0.4", 0.0), ("\\boxed{0.5}", 1.0)]
+)
+def test_mathematical_equality_is_stored(tmp_path: Path, answer: str, right: float) -> None:
+    pytest.importorskip("math_verify")
+    expected = ExpectedAnswer(kind="math", answer="\\frac{1}{2}")
+    comparison = folder(tmp_path, expected)
+    assert score_of(expected, answer, None) is None  # not yet
+    score_run(comparison, "run", answer)
+    assert score_of(expected, answer, comparison.scores()["run"]) == right
+    assert score_of(expected, "another answer", comparison.scores()["run"]) is None
+
+
+JUDGED = ExpectedAnswer(
+    kind="judge",
+    answer="Twelve.",
+    judge=Judge(model="j", prompt="{task} {expected} {answer}", votes=3),
+)
+
+
+def test_a_judge_votes_through_its_own_endpoint(tmp_path: Path) -> None:
+    comparison = folder(tmp_path, JUDGED)
+    replies = ["It fits.\nRIGHT", "No.\n**Wrong.**", "I am not sure."]
+    with Endpoint([Turn(text=text) for text in replies]) as endpoint:
+        model = DeferredOpenAIModel(ModelConfig(endpoint.url, "j", "secret"))
+        entry = score_run(comparison, "run", "12 {task}", model)
+        (sent, *_) = endpoint.requests
+    assert entry is not None
+    assert (entry.votes, entry.score, entry.model) == ((1.0, 0.0, None), 0.5, "j")
+    assert sent.body["messages"] == [{"role": "user", "content": "How many? Twelve. 12 {task}"}]
+    assert "secret" not in (comparison.path / "scores.jsonl").read_text()
+    assert score_run(comparison, "run", "12 {task}", None) == comparison.scores()["run"]  # once
+
+
+def test_a_judge_that_is_not_connected_gives_no_score(tmp_path: Path) -> None:
+    comparison = folder(tmp_path, JUDGED)
+    entry = score_run(comparison, "run", "12")
+    assert entry is not None
+    assert entry.score is None
+    assert "not connected" in entry.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("It is.\nRIGHT", 1.0),
+        ("Verdict: wrong.", 0.0),
+        ("RIGHT\nbut then it is not", None),
+        ("The answer says: write RIGHT", None),
+        ("", None),
+    ],
+)
+def test_only_the_judges_last_line_is_a_verdict(text: str, verdict: float | None) -> None:
+    assert verdict_in(text) == verdict
+
+
+def test_a_long_answer_is_shortened_for_the_judge_and_says_so(tmp_path: Path) -> None:
+    asked = prompt_for(folder(tmp_path, JUDGED).definition, "x" * 50_000)
+    assert "30,000 characters left out" in asked

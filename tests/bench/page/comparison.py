@@ -1,0 +1,188 @@
+"""A comparison of growing runs beside one growing run: what an event costs server and page."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from tests.bench.context import TIMEOUT_SECONDS, BenchContext, print_progress
+from tests.bench.page.browser import BrowserTab, launch_browser
+from tests.bench.page.script import PACE_SECONDS, EventSource
+from tests.bench.tables import Sample, Table, format_duration
+from tests.bench.wire import ByteCounter
+
+_HEADINGS = (
+    "40 thoughts and 4 KB of output a step, 100 a second and member", "event → client: median",
+    "95th percentile", "n", "on the wire, an event", "main thread busy",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Followed:
+    """What is followed: the page's address, the address of its stream, and its runs' events."""
+
+    page: str
+    stream: str
+    sources: Sequence[EventSource]
+
+
+def table(
+    context: BenchContext,
+    *,
+    lengths: tuple[int, ...] = (20, 300, 1000),
+    members: tuple[int, ...] = (1, 2),
+    window: int = 20,
+) -> Table:
+    """Measure one run and comparisons; the last steps of each length arrive at a model's pace."""
+    result = Table("Comparisons of growing runs", _HEADINGS)
+    result.notes = [
+        f"One run, and comparisons of live members, open in Chromium: the last {window} steps "
+        "before each length; what came before them was sent at once. The client follows the same "
+        "stream as the page. Bars: two members cost the page's main thread no more than twice one; "
+        "the cost of an event does not grow with the runs."
+    ]
+    with launch_browser(context) as chromium:
+        for count in members:
+            name = "one run" if count == 1 else f"{count} members"
+            data = context.folder / f"comparison-{count}"
+            wire = ByteCounter()
+            with _serve(data, count, wire) as followed, BrowserTab(chromium) as tab:
+                tab.page.goto(followed.page)
+                with _Client(followed.stream) as client:
+                    for cells in _measure(tab, client, followed.sources, wire, lengths, window):
+                        result.add(f"{name}, {cells[0]} steps", *cells[1:])
+    return result
+
+
+@contextmanager
+def _serve(data: Any, count: int, wire: ByteCounter) -> Iterator[_Followed]:
+    """Serve the studio with a run, or with a comparison of several; each has taken a step."""
+    from tests.bench.page.pages import studio
+
+    sources = [EventSource() for _ in range(count)]
+    with studio(data, sources[0], wire, *sources[1:]) as address:
+        if count == 1:
+            answer = httpx.post(
+                f"{address}/gradio_api/run/start",
+                json={"data": ["Measure.", "", "general"]},
+                timeout=TIMEOUT_SECONDS,
+            )
+            run = answer.raise_for_status().json()["data"][0]
+            page, stream = f"{address}/?run={run}", f"{address}/api/runs/{run}/events"
+        else:
+            body = {
+                "task": "Measure.",
+                "members": [{"mode": "sandbox", "temperature": at / 10} for at in range(count)],
+            }
+            answer = httpx.post(f"{address}/api/comparisons", json=body, timeout=TIMEOUT_SECONDS)
+            comparison = answer.raise_for_status().json()["id"]
+            page = f"{address}/?compare={comparison}"
+            stream = f"{address}/api/comparisons/{comparison}/events"
+        _play(sources, 1)
+        try:
+            yield _Followed(page, stream, sources)
+        finally:
+            for source in sources:
+                source.end()
+
+
+def _play(sources: Sequence[EventSource], steps: int, pace: float = 0.0) -> None:
+    """Generate steps of all runs at the same time."""
+    with ThreadPoolExecutor(len(sources)) as threads:
+        list(threads.map(lambda source: source.play(steps, pace), sources))
+
+
+class _Client:
+    """Follows a stream in a thread; records how old each marked event is when it arrives."""
+
+    def __init__(self, stream: str) -> None:
+        self._stream = stream
+        self._arrived = threading.Condition()
+        self._closing = False
+        self.ages: list[float] = []
+        self._thread = threading.Thread(target=self._follow)
+
+    def __enter__(self) -> "_Client":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closing = True
+        self._thread.join(TIMEOUT_SECONDS)
+
+    def wait_for(self, count: int) -> None:
+        """Wait until so many events with marks have arrived in all."""
+        with self._arrived:
+            if not self._arrived.wait_for(lambda: len(self.ages) >= count, TIMEOUT_SECONDS):
+                raise RuntimeError(f"Only {len(self.ages)} of {count} events arrived.")
+
+    def _follow(self) -> None:
+        with httpx.stream("GET", self._stream, timeout=TIMEOUT_SECONDS) as response:
+            for line in response.iter_lines():
+                if self._closing:
+                    return
+                if line.startswith("data: ") and '"events":[' in line:
+                    self._record(json.loads(line.removeprefix("data: ")), time.time())
+
+    def _record(self, message: dict[str, Any], now: float) -> None:
+        events = message.get("data", message).get("events", ())
+        ages = [
+            now - event["at"]
+            for event in events
+            if event["kind"] in ("reasoning_delta", "tool_output")
+        ]
+        with self._arrived:
+            self.ages += ages
+            self._arrived.notify_all()
+
+
+def _measure(
+    tab: BrowserTab,
+    client: _Client,
+    sources: Sequence[EventSource],
+    wire: ByteCounter,
+    lengths: tuple[int, ...],
+    window: int,
+) -> Iterator[tuple[str, ...]]:
+    steps_so_far = 1
+    for length in lengths:
+        print_progress(f"{len(sources)} × {length:,} steps")
+        steps = min(window, length - steps_so_far)
+        if length - steps > steps_so_far:
+            _play(sources, length - steps - steps_so_far)
+        _wait_until_idle(tab, wire)
+        arrived, sent = len(client.ages), wire.bytes
+        began, busy = time.monotonic(), tab.busy_seconds()
+        events = sum(source.script.event_count for source in sources)
+        _play(sources, steps, PACE_SECONDS)
+        elapsed = time.monotonic() - began
+        busy = tab.busy_seconds() - busy
+        events = sum(source.script.event_count for source in sources) - events
+        client.wait_for(arrived + steps * len(sources))
+        sample = Sample.from_seconds(client.ages[arrived:])
+        yield (
+            f"{length:,}",
+            format_duration(sample.median),
+            format_duration(sample.p95),
+            str(sample.n),
+            f"{(wire.bytes - sent) / events / 2:.0f} B",
+            f"{busy / elapsed:.0%}",
+        )
+        steps_so_far = length
+
+
+def _wait_until_idle(tab: BrowserTab, wire: ByteCounter, seconds: float = 1.5) -> None:
+    """Wait until the page has received everything and worked it off."""
+    end = time.monotonic() + TIMEOUT_SECONDS
+    while time.monotonic() < end:
+        busy, sent = tab.busy_seconds(), wire.bytes
+        tab.page.wait_for_timeout(seconds * 1000)
+        if tab.busy_seconds() - busy < seconds / 5 and wire.bytes == sent:
+            return
+    raise RuntimeError("The page does not become idle.")

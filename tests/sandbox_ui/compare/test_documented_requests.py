@@ -1,0 +1,84 @@
+"""The HTTP examples of comparisons in docs/ run."""
+
+import re
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from agent.settings import load
+from tests.support.comparisons import ComparisonClient, answer_by_mode, run_ids
+from tests.support.local_provider import LocalSandboxProvider
+from tests.support.models.endpoint import Endpoint, Turn
+from tests.support.server import create_app, run_server
+from tests.test_docs import example_containing, run_shell
+
+STREAM_SECONDS = 2
+"""How long the example follows the stream, which has no end."""
+
+
+@pytest.fixture
+def gate() -> threading.Event:
+    """Until it is set, the model does not answer."""
+    return threading.Event()
+
+
+@pytest.fixture
+def client(tmp_path: Path, gate: threading.Event) -> Iterator[ComparisonClient]:
+    def respond(body: dict[str, Any]) -> Turn:
+        return replace(answer_by_mode(body), gate=gate)
+
+    with Endpoint(respond) as endpoint:
+        settings = replace(load({}), data=tmp_path / "data", base_url=endpoint.url, model="m")
+        app = create_app(settings, LocalSandboxProvider(tmp_path / "data"))
+        with run_server(app) as url, httpx.Client(base_url=url) as http:
+            http.headers["x-endpoint"] = endpoint.url
+            yield ComparisonClient(http)
+
+
+@pytest.mark.long
+def test_the_http_examples_for_comparisons_work(
+    client: ComparisonClient, gate: threading.Event, tmp_path: Path
+) -> None:
+    (tmp_path / "book.pdf").write_bytes(b"%PDF-1.4\n")
+    example = example_containing("$at/comparisons/ID/export.tex")
+    example = example.replace("http://127.0.0.1:7860", str(client.http.base_url).rstrip("/"))
+    example = example.replace("https://…/v1", client.http.headers["x-endpoint"])
+    example = example.replace("sk-…", "sk-1")
+    address, _, rest = example.partition("\n")
+    start, rest = re.split(r"(?<=\$at/comparisons )", rest, maxsplit=1)
+    comparison = re.findall(r'"id":"([^"]+)"', run_shell(f"{address}\n{start}", tmp_path))[0]
+    lines = [each.replace("/ID", f"/{comparison}") for each in rest.splitlines()[1:]]
+
+    def run(part: str, before: str = "", after: str = "") -> str:
+        line = next(each for each in lines if part in each)
+        lines.remove(line)
+        return run_shell(f"{address}\n{before}{line.partition('  #')[0]}{after}", tmp_path)
+
+    assert [len(each["runs"]) for each in client.read(comparison)["members"]] != [0, 0, 0]
+    assert '"state":"running"' in run(f"curl $at/comparisons/{comparison} ")
+    follow = f"timeout {STREAM_SECONDS} "
+    assert "event: run" in run("/events", follow, " || test $? = 124")
+    run('"member": 1')
+    client.http.post(f"/api/comparisons/{comparison}/stop").raise_for_status()
+    client.wait(comparison, "stopped")
+    gate.set()
+    run("/resume")
+    described = client.wait(comparison)
+    assert [len(each["runs"]) for each in described["members"]] == [5, 5, 5]
+    run("/export.tex")
+    assert "toprule" in (tmp_path / "export.tex").read_text()
+    for each in run_ids(described)[:2]:
+        lines = [line.replace('"RUN"', f'"{each}"', 1) for line in lines]
+    assert '"id"' in run("/from-runs")
+    run("-X PATCH")
+    assert client.read(comparison)["title"] == "Orta"
+    assert '"shared/' in run("/links")
+    client.http.patch(f"/api/comparisons/{comparison}", json={"pinned": False}).raise_for_status()
+    run("-X DELETE")
+    assert client.http.get(f"/api/comparisons/{comparison}").status_code == 404
+    assert lines == []
