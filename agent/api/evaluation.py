@@ -1,0 +1,345 @@
+"""Evaluations from Python: ``Studio.evaluate`` and what it returns."""
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agent.api import arguments
+from agent.api.comparison import (
+    MemberRun,
+    RunCreator,
+    judge_model,
+    member_argument,
+    recorded_summaries,
+)
+from agent.api.models import ModelArgument, select_model
+from agent.api.placement import Placement, RunOrder, portable_inputs, portable_model
+from agent.api.run import Run
+from agent.compare.comparison import Judge, Member
+from agent.compare.members import complete, parse_member, with_modes
+from agent.compare.runner import StartedRun
+from agent.errors import StudioError, TaskError, UsageError
+from agent.evals import evaluation as definitions
+from agent.evals import exports, suites
+from agent.evals.description import describe
+from agent.evals.evaluation import MAX_CONCURRENCY, Evaluation
+from agent.evals.folder import EvaluationFolder, Key
+from agent.evals.outcomes import infrastructure, missing, unscored
+from agent.evals.runner import EvaluationRunner, Progress
+from agent.evals.scorers.score import DEFAULT_VOTES, JudgeAccess
+from agent.evals.scoring import answer_of
+from agent.evals.setup import set_up
+from agent.evals.suite import Suite
+from agent.history.index import History
+from agent.limits import adapt_to_model
+from agent.runs.summary import Summary
+from agent.settings import Settings
+from agent.util.cancellation import Stop
+
+DEFAULT_CONCURRENCY = 4
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationResult:
+    """An evaluation with its results.
+
+    Attributes:
+        id: The evaluation's id, under which the page lists it.
+        description: Everything that is known, as the HTTP API returns it.
+        problems: Why members could not be started, by label.
+        data: The data folder that holds it.
+    """
+
+    id: str
+    description: dict[str, Any]
+    problems: Mapping[str, str]
+    data: Path
+
+    @property
+    def state(self) -> str:
+        """``finished``; or ``stopped`` or ``interrupted``, which can be continued."""
+        return str(self.description["state"])
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """The number of runs by outcome, such as ``right`` and ``infrastructure``."""
+        counts: dict[str, int] = self.description["counts"]
+        return counts
+
+    @property
+    def runs(self) -> list[tuple[int, int, int, str]]:
+        """The runs: index of task and member, repetition from 1, and the run's id."""
+        return [
+            (task, member, run["repetition"], run["run"])
+            for task, row in enumerate(self.description["cells"])
+            for member, cell in enumerate(row)
+            for run in cell["runs"]
+        ]
+
+    def figure(self, key: str, member: int, domain: str = "all") -> float | None:
+        """Return a figure of the results; None if it is not known.
+
+        Args:
+            key: Such as ``score``, ``gain`` or ``tokensOnce``.
+            member: The member's index.
+            domain: A domain, or ``all``.
+        """
+        for each in self.description["results"]:
+            if each["domain"] == domain:
+                value: float | None = each["members"][member][key]
+                return value
+        return None
+
+    def export(self, kind: str) -> bytes:
+        """Return the results (``csv``, ``json``, ``tex``) or the figure (``svg``, ``png``)."""
+        return exports.export(self.description, kind)
+
+    def report(self, file: "str | os.PathLike[str]") -> None:
+        """Write the evaluation's report: one HTML file that needs nothing else.
+
+        Args:
+            file: The file to write; an existing one is replaced.
+
+        Raises:
+            WorkspaceError: The file cannot be written.
+        """
+        from agent.report.groups import evaluation_parts  # Markdown and tables: slow to import
+        from agent.report.report import save_parts
+
+        save_parts(evaluation_parts(self.description), arguments.path("file", file))
+
+    def __str__(self) -> str:
+        """Return the results as text."""
+        return exports.as_text(self.description)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What to evaluate; see ``Studio.evaluate``."""
+
+    suites: "str | Suite | Iterable[str | Suite]"
+    members: "Iterable[str | Member]"
+    data: "str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]] | None" = None
+    limit: int | None = None
+    repeat: int = 1
+    judge: "Judge | str | None" = None
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How an evaluation is carried out; see ``Studio.evaluate``."""
+
+    models: Mapping[str, ModelArgument]
+    judge: ModelArgument = None
+    concurrency: int | None = None
+    stop: Stop
+    on_progress: Callable[[Progress], None]
+    on_run: Callable[[str, Run], None]
+    retry_infrastructure: bool = False
+    placement: Placement | None = None
+
+
+def create(
+    data: Path, wanted: Wanted, settings: Settings, concurrency: int | None
+) -> EvaluationFolder:
+    """Create the folder of a new evaluation.
+
+    Raises:
+        UsageError: An argument is not what it has to be.
+        TaskError: A suite's data is missing or invalid.
+    """
+    arguments.check_type("repeat", wanted.repeat, int, "a number, 1 or more")
+    loaded = load_suites(wanted.suites, wanted.data, wanted.limit)
+    judge = wanted.judge
+    if isinstance(judge, str):
+        judge = Judge(model=judge, votes=DEFAULT_VOTES)
+    evaluation = Evaluation(
+        members=members_of(wanted.members, settings),
+        repetitions=wanted.repeat, judge=judge,
+        concurrency=DEFAULT_CONCURRENCY if concurrency is None else concurrency,
+    )  # fmt: skip
+    definitions.check(evaluation, loaded)
+    return EvaluationFolder.create(data, evaluation, loaded, wanted.title)
+
+
+def open_to_resume(
+    data: Path, evaluation: str, wanted: Wanted, settings: Settings
+) -> EvaluationFolder:
+    """Open the folder of an evaluation to continue; its tasks are those that it began with.
+
+    Raises:
+        RunError: There is none with this id.
+        UsageError: Other suites, members or another judge are named than it began with.
+    """
+    folder = EvaluationFolder.open(data, evaluation)
+    known, members = folder.definition, list(wanted.members)
+    names = [
+        each if isinstance(each, str) else each.name
+        for each in _listed(wanted.suites)
+    ]  # fmt: skip
+    judge = wanted.judge if isinstance(wanted.judge, str | None) else wanted.judge.model
+    if (
+        (names and names != [suite.name for suite in known.suites])
+        or (members and members_of(members, settings) != known.members)
+        or (judge and (known.judge is None or judge != known.judge.model))
+    ):
+        raise UsageError(
+            "The evaluation to continue has other suites, members or another judge. Leave them "
+            "out, or give what it was started with."
+        )
+    return folder
+
+
+def _listed(suites: "str | Suite | Iterable[str | Suite]") -> "list[str | Suite]":
+    return [suites] if isinstance(suites, str | Suite) else list(suites)
+
+
+def load_suites(
+    names: "str | Suite | Iterable[str | Suite]",
+    data: "str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]] | None" = None,
+    limit: int | None = None,
+) -> list[Suite]:
+    """Load suites; see ``Studio.evaluate``.
+
+    Raises:
+        UsageError: ``data`` names no suite, or ``limit`` is not a positive number.
+        TaskError: There is no such suite, or its data is missing or invalid.
+    """
+    wanted = _listed(names)
+    named = [each for each in wanted if isinstance(each, str)]
+    if data is not None and not isinstance(data, Mapping):
+        if len(named) != 1:
+            raise UsageError("Name the suite of each file or folder of data: SUITE=PATH.")
+        data = {named[0]: data}
+    paths = dict(data or {})
+    if unknown := sorted(paths.keys() - set(named)):
+        raise UsageError(f"There is data of {unknown[0]!r:.60}, which is not evaluated.")
+    if limit is not None and limit < 1:
+        raise UsageError(f"limit must be 1 or more, not {limit}.")
+    loaded = [
+        suites.load(each, Path(paths[each]) if each in paths else None)
+        if isinstance(each, str)
+        else each
+        for each in wanted
+    ]
+    return [each if limit is None else each.first(limit) for each in loaded]
+
+
+def members_of(members: "Iterable[str | Member]", settings: Settings) -> tuple[Member, ...]:
+    """Return members with models and labels; a text without a mode stands for both modes."""
+    found = list[Member]()
+    for each in list(members) or [""]:
+        if isinstance(each, Member):
+            found.append(each)
+        else:
+            found += [parse_member(text)[0] for text in with_modes(each)]
+    return complete(found, settings.model if settings.base_url else "")
+
+
+def carry_out(studio: RunCreator, folder: EvaluationFolder, plan: Plan) -> EvaluationResult:
+    """Carry out what is missing of an evaluation and return it with its results.
+
+    Raises:
+        UsageError: ``concurrency`` is out of range.
+        StudioError: No run could be started; the text says why.
+    """
+    placed = min(plan.placement.capacity, MAX_CONCURRENCY) if plan.placement else 0
+    concurrency = plan.concurrency or placed or folder.definition.concurrency
+    if not 1 <= concurrency <= MAX_CONCURRENCY:
+        raise UsageError(f"concurrency must be a number from 1 to {MAX_CONCURRENCY}.")
+    runner = EvaluationRunner(
+        folder, lambda key: _create_run(studio, folder, key, plan),
+        _judge(studio.settings, folder, plan.judge), plan.on_progress,
+    )  # fmt: skip
+    folder.set_stopped(False)
+    known = summaries(folder)
+    if plan.retry_infrastructure:
+        keys, to_score = infrastructure(folder, known), []
+    else:
+        keys = missing(folder, known)
+        to_score = [
+            (entry, answer_of(folder, entry, summary))
+            for entry in unscored(folder, known)
+            if (summary := known[entry.run]) is not None
+        ]
+    problems = runner.carry_out(keys, to_score, concurrency, plan.stop)
+    if plan.stop.is_set:
+        folder.set_stopped(True)
+    if problems and not folder.runs():
+        raise StudioError(next(iter(problems.values())))
+    return EvaluationResult(
+        folder.id,
+        describe(folder, summaries(folder)),
+        {folder.definition.members[index].label: why for index, why in problems.items()},
+        folder.data,
+    )
+
+
+def open_result(places: Iterable[Path], evaluation: str) -> EvaluationResult:
+    """Return a recorded evaluation as it is now.
+
+    Args:
+        places: The data folders that may hold it.
+        evaluation: The evaluation's id.
+
+    Raises:
+        RunError: There is no such evaluation.
+    """
+    folder = EvaluationFolder.find(places, evaluation)
+    known = recorded_summaries(folder.data, [entry.run for entry in folder.runs()])
+    return EvaluationResult(folder.id, describe(folder, known), {}, folder.data)
+
+
+def summaries(folder: EvaluationFolder) -> dict[str, Summary | None]:
+    """Return the summaries of an evaluation's runs; a journal is read once after its run ended.
+
+    They are kept in the history's database, which the page reads as well.
+    """
+    history = History(folder.data)
+    try:
+        return history.summaries([entry.run for entry in folder.runs()])
+    finally:
+        history.indexer.close()
+
+
+def _create_run(studio: RunCreator, folder: EvaluationFolder, key: Key, plan: Plan) -> StartedRun:
+    task, index, _ = key
+    member = folder.definition.members[index]
+    setup = set_up(folder.suite_of[task], folder.tasks[task], member, studio.settings.limits())
+    argument = member_argument(studio.settings, member, plan.models.get(member.label))
+    if plan.placement is not None:
+        order = RunOrder(
+            text=setup.text, model=portable_model(argument, studio.settings),
+            prompt=setup.prompt, network=setup.network, mode=setup.mode, limits=setup.limits,
+            inputs=portable_inputs(setup.inputs),
+        )  # fmt: skip
+        return studio.place_member_run(plan.placement, order, folder.id)
+    model = select_model("", argument, studio.settings).model
+    run = studio.create_member_run(
+        setup.text,
+        folder.id,
+        model=model,
+        prompt=setup.prompt,
+        network=setup.network,
+        mode=setup.mode,
+        limits=adapt_to_model(setup.limits, model),
+    )
+    try:
+        setup.write_inputs(run.recorded.workspace)
+    except TaskError:
+        run.close()
+        raise
+    return MemberRun(run, plan.on_run, member.label)
+
+
+def _judge(
+    settings: Settings, folder: EvaluationFolder, given: ModelArgument
+) -> JudgeAccess | None:
+    judge = folder.definition.judge
+    if judge is None:
+        return None
+    model = judge_model(settings, judge, given)
+    return JudgeAccess(model=model, name=judge.model, prompt=judge.prompt, votes=judge.votes)

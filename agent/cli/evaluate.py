@@ -1,0 +1,143 @@
+"""The command ``eval``: models on suites of tasks with known answers, and their results."""
+
+import argparse
+import sys
+from contextlib import suppress
+from dataclasses import replace
+
+from agent.api.models import ModelArgument
+from agent.api.studio import Studio
+from agent.cli.run_sets import STOPPED, ResultFolder, parse_judge, parse_members
+from agent.cli.startup import begin_collection
+from agent.cluster.connect import placement_on
+from agent.compare.comparison import Judge
+from agent.compare.members import with_modes
+from agent.data_folder import DataFolder
+from agent.errors import UsageError
+from agent.evals.exports import KINDS
+from agent.evals.folder import EvaluationFolder
+from agent.evals.runner import Progress
+from agent.evals.scorers.score import DEFAULT_VOTES
+from agent.models.base import ModelConfig
+from agent.settings import Settings
+from agent.util.cancellation import Stop
+from agent.util.signals import stop_on_signals
+from agent.util.text import sanitize
+
+
+def evaluate(options: argparse.Namespace, settings: Settings) -> int:
+    """Carry out an evaluation; print its progress to stderr and its results to stdout.
+
+    Returns:
+        0 if every run has ended, 1 if a member could not be started or a run failed by an
+        infrastructure error, 130 if stopped.
+    """
+    begin_collection()
+    resume = options.resume is not None
+    _check(options, resume=resume)
+    texts = [text for each in options.members for text in with_modes(each)]
+    members, models = parse_members(texts, settings)
+    judge, judge_model = _judge(options.judge)
+    stop, output = Stop(), ResultFolder(options.output, "evaluation")
+    known = (options.resume or output.known_id) if resume else ""
+    with (
+        output.lock_existing(settings, known) if resume else output.lock_new(settings) as data,
+        Studio(replace(settings, warm_sandboxes=0), data=data) as studio,
+        placement_on(options.ray, _print) as placement,
+        stop_on_signals(stop),
+    ):
+        result = studio.evaluate(
+            [name.strip() for name in options.suites.split(",") if name.strip()],
+            members=members,
+            data=_data(options.data, options.suites),
+            limit=options.limit,
+            repeat=options.repeat,
+            judge=judge,
+            judge_model=judge_model,
+            models=models,
+            concurrency=options.concurrency,
+            stop=stop,
+            on_progress=_Report(output, data),
+            resume=known,
+            retry_infrastructure=options.retry_infrastructure,
+            placement=placement,
+        )
+    output.write(KINDS, result.export, result.report)
+    print(sanitize(str(result)), end="")
+    for label, why in result.problems.items():
+        print(f"{sanitize(label)}: {sanitize(why)}", file=sys.stderr)
+    if stop.is_set:
+        return STOPPED
+    return 1 if result.problems or result.counts["infrastructure"] else 0
+
+
+class _Report:
+    """Prints the progress; the first report stores the evaluation's id for ``--resume``."""
+
+    def __init__(self, output: ResultFolder, data: DataFolder) -> None:
+        self._output = output
+        self._data = data
+        self._folder: EvaluationFolder | None = None
+
+    def __call__(self, progress: Progress) -> None:
+        if self._folder is None:
+            self._folder = EvaluationFolder.open(self._data.path, progress.evaluation)
+            self._output.remember(progress.evaluation, self._data.path)
+            _print(f"Evaluation {progress.evaluation}: {progress.total} to do")
+        if progress.status in ("defined", "started"):
+            return
+        task = self._folder.tasks[progress.task]
+        suite = self._folder.suite_of[progress.task]
+        member = self._folder.definition.members[progress.member]
+        name = f"{suite.name} {task.id}, {member.label}, run {progress.repetition}"
+        parts = [
+            f"[{progress.done}/{progress.total}] {name}: {progress.outcome or ''}".rstrip(": ")
+        ]
+        parts += filter(None, [progress.status.replace("_", " "), progress.reason[:200]])
+        if progress.remaining and progress.done < progress.total:
+            parts.append(f"about {_duration(progress.remaining)} left")
+        _print(" – ".join(parts))
+
+
+def _print(line: str) -> None:
+    with suppress(BrokenPipeError):
+        print(sanitize(line), file=sys.stderr, flush=True)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _check(options: argparse.Namespace, *, resume: bool) -> None:
+    if not resume and not options.suites:
+        raise UsageError("Name one or more suites, such as: eval aime,chembench")
+    if resume and not options.resume and options.output is None:
+        raise UsageError("--resume needs the evaluation's id, or its folder: --output DIR.")
+    if options.retry_infrastructure and not resume:
+        raise UsageError("--retry-infrastructure needs --resume.")
+
+
+def _judge(text: str) -> tuple[Judge | None, ModelArgument]:
+    if not text:
+        return None, None
+    judge, key = parse_judge(text, DEFAULT_VOTES)
+    return judge, ModelConfig(judge.base_url, judge.model, key) if key else None
+
+
+def _data(texts: list[str], suites: str) -> dict[str, str]:
+    """Return the paths of data by suite; a path alone belongs to the only suite."""
+    names = [name.strip() for name in suites.split(",")]
+    found = {}
+    for text in texts:
+        name, equals, path = text.partition("=")
+        if equals and name in names:
+            found[name] = path
+        elif len(names) == 1:
+            found[names[0]] = text
+        else:
+            raise UsageError(
+                f"--data {text}: name its suite, one of {', '.join(names)}: SUITE=PATH."
+            )
+    return found

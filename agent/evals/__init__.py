@@ -1,0 +1,1 @@
+"""Evaluations: suites of tasks with known answers, and how answers are scored."""

@@ -1,0 +1,161 @@
+"""IFBench's rules, in a loose reading: does an answer follow all rules of its request?
+
+The rules are written after the descriptions and the published checker of
+https://github.com/allenai/IFBench, which is not an installable package. Where that checker is
+more or less strict than the wording of a rule, so is this one, because published figures depend
+on it. Two differences remain: sentences are split by punctuation instead of NLTK's trained model
+(``text``), and ``words:start_verb`` is not checked, because it needs NLTK's trained tagger.
+``words:odd_even_syllables`` needs the package syllapy.
+
+Loose means: a rule is followed if the answer follows it, or follows it without asterisks, without
+its first line, without its last line, or without both.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+from typing import Any
+
+from agent.errors import TaskError
+from agent.evals.scorers.rules import counts, layout, requests, syllables, wording
+from agent.evals.scorers.score import TaskScore
+from agent.evals.suite import EvalTask
+from agent.tasks.task import quote
+
+MAX_NUMBER = 100_000
+"""Maximum of a rule's numbers."""
+MAX_ARGUMENT_CHARS = 100_000
+"""Maximum length of a rule's texts."""
+
+NOT_CHECKED = "words:start_verb"
+"""The rule that is known but not checked."""
+
+_Rule = Callable[..., bool]
+
+_RULES: dict[str, _Rule] = {
+    "count:conjunctions": counts.conjunctions,
+    "count:keywords_multiple": counts.keywords_multiple,
+    "count:numbers": counts.numbers,
+    "count:person_names": counts.person_names,
+    "count:pronouns": counts.pronouns,
+    "count:punctuation": counts.punctuation,
+    "count:unique_word_count": counts.unique_word_count,
+    "count:word_count_range": counts.word_count_range,
+    "count:words_japanese": counts.words_japanese,
+    "custom:character_reverse": requests.character_reverse,
+    "custom:csv_city": requests.csv_city,
+    "custom:csv_quotes": requests.csv_quotes,
+    "custom:csv_special_character": requests.csv_special_character,
+    "custom:date_format_list": requests.date_format_list,
+    "custom:european_capitals_sort": requests.european_capitals_sort,
+    "custom:mcq_count_length": requests.mcq_count_length,
+    "custom:multiples": requests.multiples,
+    "custom:reverse_newline": requests.reverse_newline,
+    "custom:sentence_alphabet": wording.sentence_alphabet,
+    "custom:word_reverse": requests.word_reverse,
+    "format:emoji": layout.emoji,
+    "format:line_indent": layout.line_indent,
+    "format:list": layout.list_with,
+    "format:newline": layout.newline,
+    "format:no_bullets_bullets": layout.no_bullets_bullets,
+    "format:no_whitespace": layout.no_whitespace,
+    "format:options": layout.options,
+    "format:output_template": layout.output_template,
+    "format:parentheses": layout.parentheses,
+    "format:quote_unquote": layout.quote_unquote,
+    "format:quotes": layout.quotes,
+    "format:sub-bullets": layout.sub_bullets,
+    "format:thesis": layout.thesis,
+    "format:title_case": wording.title_case,
+    "ratio:overlap": counts.overlap,
+    "ratio:sentence_balance": counts.sentence_balance,
+    "ratio:sentence_type": counts.sentence_type,
+    "ratio:sentence_words": wording.sentence_words,
+    "ratio:stop_words": counts.stop_words,
+    "repeat:repeat_change": requests.repeat_change,
+    "repeat:repeat_simple": requests.repeat_simple,
+    "repeat:repeat_span": requests.repeat_span,
+    "sentence:alliteration_increment": wording.alliteration_increment,
+    "sentence:increment": wording.sentence_increment,
+    "sentence:keyword": wording.sentence_keyword,
+    "words:alphabet": wording.alphabet,
+    "words:consonants": wording.consonants,
+    "words:keywords_specific_position": wording.keywords_specific_position,
+    "words:last_first": wording.last_first,
+    "words:no_consecutive": wording.no_consecutive,
+    "words:odd_even_syllables": syllables.odd_even_syllables,
+    "words:palindrome": wording.palindrome,
+    "words:paragraph_last_first": wording.paragraph_last_first,
+    "words:prime_lengths": wording.prime_lengths,
+    "words:repeats": wording.repeats,
+    "words:vowel": wording.vowel,
+    "words:words_position": wording.words_position,
+}
+
+NAMES = tuple(sorted([*_RULES, NOT_CHECKED]))
+"""The names of all rules."""
+
+
+def check_rule(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Check a rule of a data set; return its arguments, numbers as the rule needs them.
+
+    Raises:
+        TaskError: There is no such rule, or an argument is missing, unknown or out of range.
+    """
+    if name not in NAMES:
+        raise TaskError(f"there is no rule {quote(name)}; the rules are {', '.join(NAMES)}.")
+    if name == NOT_CHECKED:
+        return {}
+    _text, *parameters = inspect.signature(_RULES[name]).parameters.values()
+    wanted = {each.name: each.annotation for each in parameters}
+    for key in arguments.keys() - wanted.keys():
+        raise TaskError(f"{name} has no argument {quote(key)}.")
+    for key in wanted.keys() - arguments.keys():
+        raise TaskError(f"{name} needs the argument {key}.")
+    return {key: _argument(f"{name}: {key}", arguments[key], kind) for key, kind in wanted.items()}
+
+
+def score(task: EvalTask, answer: str) -> TaskScore:
+    """Score an answer: 1 if it follows all rules of the task, loosely; one part per rule."""
+    parts: dict[str, float] = {}
+    for number, rule in enumerate(task.arguments["rules"], start=1):
+        name = rule["rule"]
+        if reason := _unavailable(name):
+            return TaskScore(value=None, reason=reason)
+        followed = is_followed(name, rule["arguments"], answer)
+        parts[name if name not in parts else f"{name} ({number})"] = float(followed)
+    return TaskScore(value=float(all(parts.values())), parts=parts)
+
+
+def is_followed(name: str, arguments: Mapping[str, Any], answer: str) -> bool:
+    """Return whether an answer follows a rule, loosely."""
+    rule = _RULES[name]
+    return any(rule(text, **arguments) for text in _readings(answer) if text.strip())
+
+
+def _readings(answer: str) -> list[str]:
+    lines = answer.split("\n")
+    cut = ["\n".join(part).strip() for part in (lines[1:], lines[:-1], lines[1:-1])]
+    texts = [answer, *cut]
+    return list(dict.fromkeys([*texts, *(text.replace("*", "") for text in texts)]))
+
+
+def _unavailable(name: str) -> str:
+    """Return why a rule cannot be checked here; empty if it can."""
+    if name == NOT_CHECKED:
+        return f"The rule {name} is not checked: it needs NLTK's trained part-of-speech tagger."
+    if name == "words:odd_even_syllables" and find_spec("syllapy") is None:
+        return f"The rule {name} needs syllapy. Run: pip install syllapy"
+    return ""
+
+
+def _argument(name: str, value: object, kind: type) -> Any:
+    if kind is str:
+        if not isinstance(value, str) or not value or len(value) > MAX_ARGUMENT_CHARS:
+            raise TaskError(f"{name} must be a text of 1 to {MAX_ARGUMENT_CHARS:,} characters.")
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TaskError(f"{name} must be a number, not {type(value).__name__}.")
+    if not 0 <= value <= MAX_NUMBER or (kind is int and value != int(value)):
+        raise TaskError(f"{name} must be a number from 0 to {MAX_NUMBER:,}, not {value}.")
+    return kind(value)

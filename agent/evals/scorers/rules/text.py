@@ -1,0 +1,79 @@
+"""Words and sentences of an answer, as the rules count them.
+
+The authors' checker uses NLTK. Its sentence splitter was trained (Punkt); here a sentence ends
+with ``.``, ``!`` or ``?`` before white space, except after usual abbreviations and initials. Tokens
+follow the conventions of the Penn Treebank for punctuation and contractions.
+"""
+
+import re
+import string
+
+from agent.evals.scorers.rules.word_lists import words_of
+
+PUNCTUATION = string.punctuation
+
+_WORD = re.compile(r"\w+")
+_END = re.compile(r"(?<![.!?])[.!?]++[\"'”’)\]}]*+(?=\s)")
+_LONGEST_ABBREVIATION = 12
+_TOKEN = re.compile(r"\w+(?:[-./'’]\w+|,\d\w*)*|[^\w\s]")
+_CONTRACTION = re.compile(r"(.+)('(?:s|re|ve|ll|d|m))", re.IGNORECASE)
+_WITHOUT_PUNCTUATION = str.maketrans("", "", PUNCTUATION)
+
+
+def sentences(text: str) -> list[str]:
+    """Split a text into sentences, without the white space around them."""
+    found, start = [], 0
+    for end in _END.finditer(text):
+        if not _goes_on(text, end):
+            found.append(text[start : end.end()].strip())
+            start = end.end()
+    return [each for each in (*found, text[start:].strip()) if each]
+
+
+def words(text: str) -> list[str]:
+    """Return the runs of letters, digits and underscores."""
+    return _WORD.findall(text)
+
+
+def plain_words(text: str) -> list[str]:
+    """Return the words between white space, without ASCII punctuation anywhere in them."""
+    return without_punctuation(text).split()
+
+
+def without_punctuation(text: str) -> str:
+    """Return a text without ASCII punctuation."""
+    return text.translate(_WITHOUT_PUNCTUATION)
+
+
+def bare(word: str) -> str:
+    """Return a word without ASCII punctuation and spaces at its ends."""
+    return word.strip(PUNCTUATION + " ")
+
+
+def tokens(text: str) -> list[str]:
+    """Return words, parts of contractions and punctuation marks."""
+    return [part for token in _TOKEN.findall(text) for part in _parts(token)]
+
+
+def _parts(token: str) -> tuple[str, ...]:
+    lower = token.lower()
+    if lower == "cannot":
+        return token[:3], token[3:]
+    if lower.endswith("n't") and len(token) > 3:
+        return token[:-3], token[-3:]
+    match = _CONTRACTION.fullmatch(token)
+    return (match[1], match[2]) if match else (token,)
+
+
+def _goes_on(text: str, end: "re.Match[str]") -> bool:
+    """Return whether a full stop does not end a sentence."""
+    if not end[0].startswith("."):
+        return False
+    if end[0].startswith(".."):
+        following = text[end.end() :].lstrip()[:1] if end.end() < len(text) else ""
+        return following.islower()
+    before = text[max(0, end.start() - _LONGEST_ABBREVIATION) : end.start()].split()
+    last = before[-1].lstrip("(\"'[“‘") if before and not text[end.start() - 1].isspace() else ""
+    return last.lower() in words_of("abbreviations") or (
+        len(last) == 1 and last.isupper() and last != "I"
+    )

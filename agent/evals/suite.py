@@ -1,0 +1,99 @@
+"""What a suite is: tasks of one domain with known answers, and how they are meant to be run."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from agent.tasks.task import Content
+
+ScorerName = Literal["math", "letter", "judge", "rules"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvalTask:
+    """A task with a known answer.
+
+    Attributes:
+        id: Unique within the suite.
+        text: The question, as it is inserted in the suite's prompt.
+        scorer: How an answer is scored (``agent.evals.scorers``).
+        expected: The right answer; empty for ``rules``.
+        choices: For ``letter``: the letters that the question offers, such as ``ABCD``.
+        group: The part of the suite it belongs to: a subject, a subtask.
+        inputs: Documents for ``input/``: relative path (separated by ``/``) → content.
+        arguments: What the scorer needs besides: for ``rules``, the rules and their arguments.
+    """
+
+    id: str
+    text: str
+    scorer: ScorerName
+    expected: str = ""
+    choices: str = ""
+    group: str = ""
+    inputs: Mapping[str, Content] = field(default_factory=dict)
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteLimits:
+    """Limits of one run, as in the paper.
+
+    Attributes:
+        steps: Model turns.
+        conversation_tokens: Length of the conversation.
+        turn_tokens: Budget of one answer.
+    """
+
+    steps: int = 100
+    conversation_tokens: int = 65_536
+    turn_tokens: int = 65_536
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suite:
+    """A suite that was loaded.
+
+    Attributes:
+        name: Its name on the command line.
+        title: Its name for people.
+        domain: One of the paper's domains.
+        tasks: The tasks, in the order of the data.
+        prompt: The name of the bundled prompt.
+        scorer: How its tasks are scored.
+        licence: The licence under which the authors publish the data.
+        source: The address of the data's page.
+        limits: Limits of one run.
+        repetitions: How often the paper runs each task.
+        judge_prompt: For ``judge``: what the judge is asked.
+        sample: Whether these are the packaged tasks of this project, not the authors' data.
+    """
+
+    name: str
+    title: str
+    domain: str
+    tasks: tuple[EvalTask, ...]
+    prompt: str
+    scorer: ScorerName
+    licence: str
+    source: str
+    limits: SuiteLimits = SuiteLimits()
+    repetitions: int = 1
+    judge_prompt: str = ""
+    sample: bool = False
+
+    def first(self, count: int) -> "Suite":
+        """Return the suite with at most ``count`` tasks, evenly from all groups.
+
+        The paper takes the same number of tasks from each subject or subtask.
+        """
+        groups: dict[str, list[EvalTask]] = {}
+        for task in self.tasks:
+            groups.setdefault(task.group, []).append(task)
+        chosen = {task.id for task in _in_turn(list(groups.values()), count)}
+        return replace(self, tasks=tuple(task for task in self.tasks if task.id in chosen))
+
+
+def _in_turn(groups: Sequence[Sequence[EvalTask]], count: int) -> list[EvalTask]:
+    """Return the first ``count`` tasks, one of each group in turn."""
+    longest = max(map(len, groups), default=0)
+    return [group[at] for at in range(longest) for group in groups if at < len(group)][:count]

@@ -1,0 +1,1 @@
+"""Evaluations: started, followed, listed and deleted; their runs are ordinary runs."""

@@ -1,0 +1,190 @@
+"""The cells of one evaluation, task by member, kept up to date one by one.
+
+Each change of a cell gets a number. A follower asks for the cells that have changed since the
+number that it knows; the cost of an event does not depend on how many cells there are.
+"""
+
+import secrets
+import threading
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agent.evals.description import cell_to_json
+from agent.evals.folder import EvaluationFolder, RunEntry, ScoreEntry
+from agent.evals.outcomes import DONE, OUTCOMES, Cell, OutcomeName, cell_outcome
+from agent.runs.summary import Summary
+
+_MAX_LOG = 50_000
+_UNSETTLED = ("running", "waiting", "stopped")
+Place = tuple[int, int]
+"""Task and member, from 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What has changed since a cursor.
+
+    Attributes:
+        cursor: Where to continue.
+        cells: The changed cells, as task, member and cell.
+    """
+
+    cursor: str
+    cells: list[tuple[int, int, dict[str, Any]]]
+
+
+class Cells:
+    """The cells of one evaluation. Thread-safe.
+
+    Args:
+        folder: The evaluation.
+    """
+
+    def __init__(self, folder: EvaluationFolder) -> None:
+        self._folder = folder
+        self._entries: dict[Place, dict[int, RunEntry]] = {}
+        self._by_run: dict[str, RunEntry] = {}
+        for entry in folder.runs():
+            self._add(entry)
+        self._scores = folder.scores()
+        self._shown: dict[Place, Cell] = {}
+        self._counts: Counter[OutcomeName] = Counter()
+        self._loaded = False
+        self._epoch = secrets.token_hex(4)
+        self._log: list[Place] = []
+        self._trimmed = 0
+        self._lock = threading.RLock()
+
+    @property
+    def latest(self) -> float:
+        """When the last run was created, or else the evaluation."""
+        times = (entry.at for entry in self._by_run.values())
+        return max(times, default=self._folder.definition.created)
+
+    @property
+    def cursor(self) -> str:
+        """Where a follower continues who knows the cells as they are now."""
+        with self._lock:
+            return f"{self._epoch}-{self._trimmed + len(self._log)}"
+
+    def run_ids(self) -> Collection[str]:
+        """Return the ids of the runs."""
+        with self._lock:
+            return set(self._by_run)
+
+    def entry(self, run: str) -> RunEntry | None:
+        """Return which run it is; None if it does not belong to the evaluation."""
+        return self._by_run.get(run)
+
+    def entry_at(self, task: int, member: int, repetition: int) -> RunEntry | None:
+        """Return the run of a repetition, if there is one."""
+        with self._lock:
+            return self._entries.get((task, member), {}).get(repetition)
+
+    def has_score(self, run: str) -> bool:
+        """Whether a run has a score, or it is stored why it has none."""
+        return run in self._scores
+
+    def add_run(self, task: int, member: int, repetition: int, run: str) -> None:
+        """Record a run. Raises ``OSError``."""
+        entry = self._folder.add_run(task, member, repetition, run)
+        with self._lock:
+            self._add(entry)
+
+    def add_score(self, score: ScoreEntry) -> None:
+        """Take over a score that was stored."""
+        with self._lock:
+            self._scores[score.run] = score
+
+    def load(self, summaries: Mapping[str, Summary | None], *, running: bool) -> None:
+        """Compute all cells, or all of them again: a run may have been deleted or continued.
+
+        Args:
+            summaries: The summaries of all runs.
+            running: Whether the evaluation's runs are being carried out.
+        """
+        with self._lock:
+            self._loaded = True
+            self._refresh(list(self._entries), summaries, running=running)
+
+    def unscored(self) -> list[str]:
+        """Return the runs that ended without a score."""
+        with self._lock:
+            return [
+                each.entry.run
+                for cell in self._shown.values()
+                for each in cell.runs
+                if each.outcome == "unscored"
+            ]
+
+    def runs_at(self, places: Iterable[Place]) -> set[str]:
+        """Return the runs in some cells."""
+        with self._lock:
+            return {
+                entry.run for place in places for entry in self._entries.get(place, {}).values()
+            }
+
+    def unsettled(self) -> list[Place]:
+        """Return the cells with runs that are in progress, waiting or stopped."""
+        with self._lock:
+            return [place for place, cell in self._shown.items() if cell.outcome in _UNSETTLED]
+
+    def refresh(
+        self, places: Iterable[Place], summaries: Mapping[str, Summary | None], *, running: bool
+    ) -> None:
+        """Compute some cells again, with the summaries of their runs."""
+        with self._lock:
+            if self._loaded:
+                self._refresh(places, summaries, running=running)
+
+    def counts(self) -> dict[str, int]:
+        """Return the number of runs by outcome, ``done`` and the ``total``."""
+        definition = self._folder.definition
+        total = definition.task_count * len(definition.members) * definition.repetitions
+        with self._lock:
+            found: dict[str, int] = {name: self._counts[name] for name in OUTCOMES}
+        found["waiting"] += total - sum(found.values())
+        return {**found, "done": sum(found[name] for name in DONE), "total": total}
+
+    def changes(self, cursor: str) -> Changes | None:
+        """Return what has changed since a cursor; None if that is not known any more."""
+        epoch, _, number = cursor.partition("-")
+        with self._lock:
+            known = int(number) - self._trimmed if number.isdecimal() and len(number) < 16 else -1
+            if epoch != self._epoch or not 0 <= known <= len(self._log):
+                return None
+            places = dict.fromkeys(self._log[known:])
+            cells = [(*place, cell_to_json(self._shown[place])) for place in places]
+            return Changes(self.cursor, cells)
+
+    def _refresh(
+        self, places: Iterable[Place], summaries: Mapping[str, Summary | None], *, running: bool
+    ) -> None:
+        for place in places:
+            entries = [entry for _, entry in sorted(self._entries.get(place, {}).items())]
+            cell = cell_outcome(
+                entries,
+                summaries,
+                self._scores,
+                repetitions=self._folder.definition.repetitions,
+                running=running,
+            )
+            before = self._shown.get(place)
+            if before is not None and cell_to_json(before) == cell_to_json(cell):
+                continue
+            self._counts.subtract(each.outcome for each in (before.runs if before else ()))
+            self._counts.update(each.outcome for each in cell.runs)
+            self._shown[place] = cell
+            self._log.append(place)
+        if len(self._log) > 2 * _MAX_LOG:
+            self._trimmed += len(self._log) - _MAX_LOG
+            del self._log[:-_MAX_LOG]
+
+    def _add(self, entry: RunEntry) -> None:
+        repetitions = self._entries.setdefault((entry.task, entry.member), {})
+        earlier = repetitions.get(entry.repetition)
+        if earlier is not None:
+            self._by_run.pop(earlier.run, None)
+        repetitions[entry.repetition] = self._by_run[entry.run] = entry

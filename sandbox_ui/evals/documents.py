@@ -1,0 +1,95 @@
+"""Evaluations as JSON: whole, or without tasks and cells; computed again only if they changed."""
+
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agent.evals.description import describe
+from agent.runs.summary import Summary
+from sandbox_ui.evals.registry import EvaluationRegistry
+
+_MAX_KNOWN = 32
+_SHARE = 20.0
+"""Results are computed again after at least this many times the seconds that they took."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """An evaluation without tasks and cells, as of a cursor of its cells."""
+
+    cursor: str
+    at: float
+    took: float
+    described: dict[str, Any]
+
+
+class Documents:
+    """Evaluations as JSON values, for their owners. Thread-safe.
+
+    Args:
+        registry: The evaluations.
+        summaries: Returns the summaries of runs.
+        is_running: Whether an evaluation is in progress.
+    """
+
+    def __init__(
+        self,
+        registry: EvaluationRegistry,
+        summaries: Callable[[Collection[str]], Mapping[str, Summary | None]],
+        is_running: Callable[[str], bool],
+    ) -> None:
+        self._registry = registry
+        self._summaries = summaries
+        self._is_running = is_running
+        self._known: dict[str, _Known] = {}
+        self._lock = threading.Lock()
+
+    def whole(self, evaluation: str) -> dict[str, Any]:
+        """Return an evaluation with its tasks, cells and the cells' cursor.
+
+        Raises:
+            RunError: if it does not exist.
+        """
+        return self._describe(evaluation)
+
+    def overview(self, evaluation: str, *, fresh: bool) -> dict[str, Any]:
+        """Return an evaluation without its tasks and cells.
+
+        Args:
+            evaluation: Its id.
+            fresh: Whether to compute it as it is now, even if that takes long.
+
+        Raises:
+            RunError: if it does not exist.
+        """
+        known = self._known.get(evaluation)
+        if known is not None:
+            if known.cursor == self._registry.cells(evaluation).cursor:
+                return known.described
+            if not fresh and time.monotonic() - known.at < _SHARE * known.took:
+                return known.described
+        described = self._describe(evaluation)
+        return {name: each for name, each in described.items() if name not in ("tasks", "cells")}
+
+    def forget(self, evaluation: str) -> None:
+        """Describe an evaluation anew: its title has changed, or it was deleted."""
+        with self._lock:
+            self._known.pop(evaluation, None)
+
+    def _describe(self, evaluation: str) -> dict[str, Any]:
+        began = time.monotonic()
+        folder, cells = self._registry.folder(evaluation), self._registry.cells(evaluation)
+        summaries, running = self._summaries(cells.run_ids()), self._is_running(evaluation)
+        cells.load(summaries, running=running)
+        cursor = cells.cursor
+        described = describe(folder, summaries, running=running)
+        described["cursor"] = cursor
+        short = {name: each for name, each in described.items() if name not in ("tasks", "cells")}
+        now = time.monotonic()
+        with self._lock:
+            self._known[evaluation] = _Known(cursor, now, now - began, short)
+            while len(self._known) > _MAX_KNOWN:
+                self._known.pop(next(iter(self._known)))
+        return described

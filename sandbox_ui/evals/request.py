@@ -1,0 +1,33 @@
+"""A request for an evaluation, parsed strictly."""
+
+from pydantic import Field
+
+from sandbox_ui.compare.request import JudgeRequest, MemberRequest, StrictRequest
+
+
+class SuiteRequest(StrictRequest):
+    """A suite as a client asks for it.
+
+    Attributes:
+        name: The suite's name.
+        path: The authors' data on the server, which only the operator may name.
+        upload: The same below ``input/`` of the draft; both empty: the packaged sample.
+    """
+
+    name: str
+    path: str = Field("", max_length=4096)
+    upload: str = Field("", max_length=4096)
+
+
+class EvaluationRequest(StrictRequest):
+    """An evaluation as a client asks for it; ``inputs`` is a draft with uploads, or empty."""
+
+    suites: list[SuiteRequest]
+    members: list[MemberRequest]
+    inputs: str = ""
+    title: str = ""
+    baseline: int = 0
+    repetitions: int = 1
+    at_once: int = 4
+    limit: int | None = Field(None, ge=1)
+    judge: JudgeRequest | None = None

@@ -1,0 +1,231 @@
+"""Evaluations from Python: real runs of scripted endpoints, with and without a sandbox."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from agent import Settings, Studio, UsageError
+from agent.compare.comparison import Judge
+from agent.evals.folder import EvaluationFolder
+from agent.evals.runner import Progress
+from agent.evals.suite import EvalTask, Suite
+from agent.runs.folder import RunFolder
+from agent.train.rollouts.sandboxes import ProcessSandboxProvider
+from tests.support.evaluations.suites import members, of_domain, respond, sums, task_of
+from tests.support.models.endpoint import Endpoint
+from tests.support.models.turns import Body, Turn
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_a_suite_in_both_modes(studio: Studio) -> None:
+    progress = list[Progress]()
+    with Endpoint(respond) as endpoint:
+        result = studio.evaluate(
+            sums(4), members=[f"model=m,base-url={endpoint.url}"], on_progress=progress.append
+        )
+    assert result.state == "finished"
+    plain, sandbox = of_domain(result.description)
+    assert (plain["n"], plain["correct"], plain["score"]) == (4, 2, 0.5)
+    assert (sandbox["n"], sandbox["correct"], sandbox["score"]) == (4, 4, 1.0)
+    assert (plain["gain"], sandbox["gain"], sandbox["pairs"]) == (None, 0.5, 4)
+    assert -1 < sandbox["gainLow"] < 0.5 < sandbox["gainHigh"] <= 1
+    assert (plain["tokensOnce"], sandbox["tokensOnce"]) == (120, 120 + 20 + 20 + 10)
+    assert (plain["tokensPeak"], sandbox["tokensPeak"], sandbox["turns"]) == (100, 160, 2)
+    assert (plain["capabilities"]["parsed"], plain["environmentTime"]) == (None, None)
+    assert sandbox["capabilities"]["parsed"]["files"] > 0
+    assert sandbox["environmentTokens"] == pytest.approx(20 / 170)
+    assert sandbox["throughput"] > 0
+    assert result.counts["right"] == 6
+    assert (progress[0].status, progress[0].total) == ("defined", 8)
+    assert progress[-1].done == 8
+    assert any(each.remaining for each in progress)
+
+
+def test_each_run_is_an_ordinary_run_with_the_suites_prompt_and_limits(
+    studio: Studio, settings: Settings
+) -> None:
+    with Endpoint(respond) as endpoint:
+        result = studio.evaluate(sums(1), members=members(endpoint.url))
+    for _, _, _, run in result.runs:
+        assert RunFolder.open(settings.data, run).comparison == result.id
+    described = [request.body for request in endpoint.requests]
+    assert {body["max_tokens"] for body in described} == {65_536}
+    plain, *_ = (body for body in described if not body.get("tools"))
+    assert "step by step" in plain["messages"][-1]["content"]
+
+
+def test_documents_are_files_in_the_sandbox_and_text_without_it(
+    studio: Studio, settings: Settings
+) -> None:
+    task = EvalTask(
+        id="d", text="Which letter?", scorer="letter", expected="C", choices="ABCD",
+        inputs={"letters/note.txt": "The letter is C."},
+    )  # fmt: skip
+    suite = sums(1, tasks=(task,), prompt="long_context", scorer="letter")
+
+    def read(body: Body) -> Turn:
+        if not body.get("tools"):
+            found = "The letter is C." in body["messages"][-1]["content"]
+            return Turn(text="C" if found else "A")
+        if any(each["role"] == "tool" for each in body["messages"]):
+            return Turn(calls=[("submit", {})])
+        command = "grep -o '[A-D].$' input/letters/note.txt | head -c 1 > output/answer.txt"
+        return Turn(calls=[("execute_bash", {"command": command})])
+
+    with Endpoint(read) as endpoint:
+        result = studio.evaluate(suite, members=members(endpoint.url))
+    assert [each["score"] for each in of_domain(result.description)] == [1.0, 1.0]
+    (folder,) = EvaluationFolder.all(settings.data)
+    assert [path.read_text() for path in (folder.path / "inputs").iterdir()] == ["The letter is C."]
+
+
+def test_infrastructure_errors_are_never_wrong_answers_and_are_repeated_alone(
+    studio: Studio,
+) -> None:
+    broken, asked = True, Counter[int]()
+
+    def refuse_some(body: Body) -> Turn:
+        number = task_of(body)
+        asked[number] += 1
+        return Turn(fault="401") if broken and number > 2 else respond(body)
+
+    with Endpoint(refuse_some) as endpoint:
+        first = studio.evaluate(sums(4), members=members(endpoint.url))
+        plain, sandbox = of_domain(first.description)
+        assert (plain["n"], plain["infrastructure"], plain["score"]) == (2, 2, 0.5)
+        assert (sandbox["n"], sandbox["infrastructure"], sandbox["score"]) == (2, 2, 1.0)
+        assert sandbox["pairs"] == 2
+        assert first.counts["infrastructure"] == 4
+        assert first.state == "finished"
+        broken, before = False, Counter(asked)
+        again = studio.evaluate(resume=first.id, retry_infrastructure=True)
+    assert {number for number in asked if asked[number] > before[number]} == {3, 4}
+    assert again.counts["infrastructure"] == 0
+    assert [each["score"] for each in of_domain(again.description)] == [0.5, 1.0]
+    cell = again.description["cells"][3][1]
+    assert (cell["outcome"], cell["runs"][0]["attempt"]) == ("right", 2)
+    with Endpoint(respond) as endpoint:
+        unchanged = studio.evaluate(resume=first.id)
+    assert [run for *_, run in unchanged.runs] == [run for *_, run in again.runs]
+
+
+def test_a_judge_that_fails_half_the_time_leaves_a_result_that_says_so(studio: Studio) -> None:
+    votes = Counter[str]()
+
+    def judge(body: Body) -> Turn:
+        votes["asked"] += 1
+        return Turn(text="I cannot say." if votes["asked"] % 2 else "It is the same.\nRIGHT")
+
+    suite = _judged(3)
+    with Endpoint(respond) as endpoint, Endpoint(judge) as judging:
+        result = studio.evaluate(
+            suite,
+            members=members(endpoint.url, "plain"),
+            judge=Judge(model="j", base_url=judging.url, votes=4),
+            concurrency=1,
+        )
+    described = result.description["judge"]
+    assert (described["askedVotes"], described["failedVotes"]) == (12, 6)
+    assert (described["answers"], described["unscored"], described["agreement"]) == (3, 0, 1.0)
+    assert described["prompt"]
+    assert result.counts["right"] == 3
+    assert "12 votes, 6 failed" in str(result)
+
+
+def test_answers_without_any_vote_count_for_nothing_and_are_judged_on_resume(
+    studio: Studio,
+) -> None:
+    works = threading.Event()
+
+    def judge(_: Body) -> Turn:
+        return Turn(text="RIGHT" if works.is_set() else "No comment.")
+
+    with Endpoint(respond) as endpoint, Endpoint(judge) as judging:
+        asked = Judge(model="j", base_url=judging.url, votes=1)
+        first = studio.evaluate(_judged(2), members=members(endpoint.url, "plain"), judge=asked)
+        (row,) = of_domain(first.description)
+        assert (row["n"], row["score"], row["unscored"]) == (0, None, 2)
+        works.set()
+        requests = len(endpoint.requests)
+        again = studio.evaluate(resume=first.id)
+    assert len(endpoint.requests) == requests
+    assert (again.counts["right"], again.counts["unscored"]) == (2, 0)
+    assert [run for *_, run in again.runs] == [run for *_, run in first.runs]
+
+
+def test_a_suite_with_a_judge_needs_one(studio: Studio) -> None:
+    with pytest.raises(UsageError, match="scored by a judge"):
+        studio.evaluate(_judged(1), members=["plain,model=builtin"])
+
+
+@pytest.mark.long
+def test_an_evaluation_that_was_killed_continues_without_repeating_a_finished_run(
+    settings: Settings,
+) -> None:
+    reached, asked, runs_of_first = threading.Event(), Counter[tuple[int, bool]](), 6
+    held = threading.Event()
+
+    def hold_later(body: Body) -> Turn:
+        key = task_of(body), bool(body.get("tools"))
+        asked[key] += not any(each["role"] == "tool" for each in body["messages"])
+        if key[0] > runs_of_first // 2 and not held.is_set():
+            reached.set()
+            held.wait()
+        return respond(body)
+
+    with Endpoint(hold_later) as endpoint:
+        command = [sys.executable, "-m", "tests.support.evaluations.program", str(settings.data),
+                   endpoint.url]  # fmt: skip
+        process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE)
+        try:
+            assert reached.wait(120)
+        finally:
+            os.kill(process.pid, signal.SIGKILL)
+            process.communicate()
+        held.set()
+        (folder,) = EvaluationFolder.all(settings.data)
+        finished = {entry.key: entry.run for entry in folder.runs() if entry.task < 3}
+        assert len(finished) == runs_of_first
+        with Studio(settings, ProcessSandboxProvider) as studio:
+            result = studio.evaluate(resume=folder.id)
+    assert result.state == "finished"
+    assert result.counts["total"] == result.counts["done"] == 12
+    known = {(task, member, repetition): run for task, member, repetition, run in result.runs}
+    assert finished.items() <= known.items()
+    assert all(asked[number, tools] == 1 for number in (1, 2, 3) for tools in (False, True))
+    assert [each["score"] for each in of_domain(result.description)] == [0.5, 1.0]
+
+
+def test_an_evaluation_continues_only_as_what_it_was(studio: Studio) -> None:
+    with Endpoint(respond) as endpoint:
+        first = studio.evaluate(sums(1), members=members(endpoint.url))
+        with pytest.raises(UsageError, match="other suites"):
+            studio.evaluate(sums(1, name="others"), resume=first.id)
+        with pytest.raises(UsageError, match="other suites"):
+            studio.evaluate(resume=first.id, members=members(endpoint.url, "plain"))
+        assert studio.evaluate(sums(9), resume=first.id).state == "finished"
+
+
+def test_a_member_without_an_endpoint_is_reported(studio: Studio) -> None:
+    with Endpoint(respond) as endpoint:
+        result = studio.evaluate(
+            sums(2), members=[*members(endpoint.url, "plain"), "plain,model=other,label=B"]
+        )
+    assert "OPENAI_BASE_URL" in result.problems["B"]
+    assert (result.state, result.counts["waiting"]) == ("interrupted", 2)
+
+
+def _judged(count: int) -> Suite:
+    suite = sums(count, scorer="judge", judge_prompt="{task} {expected} {answer}: RIGHT?")
+    tasks = tuple(
+        EvalTask(id=each.id, text=each.text, scorer="judge", expected=each.expected)
+        for each in suite.tasks
+    )
+    return sums(count, scorer="judge", judge_prompt=suite.judge_prompt, tasks=tasks)

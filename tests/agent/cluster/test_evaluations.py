@@ -1,0 +1,118 @@
+"""The commands with ``--ray``, on nodes of this machine that have a data folder each."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import docker
+import pytest
+
+from agent.evals.folder import EvaluationFolder
+from agent.events import RunEnded, RunStarted
+from agent.runs import journal
+from agent.runs.folder import RunFolder
+from tests.support.cluster.nodes import ROOT, Nodes, ray_nodes
+from tests.support.evaluations.suites import respond
+from tests.support.models.endpoint import Endpoint
+from tests.support.models.turns import Body, Turn
+
+pytest.importorskip("ray", reason="Ray is not installed (make .make/ray)")
+pytestmark = [pytest.mark.engine, pytest.mark.long, pytest.mark.usefixtures("image")]
+
+TASKS = int(os.environ.get("CLUSTER_TASKS", "12"))
+BEFORE_THE_KILL = TASKS // 4
+
+
+class Interruption:
+    """Answers as ``respond`` does; in the middle it waits until a node was killed."""
+
+    def __init__(self) -> None:
+        self.reached, self.over = threading.Event(), threading.Event()
+        self._submits = 0
+
+    def __call__(self, body: Body) -> Turn:
+        turn = respond(body)
+        if ("submit", {}) in turn.calls:
+            self._submits += 1
+        if self._submits >= BEFORE_THE_KILL:
+            self.reached.set()
+            self.over.wait(120)
+        return turn
+
+
+def evaluate(
+    data: Path, tasks: Path, url: str, environment: Mapping[str, str], *options: str
+) -> subprocess.Popen[str]:
+    """Start the command in a process of its own."""
+    command = [sys.executable, "-m", "agent", "eval", "aime", "--data", str(tasks)]
+    command += ["--member", "sandbox", "--member", "plain", *options]
+    environment = {
+        **environment, "STUDIO_DATA": str(data), "OPENAI_BASE_URL": url, "OPENAI_MODEL": "m",
+        "OPENAI_API_KEY": "k",
+    }  # fmt: skip
+    return subprocess.Popen(
+        command, env=environment, cwd=ROOT, text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )  # fmt: skip
+
+
+def outcomes(data: Path) -> dict[tuple[int, int], tuple[float | None, bytes]]:
+    """Return the score and the answer file of each run; every run is there once and complete."""
+    (path,) = (data / "evaluations").iterdir()
+    folder = EvaluationFolder.open(data, path.name)
+    entries = folder.runs()
+    assert {entry.run for entry in entries} == set(RunFolder.ids(data))
+    found = {}
+    for entry in entries:
+        run = RunFolder.open(data, entry.run)
+        events = [event for _, event in journal.read(run.journal)]
+        assert [type(events[0]), type(events[-1])] == [RunStarted, RunEnded]
+        assert sum(isinstance(event, RunStarted | RunEnded) for event in events) == 2
+        score, answer = folder.score(entry.run), run.workspace / "output" / "answer.txt"
+        content = answer.read_bytes() if answer.exists() else b""
+        found[entry.task, entry.member] = (score.value if score else None, content)
+    return found
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 120) -> bool:
+    """Wait until a condition holds; return whether it does."""
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.2)
+    return condition()
+
+
+@pytest.fixture
+def nodes(tmp_path: Path) -> Iterator[Nodes]:
+    with ray_nodes(tmp_path, 3, 2) as nodes:
+        yield nodes
+
+
+def test_an_evaluation_survives_the_loss_of_a_node(
+    tmp_path: Path, nodes: Nodes, engine: docker.DockerClient
+) -> None:
+    tasks = tmp_path / "tasks.jsonl"
+    lines = ({"problem": f"What is {n} + {n}?", "answer": str(2 * n)} for n in range(1, TASKS + 1))
+    tasks.write_text("\n".join(map(json.dumps, lines)))
+    interruption = Interruption()
+    with Endpoint(interruption) as endpoint:
+        command = evaluate(tmp_path / "placed", tasks, endpoint.url, nodes.environment,
+                           "--ray", nodes.address)  # fmt: skip
+        with command:
+            assert interruption.reached.wait(120), command.communicate()
+            nodes.kill(0)
+            interruption.over.set()
+            stdout, stderr = command.communicate(timeout=240)
+        assert command.returncode == 0, stderr
+        assert "was lost" in stderr
+        with evaluate(tmp_path / "here", tasks, endpoint.url, os.environ) as command:
+            command.communicate(timeout=240)
+    assert outcomes(tmp_path / "placed") == outcomes(tmp_path / "here")
+    assert f"{2 * TASKS} of {2 * TASKS} runs have ended." in stdout
+    assert wait_until(lambda: not nodes.containers(engine))
+    assert not [path for each in nodes.folders for path in each.rglob("journal.jsonl")]

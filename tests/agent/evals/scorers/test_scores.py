@@ -1,0 +1,147 @@
+"""Scores of answers against hand-scored cases, and what a judge's failures leave."""
+
+import pytest
+
+from agent.evals import suites
+from agent.evals.scorers import score
+from agent.evals.scorers.judged import NO_JUDGE
+from agent.evals.scorers.score import JudgeAccess, TaskScore
+from agent.evals.suite import EvalTask, Suite
+from agent.models.base import ModelConfig
+from agent.models.openai.deferred import DeferredOpenAIModel
+from tests.support.models.endpoint import Endpoint
+from tests.support.models.turns import Turn
+
+SUITE = Suite(
+    name="s", title="S", domain="d", tasks=(), prompt="general", scorer="judge", licence="",
+    source="", judge_prompt="{task}|{expected}|{answer}",
+)  # fmt: skip
+
+
+def scored(task: EvalTask, answer: str, judge: JudgeAccess | None = None) -> TaskScore:
+    found = score(SUITE, task, answer, judge)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("truth", "answer", "value"),
+    [
+        ("395", "\\boxed{395}", 1),
+        ("395", "395", 1),
+        ("395", " $395$.\n", 1),
+        ("395", "395.0", 1),
+        ("1234", "1,234", 1),
+        ("70", "First \\boxed{71}, but that is wrong.\n\nSo it is\n$$\n\\boxed{70}\n$$", 1),
+        ("70", "\\boxed{70} or rather \\boxed{71}", 0),
+        ("395", "The answer is 395.", 1),
+        ("395", "I think 17 * 23 is 391, so it may be 395.", 0),
+        ("395", "394", 0),
+        ("395", "<think>\\boxed{395}</think>I do not know.", 0),
+        ("395", "<think>\\boxed{394}</think>\\boxed{395}", 1),
+        ("395", "\\boxed{}", 0),
+        ("395", "  \n", 0),
+        ("395", "\\boxed{395", 1),
+        ("395", "9" * 300_000, 0),
+    ],
+)
+def test_mathematics_counts_the_last_box(truth: str, answer: str, value: float) -> None:
+    task = EvalTask(id="1", text="?", scorer="math", expected=truth)
+    assert scored(task, answer).value == value
+
+
+@pytest.mark.parametrize(
+    ("truth", "answer", "value"),
+    [
+        ("1/2", "\\boxed{0.5}", 1),
+        ("\\frac{1}{2}", "So x is\n\\boxed{\\dfrac{2}{4}}", 1),
+        ("\\sqrt{8}", "\\boxed{2\\sqrt{2}}", 1),
+        ("395", "\\boxed{\\frac{790}{2}}", 1),
+        ("395", "\\boxed{390+4}", 0),
+        ("395", "\\boxed{10^{10^{10}}}", 0),
+    ],
+)
+def test_expressions_are_compared_by_math_verify(truth: str, answer: str, value: float) -> None:
+    pytest.importorskip("math_verify")
+    task = EvalTask(id="1", text="?", scorer="math", expected=truth)
+    assert scored(task, answer).value == value
+
+
+@pytest.mark.parametrize(
+    ("offered", "answer", "letter"),
+    [
+        ("ABCD", "B", "B"),
+        ("ABCD", "(b)", "B"),
+        ("ABCD", "B. two", "B"),
+        ("ABCD", "A. Na\n\nThe chemical symbol of sodium is Na.", "A"),
+        ("ABCD", "I compare all of them.\nA is too small.\n\nAnswer: C", "C"),
+        ("ABCD", "Answer: A\nNo, wait.\n**Answer: D**", "D"),
+        ("ABCD", "It is \\boxed{\\text{B}}.", "B"),
+        ("ABCD", '{"reason": "a long one", "answer": "C"}', "C"),
+        ("ABCDEFGHIJ", "The correct answer is (J).", "J"),
+        ("ABCD", "Answer: J", ""),
+        ("ABCD", "A or B", ""),
+        ("ABCD", "A. Na\nB. S", ""),
+        ("ABCD", "I would choose B because a fever is a sign.", ""),
+        ("ABCD", "Option (B): a fracture", "B"),
+        ("ABCD", "I do not know.", ""),
+    ],
+)
+def test_a_letter_is_named_or_not(offered: str, answer: str, letter: str) -> None:
+    task = EvalTask(id="1", text="?", scorer="letter", expected=letter or "A", choices=offered)
+    found = scored(task, answer)
+    assert (found.extracted, found.value) == (letter, float(bool(letter)))
+
+
+@pytest.mark.parametrize(
+    ("answer", "letter"),
+    [
+        ("Answer: C. CC(=O)OCC", "C"),
+        ("**Answer: (C) CC(=O)OCC**", "C"),
+        ("C. CC(=O)OCC\n\nThe ester of both.", "C"),
+        ("C. CC(=O)CC", ""),
+        ("Answer: C. CC(=O)OCC or D", ""),
+    ],
+)
+def test_a_letter_may_be_followed_by_its_choice(answer: str, letter: str) -> None:
+    (task,) = (each for each in suites.load("chembench").tasks if each.id == "Product_Prediction-1")
+    assert scored(task, answer).extracted == letter
+
+
+JUDGED = EvalTask(id="1", text="How many?", scorer="judge", expected="Twelve.")
+
+
+def test_a_judge_votes_four_times() -> None:
+    replies = ["It fits.\nRIGHT", "No.\n**Wrong.**", "Yes.\nRIGHT", "Yes.\nVerdict: RIGHT"]
+    with Endpoint([Turn(text=text) for text in replies]) as endpoint:
+        model = DeferredOpenAIModel(ModelConfig(endpoint.url, "j", "secret"))
+        found = scored(JUDGED, "12 {task}", JudgeAccess(model=model, name="j"))
+        (sent, *_) = endpoint.requests
+    assert sent.body["messages"] == [{"role": "user", "content": "How many?|Twelve.|12 {task}"}]
+    assert found.votes == (1.0, 0.0, 1.0, 1.0)
+    assert (found.value, found.agreement, found.judge, found.reason) == (0.75, 0.75, "j", "")
+    assert found.texts[1] == "No.\n**Wrong.**"
+
+
+def test_a_vote_that_fails_leaves_the_others_and_is_reported() -> None:
+    replies = ["Yes.\nRIGHT", "I am not sure.", "Yes.\nRIGHT", "Hm."]
+    with Endpoint([Turn(text=text) for text in replies]) as endpoint:
+        model = DeferredOpenAIModel(ModelConfig(endpoint.url, "j", ""))
+        found = scored(JUDGED, "12", JudgeAccess(model=model, name="j"))
+    assert found.votes == (1.0, None, 1.0, None)
+    assert (found.value, found.agreement) == (1.0, 1.0)
+    assert found.reason.startswith("2 of 4 votes failed.")
+
+
+def test_a_judge_that_says_nothing_leaves_no_score() -> None:
+    with Endpoint([Turn(text="Hm.")] * 4) as endpoint:
+        model = DeferredOpenAIModel(ModelConfig(endpoint.url, "j", ""))
+        found = scored(JUDGED, "12", JudgeAccess(model=model, name="j"))
+    assert (found.value, found.agreement) == (None, None)
+    assert found.reason.startswith("4 of 4 votes failed.")
+
+
+def test_without_a_judge_there_is_no_score() -> None:
+    assert scored(JUDGED, "12").value is None
+    assert scored(JUDGED, "12").reason == NO_JUDGE
+    assert scored(JUDGED, " ").value == 0

@@ -1,0 +1,168 @@
+"""Evaluations over HTTP: started, carried out, stopped, continued, exported and deleted."""
+
+import csv
+import io
+import threading
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from agent.evals import suites
+from tests.sandbox_ui.compare.conftest import Script
+from tests.support.evaluations.client import MEMBERS, EvaluationClient, outcomes, run_ids
+from tests.support.models.endpoint import Endpoint, Turn
+
+pytestmark = pytest.mark.long
+
+NO_SUCH = "There is no such evaluation. It may have been deleted."
+
+
+def test_an_evaluation_scores_each_task_of_each_member(client: EvaluationClient) -> None:
+    described = client.wait(client.create())
+    assert outcomes(described) == [["right", "right"], *[["wrong", "right"]] * 3]
+    total = described["results"][0]["members"]
+    assert [each["score"] for each in total] == [0.25, 1.0]
+    assert total[1]["gain"] == 0.75
+    assert described["counts"]["done"] == described["counts"]["total"] == 8
+    assert not described["canResume"]
+    run = described["cells"][0][1]["runs"][0]["run"]
+    assert client.http.get(f"/api/runs/{run}/conversation.md").status_code == 200
+
+
+def test_the_suites_are_described_with_their_samples(client: EvaluationClient) -> None:
+    answer = client.http.get("/api/suites").json()
+    assert [each["name"] for each in answer["suites"]] == list(suites.NAMES)
+    assert all(each["sampleTasks"] for each in answer["suites"])
+    assert answer["paths"]  # the single user of a studio on this machine is its operator
+
+
+def test_history_folds_the_runs_into_one_row(client: EvaluationClient) -> None:
+    evaluation = client.create(title="Sums")
+    described = client.wait(evaluation)
+    listed = client.http.get("/api/runs").json()
+    (row,) = [each for each in listed["evaluations"] if each["id"] == evaluation]
+    assert (row["title"], row["state"], row["counts"]["done"]) == ("Sums", "finished", 8)
+    assert not run_ids(described) & {each["run"] for each in listed["runs"]}
+    found = client.http.get("/api/runs", params={"q": "sums"}).json()
+    assert evaluation in [each["id"] for each in found["evaluations"]]
+
+
+def test_a_stopped_evaluation_resumes_without_repeating_a_run(
+    client: EvaluationClient, script: Script, endpoint: Endpoint
+) -> None:
+    gate = threading.Event()
+    usual = script.answer
+
+    def answer(body: dict[str, Any]) -> Turn:
+        return replace(usual(body), gate=gate if body.get("tools") else None)
+
+    script.answer = answer
+    evaluation = client.create(limit=2, atOnce=2)
+    assert endpoint.wait_for_requests(3)
+    client.post(evaluation, "stop").raise_for_status()
+    gate.set()
+    stopped = client.wait(evaluation, "stopped")
+    assert stopped["canResume"]
+    ended = {
+        run["run"]
+        for row in stopped["cells"]
+        for cell in row
+        for run in cell["runs"]
+        if run["outcome"] in ("right", "wrong")
+    }
+    assert ended
+    client.post(evaluation, "resume").raise_for_status()
+    described = client.wait(evaluation)
+    assert outcomes(described) == [["right", "right"], ["wrong", "right"]]
+    assert ended <= run_ids(described)
+
+
+def test_infrastructure_errors_are_counted_apart_and_retried_alone(
+    client: EvaluationClient, script: Script
+) -> None:
+    usual = script.answer
+    script.answer = lambda body: Turn(fault="401") if body.get("tools") else usual(body)
+    evaluation = client.create(limit=2)
+    described = client.wait(evaluation)
+    assert outcomes(described) == [["right", "infrastructure"], ["wrong", "infrastructure"]]
+    sandbox = described["results"][0]["members"][1]
+    assert (sandbox["n"], sandbox["score"], sandbox["infrastructure"]) == (0, None, 2)
+    assert described["canRetry"]
+    plain = {row[0]["runs"][0]["run"] for row in described["cells"]}
+    script.answer = usual
+    client.post(evaluation, "retry-infrastructure").raise_for_status()
+    described = client.wait(evaluation)
+    assert outcomes(described) == [["right", "right"], ["wrong", "right"]]
+    assert {row[0]["runs"][0]["run"] for row in described["cells"]} == plain
+    answer = client.post(evaluation, "retry-infrastructure")
+    assert answer.status_code == 404
+    assert "No run of this evaluation failed" in answer.json()["error"]
+
+
+def test_the_stream_sends_only_changed_cells(client: EvaluationClient, script: Script) -> None:
+    gate = threading.Event()
+    usual = script.answer
+
+    def answer(body: dict[str, Any]) -> Turn:
+        return replace(usual(body), gate=gate)
+
+    script.answer = answer
+    evaluation = client.create(members=[MEMBERS[0]], limit=2)
+    cursor = client.read(evaluation)["cursor"]
+    with client.follow(evaluation, cursor) as stream:
+        gate.set()
+        seen, state = dict[tuple[int, int], str](), ""
+        for message in stream:
+            if message.name == "cells":
+                seen |= {(task, member): cell["outcome"]
+                         for task, member, cell in message.data["cells"]}  # fmt: skip
+                assert message.data["counts"]["total"] == 2
+            elif message.name == "evaluation":
+                assert "cells" not in message.data
+                state = message.data["state"]
+            if state == "finished" and len(seen) == 2:
+                break
+    assert seen == {(0, 0): "right", (1, 0): "wrong"}
+    with client.follow(evaluation, "0-1") as stream:
+        assert next(stream).name == "reload"
+
+
+def test_exports_title_pin_and_deletion(client: EvaluationClient) -> None:
+    evaluation = client.create(limit=1, members=[MEMBERS[0]])
+    described = client.wait(evaluation)
+    url = f"/api/evaluations/{evaluation}"
+    for kind in ("json", "tex", "svg", "html"):
+        assert client.http.get(f"{url}/export.{kind}").status_code == 200
+    rows = list(csv.DictReader(io.StringIO(client.http.get(f"{url}/export.csv").text)))
+    assert rows[0]["correct"] == "1"
+    saved = client.http.patch(url, json={"title": "Sums", "pinned": True}).json()
+    assert saved == {"title": "Sums", "pinned": True}
+    assert client.http.delete(url).status_code == 409
+    client.http.patch(url, json={"pinned": False}).raise_for_status()
+    client.http.delete(url, params={"runs": 1}).raise_for_status()
+    assert client.http.get(url).json() == {"error": NO_SUCH}
+    run = next(iter(run_ids(described)))
+    assert client.http.get(f"/api/runs/{run}/links").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({"suites": [], "members": [{"mode": "plain"}]}, "needs one or more suites"),
+        ({"suites": [{"name": "none"}], "members": [{"mode": "plain"}]}, "There is no suite"),
+        ({"suites": [{"name": "aime"}], "members": []}, "members, not 0"),
+        ({"suites": [{"name": "aa_lcr"}], "members": [{"mode": "plain"}]}, "scored by a judge"),
+        (
+            {"suites": [{"name": "aime", "upload": "../x"}], "members": [{}]},
+            "contains an empty name",
+        ),
+        ({"suites": [{"name": "aime"}], "members": [{}], "more": 1}, "more"),
+    ],
+)
+def test_a_request_that_cannot_be_carried_out_is_refused(
+    client: EvaluationClient, body: dict[str, Any], words: str
+) -> None:
+    answer = client.http.post("/api/evaluations", json=body)
+    assert answer.status_code == 400
+    assert words in answer.json()["error"]

@@ -1,0 +1,1 @@
+"""Small suites of tasks, and a program that evaluates them."""

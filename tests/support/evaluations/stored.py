@@ -1,0 +1,65 @@
+"""Evaluations whose runs exist as summaries only: no journal can be read."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from agent.capabilities.rates import CapabilityRates, Rates
+from agent.compare.comparison import Member
+from agent.evals.evaluation import Evaluation
+from agent.evals.folder import EvaluationFolder
+from agent.evals.scorers.score import TaskScore
+from agent.evals.suite import Suite
+from agent.runs.metrics.run_metrics import RunMetrics
+from agent.runs.summary import Summary
+
+MEMBERS = (
+    Member(label="plain", mode="plain", model="m"),
+    Member(label="sandbox", mode="sandbox", model="m"),
+)
+_RATES = Rates(external=0.0, file=0.5, compute=0.25)
+
+
+def create(data: Path, suites: Sequence[Suite], **changes: Any) -> EvaluationFolder:
+    """Create an evaluation of a model without and with a sandbox."""
+    values: dict[str, Any] = {"members": MEMBERS, **changes}
+    data.mkdir(exist_ok=True)
+    return EvaluationFolder.create(data, Evaluation(**values), suites)
+
+
+def add(
+    folder: EvaluationFolder,
+    key: tuple[int, int, int],
+    value: float | None = None,
+    *,
+    scored: bool = True,
+    **changes: Any,
+) -> tuple[str, Summary]:
+    """Record a run with its score; return its id and summary."""
+    run = f"run-{'-'.join(map(str, key))}"
+    folder.add_run(*key, run)
+    if scored:
+        score = TaskScore(value=value, reason="" if value is not None else "The judge is silent.")
+        folder.add_score(run, score, "42", folder.tasks[key[0]].scorer)
+    return run, summary(folder.definition.members[key[1]].mode, **changes)
+
+
+def summary(mode: str = "plain", **changes: Any) -> Summary:
+    """Return the summary of a run that ended, with its figures."""
+    sandbox = mode == "sandbox"
+    metrics = RunMetrics(
+        rounds=1, prompt="math", network="open" if sandbox else "", prompt_tokens=100,
+        generated_tokens=50, environment_tokens=30 if sandbox else 0,
+        tokens_once=180 if sandbox else 150, largest_prompt=100, model_seconds=8.0,
+        sandbox_seconds=2.0 if sandbox else None, total_seconds=20.0,
+        capabilities=CapabilityRates(ours=_RATES, observed=_RATES, paper=_RATES, steps=4)
+        if sandbox else None,
+    )  # fmt: skip
+    values: dict[str, Any] = {
+        "task": "What?", "messages": "", "answer": "42", "model": "m", "metered": True,
+        "mode": mode, "state": "submitted" if sandbox else "answered", "reason": "",
+        "running": False, "began": 1.0, "at": 2.0, "seconds": 20.0, "steps": 4 if sandbox else 1,
+        "prompt_tokens": 100, "generated_tokens": 50, "estimated": False, "files": (),
+        "images": (), "workspace": 0, "versions": 0, "size": 0, "metrics": metrics, **changes,
+    }  # fmt: skip
+    return Summary(**values)
