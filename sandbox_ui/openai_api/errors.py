@@ -1,0 +1,186 @@
+"""Errors in the shape of OpenAI's API: ``{"error": {"message", "type", "param", "code"}}``."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from agent.errors import (
+    ModelError,
+    QueueFull,
+    QuotaExceeded,
+    RunActive,
+    RunError,
+    StorageFull,
+    StudioError,
+)
+from sandbox_ui.auth.access import ReadOnly, SignInRequired
+from sandbox_ui.middleware.path_prefix import path_without_prefix
+
+PREFIX = "/v1/"
+_INVALID = "invalid_request_error"
+_NO_RETRY = {"X-Should-Retry": "false"}
+"""Tells OpenAI's clients not to repeat a request that would start another run."""
+_RETRY_SECONDS = "30"
+_MAX_ERROR_BYTES = 64 * 1024
+_TYPES = {403: "permission_error", 429: "requests"}
+_CODES = {
+    401: "invalid_api_key",
+    404: "not_found",
+    413: "request_too_large",
+    429: "rate_limit_exceeded",
+    507: "storage_full",
+}
+
+
+class ApiError(StudioError):
+    """A request that is refused or has failed.
+
+    Args:
+        message: What happened and what to do.
+        status: The HTTP status.
+        kind: The error's ``type``; by default it follows from the status.
+        param: The parameter that it is about.
+        code: The error's ``code``.
+        headers: Further headers of the response.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        status: int = 400,
+        *,
+        kind: str = "",
+        param: str | None = None,
+        code: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.kind = kind or _kind_of(status)
+        self.param = param
+        self.code = code or _CODES.get(status)
+        self.headers = dict(headers or {})
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The body of the response."""
+        error = {"message": str(self), "type": self.kind, "param": self.param, "code": self.code}
+        return {"error": error}
+
+    def response(self) -> Response:
+        """Return the response."""
+        return JSONResponse(self.body, self.status, self.headers)
+
+
+def to_api_error(error: StudioError) -> ApiError:
+    """Return an error of the studio as one of this API."""
+    message = str(error)
+    match error:
+        case ApiError():
+            return error
+        case QueueFull():
+            return ApiError(message, 429, headers={"Retry-After": _RETRY_SECONDS})
+        case QuotaExceeded():
+            quota = "insufficient_quota"
+            return ApiError(message, 429, kind=quota, code=quota, headers=_NO_RETRY)
+        case RunActive():
+            return ApiError(message, 409, code="run_active", headers=_NO_RETRY)
+        case SignInRequired():
+            return ApiError(message, 401)
+        case ReadOnly():
+            return ApiError(message, 403)
+        case StorageFull():
+            return ApiError(message, 507, headers=_NO_RETRY)
+        case ModelError():
+            return ApiError(message, 502, code="model_unavailable", headers=_NO_RETRY)
+        case RunError():
+            return ApiError(message, 404)
+        case _:
+            return ApiError(message)
+
+
+def context_length_exceeded(message: str, param: str) -> ApiError:
+    """Return the error for input that does not fit the model's context."""
+    return ApiError(message, param=param, code="context_length_exceeded")
+
+
+def run_failed(message: str, run: str) -> ApiError:
+    """Return the error for a run that failed; the client does not repeat it."""
+    headers = {**_NO_RETRY, "X-Request-Id": run}
+    return ApiError(message, 502, code="run_failed", headers=headers)
+
+
+def run_stopped(message: str, run: str) -> ApiError:
+    """Return the error for a run that was stopped before it had an answer."""
+    headers = {**_NO_RETRY, "X-Request-Id": run}
+    message = message or "The run was stopped."
+    return ApiError(message, 409, kind="server_error", code="run_stopped", headers=headers)
+
+
+class OpenAIErrors:
+    """Gives the errors of all layers below it OpenAI's shape, on the paths of this API.
+
+    The layers refuse a token, a host, a size or a path with ``{"error": "…"}``.
+
+    Args:
+        app: The wrapped application.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Forward a request."""
+        if scope["type"] != "http" or not path_without_prefix(scope).startswith(PREFIX):
+            await self._app(scope, receive, send)
+            return
+        await self._app(scope, receive, _ErrorRewriter(send))
+
+
+class _ErrorRewriter:
+    """Holds an error's response back until its body is complete, and converts it."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._start: Message | None = None
+        self._body = b""
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start" and _is_json_error(message):
+            self._start = message
+        elif self._start is not None and message["type"] == "http.response.body":
+            await self._add(self._start, message)
+        else:
+            await self._send(message)
+
+    async def _add(self, start: Message, message: Message) -> None:
+        self._body += message.get("body", b"")
+        if message.get("more_body", False) and len(self._body) <= _MAX_ERROR_BYTES:
+            return
+        body = _with_shape(self._body, start["status"])
+        self._start = None
+        MutableHeaders(scope=start)["content-length"] = str(len(body))
+        await self._send(start)
+        await self._send({**message, "body": body})
+
+
+def _is_json_error(message: Message) -> bool:
+    kind = Headers(raw=message["headers"]).get("content-type", "")
+    return message["status"] >= 400 and kind.startswith("application/json")
+
+
+def _with_shape(body: bytes, status: int) -> bytes:
+    try:
+        value = json.loads(body)
+    except ValueError:
+        return body
+    text = value.get("error", value.get("detail")) if isinstance(value, dict) else None
+    return json.dumps(ApiError(text, status).body).encode() if isinstance(text, str) else body
+
+
+def _kind_of(status: int) -> str:
+    return _TYPES.get(status, _INVALID if status < 500 else "server_error")

@@ -1,0 +1,253 @@
+"""Start and continue runs for requests, with the same queue, quotas and limits as any run."""
+
+import json
+from dataclasses import dataclass, replace
+
+from agent.events import Mode, RunStarted
+from agent.models.base import Model
+from agent.prompts import Prompt
+from agent.runs.recorded_run import Task
+from agent.runs.requests.body import read_rounds
+from agent.settings import Settings
+from sandbox_ui.auth.access import Access
+from sandbox_ui.openai_api.conversation import ClientInput
+from sandbox_ui.openai_api.errors import ApiError
+from sandbox_ui.openai_api.files import FileStore
+from sandbox_ui.openai_api.models import ServedModel
+from sandbox_ui.openai_api.parameters import Parameters
+from sandbox_ui.runs import run_options
+from sandbox_ui.runs.manager import RunManager
+from sandbox_ui.runs.run_options import RunOptions
+from sandbox_ui.scheduling.admission import MAX_TEXT
+
+RESPONSE_PREFIX = "resp_"
+_PASSED_THROUGH = Prompt(
+    system="", name="none", plain_template="{documents}\n\n{task}", user_template="{task}"
+)
+"""The prompt of a request that is passed through: its own words."""
+_BUILTIN_IGNORES = ("temperature", "top_p", "seed")
+_PREVIOUS = "previous_response_id"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A request that has been read.
+
+    Attributes:
+        served: The model and whether it gets a sandbox.
+        parameters: The parameters.
+        given: The messages and files.
+        previous: The response that it continues; empty for a new run.
+    """
+
+    served: ServedModel
+    parameters: Parameters
+    given: ClientInput
+    previous: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StartedRound:
+    """A round of a run that is in progress.
+
+    Attributes:
+        run: The run's id.
+        number: The round's number, from 1.
+        cursor: The journal's cursor before it.
+        first_step: The number that its first step has.
+        mode: Whether the run has a sandbox.
+    """
+
+    run: str
+    number: int
+    cursor: int
+    first_step: int
+    mode: Mode
+
+    @property
+    def response_id(self) -> str:
+        """Its id as a response."""
+        return f"{RESPONSE_PREFIX}{self.run}.{self.number}"
+
+
+class Launcher:
+    """Starts and continues runs.
+
+    Args:
+        runs: The live runs.
+        files: The files of the API.
+        settings: The operator's settings.
+    """
+
+    def __init__(self, runs: RunManager, files: FileStore, settings: Settings) -> None:
+        self._runs = runs
+        self._files = files
+        self._settings = settings
+
+    def launch(self, order: Order, access: Access) -> StartedRound:
+        """Start the run of a request, or the next round of the run that it continues.
+
+        Raises:
+            StudioError: if it cannot be started; nothing is left of a new run.
+        """
+        _check_length(order.given)
+        model = self._model(order, access)
+        order.parameters.sandbox.check(self._settings, model)
+        if order.served.is_builtin:
+            _check_builtin(order.parameters)
+        if order.served.mode == "plain" and any(each.is_media for each in order.given.attachments):
+            raise ApiError(
+                f"{order.served.id} gets texts only. Send images and audio to "
+                f"{order.served.id}@sandbox, which has them as files.",
+                param="messages",
+            )
+        if order.previous:
+            return self._continue(order, model, access)
+        return self._start(order, model, access)
+
+    def _start(self, order: Order, model: Model, access: Access) -> StartedRound:
+        given, sandbox = order.given, order.parameters.sandbox
+        options = self._options(order)
+        task = self._task(order, options, model)
+        limits = sandbox.limits(self._settings, model, order.parameters.max_tokens)
+        run = self._runs.create_draft(access.user.id)
+        try:
+            self._files.attach(run, given.attachments, access)
+            if sandbox.memory_bytes is not None:
+                self._runs.folder(run).set_memory(sandbox.memory_bytes)
+            self._runs.start(run, task, model, limits)
+        except BaseException:
+            self._files.discard(run)
+            raise
+        return StartedRound(run, 1, 0, 1, order.served.mode)
+
+    def _continue(self, order: Order, model: Model, access: Access) -> StartedRound:
+        run, number = parse_response_id(order.previous)
+        if not access.can_view(run):
+            raise no_such_response(order.previous)
+        access.require_edit(run)
+        self._check_continuation(order, run, number)
+        status = self._runs.feed(run).status()
+        folder = self._runs.folder(run)
+        cursor = folder.journal.stat().st_size
+        given, parameters = order.given, order.parameters
+        limits = parameters.sandbox.limits(self._settings, model, parameters.max_tokens)
+        self._files.attach(run, given.attachments, access)
+        self._runs.follow_up(run, given.text, model, limits)
+        return StartedRound(run, number + 1, cursor, status["steps"] + 1, order.served.mode)
+
+    def _check_continuation(self, order: Order, run: str, number: int) -> None:
+        """Check that a request continues a run's last round with what can still be chosen."""
+        if not self._runs.has_started(run):
+            raise no_such_response(order.previous)
+        rounds = read_rounds(self._runs.folder(run))
+        first = rounds[0]
+        assert isinstance(first, RunStarted)
+        if number != len(rounds):
+            latest = f"{RESPONSE_PREFIX}{run}.{len(rounds)}"
+            raise ApiError(
+                f"This response was continued already; a sandbox continues from its latest "
+                f"response, {latest}.",
+                param=_PREVIOUS,
+            )
+        if first.mode != order.served.mode:
+            other = "without" if first.mode == "plain" else "with"
+            raise ApiError(f"That response was made {other} a sandbox.", param="model")
+        if self._runs.feed(run).status()["running"]:
+            raise ApiError("That response is still in progress.", 409, param=_PREVIOUS)
+        if order.given.history:
+            raise ApiError(
+                f"With {_PREVIOUS} send only the new message: the earlier ones are known.",
+                param="input",
+            )
+        instructions = order.given.instructions
+        if instructions and not first.system.endswith(instructions):
+            raise ApiError("The instructions of a response cannot change.", param="instructions")
+        _check_unchanged(order.parameters, first)
+
+    def _model(self, order: Order, access: Access) -> Model:
+        return run_options.model_for(
+            order.given.text, self._options(order), self._settings, access.user
+        )
+
+    def _options(self, order: Order) -> RunOptions:
+        parameters, sandbox = order.parameters, order.parameters.sandbox
+        return RunOptions(
+            model=order.served.name,
+            temperature=parameters.temperature,
+            top_p=parameters.top_p,
+            max_tokens=parameters.max_tokens,
+            extra_body=json.dumps(dict(parameters.forwarded)) if parameters.forwarded else "",
+            calls=sandbox.tool_calls,
+            send_reasoning=sandbox.send_reasoning,
+            mode=order.served.mode,
+            prompt=sandbox.prompt or RunOptions().prompt,
+            network=sandbox.policy.access,
+            hosts=" ".join(sandbox.policy.hosts),
+        )
+
+    def _task(self, order: Order, options: RunOptions, model: Model) -> Task:
+        given = order.given
+        if order.served.mode == "plain":
+            task = Task(given.text, _PASSED_THROUGH, "plain")
+        else:
+            task = run_options.task_for(given.text, options, model)
+        return replace(task, instructions=given.instructions, history=given.history)
+
+
+def parse_response_id(text: str) -> tuple[str, int]:
+    """Return the run and the round of a response's id.
+
+    Raises:
+        ApiError: if it is no such id.
+    """
+    run, _, number = text.removeprefix(RESPONSE_PREFIX).partition(".")
+    is_number = number.isascii() and number.isdecimal() and len(number) < 6
+    if not text.startswith(RESPONSE_PREFIX) or not run or not is_number or not int(number):
+        raise no_such_response(text)
+    return run, int(number)
+
+
+def no_such_response(text: str) -> ApiError:
+    """Return the error for a response that does not exist or is another user's."""
+    return ApiError(
+        f"Response “{text[:100]}” not found.", 404, param=_PREVIOUS, code="response_not_found"
+    )
+
+
+def _check_length(given: ClientInput) -> None:
+    length = len(given.text) + len(given.instructions) + sum(len(m.text) for m in given.history)
+    if length > MAX_TEXT:
+        raise ApiError(
+            f"The messages may have at most {MAX_TEXT:,} characters; these have {length:,}. Send "
+            "the text as a file.",
+            param="messages",
+            code="string_above_max_length",
+        )
+
+
+def _check_builtin(parameters: Parameters) -> None:
+    """Refuse what the built-in model would ignore, except how it samples."""
+    for name in parameters.forwarded:
+        if name not in _BUILTIN_IGNORES:
+            raise ApiError(
+                f"The built-in model does not support {name}.",
+                param=name,
+                code="unsupported_parameter",
+            )
+
+
+def _check_unchanged(parameters: Parameters, first: RunStarted) -> None:
+    """Refuse options that are fixed when a sandbox is created."""
+    sandbox = parameters.sandbox
+    changed = {
+        "network": sandbox.network is not None
+        and (sandbox.policy.access, sandbox.policy.hosts) != (first.network, first.hosts),
+        "prompt": sandbox.prompt not in (None, first.prompt),
+        "memory": sandbox.memory is not None,
+    }
+    for name, refused in changed.items():
+        if refused:
+            raise ApiError(
+                f"sandbox.{name} cannot change in a sandbox that exists.", param=f"sandbox.{name}"
+            )

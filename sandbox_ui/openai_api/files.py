@@ -1,0 +1,233 @@
+"""Files of the API: uploads, which are drafts, and the files that runs have made.
+
+An id names a run and a path in its workspace, so a file has one owner and one permission, the
+run's. An uploaded file is in ``input/`` of a draft of its own: it counts for the quota and is
+deleted after a week, as every draft.
+"""
+
+import base64
+import binascii
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from agent.errors import RunError, StudioError, WorkspaceError
+from agent.runs.inputs import INPUT_FOLDER, list_inputs
+from agent.runs.user_changes import UserChange
+from agent.workspace.files import Workspace
+from agent.workspace.paths import RelPath
+from agent.workspace.transfer.uploads import check_space
+from sandbox_ui.auth.access import Access
+from sandbox_ui.history.catalog import Catalog
+from sandbox_ui.limits.quota import Quota
+from sandbox_ui.openai_api.conversation import Attachment
+from sandbox_ui.openai_api.errors import ApiError
+from sandbox_ui.runs.manager import RunManager
+from sandbox_ui.workspace.outputs import list_results
+
+MAX_FILE_BYTES = 512 * 1024**2
+"""Maximum size of an uploaded file: that of OpenAI's API."""
+
+ANSWER_FILE = "output/answer.txt"
+_PREFIX = "file-"
+_COPY_BYTES = 1024**2
+
+
+@dataclass(frozen=True, slots=True)
+class FileRef:
+    """A file of a run."""
+
+    run: str
+    path: RelPath
+
+    @property
+    def id(self) -> str:
+        """The id of the API."""
+        encoded = base64.urlsafe_b64encode(self.path.to_url().encode()).decode().rstrip("=")
+        return f"{_PREFIX}{self.run}.{encoded}"
+
+
+def parse_file_id(text: str) -> FileRef:
+    """Return the file that an id names.
+
+    Raises:
+        ApiError: if it is no id of a file.
+    """
+    run, dot, encoded = text.removeprefix(_PREFIX).partition(".")
+    try:
+        if not (text.startswith(_PREFIX) and run and dot):
+            raise ValueError(text)
+        quoted = base64.b64decode(encoded + "=" * (-len(encoded) % 4), b"-_", validate=True)
+        path = RelPath.from_url(quoted)
+        if not path.startswith(("input/", "output/")):
+            raise ValueError(text)
+    except (ValueError, binascii.Error, WorkspaceError) as error:
+        raise _no_such_file(text) from error
+    return FileRef(run, path)
+
+
+@dataclass(frozen=True, slots=True)
+class ProducedFile:
+    """A file in ``output/`` that a round has made or changed."""
+
+    ref: FileRef
+    name: str
+    size: int
+
+
+class FileStore:
+    """The files of all users.
+
+    Args:
+        runs: The live runs.
+        catalog: The catalog of all runs.
+        quota: The users' storage quotas.
+    """
+
+    def __init__(self, runs: RunManager, catalog: Catalog, quota: Quota) -> None:
+        self._runs = runs
+        self._catalog = catalog
+        self._quota = quota
+
+    def upload(self, owner: str, name: str, content: BinaryIO, size: int) -> dict[str, Any]:
+        """Store a file in a draft of its own; return it as an object of the API.
+
+        Raises:
+            StudioError: if it cannot be stored; nothing is left of it.
+        """
+        run = self._runs.create_draft(owner)
+        try:
+            path = self._write(run, name, content, size)
+            return self.describe(FileRef(run, path))
+        except BaseException:
+            self.discard(run)
+            raise
+
+    def attach(self, run: str, attachments: Sequence[Attachment], access: Access) -> None:
+        """Copy files into ``input/`` of a run.
+
+        Raises:
+            StudioError: if a file does not exist or does not fit.
+        """
+        for each in attachments:
+            if each.content is not None:
+                from io import BytesIO
+
+                self._write(run, each.name, BytesIO(each.content), len(each.content))
+                continue
+            ref = self.find(each.file_id, access)
+            with self._runs.open_file(ref.run, ref.path) as file:
+                size = file.seek(0, 2)
+                file.seek(0)
+                self._write(run, each.name or ref.path.name, file, size)
+
+    def find(self, file_id: str, access: Access) -> FileRef:
+        """Return the file with an id.
+
+        Raises:
+            ApiError: if there is none, or the user may not view it.
+        """
+        ref = parse_file_id(file_id)
+        if not access.can_view(ref.run):
+            raise _no_such_file(file_id)
+        try:
+            is_file = self._runs.workspace(ref.run).stat(ref.path).kind == "file"
+        except (WorkspaceError, RunError) as error:
+            raise _no_such_file(file_id) from error
+        if not is_file:
+            raise _no_such_file(file_id)
+        return ref
+
+    def open(self, ref: FileRef) -> BinaryIO:
+        """Open a file; the caller closes it."""
+        return self._runs.open_file(ref.run, ref.path)
+
+    def describe(self, ref: FileRef) -> dict[str, Any]:
+        """Return a file as an object of the API."""
+        entry = self._runs.workspace(ref.run).stat(ref.path)
+        return {
+            "id": ref.id,
+            "object": "file",
+            "bytes": entry.size,
+            "created_at": int(entry.mtime),
+            "filename": RelPath(ref.path.name).display,
+            "purpose": "user_data" if ref.path.startswith("input/") else "assistants_output",
+            "status": "processed",
+        }
+
+    def uploads(self, owner: str) -> list[dict[str, Any]]:
+        """Return a user's uploaded files, newest first."""
+        return [
+            self.describe(FileRef(draft.run, path))
+            for draft in self._catalog.drafts(owner=owner)
+            for path in self._inputs(draft.run)
+        ]
+
+    def delete(self, ref: FileRef) -> None:
+        """Delete an uploaded file, and its draft if nothing else is in it.
+
+        Raises:
+            ApiError: if a run has started with it.
+        """
+        if self._runs.has_started(ref.run):
+            raise ApiError(
+                "This file belongs to a run. Delete the run with DELETE /api/runs/RUN.",
+                409,
+                param="file_id",
+            )
+        with self._runs.locked_workspace(ref.run) as workspace:
+            workspace.remove(ref.path)
+        if not self._inputs(ref.run):
+            self.discard(ref.run)
+
+    def produced(self, run: str, first_step: int) -> list[ProducedFile]:
+        """Return the files in ``output/`` that steps from a number on have changed.
+
+        The answer's own file is left out; at most the first 200 files are listed.
+        """
+        results = list_results(self._runs.workspace(run), self._runs.file_versions(run))
+        return [
+            ProducedFile(FileRef(run, RelPath.from_url(row["path"])), row["name"], row["size"])
+            for row in results["outputs"]["files"]
+            if row["path"] != ANSWER_FILE and (row["step"] or first_step) >= first_step
+        ]
+
+    def discard(self, run: str) -> None:
+        """Delete a run that has not started."""
+        with suppress(StudioError, OSError):
+            if not self._runs.has_started(run):
+                self._catalog.delete([run])
+
+    def _inputs(self, run: str) -> Iterator[RelPath]:
+        with suppress(StudioError):
+            paths = list_inputs(self._runs.workspace(run))
+            return iter([RelPath.trusted(f"{INPUT_FOLDER}/{path}") for path in paths])
+        return iter(())
+
+    def _write(self, run: str, name: str, content: BinaryIO, size: int) -> RelPath:
+        """Write a file into ``input/``; the name may get a number. Return its path."""
+        target = INPUT_FOLDER.child(_base_name(name))
+        owner = self._runs.folder(run).owner
+        with self._runs.locked_workspace(run) as workspace:
+            left = check_space(workspace, target, size, quota_left=self._quota.remaining(owner))
+            path = _copy(workspace, target, content, left)
+            self._runs.record_user_changes(run, [UserChange("added", path, size)])
+        return path
+
+
+def _copy(workspace: Workspace, target: RelPath, content: BinaryIO, limit: int) -> RelPath:
+    with workspace.open_write(target, limit) as file:
+        while chunk := content.read(_COPY_BYTES):
+            file.write(chunk)
+        return file.commit()
+
+
+def _base_name(name: str) -> str:
+    """Return the last part of a client's name for a file."""
+    base = name.replace("\\", "/").rstrip("/").rpartition("/")[2].replace("\0", "")
+    return base if base not in ("", ".", "..") else "file"
+
+
+def _no_such_file(file_id: str) -> ApiError:
+    return ApiError(f"No such file: {file_id[:200]}.", 404, param="file_id")

@@ -1,0 +1,109 @@
+"""Models that the endpoint serves: each connected one, plain and with a sandbox."""
+
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from agent.events import Mode
+from agent.models.builtin.install import BUILTIN_ID, find_files
+from agent.settings import Settings
+from sandbox_ui.auth.user import User
+from sandbox_ui.openai_api.errors import ApiError
+from sandbox_ui.runs.run_options import RunOptions, model_config
+
+SANDBOX_SUFFIX = "@sandbox"
+_LIST_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class ServedModel:
+    """A model of the endpoint.
+
+    Attributes:
+        id: Its id here, ``NAME`` or ``NAME@sandbox``.
+        name: Its name at the operator's endpoint, or the built-in model's id.
+        mode: Whether it gets a sandbox.
+    """
+
+    id: str
+    name: str
+    mode: Mode
+
+    @property
+    def is_builtin(self) -> bool:
+        """Whether it is the built-in model."""
+        return self.name == BUILTIN_ID
+
+
+class ModelCatalogue:
+    """The connected models: the operator's endpoint and the built-in model.
+
+    Args:
+        settings: The operator's settings.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._started = int(time.time())
+        self._lock = threading.Lock()
+        self._names: list[str] = []
+        self._listed = float("-inf")
+
+    def list_models(self, user: User) -> list[dict[str, Any]]:
+        """Return all models as objects of the API.
+
+        Raises:
+            ModelError: if the endpoint must be asked for its models and does not answer.
+        """
+        names = self._endpoint_names(user)
+        if self._settings.builtin and find_files() is not None:
+            names = [*names, BUILTIN_ID]
+        return [
+            self._describe(f"{name}{suffix}") for name in names for suffix in ("", SANDBOX_SUFFIX)
+        ]
+
+    def describe(self, model: str, user: User) -> dict[str, Any]:
+        """Return one model as an object of the API; raises as ``find``."""
+        return self._describe(self.find(model, user).id)
+
+    def find(self, model: str, user: User) -> ServedModel:
+        """Return the model with an id.
+
+        Raises:
+            ApiError: if there is none.
+            ModelError: as ``list_models``.
+        """
+        name = model.removesuffix(SANDBOX_SUFFIX)
+        known = any(each["id"] == model for each in self.list_models(user))
+        if not known:
+            raise ApiError(
+                f"There is no model “{model[:200]}” here. GET /v1/models lists the models.",
+                404,
+                param="model",
+                code="model_not_found",
+            )
+        return ServedModel(model, name, "plain" if name == model else "sandbox")
+
+    def _describe(self, model: str) -> dict[str, Any]:
+        return {
+            "id": model,
+            "object": "model",
+            "created": self._started,
+            "owned_by": "llm-in-sandbox-studio",
+        }
+
+    def _endpoint_names(self, user: User) -> list[str]:
+        """Return the operator's model, or the endpoint's models if the operator names none."""
+        settings = self._settings
+        if not settings.base_url.strip():
+            return []
+        if settings.model:
+            return [settings.model]
+        from agent.models.openai import probe  # slow to import, and rarely needed
+
+        with self._lock:
+            if time.monotonic() - self._listed > _LIST_SECONDS:
+                self._names = probe.list_models(model_config(RunOptions(), settings, user))
+                self._listed = time.monotonic()
+            return self._names

@@ -1,0 +1,229 @@
+"""Parameters of a request: forwarded, understood, accepted without effect, or refused."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sandbox_ui.openai_api.errors import ApiError
+from sandbox_ui.openai_api.models import SANDBOX_SUFFIX
+from sandbox_ui.openai_api.options import SandboxOptions, parse_options
+
+Body = Mapping[str, Any]
+
+_MAX_PAIRS, _MAX_KEY, _MAX_VALUE = 16, 64, 512
+_MAX_STOPS = 4
+_MAX_NUMBER = 1e6
+_FORWARDED = {
+    "frequency_penalty", "presence_penalty", "seed", "logit_bias", "reasoning_effort", "verbosity",
+    "top_k", "min_p", "typical_p", "repetition_penalty", "length_penalty", "min_tokens",
+    "stop_token_ids", "ignore_eos", "chat_template_kwargs", "enable_thinking", "thinking",
+}  # fmt: skip
+"""Sampling fields of OpenAI, vLLM, SGLang and llama.cpp: sent to the endpoint as they are."""
+
+_WITHOUT_EFFECT = {
+    "user", "safety_identifier", "service_tier", "store", "prompt_cache_key",
+    "prompt_cache_retention", "prompt_cache_options", "parallel_tool_calls", "truncation",
+    "include",
+}  # fmt: skip
+_CHAT_ONLY = {"messages", "max_tokens", "max_completion_tokens", "stop", "response_format"}
+_RESPONSES_ONLY = {
+    "input", "instructions", "previous_response_id", "max_output_tokens", "text", "reasoning",
+}  # fmt: skip
+_COMMON = {"model", "stream", "stream_options", "metadata", "temperature", "top_p", "sandbox"}
+_KNOWN = _COMMON | _CHAT_ONLY | _RESPONSES_ONLY | _FORWARDED | _WITHOUT_EFFECT
+
+_NO_TOOLS = "The caller's tools are not supported."
+_ONLY: dict[str, tuple[tuple[Any, ...], str]] = {
+    "n": ((1,), "Only one answer is returned; send several requests."),
+    "logprobs": ((False,), "Log probabilities are not returned."),
+    "top_logprobs": ((0,), "Log probabilities are not returned."),
+    "tools": (([],), _NO_TOOLS),
+    "functions": (([],), _NO_TOOLS),
+    "tool_choice": (("auto", "none"), _NO_TOOLS),
+    "function_call": (("auto", "none"), _NO_TOOLS),
+    "modalities": ((["text"],), "Only text is returned."),
+    "background": ((False,), "Keep the connection open, or stream."),
+}
+"""Parameters that change what is returned: only the values without effect are accepted."""
+
+_REFUSED = {
+    "audio", "prediction", "web_search_options", "conversation", "prompt", "max_tool_calls",
+    "moderation", "context_management", "best_of", "echo", "suffix", "image", "access_programs",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters:
+    """What a request asks for, besides its messages.
+
+    Attributes:
+        model: The model's id here.
+        stream: Whether to stream.
+        include_usage: Whether a chat stream ends with the usage.
+        metadata: Returned as given, with the run's id.
+        max_tokens: ``max_tokens`` of each answer of the model.
+        stop: Texts that end the answer; for a run with a sandbox they shorten its answer only.
+        sandbox: The options of the sandbox.
+        forwarded: Further fields, sent to the model's endpoint.
+        echo: The request's values that a response repeats.
+    """
+
+    model: str
+    stream: bool = False
+    include_usage: bool = False
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    sandbox: SandboxOptions = field(default_factory=SandboxOptions)
+    forwarded: Mapping[str, Any] = field(default_factory=dict)
+    echo: Mapping[str, Any] = field(default_factory=dict)
+
+
+def parse_parameters(body: Body, *, chat: bool) -> Parameters:
+    """Return the parameters of a chat completion's or a response's request.
+
+    Raises:
+        ApiError: if one is unknown, invalid, or would change the answer and is not supported.
+    """
+    given = {name: value for name, value in body.items() if value is not None}
+    model = given.get("model")
+    if not isinstance(model, str) or not model:
+        raise ApiError("Name a model: GET /v1/models lists them.", param="model")
+    has_sandbox = model.endswith(SANDBOX_SUFFIX)
+    _refuse_unsupported(given, _RESPONSES_ONLY if chat else _CHAT_ONLY)
+    if "sandbox" in given and not has_sandbox:
+        raise ApiError(f"sandbox is for {model}{SANDBOX_SUFFIX} only.", param="sandbox")
+    forwarded = {name: given[name] for name in _FORWARDED & given.keys()}
+    forwarded |= _reasoning(given.get("reasoning"))
+    name, output = _output_format(given, chat=chat)
+    if output is not None and has_sandbox:
+        raise ApiError(
+            "A run with a sandbox answers with text; ask for a file instead.", param=name
+        )
+    if output is not None:
+        forwarded["response_format"] = output
+    stop = _stops(given.get("stop"))
+    if stop and not has_sandbox:
+        forwarded["stop"] = list(stop)
+    return Parameters(
+        model=model,
+        stream=_flag(given, "stream"),
+        include_usage=_flag(_object(given, "stream_options"), "include_usage"),
+        metadata=_metadata(given),
+        temperature=_number(given, "temperature"),
+        top_p=_number(given, "top_p"),
+        max_tokens=_max_tokens(given),
+        stop=stop if has_sandbox else (),
+        sandbox=parse_options(given.get("sandbox")),
+        forwarded=forwarded,
+        echo=given,
+    )
+
+
+def _refuse_unsupported(given: Body, of_other_route: set[str]) -> None:
+    for name, value in given.items():
+        accepted, why = _ONLY.get(name, ((), ""))
+        if name in _REFUSED or (name in _ONLY and value not in accepted):
+            raise ApiError(
+                f"{name} is not supported with this value. {why}".strip(),
+                param=name,
+                code="unsupported_parameter",
+            )
+        if name in of_other_route or name not in _KNOWN | _ONLY.keys():
+            raise ApiError(
+                f"Unknown parameter: {name[:100]}.", param=name[:100], code="unknown_parameter"
+            )
+
+
+def _reasoning(value: Any) -> dict[str, Any]:
+    """Return the field of ``reasoning`` that chat endpoints know."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise ApiError("reasoning must be an object.", param="reasoning")
+    effort = value.get("effort")
+    return {} if effort is None else {"reasoning_effort": effort}
+
+
+def _output_format(given: Body, *, chat: bool) -> tuple[str, Any]:
+    """Return the asked format as ``response_format``, and its parameter; None for text."""
+    if chat:
+        value, name = given.get("response_format"), "response_format"
+    else:
+        value, name = _object(given, "text").get("format"), "text.format"
+    if value is None:
+        return name, None
+    if not isinstance(value, dict):
+        raise ApiError(f"{name} must be an object.", param=name)
+    if value.get("type") == "text":
+        return name, None
+    if not chat and value.get("type") == "json_schema":
+        schema = {key: each for key, each in value.items() if key != "type"}
+        return name, {"type": "json_schema", "json_schema": schema}
+    return name, value
+
+
+def _stops(value: Any) -> tuple[str, ...]:
+    stops = [value] if isinstance(value, str) else value or []
+    valid = isinstance(stops, list) and all(isinstance(each, str) for each in stops)
+    if not valid or len(stops) > _MAX_STOPS:
+        raise ApiError(f"stop must be a text or up to {_MAX_STOPS} texts.", param="stop")
+    return tuple(each for each in stops if each)
+
+
+def _metadata(given: Body) -> dict[str, str]:
+    value = _object(given, "metadata")
+    for key, text in value.items():
+        if not isinstance(text, str) or len(key) > _MAX_KEY or len(text) > _MAX_VALUE:
+            raise ApiError(
+                f"metadata: a key has at most {_MAX_KEY} characters, a value is a text of at most "
+                f"{_MAX_VALUE}.",
+                param="metadata",
+            )
+    if len(value) > _MAX_PAIRS:
+        raise ApiError(f"metadata has at most {_MAX_PAIRS} pairs.", param="metadata")
+    return value
+
+
+def _max_tokens(given: Body) -> int | None:
+    name = next(
+        (
+            name
+            for name in ("max_completion_tokens", "max_output_tokens", "max_tokens")
+            if name in given
+        ),
+        None,
+    )
+    if name is None:
+        return None
+    value = given[name]
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= 10_000_000:
+        raise ApiError(f"{name} must be a positive number.", param=name)
+    return value
+
+
+def _number(given: Body, name: str) -> float | None:
+    value = given.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ApiError(f"{name} must be a number.", param=name)
+    if not -_MAX_NUMBER <= value <= _MAX_NUMBER:  # NaN is not between them
+        raise ApiError(f"{name} must be a number.", param=name)
+    return value
+
+
+def _flag(given: Body, name: str) -> bool:
+    value = given.get(name, False)
+    if not isinstance(value, bool | None):
+        raise ApiError(f"{name} must be true or false.", param=name)
+    return bool(value)
+
+
+def _object(given: Body, name: str) -> dict[str, Any]:
+    value = given.get(name) or {}
+    if not isinstance(value, dict):
+        raise ApiError(f"{name} must be an object.", param=name)
+    return value

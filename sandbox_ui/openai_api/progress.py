@@ -1,0 +1,211 @@
+"""Reduction of a round's events to what a client of the API sees."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agent.events import (
+    Event,
+    Mode,
+    ModelAnswered,
+    Notice,
+    ReasoningDelta,
+    Retrying,
+    RunEnded,
+    Status,
+    TextDelta,
+    ToolEnded,
+    ToolStarted,
+)
+from agent.models.base import FinishReason, PartialCount, Usage
+from sandbox_ui.openai_api.errors import (
+    ApiError,
+    context_length_exceeded,
+    run_failed,
+    run_stopped,
+)
+
+_COMPLETE: tuple[Status, ...] = ("submitted", "answered")
+_MAX_NOTICES = 20
+_INTERRUPTED = (
+    "The endpoint interrupted its answer and would begin again, but its first half was already "
+    "sent. Send the request again."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningText:
+    """More of what the model thinks and says before its answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolBegan:
+    """A tool is called in the sandbox."""
+
+    call_id: str
+    name: str
+    arguments: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolDone:
+    """A tool's result, as the model sees it."""
+
+    call_id: str
+    name: str
+    output: str
+    ok: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerText:
+    """More of the answer."""
+
+    text: str
+
+
+Piece = ReasoningText | ToolBegan | ToolDone | AnswerText
+
+
+@dataclass(frozen=True, slots=True)
+class RoundUsage:
+    """Tokens of a round; None is what an endpoint did not report in each step."""
+
+    prompt: int
+    generated: int
+    cached: int | None
+    reasoning: int | None
+
+
+@dataclass
+class RoundProgress:
+    """The state of one round, updated with its events.
+
+    Attributes:
+        run: The run's id.
+        mode: Whether it has a sandbox.
+        stop: Texts that end the answer of a run with a sandbox.
+        param: The parameter that holds the messages, for errors.
+        started_at: When the round began, in seconds since the epoch.
+        ended_at: When it ended.
+        status: How it ended; None while it runs.
+        reason: Why, if it is not complete.
+        answer: Its answer so far.
+        notices: What the loop adapted.
+    """
+
+    run: str
+    mode: Mode
+    stop: Sequence[str] = ()
+    param: str = "messages"
+    started_at: float = 0.0
+    ended_at: float = 0.0
+    status: Status | None = None
+    reason: str = ""
+    answer: str = ""
+    notices: list[str] = field(default_factory=list)
+    _answers: list[tuple[Usage | None, FinishReason]] = field(default_factory=list)
+    _last: str = ""
+
+    def apply(self, event: Event) -> Iterator[Piece]:
+        """Apply an event; yield what the client sees of it.
+
+        Raises:
+            ApiError: if the answer began again after a part of it was sent.
+        """
+        self.started_at = self.started_at or event.at
+        match event:
+            case ReasoningDelta():
+                yield from self._think(event.text, "reasoning")
+            case TextDelta() if self.mode == "plain":
+                self.answer += event.text
+                yield AnswerText(event.text)
+            case TextDelta():
+                yield from self._think(event.text, "text")
+            case Retrying():
+                yield from self._retry(event)
+            case ToolStarted():
+                self._last = "tool"
+                yield ToolBegan(event.call_id, event.name, event.arguments)
+            case ToolEnded():
+                self._last = "tool"
+                yield ToolDone(event.call_id, event.name, event.observation, event.ok)
+            case Notice() if len(self.notices) < _MAX_NOTICES:
+                self.notices.append(event.text)
+            case ModelAnswered():
+                self._answers.append((None if event.estimated else event.usage, event.finish))
+            case RunEnded():
+                yield from self._end(event)
+            case _:
+                pass
+
+    @property
+    def steps(self) -> int:
+        """The number of the model's answers."""
+        return len(self._answers)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the round ended with a complete answer."""
+        return self.status in _COMPLETE
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether the endpoint withheld the last answer."""
+        return bool(self._answers) and self._answers[-1][1] == "content_filter"
+
+    @property
+    def error(self) -> ApiError | None:
+        """The error that the client gets instead of an answer; None if there is an answer."""
+        if self.status == "failed":
+            return run_failed(self.reason, self.run)
+        if self.status == "stopped":
+            return run_stopped(self.reason, self.run)
+        if self.status == "token_limit" and not self._answers:
+            return context_length_exceeded(self.reason, self.param)
+        return None
+
+    @property
+    def usage(self) -> RoundUsage | None:
+        """The tokens; None if the endpoint did not report those of each step."""
+        usages = [usage for usage, _ in self._answers if usage is not None]
+        if not usages or len(usages) < len(self._answers):
+            return None
+        return RoundUsage(
+            prompt=sum(usage.prompt for usage in usages),
+            generated=sum(usage.generated for usage in usages),
+            cached=_total(usages, "cached"),
+            reasoning=_total(usages, "reasoning"),
+        )
+
+    def _think(self, text: str, kind: str) -> Iterator[Piece]:
+        separator = "\n\n" if self._last in ("reasoning", "text") and self._last != kind else ""
+        self._last = kind
+        yield ReasoningText(separator + text)
+
+    def _retry(self, event: Retrying) -> Iterator[Piece]:
+        if self.answer:
+            raise run_failed(_INTERRUPTED, self.run)
+        self._last = "retry"
+        yield ReasoningText(f"\n[{event.reason}]\n")
+
+    def _end(self, event: RunEnded) -> Iterator[Piece]:
+        self.status, self.reason, self.ended_at = event.status, event.reason, event.at
+        if self.mode == "plain" or self.error is not None:
+            return
+        self.answer = shorten(event.answer, self.stop)
+        if self.answer:
+            yield AnswerText(self.answer)
+
+
+def shorten(answer: str, stop: Sequence[str]) -> str:
+    """Return an answer up to the first of the texts that end it."""
+    ends = [position for text in stop if (position := answer.find(text)) >= 0]
+    return answer[: min(ends)] if ends else answer
+
+
+def _total(usages: Sequence[Usage], count: PartialCount) -> int | None:
+    known = [usage.known(count) for usage in usages]
+    return None if None in known else sum(each or 0 for each in known)

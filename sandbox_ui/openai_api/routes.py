@@ -1,0 +1,297 @@
+"""Routes of the OpenAI-compatible endpoint."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from functools import wraps
+from typing import Any
+
+from anyio.to_thread import run_sync
+from starlette.datastructures import UploadFile
+from starlette.formparsers import MultiPartException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Message
+
+from agent.errors import StorageFull, StudioError
+from agent.events import RunStarted
+from agent.settings import Settings
+from agent.util.text import format_size
+from sandbox_ui.auth.access import get_access
+from sandbox_ui.history.catalog import Catalog
+from sandbox_ui.limits.quota import Quota
+from sandbox_ui.middleware.body_limit import MAX_BODY_BYTES
+from sandbox_ui.openai_api.chat import ChatPresenter, LinkFiles
+from sandbox_ui.openai_api.conversation import parse_chat_messages, parse_response_input
+from sandbox_ui.openai_api.errors import ApiError, to_api_error
+from sandbox_ui.openai_api.execution import (
+    Launcher,
+    Order,
+    StartedRound,
+    no_such_response,
+    parse_response_id,
+)
+from sandbox_ui.openai_api.files import MAX_FILE_BYTES, FileStore
+from sandbox_ui.openai_api.follower import RoundResponse, read_round
+from sandbox_ui.openai_api.links import link_files
+from sandbox_ui.openai_api.models import SANDBOX_SUFFIX, ModelCatalogue
+from sandbox_ui.openai_api.parameters import Parameters, parse_parameters
+from sandbox_ui.openai_api.progress import RoundProgress
+from sandbox_ui.openai_api.responses import ResponsePresenter
+from sandbox_ui.routes.helpers import DISK_FULL_ERRNOS, DISK_FULL_MESSAGE, json_response, read_body
+from sandbox_ui.runs.manager import RunManager
+from sandbox_ui.workspace import file_response
+
+_PURPOSES = ("user_data", "assistants", "vision")
+_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+_MULTIPART_OVERHEAD = 64 * 1024
+_Handler = Callable[[Request], Awaitable[Response]]
+
+
+class OpenAIRoutes:
+    """Routes below ``/v1``, with OpenAI's requests, answers and errors.
+
+    Args:
+        runs: The live runs.
+        catalog: The catalog of all runs.
+        quota: The users' storage quotas.
+        settings: The operator's settings.
+        closing: Set when the application shuts down.
+    """
+
+    def __init__(
+        self,
+        runs: RunManager,
+        catalog: Catalog,
+        quota: Quota,
+        settings: Settings,
+        closing: asyncio.Event,
+    ) -> None:
+        self._runs = runs
+        self._quota = quota
+        self._closing = closing
+        self._models = ModelCatalogue(settings)
+        self._files = FileStore(runs, catalog, quota)
+        self._launcher = Launcher(runs, self._files, settings)
+
+    @property
+    def routes(self) -> list[Route]:
+        """Routes, to be registered before Gradio's; the last one answers all other paths."""
+        container = "/v1/containers/{container}/files/{file}"
+        return [
+            _route("/v1/models", self.list_models),
+            _route("/v1/models/{model:any}", self.describe_model),
+            _route("/v1/chat/completions", self.create_completion, "POST"),
+            _route("/v1/responses", self.create_response, "POST"),
+            _route("/v1/responses/{response}", self.describe_response),
+            _route("/v1/files", self.list_files),
+            _route("/v1/files", self.upload, "POST"),
+            _route("/v1/files/{file}", self.describe_file),
+            _route("/v1/files/{file}", self.delete_file, "DELETE"),
+            _route("/v1/files/{file}/content", self.download),
+            _route(container, self.describe_file),
+            _route(f"{container}/content", self.download),
+            Route("/v1/{path:any}", _with_api_errors(_unknown_path), methods=_METHODS),
+        ]
+
+    async def list_models(self, request: Request) -> Response:
+        """Return the models."""
+        models = await run_sync(self._models.list_models, get_access(request).user)
+        return json_response({"object": "list", "data": models})
+
+    async def describe_model(self, request: Request) -> Response:
+        """Return one model."""
+        model, user = request.path_params["model"], get_access(request).user
+        return json_response(await run_sync(self._models.describe, model, user))
+
+    async def create_completion(self, request: Request) -> Response:
+        """Answer a chat completion's request with a run."""
+        body = await _read_object(request)
+        parameters = parse_parameters(body, chat=True)
+        given = parse_chat_messages(body.get("messages"))
+        served = await run_sync(self._models.find, parameters.model, get_access(request).user)
+        order = Order(served, parameters, given)
+        started = await run_sync(self._launcher.launch, order, get_access(request))
+        presenter = ChatPresenter(order, started, self._linker(request, started))
+        return self._answer(started, presenter, parameters)
+
+    async def create_response(self, request: Request) -> Response:
+        """Answer a response's request with a run, or with the next round of one."""
+        body = await _read_object(request)
+        parameters = parse_parameters(body, chat=False)
+        given = parse_response_input(body.get("input"), body.get("instructions"))
+        served = await run_sync(self._models.find, parameters.model, get_access(request).user)
+        previous = body.get("previous_response_id") or ""
+        if not isinstance(previous, str):
+            raise ApiError("previous_response_id must be a text.", param="previous_response_id")
+        order = Order(served, parameters, given, previous)
+        started = await run_sync(self._launcher.launch, order, get_access(request))
+        presenter = ResponsePresenter(parameters, started, self._linker(request, started))
+        return self._answer(started, presenter, parameters)
+
+    async def describe_response(self, request: Request) -> Response:
+        """Return a response that was made before, from its run's journal."""
+        response_id = request.path_params["response"]
+        run, number = parse_response_id(response_id)
+        if not get_access(request).can_view(run):
+            raise no_such_response(response_id)
+        path = self._runs.folder(run).journal
+        first = next(iter(await run_sync(read_round, path, 1)), None)
+        events = await run_sync(read_round, path, number)
+        if not events or not isinstance(first, RunStarted):
+            raise no_such_response(response_id)
+        suffix = SANDBOX_SUFFIX if first.mode == "sandbox" else ""
+        steps = [step for event in events if (step := getattr(event, "step", 0))]
+        started = StartedRound(run, number, 0, min(steps, default=1), first.mode)
+        presenter = ResponsePresenter(
+            Parameters(model=f"{first.model}{suffix}"), started, self._linker(request, started)
+        )
+        for event in events:
+            for piece in presenter.progress.apply(event):
+                presenter.write(piece)
+        return json_response(await presenter.describe())
+
+    async def list_files(self, request: Request) -> Response:
+        """Return the uploaded files."""
+        files = await run_sync(self._files.uploads, get_access(request).user.id)
+        return json_response({"object": "list", "data": files, "has_more": False})
+
+    async def upload(self, request: Request) -> Response:
+        """Store an uploaded file."""
+        owner = get_access(request).user.id
+        left = await run_sync(self._quota.remaining, owner)
+        limit = MAX_FILE_BYTES if left is None else min(left, MAX_FILE_BYTES)
+        try:
+            async with _limited(request, limit).form(max_files=1, max_fields=8) as form:
+                file, purpose = form.get("file"), form.get("purpose")
+                if not isinstance(file, UploadFile):
+                    raise ApiError("Send the file as the part “file”.", param="file")
+                if purpose not in _PURPOSES:
+                    raise ApiError(
+                        f"purpose must be one of {', '.join(_PURPOSES)}.", param="purpose"
+                    )
+                name, size = file.filename or "file", file.size or 0
+                stored = await run_sync(self._files.upload, owner, name, file.file, size)
+        except MultiPartException as error:
+            raise ApiError(f"The body is not multipart/form-data: {error.message}") from error
+        return json_response(stored)
+
+    async def describe_file(self, request: Request) -> Response:
+        """Return a file's object."""
+        ref = await run_sync(self._files.find, _file_id(request), get_access(request))
+        return json_response(await run_sync(self._files.describe, ref))
+
+    async def delete_file(self, request: Request) -> Response:
+        """Delete an uploaded file."""
+        file_id, access = _file_id(request), get_access(request)
+        ref = await run_sync(self._files.find, file_id, access)
+        access.require_edit(ref.run)
+        await run_sync(self._files.delete, ref)
+        return json_response({"id": file_id, "object": "file", "deleted": True})
+
+    async def download(self, request: Request) -> Response:
+        """Return a file's content."""
+        ref = await run_sync(self._files.find, _file_id(request), get_access(request))
+        file = await run_sync(self._files.open, ref)
+        name = type(ref.path)(ref.path.name).display
+        return await file_response.serve_file(request, file, name, inline=False)
+
+    def _answer(
+        self,
+        started: StartedRound,
+        presenter: ChatPresenter | ResponsePresenter,
+        parameters: Parameters,
+    ) -> Response:
+        return RoundResponse(
+            self._runs, started, presenter, self._closing, stream=parameters.stream
+        )
+
+    def _linker(self, request: Request, started: StartedRound) -> LinkFiles:
+        base_url = f"{str(request.base_url).rstrip('/')}/v1"
+
+        async def links(progress: RoundProgress) -> Any:
+            if started.mode == "plain":
+                return []
+            files = await run_sync(self._files.produced, started.run, started.first_step)
+            return link_files(files, progress.answer, base_url)
+
+        return links
+
+
+def _route(path: str, handler: _Handler, method: str = "GET") -> Route:
+    return Route(path, _with_api_errors(handler), methods=[method])
+
+
+def _with_api_errors(handler: _Handler) -> _Handler:
+    @wraps(handler)
+    async def checked(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except StudioError as error:
+            return to_api_error(error).response()
+        except ClientDisconnect:
+            return Response(status_code=499)
+        except OSError as error:
+            if error.errno not in DISK_FULL_ERRNOS:
+                raise
+            return to_api_error(StorageFull(DISK_FULL_MESSAGE)).response()
+
+    return checked
+
+
+async def _unknown_path(request: Request) -> Response:
+    raise ApiError(
+        f"Unknown request URL: {request.method} {request.url.path[:200]}. See docs/openai-api.md.",
+        404,
+        code="unknown_url",
+    )
+
+
+async def _read_object(request: Request) -> dict[str, Any]:
+    """Return the JSON object in a request's body."""
+    raw = await read_body(request, MAX_BODY_BYTES)
+    if raw is None:
+        raise ApiError(
+            f"A request may have at most {format_size(MAX_BODY_BYTES)}. Upload larger files to "
+            "/v1/files.",
+            413,
+        )
+    return await run_sync(_parse_object, raw)
+
+
+def _parse_object(raw: bytes) -> dict[str, Any]:
+    """Return a JSON object whose numbers are finite and whose texts can be encoded."""
+    try:
+        value = json.loads(raw)
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise ApiError(
+            "The request body is not JSON, or has a number or a character that JSON cannot have."
+        ) from error
+    if not isinstance(value, dict):
+        raise ApiError("The request body must be a JSON object.")
+    return value
+
+
+def _limited(request: Request, limit: int) -> Request:
+    """Return the request, which raises when its body exceeds a number of bytes."""
+    received = 0
+
+    async def receive() -> Message:
+        nonlocal received
+        message = await request.receive()
+        received += len(message.get("body", b""))
+        if received > limit + _MULTIPART_OVERHEAD:
+            raise ApiError(f"A file may have at most {format_size(limit)} here.", 413)
+        return message
+
+    return Request(request.scope, receive)
+
+
+def _file_id(request: Request) -> str:
+    file_id: str = request.path_params["file"]
+    container = request.path_params.get("container")
+    if container is not None and not file_id.startswith(f"file-{container}."):
+        raise ApiError(f"No such file: {file_id[:200]}.", 404, param="file_id")
+    return file_id

@@ -1,0 +1,303 @@
+"""``/v1/chat/completions`` with OpenAI's own client: plain, and with a sandbox."""
+
+import asyncio
+import base64
+import json
+import threading
+from typing import Any
+
+import httpx
+import pytest
+from openai import APIStatusError, AsyncOpenAI, OpenAI
+
+from tests.sandbox_ui.openai_api.conftest import Script
+from tests.support.comparisons import SUBMIT, bash
+from tests.support.models.endpoint import Endpoint, Turn
+from tests.support.server import TIMEOUT_SECONDS, wait_until
+
+PLAIN, SANDBOX = "test-model", "test-model@sandbox"
+ASK: Any = [{"role": "user", "content": "How many characters are in the file?"}]
+NOTES = base64.b64encode(b"twelve chars").decode()
+ASK_WITH_FILE: Any = [
+    {
+        "role": "user",
+        "content": [
+            {"type": "text", "text": "How many characters are in the file?"},
+            {
+                "type": "file",
+                "file": {"filename": "notes.txt", "file_data": f"data:text/plain;base64,{NOTES}"},
+            },
+        ],
+    }
+]
+
+
+def state_of(http: httpx.Client, run: str) -> str:
+    """Return a run's state in the history."""
+    listed = http.get("/api/runs").json()["runs"]
+    return next((str(each["state"]) for each in listed if each["run"] == run), "")
+
+
+def test_each_model_is_listed_plain_and_with_a_sandbox(client: OpenAI) -> None:
+    names = [model.id for model in client.models.list()]
+    assert names[:2] == [PLAIN, SANDBOX]
+    assert client.models.retrieve(SANDBOX).id == SANDBOX
+
+
+def test_changing_one_word_gives_the_model_a_sandbox(client: OpenAI, http: httpx.Client) -> None:
+    plain = client.chat.completions.create(model=PLAIN, messages=ASK)
+    assert plain.choices[0].message.content == "It is 41."
+    boxed = client.chat.completions.create(model=SANDBOX, messages=ASK_WITH_FILE)
+    assert boxed.choices[0].message.content == "12"
+    assert boxed.choices[0].finish_reason == "stop"
+    reasoning = boxed.choices[0].message.model_dump()["reasoning_content"]
+    assert "[execute_bash] cat input/*" in reasoning
+    for answer, mode in ((plain, "plain"), (boxed, "sandbox")):
+        run = answer.model_dump()["metadata"]["run"]
+        rounds = http.get(f"/api/runs/{run}/requests").json()["rounds"]
+        assert rounds[0]["mode"] == mode
+        assert state_of(http, run) in ("answered", "submitted")
+
+
+def test_the_whole_conversation_and_the_parameters_reach_the_endpoint(
+    client: OpenAI, http: httpx.Client, endpoint: Endpoint
+) -> None:
+    messages: Any = [
+        {"role": "system", "content": "Answer in French."},
+        {"role": "user", "content": "Hello {task}"},
+        {"role": "assistant", "content": "Bonjour"},
+        {"role": "user", "content": [{"type": "text", "text": "And \n goodbye?  "}]},
+    ]
+    done = client.chat.completions.create(
+        model=PLAIN,
+        messages=messages,
+        temperature=0,
+        max_tokens=7,
+        seed=3,
+        stop=["\n\n"],
+        extra_body={"top_k": 20},
+        response_format={"type": "json_object"},
+    )
+    sent = endpoint.requests[-1].body
+    assert sent["messages"] == [*messages[:3], {"role": "user", "content": "And \n goodbye?  "}]
+    asked = {"temperature": 0, "max_tokens": 7, "seed": 3, "stop": ["\n\n"], "top_k": 20}
+    assert sent | asked == sent
+    assert sent["response_format"] == {"type": "json_object"}
+    assert "tools" not in sent
+    run = done.model_dump()["metadata"]["run"]
+    exported = http.get(f"/api/runs/{run}/conversation.md").text
+    assert "*Earlier, assistant:* Bonjour" in exported
+    assert http.get(f"/api/runs/{run}/steps/1/request").json()["fidelity"] == "exact"
+
+
+def test_in_a_sandbox_the_conversation_follows_the_prompt(
+    client: OpenAI, endpoint: Endpoint
+) -> None:
+    client.chat.completions.create(
+        model=SANDBOX,
+        messages=[
+            {"role": "system", "content": "You are terse."},
+            {"role": "user", "content": "One?"},
+            {"role": "assistant", "content": "1"},
+            {"role": "user", "content": "Two?"},
+        ],
+    )
+    first, *_ = endpoint.requests
+    system, one, answer, two, *_ = first.body["messages"]
+    assert system["content"].endswith("\n\nYou are terse.")
+    assert (one["content"], answer["content"]) == ("One?", "1")
+    assert two["content"].startswith("Two?")
+    assert endpoint.history_errors == []
+
+
+def test_a_stream_has_reasoning_then_the_answer_then_the_usage(
+    client: OpenAI, script: Script
+) -> None:
+    turns = iter(
+        [
+            Turn(reasoning="Let me look.", calls=bash("echo 5 > output/answer.txt").calls),
+            SUBMIT,
+        ]
+    )
+    script.answer = lambda _: next(turns)
+    chunks = list(
+        client.chat.completions.create(
+            model=SANDBOX, messages=ASK, stream=True, stream_options={"include_usage": True}
+        )
+    )
+    deltas = [chunk.choices[0].delta.model_dump() for chunk in chunks if chunk.choices]
+    reasoning = "".join(delta.get("reasoning_content") or "" for delta in deltas)
+    assert reasoning.startswith("Let me look.\n\n[execute_bash] echo 5")
+    assert "".join(delta["content"] or "" for delta in deltas) == "5"
+    assert chunks[0].model_dump()["metadata"] == chunks[-2].model_dump()["metadata"]
+    assert chunks[-2].choices[0].finish_reason == "stop"
+    usage = chunks[-1].usage
+    assert usage
+    assert (usage.prompt_tokens, usage.completion_tokens) == (200, 40)
+
+
+def test_a_plain_answer_is_streamed_as_it_comes(client: OpenAI, script: Script) -> None:
+    script.answer = lambda _: Turn(reasoning="Hm.", text=" A  long answer. ", fragment_length=3)
+    chunks = list(client.chat.completions.create(model=PLAIN, messages=ASK, stream=True))
+    text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
+    assert text == " A  long answer. "
+
+
+def test_only_reported_tokens_are_reported(client: OpenAI, script: Script) -> None:
+    script.answer = lambda _: Turn(text="Hi", usage=None)
+    assert client.chat.completions.create(model=PLAIN, messages=ASK).usage is None
+    script.answer = lambda _: Turn(text="Hi", usage={"prompt_tokens": 10, "completion_tokens": 2})
+    usage = client.chat.completions.create(model=PLAIN, messages=ASK).usage
+    assert usage
+    assert usage.total_tokens == 12
+    assert usage.prompt_tokens_details is None
+    assert usage.completion_tokens_details is None
+    script.answer = lambda _: Turn(text="Hi", usage=(10, 2, 0))
+    usage = client.chat.completions.create(model=PLAIN, messages=ASK).usage
+    assert usage
+    assert usage.prompt_tokens_details
+    assert usage.prompt_tokens_details.cached_tokens == 0
+
+
+def test_a_stop_text_shortens_the_answer_of_a_sandbox_and_not_its_work(
+    client: OpenAI, endpoint: Endpoint, script: Script
+) -> None:
+    turns = iter([bash("printf 'one\\n\\ntwo' > output/answer.txt"), SUBMIT])
+    script.answer = lambda _: next(turns)
+    done = client.chat.completions.create(model=SANDBOX, messages=ASK, stop=["\n\n"])
+    assert done.choices[0].message.content == "one"
+    assert all("stop" not in request.body for request in endpoint.requests)
+
+
+def test_a_round_that_reaches_its_limit_says_so(client: OpenAI, script: Script) -> None:
+    script.answer = lambda _: bash("true")
+    done = client.chat.completions.create(
+        model=SANDBOX, messages=ASK, extra_body={"sandbox": {"max_steps": 2}}
+    )
+    assert done.choices[0].finish_reason == "length"
+    sandbox = done.model_dump()["sandbox"]
+    assert (sandbox["status"], sandbox["steps"]) == ("step_limit", 2)
+
+
+def test_produced_files_come_back_as_links(client: OpenAI, script: Script) -> None:
+    turns = iter(
+        [bash("printf a,b > output/table.csv; echo See table.csv > output/answer.txt"), SUBMIT]
+    )
+    script.answer = lambda _: next(turns)
+    message = client.chat.completions.create(model=SANDBOX, messages=ASK).choices[0].message
+    assert message.annotations
+    link = message.annotations[0].url_citation
+    assert message.content
+    assert message.content[link.start_index : link.end_index] == link.title == "table.csv"
+    file_id = message.annotations[0].model_dump()["file_id"]
+    assert client.files.content(file_id).content == b"a,b"
+    assert client.files.retrieve(file_id).bytes == 3
+    headers = {"Authorization": f"Bearer {client.api_key}"}
+    assert httpx.get(link.url, headers=headers).content == b"a,b"
+
+
+def test_ten_at_once_each_get_their_own_answer(studio_url: str, token: str, script: Script) -> None:
+    def answer(body: dict[str, Any]) -> Turn:
+        if any(message["role"] == "tool" for message in body["messages"]):
+            return SUBMIT
+        number = body["messages"][-1]["content"].split()[1]
+        return bash(f"echo {number} > output/answer.txt")
+
+    script.answer = answer
+
+    async def ask_all() -> list[str | None]:
+        async with AsyncOpenAI(
+            base_url=f"{studio_url}/v1", api_key=token, timeout=TIMEOUT_SECONDS, max_retries=0
+        ) as client:
+
+            async def ask(number: int) -> str | None:
+                message: Any = {"role": "user", "content": f"Say {number} please"}
+                done = await client.chat.completions.create(model=SANDBOX, messages=[message])
+                return done.choices[0].message.content
+
+            return await asyncio.gather(*map(ask, range(10)))
+
+    assert asyncio.run(ask_all()) == [str(number) for number in range(10)]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("model", [PLAIN, SANDBOX])
+def test_a_dropped_connection_stops_the_run(
+    http: httpx.Client, endpoint: Endpoint, script: Script, model: str, stream: bool
+) -> None:
+    gate = threading.Event()
+    script.answer = lambda _: Turn(text="Late", gate=gate)
+    known = {each["run"] for each in http.get("/api/runs").json()["runs"]}
+    body = {"model": model, "messages": ASK, "stream": stream}
+    with pytest.raises(httpx.ReadTimeout), httpx.Client(base_url=http.base_url) as leaving:
+        leaving.post(
+            "/v1/chat/completions",
+            json=body,
+            headers=http.headers,
+            timeout=httpx.Timeout(60, read=1),
+        )
+
+    def new_states() -> list[tuple[str, str]]:
+        listed = http.get("/api/runs").json()["runs"]
+        return [(each["run"], each["state"]) for each in listed if each["run"] not in known]
+
+    wait_until(lambda: [state for _, state in new_states()] == ["stopped"])
+    gate.set()
+    run = new_states()[0][0]
+    feed = http.get(f"/api/runs/{run}/conversation.md").text
+    assert "closed its connection" in feed
+
+
+def test_a_failed_run_is_an_error_that_is_not_repeated(client: OpenAI, script: Script) -> None:
+    script.answer = lambda _: Turn(fault="401", message="Wrong key")
+    with pytest.raises(APIStatusError) as refused:
+        client.chat.completions.create(model=PLAIN, messages=ASK)
+    assert refused.value.status_code == 502
+    assert refused.value.code == "run_failed"
+    assert refused.value.response.headers["x-should-retry"] == "false"
+    with pytest.raises(APIStatusError):
+        list(client.chat.completions.create(model=SANDBOX, messages=ASK, stream=True))
+
+
+def test_input_beyond_the_context_is_refused_as_by_openai(client: OpenAI, script: Script) -> None:
+    message = "This model's maximum context length is 100 tokens, but 500 tokens were requested"
+    script.answer = lambda _: Turn(fault="400", message=message)
+    for stream in (False, True):
+        with pytest.raises(APIStatusError) as refused:
+            client.chat.completions.create(model=PLAIN, messages=ASK, stream=stream)
+        assert (refused.value.status_code, refused.value.code) == (400, "context_length_exceeded")
+
+
+def test_what_lm_evaluation_harness_sends_is_answered(http: httpx.Client) -> None:
+    # LocalChatCompletion._create_payload of lm_eval/models/openai_completions.py
+    for model in (PLAIN, SANDBOX):
+        payload = {
+            "messages": [{"role": "user", "content": "Q: 2+2?\nA:", "type": "text"}],
+            "model": model,
+            "max_tokens": 256,
+            "temperature": 0,
+            "stop": ["Q:", "</s>", "<|im_end|>"],
+            "seed": 1234,
+        }
+        answer = http.post("/v1/chat/completions", json=payload)
+        assert answer.status_code == 200, answer.text
+        assert isinstance(answer.json()["choices"][0]["message"]["content"], str)
+
+
+def test_what_open_webui_sends_is_answered(http: httpx.Client) -> None:
+    pixel = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUg=="
+    content = [
+        {"type": "text", "text": "What is this?"},
+        {"type": "image_url", "image_url": {"url": pixel}},
+    ]
+    payload = {
+        "stream": True,
+        "model": SANDBOX,
+        "messages": [{"role": "user", "content": content}],
+        "stream_options": {"include_usage": True},
+    }
+    with http.stream("POST", "/v1/chat/completions", json=payload) as response:
+        lines = [line for line in response.iter_lines() if line]
+    assert response.headers["content-type"].startswith("text/event-stream")
+    assert lines[-1] == "data: [DONE]"
+    assert all(json.loads(line[6:])["model"] == SANDBOX for line in lines[:-1])

@@ -1,0 +1,186 @@
+"""``/v1/responses`` with OpenAI's own client: items, streams, and the same sandbox again."""
+
+import base64
+from typing import Any
+
+import pytest
+from openai import APIStatusError, OpenAI
+
+from tests.sandbox_ui.openai_api.conftest import Script
+from tests.support.comparisons import SUBMIT, bash
+from tests.support.models.endpoint import Call, Endpoint, Turn
+
+PLAIN, SANDBOX = "test-model", "test-model@sandbox"
+
+
+def play(script: Script, *turns: Turn) -> None:
+    """Let the endpoint answer with these turns."""
+    remaining = iter(turns)
+    script.answer = lambda _: next(remaining)
+
+
+def test_a_run_is_reasoning_calls_and_a_message_with_citations(
+    client: OpenAI, script: Script
+) -> None:
+    work = bash("echo x > output/chart.svg; echo Done: chart.svg > output/answer.txt; echo ok")
+    play(script, Turn(reasoning="A chart.", calls=work.calls), SUBMIT)
+    response = client.responses.create(
+        model=SANDBOX, input="Draw a chart.", metadata={"suite": "charts"}
+    )
+    assert [item.type for item in response.output] == [
+        "reasoning", "mcp_call", "reasoning", "mcp_call", "message",
+    ]  # fmt: skip
+    call: Any = response.output[1]
+    assert (call.name, call.status) == ("execute_bash", "completed")
+    assert "ok" in call.output
+    assert response.output_text == "Done: chart.svg"
+    assert response.metadata
+    assert response.metadata["suite"] == "charts"
+    message: Any = response.output[-1]
+    [citation] = message.content[0].annotations
+    assert citation.container_id == response.metadata["run"]
+    cited = response.output_text[citation.start_index : citation.end_index]
+    assert cited == citation.filename == "chart.svg"
+    content = client.containers.files.content.retrieve(
+        citation.file_id, container_id=citation.container_id
+    )
+    assert content.content == b"x\n"
+    assert response.usage
+    assert response.usage.input_tokens == 200
+
+
+def test_the_events_of_a_stream_add_up_to_the_response(client: OpenAI, script: Script) -> None:
+    work = bash("echo 7 > output/answer.txt")
+    play(script, Turn(reasoning="Seven.", calls=work.calls), SUBMIT)
+    with client.responses.stream(model=SANDBOX, input="Three plus four?") as stream:
+        events: list[Any] = list(stream)
+        final = stream.get_final_response()
+    assert [event.sequence_number for event in events] == list(range(len(events)))
+    assert events[0].type == "response.created"
+    assert events[-1].type == "response.completed"
+    deltas = [event.delta for event in events if event.type == "response.output_text.delta"]
+    assert "".join(deltas) == final.output_text == "7"
+    done = [event.item.type for event in events if event.type == "response.output_item.done"]
+    assert done == [item.type for item in final.output]
+    thought = [event.delta for event in events if event.type == "response.reasoning_text.delta"]
+    assert "".join(thought).startswith("Seven.")
+
+
+def test_a_plain_response_passes_the_instructions_through(
+    client: OpenAI, endpoint: Endpoint, script: Script
+) -> None:
+    play(script, Turn(text="Bonjour"))
+    history: Any = [
+        {"role": "user", "content": "Hello"},
+        {"type": "reasoning", "id": "rs_1", "summary": []},
+        {"role": "assistant", "content": [{"type": "output_text", "text": "Salut"}]},
+        {"role": "user", "content": [{"type": "input_text", "text": "Again"}]},
+    ]
+    response = client.responses.create(
+        model=PLAIN,
+        instructions="Answer in French.",
+        input=history,
+        max_output_tokens=9,
+        reasoning={"effort": "low"},
+        text={"format": {"type": "json_schema", "name": "a", "schema": {"type": "object"}}},
+    )
+    assert response.output_text == "Bonjour"
+    sent = endpoint.requests[-1].body
+    assert [each["content"] for each in sent["messages"]] == [
+        "Answer in French.", "Hello", "Salut", "Again",
+    ]  # fmt: skip
+    assert (sent["max_tokens"], sent["reasoning_effort"]) == (9, "low")
+    assert sent["response_format"]["json_schema"] == {"name": "a", "schema": {"type": "object"}}
+
+
+def test_the_previous_response_continues_in_the_same_sandbox(
+    client: OpenAI, endpoint: Endpoint, script: Script
+) -> None:
+    notes = base64.b64encode(b"more").decode()
+    play(script, bash("echo kept > note.txt; echo 1 > output/one.txt"), SUBMIT)
+    first = client.responses.create(model=SANDBOX, input="Remember.")
+    play(script, bash("cat note.txt input/new.txt > output/answer.txt"), SUBMIT)
+    content: Any = [
+        {"type": "input_text", "text": "What did you remember?"},
+        {"type": "input_file", "filename": "new.txt", "file_data": notes},
+    ]
+    second = client.responses.create(
+        model=SANDBOX,
+        input=[{"role": "user", "content": content}],
+        previous_response_id=first.id,
+    )
+    assert second.output_text == "kept\nmore"
+    assert first.metadata
+    assert second.metadata
+    assert second.metadata["run"] == first.metadata["run"]
+    files = second.model_dump()["sandbox"]["files"]
+    assert [file["filename"] for file in files] == []
+    assert second.usage
+    assert second.usage.input_tokens == 200, "of this round only"
+    assert endpoint.history_errors == []
+    with pytest.raises(APIStatusError) as refused:
+        client.responses.create(model=SANDBOX, input="Fork", previous_response_id=first.id)
+    assert second.id in str(refused.value)
+    assert refused.value.status_code == 400
+
+
+def test_a_response_can_be_read_again(client: OpenAI, script: Script) -> None:
+    play(script, bash("echo 3 > output/answer.txt"), SUBMIT)
+    made = client.responses.create(model=SANDBOX, input="One plus two?")
+    read = client.responses.retrieve(made.id)
+    assert read.output_text == "3"
+    assert [item.id for item in read.output] == [item.id for item in made.output]
+    with pytest.raises(APIStatusError) as missing:
+        client.responses.retrieve("resp_none0000.1")
+    assert missing.value.status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("changed", "param"),
+    [
+        ({"model": PLAIN}, "model"),
+        ({"instructions": "Other"}, "instructions"),
+        ({"extra_body": {"sandbox": {"network": "none"}}}, "sandbox.network"),
+        ({"extra_body": {"sandbox": {"prompt": "math"}}}, "sandbox.prompt"),
+        ({"previous_response_id": "resp_x"}, "previous_response_id"),
+    ],
+    ids=lambda value: "" if isinstance(value, str) else next(iter(value)),
+)
+def test_what_a_sandbox_cannot_change_is_refused(
+    client: OpenAI, script: Script, changed: dict[str, Any], param: str
+) -> None:
+    play(script, SUBMIT)
+    first = client.responses.create(model=SANDBOX, input="Go")
+    asked: dict[str, Any] = {
+        "model": SANDBOX, "input": "On", "previous_response_id": first.id, **changed,
+    }  # fmt: skip
+    with pytest.raises(APIStatusError) as refused:
+        client.responses.create(**asked)
+    assert refused.value.param == param
+
+
+def test_a_failed_run_ends_its_stream_as_failed(client: OpenAI, script: Script) -> None:
+    play(script, bash("echo begun"), Turn(fault="401", message="Wrong key"))
+    events: list[Any] = list(client.responses.create(model=SANDBOX, input="Go", stream=True))
+    assert events[-1].type == "response.failed"
+    assert events[-1].response.error.code == "run_failed"
+    assert "Wrong key" in events[-1].response.error.message
+
+
+def test_an_unfinished_round_is_incomplete(client: OpenAI, script: Script) -> None:
+    script.answer = lambda _: bash("true")
+    response = client.responses.create(
+        model=SANDBOX, input="Go", extra_body={"sandbox": {"max_steps": 1}}
+    )
+    assert response.status == "incomplete"
+    assert response.incomplete_details
+    assert response.incomplete_details.reason == "max_output_tokens"
+
+
+def test_a_call_that_cannot_be_understood_is_a_failed_call(client: OpenAI, script: Script) -> None:
+    play(script, Turn(calls=[Call("execute_bash", "{")]), SUBMIT)
+    response = client.responses.create(model=SANDBOX, input="Go")
+    call: Any = response.output[0]
+    assert (call.type, call.status) == ("mcp_call", "failed")
+    assert call.error.type == "mcp_tool_execution_error"
+    assert response.model_dump_json(), "a value that OpenAI's types do not have is a warning"
