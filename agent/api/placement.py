@@ -1,0 +1,87 @@
+"""Placement: where runs are carried out, if not in this process."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from agent.api.models import ModelArgument
+from agent.compare.runner import StartedRun
+from agent.events import Mode
+from agent.limits import Limits
+from agent.models.base import ModelConfig
+from agent.models.openai.base_url import resolve_key
+from agent.prompts import Prompt
+from agent.runs.folder import RunFolder
+from agent.sandbox.network.policy import NetworkPolicy
+from agent.settings import Settings
+from agent.tasks.task import Content, HostFile
+from agent.workspace.versions.blobs import BlobStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOrder:
+    """A run to be carried out elsewhere; everything in it can be pickled.
+
+    Attributes:
+        text: The task's text.
+        model: The model: an endpoint with its key, a name, or an object that can be pickled.
+        prompt: The prompts.
+        network: What the sandbox may reach.
+        mode: Whether the model gets a sandbox.
+        limits: The limits of the round, before they are adapted to the model.
+        inputs: Documents for ``input/``: relative path → content.
+    """
+
+    text: str
+    model: ModelArgument
+    prompt: Prompt
+    network: NetworkPolicy
+    mode: Mode
+    limits: Limits
+    inputs: Mapping[str, bytes] = field(default_factory=dict)
+
+
+class Placement(Protocol):
+    """What carries out runs elsewhere, such as ``agent.cluster.cluster.Cluster``."""
+
+    @property
+    def capacity(self) -> int:
+        """How many runs it carries out at once."""
+
+    def place(self, folder: RunFolder, order: RunOrder, blobs: BlobStore) -> StartedRun:
+        """Return the run of an order, which is not yet carried out.
+
+        Args:
+            folder: The run's folder, with an empty workspace; it receives the record and the files.
+            order: What to carry out.
+            blobs: Receives the contents of the file versions.
+        """
+
+
+def portable_model(argument: ModelArgument, settings: Settings) -> ModelArgument:
+    """Return a model that another machine can use: an endpoint with the settings' key.
+
+    Args:
+        argument: As for ``Studio.run``.
+        settings: The endpoint, its key and model.
+    """
+    if not isinstance(argument, ModelConfig):
+        return argument
+    key = resolve_key(argument.base_url, argument.api_key, settings.base_url, settings.api_key)
+    return replace(argument, api_key=key)
+
+
+def portable_inputs(inputs: Mapping[str, Content]) -> dict[str, bytes]:
+    """Return the contents of documents, read from their files.
+
+    Raises:
+        WorkspaceError: A file cannot be read.
+    """
+    return {name: _bytes(content) for name, content in inputs.items()}
+
+
+def _bytes(content: Content) -> bytes:
+    if isinstance(content, HostFile):
+        with content.open() as file:
+            return file.read()
+    return content if isinstance(content, bytes) else content.encode()

@@ -1,0 +1,1 @@
+"""Runs over the nodes of a Ray cluster."""

@@ -1,0 +1,270 @@
+"""A Ray cluster that carries out runs: one actor per node, runs placed by free sandboxes."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import ray
+import ray.exceptions
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from agent.api.placement import RunOrder
+from agent.api.studio import Opener, containers
+from agent.cluster.node import Node, NodeLost
+from agent.cluster.parts import Part
+from agent.cluster.placed_run import PlacedRun
+from agent.cluster.worker import Prepared, Worker
+from agent.errors import EngineError, StudioError, UsageError
+from agent.provisioning.capacity import sandboxes_of_this_machine
+from agent.runs.folder import RunFolder
+from agent.util.cancellation import Stop
+from agent.workspace.versions.blobs import BlobStore
+
+RESOURCE = "sandbox"
+"""The name of the resource that a node declares: ``ray start --resources='{"sandbox": 8}'``."""
+
+_POLL_SECONDS = 2.0
+_NO_NODE_SECONDS = 120.0
+_CLOSE_SECONDS = 60.0
+_LOCAL_STORE_BYTES = 100 * 1024**2
+_UNSENT_BATCHES = 4
+_CONTROL_THREADS = 2
+_MAX_UNDECLARED = 64
+
+
+@dataclass
+class _Nodes:
+    """What is known of the nodes; guarded by a condition."""
+
+    active: list[Node] = field(default_factory=list)
+    refused: dict[str, str] = field(default_factory=dict)
+    changed: threading.Condition = field(default_factory=threading.Condition)
+
+
+class Cluster:
+    """A context manager that connects to a cluster and starts its actors.
+
+    On exit it ends the runs in progress and waits until the nodes have cleaned up.
+
+    Args:
+        address: The cluster's address, or ``local`` for one on this machine.
+        source: Creates the provider of sandboxes on a node.
+        report: Called with sentences for people about nodes, from any thread.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        source: Opener = containers,
+        report: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._address = address
+        self._source = source
+        self._report = report
+        self._nodes = _Nodes()
+        self._closing = threading.Event()
+        self._watcher = threading.Thread(target=self._watch, name="cluster", daemon=True)
+
+    def __enter__(self) -> Self:
+        """Connect, and wait until a node is ready.
+
+        Raises:
+            StudioError: There is no cluster at this address, or no node can carry out runs.
+        """
+        with ExitStack() as on_failure:
+            _connect(self._address)
+            on_failure.callback(ray.shutdown)
+            self._watcher.start()
+            on_failure.callback(self._stop_watching)
+            self._wait_for_nodes()
+            on_failure.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the nodes' actors and disconnect."""
+        self._stop_watching()
+        closing = [each.actor.close.remote() for each in self._nodes.active]
+        if closing:
+            ray.wait(closing, num_returns=len(closing), timeout=_CLOSE_SECONDS)
+        ray.shutdown()
+
+    @property
+    def capacity(self) -> int:
+        """How many runs the nodes that are ready carry out at once."""
+        with self._nodes.changed:
+            return sum(each.sandboxes for each in self._nodes.active)
+
+    def place(self, folder: RunFolder, order: RunOrder, blobs: BlobStore) -> PlacedRun:
+        """Return the run of an order; see ``agent.api.placement.Placement``."""
+        return PlacedRun(self, folder, order, blobs)
+
+    @contextmanager
+    def free_sandbox(self, stop: Stop) -> Iterator[Node | None]:
+        """Wait for a free sandbox and yield its node; None if stopped first.
+
+        Raises:
+            EngineError: The cluster has had no node for some time.
+        """
+        with stop.on_set(self._wake):
+            node = self._take(stop)
+        try:
+            yield node
+        finally:
+            if node is not None:
+                with self._nodes.changed:
+                    node.busy -= 1
+                    self._nodes.changed.notify_all()
+
+    def carry_out(self, node: Node, run: str, order: RunOrder) -> Iterator[Part]:
+        """Carry out a run on a node and yield its parts.
+
+        Raises:
+            NodeLost: The node or its process ended before the run did.
+            StudioError: The run cannot begin there.
+        """
+        options = {
+            "num_returns": "streaming", "_generator_backpressure_num_objects": _UNSENT_BATCHES,
+        }  # fmt: skip
+        try:
+            for batch in node.actor.carry_out.options(**options).remote(run, order):
+                yield from ray.get(batch)
+        except ray.exceptions.RayTaskError as error:
+            raise _cause_of(error) from error
+        except ray.exceptions.RayError as error:
+            raise NodeLost(node.name) from error
+
+    def stop_run(self, node: Node, run: str) -> None:
+        """End a run on a node early."""
+        node.actor.stop.remote(run)
+
+    def lose(self, node: Node) -> None:
+        """Use a node's process no longer; a new one follows if the node is still there."""
+        with self._nodes.changed:
+            if node not in self._nodes.active:
+                return
+            self._nodes.active.remove(node)
+            self._nodes.changed.notify_all()
+        ray.kill(node.actor)
+        self._report(f"Node {node.name} was lost. Its unfinished runs start again elsewhere.")
+
+    def _take(self, stop: Stop) -> Node | None:
+        missing = 0.0
+        with self._nodes.changed:
+            while not stop.is_set:
+                free = [each for each in self._nodes.active if each.busy < each.sandboxes]
+                if free:
+                    node = max(free, key=lambda each: (each.sandboxes - each.busy) / each.sandboxes)
+                    node.busy += 1
+                    return node
+                self._nodes.changed.wait(_POLL_SECONDS)
+                ready = any(each.sandboxes for each in self._nodes.active)
+                missing = 0.0 if ready else missing + _POLL_SECONDS
+                if missing > _NO_NODE_SECONDS:
+                    raise EngineError(self._no_nodes())
+        return None
+
+    def _wake(self) -> None:
+        with self._nodes.changed:
+            self._nodes.changed.notify_all()
+
+    def _wait_for_nodes(self) -> None:
+        """Wait until all nodes that are there are ready or refused."""
+        with self._nodes.changed:
+            while not self._closing.is_set():
+                active = self._nodes.active
+                if active and all(each.sandboxes for each in active):
+                    return
+                if not active and (self._nodes.refused or not self._watcher.is_alive()):
+                    raise EngineError(self._no_nodes())
+                self._nodes.changed.wait(_POLL_SECONDS)
+
+    def _no_nodes(self) -> str:
+        whys = [f"{name}: {why}" for name, why in sorted(self._nodes.refused.items())]
+        return " ".join(["No node of the cluster can carry out runs.", *whys])
+
+    def _stop_watching(self) -> None:
+        self._closing.set()
+        self._watcher.join(_CLOSE_SECONDS)
+
+    def _watch(self) -> None:
+        """Start an actor on each new node, and take up those that are ready."""
+        while not self._closing.is_set():
+            self._start_actors()
+            for node in list(self._nodes.active):
+                if node.preparing is not None:
+                    self._take_up(node)
+            self._wake()
+            self._closing.wait(0.1 if self._is_preparing() else _POLL_SECONDS)
+
+    def _is_preparing(self) -> bool:
+        return any(each.preparing is not None for each in self._nodes.active)
+
+    def _start_actors(self) -> None:
+        known = {each.id for each in self._nodes.active}
+        listed = ray.nodes()
+        declared = any(RESOURCE in each["Resources"] for each in listed)
+        for each in listed:
+            wanted = RESOURCE in each["Resources"] or not declared
+            if not (each["Alive"] and wanted) or each["NodeID"] in known:
+                continue
+            if each["NodeID"] in self._nodes.refused:
+                continue
+            node = _start(each, self._source)
+            with self._nodes.changed:
+                self._nodes.active.append(node)
+
+    def _take_up(self, node: Node) -> None:
+        done, _ = ray.wait([node.preparing], timeout=0)
+        if not done:
+            return
+        try:
+            prepared: Prepared = ray.get(node.preparing)
+        except ray.exceptions.RayError as error:
+            why = str(_cause_of(error)) if isinstance(error, ray.exceptions.RayTaskError) else (
+                "its process could not be started."
+            )  # fmt: skip
+            with self._nodes.changed:
+                self._nodes.active.remove(node)
+                self._nodes.refused[node.id] = why
+            self._report(f"Node {node.name} is not used: {why}")
+            ray.kill(node.actor)
+            return
+        with self._nodes.changed:
+            node.preparing, node.sandboxes = None, min(prepared.sandboxes, node.threads)
+        self._report(f"Node {node.name} is ready: {node.sandboxes} sandboxes")
+
+
+def _connect(address: str) -> None:
+    """Connect to a cluster, or start one on this machine. Raises ``UsageError``."""
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": "WARNING"}
+    if address == "local":
+        options |= {
+            "include_dashboard": False, "object_store_memory": _LOCAL_STORE_BYTES,
+            "num_cpus": 1, "resources": {RESOURCE: sandboxes_of_this_machine()},
+        }  # fmt: skip
+    try:
+        ray.init(address, **options)
+    except (ConnectionError, OSError, RuntimeError, ValueError) as error:
+        raise UsageError(f"There is no Ray cluster at {address!r} to connect to: {error}") from None
+
+
+def _start(listed: Any, source: Opener) -> Node:
+    """Start the actor of a node that Ray lists."""
+    declared = int(listed["Resources"].get(RESOURCE, 0))
+    threads = declared or _MAX_UNDECLARED
+    options = {
+        "num_cpus": 0, "resources": {RESOURCE: declared} if declared else {},
+        "max_concurrency": threads + _CONTROL_THREADS, "max_restarts": 0,
+        "scheduling_strategy": NodeAffinitySchedulingStrategy(listed["NodeID"], soft=False),
+    }  # fmt: skip
+    actor = ray.remote(Worker).options(**options).remote(source, declared)
+    name = f"{listed['NodeManagerHostname']} ({listed['NodeID'][:6]})"
+    return Node(listed["NodeID"], name, actor, threads, actor.prepare.remote())
+
+
+def _cause_of(error: ray.exceptions.RayTaskError) -> Exception:
+    """Return what a node raised."""
+    cause = error.cause
+    return cause if isinstance(cause, StudioError | OSError) else EngineError(str(cause))
