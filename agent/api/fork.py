@@ -1,0 +1,132 @@
+"""Forks of the Python API: a run that starts from a step of another one."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agent import prompts
+from agent.api import arguments
+from agent.data_folder import candidate_folders
+from agent.errors import RunError, UsageError
+from agent.events import Mode
+from agent.fork.cut import cut_run
+from agent.fork.fork import Changes, first_task, fork_run
+from agent.limits import Limits
+from agent.models.base import Model
+from agent.prompts import Prompt
+from agent.runs.folder import RUN_NOT_FOUND, RunFolder
+from agent.runs.recorded_run import NEEDS_MESSAGE, RecordedRun
+from agent.traces.importing import import_file
+from agent.util.cancellation import Stop
+from agent.workspace.versions.blobs import BlobStore
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A fork to be made.
+
+    Attributes:
+        parent: The run.
+        step: Its last step to keep; 0 for none.
+        message: The message; empty to go on without one, or with the same task for step 0.
+        changes: What is different.
+    """
+
+    parent: RunFolder
+    step: int
+    message: str
+    changes: Changes
+
+
+def import_parent(path: "os.PathLike[str]", place: Path, blobs: BlobStore) -> RunFolder:
+    """Import an exported run or a trace, to be forked.
+
+    Args:
+        path: The file or folder.
+        place: The data folder to import it into.
+        blobs: Its store of file contents.
+
+    Raises:
+        UsageError: The file has several runs.
+        TraceError: It cannot be imported.
+    """
+    runs = import_file(Path(path), place, blobs=blobs)
+    if len(runs) > 1:
+        raise UsageError(f"{path} has {len(runs)} runs, all imported. Fork one of them by its id.")
+    return RunFolder.open(place, runs[0].run)
+
+
+def wanted(
+    data: Path, run: object, step: object, message: object, prompt: object, mode: object,
+    reinstall: bool,
+) -> Wanted:  # fmt: skip
+    """Check the arguments of a fork.
+
+    Args:
+        data: The data folder.
+        run: A run's id, its folder, or an object with an ``id``.
+        step: See ``Wanted``.
+        message: See ``Wanted``.
+        prompt: Another prompt: its name, a file or a ``Prompt``; None for the same.
+        mode: Another mode; None for the same.
+        reinstall: Whether to install again what the copied steps have installed.
+
+    Raises:
+        UsageError: An argument is not what it has to be.
+        RunError: There is no such run.
+    """
+    if not isinstance(step, int) or isinstance(step, bool) or step < 0:
+        raise arguments.invalid_argument("step", step, "the number of a step, or 0")
+    arguments.check_type("message", message, str, "a text")
+    if mode not in (None, "sandbox", "plain"):
+        raise arguments.invalid_argument("mode", mode, "“sandbox” or “plain”")
+    changes = Changes(_prompt(prompt), _mode(mode), reinstall)
+    return Wanted(_find(data, run), step, str(message), changes)
+
+
+def create(
+    request: Wanted, data: Path, blobs: BlobStore, create_workspace: Callable[[], str]
+) -> RunFolder:
+    """Make the fork in a data folder; see ``agent.fork.fork.fork_run``.
+
+    Raises:
+        UsageError: The run cannot be forked there, or not without a message.
+    """
+    silent = request.step and not request.message
+    if silent and cut_run(request.parent, request.step).needs_message:
+        raise UsageError(NEEDS_MESSAGE)
+    return fork_run(
+        request.parent, request.step, blobs, create_workspace, request.changes, data=data
+    )
+
+
+def begin(request: Wanted, recorded: RecordedRun, model: Model, limits: Limits, stop: Stop) -> Any:
+    """Start the first round of a fork and return its events."""
+    if request.step:
+        return recorded.follow_up(request.message, model, limits, stop)
+    task = first_task(request.parent, request.message, request.changes)
+    return recorded.start(task, model, limits, stop)
+
+
+def _find(data: Path, run: object) -> RunFolder:
+    if isinstance(run, RunFolder):
+        return run
+    run_id = run if isinstance(run, str) else getattr(run, "id", None)
+    if not isinstance(run_id, str):
+        raise UsageError(f"run must be a run or its id, not {run!r:.80}.")
+    for place in (data, *candidate_folders(data)):
+        if run_id in RunFolder.ids(place):
+            return RunFolder.open(place, run_id)
+    raise RunError(RUN_NOT_FOUND)
+
+
+def _prompt(value: object) -> Prompt | None:
+    if value is None or value == "" or isinstance(value, Prompt):
+        return value or None  # type: ignore[return-value]
+    return prompts.load(str(arguments.path("prompt", value, "a prompt's name, a file or a Prompt")))
+
+
+def _mode(value: object) -> Mode | None:
+    return None if value is None else "plain" if value == "plain" else "sandbox"

@@ -1,0 +1,1 @@
+"""Commands on runs that were recorded earlier, such as ``export``."""

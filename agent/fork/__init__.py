@@ -1,0 +1,1 @@
+"""Forks: a new run that starts from a step of another one."""

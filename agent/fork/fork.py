@@ -1,0 +1,187 @@
+"""Makes a fork: a new run with the files and the conversation of another one after a step."""
+
+import errno
+import shutil
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from agent import prompts
+from agent.errors import RunError, SettingError, StorageFull, UsageError
+from agent.events import Forked, Mode, RunStarted, encode
+from agent.fork import copying
+from agent.fork.cut import Cut, cut_run
+from agent.fork.packages import install_commands
+from agent.prompts import Prompt
+from agent.runs.folder import RunFolder
+from agent.runs.inputs import list_inputs, read_texts
+from agent.runs.parent import Parent
+from agent.runs.recorded_run import Task
+from agent.sandbox.disk import volume
+from agent.workspace.files import Workspace
+from agent.workspace.paths import RelPath
+from agent.workspace.versions.blobs import BlobStore
+from agent.workspace.versions.log import ManifestLog
+from agent.workspace.versions.restore import NotRestored, manifest_at
+
+_MAX_LISTED = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What is different in a fork, besides its message, model and limits.
+
+    Attributes:
+        prompt: Another prompt; None for the same.
+        mode: Another mode; None for the same.
+        reinstall: Whether to install again first what the copied steps have installed.
+    """
+
+    prompt: Prompt | None = None
+    mode: Mode | None = None
+    reinstall: bool = False
+
+
+_SAME = Changes()
+
+
+def fork_run(
+    parent: RunFolder,
+    step: int,
+    blobs: BlobStore,
+    create_workspace: Callable[[], str],
+    changes: Changes = _SAME,
+    owner: str = "",
+    data: Path | None = None,
+) -> RunFolder:
+    """Make a run that starts from a step of another one, and return its folder.
+
+    Its first round begins with ``RecordedRun.follow_up``; for step 0 with ``RecordedRun.start``
+    and ``first_task``. The parent may be running. Nothing is left behind on failure.
+
+    Args:
+        parent: The run to fork.
+        step: As for ``agent.fork.cut.cut_run``.
+        blobs: The store of file contents of the new run's data folder.
+        create_workspace: Creates a sandbox's folder with an empty workspace; returns its id.
+        changes: What is different.
+        owner: The owner of the new run.
+        data: The data folder of the new run, if it is another one on the same disk.
+
+    Raises:
+        UsageError: The run cannot be forked there, or not with these changes.
+        StorageFull: The disk has no space for its files.
+        RunError: The parent was deleted meanwhile, or its record cannot be copied.
+    """
+    cut = cut_run(parent, step)
+    with ExitStack() as on_failure, blobs.protected():
+        manifest = manifest_at(ManifestLog(parent.manifests), step)
+        # From here on the contents stay, even if the parent is deleted before the end.
+        stored = (node.hash for node in manifest.nodes.values() if node.hash and node.stored)
+        if data is not None and data != parent.data:
+            blobs.link(parent.data / "blobs", stored)
+        else:
+            blobs.keep(stored)
+        about = Parent(parent.id, step, manifest.digest() if parent.manifests.exists() else "")
+        fork = RunFolder.create(data or parent.data, create_workspace(), owner, parent=about)
+        on_failure.callback(_discard, fork)
+        fork.set_network(parent.network)
+        if parent.memory is not None:
+            fork.set_memory(parent.memory)
+        try:
+            missing = copying.copy_files(parent, fork, manifest, blobs)
+            copying.copy_manifests(parent, fork, step)
+            copying.copy_approval(parent, fork)
+            if step:
+                copying.link_outputs(parent, fork, step)
+                copying.copy_requests(parent, fork, step)
+                event = _event(fork, cut, changes, missing)
+                copying.copy_journal(parent, fork, cut.cursor, encode(event) + b"\n")
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise StorageFull("The disk has no space for the fork. Free some space.") from error
+            raise RunError(f"The run cannot be forked: {error.strerror or error}.") from error
+        on_failure.pop_all()
+    return fork
+
+
+def first_task(parent: RunFolder, text: str = "", changes: Changes = _SAME) -> Task:
+    """Return the task of a fork at step 0, with which its first round starts.
+
+    Args:
+        parent: The run that was forked.
+        text: Another task; empty for the same.
+        changes: What is different.
+
+    Raises:
+        UsageError: The parent has not started.
+    """
+    started = cut_run(parent, 0).started
+    same = _prompt_of(started)
+    prompt = changes.prompt or same
+    if prompt is None:
+        template = started.user.replace(started.task, "{task}")
+        prompt = Prompt(started.system, template, template, started.prompt)
+    rest = started.system.removeprefix(same.system).strip() if same else ""
+    return Task(
+        text or started.task,
+        prompt,
+        changes.mode or started.mode,
+        parent.network,
+        rest if started.mode == "sandbox" else started.system,
+        started.history,
+    )
+
+
+def _event(fork: RunFolder, cut: Cut, changes: Changes, missing: list[NotRestored]) -> Forked:
+    """Return the event that ends the copy."""
+    event = Forked(
+        parent=fork.parent.run if fork.parent else "",
+        step=cut.step,
+        totals=cut.state.current_totals,
+        missing=tuple(RelPath.trusted(each.path).to_url() for each in missing[:_MAX_LISTED]),
+        missing_total=len(missing),
+        setup=install_commands(cut.packages) if changes.reinstall else (),
+    )
+    if changes.prompt is None and changes.mode in (None, cut.state.mode):
+        return event
+    return _with_prompts(event, fork, cut, changes)
+
+
+def _with_prompts(event: Forked, fork: RunFolder, cut: Cut, changes: Changes) -> Forked:
+    """Return the event with the prompts that another prompt or mode leads to."""
+    started, mode = cut.started, changes.mode or cut.state.mode
+    same = _prompt_of(started)
+    prompt = changes.prompt or same
+    if prompt is None:
+        raise UsageError(
+            f"The run's prompt “{started.prompt}” is none of the studio's, so it cannot be used "
+            "in another mode. Choose a prompt, too."
+        )
+    inputs = list_inputs(Workspace(fork.workspace))
+    if mode == "plain":
+        documents = read_texts(Workspace(fork.workspace), inputs)
+        return replace(
+            event, mode=mode, prompt=prompt.name, system="",
+            user=prompt.plain_message(started.task, documents),
+        )  # fmt: skip
+    rest = started.system.removeprefix(same.system) if same else ""
+    return replace(
+        event, mode=mode, prompt=prompt.name, system=prompt.system + rest,
+        user=prompt.user_message(started.task, [path.display for path in inputs]),
+    )  # fmt: skip
+
+
+def _prompt_of(started: RunStarted) -> Prompt | None:
+    """Return the bundled prompt of a run; None if it had another one."""
+    try:
+        prompt = prompts.get_bundled(started.prompt)
+    except SettingError:
+        return None
+    return prompt if started.mode == "plain" or started.system.startswith(prompt.system) else None
+
+
+def _discard(folder: RunFolder) -> None:
+    shutil.rmtree(folder.path, ignore_errors=True)
+    volume.discard(folder.sandbox_folder)

@@ -1,0 +1,125 @@
+"""Comparison of two contents of a file: as text, or by what a format says of its own making."""
+
+import io
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import PurePosixPath
+from typing import BinaryIO
+
+from agent.replay.texts import TextComparison, Times, compare_lines, read_lines
+
+MAX_BYTES = 16 * 1024**2
+"""Contents up to this size are compared; larger ones only by their hash."""
+
+_SAMPLE = 8192
+_MAX_MEMBERS = 2_000
+_PDF_OWN = re.compile(
+    rb"/(?:CreationDate|ModDate)\s{0,4}\([^)]{0,60}\)|/ID\s{0,4}\[[^\]]{0,200}\]"
+    rb"|<xmp:\w{1,20}Date>[^<]{0,60}</xmp:\w{1,20}Date>|uuid:[0-9a-fA-F-]{36}"
+)
+_OWN_DATES = "dates in the file's own record"
+_DIFFERS = TextComparison("differs")
+
+
+def compare_contents(
+    path: str, recorded: BinaryIO, replayed: BinaryIO, times: Times
+) -> TextComparison:
+    """Compare two contents of at most ``MAX_BYTES`` that are not equal.
+
+    Args:
+        path: The file's path; its suffix names the format.
+        recorded: The recorded content.
+        replayed: The content after the replay.
+        times: When they were written.
+    """
+    one, other = recorded.read(_SAMPLE), replayed.read(_SAMPLE)
+    recorded.seek(0)
+    replayed.seek(0)
+    if _is_text(one) and _is_text(other):
+        return compare_lines(read_lines(recorded), read_lines(replayed), times)
+    suffix = PurePosixPath(path).suffix.lower()
+    if one[:2] == other[:2] == b"PK":
+        return _compare_archives(recorded, replayed, times)
+    if one[:5] == other[:5] == b"%PDF-":
+        return _compare_without(_PDF_OWN, recorded.read(), replayed.read())
+    if suffix == ".pyc":  # flags, time and size of the source: PEP 552
+        return _volatile_if(recorded.read()[16:] == replayed.read()[16:])
+    if one[:2] == other[:2] == b"\x1f\x8b":
+        return _compare_gzip(recorded.read(), replayed.read())
+    return _DIFFERS
+
+
+def _is_text(sample: bytes) -> bool:
+    if b"\0" in sample:
+        return False
+    try:
+        sample.decode()
+    except UnicodeDecodeError as error:
+        return error.start > len(sample) - 4 and len(sample) == _SAMPLE
+    return True
+
+
+def _volatile_if(equal: bool) -> TextComparison:
+    return TextComparison("volatile", (_OWN_DATES,)) if equal else _DIFFERS
+
+
+def _compare_without(own: re.Pattern[bytes], one: bytes, other: bytes) -> TextComparison:
+    return _volatile_if(own.sub(b"", one) == own.sub(b"", other))
+
+
+def _compare_gzip(one: bytes, other: bytes) -> TextComparison:
+    """Compare what two files compress; the header holds a time."""
+    with suppress(zlib.error, EOFError, OSError):
+        return _volatile_if(_inflate(one) == _inflate(other))
+    return _DIFFERS
+
+
+def _inflate(data: bytes) -> bytes:
+    inflater = zlib.decompressobj(wbits=31)
+    content = inflater.decompress(data, MAX_BYTES)
+    if inflater.unconsumed_tail or not inflater.eof:
+        raise OSError("the content is too large")
+    return content + inflater.unused_data
+
+
+def _compare_archives(recorded: BinaryIO, replayed: BinaryIO, times: Times) -> TextComparison:
+    """Compare the members of two archives, such as documents of an office; not their times."""
+    try:
+        with zipfile.ZipFile(recorded) as one, zipfile.ZipFile(replayed) as other:
+            return _compare_members(one, other, times)
+    except (zipfile.BadZipFile, OSError, ValueError, zlib.error, RuntimeError, NotImplementedError):
+        return _DIFFERS
+
+
+def _compare_members(one: zipfile.ZipFile, other: zipfile.ZipFile, times: Times) -> TextComparison:
+    left, right = one.infolist(), other.infolist()
+    names = [each.filename for each in left]
+    if names != [each.filename for each in right] or len(names) > _MAX_MEMBERS:
+        return _DIFFERS
+    rules = {_OWN_DATES}
+    room = MAX_BYTES
+    for first, second in zip(left, right, strict=True):
+        if (first.CRC, first.file_size) == (second.CRC, second.file_size):
+            continue
+        room -= first.file_size + second.file_size
+        if room < 0:
+            return _DIFFERS
+        # Beyond its stated size, zipfile refuses to read on.
+        contents = [io.BytesIO(a.read(m)) for a, m in ((one, first), (other, second))]
+        if not all(_is_text(content.getvalue()[:_SAMPLE]) for content in contents):
+            return _DIFFERS
+        before, now = map(_split_markup, contents)
+        found = compare_lines(before, now, times)
+        if found.verdict == "differs":
+            return TextComparison("differs", diff=f"{first.filename}:\n{found.diff}")
+        rules.update(found.rules)
+    return TextComparison("volatile", tuple(sorted(rules)))
+
+
+def _split_markup(file: BinaryIO) -> Iterator[str]:
+    """Yield lines of XML, which is often one line, with one element each."""
+    for line in read_lines(file):
+        yield from line.replace("><", ">\n<").split("\n")

@@ -1,0 +1,246 @@
+"""Saved examples: recorded runs whose turns play without a model, with real commands.
+
+::
+
+    <data>/examples/<id>/example.json     title, owner, duration
+                         journal.jsonl    the recorded run
+                         manifests.jsonl  the files that it began with
+                         blobs/           their contents
+"""
+
+import json
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from agent.errors import JournalError, ModelRefused, RunError, UsageError
+from agent.models.base import (
+    AssistantMessage,
+    Message,
+    ModelNotice,
+    ModelRequest,
+    Piece,
+    ReasoningPiece,
+    TextPiece,
+    ToolResult,
+    UserMessage,
+)
+from agent.replay.files import ManifestReader
+from agent.replay.model import as_executed, pieces
+from agent.replay.placing import Placed, place
+from agent.replay.recording import NOTHING_TO_REPLAY, Recording, StepRecord
+from agent.replay.replay import open_recording
+from agent.replay.texts import Times, compare_lines
+from agent.util.cancellation import Stop
+from agent.workspace.files import Workspace
+from agent.workspace.versions.log import ManifestLog
+
+FOLDER = "examples"
+NAME = "Example"
+_MAX_EXAMPLES = 100
+_MAX_BYTES = 64 * 1024**2
+_CHARACTERS_PER_SECOND = 400.0
+_DIFFERENT = (
+    "The sandbox returned something else here than in the recorded run. What the model says next "
+    "was written for the recorded result."
+)
+_OVER = "The example ends here. To continue, connect a model: endpoint, model and key in Settings."
+
+
+@dataclass(frozen=True, slots=True)
+class _About:
+    """The content of ``example.json``."""
+
+    title: str
+    task: str
+    owner: str
+    seconds: int
+    inputs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SavedExample:
+    """A recorded run that plays as an example.
+
+    Attributes:
+        id: The id of the run that it was made from.
+        folder: Its folder.
+        title: A few words for a button.
+        task: The task's text, without surrounding white space.
+        owner: The user who saved it, and the only one who sees it.
+        seconds: How long the recorded run took.
+        inputs: The names of its input files, as URLs.
+    """
+
+    id: str
+    folder: Path
+    title: str
+    task: str
+    owner: str
+    seconds: int
+    inputs: tuple[str, ...]
+
+    def open(self) -> Recording:
+        """Return the recorded run. Raises ``StudioError`` if it cannot be read."""
+        return open_recording(self.folder / "journal.jsonl")
+
+    def put_files(self, workspace: Workspace) -> Placed:
+        """Put the files that the recorded run began with into a workspace."""
+        recording = self.open()
+        deltas = ManifestReader(recording.manifests).user_changes(1)
+        return place(workspace, deltas, recording.contents)
+
+
+class ExampleModel:
+    """Plays the turns of a saved example; the conversation determines the next one.
+
+    Args:
+        recording: The recorded run, of which the first round is played.
+        pace: Characters of text per second; 0 streams without delay.
+    """
+
+    name = NAME
+    metered = False
+
+    def __init__(self, recording: Recording, pace: float = _CHARACTERS_PER_SECOND) -> None:
+        self._recording = recording
+        self._steps = [step for step in recording.rounds[0].steps if step.answered]
+        self._pace = pace
+
+    def stream(self, request: ModelRequest, stop: Stop) -> Iterator[Piece]:
+        """Stream the next turn; see ``Model.stream``.
+
+        Raises:
+            ModelRefused: the example has ended.
+        """
+        index = sum(isinstance(each, AssistantMessage) for each in _from_task(request.messages))
+        if index >= len(self._steps):
+            raise ModelRefused(_OVER)
+        if index and not self._is_as_recorded(request.messages, index - 1):
+            yield ModelNotice(_DIFFERENT)
+        record = as_executed(self._recording.read_step(self._steps[index]))
+        for piece in pieces(record, size=48):
+            if stop.wait(self._seconds_for(piece)):
+                return
+            yield piece
+
+    def _seconds_for(self, piece: Piece) -> float:
+        if not self._pace or not isinstance(piece, TextPiece | ReasoningPiece):
+            return 0.0
+        return len(piece.text) / self._pace
+
+    def _is_as_recorded(self, messages: Sequence[Message], index: int) -> bool:
+        """Whether the latest results are those of a recorded step, but for volatile parts."""
+        record = self._recording.read_step(self._steps[index])
+        results = {each.call_id: each.text for each in messages if isinstance(each, ToolResult)}
+        return all(_is_alike(record, call_id, results) for call_id in record.calls)
+
+
+def save(recording: Recording, data: Path, title: str, owner: str) -> SavedExample:
+    """Save a run of the data folder as an example; saving it again replaces it.
+
+    Raises:
+        UsageError: Its files were not kept, or there are too many examples.
+        RunError: It cannot be written.
+    """
+    assert recording.folder is not None
+    folder = data / FOLDER / recording.folder.id
+    if not folder.exists() and len(load_all(data, owner)) >= _MAX_EXAMPLES:
+        raise UsageError(f"There are {_MAX_EXAMPLES} saved examples. Delete one first.")
+    began, steps = recording.started, recording.rounds[0].steps
+    if not steps:
+        raise UsageError(NOTHING_TO_REPLAY)
+    seconds = max(1, round(steps[-1].at - began.at))
+    about = _About(title, began.task.strip(), owner, seconds, began.inputs)
+    new = folder.with_name(f"new-{folder.name}")
+    try:
+        shutil.rmtree(new, ignore_errors=True)
+        new.mkdir(parents=True)
+        shutil.copyfile(recording.journal, new / "journal.jsonl")
+        _copy_files(recording, new)
+        (new / "example.json").write_text(json.dumps(asdict(about)))
+        shutil.rmtree(folder, ignore_errors=True)
+        new.rename(folder)
+    except JournalError as error:
+        shutil.rmtree(new, ignore_errors=True)
+        raise UsageError(
+            "This run cannot be an example: the files that it began with were not all kept, or it "
+            f"takes more than {_MAX_BYTES // 1024**2} MB."
+        ) from error
+    except OSError as error:
+        shutil.rmtree(new, ignore_errors=True)
+        raise RunError(f"The example cannot be saved: {error.strerror}.") from error
+    return _load(folder)
+
+
+def load_all(data: Path, owner: str) -> list[SavedExample]:
+    """Return a user's saved examples, latest first; a damaged one is left out."""
+    found = []
+    for folder in (data / FOLDER).glob("*"):
+        with suppress(OSError, ValueError, TypeError):
+            if not folder.name.startswith("new-"):
+                found.append((folder.stat().st_mtime, _load(folder)))
+    found.sort(key=lambda each: -each[0])
+    return [example for _, example in found if example.owner == owner]
+
+
+def find(data: Path, owner: str, task: str) -> SavedExample | None:
+    """Return a user's saved example with this task, or None."""
+    wanted = task.replace("\r\n", "\n").strip()
+    return next((each for each in load_all(data, owner) if each.task == wanted), None)
+
+
+def delete(data: Path, owner: str, example: str) -> None:
+    """Delete one of a user's saved examples.
+
+    Raises:
+        RunError: There is none with this id.
+    """
+    if example not in {each.id for each in load_all(data, owner)}:
+        raise RunError("There is no such example.")
+    shutil.rmtree(data / FOLDER / example)
+
+
+def _load(folder: Path) -> SavedExample:
+    about = _About(**json.loads((folder / "example.json").read_text()))
+    return SavedExample(
+        folder.name, folder, about.title, about.task, about.owner, about.seconds,
+        tuple(about.inputs),
+    )  # fmt: skip
+
+
+def _copy_files(recording: Recording, folder: Path) -> None:
+    """Copy the manifest that a run began with, and its contents."""
+    log = ManifestLog(folder / "manifests.jsonl")
+    room = _MAX_BYTES - recording.journal.stat().st_size
+    for delta in ManifestReader(recording.manifests).user_changes(1):
+        log.append(0, delta)
+        for node in delta.changed.values():
+            if node.kind != "file":
+                continue
+            room -= node.size
+            if node.hash is None or not node.stored or room < 0:
+                raise JournalError("A content was not kept or is too large.")
+            target = folder / "blobs" / node.hash[:2] / node.hash
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with recording.contents.open(node.hash) as source, target.open("wb") as copy:
+                shutil.copyfileobj(source, copy)
+
+
+def _from_task(messages: Sequence[Message]) -> Sequence[Message]:
+    """Return the messages from the task on."""
+    first = next((at for at, each in enumerate(messages) if isinstance(each, UserMessage)), 0)
+    return messages[first:]
+
+
+def _is_alike(record: StepRecord, call_id: str, results: dict[str, str]) -> bool:
+    ended, text = record.calls[call_id].ended, results.get(call_id)
+    if ended is None or text is None:
+        return True
+    recorded = ended.observation.splitlines()
+    times = Times(ended.at, time.time())
+    found = compare_lines(recorded, text.splitlines()[: len(recorded)], times)
+    return found.verdict != "differs"

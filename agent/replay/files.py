@@ -1,0 +1,206 @@
+"""Comparison of the workspace after a replayed step with the recorded manifest."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.errors import JournalError
+from agent.events import CheckedFile, Verdict
+from agent.replay.blobs import Contents
+from agent.replay.contents import MAX_BYTES, compare_contents
+from agent.replay.texts import TextComparison, Times
+from agent.replay.volatile import normalise
+from agent.workspace.paths import RelPath
+from agent.workspace.versions.log import ManifestLog
+from agent.workspace.versions.manifest import Delta, Node
+
+MAX_LISTED = 100
+"""Maximum paths listed for a step."""
+
+_MAX_COMPARED = 200
+_OWN_NAMES = "temporary names"
+_KINDS = {"file": "a file", "folder": "a folder", "link": "a link"}
+
+
+@dataclass(frozen=True, slots=True)
+class FilesChecked:
+    """The paths that a step changed and that are not the same; ``total`` counts all of them."""
+
+    files: tuple[CheckedFile, ...] = ()
+    total: int = 0
+
+
+class ManifestReader:
+    """Reads a log of manifests step by step.
+
+    Args:
+        log: The log; it may grow meanwhile.
+    """
+
+    def __init__(self, log: Path) -> None:
+        self.nodes: dict[str, Node] = {}
+        self._log = ManifestLog(log)
+        self._offset = 0
+
+    def advance(self, step: int) -> tuple[set[str], bool]:
+        """Apply the deltas up to a step; return the changed paths, and whether the user's, too."""
+        touched: set[str] = set()
+        by_user = False
+        for offset, number, delta in self._log.read_from(self._offset):
+            if number > step:
+                break
+            self._offset = offset
+            self._apply(delta)
+            touched.update(delta.changed, delta.removed)
+            by_user = by_user or delta.by_user
+        return touched, by_user
+
+    def user_changes(self, step: int) -> Iterator[Delta]:
+        """Yield the user's changes that precede a step, which come next in the log."""
+        for _, number, delta in self._log.read_from(self._offset):
+            if number > step or not (delta.by_user or number == 0):
+                return
+            yield delta
+
+    def _apply(self, delta: Delta) -> None:
+        for path in delta.removed:
+            self.nodes.pop(path, None)
+        self.nodes.update(delta.changed)
+
+
+class FileChecker:
+    """Compares the workspace after each step.
+
+    Only paths that the step changed in either run are compared, so that a difference counts for
+    the step that made it.
+
+    Args:
+        recorded: The recorded run's log of manifests.
+        replayed: The replay's.
+        contents: The contents of the recorded run's files, and of the replay's.
+    """
+
+    def __init__(self, recorded: Path, replayed: Path, contents: tuple[Contents, Contents]) -> None:
+        self.recorded = ManifestReader(recorded)
+        self.ignored: set[str] = set()
+        """Paths that could not be restored."""
+        self._replayed = ManifestReader(replayed)
+        self._contents = contents
+
+    def check(self, step: int, times: Times) -> tuple[FilesChecked, bool]:
+        """Compare the paths that a step changed.
+
+        Returns:
+            What is not the same, and whether the user changed files before or during the step.
+        """
+        touched, by_user = self.recorded.advance(step)
+        touched |= self._replayed.advance(step)[0]
+        found = self._compare(sorted(touched - self.ignored), times)
+        ranked = sorted(found, key=lambda each: (-_RANKS[each.verdict], each.path))
+        return FilesChecked(tuple(ranked[:MAX_LISTED]), len(ranked)), by_user
+
+    def _compare(self, paths: list[str], times: Times) -> list[CheckedFile]:
+        before, now = self.recorded.nodes, self._replayed.nodes
+        found: list[CheckedFile] = []
+        missing: list[str] = []
+        extra: list[str] = []
+        compared = 0
+        for path in paths:
+            one, other = before.get(path), now.get(path)
+            if one == other:
+                continue
+            if one is None or other is None:
+                (extra if one is None else missing).append(path)
+                continue
+            compared += 1
+            found.append(self._compare_nodes(path, one, other, times, compared <= _MAX_COMPARED))
+        found += _pair_names(missing, extra, times)
+        return [each for each in found if each.verdict != "same"]
+
+    def _compare_nodes(
+        self, path: str, one: Node, other: Node, times: Times, compare: bool
+    ) -> CheckedFile:
+        if one.kind != other.kind:
+            what = f"It is {_kind(other)} instead of {_kind(one)}."
+            return _checked(path, "differs", what)
+        if one.mode != other.mode:
+            return _checked(path, "differs", f"Its mode is {other.mode:o} instead of {one.mode:o}.")
+        if one.kind == "link":
+            if not (one.stored and other.stored):
+                return _checked(path, "unverified", "Its target was not read.")
+            equal = one.target == other.target
+            return _checked(path, "same" if equal else "differs", "It points to another target.")
+        if one.kind != "file":
+            return _checked(path, "same" if one.stored == other.stored else "unverified")
+        return self._compare_files(path, one, other, times, compare)
+
+    def _compare_files(
+        self, path: str, one: Node, other: Node, times: Times, compare: bool
+    ) -> CheckedFile:
+        if one.hash is not None and one.hash == other.hash:
+            return _checked(path, "same")
+        if one.hash is None or other.hash is None:
+            if one.size != other.size:
+                return _checked(path, "differs", _sizes(one, other))
+            why = one.reason or other.reason or "its content was not read"
+            return _checked(path, "unverified", f"It cannot be compared: {why}.")
+        if not compare or max(one.size, other.size) > MAX_BYTES:
+            return _checked(path, "differs", f"Its content is another one; {_sizes(one, other)}")
+        try:
+            with (
+                closing(self._contents[0].open(one.hash)) as recorded,
+                closing(self._contents[1].open(other.hash)) as replayed,
+            ):
+                result = compare_contents(path, recorded, replayed, times)
+        except JournalError:
+            return _checked(
+                path, "differs", "Its content is another one, and one of the two was not kept."
+            )
+        return _from_comparison(path, result, _sizes(one, other))
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the worst of some verdicts; ``same`` if there is none."""
+    return max(verdicts, key=_RANKS.__getitem__, default="same")
+
+
+_RANKS: dict[Verdict, int] = {"same": 0, "volatile": 1, "unverified": 2, "differs": 3}
+
+
+def _pair_names(missing: list[str], extra: list[str], times: Times) -> Iterator[CheckedFile]:
+    """Yield the paths of one run only; names that differ in volatile parts belong together."""
+    waiting: dict[str, list[str]] = {}
+    for path in extra:
+        waiting.setdefault(_name(path, times.replayed), []).append(path)
+    for path in missing:
+        alike = waiting.get(_name(path, times.recorded), [])
+        if alike:
+            yield _checked(alike.pop(), "volatile", rules=(_OWN_NAMES,))
+        else:
+            yield _checked(path, "differs", "It was not made again, or was removed.")
+    for path in (each for paths in waiting.values() for each in paths):
+        yield _checked(path, "differs", "The recorded run has no such path after this step.")
+
+
+def _name(path: str, at: float) -> str:
+    return normalise(path, at).text
+
+
+def _from_comparison(path: str, result: TextComparison, sizes: str) -> CheckedFile:
+    reason = f"Its content is another one; {sizes}" if result.verdict == "differs" else ""
+    return _checked(path, result.verdict, reason, result.rules, result.diff)
+
+
+def _checked(
+    path: str, verdict: Verdict, reason: str = "", rules: tuple[str, ...] = (), diff: str = ""
+) -> CheckedFile:
+    return CheckedFile(RelPath.trusted(path).to_url(), verdict, rules, reason, diff)
+
+
+def _kind(node: Node) -> str:
+    return _KINDS.get(node.kind, f"a {node.kind}")
+
+
+def _sizes(one: Node, other: Node) -> str:
+    return f"{other.size:,} bytes instead of {one.size:,}."

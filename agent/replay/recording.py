@@ -1,0 +1,287 @@
+"""A recorded run as a replay reads it: its rounds and steps, and each step's calls on demand."""
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from agent.errors import UsageError
+from agent.events import (
+    ApprovalRequested,
+    CallReviewed,
+    Event,
+    MessageDelivered,
+    ModelAnswered,
+    Reminder,
+    RunContinued,
+    RunEnded,
+    RunStarted,
+    Status,
+    StepStarted,
+    ToolEnded,
+    ToolOutput,
+    ToolStarted,
+    UnreadableEvent,
+    WorkspaceChanged,
+)
+from agent.replay.blobs import StoredContents
+from agent.replay.texts import read_lines
+from agent.runs import journal
+from agent.runs.folder import RunFolder
+from agent.sandbox.base import StreamName
+
+NOTHING_TO_REPLAY = "There is nothing to replay: the model made no calls in this run."
+PLAIN_MODE = "There is nothing to replay: this run had no sandbox, so it executed no commands."
+IN_PROGRESS = "The run is in progress. Replay it when it has ended."
+
+
+@dataclass(slots=True)
+class RecordedStep:
+    """One step of a recorded run.
+
+    Attributes:
+        begin: The journal's cursor before its first event.
+        end: The cursor after its last one.
+        answered: Whether the model's turn is complete.
+        calls: The number of calls.
+        reminded: Whether the loop reminded the model to use a tool.
+        changed: Whether it changed files.
+        unreadable: How many of its lines cannot be read.
+        at: When its last event was written.
+        messages: What the user sent while the round ran, and the model received with this step.
+    """
+
+    number: int
+    begin: int
+    end: int
+    answered: bool = False
+    calls: int = 0
+    reminded: bool = False
+    changed: bool = False
+    unreadable: int = 0
+    at: float = 0.0
+    messages: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class RecordedRound:
+    """One round: the user's message, its steps, and how it ended (None: the record ends)."""
+
+    text: str
+    steps: list[RecordedStep] = field(default_factory=list)
+    status: Status | None = None
+
+    @property
+    def reminders(self) -> int | None:
+        """How many reminders the loop sends before a plain answer ends the round, if one did."""
+        if self.steps and self.steps[-1].reminded:
+            return None
+        count = 0
+        for step in reversed(self.steps):
+            if not step.answered or step.calls:
+                return None if not count else count - 1
+            if count and not step.reminded:
+                return count - 1
+            count += 1
+        return count - 1 if count else None
+
+
+@dataclass(slots=True)
+class CallRecord:
+    """One call: its arguments if it was executed, its result if there is one, and its output.
+
+    Attributes:
+        arguments: The arguments as executed; None if it was not.
+        outputs: For each stream its text, or the name of the file that holds it.
+        skipped: Whether the sandbox left out a part of its output.
+        requested: Why it waited for the user's approval, if it did.
+        reviewed: What the user decided.
+    """
+
+    name: str = ""
+    arguments: dict[str, Any] | None = None
+    ended: ToolEnded | None = None
+    outputs: dict[StreamName, list[str]] = field(default_factory=dict)
+    files: dict[StreamName, str] = field(default_factory=dict)
+    skipped: bool = False
+    requested: ApprovalRequested | None = None
+    reviewed: CallReviewed | None = None
+
+
+@dataclass(slots=True)
+class StepRecord:
+    """The content of one step."""
+
+    answer: ModelAnswered | None = None
+    calls: dict[str, CallRecord] = field(default_factory=dict)
+
+    def apply(self, event: Event) -> None:
+        """Add an event of the step."""
+        match event:
+            case ModelAnswered():
+                self.answer = event
+                for call in event.calls:
+                    self.calls.setdefault(call.id, CallRecord(call.name))
+            case ToolStarted():
+                record = self.calls.setdefault(event.call_id, CallRecord(event.name))
+                record.arguments = event.arguments
+            case ApprovalRequested():
+                self.calls.setdefault(event.call_id, CallRecord(event.name)).requested = event
+            case CallReviewed():
+                self.calls.setdefault(event.call_id, CallRecord()).reviewed = event
+            case ToolOutput():
+                self._add_output(self.calls.setdefault(event.call_id, CallRecord()), event)
+            case ToolEnded():
+                record = self.calls.setdefault(event.call_id, CallRecord(event.name))
+                record.ended = event
+            case _:
+                pass
+
+    def _add_output(self, record: CallRecord, event: ToolOutput) -> None:
+        record.skipped = record.skipped or event.skipped > 0
+        if event.output_file:
+            record.files[event.stream] = event.output_file
+            record.outputs.pop(event.stream, None)  # the file contains the whole output
+        elif event.stream not in record.files:
+            record.outputs.setdefault(event.stream, []).append(event.text)
+
+
+class Recording:
+    """A recorded run.
+
+    Args:
+        file: Its journal; outputs and manifests are read beside it.
+        folder: Its folder, if it is in a data folder.
+
+    Raises:
+        UsageError: There is nothing to replay, or the run is in progress.
+    """
+
+    def __init__(self, file: Path, folder: RunFolder | None = None) -> None:
+        self.journal = file
+        self.folder = folder
+        self.started = RunStarted(
+            run="", task="", mode="sandbox", model="", metered=False, prompt="", system="", user=""
+        )
+        self.rounds: list[RecordedRound] = []
+        self._scan()
+        if self.started.mode == "plain":
+            raise UsageError(PLAIN_MODE)
+        if not any(step.calls for step in self.steps):
+            raise UsageError(NOTHING_TO_REPLAY)
+
+    @property
+    def outputs(self) -> Path:
+        """The folder of outputs too long for the journal."""
+        return self.journal.parent / "outputs"
+
+    @property
+    def manifests(self) -> Path:
+        """The log of manifests; missing beside an exported journal."""
+        return self.journal.parent / "manifests.jsonl"
+
+    @property
+    def contents(self) -> StoredContents:
+        """The contents of its files; none of a journal alone."""
+        place = self.journal.parent if self.folder is None else self.folder.data
+        return StoredContents(place / "blobs")
+
+    @property
+    def steps(self) -> list[RecordedStep]:
+        """All steps."""
+        return [step for round_ in self.rounds for step in round_.steps]
+
+    def read_step(self, step: RecordedStep) -> StepRecord:
+        """Return the content of a step."""
+        return read_step(self.journal, step.begin, step.end)
+
+    def _scan(self) -> None:
+        begin = 0
+        step: RecordedStep | None = None
+        for cursor, event in journal.read(self.journal):
+            if isinstance(event, RunStarted | RunContinued):
+                self._begin_round(event)
+                step = None
+            elif not self.rounds:
+                continue
+            elif isinstance(event, StepStarted):
+                step = RecordedStep(event.step, begin, cursor)
+                self.rounds[-1].steps.append(step)
+            elif isinstance(event, RunEnded):
+                self.rounds[-1].status = event.status
+                step = None
+            if step is not None:
+                step.end, step.at = cursor, event.at
+                _count(step, event)
+            begin = cursor
+
+    def _begin_round(self, event: RunStarted | RunContinued) -> None:
+        if isinstance(event, RunStarted):
+            self.started = event
+        self.rounds.append(
+            RecordedRound(event.task if isinstance(event, RunStarted) else event.text)
+        )
+
+
+def _count(step: RecordedStep, event: Event) -> None:
+    match event:
+        case ModelAnswered():
+            step.answered, step.calls = True, len(event.calls)
+        case Reminder():
+            step.reminded = True
+        case MessageDelivered():
+            step.messages.append(event.text)
+        case WorkspaceChanged():
+            step.changed = True
+        case UnreadableEvent():
+            step.unreadable += 1
+        case _:
+            pass
+
+
+def read_step(file: Path, begin: int, end: int | None = None) -> StepRecord:
+    """Return the content of a step of a journal, between two cursors."""
+    record = StepRecord()
+    for _, event in journal.read(file, begin, end):
+        record.apply(event)
+    return record
+
+
+@contextmanager
+def output_lines(
+    record: CallRecord, stream: StreamName, folder: Path
+) -> Iterator[Iterable[str] | None]:
+    """Yield the lines that a call wrote; None if they were not kept.
+
+    Args:
+        record: The call.
+        stream: The stream.
+        folder: The folder of long outputs, which a stranger may have written.
+    """
+    name = record.files.get(stream)
+    if name is None:
+        yield "".join(record.outputs.get(stream, ())).split("\n")
+        return
+    file = _open_output(folder, name)
+    if file is None:
+        yield None
+        return
+    with file:
+        yield read_lines(file)
+
+
+def _open_output(folder: Path, name: str) -> BinaryIO | None:
+    if "/" in name or name in ("", ".", "..") or "\0" in name:
+        return None
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        file = os.open(folder / name, flags)
+    except OSError:
+        return None
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        return None
+    return os.fdopen(file, "rb")

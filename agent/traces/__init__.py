@@ -1,0 +1,1 @@
+"""Traces of other tools: one small model of a trace, and a module per format in ``formats``."""

@@ -1,0 +1,92 @@
+"""Messages of OpenAI's API as JSON Lines: a conversation a line, or a message a line.
+
+A conversation is ``{"messages": [...], "tools": [...]}``, as for fine-tuning. Times, usage and
+exit codes are not part of the format.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from agent.models.base import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
+from agent.traces.chat import items_of_message, system_text
+from agent.traces.fields import Fields, dump, read_fields
+from agent.traces.json_reader import JsonReader
+from agent.traces.trace import Start, Trace
+
+
+def read(head: Fields, reader: JsonReader) -> Trace:
+    """Yield the items of the conversation at hand; its messages may be a list or the rest.
+
+    Args:
+        head: The small fields of the object at hand; empty for a file of messages.
+        reader: The file, before the conversation.
+    """
+    tools = tuple(tool.values for tool in head.items("tools"))
+    start: Start | None = Start(model=head.text("model"), tools=tools)
+    for message in _messages(head, reader):
+        system = system_text(message)
+        if start is not None:
+            yield Start(model=start.model, tools=start.tools, system=system or "")
+            start = None
+            if system is not None:
+                continue
+        yield from items_of_message(message)
+    if start is not None:
+        yield start
+
+
+def _messages(head: Fields, reader: JsonReader) -> Iterator[Fields]:
+    if "role" in head:  # a message a line
+        yield read_fields(reader)
+        for _ in reader.documents():
+            yield read_fields(reader)
+    elif reader.kind() == "[":
+        for _ in reader.elements():
+            yield read_fields(reader)
+    else:
+        for name in reader.members():
+            if name == "messages":
+                for _ in reader.elements():
+                    yield read_fields(reader)
+
+
+def write(messages: Iterable[Message], tools: Sequence[object]) -> Iterator[str]:
+    """Yield the text of a conversation, as one line.
+
+    Args:
+        messages: Its messages, exactly as they were sent to the model.
+        tools: The definitions of its tools.
+    """
+    yield '{"messages": ['
+    for number, message in enumerate(messages):
+        yield (", " if number else "") + dump(_to_json(message))
+    yield f'], "tools": {dump(list(tools))}}}\n' if tools else "]}\n"
+
+
+def _to_json(message: Message) -> dict[str, object]:
+    match message:
+        case SystemMessage(text):
+            return {"role": "system", "content": text}
+        case UserMessage(text):
+            return {"role": "user", "content": text}
+        case ToolResult(call_id, _, text):
+            return {"role": "tool", "tool_call_id": call_id, "content": text}
+        case AssistantMessage():
+            values: dict[str, object] = {"role": "assistant", "content": message.text}
+            if message.reasoning:
+                values[message.reasoning_field] = message.reasoning
+            if message.calls:
+                values["tool_calls"] = [call_to_json(call) for call in message.calls]
+            return values
+
+
+def call_to_json(call: ToolCall) -> dict[str, object]:
+    """Return a tool call as in OpenAI's API."""
+    function = {"name": call.name, "arguments": call.arguments}
+    return {"id": call.id, "type": "function", "function": function}

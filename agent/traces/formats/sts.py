@@ -1,0 +1,93 @@
+"""Session traces of the Hugging Face Hub (STS): a header line, then a line per message.
+
+Usage, exit codes and statuses are not part of the format. Fields that are not described there are
+ignored by the Hub, so the header also has the tools and the task.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from agent.traces.chat import items_of_message, system_text
+from agent.traces.fields import Fields, dump, read_fields
+from agent.traces.json_reader import JsonReader
+from agent.traces.trace import Item, Result, Start, Trace, Turn, UserText
+
+HARNESS = "llm-in-sandbox-studio"
+
+
+def read(head: Fields, reader: JsonReader) -> Trace:
+    """Yield the session's items.
+
+    Args:
+        head: The header line.
+        reader: The file, before the header line.
+    """
+    reader.skip()
+    start: Start | None = Start(
+        title=head.text("name"), agent=head.text("harness"), model=head.text("model"),
+        tools=tuple(tool.values for tool in head.items("tools")),
+    )  # fmt: skip
+    for _ in reader.documents():
+        line = read_fields(reader)
+        if line.text("type") != "message":
+            continue
+        message = line.fields("message")
+        at, system = message.time("timestamp"), system_text(message)
+        if start is not None:
+            yield Start(
+                title=start.title, agent=start.agent, model=start.model or message.text("model"),
+                tools=start.tools, system=system or "", at=at,
+            )  # fmt: skip
+            start = None
+            if system is not None:
+                continue
+        yield from items_of_message(message, at)
+    if start is not None:
+        yield start
+
+
+def write(items: Iterable[Item], run: str) -> Iterator[str]:
+    """Yield the lines of the session.
+
+    Args:
+        items: The trace.
+        run: Its id.
+    """
+    model = ""
+    for item in items:
+        match item:
+            case Start():
+                model = item.model
+                header: dict[str, Any] = {
+                    "type": "session",
+                    "harness": HARNESS,
+                    "id": run,
+                    "name": item.title,
+                }
+                header |= {"model": model, "tools": list(item.tools)}
+                yield dump(header) + "\n"
+                yield _line("system", item.system, item.at)
+            case UserText():
+                yield _line("user", item.text, item.at)
+            case Turn():
+                yield _line("assistant", item.text, item.at, **_turn(item, model))
+            case Result():
+                yield _line("tool", item.text, item.at, toolCallId=item.call_id)
+            case _:
+                pass
+
+
+def _turn(turn: Turn, model: str) -> dict[str, Any]:
+    calls = [
+        {"id": call.id, "function": {"name": call.name, "arguments": call.arguments}}
+        for call in turn.calls
+    ]
+    more = {"reasoningContent": turn.reasoning, "toolCalls": calls, "model": turn.model or model}
+    return {name: value for name, value in more.items() if value}
+
+
+def _line(role: str, text: str, at: float | None, **more: Any) -> str:
+    message = {"role": role, "content": text} | more
+    if at is not None:
+        message["timestamp"] = round(at * 1000)
+    return dump({"type": "message", "message": message}) + "\n"

@@ -1,0 +1,102 @@
+"""Trajectories of SWE-agent (``.traj``)."""
+
+import json
+from collections.abc import Iterator
+
+from agent.models.base import ToolCall
+from agent.traces.chat import system_text
+from agent.traces.fields import Fields, dump, read_fields
+from agent.traces.json_reader import JsonReader
+from agent.traces.statuses import status_of
+from agent.traces.trace import Ended, Item, Result, Start, Trace, Turn, UserText
+
+_SHELL = "bash"
+
+
+def read(head: Fields, reader: JsonReader) -> Trace:
+    """Yield the trajectory's items.
+
+    Its prompts are taken from the query of the first step, else from its history, which follows
+    the steps in the file; both are small there or skipped.
+
+    Args:
+        head: Its small fields.
+        reader: The file, before its object.
+    """
+    info = head.fields("info")
+    started, number = False, 0
+    for name in reader.members():
+        if name != "trajectory":
+            continue
+        for _ in reader.elements():
+            step = read_fields(reader)
+            if not started:
+                yield from _started(head, step)
+                started = True
+            number += 1
+            yield from _step(step, number)
+    if not started:
+        yield from _started(head, Fields({}, head.place))
+    status = info.text("exit_status")
+    yield Ended(
+        status=status_of(status),
+        reason="" if status == "submitted" else f"SWE-agent ended with “{status}”.",
+        answer=info.text("submission") if "submission" in info else None,
+        cost=info.fields("model_stats").number("instance_cost"),
+    )
+
+
+def _started(head: Fields, step: Fields) -> Iterator[Item]:
+    system, texts = "", list[str]()
+    named = next((key for key in ("query", "messages") if key in step), "")
+    for message in [
+        *(step.items(named) if named else ()),
+        *([] if named else head.items("history")),
+    ]:
+        found = system_text(message)
+        if message.text("role") == "assistant":
+            break
+        if found is not None:
+            system = found
+        else:
+            texts.append(message.text("content"))
+    yield Start(
+        title=head.text("environment"), agent="SWE-agent", system=system, mode="sandbox",
+        model=_model(head),
+    )  # fmt: skip
+    for text in texts:
+        yield UserText(text=text)
+
+
+def _model(head: Fields) -> str:
+    """Return the model's name, from a configuration that is a text of JSON in newer versions."""
+    config = head.values.get("replay_config")
+    if isinstance(config, str):
+        try:
+            config = json.loads(config)
+        except (ValueError, RecursionError):
+            return ""
+    if not isinstance(config, dict):
+        return ""
+    return Fields(config, head.place).fields("agent").fields("model").text("name")
+
+
+def _step(step: Fields, number: int) -> Iterator[Item]:
+    action = step.text("action")
+    call = ToolCall(f"call-{number}", _SHELL, dump({"command": action.strip()}))
+    thought = step.text("thought") or step.text("response")
+    yield Turn(
+        text=thought, reasoning=_reasoning(step), calls=(call,) if action.strip() else (),
+    )  # fmt: skip
+    observation = step.text("observation")
+    if action.strip():
+        yield Result(text=observation, seconds=step.number("execution_time"))
+    elif observation:
+        yield UserText(text=observation, reminder=True)
+
+
+def _reasoning(step: Fields) -> str:
+    blocks = step.values.get("thinking_blocks")
+    if not isinstance(blocks, list):
+        return ""
+    return "\n".join(block.text("thinking") for block in step.items("thinking_blocks"))

@@ -1,0 +1,249 @@
+"""Import a file: find its format, and write each of its traces as a run."""
+
+import json
+import shutil
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.data_folder import random_id
+from agent.errors import TraceError
+from agent.runs.folder import RunFolder
+from agent.traces import own_run
+from agent.traces.documents import Document, part
+from agent.traces.fields import Fields
+from agent.traces.formats import (
+    atif,
+    inspect_log,
+    messages,
+    mini_swe_agent,
+    reference,
+    sts,
+    swe_agent,
+)
+from agent.traces.journal_items import ORIGIN_FILE
+from agent.traces.json_reader import JsonReader
+from agent.traces.recording import write_journal
+from agent.traces.trace import Item, Start, Trace
+from agent.workspace.versions.blobs import BlobStore
+
+MAX_TRACES = 500
+"""Maximum number of traces in one file."""
+
+MAX_FILE_BYTES = 1024**3
+"""Maximum size of a file."""
+
+_MAX_ORIGIN_CHARACTERS = 1024 * 1024
+KNOWN_FORMATS = (
+    "ATIF, the reference's trajectory.json, mini-swe-agent's .traj.json, SWE-agent's .traj, "
+    "Inspect's logs, OpenAI messages (JSON Lines), Hugging Face session traces, and runs of this "
+    "program (journal.jsonl or run.zip)"
+)
+Reader = Callable[[Fields, JsonReader], Trace]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedRun:
+    """A run that was imported.
+
+    Attributes:
+        run: Its id.
+        format: The name of its format.
+        title: What its file calls it; may be empty.
+    """
+
+    run: str
+    format: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    format: str
+    title: str
+    trace: Trace
+
+
+def import_file(
+    path: Path,
+    data: Path,
+    *,
+    name: str = "",
+    owner: str = "",
+    space: int | None = None,
+    blobs: BlobStore | None = None,
+) -> list[ImportedRun]:
+    """Import all traces of a file, or none of them.
+
+    Args:
+        path: The file; or the folder of an exported run.
+        data: The data folder.
+        name: The file's name, for messages and titles; by default that of ``path``.
+        owner: The owner of the runs; empty for the operator.
+        space: Bytes that the runs may use; None for no limit.
+        blobs: The data folder's store of file contents, if this process has opened it.
+
+    Raises:
+        TraceError: The file has no known format, or cannot be read.
+        OSError: A run cannot be written.
+    """
+    name = name or path.name
+    folders = list[RunFolder]()
+    runs = list[ImportedRun]()
+    try:
+        if export := _own_export(path, name):
+            folders.append(_create(data, owner, own_run.FORMAT))
+            store = blobs or BlobStore(data / "blobs")
+            own_run.RunImport(export, folders[0], store, space).write()
+            return [ImportedRun(folders[0].id, own_run.FORMAT, "")]
+        for found in find_traces(path, name):
+            if len(runs) >= MAX_TRACES:
+                raise TraceError(f"{name}: more than {MAX_TRACES} traces. Split the file.")
+            folder = _create(data, owner, found.format)
+            folders.append(folder)
+            size = write_journal(
+                folder, _with_origin(found.trace, folder), found.title or name, space
+            )
+            space = None if space is None else space - size
+            runs.append(ImportedRun(folder.id, found.format, found.title))
+    except BaseException:
+        for folder in folders:
+            shutil.rmtree(folder.path, ignore_errors=True)
+            shutil.rmtree(folder.sandbox_folder, ignore_errors=True)
+        raise
+    if not runs:
+        raise TraceError(f"{name}: the file has no traces.")
+    return runs
+
+
+def _own_export(path: Path, name: str) -> own_run.Export | None:
+    try:
+        if path.is_file():
+            _is_zip(path, name)  # refuses a file that is too large
+        return own_run.find_export(path, name)
+    except OSError as error:
+        raise TraceError(f"{name} cannot be read: {error.strerror}.") from error
+
+
+def _create(data: Path, owner: str, format: str) -> RunFolder:
+    folder = RunFolder.create(data, random_id(), owner, imported=format)
+    for name in ("input", "output"):
+        (folder.sandbox_folder / "workspace" / name).mkdir(parents=True, exist_ok=True)
+    for each in (folder.sandbox_folder.parent, folder.sandbox_folder):
+        each.chmod(0o700)
+    return folder
+
+
+def _with_origin(trace: Trace, folder: RunFolder) -> Iterator[Item]:
+    """Yield a trace; store its agent and its tools' definitions, which a journal does not have."""
+    for item in trace:
+        if isinstance(item, Start):
+            text = json.dumps({"agent": item.agent, "tools": item.tools})
+            if len(text) > _MAX_ORIGIN_CHARACTERS:
+                text = json.dumps({"agent": item.agent})
+            (folder.path / ORIGIN_FILE).write_text(text)
+        yield item
+
+
+def find_traces(path: Path, name: str) -> Iterator[_Found]:
+    """Yield the traces of a file.
+
+    Raises:
+        TraceError: The file has no known format, or cannot be read.
+    """
+    if _is_zip(path, name):
+        for title, trace in inspect_log.samples_of_eval(path, name):
+            yield _Found("Inspect", title, trace)
+        return
+    whole = Document(lambda: path.open("rb"), name)
+    with whole.reader() as reader:
+        mark = reader.kind()
+    head, names = whole.head()
+    if mark not in ("{", "[") or (mark == "{" and not names):
+        raise _unknown(name)
+    format, read = _format_of(head, names)
+    if read is not None:
+        with whole.reader() as reader:
+            yield _Found(format, _title(head), read(head, reader))
+    elif format == "Inspect":
+        for title, trace in inspect_log.samples_of_json(whole):
+            yield _Found(format, title, trace)
+    else:
+        yield from (_conversations if format == "Messages" else _benchmark)(whole)
+
+
+def _is_zip(path: Path, name: str) -> bool:
+    """Return whether a file is a zip file; refuse one that is too large."""
+    try:
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise TraceError(f"{name}: more than 1 GB. Split the file.")
+        return zipfile.is_zipfile(path)
+    except OSError as error:
+        raise TraceError(f"{name} cannot be read: {error.strerror}.") from error
+
+
+def _format_of(head: Fields, names: frozenset[str]) -> tuple[str, Reader | None]:
+    """Return the name of a format and its reader; None if the file may have several traces."""
+    if head.values.get("schema_version", "") and "steps" in names:
+        return "ATIF", atif.read
+    if "messages" in names and ("trajectory_format" in names or {"info"} <= names):
+        return "mini-swe-agent", mini_swe_agent.read
+    if "trajectory" in names and "info" in names:
+        return "SWE-agent", swe_agent.read
+    if "problem_statement" in names and names & {"steps", "trajectory"}:
+        return "trajectory.json", reference.read
+    if {"version", "eval", "status"} <= names:
+        return "Inspect", None
+    if head.values.get("type") == "session" and "harness" in names:
+        return "STS", sts.read
+    if "role" in names:
+        return "Messages", messages.read
+    if "messages" in names or not names:
+        return "Messages", None
+    return "trajectory.json", None
+
+
+def _title(head: Fields) -> str:
+    for name in ("name", "environment", "session_id"):
+        value = head.values.get(name)
+        if isinstance(value, str):
+            return value[:200]
+    return ""
+
+
+def _conversations(whole: Document) -> Iterator[_Found]:
+    """Yield the conversations of a file of OpenAI messages; a list of messages is one, too."""
+    with whole.reader() as reader:
+        yield from _conversation(reader, whole.name, 1)
+        for number, _ in enumerate(reader.documents(), 2):
+            yield from _conversation(reader, whole.name, number)
+
+
+def _conversation(reader: JsonReader, name: str, number: int) -> Iterator[_Found]:
+    with part(reader, name) as document:
+        head, names = document.head()
+        with document.reader() as inner:
+            is_list = inner.kind() == "["
+        if "messages" not in names and not is_list:
+            raise TraceError(f"{head.place}: “messages” is missing.")
+        with document.reader() as inner:
+            yield _Found("Messages", f"{name}, {number}", messages.read(head, inner))
+
+
+def _benchmark(whole: Document) -> Iterator[_Found]:
+    """Yield the trajectories of a file of the reference's benchmark."""
+    with whole.reader() as reader:
+        for key in reader.members():
+            if reader.kind() != "{":
+                raise _unknown(whole.name)
+            with part(reader, whole.name) as document:
+                head, names = document.head()
+                if not {"problem_statement", "trajectory"} <= names:
+                    raise _unknown(whole.name)
+                with document.reader() as inner:
+                    yield _Found("trajectory.json", key[:200], reference.read(head, inner))
+
+
+def _unknown(name: str) -> TraceError:
+    return TraceError(f"{name}: none of the known formats. Known are {KNOWN_FORMATS}.")

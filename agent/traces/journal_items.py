@@ -1,0 +1,200 @@
+"""A run's journal as the items of a trace, to be written in another format."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic_core import from_json
+
+from agent.events import (
+    CallReviewed,
+    Event,
+    MessageDelivered,
+    ModelAnswered,
+    Notice,
+    Reminder,
+    RunContinued,
+    RunEnded,
+    RunStarted,
+    ToolEnded,
+    UnreadableEvent,
+)
+from agent.installation import DISTRIBUTION_NAME
+from agent.loop.conversation import Conversation
+from agent.models.base import ToolSchema
+from agent.runs import journal
+from agent.runs.compatibility.unreadable_events import decode_line
+from agent.tools.call_parser import TimeLimits
+from agent.tools.observation import OutputLimits
+from agent.tools.schemas import tool_schemas
+from agent.traces.formats import messages
+from agent.traces.recording import NO_RESULT
+from agent.traces.trace import Ended, Item, Note, Result, Review, Start, Turn, UserText
+
+ORIGIN_FILE = "imported.json"
+"""The file in an imported run's folder with its agent and the definitions of its tools."""
+
+_MAX_TOOLS = 200
+
+
+def items_of(events: Iterable[Event], origin: "Origin | None" = None) -> Iterator[Item]:
+    """Yield a run's events as items of a trace.
+
+    Args:
+        events: The events of its journal.
+        origin: What its journal does not say; by default a run of this program.
+    """
+    origin = origin or Origin()
+    copied_steps = origin.copied_steps
+    step = 0
+    reviews: dict[str, Review] = {}
+    for event in events:
+        copied = step < copied_steps
+        match event:
+            case RunStarted():
+                yield from _start(event, origin, copied=copied)
+            case RunContinued() | Reminder() | MessageDelivered() if event.text:
+                yield _message(event, copied=copied)
+            case CallReviewed():
+                reviews[event.call_id] = Review(
+                    decision=event.decision, arguments=event.arguments, reason=event.reason,
+                    note=event.note,
+                )  # fmt: skip
+            case ModelAnswered():
+                step = event.step
+                yield _turn(event, copied=copied)
+            case ToolEnded() if event.observation != NO_RESULT:
+                yield Result(
+                    call_id=event.call_id, text=event.observation, exit_code=event.exit_code,
+                    ok=event.ok, seconds=event.seconds, at=event.at,
+                    review=reviews.pop(event.call_id, None),
+                )  # fmt: skip
+            case Notice() | UnreadableEvent():
+                yield Note(text=event.text, at=event.at)
+            case RunEnded():
+                yield Ended(
+                    status=event.status, reason=event.reason, answer=event.answer, at=event.at,
+                    cost=event.totals.cost,
+                )  # fmt: skip
+            case _:
+                pass
+
+
+def _start(event: RunStarted, origin: "Origin", *, copied: bool) -> Iterator[Item]:
+    tools = origin.tools
+    if tools is None:
+        tools = default_tools() if event.mode == "sandbox" else []
+    yield Start(
+        title=event.task, agent=origin.agent, model=event.model, system=event.system,
+        mode=event.mode, prompt=event.prompt, at=event.at, tools=tuple(tools),
+    )  # fmt: skip
+    for earlier in event.history:
+        yield (
+            UserText(text=earlier.text, at=event.at, copied=True)
+            if earlier.role == "user"
+            else Turn(text=earlier.text, at=event.at, copied=True)
+        )
+    yield UserText(text=event.user, task=event.task, at=event.at, copied=copied)
+
+
+def _message(event: RunContinued | Reminder | MessageDelivered, *, copied: bool) -> UserText:
+    return UserText(
+        text=event.text, at=event.at, reminder=isinstance(event, Reminder),
+        while_working=isinstance(event, MessageDelivered), copied=copied,
+    )  # fmt: skip
+
+
+def _turn(event: ModelAnswered, *, copied: bool) -> Turn:
+    return Turn(
+        text=event.text, reasoning=event.reasoning, calls=event.calls, usage=event.usage,
+        estimated=event.estimated, finish=event.finish, seconds=event.seconds, at=event.at,
+        copied=copied,
+    )  # fmt: skip
+
+
+def default_tools() -> list[dict[str, Any]]:
+    """Return the definitions of the three tools, with the default limits in their texts."""
+    return [definition(schema) for schema in tool_schemas(TimeLimits(), OutputLimits())]
+
+
+def definition(schema: ToolSchema) -> dict[str, Any]:
+    """Return a tool's definition as in OpenAI's API."""
+    return {
+        "type": "function",
+        "function": {
+            "name": schema.name,
+            "description": schema.description,
+            "parameters": dict(schema.parameters),
+        },
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What the journal of a run does not say.
+
+    Attributes:
+        agent: The agent that made it.
+        tools: The definitions of its tools; None for those of the three tools, in a sandbox.
+        copied_steps: The number of the last step that a fork has copied; 0 for any other run.
+    """
+
+    agent: str = DISTRIBUTION_NAME
+    tools: Sequence[Any] | None = None
+    copied_steps: int = 0
+
+
+def items_of_journal(path: Path) -> Iterator[Item]:
+    """Yield the items of the run with this journal."""
+    return items_of((event for _, event in journal.read(path)), origin_of(path))
+
+
+def messages_of_journal(path: Path) -> Iterator[str]:
+    """Yield the conversation of the run with this journal as a line of OpenAI messages."""
+    conversation, mode = Conversation(), ""
+    for _, event in journal.read(path):
+        conversation.apply(event)
+        mode = event.mode if isinstance(event, RunStarted) else mode
+    tools = origin_of(path).tools
+    if tools is None:
+        tools = default_tools() if mode == "sandbox" else []
+    return messages.write(conversation.messages, tools)
+
+
+def origin_of(path: Path) -> Origin:
+    """Return what the files beside a journal and its lines say about where the run is from."""
+    about = _imported(path.parent)
+    copied, names = 0, dict[str, None]()
+    for _, line in journal.read_lines(path):
+        if b'"kind":"forked"' in line:
+            copied = _forked_step(line) or copied
+        elif about is not None and b'"calls":[{' in line and len(names) < _MAX_TOOLS:
+            names.update(dict.fromkeys(_called(line)))
+    if about is None:
+        return Origin(copied_steps=copied)
+    tools = about.get("tools") or [{"type": "function", "function": {"name": n}} for n in names]
+    return Origin(str(about.get("agent") or "unknown"), tools, copied)
+
+
+def _imported(folder: Path) -> dict[str, Any] | None:
+    """Return what is stored of an imported run; None for any other."""
+    try:
+        about = json.loads((folder / ORIGIN_FILE).read_bytes())
+    except (OSError, ValueError):
+        return None
+    return about if isinstance(about, dict) else None
+
+
+def _forked_step(line: bytes) -> int:
+    event = from_json(line, allow_partial=True)
+    return int(event.get("step", 0)) if event.get("kind") == "forked" else 0
+
+
+def _called(line: bytes) -> list[str]:
+    """Return the names of the tools that a turn calls."""
+    events = decode_line(line, first=False)
+    return [
+        call.name for event in events if isinstance(event, ModelAnswered) for call in event.calls
+    ]

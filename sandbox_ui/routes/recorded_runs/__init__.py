@@ -1,0 +1,1 @@
+"""Routes of recorded runs: forks, replays, imports, and those that ship with the studio."""

@@ -1,0 +1,83 @@
+"""Routes of saved examples: recorded runs that play without a model."""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from anyio.to_thread import run_sync
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from agent.errors import RunActive
+from agent.replay import examples
+from agent.replay.recording import IN_PROGRESS
+from agent.replay.replay import open_recording
+from agent.titles import title_for_task
+from sandbox_ui.auth.access import get_access
+from sandbox_ui.routes.helpers import RUN_PATH, get_run_id, json_response, route
+from sandbox_ui.runs.manager import RunManager
+
+
+class SavedExampleRoutes:
+    """Routes of saved examples.
+
+    Args:
+        runs: The live runs.
+        data: The data folder.
+    """
+
+    def __init__(self, runs: RunManager, data: Path) -> None:
+        self._runs = runs
+        self._data = data
+
+    @property
+    def routes(self) -> list[Route]:
+        """Routes, to be registered before Gradio's."""
+        return [
+            route(f"{RUN_PATH}/example", self.save, "POST"),
+            route("/api/examples/saved", self.list_saved),
+            route("/api/examples/saved/{example}", self.delete, "DELETE"),
+        ]
+
+    async def save(self, request: Request) -> Response:
+        """Save the run as an example of the user: ``{"id": …, "title": …}``."""
+        save = partial(self._save, get_run_id(request), get_access(request).user.id)
+        return json_response(await run_sync(save), 201)
+
+    async def list_saved(self, request: Request) -> Response:
+        """Return the user's saved examples, as in ``/api/examples``."""
+        if get_access(request).is_guest:
+            return json_response([])
+        found = await run_sync(examples.load_all, self._data, get_access(request).user.id)
+        return json_response([_row(each) for each in found])
+
+    async def delete(self, request: Request) -> Response:
+        """Delete one of the user's saved examples."""
+        owner, example = get_access(request).user.id, request.path_params["example"]
+        await run_sync(examples.delete, self._data, owner, example)
+        return Response(status_code=204)
+
+    def _save(self, run: str, owner: str) -> dict[str, Any]:
+        folder = self._runs.folder(run)
+        if run in self._runs.active_ids():
+            raise RunActive(IN_PROGRESS)
+        recording = open_recording(folder.journal, folder)
+        title = folder.title or title_for_task(recording.started.task)
+        saved = examples.save(recording, self._data, title, owner)
+        return {"id": saved.id, "title": saved.title}
+
+
+def _row(example: examples.SavedExample) -> dict[str, Any]:
+    return {
+        "title": example.title,
+        "description": example.task,
+        "task": example.task,
+        "prompt": "general",
+        "seconds": example.seconds,
+        "demonstration": "",
+        "saved": example.id,
+        "builtin": False,
+        "inputs": example.inputs,
+        "expected": None,
+    }

@@ -1,0 +1,127 @@
+"""Routes of forks: what one would lack, making one, and a run's family."""
+
+from typing import Any
+
+from anyio.to_thread import run_sync
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from agent import prompts
+from agent.errors import RunError, UsageError
+from agent.events import Mode
+from agent.fork.fork import Changes
+from agent.history.index import HistoryEntry
+from agent.runs.parent import Parent
+from sandbox_ui.auth.access import Access, get_access
+from sandbox_ui.history.catalog import Catalog
+from sandbox_ui.routes.helpers import (
+    RUN_PATH,
+    get_run_id,
+    get_step,
+    json_response,
+    read_json,
+    route,
+)
+from sandbox_ui.runs.manager import RunManager
+
+_MODES: tuple[Mode, ...] = ("sandbox", "plain")
+
+
+class ForkRoutes:
+    """Routes of forks.
+
+    Args:
+        runs: The live runs.
+        catalog: The catalog of all runs.
+    """
+
+    def __init__(self, runs: RunManager, catalog: Catalog) -> None:
+        self._runs = runs
+        self._catalog = catalog
+
+    @property
+    def routes(self) -> list[Route]:
+        """Routes, to be registered before Gradio's."""
+        return [
+            route(f"{RUN_PATH}/fork", self.describe),
+            route(f"{RUN_PATH}/fork", self.create, "POST"),
+            route(f"{RUN_PATH}/family", self.family),
+        ]
+
+    async def describe(self, request: Request) -> Response:
+        """Return what a fork after ``step`` would start with and lack; see ``ForkDescription``."""
+        step = get_step(request) or 0
+        described = await run_sync(self._runs.describe_fork, get_run_id(request), step)
+        return json_response(described)
+
+    async def create(self, request: Request) -> Response:
+        """Make a fork, which waits for its first message: ``{"run": …}``.
+
+        The body has the ``step`` (0: the beginning), and if wanted another ``prompt`` and ``mode``,
+        and ``reinstall``: whether to install again first what the steps have installed.
+        """
+        run, user = get_run_id(request), get_access(request).user
+        body = await read_json(request)
+        fork = await run_sync(self._runs.fork, run, _step(body), _changes(body), user.id)
+        return json_response({"run": fork}, 201)
+
+    async def family(self, request: Request) -> Response:
+        """Return the ``parent``, or null, and the ``children``, the newest first.
+
+        A parent that was deleted (``exists``), or that the user may not see (``visible``), has no
+        ``title``.
+        """
+        run, access = get_run_id(request), get_access(request)
+        return json_response(await run_sync(self._family, run, access))
+
+    def _family(self, run: str, access: Access) -> dict[str, Any]:
+        parent = self._runs.folder(run).parent
+        owner = None if access.is_guest else access.owner_filter
+        children = [] if access.is_guest else self._catalog.children(run, owner)
+        return {
+            "parent": self._parent_row(parent, access) if parent else None,
+            "children": [_child_row(child) for child in children],
+        }
+
+    def _parent_row(self, parent: Parent, access: Access) -> dict[str, Any]:
+        row = {"run": parent.run, "step": parent.step, "kind": parent.kind}
+        try:
+            self._runs.peek_folder(parent.run)
+            visible = access.can_view(parent.run)
+            title = self._catalog.title(parent.run) if visible else ""
+        except RunError:
+            return row | {"exists": False, "visible": False, "title": ""}
+        return row | {"exists": True, "visible": visible, "title": title}
+
+
+def _child_row(child: HistoryEntry) -> dict[str, Any]:
+    parent, summary = child.parent, child.summary
+    return {
+        "run": child.run,
+        "title": child.title,
+        "at": child.at,
+        "step": parent.step if parent else 0,
+        "kind": parent.kind if parent else "fork",
+        "model": summary.model if summary else "",
+        "state": summary.state if summary else "",
+        "running": bool(summary and summary.running),
+    }
+
+
+def _step(body: dict[str, Any]) -> int:
+    step = body.get("step")
+    if not isinstance(step, int) or isinstance(step, bool) or step < 0:
+        raise UsageError("“step” must be the number of a step, or 0 for the beginning.")
+    return step
+
+
+def _changes(body: dict[str, Any]) -> Changes:
+    prompt, mode, reinstall = body.get("prompt"), body.get("mode"), body.get("reinstall", False)
+    if prompt is not None and not isinstance(prompt, str):
+        raise UsageError("“prompt” must be the name of a prompt.")
+    if mode is not None and mode not in _MODES:
+        raise UsageError("“mode” must be “sandbox” or “plain”.")
+    if not isinstance(reinstall, bool):
+        raise UsageError("“reinstall” must be true or false.")
+    return Changes(prompts.get_bundled(prompt) if prompt else None, mode, reinstall)

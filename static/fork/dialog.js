@@ -1,0 +1,147 @@
+// The dialog of a fork: message, model and limits, and what does not come along.
+
+import { h, icon, loadStyles } from "../core/dom.js";
+import { fetchJson } from "../core/event_stream.js";
+import { decodePath, plural } from "../core/format.js";
+import { currentSettings, promptNames } from "../core/preferences.js";
+import { optionsAtStart, startFork } from "./start.js";
+
+const MAX_LISTED = 20;
+const SAME = ["", "the same"];
+
+let opened = null;
+
+/**
+ * Open the dialog for a fork of `run` after `step`.
+ *
+ * @param {any} run
+ * @param {number} step the last step to keep; 0 starts over
+ * @param {{ title?: string, message?: string, focus?: "message" | "model" }} [shown]
+ */
+export async function openForkDialog(run, step, { title = step ? `Fork from step ${step}` : "Start over", message = "", focus = "message" } = {}) {
+  await loadStyles("fork/fork.css");
+  opened?.close();
+  const dialog = new ForkDialog(run, step, title, message);
+  opened = dialog.element;
+  dialog.show(focus);
+  await dialog.load();
+}
+
+class ForkDialog {
+  constructor(run, step, title, message) {
+    this.run = run;
+    this.step = step;
+    this.about = null;
+    this.message = h("textarea", { rows: "3", "aria-label": "Message", name: "message", dir: "auto", oninput: () => this.update() });
+    this.message.value = message;
+    const model = currentSettings().model ?? "";
+    this.model = h("input", { name: "model", value: model, autocomplete: "off", spellcheck: "false", placeholder: "as in the settings" });
+    this.steps = h("input", { name: "steps", type: "number", min: "1", step: "1", value: currentSettings().steps ?? "", placeholder: "as usual" });
+    this.mode = select("mode", [SAME, ["sandbox", "With sandbox"], ["plain", "Without sandbox"]]);
+    this.prompt = select("prompt", [SAME, ...promptNames().map((name) => [name, name])]);
+    this.missing = h("ul", { class: "missing", "aria-busy": "true" }, h("li", { class: "dim" }, "Looking at the run…"));
+    this.reinstall = h("input", { type: "checkbox", name: "reinstall" });
+    this.status = h("p", { role: "status" });
+    this.start = h("button", { type: "submit", class: "plain start", disabled: true }, "Fork");
+    const close = h("button", { type: "button", class: "quiet", "aria-label": "Close", onclick: () => this.element.close() }, icon("close"));
+    const field = (label, input) => h("label", { class: "field" }, h("span", {}, label), input);
+    const text = step
+      ? "A new run with the files and the conversation as they were after this step. This run stays as it is."
+      : "A new run with the files from the beginning. This run stays as it is.";
+    const form = h(
+      "form",
+      { method: "dialog", onsubmit: (event) => this.submit(event) },
+      field("Message", this.message),
+      h("div", { class: "fields" }, field("Model", this.model), field("Maximum steps", this.steps), field("Mode", this.mode), field("Prompt", this.prompt)),
+      h("h3", {}, "Does not come along"),
+      this.missing,
+      h("div", { class: "end" }, this.status, h("button", { type: "button", class: "plain", onclick: () => this.element.close() }, "Cancel"), this.start),
+    );
+    this.element = h(
+      "dialog",
+      { class: "fork", "aria-labelledby": "fork-title" },
+      h("div", { class: "header" }, h("h2", { id: "fork-title", tabindex: "-1" }, title), close),
+      h("p", { class: "about" }, text),
+      form,
+    );
+    this.element.addEventListener("close", () => {
+      this.element.remove();
+      if (opened === this.element) opened = null;
+    });
+  }
+
+  show(focus) {
+    document.querySelector(".gradio-container").append(this.element);
+    this.element.showModal();
+    this[focus].focus();
+    if (focus === "model") this.model.select();
+  }
+
+  async load() {
+    try {
+      this.about = await fetchJson(this.run.url(`fork?step=${this.step}`));
+      this.showMissing();
+    } catch (error) {
+      this.missing.replaceChildren();
+      this.status.textContent = error.message;
+    }
+    this.missing.removeAttribute("aria-busy");
+    this.update();
+  }
+
+  showMissing() {
+    const { missing, missing_total: total, packages, setup, versions, mode, network } = this.about;
+    const items = mode === "sandbox" && this.step ? ["Running processes, the shell’s variables, and files outside /workspace, such as /tmp."] : [];
+    if (!versions) items.push("File versions: this run has none, so its files are those of now.");
+    const files = missing.slice(0, MAX_LISTED).map(({ path, reason }) => h("li", {}, h("code", { dir: "auto" }, decodePath(path)), `: ${reason}`));
+    if (total > files.length) files.push(h("li", { class: "dim" }, `and ${plural(total - files.length, "more file")}`));
+    const elements = items.map((item) => h("li", {}, item));
+    if (total) elements.push(h("li", {}, `${plural(total, "file")} whose content was not kept:`, h("ul", {}, ...files)));
+    if (packages.length) elements.push(h("li", {}, `Installed packages: ${packages.join(", ")}.`, this.reinstallChoice(setup, network)));
+    if (!elements.length) elements.push(h("li", { class: "dim" }, "Nothing: everything is kept."));
+    this.missing.replaceChildren(...elements);
+  }
+
+  /** Offer to install the packages again, in steps of their own. */
+  reinstallChoice(setup, network) {
+    if (!setup.length) return null;
+    const label = h("label", { class: "choice" }, this.reinstall, `Install them again first, as ${plural(setup.length, "step")}`);
+    if (network === "none") return h("p", { class: "dim" }, "They cannot be installed again: this run has no network.");
+    return h("div", {}, label, h("pre", { tabindex: "0", "aria-label": "Commands" }, setup.join("\n")));
+  }
+
+  update() {
+    if (!this.about || this.starting) return;
+    const { needs_message: needed } = this.about;
+    const required = Boolean(this.step) && needed;
+    this.message.placeholder = required ? "What should the model do now?" : this.step ? "Empty: the model goes on from this step" : "The task";
+    this.start.disabled = (required || !this.step) && !this.message.value.trim();
+  }
+
+  async submit(event) {
+    event.preventDefault();
+    if (this.starting || this.start.disabled) return;
+    this.starting = this.start.disabled = true;
+    this.status.textContent = "Copying the files…";
+    const { value: mode } = this.mode;
+    const { value: prompt } = this.prompt;
+    const chosen = { ...(mode && { mode }), ...(prompt && { prompt }) };
+    const model = this.model.value.trim();
+    const steps = this.steps.valueAsNumber;
+    const options = { ...(model && { model }), ...(steps > 0 && { steps }) };
+    const wanted = this.step
+      ? { options, changes: { ...chosen, reinstall: this.reinstall.checked } }
+      : { options: { ...optionsAtStart({ ...this.about, prompts: promptNames() }), ...options, ...chosen } };
+    try {
+      await startFork(this.run, this.step, { message: this.message.value.trim(), ...wanted });
+      this.element.close();
+    } catch (error) {
+      this.status.textContent = error.message;
+      this.starting = this.start.disabled = false;
+    }
+  }
+}
+
+function select(name, choices) {
+  return h("select", { name }, ...choices.map(([value, label]) => h("option", { value }, label)));
+}

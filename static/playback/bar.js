@@ -1,0 +1,67 @@
+// The time bar below the run: play, speed, the track, and the time.
+
+import { h, icon, waitForElement } from "../core/dom.js";
+import { formatClock, plural } from "../core/format.js";
+import { PACES } from "./clock.js";
+import { Track } from "./track.js";
+
+const MIN_STEPS = 2; // a run of one step has no past to go to
+
+export class TimeBar {
+  constructor(scrubber) {
+    this.scrubber = scrubber;
+    const { player } = scrubber;
+    this.track = new Track({ onMove: (step) => scrubber.goTo(step) });
+    this.playButton = button("play", "Play", () => (player.playing ? player.pause() : player.play()), { class: "main" });
+    this.speed = h("select", { "aria-label": "Speed", onchange: () => player.setPace(this.speed.value) });
+    this.speed.append(...PACES.map(({ name, label }) => h("option", { value: name }, label)));
+    this.speed.value = player.pace.name;
+    this.loop = h("button", { type: "button", class: "quiet loop", title: "Start again at the end", onclick: () => this.toggleLoop() }, "Loop");
+    this.time = h("span", { class: "num time" });
+    const step = (by, label, keys) => button(by < 0 ? "before" : "next", `${label} (${keys})`, () => scrubber.move(by), { "aria-keyshortcuts": keys });
+    const controls = h("div", { class: "play" }, step(-1, "Previous step", "["), this.playButton, step(1, "Next step", "]"), this.speed, this.loop);
+    this.element = h("section", { class: "time-bar", "aria-label": "Time", hidden: true }, controls, this.track.element, this.time);
+    this.track.element.setAttribute("aria-keyshortcuts", "[ ] { } Home End");
+    this.showLoop();
+    waitForElement("#studio").then((studio) => studio.parentElement.append(this.element));
+  }
+
+  toggleLoop() {
+    const { player } = this.scrubber;
+    player.setLoop(!player.loop);
+    this.showLoop();
+  }
+
+  showLoop() {
+    this.loop.setAttribute("aria-pressed", String(this.scrubber.player.loop));
+  }
+
+  showSteps() {
+    this.track.setSteps(this.scrubber.figures.steps);
+  }
+
+  showStep(step) {
+    this.track.update(step);
+  }
+
+  /** Show the moment, or the run as it is now. */
+  show(moment) {
+    const { figures, player, count } = this.scrubber;
+    this.element.hidden = count < MIN_STEPS;
+    const share = moment?.event != null ? (moment.event + 1) / moment.events.length : 1;
+    this.track.show(moment?.step ?? null, share);
+    const total = figures.secondsUntil(figures.count);
+    this.time.textContent = moment ? `${formatClock(figures.secondsUntil(moment.step))} / ${formatClock(total)}` : formatClock(total);
+    this.time.title = `Time that the model and the sandbox worked, in ${plural(figures.count, "step")}`;
+    const [name, label] = player.playing ? ["pause", "Pause"] : ["play", "Play"];
+    if (this.playButton.dataset.shows === name) return;
+    this.playButton.dataset.shows = name;
+    this.playButton.replaceChildren(icon(name));
+    this.playButton.title = label;
+    this.playButton.setAttribute("aria-label", label);
+  }
+}
+
+function button(name, label, onclick, attributes) {
+  return h("button", { type: "button", class: "quiet", "aria-label": label, title: label, onclick, ...attributes }, icon(name));
+}

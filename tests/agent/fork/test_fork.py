@@ -1,0 +1,386 @@
+"""A fork: the files, the conversation and the record of its parent as they were after a step."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent import prompts
+from agent.errors import RunError, UsageError
+from agent.events import Forked, ModelAnswered, RunEnded
+from agent.fork.cut import cut_run
+from agent.fork.describe import describe_fork
+from agent.fork.fork import Changes, first_task, fork_run
+from agent.history.deletion import RunDeleter
+from agent.history.export import conversation_markdown
+from agent.history.trajectory import build_trajectory
+from agent.limits import Limits
+from agent.models.base import AssistantMessage, SystemMessage, ToolCall, ToolResult, UserMessage
+from agent.models.scripted import ScriptedModel, ScriptedTurn
+from agent.runs import journal
+from agent.runs.folder import RunFolder
+from agent.runs.parent import Parent
+from agent.runs.recorded_run import RecordedRun, Task
+from agent.runs.summary import measured
+from agent.util.cancellation import Stop
+from agent.workspace.versions.log import ManifestLog
+from agent.workspace.versions.manifest import Delta, Node
+from tests.support.local_provider import LocalSandboxProvider
+
+GENERAL = prompts.get_bundled("general")
+
+
+def bash(command: str) -> ScriptedTurn:
+    return ScriptedTurn(calls=(ToolCall("", "execute_bash", json.dumps({"command": command})),))
+
+
+SUBMIT = ScriptedTurn(calls=(ToolCall("", "submit", "{}"),))
+
+
+class Provider(LocalSandboxProvider):
+    """Keeps the runs that it opens, so that they are closed."""
+
+    def __init__(self, data: Path) -> None:
+        super().__init__(data)
+        self.runs: list[RecordedRun] = []
+
+    def open_run(self, folder: RunFolder) -> RecordedRun:
+        self.runs.append(RecordedRun(folder, self))
+        return self.runs[-1]
+
+
+@pytest.fixture
+def provider(tmp_path: Path) -> Iterator[Provider]:
+    provider = Provider(tmp_path)
+    yield provider
+    for run in provider.runs:
+        run.close()
+
+
+@pytest.fixture
+def parent(provider: Provider) -> RecordedRun:
+    """A run of three steps that write, replace and remove files, and a fourth that submits."""
+    run = new_run(provider)
+    turns = [
+        bash("printf one > a.txt; mkdir -p sub; printf x > sub/x; ln -s a.txt link; chmod 750 sub"),
+        bash("printf two > a.txt; chmod 700 a.txt"),
+        bash("rm -r sub link; printf three > a.txt; head -c 100000 /dev/zero | tr '\\0' y"),
+        SUBMIT,
+    ]
+    list(run.start(Task("Write it.", GENERAL), ScriptedModel(turns)))
+    return run
+
+
+def new_run(provider: Provider) -> RecordedRun:
+    return provider.open_run(RunFolder.create(provider.data, provider.create_workspace()))
+
+
+def fork(
+    parent: RecordedRun, step: int, provider: Provider, changes: Changes | None = None
+) -> RunFolder:
+    return fork_run(
+        parent.folder, step, provider.blobs, provider.create_workspace, changes or Changes()
+    )
+
+
+def continued(
+    folder: RunFolder, provider: Provider, text: str = "Go on.", *turns: ScriptedTurn
+) -> tuple[RecordedRun, ScriptedModel]:
+    run, model = provider.open_run(folder), ScriptedModel([*turns, SUBMIT], name="other")
+    list(run.follow_up(text, model))
+    return run, model
+
+
+def test_a_fork_has_the_files_of_its_step(parent: RecordedRun, provider: Provider) -> None:
+    workspace = fork(parent, 2, provider).workspace
+    assert (workspace / "a.txt").read_text() == "two"
+    assert (workspace / "a.txt").stat().st_mode & 0o777 == 0o700
+    assert (workspace / "link").is_symlink()
+    assert (workspace / "sub/x").read_text() == "x"
+    assert (workspace / "sub").stat().st_mode & 0o777 == 0o750
+    assert (parent.folder.workspace / "a.txt").read_text() == "three"
+
+
+def test_a_fork_has_no_copy_of_stored_contents(parent: RecordedRun, provider: Provider) -> None:
+    size = provider.blobs.size
+    folder = fork(parent, 3, provider)
+    assert provider.blobs.size == size
+    shared = [path for path in folder.outputs.iterdir() if path.stat().st_nlink == 2]
+    assert [path.read_bytes() for path in shared] == [b"y" * 100_000]
+
+
+def test_the_conversation_is_cut_exactly_there(parent: RecordedRun, provider: Provider) -> None:
+    folder = fork(parent, 2, provider)
+    begin = folder.journal.read_bytes()
+    copied = begin[: begin.rindex(b"\n", 0, -1) + 1]
+    assert parent.folder.journal.read_bytes().startswith(copied)
+    run, model = continued(folder, provider, "Now do it otherwise.")
+    sent = list(model.requests[0].messages)
+    before = cut_run(parent.folder, 2).conversation.messages
+    assert sent[: len(before)] == before
+    calls = [call.id for each in sent if isinstance(each, AssistantMessage) for call in each.calls]
+    assert calls == [each.call_id for each in sent if isinstance(each, ToolResult)]
+    assert isinstance(sent[-1], UserMessage)
+    assert sent[-1].text.startswith("Now do it otherwise.")
+    assert "new sandbox" in sent[-1].text
+    assert [step.step for step in run.state.steps] == [1, 2, 3]
+
+
+def test_a_step_can_be_retried_without_a_message(parent: RecordedRun, provider: Provider) -> None:
+    _, model = continued(fork(parent, 2, provider), provider, "")
+    *before, last = model.requests[0].messages
+    expected = cut_run(parent.folder, 2).conversation.messages
+    assert before == expected[:-1]
+    assert isinstance(last, ToolResult)
+    assert last.text.startswith(expected[-1].text)
+    events = [event for _, event in journal.read(provider.runs[-1].folder.journal)]
+    assert "follow_ups" not in build_trajectory(events)["metadata"]
+    text = "".join(conversation_markdown(events))
+    assert "*Steps 1 to 2 are a copy. The fork begins here.*" in text
+
+
+def test_a_run_whose_model_has_answered_needs_a_message(
+    provider: Provider,
+) -> None:
+    run = new_run(provider)
+    list(run.start(Task("Say it.", GENERAL, "plain"), ScriptedModel([ScriptedTurn("It.")])))
+    assert describe_fork(run.folder, 1, provider.blobs).needs_message
+    forked = provider.open_run(fork(run, 1, provider))
+    with pytest.raises(RunError, match="Enter a message"):
+        forked.follow_up("", ScriptedModel([]))
+
+
+def test_a_plain_run_can_be_forked_with_its_files(provider: Provider) -> None:
+    run = new_run(provider)
+    (run.folder.workspace / "input/notes.txt").write_text("Seven.")
+    list(run.start(Task("Read it.", GENERAL, "plain"), ScriptedModel([ScriptedTurn("It.")])))
+    folder = fork(run, 1, provider)
+    assert (folder.workspace / "input/notes.txt").read_text() == "Seven."
+    _, model = continued(folder, provider, "And now?", ScriptedTurn("That."))
+    assert [type(each) for each in model.requests[0].messages] == [
+        UserMessage, AssistantMessage, UserMessage,
+    ]  # fmt: skip
+
+
+def test_a_fork_may_have_another_mode_and_prompt(provider: Provider) -> None:
+    run = new_run(provider)
+    (run.folder.workspace / "input/notes.txt").write_text("Seven.")
+    list(run.start(Task("Read it.", GENERAL, "plain"), ScriptedModel([ScriptedTurn("It.")])))
+    changes = Changes(prompt=prompts.get_bundled("physics"), mode="sandbox")
+    forked, model = continued(fork(run, 1, provider, changes), provider)
+    first, second, *_ = model.requests[0].messages
+    assert first == SystemMessage(prompts.get_bundled("physics").system)
+    assert isinstance(second, UserMessage)
+    assert "notes.txt" in second.text
+    assert "Seven." not in second.text
+    assert model.requests[0].tools
+    assert (forked.state.mode, forked.state.prompt) == ("sandbox", "physics")
+
+
+def test_step_0_is_the_task_with_its_inputs(provider: Provider) -> None:
+    run = new_run(provider)
+    (run.folder.workspace / "input/in.txt").write_text("in")
+    model = ScriptedModel([bash("rm input/in.txt"), SUBMIT])
+    list(run.start(Task("Remove it.", GENERAL), model))
+    folder = fork(run, 0, provider)
+    assert (folder.workspace / "input/in.txt").read_text() == "in"
+    assert not folder.journal.exists()
+    assert folder.parent
+    assert folder.parent.step == 0
+    again = ScriptedModel([SUBMIT])
+    forked = provider.open_run(folder)
+    list(forked.start(first_task(run.folder), again))
+    assert again.requests[0].messages == model.requests[0].messages
+
+
+def test_a_running_parent_is_forked_at_a_step_that_has_ended(
+    provider: Provider,
+) -> None:
+    run = new_run(provider)
+    events = run.start(Task("Go.", GENERAL), ScriptedModel([bash("printf 1 > f"), bash("sleep 5")]))
+    for event in events:
+        if isinstance(event, ModelAnswered) and event.step == 2:
+            break
+    with pytest.raises(UsageError, match="Step 2 of this run has not ended yet"):
+        fork(run, 2, provider)
+    assert (fork(run, 1, provider).workspace / "f").read_text() == "1"
+    events.close()
+
+
+@pytest.mark.parametrize("step", [-1, 5, 10**9])
+def test_a_missing_step_cannot_be_forked(
+    parent: RecordedRun, provider: Provider, step: int
+) -> None:
+    runs = RunFolder.ids(provider.data)
+    with pytest.raises(UsageError, match="does not exist"):
+        fork(parent, step, provider)
+    assert RunFolder.ids(provider.data) == runs
+
+
+def test_a_stopped_run_is_forked_at_its_interrupted_step(provider: Provider) -> None:
+    run, stop = new_run(provider), Stop()
+    events = run.start(
+        Task("Go.", GENERAL), ScriptedModel([bash("printf 1 > f; sleep 60")]), stop=stop
+    )
+    for event in events:
+        if isinstance(event, ModelAnswered):
+            stop.set()
+    _, model = continued(fork(run, 1, provider), provider)
+    sent = model.requests[0].messages
+    calls = [call.id for each in sent if isinstance(each, AssistantMessage) for call in each.calls]
+    assert calls == [each.call_id for each in sent if isinstance(each, ToolResult)]
+
+
+def test_a_fork_of_a_fork(parent: RecordedRun, provider: Provider) -> None:
+    first, _ = continued(fork(parent, 1, provider), provider, "More.", bash("printf new > b.txt"))
+    second = fork(first, 2, provider)
+    assert (second.workspace / "b.txt").read_text() == "new"
+    assert (second.workspace / "a.txt").read_text() == "one"
+    kinds = [event for _, event in journal.read(second.journal) if isinstance(event, Forked)]
+    assert [event.parent for event in kinds] == [parent.folder.id, first.folder.id]
+    assert second.parent == Parent(
+        first.folder.id, 2, second.parent.manifest if second.parent else ""
+    )
+
+
+def test_copied_steps_are_told_apart(parent: RecordedRun, provider: Provider) -> None:
+    run, _ = continued(fork(parent, 2, provider), provider)
+    assert run.state.forked
+    assert run.state.copied_steps == run.state.forked.totals.steps == 2
+    about = measured(run.folder, run.state)
+    assert (about.steps, about.copied_steps) == (3, 2)
+    assert [round_.cut for round_ in run.state.rounds] == [True, False]
+
+
+def test_the_price_of_copied_steps_does_not_count_against_the_limit(
+    parent: RecordedRun, provider: Provider
+) -> None:
+    folder = fork(parent, 2, provider)
+    lines = folder.journal.read_bytes().splitlines()
+    event = json.loads(lines[-1])
+    event["totals"]["cost"] = 5.0
+    ended = json.loads(lines[-2])
+    ended["totals"]["cost"] = 5.0
+    folder.journal.write_bytes(
+        b"\n".join([*lines[:-2], json.dumps(ended).encode(), json.dumps(event).encode(), b""])
+    )
+    run = provider.open_run(folder)
+    turns = [bash("true"), SUBMIT]
+    *_, last = run.follow_up("Go.", ScriptedModel(turns), Limits(money=1.0))
+    assert isinstance(last, RunEnded)
+    assert last.status == "submitted"
+
+
+def test_installed_packages_are_listed_with_the_commands_that_install_them(
+    parent: RecordedRun, provider: Provider
+) -> None:
+    record = parent.folder.journal
+    reported = b'"packages":["gmsh 4.1","tree","-e evil","a b; rm -rf ."]'
+    record.write_bytes(record.read_bytes().replace(b'"packages":[]', reported, 1))
+    about = describe_fork(parent.folder, 1, provider.blobs)
+    assert about.packages == ("gmsh 4.1", "tree", "-e evil", "a b; rm -rf .")
+    assert about.setup == (
+        "apt-get update && apt-get install -y --no-install-recommends tree",
+        "pip install gmsh==4.1",
+    )
+    *_, (_, event) = journal.read(fork(parent, 1, provider, Changes(reinstall=True)).journal)
+    assert isinstance(event, Forked)
+    assert event.setup == about.setup
+
+
+def test_the_commands_of_a_new_sandbox_are_its_first_steps(
+    parent: RecordedRun, provider: Provider
+) -> None:
+    folder = fork(parent, 1, provider)
+    *copied, last = folder.journal.read_bytes().splitlines()
+    changed = json.dumps(json.loads(last) | {"setup": ["printf 1 > ready", "printf 2 >> ready"]})
+    folder.journal.write_bytes(b"\n".join([*copied, changed.encode(), b""]))
+    run = provider.open_run(folder)
+    model = ScriptedModel([SUBMIT], metered=True)
+    list(run.follow_up("", model))
+    assert (folder.workspace / "ready").read_text() == "12"
+    assert len(model.requests) == 1
+    assert [step.step for step in run.state.steps] == [1, 2, 3, 4]
+    assert run.state.totals.prompt_tokens > 0
+
+
+def test_files_that_were_not_kept_are_listed_and_the_model_is_told(
+    parent: RecordedRun, provider: Provider
+) -> None:
+    unkept = {"big.bin": Node("file", 10**9, 0o644, stored=False, reason="it is larger than 64 MB")}
+    ManifestLog(parent.folder.manifests).append(2, Delta(unkept, (), frozenset(unkept)))
+    gone = hashlib.sha256(b"x").hexdigest()
+    provider.blobs.path(gone).unlink()
+    about = describe_fork(parent.folder, 2, provider.blobs)
+    assert [each.path for each in about.missing] == ["big.bin", "sub/x"]
+    _, model = continued(fork(parent, 2, provider), provider)
+    assert "2 of its files were not kept and are missing: big.bin, sub/x" in (
+        model.requests[0].messages[-1].text
+    )
+
+
+def test_a_damaged_content_is_not_restored(parent: RecordedRun, provider: Provider) -> None:
+    provider.blobs.path(hashlib.sha256(b"two").hexdigest()).write_bytes(b"TWO")
+    folder = fork(parent, 2, provider)
+    assert not (folder.workspace / "a.txt").exists()
+
+
+@pytest.mark.parametrize("deleted", ["parent", "fork"])
+def test_shared_contents_stay_while_a_run_needs_them(
+    parent: RecordedRun, provider: Provider, deleted: str
+) -> None:
+    folder = fork(parent, 2, provider)
+    parent.close()
+    runs = {"parent": parent.folder, "fork": folder}
+    kept = runs["fork" if deleted == "parent" else "parent"]
+    RunDeleter(provider.data, provider.blobs, lambda _: None).delete([runs[deleted].id])
+    nodes = [
+        node
+        for _, delta in ManifestLog(kept.manifests).read()
+        for node in delta.changed.values()
+        if node.hash and node.stored
+    ]
+    assert nodes
+    assert all(provider.blobs.has(node.hash or "") for node in nodes)
+    if deleted == "parent":
+        again = provider.open_run(kept)
+        assert again.state.forked
+        child = fork(again, 1, provider)
+        assert (child.workspace / "a.txt").read_text() == "one"
+
+
+def test_a_damaged_record_of_a_fork_does_not_delete_its_parents_sandbox(
+    parent: RecordedRun, provider: Provider
+) -> None:
+    folder = fork(parent, 2, provider)
+    parent.close()
+    for each in (folder, parent.folder):
+        (each.path / "run.json").write_text("damaged")
+    RunDeleter(provider.data, provider.blobs, lambda _: None).delete([folder.id])
+    assert (provider.data / "sandboxes" / parent.folder.sandbox / "workspace/a.txt").exists()
+
+
+def test_hostile_links_are_not_followed(provider: Provider, tmp_path: Path) -> None:
+    """A manifest may come from somebody else's run."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    run = new_run(provider)
+    list(run.start(Task("Go.", GENERAL), ScriptedModel([bash("printf x > f"), SUBMIT])))
+    digest = hashlib.sha256(b"x").hexdigest()
+    nodes = {
+        "way": Node("link", target=str(outside)),
+        "way/file": Node("file", 1, 0o644, digest),
+        "../up": Node("file", 1, 0o644, digest),
+        "setuid": Node("file", 1, 0o4755, digest),
+        "pipe": Node("fifo", mode=0o644),
+    }
+    line = {"step": 1, **Delta(nodes, (), frozenset(nodes)).to_json()}
+    with run.folder.manifests.open("a") as file:
+        file.write(json.dumps(line) + "\n")
+    workspace = fork(run, 1, provider).workspace
+    assert list(outside.iterdir()) == []
+    assert not (workspace.parent / "up").exists()
+    assert (workspace / "setuid").stat().st_mode & 0o7777 == 0o755
+    assert not (workspace / "pipe").exists()

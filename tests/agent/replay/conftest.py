@@ -1,0 +1,5 @@
+"""A studio with process sandboxes for replays."""
+
+from tests.agent.api.conftest import settings, studio
+
+__all__ = ["settings", "studio"]

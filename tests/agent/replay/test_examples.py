@@ -1,0 +1,69 @@
+"""A recorded run becomes an example: its turns play without a model, its commands are real."""
+
+from pathlib import Path
+
+import pytest
+
+from agent import Studio
+from agent.api.run import Run
+from agent.errors import RunError
+from agent.events import Notice
+from agent.replay import examples
+from agent.replay.examples import ExampleModel, SavedExample
+from agent.replay.replay import open_recording
+from agent.workspace.files import Workspace
+from tests.agent.api.conftest import bash, script
+
+
+def save(studio: Studio, run: Run, title: str = "Mine", owner: str = "") -> SavedExample:
+    folder = run.recorded.folder
+    return examples.save(open_recording(folder.journal, folder), folder.data, title, owner)
+
+
+def test_an_example_outlives_its_run_and_executes_its_commands(
+    studio: Studio, tmp_path: Path
+) -> None:
+    given = tmp_path / "numbers.txt"
+    given.write_text("1 2 3")
+    turn = bash("wc -w < input/numbers.txt > output/answer.txt; echo $$ >> shells")
+    run = studio.run("Count.", model=script(turn), inputs=given)
+    run.wait()
+    example = save(studio, run)
+    run.recorded.folder.journal.unlink()
+
+    data = run.recorded.folder.data
+    (found,) = examples.load_all(data, "")
+    assert (found.title, found.task, found.inputs) == ("Mine", "Count.", ("numbers.txt",))
+    played = studio.run("Count.", model=ExampleModel(example.open(), pace=0))
+    example.put_files(Workspace(played.recorded.folder.workspace))
+    result = played.wait()
+    assert (result.status, result.answer) == ("submitted", "3")
+    assert played.recorded.state.model == "Example"
+
+
+def test_a_result_that_is_not_the_recorded_one_is_said(studio: Studio, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    state.write_text("one")
+    run = studio.run("Read.", model=script(bash(f"date; cat {state}"), bash("echo done")))
+    run.wait()
+    example = save(studio, run)
+    same = list(studio.run("Read.", model=ExampleModel(example.open(), pace=0)))
+    assert not [event for event in same if isinstance(event, Notice)]
+    state.write_text("two")
+    other = list(studio.run("Read.", model=ExampleModel(example.open(), pace=0)))
+    notices = [event.text for event in other if isinstance(event, Notice)]
+    assert len(notices) == 1
+    assert "something else here than in the recorded run" in notices[0]
+
+
+def test_an_example_belongs_to_the_user_who_saved_it(studio: Studio) -> None:
+    run = studio.run("Do it.", model=script(bash("echo hi")))
+    run.wait()
+    example = save(studio, run, owner="ada")
+    data = run.recorded.folder.data
+    assert examples.find(data, "ada", " Do it.\n") == example
+    assert examples.find(data, "bob", "Do it.") is None
+    with pytest.raises(RunError, match="no such example"):
+        examples.delete(data, "bob", example.id)
+    examples.delete(data, "ada", example.id)
+    assert examples.load_all(data, "ada") == []

@@ -1,0 +1,321 @@
+"""A replay executes the recorded calls again and says how each step compares."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent import Studio
+from agent.api.run import Run
+from agent.errors import RunError, UsageError
+from agent.events import Event, ReplayStarted, StepVerified, Verdict
+from agent.limits import Limits
+from agent.models.base import ToolCall
+from agent.models.scripted import ScriptedModel, ScriptedTurn
+from agent.replay.calls import EDITED_CALL, EDITED_OBSERVATION
+from agent.replay.recording import NOTHING_TO_REPLAY, PLAIN_MODE
+from agent.runs import journal
+from agent.util.cancellation import Stop
+from tests.agent.api.conftest import bash, call, script
+
+
+def record(studio: Studio, *turns: ScriptedTurn, **options: Any) -> Run:
+    """Carry out a run with these turns and a final submit."""
+    run = studio.run("Do it.", model=script(*turns), **options)
+    run.wait()
+    return run
+
+
+def replay(studio: Studio, run: "Run | str | Path", **options: Any) -> tuple[Run, list[Event]]:
+    replayed = studio.replay(run, **options)
+    return replayed, list(replayed)
+
+
+def verdicts(events: list[Event]) -> list[Verdict]:
+    return [event.verdict for event in events if isinstance(event, StepVerified)]
+
+
+def verified(events: list[Event], step: int = 1) -> StepVerified:
+    return next(event for event in events if isinstance(event, StepVerified) and event.step == step)
+
+
+def edit(run: Run, kind: str, change: Callable[[dict[str, Any]], None]) -> None:
+    """Change the events of one kind in a run's journal."""
+    lines = [json.loads(line) for line in run.recorded.folder.journal.read_bytes().splitlines()]
+    for each in lines:
+        if each["kind"] == kind:
+            change(each)
+    run.recorded.folder.journal.write_text("".join(f"{json.dumps(each)}\n" for each in lines))
+
+
+def test_a_deterministic_run_is_the_same(studio: Studio) -> None:
+    recorded = record(
+        studio,
+        call(
+            "str_replace_editor", command="create", path="/workspace/a.py", file_text="print(6*7)"
+        ),
+        bash("mkdir -p output && python3 a.py | tee output/answer.txt; ls no-such-file"),
+    )
+    run, events = replay(studio, recorded)
+    assert verdicts(events) == ["same", "same", "same"]
+    assert run.result.replay is not None
+    assert run.result.replay.verdict == "same"
+    assert (run.result.status, run.result.answer) == ("submitted", "42")
+
+
+def test_a_replay_is_a_run_of_its_own_with_a_parent(studio: Studio) -> None:
+    recorded = record(studio, bash("echo hi"))
+    run, events = replay(studio, recorded)
+    folder = run.recorded.folder
+    assert folder.parent is not None
+    assert (folder.parent.run, folder.parent.kind) == (recorded.id, "replay")
+    assert events == [event for _, event in journal.read(folder.journal)]
+    assert next(event for event in events if isinstance(event, ReplayStarted)).run == recorded.id
+    assert run.recorded.state.model == "Replay"
+    assert not run.recorded.state.metered
+
+
+def test_inputs_are_put_in_with_their_modes(studio: Studio, tmp_path: Path) -> None:
+    program = tmp_path / "tool.sh"
+    program.write_text("echo from the input")
+    program.chmod(0o755)
+    recorded = record(studio, bash("input/tool.sh && cp input/tool.sh copy"), inputs=program)
+    run, events = replay(studio, recorded)
+    assert verdicts(events) == ["same", "same"]
+    assert run.recorded.state.inputs == ("tool.sh",)
+
+
+def test_times_and_temporary_paths_are_volatile(studio: Studio) -> None:
+    recorded = record(studio, bash("date +%s.%N; mktemp -u; date > stamp.txt"))
+    run, events = replay(studio, recorded)
+    step = verified(events)
+    assert (step.verdict, step.calls[0].rules) == ("volatile", ("temporary paths", "times"))
+    assert run.result.replay is not None
+    assert run.result.replay.verdict == "volatile"
+
+
+def test_another_result_differs_and_is_shown_as_a_diff(studio: Studio, tmp_path: Path) -> None:
+    counter = tmp_path / "counter"
+    counter.write_text("1")
+    read = f"cat {counter}; echo $(( $(cat {counter}) + 1 )) > {counter}; cp {counter} result.txt"
+    recorded = record(studio, bash(read), bash("echo after"))
+    run, events = replay(studio, recorded)
+    assert verdicts(events) == ["differs", "same", "same"]
+    step = verified(events)
+    assert "-1\n+2" in step.calls[0].diff
+    assert [(each.path, each.verdict) for each in step.files] == [("result.txt", "differs")]
+    assert "-2\n+3" in step.files[0].diff
+    assert run.result.replay is not None
+    assert run.result.replay.verdict == "differs"
+
+
+def test_another_exit_code_differs(studio: Studio, tmp_path: Path) -> None:
+    flag = tmp_path / "flag"
+    recorded = record(studio, bash(f"! test -e {flag} && touch {flag}"))
+    _, events = replay(studio, recorded)
+    assert verified(events).calls[0].reason == "It ended with exit code 1 instead of exit code 0."
+
+
+def test_a_command_that_timed_out_is_unverified(studio: Studio) -> None:
+    recorded = record(studio, bash("echo begun; sleep 60"), limits=Limits(command_seconds=0.5))
+    studio.settings.limits()
+    run, events = replay(studio, _with_timeout(recorded))
+    assert verified(events).calls[0].verdict == "unverified"
+    assert (
+        "In the recorded run the call reached its time limit." in verified(events).calls[0].reason
+    )
+    assert run.result.replay is not None
+    assert run.result.replay.verdict == "unverified"
+
+
+def _with_timeout(run: Run) -> Run:
+    """Shorten the command, so that the replay does not wait for its time limit."""
+    edit(run, "model_answered", lambda event: _replace_sleep(event["calls"]))
+    return run
+
+
+def _replace_sleep(calls: list[dict[str, str]]) -> None:
+    for each in calls:
+        each["arguments"] = each["arguments"].replace("sleep 60", "sleep 0")
+
+
+def test_an_edited_observation_differs_and_is_named(studio: Studio) -> None:
+    recorded = record(studio, bash("echo 41"))
+
+    def lie(event: dict[str, Any]) -> None:
+        event["observation"] = event["observation"].replace("41", "42")
+
+    edit(recorded, "tool_ended", lie)
+    _, events = replay(studio, recorded)
+    found = verified(events).calls[0]
+    assert found.verdict == "differs"
+    assert EDITED_OBSERVATION in found.reason
+
+
+def test_an_edited_command_differs_and_is_named(studio: Studio) -> None:
+    recorded = record(studio, bash("echo 41"))
+    edit(recorded, "tool_started", lambda event: event["arguments"].update(command="echo 42"))
+    _, events = replay(studio, recorded)
+    found = verified(events).calls[0]
+    assert (found.verdict, found.reason) == ("differs", EDITED_CALL)
+
+
+def test_a_long_output_is_compared_to_its_end(studio: Studio, tmp_path: Path) -> None:
+    end = tmp_path / "end"
+    end.write_text("one")
+    recorded = record(studio, bash(f"seq 60000; cat {end}"))
+    end.write_text("two")
+    _, events = replay(studio, recorded)
+    assert verified(events).verdict == "differs"
+    assert "-one\n+two" in verified(events).calls[0].diff
+
+
+def test_a_long_output_that_was_not_kept_is_unverified(studio: Studio) -> None:
+    recorded = record(studio, bash("seq 60000"))
+    for file in recorded.recorded.folder.outputs.iterdir():
+        file.unlink()
+    _, events = replay(studio, recorded)
+    assert (verified(events).verdict, verified(events).calls[0].reason) == (
+        "unverified", "Its whole output was not kept.",
+    )  # fmt: skip
+
+
+def test_follow_ups_and_reminders_are_replayed(studio: Studio) -> None:
+    turns = [
+        bash("echo one"), ScriptedTurn(text="Nearly."), call("submit"),
+        bash("echo two"), call("submit"),
+    ]  # fmt: skip
+    run = studio.run("Do it.", model=ScriptedModel(turns))
+    run.wait()
+    run.send("More.").wait()
+    replayed, events = replay(studio, run)
+    assert verdicts(events) == ["same"] * 5
+    assert [each.text for each in replayed.recorded.state.rounds] == ["Do it.", "More."]
+
+
+def test_a_plain_answer_ends_the_replay_as_it_ended_the_run(studio: Studio) -> None:
+    turns = [bash("echo one"), *[ScriptedTurn(text="Done.")] * 3]
+    run = studio.run("Do it.", model=ScriptedModel(turns))
+    assert run.wait().status == "answered"
+    replayed, events = replay(studio, run)
+    assert verdicts(events) == ["same"] * 4
+    assert (replayed.result.status, replayed.result.answer) == ("answered", "Done.")
+
+
+def test_a_run_that_reached_its_step_limit_ends_where_it_ended(studio: Studio) -> None:
+    recorded = record(studio, bash("echo 1"), bash("echo 2"), bash("echo 3"), max_steps=2)
+    run, events = replay(studio, recorded)
+    assert verdicts(events) == ["same", "same"]
+    assert run.result.status == recorded.result.status == "step_limit"
+    assert run.result.replay is not None
+    assert run.result.replay.verdict == "same"
+
+
+def test_a_stopped_command_is_not_executed_again(studio: Studio, tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+    work = f"echo >> {marker}; echo begun; sleep 600"
+    run = studio.run("Do it.", model=script(bash("echo 1"), bash(work)))
+    for event in run:
+        if event.kind == "tool_output" and event.step == 2:
+            run.stop()
+    replayed, events = replay(studio, run)
+    assert verdicts(events) == ["same", "unverified"]
+    assert marker.read_text() == "\n"
+    assert replayed.result.status == "stopped"
+
+
+def test_the_user_stops_a_replay(studio: Studio) -> None:
+    recorded = record(studio, bash("echo 1"), bash("echo 2"))
+    stop = Stop()
+    run = studio.replay(recorded, stop=stop)
+    events = []
+    for event in run:
+        events.append(event)
+        if isinstance(event, StepVerified):
+            stop.set()
+    assert verdicts(events)[0] == "same"
+    assert run.result.status == "stopped"
+    assert run.result.replay is not None
+    assert run.result.replay.verdict == "unverified"
+
+
+def test_the_users_changes_between_steps_are_made_again(studio: Studio) -> None:
+    from agent.runs.user_changes import UserChange
+    from agent.workspace.paths import RelPath
+
+    run = studio.run("Do it.", model=script(bash("echo first > a.txt"), bash("cat a.txt b.txt")))
+    for event in run:
+        if event.kind == "step_ended" and event.step == 1:
+            folder = run.recorded.folder.workspace
+            (folder / "a.txt").write_text("by the user\n")
+            (folder / "b.txt").write_text("added\n")
+            run.recorded.record_user_changes(
+                [UserChange("changed", RelPath("a.txt")), UserChange("added", RelPath("b.txt"))]
+            )
+    replayed, events = replay(studio, run)
+    assert verdicts(events) == ["same", "same", "same"]
+    assert "by the user\nadded" in "".join(
+        event.observation for event in events if event.kind == "tool_ended"
+    )
+    assert replayed.recorded.folder.workspace != run.recorded.folder.workspace
+
+
+def test_a_tool_of_the_users_own_is_unverified(studio: Studio) -> None:
+    def double(number: int) -> int:
+        """Double a number."""
+        return 2 * number
+
+    recorded = record(studio, call("double", number=4), tools=[double])
+    _, events = replay(studio, recorded)
+    assert verified(events).verdict == "unverified"
+    assert "“double” is a tool of the user's own" in verified(events).calls[0].reason
+
+
+def test_a_call_that_was_invalid_is_invalid_again(studio: Studio) -> None:
+    broken = ScriptedTurn(calls=(ToolCall("", "execute_bash", "{"), ToolCall("", "no_tool", "{}")))
+    _, events = replay(studio, record(studio, broken))
+    assert verdicts(events) == ["same", "same"]
+
+
+def test_a_replay_can_be_replayed(studio: Studio) -> None:
+    first, _ = replay(studio, record(studio, bash("echo hi")))
+    _, events = replay(studio, first)
+    assert verdicts(events) == ["same", "same"]
+
+
+def test_a_journal_alone_is_replayed_as_far_as_it_goes(studio: Studio, tmp_path: Path) -> None:
+    given = tmp_path / "numbers.txt"
+    given.write_text("1 2 3")
+    recorded = record(studio, bash("wc -w < input/numbers.txt"), bash("touch new"), inputs=given)
+    recorded.save(tmp_path / "saved")
+    run, events = replay(studio, tmp_path / "saved")
+    started = next(event for event in events if isinstance(event, ReplayStarted))
+    assert not started.complete
+    assert "numbers.txt" in started.notes[0]
+    assert run.result.replay is not None
+    assert run.result.replay.verdict == "differs"
+    _, events = replay(studio, tmp_path / "saved" / "journal.jsonl", inputs=given)
+    assert verdicts(events) == ["same", "unverified", "same"]
+
+
+def test_a_run_in_plain_mode_has_nothing_to_replay(studio: Studio) -> None:
+    run = studio.run("Do it.", model=ScriptedModel([ScriptedTurn(text="Yes.")]), mode="plain")
+    run.wait()
+    with pytest.raises(UsageError, match=PLAIN_MODE):
+        studio.replay(run)
+
+
+def test_a_run_without_calls_has_nothing_to_replay(studio: Studio) -> None:
+    run = studio.run(
+        "Do it.", model=ScriptedModel([ScriptedTurn(text="Yes.")]), limits=Limits(reminders=0)
+    )
+    run.wait()
+    with pytest.raises(UsageError, match=NOTHING_TO_REPLAY):
+        studio.replay(run)
+
+
+def test_a_run_that_does_not_exist_is_named(studio: Studio) -> None:
+    with pytest.raises(RunError, match="no-such-run"):
+        studio.replay("no-such-run")

@@ -1,0 +1,176 @@
+"""Runs written in the formats of other tools: valid there, and complete when read again."""
+
+import importlib
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.events import (
+    Event,
+    ModelAnswered,
+    Notice,
+    Reminder,
+    RunContinued,
+    RunEnded,
+    RunStarted,
+    StepStarted,
+    ToolEnded,
+    Totals,
+    encode,
+)
+from agent.models.base import ToolCall, Usage
+from agent.traces.formats import atif, sts
+from agent.traces.importing import import_file
+from agent.traces.journal_items import items_of, items_of_journal, messages_of_journal
+from tests.agent.traces.samples import FILES, events_of
+
+ROOT = Path(__file__).parents[3]
+MODELS = ROOT / ".make" / "harbor"
+
+
+@pytest.fixture
+def trajectory_model(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Harbor's own model of a trajectory."""
+    if not (MODELS / "harbor" / "models").is_dir():
+        pytest.skip("Harbor's models are missing. To download them: make .make/harbor")
+    monkeypatch.syspath_prepend(str(MODELS))
+    yield importlib.import_module("harbor.models.trajectories").Trajectory
+    for name in [name for name in sys.modules if name.split(".")[0] == "harbor"]:
+        del sys.modules[name]
+
+
+def run_events() -> list[Event]:
+    calls = (
+        ToolCall("a", "execute_bash", '{"command": "ls"}'),
+        ToolCall("b", "execute_bash", '{"command": "ls'),
+    )
+    totals = Totals(steps=2, prompt_tokens=190, generated_tokens=12, cost=0.5)
+    return [
+        RunStarted(
+            run="r1", task="Count.", mode="sandbox", model="m", metered=True, prompt="general",
+            system="You are careful.", user="<task>Count.</task>", at=1000.0,
+        ),
+        StepStarted(step=1, note="", at=1000.5),
+        ModelAnswered(
+            step=1, text="I look.", reasoning="Hm.", calls=calls, finish="tool_calls",
+            usage=Usage(90, 8, cached=50, reported=("cached",)), estimated=False, seconds=1.5,
+            at=1002.0,
+        ),
+        ToolEnded(
+            step=1, call_id="a", name="execute_bash", ok=False, exit_code=2, end_reason="exit",
+            seconds=0.25, observation="out", at=1003.0,
+        ),
+        ToolEnded(
+            step=1, call_id="b", name="execute_bash", ok=False, exit_code=None, end_reason="exit",
+            seconds=0.0, observation="The arguments are not valid JSON.", at=1003.5,
+        ),
+        Reminder(step=1, text="Use a tool.", at=1004.0),
+        StepStarted(step=2, note="", at=1004.0),
+        ModelAnswered(
+            step=2, text="Two.", reasoning="", calls=(), finish="stop", usage=Usage(100, 4),
+            estimated=False, seconds=1.0, at=1005.0,
+        ),
+        Notice(step=2, text="Adapted.", at=1005.0),
+        RunEnded(status="answered", reason="", answer="2", totals=totals, at=1006.0),
+        RunContinued(text="And now?", model="m", metered=True, at=1100.0),
+        RunEnded(status="stopped", reason="Stopped by the user.", answer="", totals=totals,
+                 at=1101.0),
+    ]  # fmt: skip
+
+
+def write_journal(path: Path, events: list[Event]) -> Path:
+    path.write_bytes(b"".join(encode(event) + b"\n" for event in events))
+    return path
+
+
+def test_atif_is_valid_for_harbor(trajectory_model: Any) -> None:
+    text = "".join(atif.write(items_of(run_events()), "r1"))
+    trajectory = trajectory_model.model_validate_json(text)
+    assert trajectory.schema_version == "ATIF-v1.7"
+    assert trajectory.session_id == "r1"
+    system, user, first, *_ = trajectory.steps
+    assert (system.source, system.message) == ("system", "You are careful.")
+    assert (user.source, user.message) == ("user", "<task>Count.</task>")
+    assert [each.arguments for each in first.tool_calls] == [
+        {"command": "ls"}, {"unparsed": '{"command": "ls'},
+    ]  # fmt: skip
+    assert [each.source_call_id for each in first.observation.results] == ["a", "b"]
+    assert first.metrics.cached_tokens == 50
+    names = [tool["function"]["name"] for tool in trajectory.agent.tool_definitions]
+    assert names == ["str_replace_editor", "execute_bash", "submit"]
+    assert trajectory.final_metrics.total_prompt_tokens == 190
+    assert trajectory.final_metrics.total_cost_usd == 0.5
+    assert trajectory.final_metrics.total_steps == len(trajectory.steps)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_every_imported_run_is_valid_atif(
+    file: Path, tmp_path: Path, trajectory_model: Any
+) -> None:
+    for each in import_file(file, tmp_path):
+        journal = tmp_path / "runs" / each.run / "journal.jsonl"
+        trajectory_model.model_validate_json(
+            "".join(atif.write(items_of_journal(journal), each.run))
+        )
+
+
+def test_the_copied_steps_of_a_fork_are_marked(tmp_path: Path, trajectory_model: Any) -> None:
+    journal = write_journal(tmp_path / "journal.jsonl", run_events()[:6])
+    with journal.open("ab") as file:
+        file.write(b'{"at":1050.0,"step":1,"kind":"forked"}\n')
+    with journal.open("ab") as file:
+        file.write(b"".join(encode(event) + b"\n" for event in run_events()[6:9]))
+    text = "".join(atif.write(items_of_journal(journal), "r1"))
+    trajectory = trajectory_model.model_validate_json(text)
+    assert [step.is_copied_context for step in trajectory.steps if step.source != "system"] == [
+        True, True, None, None,
+    ]  # fmt: skip
+    assert trajectory.final_metrics.total_prompt_tokens == 100
+
+
+def test_imported_tools_are_in_an_export(tmp_path: Path) -> None:
+    run = import_file(FILES[1], tmp_path)[0].run
+    text = "".join(atif.write(items_of_journal(tmp_path / "runs" / run / "journal.jsonl"), run))
+    assert [tool["function"]["name"] for tool in json.loads(text)["agent"]["tool_definitions"]] == [
+        "look"
+    ]
+
+
+def test_messages_are_those_that_were_sent(tmp_path: Path) -> None:
+    journal = write_journal(tmp_path / "journal.jsonl", run_events())
+    (line,) = "".join(messages_of_journal(journal)).splitlines()
+    conversation = json.loads(line)
+    assert [each["role"] for each in conversation["messages"]] == [
+        "system", "user", "assistant", "tool", "tool", "user", "assistant", "user",
+    ]  # fmt: skip
+    assistant = conversation["messages"][2]
+    assert assistant["reasoning_content"] == "Hm."
+    assert assistant["tool_calls"][1]["function"]["arguments"] == '{"command": "ls'
+    assert len(conversation["tools"]) == 3
+
+
+def test_a_session_for_the_hub(tmp_path: Path) -> None:
+    lines = "".join(sts.write(items_of(run_events()), "r1")).splitlines()
+    header, *messages = [json.loads(line) for line in lines]
+    assert (header["type"], header["harness"], header["id"], header["name"]) == (
+        "session", "llm-in-sandbox-studio", "r1", "Count.",
+    )  # fmt: skip
+    assert {each["type"] for each in messages} == {"message"}
+    answer = messages[2]["message"]
+    assert (answer["reasoningContent"], answer["timestamp"], answer["model"]) == (
+        "Hm.", 1002000, "m",
+    )  # fmt: skip
+    assert messages[3]["message"]["toolCallId"] == "a"
+
+
+def test_an_exported_run_is_the_same_when_imported(tmp_path: Path) -> None:
+    file = tmp_path / "run.json"
+    file.write_text("".join(atif.write(items_of(run_events()), "r1")))
+    (run,) = import_file(file, tmp_path)
+    again = list(items_of(events_of(tmp_path, run.run)))
+    for event, other in zip(items_of(run_events()), again, strict=True):
+        assert event == other

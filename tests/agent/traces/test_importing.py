@@ -1,0 +1,233 @@
+"""Files of other tools become runs: what each format says is in the run, and nothing else."""
+
+import json
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from agent.errors import TraceError
+from agent.events import ModelAnswered, Notice, Reminder, RunStarted, ToolEnded
+from agent.models.base import Usage
+from agent.runs.folder import RunFolder
+from agent.traces import importing
+from agent.traces.importing import import_file
+from agent.traces.recording import NO_RESULT
+from tests.agent.traces.samples import FILES, FOLDER, events_of, import_sample
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_every_sample_is_a_run_that_has_ended(file: Path, tmp_path: Path) -> None:
+    for state in import_sample(file.name, tmp_path):
+        assert not state.is_running
+        assert state.unreadable == 0
+        assert all(step.ended for step in state.steps)
+        assert all(call.end_reason for step in state.steps for call in step.calls)
+        assert RunFolder.open(tmp_path, state.run).imported
+
+
+def test_atif(tmp_path: Path) -> None:
+    (state,) = import_sample("atif-1.0.json", tmp_path)
+    assert (state.model, state.mode, state.rounds[0].text) == (
+        "gpt-x", "sandbox", "How large is notes.txt?",
+    )  # fmt: skip
+    first, second = state.steps
+    assert first.usage == Usage(520, 80, cached=200)
+    assert [call.summary for call in first.calls] == ["wc -c notes.txt"]
+    assert first.used is not None
+    assert first.used.programs == ("wc",)
+    assert (first.model_seconds, second.model_seconds) == (2.0, 3.0)
+    assert (state.totals.cost, state.rounds[0].answer) == (0.00078, "12 bytes.")
+
+
+def test_atif_of_the_newest_version(tmp_path: Path) -> None:
+    (state,) = import_sample("atif-1.8.json", tmp_path)
+    assert state.rounds[0].text == "What is said here?\n[audio: audio/one.wav]"
+    events = events_of(tmp_path, state.run)
+    ended = [event for event in events if isinstance(event, ToolEnded)]
+    assert [(event.call_id, event.observation) for event in ended] == [
+        ("b", "[image: images/x.png]"), ("a", "nothing"),
+    ]  # fmt: skip
+    started = next(event for event in events if isinstance(event, RunStarted))
+    assert started.system == "You are careful."
+
+
+def test_a_trajectory_of_the_reference(tmp_path: Path) -> None:
+    (state,) = import_sample("trajectory.json", tmp_path)
+    assert (state.state, len(state.steps)) == ("submitted", 3)
+    assert state.steps[0].calls[0].exit_code == 0
+    assert state.steps[0].model_seconds == 1.5
+    (reminder,) = [each for each in events_of(tmp_path, state.run) if isinstance(each, Reminder)]
+    assert reminder.text.startswith("You forgot")
+
+
+def test_a_benchmark_of_the_reference_is_several_runs(tmp_path: Path) -> None:
+    one, two = import_sample("benchmark-trajectory.json", tmp_path)
+    assert (one.rounds[0].answer, one.state) == ("2", "submitted")
+    assert two.state == "failed"
+    assert "does not record why" in two.rounds[0].reason
+
+
+def test_mini_swe_agent(tmp_path: Path) -> None:
+    (state,) = import_sample("mini-1.1.traj.json", tmp_path)
+    assert (state.state, state.rounds[0].answer) == ("submitted", "diff --git a/a.py b/a.py\n")
+    assert [len(step.calls) for step in state.steps] == [1, 0, 1]
+    assert state.steps[0].usage == Usage(100, 20, cached=10)
+    assert state.steps[0].calls[0].exit_code == 0
+    assert state.totals.cost == 0.05
+    events = events_of(tmp_path, state.run)
+    assert [e.text for e in events if isinstance(e, Reminder)] == [
+        "No tool calls found in the response."
+    ]
+
+
+def test_mini_swe_agent_without_tool_calls(tmp_path: Path) -> None:
+    (state,) = import_sample("mini-1.traj.json", tmp_path)
+    assert (state.state, len(state.steps)) == ("step_limit", 2)
+    (call,) = state.steps[0].calls
+    assert (call.summary, call.exit_code, call.ok) == ("wc -l *.py | tail -1", 1, False)
+    assert state.steps[1].calls == []
+
+
+def test_swe_agent(tmp_path: Path) -> None:
+    (state,) = import_sample("swe-agent.traj", tmp_path)
+    assert (state.state, state.rounds[0].text) == ("submitted", "Fix the bug.")
+    assert [step.calls[0].summary for step in state.steps] == ["ls -F", "submit"]
+    assert state.steps[0].calls[0].seconds == 0.25
+    assert state.totals.cost == 1.25
+
+
+@pytest.mark.parametrize("file", ["inspect.json", "inspect.eval"])
+def test_a_log_of_inspect(file: str, tmp_path: Path) -> None:
+    states = {state.rounds[0].text: state for state in import_sample(file, tmp_path)}
+    assert len(states) == 2
+    state = states["How many files?"]
+    assert (state.model, state.state, len(state.steps)) == ("mockllm/model", "answered", 3)
+    assert state.steps[0].usage == Usage(57, 7)
+    events = events_of(tmp_path, state.run)
+    observations = [event.observation for event in events if isinstance(event, ToolEnded)]
+    assert observations[0] == "notes.txt\n" + "x" * 300  # an attachment
+    notes = [event.text for event in events if isinstance(event, Notice)]
+    assert state.rounds[0].answer == "1"
+    assert notes == ["Score includes: C for “1”"]
+
+
+def test_conversations_of_openai_messages(tmp_path: Path) -> None:
+    one, two = import_sample("messages.jsonl", tmp_path)
+    assert [each.text for each in one.rounds] == ["What is in /data?", "And in /tmp?"]
+    assert one.steps[0].calls[0].summary == "ls /data"
+    assert (two.mode, two.rounds[0].text) == (
+        "plain", "Say hello.\n[image_url: https://example.org/a.png]",
+    )  # fmt: skip
+    assert one.totals.prompt_tokens == 0  # which is shown as not known
+
+
+def test_a_message_a_line(tmp_path: Path) -> None:
+    (state,) = import_sample("single-messages.jsonl", tmp_path)
+    (answered,) = [
+        event for event in events_of(tmp_path, state.run) if isinstance(event, ModelAnswered)
+    ]
+    assert answered.calls[0].arguments == '{"hand": 1'  # as written, although it is no JSON
+
+
+def test_a_session_of_the_hub(tmp_path: Path) -> None:
+    (state,) = import_sample("session.sts.jsonl", tmp_path)
+    assert (state.model, state.rounds[0].text) == ("some/model", "List the routes.")
+    assert [step.model_seconds for step in state.steps] == [2.5, 2.0]
+
+
+def test_a_call_without_a_result_gets_one(tmp_path: Path) -> None:
+    call = {"id": "c", "function": {"name": "bash", "arguments": "{}"}}
+    file = tmp_path / "open.jsonl"
+    messages = [{"role": "user", "content": "Go."}, {"role": "assistant", "tool_calls": [call]}]
+    file.write_text(json.dumps({"messages": messages}))
+    (run,) = import_file(file, tmp_path)
+    (ended,) = [each for each in events_of(tmp_path, run.run) if isinstance(each, ToolEnded)]
+    assert (ended.observation, ended.end_reason, ended.ok) == (NO_RESULT, "stop", False)
+
+
+def test_repeated_call_ids_become_unique(tmp_path: Path) -> None:
+    call = {"id": "call_0", "function": {"name": "bash", "arguments": "{}"}}
+    turn = [{"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "call_0",
+            "content": "done"}]  # fmt: skip
+    file = tmp_path / "repeated.jsonl"
+    file.write_text(json.dumps({"messages": [{"role": "user", "content": "Go."}, *turn, *turn]}))
+    (run,) = import_file(file, tmp_path)
+    ended = [each for each in events_of(tmp_path, run.run) if isinstance(each, ToolEnded)]
+    assert len({each.call_id for each in ended}) == 2
+    assert [each.observation for each in ended] == ["done", "done"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "broken.json, line 1: the file is empty."),
+        (b"# Notes\n", "broken.json: none of the known formats"),
+        (b"{}", "broken.json: none of the known formats"),
+        (b'{"a": {"b": 1}}', "none of the known formats"),
+        (b'{"schema_version": "ATIF-v2.0",\n "agent": {}, "steps": []}',
+         "broken.json, line 1, schema_version: “ATIF-v2.0” is not one of"),
+        (b'{"schema_version": "ATIF-v1.7", "agent": {"name": "a"},\n "steps": [\n{"source": 3}]}',
+         "broken.json, line 3, steps[0].source: a text was expected."),
+        (b'{"schema_version": "ATIF-v1.7", "steps": [{"source": "agent", "message": "x",\n'
+         b'"metrics": {"prompt_tokens": "many"}}]}',
+         "broken.json, line 1, steps[0].metrics.prompt_tokens: a number was expected."),
+        (b'{"problem_statement": "x",\n\n "steps": [{"thought": "cut',
+         "broken.json, line 3, steps: the file ends in the middle of a text."),
+        (b'{"messages": [{"role": "user", "content": "a"}]}\n{"messages": [\n{"role": "robot"}]}',
+         "broken.json, line 3, messages[0].role: “robot” is none of"),
+        (b'{"messages": []}\n{"text": "x"}', "broken.json, line 2: “messages” is missing."),
+        (b'{"role": "user", "content": "\xff"}', "broken.json, line 1: the text is not UTF-8."),
+        (b'{"role": ' + b"[" * 100_000, "nested too deeply"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_with_its_place(content: bytes, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "broken.json"
+    file.write_bytes(content)
+    with pytest.raises(TraceError) as error:
+        import_file(file, tmp_path / "data")
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+    assert not list((tmp_path / "data").rglob("run.json"))  # all traces of a file, or none
+
+
+def test_a_damaged_zip_file_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "log.eval"
+    whole = (FOLDER / "inspect.eval").read_bytes()
+    sample = whole.index(b"samples/first") + 60
+    damaged = whole[:sample] + b"x" * 40 + whole[sample + 40 :]
+    for content in (whole[: len(whole) // 2], b"PK\x05\x06" + bytes(18), damaged):
+        file.write_bytes(content)
+        with pytest.raises(TraceError, match=r"log\.eval"):
+            import_file(file, tmp_path / "data")
+
+
+def test_a_log_of_inspect_without_zstandard_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "log.eval"
+    log = json.loads((FOLDER / "inspect.json").read_bytes())
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", json.dumps({"eval": log["eval"]}))
+        for sample in log["samples"]:
+            archive.writestr(f"samples/{sample['id']}_epoch_1.json", json.dumps(sample))
+    assert len(import_file(file, tmp_path / "data")) == 2
+
+
+def test_the_traces_of_a_file_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importing, "MAX_TRACES", 3)
+    file = tmp_path / "many.jsonl"
+    file.write_text('{"messages": [{"role": "user", "content": "x"}]}\n' * 4)
+    with pytest.raises(TraceError, match="more than 3 traces"):
+        import_file(file, tmp_path / "data")
+    assert not list((tmp_path / "data").rglob("run.json"))
+
+
+def test_a_long_text_is_shortened_and_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "long.jsonl"
+    text = "a" * 1_500_000
+    file.write_text(json.dumps({"messages": [{"role": "user", "content": text}]}))
+    (run,) = import_file(file, tmp_path)
+    started = events_of(tmp_path, run.run)[0]
+    assert isinstance(started, RunStarted)
+    assert "[451,424 characters left out on import]" in started.task
+    shutil.rmtree(tmp_path / "runs")

@@ -1,0 +1,189 @@
+"""Runs of this program are imported from their exports; nothing in an export is trusted."""
+
+import io
+import json
+import shutil
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agent.errors import TraceError
+from agent.events import RunStarted, SandboxReady, ToolOutput, decode, encode
+from agent.fork.fork import fork_run
+from agent.replay.replay import open_recording
+from agent.runs.disk_usage import run_sandbox_ids
+from agent.runs.folder import RunFolder
+from agent.traces import own_run
+from agent.traces.importing import import_file
+from agent.workspace.versions.blobs import BlobStore
+from agent.workspace.versions.log import ManifestLog
+from tests.agent.report.recorded import Recorder
+from tests.agent.traces.samples import state_of
+
+
+@pytest.fixture
+def exported(tmp_path: Path) -> RunFolder:
+    recorder = Recorder(tmp_path / "elsewhere")
+    recorder.step("echo one", "one\n", files={"output/a.txt": b"first", "b.txt": b"kept"})
+    recorder.step("echo two", "two\n", files={"output/a.txt": b"second"})
+    return recorder.end()
+
+
+def zip_of(folder: RunFolder, **more: bytes) -> bytes:
+    """Return what Export → Download everything does: files/ and the contents that it lacks."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("journal.jsonl", folder.journal.read_bytes())
+        archive.writestr("conversation.md", "# Count the lakes.")
+        archive.writestr("manifests.jsonl", folder.manifests.read_bytes())
+        log, blobs = ManifestLog(folder.manifests), BlobStore(folder.data / "blobs")
+        for path, node in log.manifest().nodes.items():
+            archive.writestr(f"files/{path}", blobs.path(node.hash or "").read_bytes())
+        for node in log.manifest(1).nodes.values():
+            archive.writestr(f"contents/{node.hash}", blobs.path(node.hash or "").read_bytes())
+        for name, content in more.items():
+            archive.writestr(name, content)
+    return out.getvalue()
+
+
+def imported(content: bytes | Path, data: Path, name: str = "run.zip") -> RunFolder:
+    file = content if isinstance(content, Path) else data.parent / name
+    if isinstance(content, bytes):
+        file.write_bytes(content)
+    (run,) = import_file(file, data)
+    assert run.format == own_run.FORMAT
+    return RunFolder.open(data, run.run)
+
+
+def test_a_zip_file_keeps_conversation_files_and_versions(
+    exported: RunFolder, tmp_path: Path
+) -> None:
+    run = imported(zip_of(exported), tmp_path / "data")
+    before, after = state_of(exported.data, exported.id), state_of(run.data, run.id)
+    assert (after.run, after.state, len(after.steps)) == (run.id, "submitted", 2)
+    assert [each.text for each in after.steps] == [each.text for each in before.steps]
+    assert after.totals == before.totals
+    logs = [ManifestLog(each.manifests) for each in (exported, run)]
+    assert [*logs[0].read()] == [*logs[1].read()]
+    assert (run.workspace / "output/a.txt").read_bytes() == b"second"
+    assert (run.workspace / "b.txt").read_bytes() == b"kept"
+
+
+def test_an_imported_run_is_forked_at_any_step_and_replayed(
+    exported: RunFolder, tmp_path: Path
+) -> None:
+    run = imported(zip_of(exported), tmp_path / "data")
+    blobs = BlobStore(run.data / "blobs")
+
+    def create_workspace() -> str:
+        (run.data / "sandboxes/forked/workspace").mkdir(parents=True)
+        return "forked"
+
+    fork = fork_run(run, 1, blobs, create_workspace)
+    assert (fork.workspace / "output/a.txt").read_bytes() == b"first"
+    assert [len(each.steps) for each in open_recording(run.journal, run).rounds] == [2]
+
+
+def test_a_journal_alone_is_a_run_without_files(exported: RunFolder, tmp_path: Path) -> None:
+    run = imported(exported.journal.read_bytes(), tmp_path / "data", "journal.jsonl")
+    assert len(state_of(run.data, run.id).steps) == 2
+    assert not run.manifests.exists()
+    assert [path for path in run.workspace.rglob("*") if path.is_file()] == []
+
+
+def test_the_folder_of_the_command_line_has_the_results(
+    exported: RunFolder, tmp_path: Path
+) -> None:
+    results = tmp_path / "results"
+    (results / "files/charts").mkdir(parents=True)
+    (results / "files/charts/a.svg").write_text("<svg/>")
+    shutil.copy(exported.journal, results)
+    run = imported(results, tmp_path / "data")
+    assert (run.workspace / "output/charts/a.svg").read_text() == "<svg/>"
+    with pytest.raises(TraceError, match="is not an exported run"):
+        import_file(results / "files", tmp_path / "data")
+
+
+def test_ids_of_other_runs_and_sandboxes_are_replaced(exported: RunFolder, tmp_path: Path) -> None:
+    """Deleting the run deletes its sandboxes, so it must not name those of others."""
+    run = imported(exported.journal.read_bytes(), tmp_path / "data", "journal.jsonl")
+    events = [decode(line) for line in run.journal.read_bytes().splitlines()]
+    assert [e.run for e in events if isinstance(e, RunStarted)] == [run.id]
+    assert [e.sandbox for e in events if isinstance(e, SandboxReady)] == [run.sandbox]
+    assert run_sandbox_ids(run.data, run.id) == {run.sandbox}
+
+
+def test_a_version_has_only_a_content_that_comes_with_it(
+    exported: RunFolder, tmp_path: Path
+) -> None:
+    data = tmp_path / "data"
+    secret, _ = BlobStore(data / "blobs").put(io.BytesIO(b"of another user"), limit=100)
+    lines = [json.loads(line) for line in exported.manifests.read_bytes().splitlines()]
+    lines[0]["changed"]["b.txt"]["hash"] = secret
+    lines[0]["changed"]["../../escape"] = lines[0]["changed"]["b.txt"]
+    exported.manifests.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with zipfile.ZipFile(tmp_path / "edited.zip", "w") as archive:
+        archive.write(exported.journal, "journal.jsonl")
+        archive.write(exported.manifests, "manifests.jsonl")
+    nodes = ManifestLog(imported(tmp_path / "edited.zip", data).manifests).manifest().nodes
+    assert nodes.keys() == {"output/a.txt", "b.txt"}
+    for node in nodes.values():
+        assert (node.stored, node.hash, node.reason) == (False, None, "it is not in the export")
+
+
+@pytest.mark.parametrize("name", ["files/../../escape", "files//etc/passwd", "files/a\0b"])
+def test_a_path_outside_the_workspace_is_refused(
+    exported: RunFolder, tmp_path: Path, name: str
+) -> None:
+    content = zip_of(exported, **{name.replace("\0", "Z"): b"x"}).replace(b"aZb", b"a\0b")
+    if "\0" in name:  # zipfile itself ends a name there
+        assert (imported(content, tmp_path / "data").workspace / "a").is_file()
+    else:
+        with pytest.raises(TraceError, match=r"run\.zip"):
+            imported(content, tmp_path / "data")
+        assert not list((tmp_path / "data").glob("runs/*"))
+    assert not list(tmp_path.rglob("escape"))
+
+
+def test_the_name_of_an_output_names_nothing_else(exported: RunFolder, tmp_path: Path) -> None:
+    lines = exported.journal.read_bytes().splitlines()
+    output = next(each for each in map(decode, lines) if isinstance(each, ToolOutput))
+    hostile = encode(replace(output, output_file="../run.json"))
+    content = b"\n".join([*lines[:-1], hostile, lines[-1]]) + b"\n"
+    run = imported(content, tmp_path / "data", "journal.jsonl")
+    events = [decode(line) for line in run.journal.read_bytes().splitlines()]
+    names = {each.output_file for each in events if isinstance(each, ToolOutput)}
+    assert names == {"", "0-missing.stdout"}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b'{"kind":"text_delta","step":1,"text":"a","at":1e300}', "line 2, at: a time"),
+        (b'{"kind":"text_delta","text":"' + b"x" * own_run.MAX_LINE_BYTES, "line 2: more than 16"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_line(
+    exported: RunFolder, tmp_path: Path, line: bytes, message: str
+) -> None:
+    first = exported.journal.read_bytes().splitlines()[0]
+    with pytest.raises(TraceError, match=message):
+        imported(first + b"\n" + line + b"\n", tmp_path / "data", "journal.jsonl")
+    assert not list((tmp_path / "data").glob("runs/*"))
+
+
+def test_a_run_that_was_in_progress_has_ended(exported: RunFolder, tmp_path: Path) -> None:
+    lines = exported.journal.read_bytes().splitlines(keepends=True)
+    run = imported(b"".join(lines[:6]), tmp_path / "data", "journal.jsonl")
+    state = state_of(run.data, run.id)
+    assert (state.is_running, state.state) == (False, "failed")
+
+
+def test_an_export_larger_than_the_space_is_refused(exported: RunFolder, tmp_path: Path) -> None:
+    file = tmp_path / "run.zip"
+    file.write_bytes(zip_of(exported, **{"files/large": bytes(100_000)}))
+    with pytest.raises(TraceError, match="more space than your runs may still use"):
+        import_file(file, tmp_path / "data", space=50_000)
+    assert not list((tmp_path / "data").glob("runs/*"))

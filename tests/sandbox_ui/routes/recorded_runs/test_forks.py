@@ -1,0 +1,103 @@
+"""Forks over HTTP: described, made, listed with their family, and compared with their parent."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from agent.runs.folder import RunFolder
+from agent.settings import Settings
+from tests.support.local_provider import LocalSandboxProvider
+from tests.support.recorded_runs import write_ended_run
+from tests.support.server import create_app, run_server
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[httpx.Client]:
+    app = create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))
+    with run_server(app) as at, httpx.Client(base_url=at) as client:
+        yield client
+
+
+@pytest.fixture
+def parent(tmp_path: Path) -> RunFolder:
+    return write_ended_run(tmp_path, files={"a.txt": b"a", "output/b.txt": b"b"})
+
+
+def fork(client: httpx.Client, run: str, **body: object) -> str:
+    answer = client.post(f"/api/runs/{run}/fork", json={"step": 1, **body})
+    assert answer.status_code == 201, answer.text
+    made: str = answer.json()["run"]
+    return made
+
+
+def family(client: httpx.Client, run: str) -> dict[str, Any]:
+    found: dict[str, Any] = client.get(f"/api/runs/{run}/family").json()
+    return found
+
+
+def test_a_fork_is_described_before_it_is_made(client: httpx.Client, parent: RunFolder) -> None:
+    about = client.get(f"/api/runs/{parent.id}/fork?step=1").json()
+    assert (about["step"], about["files"], about["missing"]) == (1, 2, [])
+    assert (about["message"], about["model"], about["needs_message"]) == (
+        "Do it.", "test-model", True,
+    )  # fmt: skip
+
+
+def test_a_fork_waits_for_its_message_and_is_listed(
+    client: httpx.Client, parent: RunFolder, tmp_path: Path
+) -> None:
+    made = fork(client, parent.id)
+    assert client.get(f"/api/runs/{made}/files/a.txt").text == "a"
+    rows = {row["run"]: row for row in client.get("/api/runs").json()["runs"]}
+    assert rows[made]["parent"]["run"] == parent.id
+    assert (rows[made]["steps"], rows[made]["copied_steps"]) == (1, 1)
+    assert (rows[made]["state"], rows[made]["running"]) == ("draft", False)
+    assert rows[parent.id]["parent"] is None
+
+
+def test_the_family_is_shown_until_the_parent_is_deleted(
+    client: httpx.Client, parent: RunFolder
+) -> None:
+    made = fork(client, parent.id)
+    (child,) = family(client, parent.id)["children"]
+    assert (child["run"], child["step"], child["kind"]) == (made, 1, "fork")
+    assert family(client, made)["parent"] == {
+        "run": parent.id, "step": 1, "kind": "fork", "title": "Do it.", "exists": True,
+        "visible": True,
+    }  # fmt: skip
+    assert client.delete(f"/api/runs/{parent.id}").status_code == 200
+    known = family(client, made)["parent"]
+    assert (known["exists"], known["title"]) == (False, "")
+    assert client.get(f"/api/runs/{made}/files/a.txt?step=1").text == "a"
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ({"step": 9}, "does not exist"),
+        ({"step": "1"}, "“step” must be"),
+        ({"step": True}, "“step” must be"),
+        ({"step": 1, "prompt": "none such"}, "there is no prompt named"),
+        ({"step": 1, "mode": "x"}, "“mode” must be"),
+        ({"step": 1, "reinstall": "yes"}, "“reinstall” must be"),
+    ],
+)
+def test_a_fork_that_cannot_be_made_is_refused_with_a_reason(
+    client: httpx.Client, parent: RunFolder, body: dict[str, object], reason: str
+) -> None:
+    answer = client.post(f"/api/runs/{parent.id}/fork", json=body)
+    assert answer.status_code == 400
+    assert reason in answer.json()["error"]
+    assert family(client, parent.id)["children"] == []
+
+
+def test_a_run_and_its_fork_are_compared(client: httpx.Client, parent: RunFolder) -> None:
+    made = fork(client, parent.id)
+    answer = client.post("/api/comparisons/from-runs", json={"runs": [parent.id, made]})
+    assert answer.status_code == 201, answer.text
+    about = client.get(f"/api/comparisons/{answer.json()['id']}").json()
+    labels = [member["label"] for member in about["members"]]
+    assert labels == ["test-model, with sandbox", "test-model, with sandbox, fork at step 1"]

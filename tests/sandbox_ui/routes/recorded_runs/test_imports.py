@@ -1,0 +1,123 @@
+"""Import and export of traces over HTTP: listed, owned, bounded."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from agent.runs.folder import RunFolder
+from agent.settings import Settings
+from agent.workspace.versions.log import ManifestLog
+from sandbox_ui.auth.passwords import hash_password
+from sandbox_ui.middleware.body_limit import MAX_BODY_BYTES
+from tests.agent.traces.samples import FOLDER
+from tests.support.local_provider import LocalSandboxProvider
+from tests.support.server import create_app, run_server
+
+LOG_N = 10
+
+
+@pytest.fixture
+def client(studio_url: str) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=studio_url) as client:
+        yield client
+
+
+def send(client: httpx.Client, content: bytes, name: str = "trace.json") -> httpx.Response:
+    return client.post("/api/imports", params={"name": name}, content=content)
+
+
+def sample(name: str) -> bytes:
+    return (FOLDER / name).read_bytes()
+
+
+def test_an_imported_run_is_listed_found_and_exported(client: httpx.Client, data: Path) -> None:
+    answer = send(client, sample("atif-1.0.json"))
+    assert answer.status_code == 201
+    (imported,) = answer.json()["runs"]
+    assert imported["format"] == "ATIF"
+    run = imported["run"]
+    (row,) = client.get("/api/runs", params={"q": "how large is notes.txt"}).json()["runs"]
+    assert (row["run"], row["imported"], row["steps"], row["state"]) == (run, "ATIF", 2, "answered")
+    assert row["at"] >= RunFolder.open(data, run).created  # not the trace's time, a year ago
+    for name in ("atif", "messages", "sts", "otel"):
+        export = client.get(f"/api/runs/{run}/export/{name}")
+        assert export.status_code == 200
+        assert "attachment" in export.headers["content-disposition"]
+        assert "wc -c notes.txt" in json.dumps([json.loads(x) for x in documents(export.text)])
+    assert client.get(f"/api/runs/{run}/export/other").status_code == 404
+
+
+def test_a_downloaded_run_is_imported_with_its_files_as_of_each_step(
+    client: httpx.Client, data: Path
+) -> None:
+    run = client.post("/api/recordings/journey").json()["run"]
+    exported = client.get(f"/api/runs/{run}/run.zip")
+    answer = send(client, exported.content, "run.zip")
+    assert answer.status_code == 201
+    again = RunFolder.open(data, answer.json()["runs"][0]["run"])
+    first = RunFolder.open(data, run)
+    assert again.imported == "LLM-in-Sandbox Studio"
+    logs = [ManifestLog(each.manifests) for each in (first, again)]
+    assert [*logs[0].read()] == [*logs[1].read()]
+    for path, node in logs[0].manifest().nodes.items():
+        if node.kind == "file":
+            assert (again.workspace / path).read_bytes() == (first.workspace / path).read_bytes()
+    rows = client.get("/api/runs").json()["runs"]
+    assert [row["imported"] for row in rows if row["run"] == again.id] == [again.imported]
+
+
+def documents(text: str) -> list[str]:
+    """The lines of a JSON Lines file, or a whole JSON file."""
+    lines = text.splitlines()
+    return lines if lines[0].endswith("}") and len(lines[0]) > 1 else [text]
+
+
+def test_a_file_may_be_larger_than_other_requests(client: httpx.Client) -> None:
+    message = {"role": "user", "content": "x" * 1_000_000}
+    line = json.dumps({"messages": [message] * (MAX_BODY_BYTES // 1_000_000 + 1)})
+    assert send(client, line.encode(), "large.jsonl").status_code == 201
+
+
+def test_what_is_wrong_with_a_file_is_said(client: httpx.Client) -> None:
+    answer = send(client, b'{"messages": [\n{"role": "robot"}]}', "a\nb/../robot.jsonl")
+    assert answer.status_code == 400
+    assert answer.json()["error"] == (
+        "a␊b/../robot.jsonl, line 2, messages[0].role: “robot” is none of system, user, assistant "
+        "and tool."
+    )
+
+
+def test_a_run_belongs_to_who_imports_it(tmp_path: Path) -> None:
+    users = tuple((name, hash_password("word", log_n=LOG_N)) for name in ("ann", "bob"))
+    settings = Settings(data=tmp_path, users=users)
+    with run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as url:
+        ann, bob, guest = (httpx.Client(base_url=url) for _ in range(3))
+        with ann, bob, guest:
+            for client, name in ((ann, "ann"), (bob, "bob")):
+                client.post("/login", data={"name": name, "password": "word"})
+            assert send(guest, sample("messages.jsonl")).status_code == 401
+            (one, _) = send(ann, sample("messages.jsonl")).json()["runs"]
+            assert RunFolder.open(tmp_path, one["run"]).owner == "u:ann"
+            assert bob.get(f"/api/runs/{one['run']}/export/atif").status_code == 404
+            assert ann.get(f"/api/runs/{one['run']}/export/atif").status_code == 200
+
+
+def test_an_import_counts_for_the_quota(tmp_path: Path) -> None:
+    users = (("ann", hash_password("word", log_n=LOG_N)),)
+    settings = Settings(data=tmp_path, users=users, quota_per_user=100_000)
+    with (
+        run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as url,
+        httpx.Client(base_url=url) as ann,
+    ):
+        ann.post("/login", data={"name": "ann", "password": "word"})
+        message = {"role": "user", "content": "x" * 60_000}
+        body = json.dumps({"messages": [message]}).encode()
+        assert send(ann, body + body).status_code == 507  # larger than the quota
+        answer = send(ann, body)  # as a journal it has the text twice
+        assert answer.status_code == 400
+        assert "more space" in answer.json()["error"]
+        assert not list(tmp_path.glob("runs/*/journal.jsonl"))
+        assert not list((tmp_path / "imports").iterdir())

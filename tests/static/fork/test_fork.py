@@ -1,0 +1,129 @@
+"""Forks in the browser: from a step, of a message, and of a step that is done again."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, expect
+
+from agent.settings import Settings
+from tests.support.local_provider import LocalSandboxProvider
+from tests.support.models.endpoint import Call, Endpoint, Turn
+from tests.support.server import create_app, run_server
+from tests.support.tab import StudioTab, open_studio
+
+pytestmark = pytest.mark.browser
+
+SUBMIT = Turn(text="Done.", calls=[Call("submit")])
+
+
+def bash(command: str) -> Turn:
+    return Turn(calls=[Call("execute_bash", {"command": command})])
+
+
+class Script:
+    """An endpoint's turns, which a test sets, and the requests that it received."""
+
+    def __init__(self) -> None:
+        self.turns: list[Turn] = []
+        self.requests: list[dict[str, Any]] = []
+
+    def __call__(self, body: dict[str, Any]) -> Turn:
+        self.requests.append(body)
+        return self.turns.pop(0)
+
+
+@pytest.fixture
+def script() -> Script:
+    return Script()
+
+
+@pytest.fixture
+def studio(browser: Browser, tmp_path: Path, script: Script) -> Iterator[StudioTab]:
+    with Endpoint(script) as endpoint:
+        settings = Settings(data=tmp_path, base_url=endpoint.url, model="test-model")
+        with (
+            run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as at,
+            open_studio(browser, at) as studio,
+        ):
+            yield studio
+
+
+def shoot(studio: StudioTab, name: str) -> None:
+    if folder := os.environ.get("SHOTS"):
+        studio.page.screenshot(path=f"{folder}/{name}.png")
+
+
+def test_a_step_is_forked_with_another_model_and_done_again(
+    studio: StudioTab, script: Script
+) -> None:
+    page, timeline = studio.page, studio.timeline
+    script.turns = [bash("printf one > a.txt"), bash("printf two > a.txt"), SUBMIT]
+    studio.send("Write a file")
+    expect(studio.state).to_contain_text("submitted")
+    parent = page.url
+
+    page.locator("#step-1").hover()
+    shoot(studio, "hover")
+    studio.button("Fork from here, step 1").click()
+    dialog = page.get_by_role("dialog", name="Fork from step 1")
+    expect(dialog.get_by_text("Running processes")).to_be_visible()
+    dialog.get_by_label("Message").fill("Now write three")
+    dialog.get_by_label("Model").fill("other-model")
+    shoot(studio, "dialog")
+    violations = Axe().run(page, context="dialog.fork").response["violations"]
+    assert [each["id"] for each in violations] == []
+    script.turns = [bash("cat a.txt; printf three > b.txt"), SUBMIT]
+    dialog.get_by_role("button", name="Fork").click()
+    expect(timeline.locator(".task").last).to_contain_text("Now write three")
+    expect(studio.state).to_contain_text("submitted")
+    shoot(studio, "fork")
+    assert page.url != parent
+    assert script.requests[3]["model"] == "other-model"
+    assert [each["role"] for each in script.requests[3]["messages"]] == [
+        "system", "user", "assistant", "tool", "user",
+    ]  # fmt: skip
+    assert script.requests[3]["messages"][:3] == script.requests[1]["messages"][:3]
+    expect(timeline.get_by_text("Step 1 is a copy.")).to_be_visible()
+    expect(timeline.locator(".card").filter(has_text="cat a.txt")).to_contain_text("one")
+    expect(studio.file("b.txt")).to_be_visible()
+
+    timeline.get_by_role("button", name="fork of Write a file").click()
+    expect(timeline.get_by_text("1 fork")).to_be_visible()
+    expect(page).to_have_url(f"{parent}#step-1")
+    timeline.get_by_text("1 fork").click()
+    shoot(studio, "parent")
+    expect(timeline.get_by_role("list", name="Forks of this run")).to_contain_text("step 1")
+    page.keyboard.press("Escape")
+
+    script.turns = [bash("printf again > c.txt"), SUBMIT]
+    page.locator("#step-2").hover()
+    studio.button("Retry this step, step 2").click()
+    expect(timeline.get_by_text("The model goes on without a message.")).to_be_visible()
+    expect(studio.file("c.txt")).to_be_visible()
+    expect(studio.state).to_contain_text("submitted")
+    assert [each["role"] for each in script.requests[5]["messages"]][-1] == "tool"
+    shoot(studio, "retry")
+
+
+def test_the_last_message_is_edited_and_sent_again(studio: StudioTab, script: Script) -> None:
+    timeline = studio.timeline
+    script.turns = [bash("printf one > input/made.txt"), SUBMIT]
+    studio.send("Write one")
+    expect(studio.state).to_contain_text("submitted")
+    studio.button("Edit and retry…").click()
+    dialog = studio.page.get_by_role("dialog", name="Edit and retry")
+    expect(dialog.get_by_label("Message")).to_have_value("Write one")
+    dialog.get_by_label("Message").fill("Write two")
+    script.turns = [bash("ls input; printf two > two.txt"), SUBMIT]
+    dialog.get_by_role("button", name="Fork").click()
+    expect(timeline.locator(".task")).to_have_count(1)
+    expect(timeline.locator(".task")).to_contain_text("Write two")
+    expect(studio.file("two.txt")).to_be_visible()
+    expect(studio.file("made.txt")).to_have_count(0)
+    expect(timeline.get_by_role("button", name="fork of Write one")).to_contain_text(
+        "from its start"
+    )
