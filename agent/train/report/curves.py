@@ -6,7 +6,7 @@ from typing import Any
 
 from agent.train.log import TrainingLog
 from agent.train.report.evaluation import SPLIT_TITLES
-from agent.train.report.plot import RewardPlot
+from agent.train.report.plot import reward_axes, save
 
 _RAW_COLOUR = "#9fb8d8"
 _COLOURS = {"mean": "#1f5fb0", "train": "#1a7f37", "names": "#b35900", "wording": "#8250df",
@@ -19,14 +19,14 @@ def draw(log: TrainingLog, path: Path) -> bool:
     rewards = step_rewards(log)
     if not rewards:
         return False
-    picture = RewardPlot(max(step for step, _ in rewards))
-    picture.line(rewards, _RAW_COLOUR)
-    picture.line(smooth(rewards), _COLOURS["mean"], width=3)
-    picture.legend("reward of a step, and the mean of the last five", _COLOURS["mean"])
+    axes = reward_axes()
+    axes.plot(*zip(*rewards, strict=True), color=_RAW_COLOUR, linewidth=1)
+    label = "reward of a step, and the mean of the last five"
+    axes.plot(*zip(*smooth(rewards), strict=True), color=_COLOURS["mean"], linewidth=2, label=label)
     for split, points in _evaluations_by_split(log).items():
-        picture.dots(points, _COLOURS[split])
-        picture.legend(SPLIT_TITLES[split], _COLOURS[split])  # type: ignore[index]
-    picture.save(path)
+        title = SPLIT_TITLES[split]  # type: ignore[index]
+        axes.plot(*zip(*points, strict=True), "o", color=_COLOURS[split], label=title)
+    save(axes, path)
     return True
 
 

@@ -1,0 +1,42 @@
+// The dialog that downloads a run's report: the user chooses how much of the files it contains.
+
+import { h, icon, loadStyles } from "../core/dom.js";
+import { runApiUrl } from "../core/event_stream.js";
+import { readStored, writeStored } from "../core/local_storage.js";
+
+const SIZES = [0, 5, 20, 100, 500]; // MB
+const DEFAULT_SIZE = 20;
+const ABOUT =
+  "One HTML file with the conversation, the charts, the files and a player. It needs no network. Results go first; the report names the files that do not fit.";
+
+/** Open the dialog for the current run. */
+export async function openReportDialog() {
+  await loadStyles("header/header.css");
+  const stored = readStored("report-files", DEFAULT_SIZE);
+  const options = SIZES.map((size) => h("option", { value: String(size), selected: size === stored }, size ? `up to ${size} MB` : "none"));
+  const size = h("select", { id: "report-files" }, ...options);
+  const link = h("a", { class: "create", download: "" }, "Download");
+  const update = () => {
+    link.href = runApiUrl(`report.html?files=${size.value}`);
+  };
+  size.addEventListener("change", () => {
+    writeStored("report-files", Number(size.value));
+    update();
+  });
+  if (!SIZES.includes(stored)) size.value = String(DEFAULT_SIZE);
+  update();
+  const close = h("button", { type: "button", class: "quiet", "aria-label": "Close", onclick: () => dialog.close() }, icon("close"));
+  const dialog = h(
+    "dialog",
+    { class: "share report-size", "aria-labelledby": "report-title" },
+    h("div", { class: "header" }, h("h2", { id: "report-title" }, "Download report"), close),
+    h("p", {}, ABOUT),
+    h("label", { class: "size", for: "report-files" }, "Files in it", size),
+    h("div", { class: "row" }, link, h("button", { type: "button", onclick: () => dialog.close() }, "Cancel")),
+  );
+  link.addEventListener("click", () => setTimeout(() => dialog.close()));
+  dialog.addEventListener("close", () => dialog.remove());
+  document.querySelector(".gradio-container").append(dialog);
+  dialog.showModal();
+  link.focus();
+}

@@ -1,0 +1,171 @@
+"""A report in the browser, opened from the disk without a network."""
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from agent.report.budget import Budget
+from agent.report.groups import comparison_parts
+from agent.report.report import save_parts, save_report
+from agent.runs.folder import RunFolder
+from tests.agent.compare.test_description import TWELVE, compare, described, write_run
+from tests.agent.report.recorded import PNG, Recorder, hostile_run
+from tests.support.tab import NARROW, WIDE, release_context, take_context
+
+pytestmark = pytest.mark.browser
+
+
+def attack(address: str) -> str:
+    """Return text that would execute a script, and load from an address."""
+    return (
+        f"</script></pre><script>window.hacked=1</script><img src={address}/x onerror=hacked=1>"
+        f"<svg onload=window.hacked=1></svg><a href={address}/left>leave</a>"
+        f"<meta http-equiv=refresh content='0;url={address}/'>"
+    )
+
+
+@contextmanager
+def listening() -> Iterator[tuple[str, list[str]]]:
+    """Serve HTTP; yield the address and the paths that were requested."""
+    paths = list[str]()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            paths.append(self.path)
+            self.send_error(404)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever).start()
+        yield f"http://127.0.0.1:{server.server_port}", paths
+        server.shutdown()
+
+
+@contextmanager
+def opened(
+    browser: Browser, file: Path, size: tuple[int, int] = WIDE, *, offline: bool = True
+) -> Iterator[Page]:
+    """Open a file; its page may request nothing else and raise no error."""
+    width, height = size
+    context = take_context(browser, viewport={"width": width, "height": height}, offline=offline)
+    page = context.new_page()
+    requests, errors = list[str](), list[str]()
+    page.on("request", lambda request: requests.append(request.url))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.clock.install()
+    page.goto(file.as_uri())
+    yield page
+    loaded = [url for url in requests if not url.startswith(("data:", "blob:"))]
+    # With a network, Chromium also reports requests that the page's policy refuses.
+    assert loaded[:1] == [file.as_uri()] if not offline else loaded == [file.as_uri()]
+    assert errors == []
+    assert page.evaluate("window.hacked") is None
+    release_context(context)
+
+
+@contextmanager
+def new_page(browser: Browser) -> Iterator[Page]:
+    context = take_context(browser)
+    yield context.new_page()
+    release_context(context)
+
+
+def saved(folder: RunFolder, tmp_path: Path) -> Path:
+    file = tmp_path / "report.html"
+    save_report(folder, file, Budget())
+    return file
+
+
+def visible_steps(page: Page) -> list[str]:
+    return page.locator(".step:not(.later) .step-number").all_text_contents()
+
+
+def test_a_report_plays_scrubs_and_hands_out_its_files(browser: Browser, tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path)
+    recorder.step("echo one", "one\n", files={"output/a.txt": b"first", "b.png": PNG})
+    recorder.step("echo two", "two\n", files={"output/a.txt": b"second", "b.png": None})
+    recorder.step("false", "three\n", exit_code=1)
+    with opened(browser, saved(recorder.end(), tmp_path)) as page:
+        assert visible_steps(page) == ["1", "2", "3"]
+        image = page.locator("details.file", has_text="b.png")
+        expect(image.locator("img")).to_have_js_property("naturalWidth", 1)
+        slider = page.get_by_role("slider", name="Step of the run")
+
+        page.keyboard.press("Home")
+        assert visible_steps(page) == ["1"]
+        expect(slider).to_have_attribute("aria-valuenow", "1")
+        expect(page.locator(".as-of")).to_have_text("as of step 1")
+        expect(page.locator(".version.now pre.content")).to_have_text("first")
+        expect(image).to_be_visible()
+        page.keyboard.press("]")
+        assert visible_steps(page) == ["1", "2"]
+        expect(page.locator(".version.now pre.content")).to_have_text("second")
+        expect(image).to_be_hidden()
+        slider.focus()
+        page.keyboard.press("ArrowLeft")
+        assert visible_steps(page) == ["1"]
+        with page.expect_download() as download:
+            page.locator(".version.now").get_by_role("button", name="Download a.txt").click()
+        assert download.value.path().read_bytes() == b"first"
+
+        page.keyboard.press("End")
+        page.clock.pause_at(datetime.now(UTC) + timedelta(hours=1))
+        page.get_by_role("button", name="Play", exact=True).click()
+        expect(page.locator("main")).to_have_attribute("data-mode", "playing")
+        page.clock.run_for(4_000)  # at 4×: 16 seconds, in the middle of the second step
+        expect(page.locator("#step-3")).to_be_hidden()
+        expect(page.locator("#step-2 .message")).to_have_text("I look.")
+        page.get_by_role("button", name="Pause").click()
+        assert visible_steps(page) == ["1", "2"]
+        page.get_by_label("Speed").select_option("16")
+        page.get_by_role("button", name="Play", exact=True).click()
+        page.clock.run_for(2_000)
+        expect(page.locator("main")).not_to_have_attribute("data-mode", re.compile("."))
+        assert visible_steps(page) == ["1", "2", "3"]
+        expect(page.locator("#step-2 .output")).to_have_text("two\n")
+
+
+def test_a_hostile_report_executes_and_requests_nothing(browser: Browser, tmp_path: Path) -> None:
+    """There is a network, and what the report's texts name can be reached."""
+    with listening() as (address, requested):
+        file = saved(hostile_run(tmp_path, attack(address)), tmp_path)
+        with opened(browser, file, NARROW, offline=False) as page:
+            expect(page.get_by_role("heading", level=1)).to_contain_text("<script>")
+            width = page.evaluate("document.documentElement.scrollWidth")
+            assert width <= NARROW[0]
+            page.keyboard.press("Home")
+            page.emulate_media(media="print")
+            expect(page.locator("#step-2")).to_have_css("opacity", "1")
+            page.emulate_media(media="screen")
+        with new_page(browser) as page:  # whose frame cannot leave the report
+            page.goto(file.as_uri())
+            link = page.frame_locator("iframe").first.get_by_role("link", name="leave").first
+            with page.expect_console_message(lambda message: "Framing" in message.text):
+                link.click()
+        assert requested == []
+
+
+def test_a_comparisons_report_opens_without_a_network(browser: Browser, tmp_path: Path) -> None:
+    runs = (
+        [write_run(tmp_path, "plain", attack("http://127.0.0.1:9"))],
+        [write_run(tmp_path, "sandbox", "12")],
+    )
+    shown = described(compare(tmp_path, *runs, expected=TWELVE))
+    file = tmp_path / "comparison.html"
+    save_parts(comparison_parts(shown, partial(RunFolder.open, tmp_path)), file)
+    with opened(browser, file) as page:
+        expect(page.get_by_role("heading", name="How many?", level=1)).to_be_visible()
+        expect(page.get_by_role("group", name="Comparison").get_by_role("row")).not_to_have_count(0)
+        chart = page.get_by_role("img", name="The members’ figures as bars")
+        expect(chart).to_have_js_property("complete", True)
+        assert chart.evaluate("image => image.naturalWidth") > 0
+        expect(page.locator(".member-run")).to_have_count(2)
+        page.get_by_role("button", name="Light or dark").click()
+        expect(page.locator("html")).to_have_attribute("data-theme", "dark")
