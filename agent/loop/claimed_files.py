@@ -3,6 +3,7 @@
 import re
 
 from agent.errors import ToolError
+from agent.loop.failures import FALSE_CLAIM
 from agent.sandbox.base import Sandbox
 
 _DONE_PATTERN = re.compile(r"^Done: (output/\S*)\s*$", re.MULTILINE)
@@ -23,10 +24,7 @@ def check_claimed_files(message: str, sandbox: Sandbox) -> str:
     """
     for path in _DONE_PATTERN.findall(message):
         if problem := _file_problem(path, sandbox):
-            return (
-                f"The model reported that {path} is done, but {problem}. Rephrase the task, or "
-                "connect a larger model."
-            )
+            return FALSE_CLAIM.format(path=path, problem=problem)
     return ""
 
 

@@ -3,7 +3,10 @@
 from collections.abc import Iterable
 
 from agent.events import (
+    EarlierMessage,
     Event,
+    Forked,
+    MessageDelivered,
     ModelAnswered,
     ObservationsCleared,
     Reminder,
@@ -33,6 +36,7 @@ class Conversation:
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self.messages: list[Message] = []
         self._open_calls: dict[str, ToolCall] = {}  # calls without a result
+        self._first_user: str | None = None
         for event in events:
             self.apply(event)
 
@@ -41,10 +45,18 @@ class Conversation:
         match event:
             case RunStarted():
                 self.messages = [SystemMessage(event.system)] if event.system else []
-                self._add_user_text(event.user)
+                self.messages += map(_earlier_message, event.history)
+                self.messages.append(UserMessage(event.user))
+                self._first_user = event.user
             case RunContinued() | Reminder():
                 self._answer_open_calls(_INTERRUPTED_RESULT)
                 self._add_user_text(event.text)
+            case MessageDelivered():
+                self._answer_open_calls(_INTERRUPTED_RESULT)
+                self._add_user_text(event.text)
+            case Forked():
+                self._answer_open_calls(_INTERRUPTED_RESULT)
+                self._replace_prompts(event)
             case StepStarted():
                 self._answer_open_calls(_MISSING_RESULT)
                 self._add_note(event.note)
@@ -86,7 +98,23 @@ class Conversation:
         ]
         return tuple(candidates[: (len(candidates) + 1) // 2])
 
+    def _replace_prompts(self, event: Forked) -> None:
+        """Replace the system prompt and the first round's message, if the fork has others."""
+        if event.system is not None:
+            kept = [each for each in self.messages if not isinstance(each, SystemMessage)]
+            self.messages = [*([SystemMessage(event.system)] if event.system else []), *kept]
+        if event.user is None or self._first_user is None:
+            return
+        for index, message in enumerate(self.messages):
+            if isinstance(message, UserMessage) and message.text.startswith(self._first_user):
+                rest = message.text.removeprefix(self._first_user)
+                self.messages[index] = UserMessage(event.user + rest)
+                self._first_user = event.user
+                return
+
     def _add_user_text(self, text: str) -> None:
+        if not text:
+            return  # a fork that continues without a message
         last = self.messages[-1] if self.messages else None
         if isinstance(last, UserMessage):
             self.messages[-1] = UserMessage(f"{last.text}\n\n{text}")
@@ -114,6 +142,11 @@ class Conversation:
         for index, message in enumerate(self.messages):
             if isinstance(message, ToolResult) and message.call_id in call_ids:
                 self.messages[index] = ToolResult(message.call_id, message.name, note)
+
+
+def _earlier_message(message: EarlierMessage) -> Message:
+    is_user = message.role == "user"
+    return UserMessage(message.text) if is_user else AssistantMessage(message.text)
 
 
 def _text(message: Message) -> str:

@@ -6,14 +6,18 @@ contains.
 """
 
 import logging
+import time
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from agent.errors import ContextTooLong, SandboxError, StudioError
 from agent.events import (
     Event,
+    MessageDelivered,
     ModelAnswered,
+    Paused,
     Reminder,
+    Resumed,
     RunEnded,
     Status,
     StepEnded,
@@ -26,34 +30,28 @@ from agent.events import (
 from agent.limits import Limits
 from agent.loop.claimed_files import check_claimed_files
 from agent.loop.conversation import Conversation
+from agent.loop.failures import EMPTY_ANSWER, NO_TOOLS_MESSAGE
 from agent.loop.meter import LIMIT_REASONS, LimitStatus, UsageMeter
-from agent.loop.turn import TurnRunner, TurnTimeout
+from agent.loop.notes import ALREADY_SUBMITTED, NOT_EXECUTED_RESULT, REMINDER, step_note
+from agent.loop.review import CallReviewer
+from agent.loop.steering import Steering
+from agent.loop.turn import Recording, TurnRunner, TurnTimeout
 from agent.models.base import Model, ToolCall
 from agent.tools.actions import SUBMIT
 from agent.tools.observation import OutputDecoder
 from agent.tools.toolbox import Action, InvalidCall, Toolbox, ToolOutcome
 from agent.util.cancellation import Stop
 
-REMINDER = (
-    "You forgot to use a function call in your response.\n"
-    "YOU MUST USE A FUNCTION CALL IN EACH RESPONSE.\n"
-    "IMPORTANT: YOU SHOULD NEVER ASK FOR HUMAN HELP. If the task is done, call submit."
-)
-LAST_TURN_NOTE = (
-    "\nThis is your last turn: {why} Write your answer to its place and call submit now."
-)
 ANSWER_TRUNCATED = "The model's answer was cut off at its token limit."
-EMPTY_ANSWER = "The model wrote no text and called no tool. Try again, or choose another model."
-NO_TOOLS_MESSAGE = (
-    "The model called tools twice in a row, but a run in plain mode has none. Start the run with a "
-    "sandbox, or choose another model."
+UNFIT_PROMPT = (
+    "The task and its documents do not fit the model's context. Nothing was cut off, so the model "
+    "read none of it:"
 )
 _SANDBOX_LOST_RESULT = (
     "Error: the sandbox was lost during this call; it may have been executed in part."
 )
 _MAX_PLAIN_MODE_CALLS = 2
 _COMPLETED_STATUSES: set[Status] = {"submitted", "answered"}
-_NOT_EXECUTED_RESULT = "Error: not executed, because {why}."
 _log = logging.getLogger(__name__)
 
 
@@ -72,6 +70,10 @@ class Round:
             that the totals do not count; step numbers continue from it.
         describe_user_changes: Returns a description of the user's file changes since its last call;
             each step begins with it.
+        recording: Records the requests to the model; see ``agent.loop.turn``.
+        steering: How the user steers the round.
+        read_file: Returns the text of a workspace file by its path in the sandbox, to tell what a
+            command executes; None if it is not known.
         verify_claims: Whether to check the model's last message against its files
             (``agent.loop.claimed_files``); a round that ends with a false claim fails.
     """
@@ -85,6 +87,9 @@ class Round:
     previous_steps: int = 0
     describe_user_changes: Callable[[], str] = str
     verify_claims: bool = False
+    recording: Recording | None = None
+    steering: Steering = field(default_factory=Steering)
+    read_file: Callable[[str], str | None] = lambda _: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +117,15 @@ class _RoundRunner:
         self._meter = UsageMeter(round_.limits, round_.previous_totals)
         tools = round_.toolbox.schemas if round_.toolbox else ()
         self._turn_runner = TurnRunner(
-            round_.model, round_.conversation, tools, round_.limits, round_.stop
+            round_.model,
+            round_.conversation,
+            tools,
+            round_.limits,
+            round_.stop,
+            round_.recording,
         )
+        self._steering = round_.steering
+        self._reviewer = CallReviewer(round_.steering, self._meter, round_.stop, round_.read_file)
         self._step = round_.previous_steps
         self._plain_answers = 0
         self._plain_mode_calls = 0
@@ -124,9 +136,7 @@ class _RoundRunner:
         try:
             outcome = self._check_claims((yield from self._run_steps()))
         except ContextTooLong as error:
-            outcome = _Outcome(
-                "token_limit", f"The conversation no longer fits the model's context: {error}"
-            )
+            outcome = _Outcome("token_limit", self._context_reason(error))
         except TurnTimeout:
             outcome = _Outcome("time_limit", LIMIT_REASONS["time_limit"])
         except StudioError as error:
@@ -148,14 +158,37 @@ class _RoundRunner:
 
     def _run_steps(self) -> Generator[Event, None, _Outcome]:
         while True:
+            yield from self._wait_while_paused()
             if self._stop.stops_after_step:
                 return self._stopped_outcome()
             last = self._meter.limit_allowing_one_turn()
             outcome = yield from self._run_step(last)
-            if outcome is not None:
+            if outcome is not None and not (last is None and self._has_messages(outcome)):
                 return outcome
             if last is not None:
                 return _Outcome(last, LIMIT_REASONS[last])
+
+    def _wait_while_paused(self) -> Iterator[Event]:
+        if not self._steering.is_paused:
+            return
+        began = time.monotonic()
+        with self._meter.waiting_for_user():
+            yield Paused(step=self._step)
+            self._steering.wait_while_paused(self._stop)
+        if not self._stop.stops_after_step:
+            yield Resumed(step=self._step, seconds=time.monotonic() - began)
+
+    def _has_messages(self, outcome: _Outcome) -> bool:
+        """Return whether the model has finished, but a message of the user waits for it."""
+        finished = outcome.status in _COMPLETED_STATUSES
+        return finished and not self._steering.close_without_messages()
+
+    def _deliver_messages(self) -> Iterator[Event]:
+        for message in self._steering.take_messages():
+            self._plain_answers = 0
+            yield MessageDelivered(
+                step=self._step, text=message.text, message=message.id, sent=message.at
+            )
 
     def _check_claims(self, outcome: _Outcome) -> _Outcome:
         if (
@@ -169,7 +202,9 @@ class _RoundRunner:
 
     def _run_step(self, last: LimitStatus | None) -> Generator[Event, None, _Outcome | None]:
         self._step += 1
+        self._steering.begin_turn()
         yield StepStarted(step=self._step, note=self._step_note(last))
+        yield from self._deliver_messages()
         answer = yield from self._turn_runner.run(self._step, self._meter.turn_seconds())
         if answer is None:
             return self._stopped_outcome()
@@ -183,8 +218,8 @@ class _RoundRunner:
             return ""
         changes = self._describe_user_changes()
         prefix = f"\n\n{changes}" if changes else ""
-        note = f"{prefix}\nSteps Remaining: {self._meter.steps_remaining}"
-        return note if last is None else note + LAST_TURN_NOTE.format(why=LIMIT_REASONS[last])
+        why = LIMIT_REASONS[last] if last is not None else ""
+        return prefix + step_note(self._meter.steps_remaining, why)
 
     def _handle_answer(self, answer: ModelAnswered) -> Generator[Event, None, _Outcome | None]:
         if answer.text.strip():
@@ -207,6 +242,11 @@ class _RoundRunner:
             if self._plain_mode_calls >= _MAX_PLAIN_MODE_CALLS
             else None
         )
+
+    def _context_reason(self, error: ContextTooLong) -> str:
+        plain = self._toolbox is None and not self._last_text
+        message = UNFIT_PROMPT if plain else "The conversation no longer fits the model's context:"
+        return f"{message} {error}"
 
     def _stopped_outcome(self) -> _Outcome:
         return _Outcome("stopped", self._stop.reason)
@@ -235,7 +275,7 @@ class _RoundRunner:
             elif self._stop.is_set:
                 yield self._not_executed(call, "the run was stopped")
             elif submitted:
-                yield self._not_executed(call, "the run was already submitted")
+                yield self._not_executed(call, ALREADY_SUBMITTED)
             elif call is not answer.calls[0] and self._is_out_of_time_for(call):
                 yield self._not_executed(call, "the time limit was reached")
             else:
@@ -265,6 +305,11 @@ class _RoundRunner:
             )
             yield self._tool_ended(call, ToolOutcome.failed(action.text + why))
             return False
+        reviewed = yield from self._reviewer.review(self._step, call, action, toolbox)
+        if reviewed.action is None:
+            yield self._tool_ended(call, ToolOutcome.failed(reviewed.result))
+            return False
+        action = reviewed.action
         yield ToolStarted(
             step=self._step,
             call_id=call.id,
@@ -280,7 +325,7 @@ class _RoundRunner:
             )
             raise
         self._meter.count_sandbox(outcome.seconds, self._peak_memory(toolbox))
-        yield self._tool_ended(call, outcome)
+        yield self._tool_ended(call, replace(outcome, text=outcome.text + reviewed.note))
         return outcome.submitted
 
     def _run_action(
@@ -308,7 +353,7 @@ class _RoundRunner:
             return None  # the next operation reports the failure
 
     def _not_executed(self, call: ToolCall, why: str) -> ToolEnded:
-        return self._tool_ended(call, ToolOutcome.failed(_NOT_EXECUTED_RESULT.format(why=why)))
+        return self._tool_ended(call, ToolOutcome.failed(NOT_EXECUTED_RESULT.format(why=why)))
 
     def _tool_ended(self, call: ToolCall, outcome: ToolOutcome) -> ToolEnded:
         return ToolEnded(
@@ -322,6 +367,8 @@ class _RoundRunner:
             observation=outcome.text,
             requests=outcome.requests,
             storage_note=outcome.storage_note,
+            cpu_seconds=outcome.cpu_seconds,
+            packages=outcome.packages,
         )
 
     def _read_answer_file(self) -> str:

@@ -1,6 +1,8 @@
 """Resource usage of a run, and the limit that it is about to reach."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Literal
 
@@ -45,6 +47,15 @@ class UsageMeter:
     def steps_remaining(self) -> int:
         """Model turns left, including the one about to begin."""
         return self.limits.steps - self.round_steps
+
+    @contextmanager
+    def waiting_for_user(self) -> Iterator[None]:
+        """Count the time in the block in no limit."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self._started += time.monotonic() - began
 
     def seconds_left(self) -> float | None:
         """Return the wall time left in this round, in seconds; None without a limit."""

@@ -2,7 +2,8 @@
 
 import random
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
 from agent.errors import ContextTooLong, MaxTokensTooHigh, ModelUnavailable
@@ -27,6 +28,7 @@ from agent.models.base import (
     ModelRequest,
     Piece,
     ReasoningPiece,
+    RequestRecorder,
     TextPiece,
     ToolCall,
     ToolSchema,
@@ -41,6 +43,12 @@ _BUDGET_MARGIN_TOKENS = 100
 CLEARED_OBSERVATION = (
     "[This output was removed to free space in the context. Run the command again if you need it.]"
 )
+
+
+Recording = Callable[
+    [int, Sequence[ToolSchema], int | None], AbstractContextManager[RequestRecorder | None]
+]
+"""Returns a context that records one attempt of a turn: its step, tools and budget."""
 
 
 class TurnTimeout(Exception):
@@ -92,6 +100,7 @@ class TurnRunner:
         tools: The tools described to the model.
         limits: Attempts, back-off and the answer's budget.
         stop: Ends the turn without an answer.
+        recording: Returns a context that records an attempt: its step, tools and budget.
     """
 
     def __init__(
@@ -101,12 +110,14 @@ class TurnRunner:
         tools: Sequence[ToolSchema],
         limits: Limits,
         stop: Stop,
+        recording: Recording | None = None,
     ) -> None:
         self._model = model
         self._conversation = conversation
         self._tools = tools
         self._limits = limits
         self._stop = stop
+        self._recording = recording or (lambda *_: nullcontext())
         self._granted_budget = self._budget = limits.turn_tokens
         self._deadline: float | None = None
 
@@ -148,8 +159,12 @@ class TurnRunner:
 
     def _attempt(self, step: int) -> Generator[Event, None, ModelAnswered | None]:
         partial, started = _PartialAnswer(), time.monotonic()
-        request = ModelRequest(tuple(self._conversation.messages), self._tools, self._budget)
-        with self._stop.with_timeout(self._seconds_left()) as stop:
+        messages, given = tuple(self._conversation.messages), (self._tools, self._budget)
+        with (
+            self._stop.with_timeout(self._seconds_left()) as stop,
+            self._recording(step, *given) as recorder,
+        ):
+            request = ModelRequest(messages, *given, recorder)
             for piece in self._model.stream(request, stop):
                 event = partial.add(step, piece)
                 if event is not None:

@@ -34,6 +34,7 @@ from agent.limits import Limits, Price
 from agent.loop import loop
 from agent.loop.conversation import Conversation
 from agent.loop.loop import Round
+from agent.loop.notes import REMINDER
 from agent.models.base import ModelConfig, ModelRequest, Piece, ReasoningPiece, ToolCall
 from agent.models.openai.client import OpenAIModel
 from agent.models.scripted import ScriptedModel, ScriptedTurn
@@ -270,8 +271,8 @@ def test_a_plain_answer_ends_the_run_after_two_consecutive_reminders(runner: Loo
     events = runner.run_round([Turn(text="It is 4.")] * 3)
     assert run_end(events).status == "answered"
     assert run_end(events).answer == "It is 4."
-    assert [event.text for event in events_of_type(Reminder, events)] == [loop.REMINDER] * 2
-    assert loop.REMINDER in runner.request_bodies[1]["messages"][-1]["content"]
+    assert [event.text for event in events_of_type(Reminder, events)] == [REMINDER] * 2
+    assert REMINDER in runner.request_bodies[1]["messages"][-1]["content"]
 
 
 def test_a_tool_call_resets_the_reminder_count(runner: LoopRunner) -> None:

@@ -81,3 +81,14 @@ def test_a_limit_that_leaves_one_last_turn_is_named(
 
 def test_estimates_assume_four_characters_per_token() -> None:
     assert [estimate_tokens("x" * n) for n in (0, 1, 4, 5, 400)] == [0, 1, 1, 2, 100]
+
+
+def test_time_that_the_user_takes_counts_in_no_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000.0
+    monkeypatch.setattr("agent.loop.meter.time.monotonic", lambda: now)
+    meter = UsageMeter(Limits(seconds=100))
+    now = 1040.0
+    with meter.waiting_for_user():
+        now = 9040.0
+    assert meter.seconds_left() == 60
+    assert meter.limit_allowing_one_turn() is None

@@ -1,0 +1,26 @@
+"""What the loop says to the model besides the task: reminders, and the steps that remain."""
+
+REMINDER = (
+    "You forgot to use a function call in your response.\n"
+    "YOU MUST USE A FUNCTION CALL IN EACH RESPONSE.\n"
+    "IMPORTANT: YOU SHOULD NEVER ASK FOR HUMAN HELP. If the task is done, call submit."
+)
+LAST_TURN_NOTE = (
+    "\nThis is your last turn: {why} Write your answer to its place and call submit now."
+)
+NOT_EXECUTED_RESULT = "Error: not executed, because {why}."
+DENIED_RESULT = "Error: not executed, because the user denied it."
+DENIED_REASON = " The user says: {reason}"
+EDITED_NOTE = "\nNote: the user edited this call before it was executed. Executed: {arguments}"
+ALREADY_SUBMITTED = "the run was already submitted"
+
+
+def step_note(remaining: int, last_turn: str = "") -> str:
+    """Return what is appended to the last message before a step.
+
+    Args:
+        remaining: Model turns left, including the one about to begin.
+        last_turn: Why no turn follows this one; empty if one does.
+    """
+    note = f"\nSteps Remaining: {remaining}"
+    return note + LAST_TURN_NOTE.format(why=last_turn) if last_turn else note

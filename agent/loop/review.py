@@ -1,0 +1,100 @@
+"""Approval of a call by the user before it is executed."""
+
+import json
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from agent.errors import UsageError
+from agent.events import ApprovalRequested, CallReviewed, Event
+from agent.loop.approval import CallChecker
+from agent.loop.meter import UsageMeter
+from agent.loop.notes import DENIED_REASON, DENIED_RESULT, EDITED_NOTE, NOT_EXECUTED_RESULT
+from agent.loop.steering import Review, Steering, WaitingCall
+from agent.models.base import ToolCall
+from agent.tools.toolbox import Action, InvalidCall, Toolbox
+from agent.util.cancellation import Stop
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """What becomes of a call.
+
+    Attributes:
+        action: What to execute; None if it is not executed.
+        result: The result of a call that is not executed.
+        note: What the model is told at the end of the result.
+    """
+
+    action: Action | None
+    result: str = ""
+    note: str = ""
+
+
+class CallReviewer:
+    """Lets the calls that a rule matches wait for the user.
+
+    Args:
+        steering: The rules, and the user's decisions.
+        meter: The time that the user takes counts in none of its limits.
+        stop: Ends the wait.
+        read_file: See ``CallChecker``.
+    """
+
+    def __init__(
+        self,
+        steering: Steering,
+        meter: UsageMeter,
+        stop: Stop,
+        read_file: Callable[[str], str | None],
+    ) -> None:
+        self._steering = steering
+        self._meter = meter
+        self._stop = stop
+        self._checker = CallChecker(read_file)
+
+    def review(
+        self, step: int, call: ToolCall, action: Action, toolbox: Toolbox
+    ) -> Generator[Event, None, Reviewed]:
+        """Wait for the user's decision if a rule asks for one."""
+        expected = self._steering.take_expected(call.id)
+        reasons = (
+            expected[0] if expected else self._checker.reasons(action, self._steering.approval)
+        )
+        if not reasons and not expected:
+            return Reviewed(action)
+
+        def parse(arguments: Mapping[str, Any]) -> Action:
+            edited = toolbox.parse(replace(call, arguments=json.dumps(arguments)))
+            if isinstance(edited, InvalidCall):
+                raise UsageError(edited.text.removeprefix("Error: "))
+            return edited
+
+        waiting = WaitingCall(step, call.id, action.name, action.arguments, reasons)
+        with self._meter.waiting_for_user():
+            if expected is None:
+                self._steering.ask(waiting, parse)
+            yield ApprovalRequested(
+                step=step, call_id=call.id, name=action.name, arguments=action.arguments,
+                summary=action.summary, reasons=reasons,
+            )  # fmt: skip
+            review = expected[1] if expected else self._steering.wait_for_review(self._stop)
+        if review is None:
+            return Reviewed(None, NOT_EXECUTED_RESULT.format(why="the run was stopped"))
+        note = _note(review)
+        yield CallReviewed(
+            step=step, call_id=call.id, decision=review.decision, arguments=review.arguments,
+            reason=review.reason, note=note,
+        )  # fmt: skip
+        if review.decision == "denied":
+            why = DENIED_REASON.format(reason=review.reason) if review.reason else ""
+            return Reviewed(None, DENIED_RESULT + why)
+        if review.arguments is None:
+            return Reviewed(action)
+        return Reviewed(parse(review.arguments), note=note)
+
+
+def _note(review: Review) -> str:
+    if review.arguments is None:
+        return ""
+    return EDITED_NOTE.format(arguments=json.dumps(review.arguments, ensure_ascii=False))

@@ -1,0 +1,395 @@
+"""What a user does to a round while it runs: pause it, send a message, decide on a call."""
+
+import json
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from agent.data_folder import random_id
+from agent.errors import SteeringRefused, UsageError
+from agent.events import ApprovalReason, Decision, now
+from agent.loop.approval import Rule, parse_rules
+from agent.util.cancellation import Stop
+from agent.util.state_files import rename_damaged
+from agent.util.text import replace_surrogates
+
+MAX_MESSAGES = 50
+"""Maximum number of messages that wait to be delivered."""
+
+NOT_WORKING = "The run is not working. Send a message to continue it."
+_NOT_WAITING = "This call does not wait for approval any more."
+_DELIVERED = "This message was delivered already, or was taken back."
+_TOO_MANY = f"{MAX_MESSAGES} messages are waiting already. Take one back first."
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedMessage:
+    """A message that waits to be delivered to the model; ``at`` is when the user sent it."""
+
+    id: str
+    text: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingCall:
+    """A call that waits for the user's decision.
+
+    Attributes:
+        step: The step that it belongs to.
+        arguments: Its parameters, as parsed.
+        reasons: Why it waits.
+    """
+
+    step: int
+    call_id: str
+    name: str
+    arguments: Mapping[str, Any]
+    reasons: tuple[ApprovalReason, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """The user's decision on a call; see ``agent.events.CallReviewed``."""
+
+    decision: Decision
+    arguments: dict[str, Any] | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SteeringState:
+    """What the user has asked for, and what waits for the user.
+
+    Attributes:
+        paused: Whether the round waits before its next model turn, or will.
+        approval: The rules by which calls wait for approval.
+        messages: The messages that wait to be delivered.
+        waiting: The call that waits for a decision.
+        version: A number that grows with each change.
+    """
+
+    paused: bool
+    approval: tuple[Rule, ...]
+    messages: tuple[QueuedMessage, ...]
+    waiting: WaitingCall | None
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """What survives the round and the process."""
+
+    approval: tuple[Rule, ...] = ()
+    messages: tuple[QueuedMessage, ...] = ()
+
+
+class Steering:
+    """How a user steers a run while it works, from any thread.
+
+    Rules and messages that wait are kept in a file; a pause ends with its round.
+
+    Args:
+        file: Where they are kept; None to forget them with this object.
+    """
+
+    def __init__(self, file: Path | None = None) -> None:
+        self._file = file
+        self._changed = threading.Condition()
+        self._listeners: list[Callable[[], None]] = []
+        self._version = 0
+        self._closed = False
+        self._round = 0
+        self._turns: int | None = None  # until the round pauses; None: it does not
+        self._stored = _load(file)
+        self._waiting: WaitingCall | None = None
+        self._check: Callable[[Mapping[str, Any]], object] = lambda _: None
+        self._review: Review | None = None
+        self._expected: dict[str, tuple[tuple[ApprovalReason, ...], Review]] = {}
+        self._delivering = ""  # the id of a message that is being delivered
+
+    @property
+    def state(self) -> SteeringState:
+        """What the user has asked for, and what waits for the user."""
+        with self._changed:
+            stored, waiting = self._stored, None if self._review else self._waiting
+            return SteeringState(
+                self._turns == 0, stored.approval, stored.messages, waiting, self._version
+            )
+
+    def on_change(self, listener: Callable[[], None]) -> None:
+        """Call a function, from any thread, whenever ``state`` may have changed."""
+        self._listeners.append(listener)
+
+    # What a user does
+
+    def pause(self) -> None:
+        """Let the round wait before its next model turn.
+
+        Raises:
+            SteeringRefused: The round has ended.
+        """
+        self._set_turns(0)
+
+    def resume(self) -> None:
+        """Let a paused round go on.
+
+        Raises:
+            SteeringRefused: The round has ended.
+        """
+        self._set_turns(None)
+
+    def step(self) -> None:
+        """Let the round take one more step, then wait again.
+
+        Raises:
+            SteeringRefused: The round has ended.
+        """
+        self._set_turns(1)
+
+    def queue_message(self, text: str) -> QueuedMessage:
+        """Send a message, which the model receives with its next observation.
+
+        Raises:
+            SteeringRefused: The round has ended, or too many messages wait.
+            UsageError: The text is empty.
+            OSError: The message cannot be stored.
+        """
+        if not text.strip():
+            raise UsageError("The message is empty.")
+        message = QueuedMessage(random_id(), replace_surrogates(text), now())
+        with self._change():
+            self._require_open()
+            if len(self._stored.messages) >= MAX_MESSAGES:
+                raise SteeringRefused(_TOO_MANY)
+            self._store(messages=(*self._stored.messages, message))
+        return message
+
+    def revoke_message(self, message: str) -> None:
+        """Take back a message by its id.
+
+        Raises:
+            SteeringRefused: It was delivered already, or was taken back.
+            OSError: The change cannot be stored.
+        """
+        with self._change():
+            known = {each.id for each in self._stored.messages} - {self._delivering}
+            if message not in known:
+                raise SteeringRefused(_DELIVERED)
+            self._remove(message)
+
+    def set_approval(self, rules: Iterable[str]) -> None:
+        """Set the rules by which calls wait for approval; a call that waits keeps waiting.
+
+        Args:
+            rules: ``every``, ``network``, ``delete``, ``install``, ``long``, or ``risky`` for the
+                last four; none to let every call run.
+
+        Raises:
+            UsageError: There is no such rule.
+            OSError: The change cannot be stored.
+        """
+        approval = parse_rules(rules)
+        with self._change():
+            if approval != self._stored.approval:
+                self._store(approval=approval)
+
+    def allow(self, call_id: str) -> None:
+        """Let a call that waits be executed.
+
+        Raises:
+            SteeringRefused: It does not wait.
+        """
+        self._decide(call_id, Review("allowed"))
+
+    def edit(self, call_id: str, arguments: Mapping[str, Any]) -> None:
+        """Let a call that waits be executed with other parameters; the model is told.
+
+        Args:
+            call_id: The call.
+            arguments: Those that replace its own, or are added.
+
+        Raises:
+            SteeringRefused: It does not wait.
+            UsageError: The call would not be valid; it goes on waiting.
+        """
+        with self._changed:
+            waiting, check = self._waiting_call(call_id), self._check
+        edited = {**waiting.arguments, **arguments}
+        check(edited)
+        same = edited == dict(waiting.arguments)
+        self._decide(call_id, Review("allowed") if same else Review("edited", edited))
+
+    def deny(self, call_id: str, reason: str = "") -> None:
+        """Refuse a call that waits; the model gets the reason as its result.
+
+        Raises:
+            SteeringRefused: It does not wait.
+        """
+        self._decide(call_id, Review("denied", reason=replace_surrogates(reason).strip()))
+
+    # What the loop does
+
+    def open(self) -> int:
+        """Begin a round, which can be steered; return its number."""
+        with self._change():
+            self._closed = False
+            self._round += 1
+            return self._round
+
+    def close(self, number: int) -> None:
+        """End a round by its number: it waits for nothing any more, unless another has begun."""
+        with self._change():
+            if number == self._round:
+                self._closed, self._turns, self._waiting, self._review = True, None, None, None
+
+    def close_without_messages(self) -> bool:
+        """End a round unless a message waits; return whether it ended."""
+        with self._change():
+            self._closed = not self._stored.messages
+            return self._closed
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the round is to wait before its next model turn."""
+        return self._turns == 0
+
+    @property
+    def approval(self) -> tuple[Rule, ...]:
+        """The rules by which calls wait for approval."""
+        return self._stored.approval
+
+    def wait_while_paused(self, stop: Stop) -> None:
+        """Wait until the round may go on, or is stopped."""
+        with stop.on_stop_requested(self._wake), self._changed:
+            self._changed.wait_for(lambda: self._turns != 0 or stop.stops_after_step)
+
+    def begin_turn(self) -> None:
+        """Count a model turn of the steps that a paused round may take."""
+        if self._turns:
+            with self._change():
+                self._turns = self._turns - 1 if self._turns else self._turns
+
+    def take_messages(self) -> Iterator[QueuedMessage]:
+        """Yield the messages that wait; each is delivered once the next one is asked for."""
+        for message in self._stored.messages:
+            with self._changed:
+                if message not in self._stored.messages:
+                    continue  # taken back meanwhile
+                self._delivering = message.id
+            yield message
+            with self._change(), suppress(OSError):  # at worst it is shown as waiting again
+                self._remove(message.id)
+
+    def expect(self, call_id: str, reasons: tuple[ApprovalReason, ...], review: Review) -> None:
+        """Decide in advance on a call, which then waits for nobody, as in a replay.
+
+        Args:
+            call_id: The call.
+            reasons: Why it would have waited.
+            review: The decision.
+        """
+        self._expected[call_id] = (reasons, review)
+
+    def take_expected(self, call_id: str) -> tuple[tuple[ApprovalReason, ...], Review] | None:
+        """Return why a call would have waited, and what was decided in advance, if anything."""
+        return self._expected.pop(call_id, None)
+
+    def ask(self, call: WaitingCall, check: Callable[[Mapping[str, Any]], object]) -> None:
+        """Let a call wait for the user's decision.
+
+        Args:
+            call: The call.
+            check: Raises ``UsageError`` for parameters with which it would not be valid.
+        """
+        with self._change():
+            self._waiting, self._check, self._review = call, check, None
+
+    def wait_for_review(self, stop: Stop) -> Review | None:
+        """Return the user's decision on the call that waits; None if the round is to stop.
+
+        A stop after the step ends the wait, too: nobody may be there to decide any more.
+        """
+        with stop.on_stop_requested(self._wake), self._changed:
+            self._changed.wait_for(lambda: self._review or self._closed or stop.stops_after_step)
+            review = None if stop.stops_after_step else self._review
+        with self._change():
+            self._waiting = self._review = None
+        return review
+
+    def _set_turns(self, turns: int | None) -> None:
+        with self._change():
+            self._require_open()
+            self._turns = turns
+
+    def _decide(self, call_id: str, review: Review) -> None:
+        with self._change():
+            self._waiting_call(call_id)
+            self._review = review
+
+    def _waiting_call(self, call_id: str) -> WaitingCall:
+        waiting = self._waiting
+        if waiting is None or self._review is not None or waiting.call_id != call_id:
+            raise SteeringRefused(_NOT_WAITING)
+        return waiting
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise SteeringRefused(NOT_WORKING)
+
+    def _remove(self, message: str) -> None:
+        kept = tuple(each for each in self._stored.messages if each.id != message)
+        self._store(messages=kept)
+
+    def _store(self, **changes: Any) -> None:
+        stored = replace(self._stored, **changes)
+        if self._file is not None:
+            _save(self._file, stored)
+        self._stored = stored
+
+    @contextmanager
+    def _change(self) -> Iterator[None]:
+        """Hold the lock during a change, then wake the loop and call the listeners."""
+        with self._changed:
+            yield
+            self._version += 1
+            self._changed.notify_all()
+        for listener in self._listeners:
+            listener()
+
+    def _wake(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+
+
+@cache  # on first use: most runs are never steered
+def _adapter() -> TypeAdapter[_Stored]:
+    return TypeAdapter(_Stored)
+
+
+def _load(file: Path | None) -> _Stored:
+    if file is None:
+        return _Stored()
+    try:
+        return _adapter().validate_json(file.read_bytes())
+    except OSError:
+        return _Stored()
+    except ValidationError as error:
+        with suppress(OSError):
+            rename_damaged(file, f"{error.error_count()} of its values are not valid.")
+        return _Stored()
+
+
+def _save(file: Path, stored: _Stored) -> None:
+    if stored == _Stored():
+        file.unlink(missing_ok=True)
+        return
+    new = file.with_name(f"{file.name}.new")
+    new.write_text(json.dumps(_adapter().dump_python(stored, mode="json")))
+    new.replace(file)

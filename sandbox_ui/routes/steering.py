@@ -1,0 +1,112 @@
+"""Routes that steer a run while it works: pause, messages, approval of calls."""
+
+from collections.abc import Callable
+from typing import Any
+
+from anyio.to_thread import run_sync
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from agent.errors import UsageError
+from agent.loop.steering import Steering
+from sandbox_ui.routes.helpers import RUN_PATH, get_run_id, json_response, read_json, route
+from sandbox_ui.runs.manager import RunManager
+
+
+class SteeringRoutes:
+    """Routes that steer a run.
+
+    Args:
+        runs: The live runs.
+    """
+
+    def __init__(self, runs: RunManager) -> None:
+        self._runs = runs
+
+    @property
+    def routes(self) -> list[Route]:
+        """Routes, to be registered before Gradio's."""
+        return [
+            route(f"{RUN_PATH}/steering", self.state),
+            route(f"{RUN_PATH}/pause", self.pause, "POST"),
+            route(f"{RUN_PATH}/resume", self.resume, "POST"),
+            route(f"{RUN_PATH}/step", self.step, "POST"),
+            route(f"{RUN_PATH}/messages", self.send, "POST"),
+            route(f"{RUN_PATH}/messages/{{message}}", self.revoke, "DELETE"),
+            route(f"{RUN_PATH}/approval", self.set_approval, "PUT"),
+            route(f"{RUN_PATH}/approval", self.decide, "POST"),
+        ]
+
+    async def state(self, request: Request) -> Response:
+        """Return whether the run is paused, its rules, and what waits; see ``SteeringState``."""
+        steering = self._runs.steering(get_run_id(request))
+        return json_response(steering.state)
+
+    async def pause(self, request: Request) -> Response:
+        """Let the run wait before its next model turn."""
+        return await self._steered(request, Steering.pause)
+
+    async def resume(self, request: Request) -> Response:
+        """Let a paused run go on."""
+        return await self._steered(request, Steering.resume)
+
+    async def step(self, request: Request) -> Response:
+        """Let a paused run take one step."""
+        return await self._steered(request, Steering.step)
+
+    async def send(self, request: Request) -> Response:
+        """Send the message ``text``, which the model receives with its next observation."""
+        text = _text(await read_json(request), "text")
+        steering = self._runs.active_steering(get_run_id(request), text)
+        return json_response(await run_sync(steering.queue_message, text), 201)
+
+    async def revoke(self, request: Request) -> Response:
+        """Take back a message that was not delivered yet."""
+        steering = self._runs.steering(get_run_id(request))
+        await run_sync(steering.revoke_message, request.path_params["message"])
+        return json_response(steering.state)
+
+    async def set_approval(self, request: Request) -> Response:
+        """Set the ``rules`` by which calls wait; before, during and after a round."""
+        rules = (await read_json(request)).get("rules")
+        if not isinstance(rules, list) or not all(isinstance(rule, str) for rule in rules):
+            raise UsageError("“rules” must be a list of rules, which may be empty.")
+        steering = self._runs.steering(get_run_id(request))
+        await run_sync(steering.set_approval, rules)
+        return json_response(steering.state)
+
+    async def decide(self, request: Request) -> Response:
+        """Allow, edit or deny the ``call`` that waits, by its id."""
+        body = await read_json(request)
+        steering = self._runs.active_steering(get_run_id(request))
+        _decide(steering, body)
+        return json_response(steering.state)
+
+    async def _steered(self, request: Request, action: Callable[[Steering], None]) -> Response:
+        steering = self._runs.active_steering(get_run_id(request))
+        action(steering)
+        return json_response(steering.state)
+
+
+def _decide(steering: Steering, body: dict[str, Any]) -> None:
+    call = _text(body, "call")
+    match body.get("decision"):
+        case "allow":
+            steering.allow(call)
+        case "edit":
+            arguments = body.get("arguments")
+            if not isinstance(arguments, dict):
+                raise UsageError("“arguments” must be an object with the parameters to change.")
+            steering.edit(call, arguments)
+        case "deny":
+            steering.deny(call, _text({"reason": "", **body}, "reason"))
+        case _:
+            raise UsageError("“decision” must be “allow”, “edit” or “deny”.")
+
+
+def _text(body: dict[str, Any], name: str) -> str:
+    value = body.get(name)
+    if not isinstance(value, str):
+        raise UsageError(f"“{name}” must be a text.")
+    return value

@@ -1,0 +1,169 @@
+// The part of a tool card in which the user decides on a call that waits.
+
+import { h } from "../core/dom.js";
+import { decide } from "./requests.js";
+import { whyOf } from "./rules.js";
+
+const FIELDS = "input, textarea, select, [contenteditable], [role=dialog]";
+const DECISIONS = { allowed: "You allowed this call.", edited: "You edited this call before it was executed.", denied: "You denied this call." };
+
+/** @type {Set<Approval>} approvals on the page whose call may still wait */
+const open = new Set();
+
+export class Approval {
+  /** `card` is the tool card, `event` its `approval_requested`. */
+  constructor(card, event) {
+    this.card = card;
+    this.run = card.run;
+    this.event = event;
+    this.reviewed = null;
+    this.element = h("div", { class: "approval", role: "group", "aria-label": "Approval" });
+    this.original = isBash(event) ? event.arguments.command : JSON.stringify(event.arguments, null, 2);
+    open.add(this);
+    this.update();
+  }
+
+  /** Whether the run waits for this decision now, and this user may make it. */
+  get isActive() {
+    return !this.reviewed && this.isWaiting && this.run.canEdit && !this.run.moment;
+  }
+
+  get isWaiting() {
+    return this.run.steering?.waiting?.call_id === this.event.call_id;
+  }
+
+  /** Show what is possible now; what the user is entering stays. */
+  update() {
+    if (this.reviewed || (this.isActive && this.element.querySelector("button"))) return;
+    const why = h("p", { class: "why" }, `Waits for ${this.run.canEdit ? "your" : "the owner’s"} approval: ${whyOf(this.event.reasons)}.`);
+    this.element.replaceChildren(why, ...(this.isActive ? [this.#choices()] : []));
+  }
+
+  #choices() {
+    const choice = (name, key, onclick, kind = "") =>
+      h("button", { type: "button", class: kind, "aria-keyshortcuts": key, title: `${name} (${key})`, onclick }, name);
+    this.problem = h("p", { class: "problem", role: "alert", hidden: true });
+    return h(
+      "div",
+      { class: "choices owner-only" },
+      choice("Allow", "a", () => this.send("allow"), "primary"),
+      choice("Edit…", "e", () => this.edit()),
+      choice("Deny…", "d", () => this.deny()),
+      this.problem,
+    );
+  }
+
+  /** Offer a field instead of the choices. */
+  #form(label, field, submit, onSubmit) {
+    const cancel = () => {
+      this.element.querySelector("form")?.remove();
+      this.element.querySelector(".choices").hidden = false;
+      this.element.querySelector(".choices button").focus();
+    };
+    const form = h(
+      "form",
+      { class: "choices owner-only" },
+      h("label", {}, label, field),
+      h("button", { type: "submit", class: "primary" }, submit),
+      h("button", { type: "button", onclick: cancel }, "Cancel"),
+      (this.problem = h("p", { class: "problem", role: "alert", hidden: true })),
+    );
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      onSubmit(field.value);
+    });
+    form.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") cancel();
+      else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
+      else return;
+      event.preventDefault();
+      event.stopPropagation(); // Escape would stop the run, Ctrl+Enter send a message
+    });
+    this.element.querySelector(".choices").hidden = true;
+    this.element.append(form);
+    field.focus();
+  }
+
+  edit() {
+    const rows = Math.min(12, Math.max(2, this.original.split("\n").length));
+    const field = h("textarea", { rows: String(rows), spellcheck: "false", autocapitalize: "off", dir: "auto" });
+    field.value = this.original;
+    const label = isBash(this.event) ? "Command" : "Parameters (JSON)";
+    this.#form(label, field, "Execute", (text) => this.sendEdited(text));
+  }
+
+  sendEdited(text) {
+    if (isBash(this.event)) return this.send("edit", { arguments: { command: text } });
+    try {
+      return this.send("edit", { arguments: JSON.parse(text) });
+    } catch (error) {
+      return this.#report(`This is not JSON: ${error.message}`);
+    }
+  }
+
+  deny() {
+    const field = h("input", { type: "text", placeholder: "The model gets it as the call’s result", autocomplete: "off", dir: "auto" });
+    this.#form("Reason", field, "Deny", (reason) => this.send("deny", { reason }));
+  }
+
+  async send(decision, rest) {
+    if (this.sending) return; // a second click
+    this.sending = true;
+    try {
+      await decide(this.run, this.event.call_id, decision, rest);
+    } catch (error) {
+      this.#report(error.message);
+    }
+    this.sending = false;
+  }
+
+  #report(text) {
+    this.problem.hidden = false;
+    this.problem.textContent = text;
+  }
+
+  /** Show what was decided: its `call_reviewed`. */
+  review(event) {
+    open.delete(this);
+    const hadFocus = this.element.contains(document.activeElement);
+    this.reviewed = event.decision;
+    const own = this.run.canEdit ? DECISIONS[event.decision] : DECISIONS[event.decision].replace("You", "The owner");
+    const reason = event.reason ? h("q", { dir: "auto" }, event.reason) : null;
+    this.element.replaceChildren(h("p", { class: "why" }, own, reason ? " " : "", reason));
+    if (event.decision === "edited") {
+      const original = h("pre", { tabindex: "0", "aria-label": "The call as the model made it" }, this.original);
+      this.element.append(h("details", { class: "original" }, h("summary", {}, "The call as the model made it"), original));
+    }
+    if (hadFocus) this.card.summary.focus();
+  }
+
+  /** The round ended before a decision. */
+  cancel() {
+    open.delete(this);
+    if (!this.reviewed) this.element.remove();
+  }
+}
+
+const isBash = ({ name }) => name === "execute_bash";
+
+/** Show, whenever what waits has changed, what is possible now. */
+export function mountApproval(run) {
+  for (const name of ["steering", "permissions", "moment"])
+    run.on(name, () => {
+      for (const approval of open) {
+        if (approval.element.isConnected || approval.isWaiting) approval.update();
+        else open.delete(approval); // its step was shown anew
+      }
+    });
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || document.querySelector("dialog[open]")) return;
+    const target = /** @type {Element} */ (event.target);
+    // The file tree and previews have keys of their own.
+    if (target.closest?.(FIELDS) || !(target === document.body || target.closest?.(".timeline"))) return;
+    const active = [...open].find((each) => each.isActive && each.element.isConnected);
+    const act = active && { a: () => active.send("allow"), e: () => active.edit(), d: () => active.deny() }[event.key];
+    if (!act || active.element.querySelector("form")) return;
+    event.preventDefault();
+    act();
+  });
+}

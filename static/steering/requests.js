@@ -1,0 +1,33 @@
+// What a user asks of a run while it works; the run's stream then says what has become of it.
+
+import { emit, fetchJson } from "../core/event_stream.js";
+
+const HEADERS = { "Content-Type": "application/json" };
+
+const send = (run, path, method, body) => fetchJson(run.url(path), { method, ...(body && { body: JSON.stringify(body), headers: HEADERS }) });
+
+/** Report the failure of a request; return whether it succeeded. */
+export async function reported(request) {
+  try {
+    await request;
+    return true;
+  } catch (error) {
+    emit("notice", { text: error.message });
+    return false;
+  }
+}
+
+/** Pause, resume or step a run, as `action` says. */
+export const steer = (run, action) => reported(send(run, action, "POST"));
+
+/** Send a message, which reaches the model with its next observation. */
+export const queueMessage = (run, text) => send(run, "messages", "POST", { text });
+
+/** Take back a message that was not delivered yet. */
+export const revokeMessage = (run, id) => reported(send(run, `messages/${encodeURIComponent(id)}`, "DELETE"));
+
+/** Set the rules by which calls wait for approval. */
+export const setApproval = (run, rules) => reported(send(run, "approval", "PUT", { rules }));
+
+/** Decide on a call that waits: allow, edit with `arguments`, or deny with a `reason`. */
+export const decide = (run, call, decision, rest = {}) => send(run, "approval", "POST", { call, decision, ...rest });

@@ -1,0 +1,164 @@
+"""Steering over HTTP: pause, messages while a run works, approval of calls, and who may do it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.page_states import SUBMIT, ScriptedStudio, bash, serve_scripted
+from tests.support.recorded_runs import write_ended_run
+from tests.support.server import follow_run, wait_until
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[ScriptedStudio]:
+    with serve_scripted(tmp_path) as stage:
+        yield stage
+
+
+@pytest.fixture
+def client(stage: ScriptedStudio) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=stage.studio_url) as client:
+        yield client
+
+
+def start(client: httpx.Client, approve: str = "") -> str:
+    data = ["Do it.", "", "general", "sandbox", "open", approve]
+    answer = client.post("/gradio_api/run/start", json={"data": data})
+    answer.raise_for_status()
+    run: str = answer.json()["data"][0]
+    return f"/api/runs/{run}"
+
+
+def steering(client: httpx.Client, run: str) -> dict[str, Any]:
+    state: dict[str, Any] = client.get(f"{run}/steering").raise_for_status().json()
+    return state
+
+
+def kinds(client: httpx.Client, run: str) -> list[str]:
+    """The kinds of the events of a run's steps so far."""
+    found: list[str] = []
+    for step in range(1, 9):
+        answer = client.get(f"{run}/steps/{step}")
+        found += [event["kind"] for event in answer.json()] if answer.is_success else []
+    return found
+
+
+def waiting_call(client: httpx.Client, run: str) -> dict[str, Any]:
+    wait_until(lambda: steering(client, run)["waiting"] is not None)
+    call: dict[str, Any] = steering(client, run)["waiting"]
+    return call
+
+
+def test_a_run_is_paused_gets_a_message_takes_a_step_and_goes_on(
+    client: httpx.Client, stage: ScriptedStudio, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    stage.set_turns(bash(f"until [ -e {gate} ]; do sleep 0.02; done"), bash("echo b"), SUBMIT)
+    run = start(client)
+    wait_until(lambda: "tool_started" in kinds(client, run))
+    assert client.post(f"{run}/pause").json()["paused"] is True
+    gate.touch()
+    wait_until(lambda: "paused" in kinds(client, run))
+    message = client.post(f"{run}/messages", json={"text": "In French."})
+    assert message.status_code == 201
+    taken_back = client.post(f"{run}/messages", json={"text": "Oops"}).json()["id"]
+    assert len(steering(client, run)["messages"]) == 2
+    assert client.delete(f"{run}/messages/{taken_back}").is_success
+    assert client.delete(f"{run}/messages/{taken_back}").status_code == 409
+    client.post(f"{run}/step").raise_for_status()
+    wait_until(lambda: kinds(client, run).count("paused") == 2)
+    assert kinds(client, run).count("message_delivered") == 1
+    assert steering(client, run)["messages"] == []
+    client.post(f"{run}/resume").raise_for_status()
+    wait_until(lambda: "submitted" in client.get("/api/runs").json()["runs"][0]["state"])
+    refused = client.post(f"{run}/pause")
+    assert refused.status_code == 409
+    assert "not working" in refused.json()["error"]
+
+
+def test_calls_wait_for_a_decision(client: httpx.Client, stage: ScriptedStudio) -> None:
+    stage.set_turns(bash("echo a"), bash("echo b > output/b"), bash("echo c"), SUBMIT)
+    run = start(client, "every")
+    first = waiting_call(client, run)
+    assert (first["step"], first["arguments"], first["reasons"]) == (
+        1, {"command": "echo a"}, ["every"],
+    )  # fmt: skip
+    wrong = {"call": "another", "decision": "allow"}
+    assert client.post(f"{run}/approval", json=wrong).status_code == 409
+    for body in ({}, {"decision": "allow"}, {"call": first["call_id"], "decision": "hm"}):
+        assert client.post(f"{run}/approval", json=body).status_code == 400
+    deny = {"call": first["call_id"], "decision": "deny", "reason": "No."}
+    client.post(f"{run}/approval", json=deny).raise_for_status()
+    wait_until(lambda: steering(client, run)["waiting"] is not None)
+    second = waiting_call(client, run)
+    empty = {"call": second["call_id"], "decision": "edit", "arguments": {"command": ""}}
+    assert client.post(f"{run}/approval", json=empty).status_code == 400
+    edit = {**empty, "arguments": {"command": "echo edited > output/b"}}
+    client.post(f"{run}/approval", json=edit).raise_for_status()
+    waiting_call(client, run)
+    assert client.put(f"{run}/approval", json={"rules": []}).json()["approval"] == []
+    third = waiting_call(client, run)
+    allow = {"call": third["call_id"], "decision": "allow"}
+    client.post(f"{run}/approval", json=allow).raise_for_status()
+    wait_until(lambda: "submitted" in client.get("/api/runs").json()["runs"][0]["state"])
+    assert client.get(f"{run}/files/output/b").text == "edited\n"
+    assert kinds(client, run).count("call_reviewed") == 3
+
+
+def test_the_stream_says_what_waits(client: httpx.Client, stage: ScriptedStudio) -> None:
+    stage.set_turns(bash("echo a"), SUBMIT)
+    run = start(client, "risky every")
+    call = waiting_call(client, run)
+    with follow_run(client, run.rpartition("/")[2]) as stream:
+        shown = next(each.data for each in stream if each.name == "steering")
+        assert shown["waiting"] == call
+        assert shown["approval"] == ["every", "network", "delete", "install", "long"]
+        client.post(f"{run}/messages", json={"text": "Hm?"}).raise_for_status()
+        changed = next(each.data for each in stream if each.name == "steering")
+        assert [message["text"] for message in changed["messages"]] == ["Hm?"]
+        assert client.post("/gradio_api/run/stop", json={"data": [run.rpartition("/")[2]]})
+        ended = next(each.data for each in stream if each.name == "steering")
+        assert ended["waiting"] is None
+
+
+def test_a_program_sends_a_message_to_a_run_that_works(
+    client: httpx.Client, stage: ScriptedStudio, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    stage.set_turns(bash(f"until [ -e {gate} ]; do sleep 0.02; done"), SUBMIT)
+    run = start(client)
+    wait_until(lambda: "tool_started" in kinds(client, run))
+    body = {"data": [run.rpartition("/")[2], "Shorter, please."]}
+    client.post("/gradio_api/run/message", json=body).raise_for_status()
+    assert [each["text"] for each in steering(client, run)["messages"]] == ["Shorter, please."]
+    gate.touch()
+    wait_until(lambda: "message_delivered" in kinds(client, run))
+    wait_until(lambda: "submitted" in client.get("/api/runs").json()["runs"][0]["state"])
+
+
+def test_rules_can_be_set_before_a_run_starts(client: httpx.Client) -> None:
+    draft = f"/api/runs/{client.post('/api/runs').json()['run']}"
+    answer = client.put(f"{draft}/approval", json={"rules": ["network", "long"]})
+    assert answer.json()["approval"] == ["network", "long"]
+    for rules in (["nonsense"], "every", [1], None):
+        assert client.put(f"{draft}/approval", json={"rules": rules}).status_code == 400
+
+
+def test_what_waits_survives_a_restart(tmp_path: Path) -> None:
+    folder = write_ended_run(tmp_path)
+    (folder.path / "steering.json").write_text(
+        '{"approval": ["delete"], "messages": [{"id": "m1", "text": "Wait.", "at": 5.0}]}'
+    )
+    run = f"/api/runs/{folder.id}"
+    with serve_scripted(tmp_path) as stage, httpx.Client(base_url=stage.studio_url) as client:
+        state = steering(client, run)
+        assert state["approval"] == ["delete"]
+        assert [message["text"] for message in state["messages"]] == ["Wait."]
+        assert client.delete(f"{run}/messages/m1").json()["messages"] == []
+        assert (
+            "messages" not in (folder.path / "steering.json").read_text()
+            or not (steering(client, run)["messages"])
+        )
