@@ -39,6 +39,21 @@ def extract_final_answer(answer: str) -> str | None:
     return (marked[-1] if marked else strip_markup(lines[0])) or None
 
 
+def boxed_answers(text: str) -> list[str]:
+    r"""Return the contents of all ``\boxed{…}`` that are not within another, in order."""
+    found, end = [], 0
+    while (start := text.find(_BOX, end)) >= 0:
+        start += len(_BOX)
+        end = _closing_brace(text, start)
+        found.append(strip_markup(text[start:end]))
+    return found
+
+
+def is_labelled(line: str) -> bool:
+    """Return whether a line says that it states the answer: ``Answer: …``."""
+    return bool(_LABEL.fullmatch(line.strip()))
+
+
 def strip_markup(text: str) -> str:
     """Strip white space, quotes, emphasis and dollar signs from both ends."""
     start, end = 0, len(text)

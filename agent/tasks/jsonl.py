@@ -21,7 +21,7 @@ def read_tasks(path: Path) -> Iterator[TaskRecord]:
         TaskError: the file cannot be read or a line is invalid; names file, line and key.
     """
     seen: dict[str, int] = {}
-    for number, value in _parse_lines(path):
+    for number, value in parse_lines(path):
         try:
             task = from_json(value, path.parent.resolve())
             _check_unique_id(task.id, seen, number)
@@ -40,7 +40,7 @@ def read_answers(path: Path) -> dict[str, str | None]:
     """
     seen: dict[str, int] = {}
     answers: dict[str, str | None] = {}
-    for number, value in _parse_lines(path):
+    for number, value in parse_lines(path):
         try:
             name, answer = _parse_answer(value)
             _check_unique_id(name, seen, number)
@@ -75,17 +75,12 @@ def write_tasks(path: Path, tasks: Iterable[TaskRecord]) -> int:
     return count
 
 
-def _format_line(task: TaskRecord, path: Path) -> str:
-    here = path.parent.resolve()
-    for name, content in task.input_files.items():
-        if isinstance(content, HostFile) and content.folder.resolve() != here:
-            raise TaskError(
-                f"{path}: {quote(name)} of {quote(task.id)} is not below the folder of this file."
-            )
-    return json.dumps(to_json(task), ensure_ascii=False) + "\n"
+def parse_lines(path: Path) -> Iterator[tuple[int, object]]:
+    """Yield the number and value of each line that is not empty.
 
-
-def _parse_lines(path: Path) -> Iterator[tuple[int, object]]:
+    Raises:
+        TaskError: the file cannot be read, or a line is not JSON or too long.
+    """
     try:
         with path.open("rb") as file:
             number = 0
@@ -99,6 +94,16 @@ def _parse_lines(path: Path) -> Iterator[tuple[int, object]]:
                     yield number, _parse_line(line, f"{path}, line {number}")
     except OSError as error:
         raise TaskError(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def _format_line(task: TaskRecord, path: Path) -> str:
+    here = path.parent.resolve()
+    for name, content in task.input_files.items():
+        if isinstance(content, HostFile) and content.folder.resolve() != here:
+            raise TaskError(
+                f"{path}: {quote(name)} of {quote(task.id)} is not below the folder of this file."
+            )
+    return json.dumps(to_json(task), ensure_ascii=False) + "\n"
 
 
 def _parse_line(line: bytes, where: str) -> object:

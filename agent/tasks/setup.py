@@ -1,6 +1,6 @@
 """Set up a run from a task: copy its input files and build the prompt."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 
 from agent import prompts
@@ -27,15 +27,26 @@ def write_inputs(task: TaskRecord, workspace: Workspace) -> None:
     Raises:
         TaskError: a file cannot be read or written, or exists; names the task and the file.
     """
-    for name, content in task.input_files.items():
+    write_files(task.id, task.input_files, workspace)
+
+
+def write_files(task: str, files: Mapping[str, Content], workspace: Workspace) -> None:
+    """Write files to ``input/`` in a workspace; see ``write_inputs``.
+
+    Args:
+        task: The task's id, for messages.
+        files: Relative path (separated by ``/``) → content.
+        workspace: The workspace.
+    """
+    for name, content in files.items():
         try:
             path = RelPath(f"input/{name}")
             check_space(workspace, path, _size(content), min_free=0)
             written = workspace.write(path, _chunks(content))
         except WorkspaceError as error:
-            raise TaskError(f"{quote(task.id)}: input_files[{quote(name)}]: {error}") from error
+            raise TaskError(f"{quote(task)}: input_files[{quote(name)}]: {error}") from error
         if written != path:
-            raise TaskError(f"{quote(task.id)}: input_files[{quote(name)}] already exists.")
+            raise TaskError(f"{quote(task)}: input_files[{quote(name)}] already exists.")
 
 
 def build_task(task: TaskRecord, mode: Mode = "sandbox") -> Task:

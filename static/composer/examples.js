@@ -8,14 +8,25 @@ import { apiUrl, fetchJson, showRun, emit, on, currentRun } from "../core/event_
 
 let cache = null;
 
-/** Return the examples for the connected model, or those playable without one first; fetched once. */
-export async function fetchExamples() {
-  cache ??= fetchJson(apiUrl("examples")).catch((error) => {
+/**
+ * Return the examples for the connected model, or those playable without one first; fetched once.
+ * With `withBuiltin` also the built-in model's although another one is connected.
+ */
+export async function fetchExamples({ withBuiltin = false } = {}) {
+  cache ??= fetchAll().catch((error) => {
     cache = null;
     throw error;
   });
-  return (await cache).filter((each) => !each.builtin || (builtinAvailable && !hasEndpoint()));
+  return (await cache).filter((each) => !each.builtin || withBuiltin || (builtinAvailable && !hasEndpoint()));
 }
+
+/** The user's own examples come first. */
+async function fetchAll() {
+  const [saved, all] = await Promise.all([fetchJson(apiUrl("examples/saved")), fetchJson(apiUrl("examples"))]);
+  return [...saved, ...all];
+}
+
+on("examples-changed", () => (cache = null));
 
 /**
  * Send an example's task without changing the text box; start a new run if one is shown.
@@ -35,6 +46,7 @@ export function exampleFiles(example) {
 /** Describe the files or requirements of an example. */
 export function exampleNeeds(example) {
   if (hasEndpoint()) return exampleFiles(example);
+  if (example.saved) return [icon("play"), `yours, about ${example.seconds} s`];
   if (example.builtin) return ["built-in model"];
   return example.seconds ? [icon("play"), `about ${example.seconds} s`] : ["needs a model"];
 }
@@ -48,9 +60,15 @@ export function mountExamples(element) {
   const list = h("div", { class: "list", role: "group", "aria-labelledby": "examples-title" });
   const note = h("p", { class: "about" });
   dialog.append(
-    h("div", { class: "drawer-head" }, h("h2", { id: "examples-title" }, "Examples"),
-      h("button", { type: "button", class: "quiet", "aria-label": "Close examples", onclick: () => dialog.close() }, icon("close"))),
-    note, list);
+    h(
+      "div",
+      { class: "drawer-head" },
+      h("h2", { id: "examples-title" }, "Examples"),
+      h("button", { type: "button", class: "quiet", "aria-label": "Close examples", onclick: () => dialog.close() }, icon("close")),
+    ),
+    note,
+    list,
+  );
   button.prepend(icon("bulb"));
   button.addEventListener("click", () => emit("examples"));
   dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
@@ -82,11 +100,12 @@ function exampleRow(example, dialog) {
 }
 
 /** Whether an example can be both played and run by the connected model. */
-export const isPlayable = (example) => hasEndpoint() && Boolean(example.demonstration);
+export const isPlayable = (example) => hasEndpoint() && Boolean(example.demonstration || example.saved);
 
 /** Buttons for both ways to try an example; `choose` receives the options of `runExample`. */
 export function exampleButtons(example, choose) {
-  const button = (label, options) => h("button", { type: "button", class: "quiet", "aria-label": `${label}: ${example.title}`, onclick: () => choose(options) }, label);
+  const button = (label, options) =>
+    h("button", { type: "button", class: "quiet", "aria-label": `${label}: ${example.title}`, onclick: () => choose(options) }, label);
   return h("div", { class: "actions" }, button("Play demonstration", { play: true }), button("Try with my model", {}));
 }
 

@@ -3,7 +3,6 @@
 import { h, icon } from "../core/dom.js";
 import { formatBytes } from "../core/format.js";
 import { downloadLink, openButton, rawUrl, viewUrl } from "./output_file.js";
-import { emit } from "../core/event_stream.js";
 
 const BROWSER_IMAGE = /\.(png|jpe?g|gif|webp|avif|bmp)$/i;
 const MIN_SWIPE = 40; // pixels of a swipe to another image
@@ -24,13 +23,28 @@ function tile(file, size) {
   const image = h("img", { alt: "", loading: "lazy", decoding: "async", draggable: "false" });
   const box = h("button", { type: "button", class: "open", "aria-label": `Enlarge ${file.name}` }, image);
   loadFirst(image, [thumbnail(file, size), rawUrl(file)], () => image.replaceWith(icon("image"), h("span", { class: "message" }, "cannot be displayed")));
-  return h("figure", { class: "tile" }, box, h("figcaption", {},
-    openButton(file, { class: "name", title: file.name }, file.name.slice(file.name.lastIndexOf("/") + 1)), h("small", { class: "num" }, formatBytes(file.size)), downloadLink(file)));
+  return h(
+    "figure",
+    { class: "tile" },
+    box,
+    h(
+      "figcaption",
+      {},
+      openButton(file, { class: "name", title: file.name }, file.name.slice(file.name.lastIndexOf("/") + 1)),
+      h("small", { class: "num" }, formatBytes(file.size)),
+      downloadLink(file),
+    ),
+  );
 }
 
 const thumbnail = (file, size) => viewUrl(file, file.kind === "svg" ? { as: "svg", thumb: 1 } : { as: "image", thumb: size });
 
-const fullSize = (file) => (file.kind === "svg" ? [thumbnail(file, 0)] : BROWSER_IMAGE.test(file.name) ? [rawUrl(file), viewUrl(file, { as: "image", frame: 0 })] : [viewUrl(file, { as: "image", frame: 0 })]);
+const fullSize = (file) =>
+  file.kind === "svg"
+    ? [thumbnail(file, 0)]
+    : BROWSER_IMAGE.test(file.name)
+      ? [rawUrl(file), viewUrl(file, { as: "image", frame: 0 })]
+      : [viewUrl(file, { as: "image", frame: 0 })];
 
 /** Load the first of these addresses that is an image. */
 function loadFirst(image, addresses, onNone) {
@@ -45,22 +59,48 @@ function loadFirst(image, addresses, onNone) {
 function openLightbox(files, first, onClose) {
   let at = first;
   let pointerStart = null;
-  const tool = (iconName, label, onclick) => h("button", { type: "button", class: "quiet icon-button", "aria-label": label, title: label, onclick }, icon(iconName));
+  const tool = (iconName, label, onclick) =>
+    h("button", { type: "button", class: "quiet icon-button", "aria-label": label, title: label, onclick }, icon(iconName));
   const name = h("b");
   const position = h("small", { class: "num", role: "status" });
   const links = h("span", { class: "links" });
   const stage = h("div", { class: "stage", tabindex: "-1", autofocus: true });
   const single = files.length === 1;
-  const previousButton = h("button", { type: "button", class: "navigate before", "aria-label": "Previous image", hidden: single, onclick: () => turn(-1) }, icon("caret"));
-  const nextButton = h("button", { type: "button", class: "navigate after", "aria-label": "Next image", hidden: single, onclick: () => turn(1) }, icon("caret"));
-  const dialog = h("dialog", { class: "lightbox", "aria-label": "Images" },
-    h("header", {}, name, position, h("span", { class: "grow" }), links, tool("close", "Close", () => dialog.close())), previousButton, stage, nextButton);
+  const previousButton = h(
+    "button",
+    { type: "button", class: "navigate before", "aria-label": "Previous image", hidden: single, onclick: () => turn(-1) },
+    icon("caret"),
+  );
+  const nextButton = h(
+    "button",
+    { type: "button", class: "navigate after", "aria-label": "Next image", hidden: single, onclick: () => turn(1) },
+    icon("caret"),
+  );
+  const dialog = h(
+    "dialog",
+    { class: "lightbox", "aria-label": "Images" },
+    h(
+      "header",
+      {},
+      name,
+      position,
+      h("span", { class: "grow" }),
+      links,
+      tool("close", "Close", () => dialog.close()),
+    ),
+    previousButton,
+    stage,
+    nextButton,
+  );
   const show = () => {
     const file = files[at];
     const image = h("img", { alt: file.name, draggable: "false" });
     name.textContent = file.name;
     position.textContent = single ? formatBytes(file.size) : `${at + 1} of ${files.length} · ${formatBytes(file.size)}`;
-    links.replaceChildren(tool("file", "Open in workspace", () => (dialog.close(), emit("open-file", file.path))), downloadLink(file));
+    links.replaceChildren(
+      tool("file", "Open in workspace", () => (dialog.close(), file.run.emit("open-file", file.path))),
+      downloadLink(file),
+    );
     image.onload = () => stage.replaceChildren(image);
     loadFirst(image, fullSize(file), () => stage.replaceChildren(h("p", {}, "This image cannot be displayed.")));
     if (!stage.firstChild) stage.append(image);
@@ -86,7 +126,7 @@ function openLightbox(files, first, onClose) {
     else if (event.target === stage) dialog.close();
   });
   dialog.addEventListener("close", () => (dialog.remove(), onClose(at)));
-  document.querySelector(".timeline").append(dialog);
+  document.querySelector(".gradio-container").append(dialog);
   dialog.showModal();
   show();
 }

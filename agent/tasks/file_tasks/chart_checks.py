@@ -1,13 +1,14 @@
-"""Check whether a PNG shows the expected curves, bars or slices; in pure Python.
+"""Check whether a PNG shows the expected curves, bars or slices.
 
 The checks compare shapes, not scales: the position of a curve in the image, its title and its
 ticks do not matter. The colours are matplotlib's default cycle.
 """
 
 import math
-import struct
-import zlib
 from collections.abc import Callable, Sequence
+from io import BytesIO
+
+from PIL import Image
 
 from agent.tasks.file_tasks.task import ContentCheck
 
@@ -127,60 +128,12 @@ def _column_spans(data: bytes, count: int) -> list[Spans]:
 
 
 def _decode_rows(data: bytes) -> list[bytes]:
-    """Decode the rows of an 8-bit RGBA PNG; return an empty list for anything else."""
+    """Decode the rows of a PNG as RGBA; return an empty list for anything else."""
     try:
-        return _decode_png(data)
-    except (ValueError, struct.error, zlib.error):
+        with Image.open(BytesIO(data), formats=["PNG"]) as image:
+            if image.width * image.height > _MAX_PIXELS:
+                return []
+            pixels, stride = image.convert("RGBA").tobytes(), 4 * image.width
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
         return []
-
-
-def _decode_png(data: bytes) -> list[bytes]:
-    if not data.startswith(b"\x89PNG\r\n\x1a\n"):
-        raise ValueError("no PNG")
-    offset, packed, width, height = 8, b"", 0, 0
-    while offset + 8 <= len(data):
-        length, kind = struct.unpack_from(">I4s", data, offset)
-        body = data[offset + 8 : offset + 8 + length]
-        if kind == b"IHDR":
-            width, height, *form = struct.unpack(">IIBBBBB", body)
-            if form != [8, 6, 0, 0, 0] or width * height > _MAX_PIXELS:
-                raise ValueError("another kind of PNG, or a huge one")
-        elif kind == b"IDAT":
-            packed += body
-        offset += 12 + length
-    stride = 4 * width + 1
-    raw = zlib.decompressobj().decompress(packed, max(1, stride * height))
-    if len(raw) != stride * height:
-        raise ValueError("too short")
-    return _unfilter(raw, stride)
-
-
-def _unfilter(raw: bytes, stride: int) -> list[bytes]:
-    rows: list[bytes] = []
-    above = bytes(stride - 1)
-    for at in range(0, len(raw), stride):
-        above = _unfilter_row(raw[at], bytearray(raw[at + 1 : at + stride]), above)
-        rows.append(above)
-    return rows
-
-
-def _unfilter_row(method: int, row: bytearray, above: bytes) -> bytes:
-    """Reverse a row's filter; see the PNG specification, section 9."""
-    if method == 0:
-        return bytes(row)
-    if method == 2:
-        return bytes((one + other) & 255 for one, other in zip(row, above, strict=True))
-    for x, value in enumerate(row):
-        left, corner = (row[x - 4], above[x - 4]) if x >= 4 else (0, 0)
-        if method == 1:
-            row[x] = (value + left) & 255
-        elif method == 3:
-            row[x] = (value + (left + above[x]) // 2) & 255
-        else:
-            row[x] = (value + _paeth(left, above[x], corner)) & 255
-    return bytes(row)
-
-
-def _paeth(left: int, above: int, corner: int) -> int:
-    guess = left + above - corner
-    return min((left, above, corner), key=lambda each: abs(guess - each))
+    return [pixels[at : at + stride] for at in range(0, len(pixels), stride)]

@@ -109,6 +109,7 @@ def test_a_demonstrated_failure_matches_a_real_one(process_runner: TaskRunner) -
     assert expected[-1] == {"role": "assistant", "content": FAILURE_REPLY, "calls": []}
 
 
+@pytest.mark.long
 def test_some_demonstrations_fail_and_say_so(tmp_path: Path) -> None:
     path = tmp_path / "demonstrations.jsonl"
     count = write_demonstrations(path, generate_file_tasks("train", 400, 3))

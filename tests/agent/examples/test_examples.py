@@ -8,7 +8,9 @@ from agent.models import demonstration
 def test_each_example_has_an_existing_prompt_and_existing_files() -> None:
     for example in examples():
         assert example.prompt in prompts.list_names(), example.title
-        assert all(path.is_file() for path in example.inputs)
+        with example.input_files() as paths:
+            assert all(path.is_file() for path in paths)
+            assert tuple(path.name for path in paths) == example.input_names
         assert example.task == example.task.strip() != ""
 
 
