@@ -11,6 +11,8 @@ from agent.util.cancellation import Stop
 
 FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "other"]
 ReasoningField = Literal["reasoning_content", "reasoning"]
+ToolCallStyle = Literal["native", "text"]
+PartialCount = Literal["cached", "reasoning", "cache_written"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,55 @@ class ToolSchema:
     parameters: Mapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentRequest:
+    """What a model sends to an endpoint, without the messages, which the journal contains.
+
+    Attributes:
+        url: The address without its query, which may contain a secret.
+        has_query: Whether it has a query.
+        has_key: Whether a key is sent.
+        public_only: As in ``ModelConfig``.
+        parameters: The body's fields in their order; ``messages`` is None, and so is ``tools`` if
+            they are the request's tools.
+        sha256: The SHA-256 of the body's bytes.
+        size: The number of these bytes.
+        tool_call_style: As in ``ModelConfig``.
+        send_reasoning: As in ``ModelConfig``.
+        message_changes: How the messages were adapted (``agent.models.openai.compat``).
+    """
+
+    url: str
+    has_query: bool = False
+    has_key: bool = False
+    public_only: bool = False
+    parameters: Mapping[str, Any]
+    sha256: str
+    size: int
+    tool_call_style: ToolCallStyle = "native"
+    send_reasoning: bool = True
+    message_changes: tuple[str, ...] = ()
+
+
+class RequestRecorder(Protocol):
+    """A recorder of the requests of one attempt; may be called from any thread.
+
+    It never raises: a run does not fail because its requests cannot be recorded.
+    """
+
+    def sent(self, request: SentRequest) -> None:
+        """Record a request; called for each one that the attempt sends, before it is sent."""
+
+    def responded(self, status: int, content_type: str) -> None:
+        """Record that the last request is being answered."""
+
+    def received(self, data: bytes) -> None:
+        """Record a part of the response, without the key."""
+
+    def withhold(self) -> None:
+        """Record nothing of the response: it contained the key in parts."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
     """A request for one turn. ``max_tokens`` is sent only if set."""
@@ -79,6 +130,7 @@ class ModelRequest:
     messages: Sequence[Message]
     tools: Sequence[ToolSchema] = ()
     max_tokens: int | None = None
+    recorder: RequestRecorder | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +142,9 @@ class Usage:
         generated: The answer, including its reasoning.
         cached: The part of the prompt read from the endpoint's cache.
         reasoning: The part of the answer that is reasoning.
-        cache_written: The part of the prompt written to the cache, if reported.
+        cache_written: The part of the prompt written to the cache.
+        reported: Which of the last three the endpoint reported, even as 0. The others are 0 if it
+            did not report them; earlier versions recorded no names.
     """
 
     prompt: int
@@ -98,6 +152,12 @@ class Usage:
     cached: int = 0
     reasoning: int = 0
     cache_written: int = 0
+    reported: tuple[PartialCount, ...] = field(default=(), compare=False)
+
+    def known(self, count: PartialCount) -> int | None:
+        """Return a count, or None if the endpoint did not report it."""
+        value: int = getattr(self, count)
+        return value if value or count in self.reported else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +296,7 @@ class ModelConfig:
     top_p: float | None = None
     max_tokens: int | None = None
     extra_body: Mapping[str, Any] = field(default_factory=dict)
-    tool_call_style: Literal["native", "text"] = "native"
+    tool_call_style: ToolCallStyle = "native"
     send_reasoning: bool = True
     read_timeout: float = 120.0
     public_only: bool = False

@@ -2,7 +2,8 @@
 
 Their ``system_prompt`` and ``instance_prompt`` are format strings: a literal brace is doubled,
 and ``{problem_statement}``, ``{working_dir}``, ``{input_dir}`` and ``{output_dir}`` are
-replaced. The files name their workspace ``/testbed`` literally; ours is ``/workspace``.
+replaced. The files name their folders literally: ``/testbed`` is our ``/workspace``, and
+``/testbed/documents`` the input folder.
 """
 
 import re
@@ -19,7 +20,7 @@ _REPLACEMENTS = {
     "{demo}": "",
 }
 _REPLACEMENT_PATTERN = re.compile("|".join(map(re.escape, _REPLACEMENTS)))
-_WORKSPACE_PATTERN = re.compile(r"/testbed(?![\w.-])")
+_FOLDER_PATTERN = re.compile(r"/testbed(/documents)?(?![\w.-])")
 
 
 def convert_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -35,6 +36,5 @@ def convert_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _convert_text(text: str) -> str:
-    return _WORKSPACE_PATTERN.sub(
-        "/workspace", _REPLACEMENT_PATTERN.sub(lambda match: _REPLACEMENTS[match[0]], text)
-    )
+    text = _REPLACEMENT_PATTERN.sub(lambda match: _REPLACEMENTS[match[0]], text)
+    return _FOLDER_PATTERN.sub(lambda match: "/workspace/input" if match[1] else "/workspace", text)

@@ -6,15 +6,13 @@ of the progress.
 
 import logging
 import threading
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from agent.data_folder import DataFolder, lock_unused_subfolders
 from agent.errors import EngineError, ImageError, SandboxError, StudioError
-from agent.events import Event, Preparing
 from agent.provisioning.orphans import remove_orphans
-from agent.runs.disk_usage import all_sandbox_ids
 from agent.sandbox.docker import lifecycle
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
 from agent.sandbox.engine.client import (
@@ -23,9 +21,10 @@ from agent.sandbox.engine.client import (
     connect,
     engine_errors,
     is_podman,
+    is_responding,
     unenforced_limits,
 )
-from agent.sandbox.image.build import dockerfile_path, ensure_image, image_exists
+from agent.sandbox.image.build import dockerfile_path, ensure_image, image_exists, image_id
 from agent.sandbox.image.progress import BuildProgress
 from agent.sandbox.network.proxy import Proxy
 from agent.sandbox.network.subnets import reap as reap_networks
@@ -72,19 +71,12 @@ class Backend:
     Args:
         settings: Engine, image, runtime, proxy.
         data: The data folder, locked by this process.
-        on_status: Called with each change of ``setup_status``, from the setup thread.
-        on_open: Called once, when sandboxes can first be created; must not block.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        data: DataFolder,
-        on_status: Callable[[SetupStatus], None],
-        on_open: Callable[[], None],
-    ) -> None:
+    def __init__(self, settings: Settings, data: DataFolder) -> None:
         self._settings, self._data = settings, data
-        self._on_status, self._on_open = on_status, on_open
+        self._on_status: Callable[[SetupStatus], None] = lambda _: None
+        self._on_open: Callable[[], None] = lambda: None
         self._setup_status = SetupStatus()
         self._changed = threading.Condition()
         self._open_lock = threading.Lock()
@@ -108,6 +100,18 @@ class Backend:
     def proxy(self) -> Proxy | None:
         """The sandboxes' network proxy; None until it is open, and always on Podman."""
         return self._proxy
+
+    def notify(self, on_status: Callable[[SetupStatus], None], on_open: Callable[[], None]) -> None:
+        """Set what the setup calls. It may have begun before.
+
+        Args:
+            on_status: Called with each further change of ``setup_status``, from the setup thread.
+            on_open: Called once, when sandboxes can first be created; must not block.
+        """
+        with self._changed:
+            self._on_status, self._on_open = on_status, on_open
+            if self._published:
+                on_open()
 
     def open(self) -> None:
         """Start to connect, clean up and build in the background. Idempotent."""
@@ -140,10 +144,10 @@ class Backend:
             if locked:
                 self._open_lock.release()
 
-    def wait_until_ready(self, stop: Stop) -> Generator[Event, None, SetupStatus | None]:
+    def wait_until_ready(self, stop: Stop) -> Iterator[SetupStatus]:
         """Wait for the setup and yield its progress; retry a failed setup once.
 
-        Returns None if a stop comes first.
+        The last status is ``ready``, unless a stop comes first.
 
         Raises:
             EngineError: the setup failed again.
@@ -152,17 +156,15 @@ class Backend:
         reported = None
         while (status := self._setup_status).phase in ("connecting", "building"):
             if stop.is_set:
-                return None
+                return
             if status not in (reported, SetupStatus()):
                 reported = status
-                yield Preparing(
-                    state="preparing_image", detail=status.detail, progress=status.progress
-                )
+                yield status
             with self._changed:
                 self._changed.wait(_POLL_SECONDS)
         if status.phase == "failed":
             raise EngineError(status.detail)
-        return status
+        yield status
 
     def wait_for(self, condition: Callable[[], bool], seconds: float) -> bool:
         """Wait until a condition that the setup brings about holds; return whether it does."""
@@ -178,6 +180,16 @@ class Backend:
         assert self._client is not None
         with engine_errors("The sandbox image cannot be looked up"):
             return image_exists(self._client, self._setup_status.image)
+
+    def image_id(self) -> str:
+        """Return the id of the image, ``sha256:…``; empty if the engine does not tell."""
+        if self._client is None:
+            return ""
+        try:
+            return image_id(self._client, self._setup_status.image)
+        except EngineError as error:
+            _log.warning("The image of a sandbox is not recorded: %s", error)
+            return ""
 
     def rebuild_image(self) -> None:
         """Rebuild the image after it was removed from the engine."""
@@ -198,7 +210,7 @@ class Backend:
     def _connect(self) -> None:
         if self._client is not None and self._published:
             tag = self._ensure_sandbox_image(self._client)
-            self._set_status(SetupStatus("ready", image=tag, warning=_warning(self._client)))
+            self._finish(self._client, tag)
             return
         settings = self._settings
         client = connect(settings.docker_host or None, settings.runtime_dir or None)
@@ -213,7 +225,21 @@ class Backend:
             proxy = self._open_proxy(client, image, containers) if image else None
             if not self._publish(proxy, tag):
                 return
+        self._finish(client, tag)
+
+    def _finish(self, client: Client, tag: str) -> None:
+        """Report that sandboxes can be created, then start the proxy, for their commands.
+
+        An engine that stopped in between is waited for by the runs.
+        """
         self._set_status(SetupStatus("ready", image=tag, warning=_warning(client)))
+        if self._proxy is None:
+            return
+        try:
+            self._proxy.start()
+        except SandboxError:
+            if is_responding(client):
+                raise
 
     def _publish(self, proxy: Proxy | None, tag: str) -> bool:
         """Publish the proxy and image, so that sandboxes can be created.
@@ -233,13 +259,18 @@ class Backend:
     def _clean_up(self, client: Client) -> list[lifecycle.ContainerInfo]:
         """Remove what dead processes left in the engine; return the stopped containers kept."""
         instance = self._data.instance_id
-        kept = lifecycle.reap(client, instance, keep=all_sandbox_ids(self._data.path))
+        kept = lifecycle.reap(client, instance, self._sandboxes_of_runs)
         for folder in lock_unused_subfolders(self._data):
             lifecycle.reap(client, folder.instance_id)
             reap_networks(client, (INSTANCE_LABEL, folder.instance_id))
         reap_networks(client, (INSTANCE_LABEL, instance))
         remove_orphans(client)
         return kept
+
+    def _sandboxes_of_runs(self) -> set[str]:
+        from agent.runs.disk_usage import all_sandbox_ids  # imports what a first start never needs
+
+        return all_sandbox_ids(self._data.path)
 
     def _ensure_sandbox_image(self, client: Client) -> str:
         if not self._settings.image:
@@ -262,10 +293,10 @@ class Backend:
     ) -> Proxy:
         label = (INSTANCE_LABEL, self._data.instance_id)
         proxy = Proxy(client, image, self._data.path / "proxy", label, self._settings.proxy)
-        proxy.open()
         for each in containers:
             if each.network is not None:
                 proxy.reserve_addresses(each.network)
+        proxy.open()
         return proxy
 
     def _report_build(self, progress: BuildProgress) -> None:

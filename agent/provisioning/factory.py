@@ -4,6 +4,7 @@ import logging
 import threading
 import uuid
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -97,7 +98,8 @@ class SandboxFactory:
         """
         if folder.sandbox_used:
             return self._restart(folder)
-        return self._create(folder.sandbox, network=_has_network(folder)), "new"
+        created = self._create(folder.sandbox, network=_has_network(folder), memory=folder.memory)
+        return created, "new"
 
     def empty_workspace(self, sandbox_id: str) -> None:
         """Empty a sandbox's workspace as root in a new container.
@@ -159,14 +161,16 @@ class SandboxFactory:
         """Restart a run's sandbox; if it is gone, create a new one on the run's files."""
         network = _has_network(folder)
         try:
-            restarted = DockerSandbox.restart(self._engine, self._spec(folder.sandbox, network))
+            restarted = DockerSandbox.restart(
+                self._engine, self._spec(folder.sandbox, network, folder.memory)
+            )
         except SandboxError as error:
             _log.warning("The sandbox of run %s cannot be restarted: %s", folder.id, error)
         else:
             if restarted is not None:
                 return restarted, "restarted"
         old = lifecycle.list_containers(self._engine, self._data.instance_id, folder.sandbox)
-        created = self._create(folder.sandbox, network=network)
+        created = self._create(folder.sandbox, network=network, memory=folder.memory)
         for info in old:
             self._remove(info)
         return created, "recreated"
@@ -193,18 +197,23 @@ class SandboxFactory:
         if self._backend.proxy is not None and info.network is not None:
             self._backend.proxy.remove_network(info.network)
 
-    def _create(self, sandbox_id: str, *, network: bool = True) -> DockerSandbox:
-        return DockerSandbox.create(self._engine, self._spec(sandbox_id, network))
+    def _create(
+        self, sandbox_id: str, *, network: bool = True, memory: int | None = None
+    ) -> DockerSandbox:
+        return DockerSandbox.create(self._engine, self._spec(sandbox_id, network, memory))
 
-    def _spec(self, sandbox_id: str, network: bool) -> ContainerSpec:
+    def _spec(self, sandbox_id: str, network: bool, memory: int | None) -> ContainerSpec:
         settings = self._settings
+        limits = settings.sandbox_limits()
+        if memory is not None:
+            limits = replace(limits, memory=min(memory, limits.memory))
         chosen = Path(settings.ca_bundle) if settings.ca_bundle else None
         return ContainerSpec(
             image=self._backend.setup_status.image,
             instance=self._data.instance_id,
             sandbox_id=sandbox_id,
             workspace=self._data.workspace(sandbox_id),
-            limits=settings.sandbox_limits(),
+            limits=limits,
             certificates=chosen if chosen and chosen.is_file() else host_certificates(),
             proxy=self._backend.proxy if network else None,
             runtime=settings.runtime,

@@ -36,6 +36,8 @@ class DockerSandboxProvider:
         data: The data folder, locked by this process.
         on_status: Called with each change of ``setup_status``, from the setup thread.
         disks: Whether sandboxes get their own disk where the host supports it.
+        backend: A backend of this data folder that is being set up already; closed with this
+            provider.
     """
 
     def __init__(
@@ -45,14 +47,16 @@ class DockerSandboxProvider:
         on_status: Callable[[SetupStatus], None] = lambda _: None,
         *,
         disks: bool = True,
+        backend: Backend | None = None,
     ) -> None:
         self.data = data
         self.blobs = BlobStore(data.path / "blobs", limit=settings.blob_store_bytes)
         self._pool_size = settings.warm_sandboxes
         self._pool: SandboxPool | None = None
-        self._backend = Backend(settings, data, on_status, self._create_pool)
+        self._backend = backend or Backend(settings, data)
         self._factory = SandboxFactory(settings, data, self._backend, disks=disks)
         self._factory.remove_orphans()
+        self._backend.notify(on_status, self._create_pool)
 
     @property
     def setup_status(self) -> SetupStatus:
@@ -62,6 +66,15 @@ class DockerSandboxProvider:
     def open(self) -> None:
         """Start to connect, clean up and build in the background. Idempotent."""
         self._backend.open()
+
+    def wait_until_ready(self, stop: Stop) -> None:
+        """Wait until sandboxes can be created; see ``Backend.wait_until_ready``.
+
+        Raises:
+            EngineError: The setup failed.
+        """
+        for _ in self._backend.wait_until_ready(stop):
+            continue
 
     def close(self) -> None:
         """Remove the idle sandboxes and close the backend; a setup in progress creates none."""
@@ -110,7 +123,7 @@ class DockerSandboxProvider:
             EngineError: the run asks for a network, and the engine is Podman.
         """
         began = time.monotonic()
-        if (yield from self._backend.wait_until_ready(stop)) is None:
+        if not (yield from self._wait_for_backend(stop)):
             return None
         if self._backend.proxy is None and folder.network.access != "none":
             raise EngineError(_PODMAN_NO_NETWORK)
@@ -130,8 +143,17 @@ class DockerSandboxProvider:
             seconds=time.monotonic() - began,
             pooled=pooled is not None,
             origin=origin,
+            image="" if origin == "restarted" else self._backend.image_id(),
         )
         return sandbox
+
+    def _wait_for_backend(self, stop: Stop) -> Generator[Event, None, bool]:
+        """Yield the progress of the setup; return whether it is ready (False: a stop came)."""
+        for status in self._backend.wait_until_ready(stop):
+            if status.phase == "ready":
+                return True
+            yield Preparing(state="preparing_image", detail=status.detail, progress=status.progress)
+        return False
 
     def wait_for_pool(self, seconds: float) -> bool:
         """Wait up to ``seconds`` until the pool is full; return whether it is."""
@@ -147,6 +169,8 @@ class DockerSandboxProvider:
         """Return a pooled sandbox for a new run and move the run's files into it; else None."""
         if self._pool is None or folder.sandbox_used or folder.network.access == "none":
             return None
+        if folder.memory is not None:
+            return None  # the pool's sandboxes have the operator's limit
         with folder.workspace_lock:
             sandbox = self._pool.take() if is_cheap_to_move(folder) else None
             if sandbox is not None:
@@ -165,7 +189,7 @@ class DockerSandboxProvider:
             run_cancellable(lambda: wait_for_engine(client, stop), stop)
         if not run_cancellable(lambda: self._factory.can_create(folder), stop):
             self._backend.rebuild_image()
-            if (yield from self._backend.wait_until_ready(stop)) is None:
+            if not (yield from self._wait_for_backend(stop)):
                 raise WaitCancelled("The run was stopped.")
             yield Preparing(state="starting_sandbox")
         lock = self._factory.container_lock(folder.sandbox)

@@ -43,6 +43,8 @@ class CommandEnd:
         note: A sentence that informs the model of side effects (the shell was restored,
             background processes were terminated); empty if none.
         storage_note: Which disk was full, its usage, and what to do; empty if none was full.
+        cpu_seconds: CPU time of the sandbox during the command; None if it is unknown.
+        packages: The packages that were installed meanwhile, as the sandbox reports it.
     """
 
     exit_code: int | None
@@ -50,6 +52,8 @@ class CommandEnd:
     seconds: float
     note: str = ""
     storage_note: str = ""
+    cpu_seconds: float | None = None
+    packages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

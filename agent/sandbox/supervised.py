@@ -75,6 +75,13 @@ class SupervisedSandbox(ABC):
             SandboxError: a permanent failure.
         """
 
+    def _prepare_command(self) -> None:  # noqa: B027 - nothing to prepare in a plain process
+        """Wait for what only commands need. Raises ``SandboxError`` if it is not available."""
+
+    def _knows_cpu_time(self) -> bool:
+        """Return whether the sandbox has a control group of its own."""
+        return False
+
     @abstractmethod
     def _dispose(self) -> None:
         """Remove the sandbox's resources permanently."""
@@ -121,22 +128,24 @@ class SupervisedSandbox(ABC):
     ) -> Iterator[OutputChunk | CommandEnd]:
         """See ``Sandbox.spawn``."""
         text = files.encode(self._translate(command))
-        job = shell.Job(text, self._absolute_path(cwd or self._home), user, env or {}, input)
-        if b"\0" in text or job.encode_options().count(b"\0") != 2 + len(job.environment):
+        request = shell.SpawnRequest(
+            text, self._absolute_path(cwd or self._home), user, env or {}, input
+        )
+        if b"\0" in text or request.encode_options().count(b"\0") != 2 + len(request.environment):
             raise ToolError(
                 "The command, its folder, user or variables contain a NUL character.", errno.EINVAL
             )
-        if any(not name or "=" in name for name in job.environment):
+        if any(not name or "=" in name for name in request.environment):
             raise ToolError("A variable's name is empty or contains “=”.", errno.EINVAL)
         if (
-            len(job.encode_options()) + len(input)
+            len(request.encode_options()) + len(input)
             > frames.MAX_COMMAND_BYTES - frames.SPAWN_HEADER.size
         ):
             raise ToolError("The input is too long; write it to a file instead.", errno.E2BIG)
         keep = self._keep_bytes
 
         def begin(link: Link) -> Generator[OutputChunk | CommandEnd, None, None]:
-            return shell.spawn(link, job, timeout=timeout, keep_bytes=keep, stop=stop)
+            return shell.spawn(link, request, timeout=timeout, keep_bytes=keep, stop=stop)
 
         return self._run_command(begin, stop)
 
@@ -184,6 +193,7 @@ class SupervisedSandbox(ABC):
         stop: Stop,
     ) -> Generator[OutputChunk | CommandEnd, None, None]:
         """Yield a command's items; restart the sandbox if it is lost meanwhile."""
+        self._prepare_command()
         link = self._ensure_link()
         if self._disk_monitor is not None:
             self._disk_monitor.start()
@@ -192,7 +202,7 @@ class SupervisedSandbox(ABC):
             with contextlib.closing(begin(link)) as items:
                 for item in items:
                     yield (
-                        self._add_disk_status(item, stop) if isinstance(item, CommandEnd) else item
+                        self._add_host_facts(item, stop) if isinstance(item, CommandEnd) else item
                     )
         except LinkLost:
             end_reason: EndReason = "stop" if stop.is_set else "lost"
@@ -203,7 +213,7 @@ class SupervisedSandbox(ABC):
                 if not stop.is_set:
                     raise
                 lost = replace(lost, end_reason="stop")
-            yield self._add_disk_status(lost, stop)
+            yield self._add_host_facts(lost, stop)
 
     def _add_note(self, result: CommandEnd) -> CommandEnd:
         """Return ``result`` with the sandbox's pending note, which is for the shell's user."""
@@ -211,12 +221,13 @@ class SupervisedSandbox(ABC):
         pending, self._note = self._note, ""
         return replace(result, note=" ".join(filter(None, (pending, result.note))))
 
-    def _add_disk_status(self, result: CommandEnd, stop: Stop) -> CommandEnd:
-        """Return ``result`` with the sandbox's disk status."""
+    def _add_host_facts(self, result: CommandEnd, stop: Stop) -> CommandEnd:
+        """Return ``result`` with what the host knows: the disk, and whether CPU time is."""
         full = self._disk_monitor.message() if self._disk_monitor is not None else ""
         stopped = full and result.end_reason in ("stop", "lost") and not stop.is_set
         end_reason = "full" if stopped else result.end_reason
-        return replace(result, end_reason=end_reason, storage_note=full)
+        cpu = result.cpu_seconds if self._knows_cpu_time() else None
+        return replace(result, end_reason=end_reason, storage_note=full, cpu_seconds=cpu)
 
     def _ensure_link(self) -> Link:
         """Return the link, reconnected if it is broken; a stop ends the wait for it."""

@@ -52,6 +52,8 @@ class ToolOutcome:
         submitted: Whether the model submitted.
         requests: Network requests made during the call.
         storage_note: A sentence on which storage was full; empty if none was.
+        cpu_seconds: CPU time of the sandbox during a command; None if it is unknown.
+        packages: Packages installed during a command.
     """
 
     ok: bool
@@ -62,6 +64,8 @@ class ToolOutcome:
     submitted: bool = False
     requests: tuple[NetworkRequest, ...] = ()
     storage_note: str = ""
+    cpu_seconds: float | None = None
+    packages: tuple[str, ...] = ()
 
     @classmethod
     def failed(cls, text: str) -> "ToolOutcome":
@@ -180,6 +184,8 @@ class Toolbox:
             seconds=result.seconds,
             requests=requests,
             storage_note=result.storage_note,
+            cpu_seconds=result.cpu_seconds,
+            packages=result.packages,
         )
 
     def _call_on_host(

@@ -1,4 +1,4 @@
-"""Commands ``train`` and ``compare``; their dependencies are imported on use."""
+"""Commands ``train`` and ``train report``; their dependencies are imported on use."""
 
 import argparse
 import signal
@@ -11,6 +11,9 @@ from agent.errors import TrainError
 from agent.installation import pip_install
 from agent.output_folder import check_file
 
+REPORT = "train report"
+"""The command that compares trainings; ``compare`` in earlier versions."""
+
 _REQUIRED_PACKAGES = (
     "torch",
     "trl",
@@ -20,17 +23,18 @@ _REQUIRED_PACKAGES = (
     "datasets",
     "gguf",
     "math_verify",
+    "matplotlib",
 )
 
 
 def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the commands to the parser."""
     _add_train(commands)
-    compare = commands.add_parser("compare", help="compare the results of trainings")
-    compare.add_argument("groups", metavar="NAME=DIR,DIR", nargs="+",
+    report_ = commands.add_parser(REPORT, help="compare the results of trainings")
+    report_.add_argument("groups", metavar="NAME=DIR,DIR", nargs="+",
                          help="training folders that differ only in their seed")  # fmt: skip
-    compare.add_argument(
-        "--chart", metavar="FILE", type=Path, help="write a chart of the rewards as PNG"
+    report_.add_argument(
+        "--chart", metavar="FILE", type=Path, help="write a chart of the rewards (PNG, SVG, PDF)"
     )
 
 
@@ -69,7 +73,7 @@ def train(args: argparse.Namespace) -> int:
     return 0
 
 
-def compare(args: argparse.Namespace) -> int:
+def report(args: argparse.Namespace) -> int:
     """Print a table of trainings, and plot their rewards on request."""
     check_installed()
     from agent.train.report import comparison

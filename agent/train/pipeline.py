@@ -27,13 +27,14 @@ from agent.train import data, weights
 from agent.train.learning import conversations, demonstrations, gguf_export, supervised
 from agent.train.learning.grpo import ReinforcementStage
 from agent.train.log import TrainingLog, print_line
-from agent.train.recipe import Recipe, Stage, rename_earlier_keys
+from agent.train.recipe import EARLIER_KEYS, Recipe, Stage
 from agent.train.report import curves
 from agent.train.report.evaluation import Evaluator
 from agent.train.rollouts.policy import Policy
 from agent.train.rollouts.sandboxes import create_studio
 from agent.train.rollouts.sequence import TokenSequence
 from agent.train.rollouts.workers import RolloutRunner
+from agent.train.yaml_config import rename_keys
 
 
 class Training:
@@ -194,7 +195,7 @@ def _prepare_folder(recipe: Recipe, output: Path, *, resume: bool) -> None:
 
 
 def _check_same(found: Any, wanted: dict[str, Any], output: Path) -> None:
-    old = rename_earlier_keys(found) if isinstance(found, dict) else {}
+    old = rename_keys(found, EARLIER_KEYS) if isinstance(found, dict) else {}
     other = sorted(key for key in old.keys() | wanted.keys() if old.get(key) != wanted.get(key))
     if other:
         raise TrainError(

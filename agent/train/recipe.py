@@ -4,9 +4,11 @@ Recipes are in ``recipes/``, or are the user's own.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field
 
 from agent.errors import TrainError
 from agent.events import Mode
@@ -16,7 +18,7 @@ from agent.train.yaml_config import InvalidValue, read_config
 Stage = Literal["supervised", "reinforced"]
 
 _RECIPES_FOLDER = Path(__file__).with_name("recipes")
-_EARLIER_KEYS = {
+EARLIER_KEYS = {
     "model.begin": "initial_weights",
     "tasks.kinds": "families",
     "tasks.unseen": "held_out_families",
@@ -30,19 +32,20 @@ _EARLIER_KEYS = {
 """Keys of earlier versions, which still work, with the name that each has today."""
 
 
-def _bounded(least: float, most: float | None = None, default: Any = ...) -> Any:
-    metadata = {"least": least, "most": most}
-    if default is ...:
-        return field(metadata=metadata)
-    return field(default=default, metadata=metadata)
+_Count = Annotated[int, Field(ge=1)]
+_CountOrNone = Annotated[int, Field(ge=0)]
+_Amount = Annotated[float, Field(ge=0)]
+_Share = Annotated[float, Field(ge=0, le=1)]
+_Seconds = Annotated[float, Field(ge=1)]
+_Temperature = Annotated[float, Field(ge=0.01, le=10)]
 
 
 @dataclass(frozen=True, slots=True)
 class Lora:
     """Low-rank adapters, trained instead of the weights: rank, scale and layers."""
 
-    rank: int = _bounded(1)
-    alpha: float = _bounded(0)
+    rank: _Count
+    alpha: _Amount
     targets: tuple[str, ...] = (
         "q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj",
     )  # fmt: skip
@@ -78,11 +81,11 @@ class TasksConfig:
         count: Number of different tasks; after that they repeat.
     """
 
-    count: int = _bounded(1)
+    count: _Count
     file: str = ""
     families: tuple[str, ...] = ()
     held_out_families: tuple[str, ...] = ()
-    levels: tuple[int, ...] = _bounded(1, 5, default=(1,))
+    levels: tuple[Annotated[int, Field(ge=1, le=5)], ...] = (1,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,18 +108,18 @@ class RolloutsConfig:
         reminders: Number of reminders to use a tool before a plain answer ends the rollout.
     """
 
-    concurrency: int = _bounded(1)
-    steps: int = _bounded(1)
-    turn_tokens: int = _bounded(1)
-    tokens: int = _bounded(1)
-    seconds: float = _bounded(1)
-    command_seconds: float = _bounded(1)
+    concurrency: _Count
+    steps: _Count
+    turn_tokens: _Count
+    tokens: _Count
+    seconds: _Seconds
+    command_seconds: _Seconds
     mode: Mode = "sandbox"
     sandbox: Literal["container", "process"] = "container"
     prompt: str = "general"
     tools: Literal["described", "known"] = "described"
-    reminders: int = _bounded(0, default=2)
-    temperature: float = _bounded(0.01, 10, default=1.0)
+    reminders: _CountOrNone = 2
+    temperature: _Temperature = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,15 +139,15 @@ class SupervisedConfig:
         decay: Schedule on which the learning rate falls to a tenth.
     """
 
-    steps: int = _bounded(1)
-    batch: int = _bounded(1)
-    learning_rate: float = _bounded(0)
-    demonstrations: int = _bounded(1)
-    correct_share: float = _bounded(0, 1, default=1.0)
-    batch_tokens: int = _bounded(0, default=0)
+    steps: _Count
+    batch: _Count
+    learning_rate: _Amount
+    demonstrations: _Count
+    correct_share: _Share = 1.0
+    batch_tokens: _CountOrNone = 0
     file: str = ""
-    truncated_share: float = _bounded(0, 1, default=0.0)
-    warmup: int = _bounded(0, default=5)
+    truncated_share: _Share = 0.0
+    warmup: _CountOrNone = 5
     decay: Literal["cosine", "linear", "constant"] = "cosine"
 
 
@@ -167,17 +170,17 @@ class ReinforcementConfig:
         vllm: Whether vLLM samples; needs a GPU, and vLLM.
     """
 
-    steps: int = _bounded(1)
-    prompts: int = _bounded(1)
-    rollouts: int = _bounded(2)
-    learning_rate: float = _bounded(0)
+    steps: _Count
+    prompts: _Count
+    rollouts: Annotated[int, Field(ge=2)]
+    learning_rate: _Amount
     advantage: Literal["grpo", "rloo"] = "grpo"
     loss: Literal["sequence-mean-token-sum", "token-mean"] = "token-mean"
-    clip_low: float = _bounded(0, 1, default=0.2)
-    clip_high: float = _bounded(0, default=0.28)
-    beta: float = _bounded(0, default=0.0)
-    max_grad_norm: float = _bounded(0, default=1.0)
-    batch: int = _bounded(0, default=0)
+    clip_low: _Share = 0.2
+    clip_high: _Amount = 0.28
+    beta: _Amount = 0.0
+    max_grad_norm: _Amount = 1.0
+    batch: _CountOrNone = 0
     vllm: bool = False
 
 
@@ -191,16 +194,21 @@ class EvaluationConfig:
         splits: Splits to evaluate on.
         file: File of tasks to evaluate on instead of fresh ones, as a path relative to the
             working directory.
+        suite: Suite to evaluate on instead (``agent.evals.suites``), one whose answers are
+            letters or mathematics; ``data`` is its authors' data, a file or folder, else the
+            packaged sample.
         before_training: Whether to evaluate before any training as well.
         temperature: Sampling temperature.
     """
 
-    tasks: int = _bounded(1)
-    interval: int = _bounded(0, default=0)
+    tasks: _Count
+    interval: _CountOrNone = 0
     splits: tuple[Split, ...] = ("train", "names", "wording", "family")
     file: str = ""
+    suite: str = ""
+    data: str = ""
     before_training: bool = True
-    temperature: float = _bounded(0.01, 10, default=1.0)
+    temperature: _Temperature = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +221,8 @@ class Recipe:
         save_every: Steps between two checkpoints.
     """
 
+    __pydantic_config__ = ConfigDict(extra="forbid", strict=True)
+
     model: WeightsConfig
     stages: tuple[Stage, ...]
     tasks: TasksConfig = TasksConfig(0)
@@ -220,9 +230,9 @@ class Recipe:
     evaluation: EvaluationConfig = EvaluationConfig(1, splits=())
     supervised: SupervisedConfig | None = None
     reinforced: ReinforcementConfig | None = None
-    seed: int = _bounded(0, 2**32 - 1, default=0)
-    threads: int = _bounded(0, default=0)
-    save_every: int = _bounded(1, default=5)
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
+    threads: _CountOrNone = 0
+    save_every: _Count = 5
 
 
 def recipe_names() -> tuple[str, ...]:
@@ -250,18 +260,7 @@ def load_recipe(name_or_path: str, changes: Mapping[str, str] | None = None) -> 
         raise TrainError(
             f"{name_or_path}: there is no such recipe or file. The recipes are {known}."
         )
-    return read_config(path, Recipe, changes or {}, _check, _EARLIER_KEYS)
-
-
-def rename_earlier_keys(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a stored recipe with today's keys."""
-    renamed = dict(values)
-    for key, name in _EARLIER_KEYS.items():
-        part, _, earlier = key.partition(".")
-        inner = renamed.get(part)
-        if isinstance(inner, dict) and earlier in inner:
-            renamed[part] = {name if each == earlier else each: inner[each] for each in inner}
-    return renamed
+    return read_config(path, Recipe, changes or {}, _check, EARLIER_KEYS)
 
 
 def _check(recipe: Recipe) -> None:
@@ -276,6 +275,12 @@ def _check(recipe: Recipe) -> None:
     )
     if not has_demonstrations_file and bool(recipe.tasks.file) == bool(recipe.tasks.families):
         raise InvalidValue("tasks", "must have either file or families.")
+    if recipe.evaluation.file and recipe.evaluation.suite:
+        raise InvalidValue("evaluation", "must have file or suite, not both.")
+    if recipe.evaluation.data and not recipe.evaluation.suite:
+        raise InvalidValue(
+            "evaluation.data", "belongs to a suite, and evaluation.suite is missing."
+        )
     if not recipe.tasks.levels:
         raise InvalidValue("tasks.levels", "must have at least one level.")
     reinforced = recipe.reinforced

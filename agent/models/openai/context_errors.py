@@ -58,6 +58,7 @@ _CONTEXT = [
     r"context[_ ](?:length|window|size)[_ ]?(?:is |was |has been )?(?:exceed|overflow)",
     r"exceed\w* (?:the )?(?:\w+(?:'s)? )?(?:maximum )?(?:context|max length|input length)",
     r"(?:input|prompt) is too long|too many (?:input |prompt )?tokens|input tokens exceed",
+    rf"conversation has {_USED} tokens; the model's context has {_LIMIT}",  # the built-in model
     r"max_tokens must be at least 1, got -",  # old vLLM
     r"Request too large",
 ]

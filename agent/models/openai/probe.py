@@ -14,7 +14,7 @@ from agent.models.base import (
     UserMessage,
 )
 from agent.models.openai.client import OpenAIModel, fetch_models
-from agent.util import background_loop
+from agent.util import event_loops
 from agent.util.cancellation import Stop
 
 _LIST_SECONDS = 10.0
@@ -33,7 +33,7 @@ def list_models(config: ModelConfig) -> list[str]:
     Raises:
         ModelError: see ``Model.stream``.
     """
-    future = background_loop.submit(fetch_models(replace(config, read_timeout=_LIST_SECONDS)))
+    future = event_loops.submit(fetch_models(replace(config, read_timeout=_LIST_SECONDS)))
     try:
         response = future.result(_LIST_SECONDS + 0.5)
     except TimeoutError:

@@ -1,76 +1,58 @@
 """Redaction of the API key in streamed output, also across fragment boundaries."""
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
 
 from agent.models.base import CallPiece, Piece, ReasoningPiece, TextPiece
 from agent.models.parsing.coalesce import can_merge
 
+REPLACEMENT = "[key]"
+MIN_KEY_LENGTH = 8
+"""A shorter key is a placeholder, which may be a common word."""
+
 _TextualPiece = TextPiece | ReasoningPiece | CallPiece
 
 
+def redact(text: str, key: str) -> str:
+    """Return ``text`` with every occurrence of ``key`` replaced."""
+    return text.replace(key, REPLACEMENT) if len(key) >= MIN_KEY_LENGTH else text
+
+
 class KeyRedactor:
-    """Stream filter that replaces the key in pieces.
-
-    The end of a piece that may begin the key is buffered until the next piece.
-
-    Args:
-        key: The key sent to the endpoint; empty for none. A key shorter than ``MIN_KEY_LENGTH`` is
-            a placeholder and is not redacted.
-    """
+    """Stream filter that replaces the key in pieces; an end that may begin it is held back."""
 
     def __init__(self, key: str) -> None:
         self._key = key if len(key) >= MIN_KEY_LENGTH else ""
-        self._buffered_piece: _TextualPiece | None = None
+        self._tail: _TextualPiece | None = None
+        self.has_redacted = False
 
     def redact_stream(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
-        """Yield the pieces redacted; hold back an end that may begin the key."""
-        for piece in pieces:
-            yield from self._redact_piece(piece)
+        """Yield the pieces redacted."""
+        return chain.from_iterable(map(self._redact_piece, pieces)) if self._key else iter(pieces)
 
     def _redact_piece(self, piece: Piece) -> Iterator[Piece]:
-        if not self._key:
-            yield piece
-            return
-        before = ""
-        if self._buffered_piece is not None and can_merge(self._buffered_piece, piece):
-            before, self._buffered_piece = _text(self._buffered_piece), None
-        yield from self._release_buffered_piece()
+        before, tail, self._tail = "", self._tail, None
+        if tail is not None and can_merge(tail, piece):
+            before = _text(tail)
+        elif tail is not None:  # the key is not completed
+            yield tail
         if not isinstance(piece, _TextualPiece):
             yield piece
             return
-        piece = self._redact_name_and_id(piece)
-        text = (before + _text(piece)).replace(self._key, REPLACEMENT)
-        partial_length = self._partial_key_length(text)
-        redacted, tail = text[: len(text) - partial_length], text[len(text) - partial_length :]
-        if tail:
+        if isinstance(piece, CallPiece):  # names and ids are never split
+            piece = replace(
+                piece, id=redact(piece.id, self._key), name=redact(piece.name, self._key)
+            )
+        text = redact(before + _text(piece), self._key)
+        self.has_redacted = self.has_redacted or self._key in before + _text(piece)
+        starts = range(max(0, len(text) - len(self._key) + 1), len(text))
+        end = next((at for at in starts if self._key.startswith(text[at:])), len(text))
+        if end < len(text):
             rest = CallPiece(piece.index) if isinstance(piece, CallPiece) else piece
-            self._buffered_piece = _with_text(rest, tail)
-        if redacted or (isinstance(piece, CallPiece) and (piece.id or piece.name)):
-            yield _with_text(piece, redacted)
-
-    def _redact_name_and_id(self, piece: _TextualPiece) -> _TextualPiece:
-        """Redact the key in a call's name and id, which are never split."""
-        if not isinstance(piece, CallPiece):
-            return piece
-        name, call_id = (
-            piece.name.replace(self._key, REPLACEMENT),
-            piece.id.replace(self._key, REPLACEMENT),
-        )
-        return replace(piece, id=call_id, name=name)
-
-    def _release_buffered_piece(self) -> Iterator[Piece]:
-        """Yield the buffered piece, since the next piece cannot complete the key."""
-        if self._buffered_piece is not None:
-            piece, self._buffered_piece = self._buffered_piece, None
-            yield piece
-
-    def _partial_key_length(self, text: str) -> int:
-        """Return how many characters at the end of the text may begin the key."""
-        limit = min(len(text), len(self._key) - 1)
-        sizes = range(limit, 0, -1)
-        return next((size for size in sizes if self._key.startswith(text[-size:])), 0)
+            self._tail = _with_text(rest, text[end:])
+        if end or (isinstance(piece, CallPiece) and (piece.id or piece.name)):
+            yield _with_text(piece, text[:end])
 
 
 def _text(piece: _TextualPiece) -> str:
@@ -83,19 +65,30 @@ def _with_text(piece: _TextualPiece, text: str) -> _TextualPiece:
     return replace(piece, text=text)
 
 
-REPLACEMENT = "[key]"
+class ByteRedactor:
+    """Filter that replaces the key in the bytes of a response; its end is held back.
 
+    It does not find a key that the response has in parts, as in two events of a stream;
+    ``KeyRedactor`` does.
+    """
 
-MIN_KEY_LENGTH = 8
+    def __init__(self, key: str) -> None:
+        self._key = key.encode() if len(key) >= MIN_KEY_LENGTH else b""
+        self._escaped = self._key.replace(b"/", rb"\/")  # as some servers write it in JSON
+        self._tail = b""
 
+    def feed(self, data: bytes) -> bytes:
+        """Return the next redacted bytes."""
+        if not self._key:
+            return data
+        joined = self._tail + data
+        for form in {self._key, self._escaped}:
+            joined = joined.replace(form, REPLACEMENT.encode())
+        held_back = len(self._escaped) - 1
+        self._tail = joined[-held_back:]
+        return joined[:-held_back]
 
-_MIN_WORD_KEY_LENGTH = 4
-
-
-def redact(text: str, key: str) -> str:
-    """Return ``text`` with every occurrence of ``key`` replaced."""
-    if len(key) >= MIN_KEY_LENGTH:
-        return text.replace(key, REPLACEMENT)
-    if len(key) >= _MIN_WORD_KEY_LENGTH:
-        return re.sub(rf"(?<!\w){re.escape(key)}(?!\w)", REPLACEMENT, text)
-    return text
+    def flush(self) -> bytes:
+        """Return the rest."""
+        rest, self._tail = self._tail, b""
+        return rest

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent.models.base import (
@@ -12,6 +12,7 @@ from agent.models.base import (
     ModelRequest,
     SystemMessage,
     ToolCall,
+    ToolCallStyle,
     ToolResult,
     ToolSchema,
     UserMessage,
@@ -30,32 +31,51 @@ def request_body(config: ModelConfig, request: ModelRequest) -> Body:
     ``request.max_tokens`` takes precedence over ``config.max_tokens``; if neither is set, no
     limit is sent.
     """
-    native = config.tool_call_style == "native"
-    messages = request.messages if native else to_text_messages(request.messages, request.tools)
     limit = config.max_tokens if request.max_tokens is None else request.max_tokens
     optional = {"temperature": config.temperature, "top_p": config.top_p, "max_tokens": limit}
     body: Body = {"model": config.model, "stream_options": {"include_usage": True}}
     body |= {key: value for key, value in optional.items() if value is not None}
-    if request.tools and native:
-        body["tools"] = [_tool_body(tool) for tool in request.tools]
+    if request.tools and config.tool_call_style == "native":
+        body["tools"] = tool_bodies(request.tools)
     body |= config.extra_body
     body["stream"] = True
-    body["messages"] = _message_bodies(messages, config.send_reasoning)
+    body["messages"] = message_bodies(
+        request.messages, request.tools, config.tool_call_style, config.send_reasoning
+    )
     return body
 
 
-def replace_surrogates(text: str) -> str:
-    """Return ``text`` with lone surrogates, which cannot be encoded, replaced."""
-    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
-
-
-def _message_bodies(messages: Sequence[Message], send_reasoning: bool) -> list[Body]:
+def message_bodies(
+    messages: Sequence[Message],
+    tools: Sequence[ToolSchema],
+    style: ToolCallStyle,
+    send_reasoning: bool,
+) -> list[Body]:
+    """Return a conversation as the field ``messages``; see ``ModelConfig`` for the options."""
+    if style == "text":
+        messages = to_text_messages(messages, tools)
     return [
         _message_body(message, send_reasoning)
         for message in messages
         # Endpoints reject empty assistant messages.
         if not isinstance(message, AssistantMessage) or message.text.strip() or message.calls
     ]
+
+
+def tool_bodies(tools: Sequence[ToolSchema]) -> list[Body]:
+    """Return tools as the field ``tools``."""
+    return [_tool_body(tool) for tool in tools]
+
+
+def encode_body(body: Mapping[str, Any]) -> bytes:
+    """Return the bytes of a request's body."""
+    text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.encode()
+
+
+def replace_surrogates(text: str) -> str:
+    """Return ``text`` with lone surrogates, which cannot be encoded, replaced."""
+    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 
 def _message_body(message: Message, send_reasoning: bool) -> Body:

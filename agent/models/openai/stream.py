@@ -7,6 +7,7 @@ from agent.models.base import (
     CallPiece,
     Finish,
     FinishReason,
+    PartialCount,
     Piece,
     ReasoningField,
     ReasoningPiece,
@@ -149,28 +150,39 @@ def _content_parts(content: object) -> list[tuple[str, str]]:
 
 
 def _parse_usage(value: object) -> Usage | None:
-    if not isinstance(value, Mapping) or not _count(value, "prompt_tokens"):
+    if not isinstance(value, Mapping) or not (prompt := _count(value, "prompt_tokens")):
         return None
-    cached = (
-        _count(value.get("prompt_tokens_details"), "cached_tokens")
-        or _count(value, "prompt_cache_hit_tokens")
-        or _count(value, "cached_tokens")
-    )
-    details = value.get("prompt_tokens_details")
-    cache_written = (
-        _count(details, "cache_write_tokens")  # OpenRouter
-        or _count(details, "cache_creation_tokens")  # LiteLLM
-        or _count(value, "cache_creation_input_tokens")  # Anthropic
-    )
+    prompt_details = value.get("prompt_tokens_details")
+    parts: dict[PartialCount, int | None] = {
+        "cached": _first_count(
+            (prompt_details, "cached_tokens"),
+            (value, "prompt_cache_hit_tokens"),
+            (value, "cached_tokens"),
+        ),
+        "reasoning": _count(value.get("completion_tokens_details"), "reasoning_tokens"),
+        "cache_written": _first_count(
+            (prompt_details, "cache_write_tokens"),  # OpenRouter
+            (prompt_details, "cache_creation_tokens"),  # LiteLLM
+            (value, "cache_creation_input_tokens"),  # Anthropic
+        ),
+    }
     return Usage(
-        prompt=_count(value, "prompt_tokens"),
-        generated=_count(value, "completion_tokens"),
-        cached=cached,
-        reasoning=_count(value.get("completion_tokens_details"), "reasoning_tokens"),
-        cache_written=cache_written,
+        prompt=prompt,
+        generated=_count(value, "completion_tokens") or 0,
+        cached=parts["cached"] or 0,
+        reasoning=parts["reasoning"] or 0,
+        cache_written=parts["cache_written"] or 0,
+        reported=tuple(name for name, count in parts.items() if count is not None),
     )
 
 
-def _count(container: object, key: str) -> int:
+def _first_count(*places: tuple[object, str]) -> int | None:
+    """Return the first positive count, else 0 if any is reported, else None."""
+    counts = [count for place, key in places if (count := _count(place, key)) is not None]
+    return next(filter(None, counts), 0) if counts else None
+
+
+def _count(container: object, key: str) -> int | None:
+    """Return a reported count; None if it is missing or not a count."""
     value = container.get(key) if isinstance(container, Mapping) else None
-    return value if type(value) is int and value > 0 else 0
+    return value if type(value) is int and value >= 0 else None

@@ -144,7 +144,7 @@ class TokenModel:
             return
         yield from answer.record(reader.flush())
         tokens = TurnTokens(kept, tuple(read), tuple(answer.ids), tuple(answer.logprobs))
-        usage = Usage(len(ids), len(answer.ids), cached=kept)
+        usage = Usage(len(ids), len(answer.ids), cached=kept, reported=("cached",))
         yield Finish(self._finish_reason(answer), usage, tokens)
         # After the last yield: a caller that abandoned the stream did not take the answer.
         self._history.store(messages, [*ids, *answer.ids], answer.message())

@@ -2,10 +2,11 @@
 
 import contextlib
 import errno
+import re
 import struct
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 from agent.errors import ToolError
@@ -23,6 +24,9 @@ _GRACE_SECONDS = 20.0
 _STOP_GRACE_SECONDS = 2.5
 _MAX_SKIPPED = 2**53 - 1  # the largest integer that every JSON parser reads exactly
 _MAX_NOTE_BYTES = 4096
+_MAX_OBSERVED_BYTES = 4096
+_MAX_PROCESSORS = 4096
+_PACKAGE = re.compile(r"[\w.+~:-]+( [\w.+~:!-]+)?")
 _EXIT_CODES = range(-64, 256)  # negative: the number of the signal that killed the shell
 _END_REASONS: dict[str, EndReason] = {"exit": "exit", "timeout": "timeout", "stop": "stop"}
 _STREAMS: tuple[StreamName, StreamName] = ("stdout", "stderr")
@@ -79,6 +83,7 @@ class _RunningCommand:
         self._max_seconds = timeout + _GRACE_SECONDS
         self._error_from = error_from
         self._deadline = time.monotonic() + timeout + _GRACE_SECONDS
+        self._observed: tuple[float | None, tuple[str, ...]] = None, ()
         self.result: CommandEnd | None = None
         self.refused = False
 
@@ -101,13 +106,18 @@ class _RunningCommand:
             self._fail_link("The sandbox did not end a command after its time limit.")
         return None
 
-    def _parse_frame(self, kind: int, payload: bytes) -> OutputChunk | CommandEnd:
+    def _parse_frame(self, kind: int, payload: bytes) -> OutputChunk | CommandEnd | None:
         try:
             if kind == frames.OUTPUT:
                 return self._parse_output(payload)
             if kind == frames.FINISHED:
-                self.result = _parse_result(payload, self._max_seconds)
+                cpu, packages = self._observed
+                result = _parse_result(payload, self._max_seconds)
+                self.result = replace(result, cpu_seconds=cpu, packages=packages)
                 return self.result
+            if kind == frames.OBSERVED:
+                self._observed = _parse_observed(payload, self._max_seconds)
+                return None
         except (struct.error, IndexError, ValueError):
             pass
         if kind == frames.FAILED and len(payload) >= frames.FAILED_HEADER.size and self._error_from:
@@ -145,6 +155,20 @@ def _parse_result(payload: bytes, max_seconds: float) -> CommandEnd:
     return CommandEnd(exit_code, reason, seconds, sanitize(note.decode(errors="replace")))
 
 
+def _parse_observed(payload: bytes, max_seconds: float) -> tuple[float | None, tuple[str, ...]]:
+    """Decode an OBSERVED frame: CPU seconds and packages. Any field may be forged.
+
+    Raises:
+        ValueError, struct.error: a field is out of range.
+    """
+    (seconds,) = frames.OBSERVED_HEADER.unpack_from(payload)
+    if not -1 <= seconds <= max_seconds * _MAX_PROCESSORS or len(payload) > _MAX_OBSERVED_BYTES:
+        raise ValueError("a field is out of range")
+    names = payload[frames.OBSERVED_HEADER.size :].decode(errors="replace").split("\0")
+    packages = tuple(name for name in names if _PACKAGE.fullmatch(name))
+    return (seconds if seconds >= 0 else None), packages
+
+
 def execute(
     link: Link, command: bytes, *, timeout: float, keep_bytes: int, stop: Stop
 ) -> Generator[OutputChunk | CommandEnd, None, None]:
@@ -169,7 +193,7 @@ def execute(
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class SpawnRequest:
     """A command to run outside the shell.
 
     Attributes:
@@ -203,7 +227,7 @@ class Job:
 
 
 def spawn(
-    link: Link, job: Job, *, timeout: float, keep_bytes: int, stop: Stop
+    link: Link, request: SpawnRequest, *, timeout: float, keep_bytes: int, stop: Stop
 ) -> Generator[OutputChunk | CommandEnd, None, None]:
     """Run a command outside the shell; see ``Sandbox.spawn`` and ``execute``.
 
@@ -211,11 +235,11 @@ def spawn(
         LinkLost: the supervisor is gone or broke the protocol.
         ToolError: the folder or the user cannot be used.
     """
-    options = job.encode_options()
+    options = request.encode_options()
     header = frames.SPAWN_HEADER.pack(timeout, keep_bytes, len(options))
     with link.open_exchange(_max_unread_bytes(keep_bytes)) as exchange:
-        run = _RunningCommand(link, exchange, keep_bytes, timeout, job.error)
-        exchange.send(frames.SPAWN, header + options + job.input)
+        run = _RunningCommand(link, exchange, keep_bytes, timeout, request.error)
+        exchange.send(frames.SPAWN, header + options + request.input)
         yield from _stream_output(link, run, lambda: _cancel(exchange), stop)
 
 

@@ -9,6 +9,7 @@ import io
 import secrets
 import tarfile
 import zipfile
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import lru_cache
@@ -146,12 +147,23 @@ def _unpack(archive: bytes, home: Path) -> Path:
     try:
         home.mkdir(mode=0o700, parents=True)
         with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-            tar.extractall(home, filter=_keep_mode, numeric_owner=True)
+            # The default filter of later Pythons changes modes; Python 3.11.2 has no filters.
+            tar.extraction_filter = lambda member, _: member
+            tar.extractall(home, _members_below(tar, home), numeric_owner=True)
             return home / tar.getnames()[0]
     except (OSError, tarfile.TarError) as error:
         raise SandboxError(f"The sandbox's directories cannot be created: {error}") from error
 
 
-def _keep_mode(member: tarfile.TarInfo, home: str) -> tarfile.TarInfo:
-    """Keep a member's mode, which ``tar_filter`` restricts; it still rejects outside paths."""
-    return tarfile.tar_filter(member, home).replace(mode=member.mode, deep=False)
+def _members_below(tar: tarfile.TarFile, home: Path) -> Iterator[tarfile.TarInfo]:
+    """Yield an archive's members, each before it is unpacked.
+
+    Raises:
+        tarfile.TarError: A member would be unpacked outside ``home``, also through a link that
+            was unpacked before.
+    """
+    root = home.resolve()
+    for member in tar:
+        if not (root / member.name).resolve().is_relative_to(root):
+            raise tarfile.TarError(f"{member.name} leads out of its directory.")
+        yield member

@@ -5,7 +5,7 @@ stays reserved, because the container's environment holds the proxy's address in
 """
 
 import contextlib
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus
@@ -109,15 +109,18 @@ def _ignore_missing() -> Iterator[None]:
         yield
 
 
-def reap(client: Client, instance: str, keep: Container[str] = ()) -> list[ContainerInfo]:
-    """Remove an instance's containers, but only stop those of the sandboxes in ``keep``.
+def reap(
+    client: Client, instance: str, kept_sandboxes: Callable[[], Container[str]] = tuple
+) -> list[ContainerInfo]:
+    """Remove an instance's containers, but only stop those of certain sandboxes.
 
     The caller must hold the lock of the instance's data folder, so that no process uses them.
 
     Args:
         client: The engine client.
         instance: Id of the instance; other instances' containers are not touched.
-        keep: The ids of sandboxes of which to keep the newest container.
+        kept_sandboxes: Returns the ids of sandboxes of which to keep the newest container; called
+            only if the instance has containers.
 
     Returns:
         The containers kept, all stopped.
@@ -126,7 +129,9 @@ def reap(client: Client, instance: str, keep: Container[str] = ()) -> list[Conta
         SandboxError: the engine refused.
     """
     kept: dict[str, ContainerInfo] = {}
-    for info in list_containers(client, instance):
+    found = list_containers(client, instance)
+    keep = kept_sandboxes() if found else ()
+    for info in found:
         if info.sandbox_id not in keep or info.sandbox_id in kept or info.state == "created":
             remove(client, info.id)
             continue

@@ -6,7 +6,6 @@ that reach outside the container. The workspace is a bind-mounted host folder.
 
 import contextlib
 import os
-import re
 import socket
 from collections.abc import Callable
 from http import HTTPStatus
@@ -35,6 +34,7 @@ from agent.sandbox.engine.client import (
 from agent.sandbox.network.policy import NetworkPolicy, NetworkRequest
 from agent.sandbox.network.subnets import SandboxNetwork
 from agent.sandbox.supervised import SupervisedSandbox
+from agent.util.wait import run_cancellable
 
 _CONTAINER_REMOVED = (
     "The sandbox's container no longer exists: another program removed it. Send a message to "
@@ -43,11 +43,6 @@ _CONTAINER_REMOVED = (
 _OUT_OF_MEMORY = "The sandbox ran out of memory and was terminated."
 _SHELL_LOST = "The shell of this sandbox was lost; this is a new one, in /workspace."
 _SHELL_STATE_PATH = "/run/studio/shell"
-
-# Recorded commands use /testbed/documents for the input folder. /testbed is a link to the
-# workspace, which must not contain a "documents" folder that the user did not create, so this
-# path is replaced in commands and paths.
-_DOCUMENTS_PATH = re.compile(r"(?<![\w./~-])/testbed/documents(?![\w-]|\.\w)")
 
 
 class DockerSandbox(SupervisedSandbox):
@@ -72,6 +67,7 @@ class DockerSandbox(SupervisedSandbox):
         self._container = container
         self._spec, self._proxy, self._network = spec, spec.proxy, network
         self._connected = False
+        self._proxy_awaited = False
         self._recovery_seconds = RECOVERY_SECONDS
 
     @classmethod
@@ -142,6 +138,13 @@ class DockerSandbox(SupervisedSandbox):
             self._api.start(self._container)
             self._disk_monitor = self._create_disk_monitor()
         self.start()
+        if self._proxy is not None:
+            self._proxy.report_sandbox_started()
+
+    def _prepare_command(self) -> None:
+        if self._proxy is not None and not self._proxy_awaited:
+            run_cancellable(self._proxy.ensure_running, self._stop)
+            self._proxy_awaited = True
 
     def _create_disk_monitor(self) -> monitor.DiskMonitor | None:
         spec = self._spec
@@ -184,6 +187,9 @@ class DockerSandbox(SupervisedSandbox):
         if "memory" in unenforced_limits(self._client):
             return None
         return super().peak_memory()
+
+    def _knows_cpu_time(self) -> bool:
+        return "memory" not in unenforced_limits(self._client)
 
     def set_network_policy(self, policy: NetworkPolicy) -> None:
         """See ``Sandbox.set_network_policy``; no effect on a sandbox without a network."""
@@ -246,11 +252,6 @@ class DockerSandbox(SupervisedSandbox):
         if state["Dead"] or state["Status"] == "removing":
             raise SandboxError(_CONTAINER_REMOVED)
         return state
-
-    def _translate(self, text: str) -> str:
-        if os.path.lexists(self.workspace / "documents"):
-            return text
-        return _DOCUMENTS_PATH.sub(f"{WORKSPACE}/input", text)
 
     def _suspend(self) -> None:
         lifecycle.stop(self._client, self._container, self._network)

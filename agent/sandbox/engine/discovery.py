@@ -3,9 +3,12 @@
 Standard library only: the setup runs this on every start, before it imports anything heavy.
 """
 
+import contextlib
 import ipaddress
 import shutil
 import socket
+import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import SplitResult, urlsplit
@@ -22,19 +25,18 @@ _REMOTE_MESSAGE = (
     "remote engine cannot mount; use an engine here (unset DOCKER_HOST, or set it to "
     "unix:///var/run/docker.sock)."
 )
+# Most informative for the user first.
 _ADVICE: dict[EngineState, str] = {
-    "absent": "No container engine was found on this machine. Install one, for example: "
-    "sudo apt-get install docker.io",
-    "down": "The container engine is installed, but it is not running ({url}: {detail}). "
-    "Start it: sudo systemctl start docker (or, without systemd: sudo service docker start)",
     "denied": "The container engine is running, but this user may not access it "
     "({url}: permission denied). Join its group: sudo usermod -aG docker $USER, "
     "then log in again",
     "strange": "A program answers at {url}, but it is not a container engine ({detail}). "
     "Check which program listens there, or set DOCKER_HOST to the engine's address.",
+    "down": "The container engine is installed, but it is not running ({url}: {detail}). "
+    "Start it: sudo systemctl start docker (or, without systemd: sudo service docker start)",
+    "absent": "No container engine was found on this machine. Install one, for example: "
+    "sudo apt-get install docker.io",
 }
-# Most informative for the user first.
-_STATES_BY_PRIORITY: tuple[EngineState, ...] = ("denied", "strange", "down", "absent")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,9 @@ class ProbeResult:
 def find_engine(host: str | None = None, runtime_dir: str | None = None) -> ProbeResult:
     """Return the first engine that answers, else the most informative finding.
 
+    Without ``host``, the sockets of the system and the user are tried, then the docker command's
+    context. Podman is used only if ``host`` names it, because its sandboxes have no network.
+
     Args:
         host: The only address to try, as in ``DOCKER_HOST``; empty to try the usual ones.
         runtime_dir: The user's folder of sockets, as in ``XDG_RUNTIME_DIR``.
@@ -62,15 +67,12 @@ def find_engine(host: str | None = None, runtime_dir: str | None = None) -> Prob
     """
     results = []
     for url in [normalize_address(host)] if host else _default_addresses(runtime_dir):
-        result = probe(url)
-        if result.state == "ready":
-            return result
-        results.append(result)
-    best_result = min(results, key=lambda finding: _STATES_BY_PRIORITY.index(finding.state))
-    if best_result.state == "absent" and host:
+        results.append(probe(url))
+        if results[-1].state == "ready":
+            return results[-1]
+    best_result = min(results, key=lambda result: list(_ADVICE).index(result.state))
+    if best_result.state == "absent" and (host or shutil.which("dockerd")):
         return ProbeResult(best_result.url, "down", best_result.detail)
-    if best_result.state == "absent" and shutil.which("dockerd"):
-        return ProbeResult(best_result.url, "down", "no such socket")
     return best_result
 
 
@@ -83,24 +85,22 @@ def normalize_address(host: str) -> str:
     parts = urlsplit(host)
     if parts.scheme in ("unix", "http+unix") and parts.path:
         return f"unix://{parts.netloc}{parts.path}"
-    if parts.scheme == "ssh":
-        raise EngineError(_REMOTE_MESSAGE.format(host=host))
-    if parts.scheme not in ("tcp", "http") or not parts.hostname or _port(parts) is None:
-        raise EngineError(
-            f"{host!r} is not the address of a container engine. Set DOCKER_HOST to "
-            "unix:///path/to/socket or tcp://127.0.0.1:port."
-        )
-    if not _is_loopback(parts.hostname):
-        raise EngineError(_REMOTE_MESSAGE.format(host=host))
-    return f"tcp://{parts.netloc}"
+    with contextlib.suppress(ValueError):  # the port is not a number
+        is_address = parts.scheme in ("tcp", "http") and parts.hostname and parts.port is not None
+        if is_address and _is_loopback(str(parts.hostname)):
+            return f"tcp://{parts.netloc}"
+        if is_address or parts.scheme == "ssh":
+            raise EngineError(_REMOTE_MESSAGE.format(host=host))
+    raise EngineError(
+        f"{host!r} is not the address of a container engine. Set DOCKER_HOST to "
+        "unix:///path/to/socket or tcp://127.0.0.1:port."
+    )
 
 
 def probe(url: str) -> ProbeResult:
     """Probe the engine at ``url`` (``unix://…`` or ``tcp://host:port``)."""
     try:
-        with _connect(urlsplit(url)) as connection:
-            connection.sendall(b"GET /_ping HTTP/1.0\r\nHost: localhost\r\n\r\n")
-            answer = _read_status_line(connection)
+        answer = _ping(urlsplit(url))
     except FileNotFoundError:
         return ProbeResult(url, "absent", "no such socket")
     except PermissionError:
@@ -114,47 +114,34 @@ def probe(url: str) -> ProbeResult:
     return ProbeResult(url, "strange", f"answer: {answer[:60].decode('latin-1')!r}")
 
 
-def _default_addresses(runtime_dir: str | None) -> list[str]:
-    paths = [SYSTEM_SOCKET]
+def _default_addresses(runtime_dir: str | None) -> Iterator[str]:
+    yield f"unix://{SYSTEM_SOCKET}"
     if runtime_dir:
-        paths.append(f"{runtime_dir}/docker.sock")
-    return [f"unix://{path}" for path in paths]
-
-
-def _port(parts: SplitResult) -> int | None:
-    try:
-        return parts.port
-    except ValueError:
-        return None
+        yield f"unix://{runtime_dir}/docker.sock"
+    with contextlib.suppress(OSError, subprocess.SubprocessError, EngineError):
+        command = ["docker", "context", "inspect", "--format", "{{.Endpoints.docker.Host}}"]
+        found = subprocess.run(
+            command, capture_output=True, text=True, timeout=PROBE_SECONDS, check=True
+        )
+        yield normalize_address(found.stdout.strip())
 
 
 def _is_loopback(hostname: str) -> bool:
-    if hostname == "localhost":
-        return True
     try:
-        return ipaddress.ip_address(hostname).is_loopback
+        return hostname == "localhost" or ipaddress.ip_address(hostname).is_loopback
     except ValueError:
         return False
 
 
-def _connect(parts: SplitResult) -> socket.socket:
+def _ping(parts: SplitResult) -> bytes:
+    """Return the first line of the answer to a ping."""
+    family = socket.AF_UNIX
+    address: str | tuple[str | None, int | None] = parts.path
     if parts.scheme == "tcp":
-        return socket.create_connection((parts.hostname, parts.port), timeout=PROBE_SECONDS)
-    connection = socket.socket(socket.AF_UNIX)
-    connection.settimeout(PROBE_SECONDS)
-    try:
-        connection.connect(parts.path)
-    except OSError:
-        connection.close()
-        raise
-    return connection
-
-
-def _read_status_line(connection: socket.socket) -> bytes:
-    response = b""
-    while b"\r\n" not in response and len(response) < 4096:
-        data = connection.recv(4096)
-        if not data:
-            break
-        response += data
-    return response
+        family = socket.AF_INET6 if ":" in str(parts.hostname) else socket.AF_INET
+        address = (parts.hostname, parts.port)
+    with socket.socket(family) as connection:
+        connection.settimeout(PROBE_SECONDS)
+        connection.connect(address)
+        connection.sendall(b"GET /_ping HTTP/1.0\r\nHost: localhost\r\n\r\n")
+        return connection.makefile("rb").readline(4096)

@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
-from pathlib import Path
 
 NONINTERACTIVE = "DEBIAN_FRONTEND=noninteractive"
 
@@ -43,11 +42,3 @@ def last_lines(text: str, count: int = 12) -> str:
     """Return the last ``count`` non-blank lines of ``text``."""
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]
     return "\n".join(lines[-count:])
-
-
-def read_tail(path: Path, count: int = 12) -> str:
-    """Return the last non-blank lines of a text file; empty if it cannot be read."""
-    try:
-        return last_lines(path.read_text(errors="replace"), count)
-    except OSError:
-        return ""

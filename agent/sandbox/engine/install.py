@@ -7,15 +7,21 @@ import argparse
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from agent.errors import EngineError
 from agent.sandbox.engine.discovery import ProbeResult, find_engine
-from agent.sandbox.engine.host import can_install, install_packages, read_tail, root_prefix
+from agent.sandbox.engine.host import can_install, install_packages, last_lines, root_prefix
 
 DAEMON_LOG = Path("/var/log/dockerd-studio.log")
 START_SECONDS = 30.0
+_START_COMMANDS = (
+    ("/run/systemd/system", "systemctl start docker"),
+    ("/etc/init.d/docker", "service docker start"),
+    ("/", f"setsid dockerd </dev/null >>{DAEMON_LOG} 2>&1 &"),  # outlives its parent
+)
+"""Shell commands that start the engine, each with a path that must exist."""
 
 
 def ensure_engine(
@@ -47,46 +53,27 @@ def ensure_engine(
 def _start_engine(runtime_dir: str | None, report: Callable[[str], None]) -> ProbeResult:
     report("Starting the container engine …")
     finding = find_engine(None, runtime_dir)
-    for start in (_start_with_systemd, _start_with_service, _start_daemon):
-        if not start():
+    for path, command in _START_COMMANDS:
+        if not Path(path).exists() or not _run_as_root(command):
             continue
-        finding = _wait_until_up(runtime_dir, START_SECONDS)
+        deadline = time.monotonic() + START_SECONDS
+        finding = find_engine(None, runtime_dir)
+        while finding.state in ("down", "absent") and time.monotonic() < deadline:
+            time.sleep(0.2)
+            finding = find_engine(None, runtime_dir)
         if finding.state != "down":
             break
     if finding.state != "ready":
-        log = read_tail(DAEMON_LOG)
+        log = last_lines(DAEMON_LOG.read_text(errors="replace")) if DAEMON_LOG.is_file() else ""
         raise EngineError(
             finding.advice() + (f"\nThe last lines of {DAEMON_LOG}:\n{log}" if log else "")
         )
     return finding
 
 
-def _wait_until_up(runtime_dir: str | None, seconds: float) -> ProbeResult:
-    """Wait for the engine; return its finding, or the last one when the time is over."""
-    deadline = time.monotonic() + seconds
-    while True:
-        finding = find_engine(None, runtime_dir)
-        if finding.state not in ("down", "absent") or time.monotonic() > deadline:
-            return finding
-        time.sleep(0.2)
-
-
-def _start_with_systemd() -> bool:
-    return Path("/run/systemd/system").is_dir() and _run_as_root(["systemctl", "start", "docker"])
-
-
-def _start_with_service() -> bool:
-    return Path("/etc/init.d/docker").exists() and _run_as_root(["service", "docker", "start"])
-
-
-def _start_daemon() -> bool:
-    """Start the daemon in its own session, so that it outlives its parent."""
-    return _run_as_root(["sh", "-c", f"setsid dockerd </dev/null >>{DAEMON_LOG} 2>&1 &"])
-
-
-def _run_as_root(command: Sequence[str]) -> bool:
+def _run_as_root(command: str) -> bool:
     done = subprocess.run(
-        [*(root_prefix() or []), *command],
+        [*(root_prefix() or []), "sh", "-c", command],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

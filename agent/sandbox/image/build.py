@@ -70,13 +70,21 @@ def image_exists(client: docker.DockerClient, tag: str) -> bool:
     Raises:
         EngineError: the engine does not answer.
     """
+    return bool(image_id(client, tag))
+
+
+def image_id(client: docker.DockerClient, tag: str) -> str:
+    """Return the id of an image, ``sha256:…``; empty if the engine does not have it.
+
+    Raises:
+        EngineError: the engine does not answer.
+    """
     try:
-        client.images.get(tag)
+        return str(client.images.get(tag).id)
     except docker.errors.NotFound:
-        return False
+        return ""
     except ENGINE_ERRORS as error:
         raise EngineError(f"The container engine refused to look up an image: {error}") from error
-    return True
 
 
 def ensure_image(

@@ -9,6 +9,7 @@ import logging
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import docker
 import docker.errors
@@ -26,6 +27,7 @@ from agent.util.ip_addresses import own_addresses_and_networks
 _READY_SECONDS = 30.0
 _WAIT_SECONDS = 10
 _RETRY_INTERVAL_SECONDS = 0.5
+_FIRST_SANDBOX_SECONDS = 1.0
 _POLL_SECONDS = 0.01
 _log = logging.getLogger(__name__)
 _LISTENING_MESSAGE = "Accepting HTTP Socket connections"
@@ -56,6 +58,8 @@ class Proxy:
         self._container = ""
         self._reserved: set[str] = set()
         self._networks: dict[str, SandboxNetwork] = {}
+        self._unused: list[SandboxNetwork] = []
+        self._sandbox_started = threading.Event()
         self._lock = threading.RLock()
         self._closing = threading.Event()
         self._restart_thread = threading.Thread(
@@ -69,28 +73,49 @@ class Proxy:
         return self._image
 
     def open(self) -> None:
-        """Start the proxy and wait until it listens.
+        """Create the network of the first sandbox; ``start`` connects the proxy to it.
 
         Raises:
-            SandboxError: it could not be started; the message includes its output.
+            SandboxError: the engine refused; nothing is left behind.
         """
-        with contextlib.ExitStack() as on_failure:
-            on_failure.callback(self.close)
-            with engine_errors("The sandboxes' proxy cannot be started"):
-                self._folder.prepare()
-                self._create()
-                self._start()
-            on_failure.pop_all()
-        self._restart_thread.start()
+        with engine_errors("The sandbox's network cannot be created"):
+            network = subnets.create_on_free_subnet(self._client, self._label, self._reserved)
+        self._networks[network.name] = network
+        self._unused.append(network)
+
+    def start(self) -> None:
+        """Create and start the proxy, wait until it listens, and keep it running from now on.
+
+        It is created while the first sandbox starts: a sandbox needs the proxy only for its first
+        command. It is started after the first sandbox or after a second: two containers that start
+        at the same time delay each other.
+
+        Raises:
+            SandboxError: it could not be started; the message includes its output. It is tried
+                again from now on.
+        """
+        try:
+            with self._lock, engine_errors("The sandboxes' proxy cannot be created"):
+                if not self._closing.is_set() and self._state() is None:
+                    self._create_connected()
+            self._sandbox_started.wait(_FIRST_SANDBOX_SECONDS)
+            self.ensure_running()
+        finally:
+            with self._lock:
+                if not self._closing.is_set() and self._restart_thread.ident is None:
+                    self._restart_thread.start()
 
     def close(self) -> None:
         """Remove the proxy."""
         self._closing.set()
-        gone = contextlib.suppress(docker.errors.NotFound)
-        with self._lock, engine_errors("The proxy cannot be removed"), gone:
-            if self._container:
-                self._client.api.remove_container(self._container, force=True, v=True)
+        self._sandbox_started.set()
+        with self._lock, engine_errors("The proxy cannot be removed"):
+            with contextlib.suppress(docker.errors.NotFound):
+                if self._container:
+                    self._client.api.remove_container(self._container, force=True, v=True)
             self._container = ""
+            while self._unused:
+                subnets.remove(self._client, self._unused.pop().name)
         self._folder.release()
         if self._restart_thread.is_alive():
             self._restart_thread.join(_WAIT_SECONDS)
@@ -101,11 +126,17 @@ class Proxy:
         Raises:
             SandboxError: the engine refused; nothing is left behind.
         """
+        with contextlib.suppress(IndexError):
+            return self._unused.pop()  # without the lock, which ``start`` holds
         with self._lock, engine_errors("The sandbox's network cannot be created"):
             self._ensure_running()
             network = subnets.create_on_free_subnet(self._client, self._label, self._reserved)
             self._add_network(network)
-        return network
+            return network
+
+    def report_sandbox_started(self) -> None:
+        """Tell ``start`` that a sandbox has started."""
+        self._sandbox_started.set()
 
     def recreate_network(self, network: SandboxNetwork) -> None:
         """Recreate the network of a stopped sandbox; no request is allowed yet.
@@ -129,7 +160,7 @@ class Proxy:
         self._disconnect_and_remove(network)
 
     def reserve_addresses(self, network: SandboxNetwork) -> None:
-        """Reserve the addresses of a sandbox that an earlier process stopped."""
+        """Reserve the addresses of a sandbox that an earlier process stopped, before ``open``."""
         self._reserved.add(network.address)
 
     def _add_network(self, network: SandboxNetwork) -> None:
@@ -146,12 +177,12 @@ class Proxy:
         )
 
     def ensure_running(self) -> None:
-        """Restart the proxy if it ended, and wait until it listens.
+        """Start the proxy if it does not run, and wait until it listens.
 
         Raises:
-            SandboxError: it could not be restarted.
+            SandboxError: it could not be started; the message includes its output.
         """
-        with self._lock, engine_errors("The proxy cannot be restarted"):
+        with self._lock, engine_errors("The sandboxes' proxy cannot be started"):
             self._ensure_running()
 
     def _keep_running(self) -> None:
@@ -173,28 +204,50 @@ class Proxy:
                 last_error = str(error)
 
     def _ensure_running(self) -> None:
-        """Restart the proxy if it was stopped or removed, and wait until it listens.
+        """Start the proxy if it was not started, stopped or removed; wait until it listens.
 
         Policies are kept on disk.
         """
         if self._closing.is_set():
             return
-        try:
-            state = self._client.api.inspect_container(self._container)["State"]
-        except docker.errors.NotFound:
-            self._create()
-            for network in list(self._networks.values()):
-                with contextlib.suppress(docker.errors.NotFound):
-                    self._connect(network)
-            self._start()
-            return
-        if state["Paused"]:
+        state = self._state()
+        if state is None:
+            self._create_connected()
+        if state is not None and state["Paused"]:
             self._client.api.unpause(self._container)
-        elif not state["Running"]:
+        elif state is None or not state["Running"]:
             self._start()
+
+    def _state(self) -> dict[str, Any] | None:
+        """Return the state of the proxy's container; None if there is none."""
+        if not self._container:
+            return None
+        try:
+            return dict(self._client.api.inspect_container(self._container)["State"])
+        except docker.errors.NotFound:
+            return None
+
+    def _create_connected(self) -> None:
+        """Create the proxy's container and connect it to the sandboxes' networks.
+
+        Connecting takes a tenth of the time while the container does not run.
+        """
+        self._prepare_folder()
+        self._create()
+        for network in list(self._networks.values()):
+            with contextlib.suppress(docker.errors.NotFound):
+                self._connect(network)
+
+    def _prepare_folder(self) -> None:
+        if self._folder.prepared:  # without the lock, which is held while the proxy starts
+            return
+        with self._lock:
+            if not self._folder.prepared:
+                self._folder.prepare()
 
     def set_policy(self, network: SandboxNetwork, policy: NetworkPolicy) -> None:
         """Apply a policy to a sandbox, effective from its next request."""
+        self._prepare_folder()
         self._folder.set_policy(network.address, policy)
 
     def take_requests(self, network: SandboxNetwork) -> list[NetworkRequest]:
@@ -211,7 +264,8 @@ class Proxy:
         self._folder.remove_policy(network.address)
         self.take_requests(network)
         with engine_errors("The sandbox's network cannot be removed"):
-            with contextlib.suppress(docker.errors.APIError):  # the proxy itself may be gone
+            # The proxy itself may be gone, or not created yet (NullResource).
+            with contextlib.suppress(docker.errors.APIError, docker.errors.NullResource):
                 self._client.api.disconnect_container_from_network(
                     self._container, network.name, force=True
                 )

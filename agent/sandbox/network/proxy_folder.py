@@ -60,6 +60,11 @@ class ProxyFolder:
             log.chmod(_WRITABLE_MODE)
         self._acquire_lock()
 
+    @property
+    def prepared(self) -> bool:
+        """Whether the folder is prepared and its lock is held."""
+        return self._lock >= 0
+
     def release(self) -> None:
         """Release the lock. Idempotent."""
         if self._lock >= 0:

@@ -32,7 +32,8 @@ def main() -> None:
             continue
     else:
         ours = descendant_processes()
-    Supervisor(0, 1, BashProcess(state, folder), ours).serve()
+    bash = BashProcess(state, folder)
+    Supervisor(0, 1, bash, ours, observed=scope == "container").serve()
 
 
 if __name__ == "__main__":

@@ -3,9 +3,17 @@
 The first path of each pair is cgroup v2, the second v1.
 """
 
+# pathlib would double the start-up time.
+# ruff: noqa: PTH110
+
+import os
+from functools import cache
+
 _PIDS_NOW = ("/sys/fs/cgroup/pids.current", "/sys/fs/cgroup/pids/pids.current")
 _PIDS_MAX = ("/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max")
 _MEMORY_EVENTS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
+_CPU_V2 = "/sys/fs/cgroup/cpu.stat"
+_CPU_V1 = "/sys/fs/cgroup/cpuacct/cpuacct.usage"
 _MEMORY_PEAK = ("/sys/fs/cgroup/memory.peak", "/sys/fs/cgroup/memory/memory.max_usage_in_bytes")
 
 
@@ -37,3 +45,34 @@ def oom_kill_count() -> int:
 def peak_memory() -> str:
     """Return the peak memory use in bytes, as digits; empty if it is unknown."""
     return _read_first(_MEMORY_PEAK).strip()
+
+
+def cpu_seconds() -> float:
+    """Return the CPU time used so far, in seconds; negative if it is unknown."""
+    text = _read(_cpu_path())
+    if text.strip().isdigit():
+        return int(text) / 1e9
+    for line in text.splitlines():
+        name, _, count = line.partition(b" ")
+        if name == b"usage_usec" and count.isdigit():
+            return int(count) / 1e6
+    return -1.0
+
+
+@cache
+def _cpu_path() -> str:
+    return next((path for path in (_CPU_V2, _CPU_V1) if os.path.exists(path)), "")
+
+
+def _read(path: str) -> bytes:
+    """Return the beginning of a file, in a tenth of the time of ``open``."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        return os.read(descriptor, 4096)
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)

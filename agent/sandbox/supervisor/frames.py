@@ -16,6 +16,8 @@ Host to supervisor:
 Supervisor to host:
     READY     id 0; the shell is up. Payload ``1`` if its state was restored
     OUTPUT    ``!BQ`` stream (0 stdout, 1 stderr), bytes dropped before; then the bytes
+    OBSERVED  ``!d`` CPU seconds of the command (negative: unknown); then the names of the packages
+              that it installed, separated by NUL. Sent before FINISHED, if at all
     FINISHED  ``!iBd`` exit code (-1: none), index into ``END_REASONS``, seconds; then the note
     DATA      an operation's answer, more follows
     DONE      an operation's last answer
@@ -30,6 +32,7 @@ EXECUTE_HEADER = struct.Struct("!dQ")
 OUTPUT_HEADER = struct.Struct("!BQ")
 SPAWN_HEADER = struct.Struct("!dQI")
 FINISHED_HEADER = struct.Struct("!iBd")
+OBSERVED_HEADER = struct.Struct("!d")
 FAILED_HEADER = struct.Struct("!I")
 
 MAX_PAYLOAD_BYTES = 1 << 20
@@ -38,7 +41,7 @@ CHUNK_BYTES = 256 * 1024
 TAIL_BYTES = 64 * 1024
 
 EXECUTE, END, OPEN, NEXT, CANCEL, SPAWN = range(1, 7)
-READY, OUTPUT, FINISHED, DATA, DONE, FAILED = range(16, 22)
+READY, OUTPUT, FINISHED, DATA, DONE, FAILED, OBSERVED = range(16, 23)
 END_REASONS = ("exit", "timeout", "stop")
 
 Frame = tuple[int, int, bytes]

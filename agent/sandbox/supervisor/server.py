@@ -26,6 +26,7 @@ from .frames import (
     FINISHED,
     FINISHED_HEADER,
     NEXT,
+    OBSERVED,
     OPEN,
     OUTPUT,
     READY,
@@ -33,6 +34,7 @@ from .frames import (
     Frame,
 )
 from .job import Job
+from .observation import Observation
 from .processes import TICK_SECONDS, Activity, ProcessTable, terminate, wait_until
 from .shell_manager import ShellManager
 from .wire import CallbackSelector, FrameStream
@@ -53,6 +55,7 @@ class Supervisor:
         bash: The shell.
         select_processes: Selects the commands' processes, including the shell, from a process
             table.
+        observed: Whether the machine is the commands' own, so that what changes is their doing.
     """
 
     def __init__(
@@ -61,7 +64,11 @@ class Supervisor:
         sink: int,
         bash: BashProcess,
         select_processes: Callable[[ProcessTable], set[int]],
+        *,
+        observed: bool = False,
     ) -> None:
+        self._observed = observed
+        self._observation: Observation | None = None
         self._selector = CallbackSelector()
         self._frame_stream = FrameStream(self._selector, source, sink)
         self._selector.add(source, self._receive_frames)
@@ -166,7 +173,8 @@ class Supervisor:
         kind, ident, payload = frame
         if kind == EXECUTE:
             self._command = Command(ident, payload)
-            self._activity = self._start_command(self._command)
+            # A shell that died between commands may be restarting; its note must not be lost.
+            self._activity = self._start_command(self._command, after=self._activity)
         elif kind == END:
             self._end_requests.append(ident)
             for job in self._jobs.values():
@@ -326,8 +334,10 @@ class Supervisor:
 
     # Commands
 
-    def _start_command(self, command: Command) -> Activity:
+    def _start_command(self, command: Command, after: Activity | None = None) -> Activity:
         """Pass the command to the shell, after starting a shell if necessary."""
+        if after is not None:
+            yield from after
         for stream in command.streams:
             self._close_output(stream)
         command.streams = []
@@ -335,6 +345,7 @@ class Supervisor:
             yield from self._shell_manager.end_background_processes()
         yield from self._shell_manager.ensure_shell()
         self._oom_kills = cgroup.oom_kill_count()
+        self._observation = Observation() if self._observed else None
         command.start()
         command.attempts += 1
         self._bash.run(command.text)
@@ -359,6 +370,8 @@ class Supervisor:
         yield from self._shell_manager.ensure_shell()
         if cgroup.oom_kill_count() > self._oom_kills:
             self._shell_manager.notes.insert(0, _OUT_OF_MEMORY)
+        if self._observation is not None:
+            self._frame_stream.send(OBSERVED, command.ident, self._observation.report())
         code = command.exit_code if reason == "exit" and command.exit_code is not None else -1
         header = FINISHED_HEADER.pack(code, END_REASONS.index(reason), seconds)
         self._frame_stream.send(

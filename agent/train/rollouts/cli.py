@@ -2,15 +2,14 @@
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 from agent import prompts
 from agent.errors import TaskError
-from agent.events import Mode
 from agent.limits import adapt_to_model
 from agent.models.base import Model, ModelConfig
 from agent.models.builtin.install import BUILTIN_ID
@@ -24,9 +23,12 @@ from agent.util.cli_types import positive_int, positive_seconds
 from agent.util.signals import stop_on_signals
 
 if TYPE_CHECKING:
+    from agent.api.placement import Placement
+    from agent.api.studio import Studio
     from agent.tasks.task import TaskRecord
-    from agent.train.rollouts.rollouts import RolloutPlan
+    from agent.train.rollouts.rollouts import Rollout, RolloutPlan
 
+_CONCURRENCY = 4
 NOT_CONNECTED = (
     "No model is connected. Set OPENAI_BASE_URL, OPENAI_MODEL and OPENAI_API_KEY, or use "
     "--base-url and --model; --model builtin selects the built-in model."
@@ -44,11 +46,10 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         "--concurrency",
         metavar="N",
         type=positive_int,
-        default=4,
-        help="number of simultaneous runs (default: 4)",
+        help="number of simultaneous runs (default: 4; with --ray what the nodes have room for)",
     )
     add("--repeat", metavar="N", type=positive_int, default=1, help="runs per task (default: 1)")
-    add("--mode", choices=get_args(Mode), default="sandbox",
+    add("--mode", choices=("sandbox", "plain"), default="sandbox",
          help="sandbox (default); plain: no tools, documents in the prompt")  # fmt: skip
     add("--model", metavar="MODEL", default="", help="the model's name, or builtin")
     add("--base-url", metavar="URL", default="", help="URL of the endpoint")
@@ -71,42 +72,64 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
          help="what sandboxes can reach: none (default), open, packages, or hosts")  # fmt: skip
     add("--sandbox", choices=("container", "process"), default="container",
          help="container (default); process: no engine needed, but no isolation")  # fmt: skip
+    add("--ray", metavar="ADDRESS", default="",
+         help="carry out the runs on the nodes of a Ray cluster: its address, or local for one on "
+         "this machine")  # fmt: skip
 
 
 def run_command(args: argparse.Namespace, settings: Settings) -> int:
     """Run the tasks; return 0, 1 if every run failed, or 130 if stopped."""
+    from agent.cluster.connect import placement_on
     from agent.tasks.jsonl import read_tasks
     from agent.tasks.scoring import format_table
     from agent.train.rollouts.results import Results
-    from agent.train.rollouts.rollouts import run_rollouts
-    from agent.train.rollouts.sandboxes import create_studio
+    from agent.train.rollouts.rollouts import Elsewhere, run_rollouts
+    from agent.train.rollouts.sandboxes import create_studio, opener
 
     tasks = list(read_tasks(args.tasks))
     if not tasks:
         raise TaskError(f"{args.tasks} contains no tasks.")
-    make_model, stop = _model_factory(args, settings), Stop()
+    config, stop = _model_config(args, settings), Stop()
+    make_model = _model_factory(config, settings)
     # Fail before any work if no model is available.
     plan = _rollout_plan(args, settings, make_model(tasks[0]))
+
+    def begin(studio: "Studio", placement: "Placement | None") -> "Generator[Rollout, None, None]":
+        if placement is None:
+            return run_rollouts(tasks, make_model, studio, plan, stop)
+        placed = replace(plan, concurrency=args.concurrency or placement.capacity)
+        return run_rollouts(tasks, make_model, studio, placed, stop, Elsewhere(placement, config))
+
     with (
         Results(args.output, plan.repeat, len(tasks) * plan.repeat) as results,
         create_studio(replace(settings, warm_sandboxes=0), args.sandbox) as studio,
+        placement_on(args.ray, _print, opener(args.sandbox)) as placement,
         stop_on_signals(stop) as interrupts,
-        closing(run_rollouts(tasks, make_model, studio, plan, stop)) as finished,
+        closing(begin(studio, placement)) as finished,
         interrupts.allow_interrupt(),
     ):
         for each in finished:
             results.record(each)
             print(results.progress(), file=sys.stderr, flush=True)
     print(results.throughput(), file=sys.stderr)
+    if usage := results.capabilities():
+        print(usage, file=sys.stderr)
     print(format_table(results.scores()))
     failed = all(each.status == "failed" for each in results.finished)
     return 130 if stop.is_set else int(failed)
 
 
-def _model_factory(args: argparse.Namespace, settings: Settings) -> "Callable[[TaskRecord], Model]":
+def _print(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _model_config(args: argparse.Namespace, settings: Settings) -> ModelConfig:
     base_url = args.base_url or settings.base_url
     key = resolve_key(base_url, "", settings.base_url, settings.api_key)
-    config = ModelConfig(base_url, args.model or settings.model, key)
+    return ModelConfig(base_url, args.model or settings.model, key)
+
+
+def _model_factory(config: ModelConfig, settings: Settings) -> "Callable[[TaskRecord], Model]":
     nameless = "The model has no name. Set OPENAI_MODEL, or use --model."
 
     def make(task: "TaskRecord") -> Model:
@@ -132,7 +155,7 @@ def _rollout_plan(args: argparse.Namespace, settings: Settings, model: Model) ->
             conversation_tokens=args.max_tokens or limits.conversation_tokens,
             seconds=args.max_seconds or limits.seconds,
         ),
-        concurrency=args.concurrency,
+        concurrency=args.concurrency or _CONCURRENCY,
         mode=args.mode,
         prompt=prompts.load(args.prompt or default_prompt_name(model)),
         network=NetworkPolicy() if args.sandbox == "process" else args.network,

@@ -4,10 +4,11 @@ import json
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, TextIO
 
+from agent.capabilities import Rates
 from agent.errors import TaskError
 from agent.tasks.scoring import Score, score_domains
 from agent.train.rollouts.rollouts import Rollout
@@ -44,12 +45,7 @@ class Results:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._open_files.close()
 
     def record(self, rollout: Rollout) -> None:
@@ -92,6 +88,10 @@ class Results:
         """Return a line with the rollouts per minute and the shares of their time."""
         return format_throughput(self.finished, time.monotonic() - self._began)
 
+    def capabilities(self) -> str:
+        """Return lines with the mean capability usage by both methods; empty if unknown."""
+        return format_capabilities(self.finished)
+
     def _open_file(self, folder: Path, repeat: int) -> TextIO:
         path = folder / (RESULTS_FILE if repeat == 0 else f"results-{repeat + 1}.jsonl")
         try:
@@ -119,6 +119,26 @@ def format_throughput(finished: Sequence[Rollout], seconds: float) -> str:
     )
 
 
+def format_capabilities(finished: Sequence[Rollout]) -> str:
+    """Format the mean share of steps that used each capability, ours and the paper's."""
+    known = [each.capabilities for each in finished if each.capabilities is not None]
+    if not known:
+        return ""
+    methods = (
+        ("Capability usage, mean share of steps", [each.ours for each in known]),
+        ("  of it observed", [each.observed for each in known]),
+        ("  by the paper's patterns", [each.paper for each in known]),
+    )
+    return "\n".join(f"{title}: {_format_rates(found)}" for title, found in methods)
+
+
+def _format_rates(found: Sequence[Rates]) -> str:
+    external = sum(each.external for each in found) / len(found)
+    file = sum(each.file for each in found) / len(found)
+    compute = sum(each.compute for each in found) / len(found)
+    return f"external {external:.1%}, files {file:.1%}, computation {compute:.1%}"
+
+
 def _to_json(rollout: Rollout) -> dict[str, Any]:
     totals = rollout.totals
     return {
@@ -132,6 +152,7 @@ def _to_json(rollout: Rollout) -> dict[str, Any]:
         "generated_tokens": totals.generated_tokens,
         "seconds": round(rollout.seconds, 3),
         "sandbox_seconds": round(totals.sandbox_seconds, 3),
+        "capabilities": rollout.capabilities and asdict(rollout.capabilities),
     }
 
 

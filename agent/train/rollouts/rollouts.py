@@ -13,15 +13,19 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from agent import prompts
-from agent.api.run import Run
+from agent.api.models import ModelArgument
+from agent.api.placement import Placement, RunOrder, portable_inputs
 from agent.api.studio import Studio
-from agent.errors import WorkspaceError
+from agent.capabilities import CapabilityRates, rates
+from agent.errors import StudioError, WorkspaceError
 from agent.events import Event, Mode, ObservationsCleared, RunEnded, SandboxReady, Status, Totals
 from agent.limits import Limits
 from agent.models.base import Model
 from agent.prompts import Prompt
 from agent.runs import journal
+from agent.runs.event_recorder import EventRecorder
 from agent.runs.folder import RunFolder
+from agent.runs.state import RunState
 from agent.sandbox.disk import volume
 from agent.sandbox.network.policy import NetworkPolicy
 from agent.tasks.rewards import reward
@@ -29,6 +33,7 @@ from agent.tasks.setup import ANSWER_PATH, build_task, write_inputs
 from agent.tasks.task import TaskRecord
 from agent.train.rollouts.sequence import TokenSequence, sequence_from_events
 from agent.util.cancellation import Stop
+from agent.workspace.files import Workspace
 
 SUCCESS_STATUSES: tuple[Status, ...] = ("submitted", "answered")
 TRUNCATED = "The conversation did not fit the model's context: a part of it was removed."
@@ -73,6 +78,7 @@ class Rollout:
         seconds: Wall time of the run, including preparation of the sandbox.
         setup_seconds: Seconds until the sandbox was ready.
         totals: Resource usage.
+        capabilities: Share of the steps that used each capability; None in plain mode.
     """
 
     task: TaskRecord
@@ -86,6 +92,7 @@ class Rollout:
     seconds: float
     setup_seconds: float
     totals: Totals
+    capabilities: CapabilityRates | None = None
 
     def events(self) -> Iterator[Event]:
         """Read the events from the journal."""
@@ -94,6 +101,19 @@ class Rollout:
     def token_sequence(self) -> TokenSequence | None:
         """Return the run as token ids; None if untrainable, see ``rollouts.sequence``."""
         return sequence_from_events(self.events())
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Where rollouts are carried out, if not in this process.
+
+    Attributes:
+        placement: Carries them out.
+        model: The model, as another machine can use it (``agent.api.placement.portable_model``).
+    """
+
+    placement: Placement
+    model: ModelArgument
 
 
 class _Job(NamedTuple):
@@ -108,6 +128,7 @@ def run_rollouts(
     studio: Studio,
     plan: RolloutPlan,
     stop: Stop | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> Generator[Rollout, None, None]:
     """Perform rollouts of tasks; yield each when it ends, so in no particular order.
 
@@ -119,6 +140,7 @@ def run_rollouts(
         studio: Stores the runs and provides their sandboxes.
         plan: Settings of the rollouts.
         stop: Starts no further tasks; active runs are yielded as ``stopped``.
+        elsewhere: Carries the rollouts out elsewhere; ``make_model`` is not used then.
 
     Raises:
         TaskError: if a task's files cannot be written, or its answer cannot be scored.
@@ -138,7 +160,11 @@ def run_rollouts(
                 and not stop_active.is_set
                 and (job := next(jobs, None))
             ):
-                active.add(threads.submit(_run_job, job, make_model, studio, plan, stop_active))
+                if elsewhere is None:
+                    run = threads.submit(_run_job, job, make_model, studio, plan, stop_active)
+                else:
+                    run = threads.submit(_place_job, job, elsewhere, studio, plan, stop_active)
+                active.add(run)
             if not active:
                 return
             done, active = wait(active, return_when=FIRST_COMPLETED)
@@ -182,44 +208,85 @@ def _run_job(
     try:
         with run, stop_active.on_set(stop.set):
             write_inputs(job.task, run.recorded.workspace)
-            return _run_one(job, run, plan)
+            recorded = run.recorded
+            return _rollout(job, plan, run, recorded.state, recorded.folder, recorded.workspace)
     finally:
         # Unmount, or thousands of disks stay mounted; viewing a run mounts its disk again.
         volume.detach(run.recorded.folder.sandbox_folder, idle=True)
 
 
-def _run_one(job: _Job, run: Run, plan: RolloutPlan) -> Rollout:
+def _place_job(
+    job: _Job, elsewhere: Elsewhere, studio: Studio, plan: RolloutPlan, stop_active: Stop
+) -> Rollout:
+    """Perform one rollout elsewhere; it is a run of this data folder all the same."""
+    order = RunOrder(
+        text=build_task(job.task, plan.mode).text, model=elsewhere.model, prompt=plan.prompt,
+        network=plan.network, mode=plan.mode, limits=plan.limits,
+        inputs=portable_inputs(job.task.input_files),
+    )  # fmt: skip
+    run = studio.place_member_run(elsewhere.placement, order)
+    problem = ""
+    try:
+        with stop_active.on_set(run.stop):
+            _, _, problem = run.carry_out()
+    except StudioError as error:
+        problem = str(error)
+    folder = RunFolder.open(studio.path, run.id)
+    recorder = EventRecorder(folder)
+    recorder.close()
+    try:
+        if not recorder.state.rounds:  # it never began
+            return Rollout(
+                job.task, job.number, job.repeat, folder, "failed" if problem else "stopped",
+                problem, None, 0.0, 0.0, 0.0, Totals(),
+            )  # fmt: skip
+        events = (event for _, event in journal.read(folder.journal))
+        return _rollout(job, plan, events, recorder.state, folder, Workspace(folder.workspace))
+    finally:
+        run.close()
+
+
+def _rollout(
+    job: _Job,
+    plan: RolloutPlan,
+    events: Iterable[Event],
+    state: RunState,
+    folder: RunFolder,
+    workspace: Workspace,
+) -> Rollout:
+    """Return the result of a run; iterating ``events`` may carry it out."""
     began, setup_seconds, truncated = 0.0, 0.0, False
     ended = 0.0
-    for event in run:
+    for event in events:
         began = began or event.at
         truncated = truncated or isinstance(event, ObservationsCleared)
         if isinstance(event, SandboxReady):
             setup_seconds = event.at - began
         elif isinstance(event, RunEnded):
             ended = event.at
-    result, answer = run.result, None
-    if result.status in SUCCESS_STATUSES and not truncated:
-        answer = result.answer if plan.mode == "plain" else _read_answer(run)
+    last, answer = state.rounds[-1], None
+    if last.status in SUCCESS_STATUSES and not truncated:
+        answer = last.answer if plan.mode == "plain" else _read_answer(workspace)
     return Rollout(
         task=job.task,
         number=job.number,
         repeat=job.repeat,
-        folder=run.recorded.folder,
-        status=result.status,
-        reason=result.reason or (TRUNCATED if truncated else ""),
+        folder=folder,
+        status=last.status or "failed",
+        reason=last.reason or (TRUNCATED if truncated else ""),
         answer=answer,
         reward=reward(job.task, answer),
         seconds=ended - began,
         setup_seconds=setup_seconds,
-        totals=result.totals,
+        totals=state.totals,
+        capabilities=None if plan.mode == "plain" else rates(step.used for step in state.steps),
     )
 
 
-def _read_answer(run: Run) -> str | None:
+def _read_answer(workspace: Workspace) -> str | None:
     """Return the content of ``output/answer.txt``; None if missing or too large."""
     try:
-        with run.files[ANSWER_PATH].open() as file:
+        with workspace.open_read(ANSWER_PATH) as file:
             data = file.read(_MAX_ANSWER_BYTES + 1)
     except WorkspaceError:
         return None

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Generator
 from typing import Literal
 
-from agent.api.studio import Studio
+from agent.api.studio import Opener, Studio, containers
 from agent.data_folder import DataFolder
 from agent.errors import EngineError
 from agent.events import Event, Preparing, SandboxReady
@@ -24,10 +24,14 @@ _NETWORK_MUST_BE_OPEN = (
 
 def create_studio(settings: Settings, sandbox: Literal["container", "process"]) -> Studio:
     """Create a studio with such sandboxes; warn on stderr if they isolate nothing."""
-    if sandbox == "container":
-        return Studio(settings)
-    print(NO_ISOLATION_WARNING, file=sys.stderr)
-    return Studio(settings, ProcessSandboxProvider)
+    if sandbox == "process":
+        print(NO_ISOLATION_WARNING, file=sys.stderr)
+    return Studio(settings, opener(sandbox))
+
+
+def opener(sandbox: Literal["container", "process"]) -> Opener:
+    """Return what creates the provider of such sandboxes."""
+    return containers if sandbox == "container" else ProcessSandboxProvider
 
 
 class ProcessSandboxProvider:

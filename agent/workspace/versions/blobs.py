@@ -3,6 +3,7 @@
 import hashlib
 import os
 import secrets
+import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -25,6 +26,19 @@ class StoreFull(WorkspaceError):
     def __init__(self, digest: str | None) -> None:
         super().__init__("the store of file contents is full")
         self.digest = digest
+
+
+def content_path(folder: Path, digest: str) -> Path:
+    """Return the path in a store of the content with this SHA-256, whether or not it is stored.
+
+    A reader needs no ``BlobStore``, of which a folder must have one at a time.
+
+    Raises:
+        JournalError: ``digest`` is not a SHA-256 in hex.
+    """
+    if len(digest) != 64 or not _HEX.issuperset(digest):
+        raise JournalError("This is not a content hash.")
+    return folder / digest[:2] / digest
 
 
 class BlobStore:
@@ -61,9 +75,7 @@ class BlobStore:
         Raises:
             JournalError: ``digest`` is not a SHA-256 in hex.
         """
-        if len(digest) != 64 or not _HEX.issuperset(digest):
-            raise JournalError("This is not a content hash.")
-        return self.folder / digest[:2] / digest
+        return content_path(self.folder, digest)
 
     def has(self, digest: str) -> bool:
         """Return whether the content is stored."""
@@ -112,6 +124,38 @@ class BlobStore:
                 self._protections -= 1
                 if not self._protections:
                     self._protected.clear()
+
+    def keep(self, digests: Iterable[str]) -> set[str]:
+        """Protect stored contents while ``protected`` is active; return those that are stored.
+
+        Raises:
+            JournalError: One of them is not a SHA-256 in hex.
+        """
+        return {digest for digest in digests if self._protect(digest)}
+
+    def link(self, folder: Path, digests: Iterable[str]) -> None:
+        """Share contents with the store in another folder, which only its process may write.
+
+        They are copied where the disk has no links. A missing content is left out.
+
+        Raises:
+            JournalError: One of them is not a SHA-256 in hex.
+            OSError: The disk is full.
+        """
+        for digest in digests:
+            if self._protect(digest):
+                continue
+            source, target = folder / digest[:2] / digest, self.path(digest)
+            with self._lock, suppress(FileNotFoundError):
+                counted, size = self._cached_size(), source.stat().st_size
+                target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                try:
+                    os.link(source, target)
+                except FileExistsError:
+                    continue
+                except PermissionError:
+                    shutil.copyfile(source, target)
+                self._size = counted + size
 
     def collect_garbage(self, find_unreferenced: Callable[[], Iterable[str]]) -> int:
         """Remove contents that are no longer referenced.

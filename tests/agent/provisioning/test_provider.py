@@ -89,6 +89,7 @@ def network_names(engine: Client, data: DataFolder) -> list[str]:
 
 
 @pytest.mark.engine
+@pytest.mark.main_path
 def test_a_new_run_gets_a_warm_sandbox_and_keeps_its_files(
     provider: DockerSandboxProvider,
 ) -> None:

@@ -175,6 +175,10 @@ def finished_frame(
         finished_frame(note=b"n" * 100_000),
         frames.pack(frames.OUTPUT, 1, frames.OUTPUT_HEADER.pack(0, 2**64 - 1) + b"x"),
         frames.pack(77, 1, b"what"),
+        frames.pack(frames.OBSERVED, 1, b"short"),
+        frames.pack(frames.OBSERVED, 1, frames.OBSERVED_HEADER.pack(math.nan)),
+        frames.pack(frames.OBSERVED, 1, frames.OBSERVED_HEADER.pack(1e12)),
+        frames.pack(frames.OBSERVED, 1, frames.OBSERVED_HEADER.pack(1) + b"n" * 10_000),
         output_frame(b"x", stream=9),
         output_frame(b"x" * 70_000),
         output_frame(b"x" * 1000)[:50],
@@ -189,6 +193,23 @@ def test_an_invalid_response_is_an_error(
 
     with pytest.raises(SandboxError):
         execute(link_to_peer(respond))
+
+
+@pytest.mark.parametrize(("seconds", "known"), [(0.25, 0.25), (-1.0, None)])
+def test_what_the_sandbox_observed_comes_with_the_result(
+    link_to_peer: Callable[[PeerScript], Link], seconds: float, known: float | None
+) -> None:
+    names = b"numpy 2.1.0\0libopsin-java\0\x1b[2J\0a\nb\0" + b"\xff"
+
+    def respond(peer: socket.socket) -> None:
+        receive_request(peer)
+        head = frames.OBSERVED_HEADER.pack(seconds)
+        peer.sendall(frames.pack(frames.OBSERVED, 1, head + names) + finished_frame())
+        peer.recv(1)
+
+    end = execute(link_to_peer(respond))[-1]
+    assert isinstance(end, CommandEnd)
+    assert (end.cpu_seconds, end.packages) == (known, ("numpy 2.1.0", "libopsin-java"))
 
 
 def test_notes_from_the_container_contain_no_control_sequences(

@@ -12,7 +12,8 @@ from tests.agent.train.tiny_model import make_tiny_model
 @pytest.fixture(scope="session")
 def training_packages() -> None:
     """Skip the test without the training packages; fail it if CI=true."""
-    missing = [name for name in ("torch", "trl", "transformers", "peft") if not find_spec(name)]
+    needed = ("torch", "trl", "transformers", "peft", "matplotlib")
+    missing = [name for name in needed if not find_spec(name)]
     if missing and os.environ.get("CI") == "true":
         pytest.fail(f"{', '.join(missing)}: not installed; make .make/train installs it.")
     if missing:

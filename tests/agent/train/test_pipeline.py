@@ -19,7 +19,7 @@ from agent.train.recipe import Recipe
 from agent.util.cancellation import Stop
 from tests.support.local_provider import LocalSandboxProvider
 
-pytestmark = pytest.mark.usefixtures("training_packages")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("training_packages")]
 
 SMALL = """\
 model: {{name: {model}, lora: {{rank: 2, alpha: 4}}}}

@@ -7,6 +7,7 @@ import pytest
 from agent.errors import TrainError
 from agent.train import recipe
 from agent.train.recipe import Recipe
+from agent.train.yaml_config import rename_keys
 
 SMALL = """\
 model: {name: somewhere}
@@ -65,19 +66,31 @@ def test_values_can_be_overridden(tmp_path: Path) -> None:
     assert loaded.reinforced.steps == 7
     assert loaded.model.lora is not None
     assert loaded.model.lora.rank == 2
+    lora = SMALL.replace("{name: somewhere}", "{name: somewhere, lora: {rank: 2, alpha: 4}}")
+    loaded = load_recipe(tmp_path, lora, model__lora__rank="8", seed="3")
+    assert loaded.model.lora is not None
+    assert (loaded.model.lora.rank, loaded.seed) == (8, 3)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("  steps: 3", "  steps: three", "line 5: rollouts.steps: must be a whole number"),
-        ("  steps: 3", "  steps: 0", "line 5: rollouts.steps: must be 1 or more, not 0"),
+        (
+            "  steps: 3",
+            "  steps: three",
+            "line 5: rollouts.steps: must be a whole number",
+        ),
+        (
+            "  steps: 3",
+            "  steps: 0",
+            "line 5: rollouts.steps: must be greater than or equal to 1, not 0",
+        ),
         ("  steps: 3", "  stepz: 3", "line 5: rollouts.stepz: unknown key; the keys are"),
         ("  steps: 3\n", "", "line 4: rollouts.steps: is missing"),
         ("  steps: 3", "  steps: 3\n  steps: 4", "line 6: rollouts.steps: is a duplicate key"),
         ("1e-3", "yes", "line 16: reinforced.learning_rate: must be a number"),
-        ("1e-3", ".nan", "line 16: reinforced.learning_rate: must be 0 or more, not nan"),
-        ("[reinforced]", "[sleep]", "line 11: stages: must be one of supervised, reinforced"),
+        ("1e-3", ".nan", "line 16: reinforced.learning_rate: must be greater than or equal to 0"),
+        ("[reinforced]", "[sleep]", "line 11: stages.0: must be 'supervised' or 'reinforced'"),
         ("[reinforced]", "reinforced", "line 11: stages: must be a list"),
         ("[reinforced]", "[]", "line 11: stages: must be supervised, reinforced, or both"),
         ("[reinforced]", "[supervised]", "supervised: is missing, but stages lists it"),
@@ -96,10 +109,19 @@ def test_values_can_be_overridden(tmp_path: Path) -> None:
             "  rollouts: 2\n  batch: 3",
             "line 16: reinforced.batch: must divide the 2 rollouts",
         ),
-        ("stages:", "seed: -1\nstages:", "line 11: seed: must be from 0 to 4294967295, not -1"),
+        (
+            "stages:",
+            "seed: -1\nstages:",
+            "line 11: seed: must be greater than or equal to 0, not -1",
+        ),
         ("{tasks: 2}", "2", "line 10: evaluation: must be a mapping of keys"),
         ("{tasks: 2}", "{tasks: 2", "not valid YAML"),
-        ("{tasks: 2}", "{tasks: !!python/name:os.system 2}", "evaluation.tasks"),
+        ("{tasks: 2}", "{tasks: 2, splits: &a [*a]}", "line 10: evaluation.splits.0: "),
+        (
+            "{tasks: 2}",
+            "{tasks: !!python/name:os.system 2}",
+            "line 10: not valid YAML: could not determine",
+        ),
     ],
 )
 def test_an_invalid_recipe_is_reported_with_line_and_key(
@@ -126,7 +148,7 @@ def test_keys_of_earlier_versions_still_work(tmp_path: Path) -> None:
     changed = load_recipe(tmp_path, earlier, rollouts__at_once="7", evaluation__every="3")
     assert (changed.rollouts.concurrency, changed.evaluation.interval) == (7, 3)
     stored = {"tasks": {"count": 4, "kinds": ["codes"]}, "supervised": None, "seed": 0}
-    assert recipe.rename_earlier_keys(stored) == {
+    assert rename_keys(stored, recipe.EARLIER_KEYS) == {
         "tasks": {"count": 4, "families": ["codes"]}, "supervised": None, "seed": 0,
     }  # fmt: skip
 

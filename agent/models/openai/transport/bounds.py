@@ -6,8 +6,9 @@ that no response can take more memory.
 
 import asyncio
 import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import aclosing
+from contextvars import ContextVar
 from typing import cast
 
 import httpx2
@@ -29,6 +30,23 @@ MAX_CALLS = 128
 _PART_BYTES = 256 * 1024
 _COMPRESSED_ENCODINGS = {"gzip", "x-gzip", "deflate"}
 _BLANK_LINES = (b"\n\n", b"\r\r", b"\n\r\n")
+
+
+class ResponseListener:
+    """Listener to the response of the current task's request; this one ignores it."""
+
+    def responded(self, status: int, content_type: str) -> None:
+        """Take in the beginning of the response."""
+
+    def received(self, data: bytes) -> None:
+        """Take in a decompressed part of it."""
+
+
+response_listener: ContextVar[ResponseListener] = ContextVar(
+    "response_listener",
+    default=ResponseListener(),  # noqa: B039 - it has no state
+)
+"""The listener of the current task's request."""
 
 
 class ResponseTooLarge(Exception):
@@ -85,7 +103,9 @@ async def limit_response(response: httpx2.Response) -> None:
         raise httpx2.DecodingError(f"The response is encoded as {encoding!r}.")
     stream = cast(httpx2.AsyncByteStream, response.stream)
     inflater = _Decompressor() if encoding in _COMPRESSED_ENCODINGS else None
-    response.stream = _LimitedStream(stream, inflater, _counter_for(response))
+    listener = response_listener.get()
+    listener.responded(response.status_code, response.headers.get("content-type", ""))
+    response.stream = _LimitedStream(stream, inflater, _counter_for(response), listener.received)
 
 
 def is_single_body(response: httpx2.Response) -> bool:
@@ -140,10 +160,12 @@ class _LimitedStream(httpx2.AsyncByteStream):
         stream: httpx2.AsyncByteStream,
         inflater: "_Decompressor | None",
         counter: _ByteCounter | None,
+        received: Callable[[bytes], None],
     ) -> None:
         self._stream = stream
         self._inflater = inflater
         self._counter = counter
+        self._received = received
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async with aclosing(self._decompressed()) as parts:
@@ -151,8 +173,10 @@ class _LimitedStream(httpx2.AsyncByteStream):
             async for part in parts:
                 if self._counter is not None:
                     self._counter.count(part)
+                    self._received(part)
                     yield part
                     continue
+                self._received(part[:left])
                 yield part[:left]
                 left -= len(part)
                 if left <= 0:

@@ -1,5 +1,6 @@
 """HTTP clients for requests to endpoints: proxies, certificates, size limits."""
 
+import threading
 from functools import cache
 
 import httpx2
@@ -8,9 +9,9 @@ from agent.models.openai.transport.bounds import limit_response
 from agent.models.openai.transport.ssrf import PublicOnlyTransport, refuse_private
 
 _MAX_IDLE_CONNECTIONS = 16
+_lock = threading.Lock()
 
 
-@cache
 def shared_client(loopback: bool, public_only: bool) -> httpx2.AsyncClient:
     """Return the client shared by all models; idle connections are closed after 30 s.
 
@@ -18,6 +19,12 @@ def shared_client(loopback: bool, public_only: bool) -> httpx2.AsyncClient:
         loopback: For endpoints on this machine, which bypass proxies.
         public_only: Whether to connect only to the public internet.
     """
+    with _lock:  # two models that start at the same time share one client, too
+        return _create_client(loopback, public_only)
+
+
+@cache
+def _create_client(loopback: bool, public_only: bool) -> httpx2.AsyncClient:
     limits = httpx2.Limits(max_keepalive_connections=_MAX_IDLE_CONNECTIONS, keepalive_expiry=30.0)
     request_hooks = [_remove_cookies, refuse_private] if public_only else [_remove_cookies]
     client = httpx2.AsyncClient(

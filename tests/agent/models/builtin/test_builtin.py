@@ -16,6 +16,7 @@ from agent.errors import ContextTooLong, ModelRefused, ModelUnavailable
 from agent.limits import Limits, adapt_to_model
 from agent.models.base import (
     AssistantMessage,
+    CallPiece,
     Finish,
     Message,
     ModelNotice,
@@ -24,8 +25,8 @@ from agent.models.base import (
     SystemMessage,
     UserMessage,
 )
-from agent.models.builtin.install import ModelFiles, find_files
-from agent.models.builtin.model import WAITING_MESSAGE, BuiltinModel
+from agent.models.builtin.install import BUILTIN_BASE_NAME, ModelFiles, find_files
+from agent.models.builtin.model import WAITING_MESSAGE, BuiltinModel, model_for_mode
 from agent.models.builtin.process import InferenceEngine
 from agent.models.builtin.queue import FairLock
 from agent.models.builtin.sampler import LlamaSampler
@@ -96,6 +97,32 @@ def test_generated_tokens_are_not_evaluated_again(engine: InferenceEngine) -> No
 
 
 @needs_model
+def test_plain_mode_gets_the_same_weights_without_the_adapter(engine: InferenceEngine) -> None:
+    """The adapter calls a tool; without it, the answer is that of the unchanged base model."""
+    task = [UserMessage("What is the sum of 12, 30, 17 and 5?")]
+    trained = BuiltinModel(engine)
+    plain = model_for_mode(trained, "plain")
+    unchanged = InferenceEngine(replace(require_model_files(), adapter=None))
+    try:
+        assert model_for_mode(trained, "sandbox") is trained
+        assert any(isinstance(each, CallPiece) for each in stream(trained, task, 60))
+        assert isinstance(plain, BuiltinModel)
+        assert plain.name == BUILTIN_BASE_NAME
+        assert not any(isinstance(each, CallPiece) for each in stream(plain, task, 60))
+        assert greedy(engine, adapter=False) == greedy(unchanged) != greedy(engine)
+    finally:
+        unchanged.close()
+
+
+def greedy(engine: InferenceEngine, *, adapter: bool = True) -> list[int]:
+    """Return the most likely continuation of a question."""
+    sampler = LlamaSampler(engine, temperature=0, adapter=adapter)
+    prompt = [sampler.control_token_id("<|im_start|>"), *sampler.encode("user\nCount to three.")]
+    return [each for piece in sampler.sample(prompt, 16, Stop()) for each in piece.ids]
+
+
+@needs_model
+@pytest.mark.long
 def test_every_token_id_is_reported_even_within_a_character(engine: InferenceEngine) -> None:
     """The high temperature yields text in many languages."""
     sampler = LlamaSampler(engine, temperature=3.0, top_p=1.0)
@@ -145,6 +172,7 @@ def test_a_conversation_beyond_the_context_is_an_error_with_numbers(
 
 
 @needs_model
+@pytest.mark.long
 def test_a_stop_ends_the_answer_and_the_next_request_works(engine: InferenceEngine) -> None:
     stop = Stop()
     pieces = []
@@ -166,6 +194,7 @@ def test_a_stop_ends_prompt_evaluation(engine: InferenceEngine) -> None:
 
 
 @needs_model
+@pytest.mark.long
 def test_a_second_request_is_queued_and_then_answered(engine: InferenceEngine) -> None:
     first = BuiltinModel(engine).stream(ModelRequest(TASK, max_tokens=40), Stop())
     next(first)
@@ -186,6 +215,7 @@ def test_the_engine_opens_no_network_socket(engine: InferenceEngine) -> None:
 
 
 @needs_model
+@pytest.mark.long
 def test_the_next_request_restarts_a_killed_engine(engine: InferenceEngine) -> None:
     model = BuiltinModel(engine)
     answer = model.stream(ModelRequest(TASK, max_tokens=300), Stop())
@@ -198,6 +228,7 @@ def test_the_next_request_restarts_a_killed_engine(engine: InferenceEngine) -> N
 
 
 @needs_model
+@pytest.mark.long
 def test_an_idle_engine_is_stopped() -> None:
     engine = InferenceEngine(require_model_files(), idle_seconds=0.2)
     stream(BuiltinModel(engine), TASK, max_tokens=1)
@@ -207,6 +238,7 @@ def test_an_idle_engine_is_stopped() -> None:
 
 
 @needs_model
+@pytest.mark.long
 def test_the_engine_ends_with_a_killed_application() -> None:
     require_model_files()
     program = (
@@ -242,6 +274,7 @@ def test_invalid_weights_are_reported(tmp_path: Path) -> None:
 
 
 @needs_model
+@pytest.mark.long
 def test_the_application_never_imports_the_model_packages() -> None:
     require_model_files()
     program = (

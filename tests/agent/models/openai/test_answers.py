@@ -150,6 +150,14 @@ def test_usage_is_read_in_every_known_shape(usage: Any, expected: Usage | None) 
     assert pieces[-1] == Finish("stop", expected)
 
 
+def test_a_reported_zero_is_told_from_a_count_that_is_missing() -> None:
+    usage = {"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 0}}
+    finish = stream_chunks({"content": "Hi"}, {"choices": [], "usage": usage})[-1]
+    assert isinstance(finish, Finish)
+    assert finish.usage is not None
+    assert (finish.usage.known("cached"), finish.usage.known("reasoning")) == (0, None)
+
+
 def test_usage_before_the_answer_does_not_end_it() -> None:
     usage = {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 1}}
     assert (

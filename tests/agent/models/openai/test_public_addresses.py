@@ -25,8 +25,8 @@ from agent.util.ip_addresses import (
     own_networks,
 )
 from sandbox_ui.auth.user import OPERATOR, user_for_account, user_for_visitor
-from sandbox_ui.page import run_options
-from sandbox_ui.page.run_options import RunOptions
+from sandbox_ui.runs import run_options
+from sandbox_ui.runs.run_options import RunOptions
 from tests.contract.model_suite import REQUEST
 from tests.support.models.endpoint import Endpoint, Turn
 

@@ -133,7 +133,7 @@ def test_calls_are_separated_from_text(
     assert split_calls(text) == (answer, calls)
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     st.lists(st.sampled_from(CALL_FRAGMENTS), max_size=12).map("".join),
     st.lists(st.integers(0), max_size=8),

@@ -17,9 +17,9 @@ import pytest
 
 from agent.data_folder import DataFolder
 from agent.history.deletion import RunDeleter
+from agent.history.index import History
 from agent.provisioning.move_files import is_cheap_to_move
 from agent.provisioning.provider import DockerSandboxProvider
-from agent.runs import summary
 from agent.runs.disk_usage import bytes_on_disk
 from agent.runs.folder import RunFolder
 from agent.sandbox.base import Sandbox
@@ -37,6 +37,7 @@ from tests.contract.sandbox_helpers import (
     check_output,
     run,
 )
+from tests.support import tus
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.recorded_runs import write_ended_run
 from tests.support.server import create_app, run_server
@@ -91,7 +92,7 @@ def test_the_size_of_a_run_is_the_size_freed_by_its_deletion(data: DataFolder) -
     assert volume.create(run.sandbox_folder, DISK_SIZE)
     (run.sandbox_folder / "file").write_bytes(os.urandom(3 * MEGABYTE))
     os.sync()
-    run_summary = summary.derive(run)
+    run_summary = History(data.path).page().entries[0].summary
     assert run_summary is not None
     deleter = RunDeleter(data.path, BlobStore(data.path / "blobs"), lambda _: None)
     assert run_summary.size == pytest.approx(deleter.freed_bytes([run.id]), abs=MEGABYTE // 4)
@@ -180,8 +181,7 @@ def test_an_upload_larger_than_the_disk_is_refused(tmp_path: Path) -> None:
     )
     with run_server(app) as studio_url, httpx.Client(base_url=studio_url) as client:
         run = client.post("/api/runs", json={}).json()["run"]
-        body = {"path": "input/large", "size": 2 * MEGABYTE}
-        answer = client.post(f"/api/runs/{run}/uploads", json=body)
+        answer = tus.begin(client, run, "input/large", 2 * MEGABYTE)
     assert answer.status_code == 507
     assert "this run can take" in answer.json()["error"]
 

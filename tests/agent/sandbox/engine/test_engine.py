@@ -83,6 +83,16 @@ def test_the_system_socket_takes_precedence_over_the_users(empty_search_path: Pa
         (empty_search_path / candidates.pop()).unlink()
 
 
+def test_the_docker_commands_context_is_tried(empty_search_path: Path) -> None:
+    command = empty_search_path / "docker"
+    command.write_text(f"#!/bin/sh\necho unix://{empty_search_path}/desktop.sock\n")
+    command.chmod(0o755)
+    with run_socket_server(empty_search_path / "desktop.sock", OK) as url:
+        assert find_engine().url == url
+    command.write_text("#!/bin/sh\necho ssh://me@engine.example\n")
+    assert find_engine().state == "absent"
+
+
 def test_a_configured_host_is_the_only_one_tried(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match=r"not running .*nowhere\.sock"):
         connect(f"unix://{tmp_path}/nowhere.sock")
@@ -226,6 +236,7 @@ def test_setup_imports_no_heavy_packages() -> None:
 
 
 @pytest.mark.parametrize(("ci", "outcome", "code"), [("", "1 skipped", 0), ("true", "1 error", 1)])
+@pytest.mark.long
 def test_a_machine_without_an_engine_skips_but_fails_in_ci(
     tmp_path: Path, ci: str, outcome: str, code: int
 ) -> None:

@@ -28,9 +28,9 @@ from tests.agent.sandbox.engine.test_ordinary_user import (
     start_run,
 )
 from tests.faults.app_process import ROOT, AppProcess, start_app
+from tests.support.engines.podman import podman, skip_unless_containers_start
+from tests.support.engines.rootless import copy_image
 from tests.support.models.endpoint import Endpoint, Turn
-from tests.support.podman import podman, skip_unless_containers_start
-from tests.support.rootless import copy_image
 from tests.support.server import wait_until
 
 # Without the marker "engine": a machine may have no Podman, also where CI=true.

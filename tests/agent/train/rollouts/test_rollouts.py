@@ -10,6 +10,7 @@ import pytest
 
 from agent import prompts
 from agent.api.studio import Studio
+from agent.capabilities import Rates
 from agent.errors import ModelRefused, TaskError
 from agent.events import RunEnded, RunStarted
 from agent.history.index import History
@@ -20,6 +21,7 @@ from agent.models.tokens.model import TokenModel
 from agent.sandbox.network.policy import NetworkPolicy
 from agent.settings import Settings
 from agent.tasks.task import TaskRecord
+from agent.train.rollouts.results import RESULTS_FILE, Results
 from agent.train.rollouts.rollouts import Rollout, RolloutPlan, run_rollouts
 from agent.train.rollouts.sandboxes import ProcessSandboxProvider
 from agent.util.cancellation import Stop
@@ -76,6 +78,19 @@ def test_the_answer_file_is_rewarded(studio: Studio) -> None:
     assert (rollout.status, rollout.answer, rollout.reward) == ("submitted", "moon\n", 1.0)
     assert rollout.totals.steps == 2
     assert rollout.seconds >= rollout.setup_seconds >= 0
+
+
+def test_a_rollout_has_its_capability_usage_by_both_methods(studio: Studio, tmp_path: Path) -> None:
+    rollout = run_rollout(studio, scripted_model(*RIGHT))
+    assert rollout.capabilities is not None
+    assert rollout.capabilities.ours == Rates(external=0, file=0.5, compute=0)
+    assert rollout.capabilities.paper == Rates(external=0, file=0, compute=0)
+    with Results(tmp_path / "results", 1, 1) as results:
+        results.record(rollout)
+    line = json.loads((tmp_path / "results" / RESULTS_FILE).read_text())
+    assert line["capabilities"]["ours"] == {"external": 0, "file": 0.5, "compute": 0}
+    assert "share of steps: external 0.0%, files 50.0%" in results.capabilities()
+    assert "by the paper's patterns: external 0.0%, files 0.0%" in results.capabilities()
 
 
 def test_a_wrong_answer_scores_zero(studio: Studio) -> None:
@@ -198,6 +213,7 @@ def test_plain_mode_has_documents_in_the_prompt_and_rewards_the_text(studio: Stu
     assert request.tools == ()
     assert "BEGIN DOCUMENT 1: note.txt\nmoon" in request.messages[0].text
     assert rollout.setup_seconds == 0
+    assert rollout.capabilities is None
 
 
 # Concurrency

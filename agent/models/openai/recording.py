@@ -1,0 +1,91 @@
+"""Recording of one request and its response, both without the key."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from agent.models.base import ModelConfig, ModelRequest, RequestRecorder, SentRequest
+from agent.models.openai.redaction import ByteRedactor, KeyRedactor, redact
+from agent.models.openai.request import Body, tool_bodies
+from agent.models.openai.transport.bounds import ResponseListener, response_listener
+
+
+@contextmanager
+def record_request(request: ModelRequest, sent: SentRequest, key: str) -> Iterator[KeyRedactor]:
+    """Record the request that is sent inside this context, and its response.
+
+    Args:
+        request: The request, which has the recorder; without one nothing is recorded.
+        sent: What is sent.
+        key: The key.
+
+    Yields:
+        The redactor of the answer's pieces. If it finds the key, the response is withheld.
+    """
+    redactor = KeyRedactor(key)
+    if request.recorder is None:
+        yield redactor
+        return
+    request.recorder.sent(sent)
+    listener = _Listener(request.recorder, key)
+    token = response_listener.set(listener)
+    try:
+        yield redactor
+    finally:
+        response_listener.reset(token)
+        listener.end()
+        if redactor.has_redacted:
+            request.recorder.withhold()
+
+
+def describe_request(
+    config: ModelConfig,
+    request: ModelRequest,
+    body: Body,
+    content: bytes,
+    message_changes: tuple[str, ...],
+    url: str,
+) -> SentRequest:
+    """Return what is sent, for the recorder.
+
+    Args:
+        config: The endpoint and its options.
+        request: The request.
+        body: Its body, adapted to the endpoint.
+        content: The body's bytes.
+        message_changes: How its messages were adapted.
+        url: The address without its query.
+    """
+    parameters = {**body, "messages": None}
+    if "tools" in body and body["tools"] == tool_bodies(request.tools):
+        parameters["tools"] = None
+    return SentRequest(
+        url=url,
+        has_query="?" in config.base_url,
+        has_key=bool(config.api_key),
+        public_only=config.public_only,
+        parameters=json.loads(redact(json.dumps(parameters), config.api_key)),
+        sha256=hashlib.sha256(content).hexdigest(),
+        size=len(content),
+        tool_call_style=config.tool_call_style,
+        send_reasoning=config.send_reasoning,
+        message_changes=message_changes,
+    )
+
+
+class _Listener(ResponseListener):
+    """Passes the response on to a recorder, without the key."""
+
+    def __init__(self, recorder: RequestRecorder, key: str) -> None:
+        self._recorder = recorder
+        self._redactor = ByteRedactor(key)
+
+    def responded(self, status: int, content_type: str) -> None:
+        self._recorder.responded(status, content_type)
+
+    def received(self, data: bytes) -> None:
+        self._recorder.received(self._redactor.feed(data))
+
+    def end(self) -> None:
+        self._recorder.received(self._redactor.flush())

@@ -1,0 +1,47 @@
+"""Directories of an image that are unpacked on the host, to be mounted into sandboxes."""
+
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from agent.errors import SandboxError
+from agent.sandbox.disk import scratch
+
+
+def archive(*members: tuple[str, str]) -> bytes:
+    """An archive of a directory ``tmp`` with files, and links if they have a target."""
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as tar:
+        for name, target in (("tmp", "/"), *members):
+            member = tarfile.TarInfo(name)
+            member.mode = 0o1777
+            if target == "/":
+                member.type = tarfile.DIRTYPE
+            elif target:
+                member.type, member.linkname = tarfile.SYMTYPE, target
+            tar.addfile(member)
+    return content.getvalue()
+
+
+def test_modes_and_links_are_kept(tmp_path: Path) -> None:
+    unpacked = scratch._unpack(archive(("tmp/a", ""), ("tmp/link", "/etc")), tmp_path / "home")
+    assert unpacked == tmp_path / "home" / "tmp"
+    assert unpacked.stat().st_mode & 0o7777 == 0o1777
+    assert (unpacked / "link").readlink() == Path("/etc")
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        [("../outside", "")],
+        [("/outside", "")],
+        [("tmp/link", ".."), ("tmp/link/../../outside", "")],
+        [("tmp/link", "../.."), ("tmp/link/outside", "")],
+    ],
+)
+def test_nothing_is_unpacked_outside(tmp_path: Path, members: list[tuple[str, str]]) -> None:
+    with pytest.raises(SandboxError, match="leads out of its directory"):
+        scratch._unpack(archive(*members), tmp_path / "home")
+    assert not list(tmp_path.rglob("outside"))
