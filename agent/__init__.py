@@ -7,22 +7,26 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agent.api.aio import AsyncRun, AsyncSandbox, AsyncStudio
+    from agent.api.comparison import ComparisonResult
     from agent.api.files import File, Files
     from agent.api.run import Run, RunResult
     from agent.api.sandbox import CommandResult, Entry, Sandbox
     from agent.api.studio import Studio
+    from agent.compare.comparison import ExpectedAnswer, Judge, Member
     from agent.errors import (
         CommandError,
         ModelError,
         NoSuchFile,
         RunError,
         SandboxError,
+        SteeringRefused,
         StudioError,
         UsageError,
         WorkspaceError,
     )
     from agent.events import Event, Totals
     from agent.limits import Limits, Price
+    from agent.loop.steering import Steering
     from agent.models.base import Model, ModelConfig
     from agent.models.openai.client import OpenAIModel
     from agent.prompts import Prompt
@@ -38,11 +42,15 @@ __all__ = [
     "AsyncStudio",
     "CommandError",
     "CommandResult",
+    "ComparisonResult",
     "Entry",
     "Event",
+    "ExpectedAnswer",
     "File",
     "Files",
+    "Judge",
     "Limits",
+    "Member",
     "Model",
     "ModelConfig",
     "ModelError",
@@ -57,6 +65,8 @@ __all__ = [
     "Sandbox",
     "SandboxError",
     "Settings",
+    "Steering",
+    "SteeringRefused",
     "Stop",
     "Studio",
     "StudioError",

@@ -1,22 +1,34 @@
-"""The data folder: its lock and its instance id."""
+"""The data folder: its lock, its instance id, and the ids of what it contains."""
 
 import fcntl
 import os
 import re
+import secrets
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 
 from agent.errors import DataFolderLocked, DataFolderUnusable
 from agent.sandbox.disk import volume
+from agent.util.closing import ClosingContext
 from agent.util.state_files import rename_damaged
 
 _SUBFOLDERS, _MAX_SUBFOLDERS = "headless", 64
 _INSTANCE_ID = re.compile(rb"[0-9a-f]{32}")
 
 
-class DataFolder:
+def random_id() -> str:
+    """Return a new id of a run, a comparison or an evaluation, which cannot be guessed.
+
+    It has 16 characters of URL-safe base64 (96 random bits) and never starts with "-": a command
+    line would take it for an option.
+    """
+    while (value := secrets.token_urlsafe(12)).startswith("-"):
+        pass
+    return value
+
+
+class DataFolder(ClosingContext):
     """A data folder, locked by this process until it is closed or the process ends.
 
     It is created if missing, and only its owner has access.
@@ -83,17 +95,6 @@ class DataFolder:
             os.close(self._lock)
             self._lock = -1
 
-    def __enter__(self) -> "DataFolder":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
 
 def _reason(error: OSError) -> str:
     if isinstance(error, FileExistsError | NotADirectoryError):
@@ -118,6 +119,23 @@ def read_instance_id(data: Path) -> str:
 def candidate_folders(data: Path) -> list[Path]:
     """Return the data folder and its subfolders for use while it is locked."""
     return [data, *(data / _SUBFOLDERS / str(slot) for slot in range(_MAX_SUBFOLDERS))]
+
+
+def lock_first_free(data: Path) -> DataFolder:
+    """Lock the data folder or, if another process holds it, the first free subfolder of it.
+
+    Raises:
+        DataFolderLocked: All of them are locked.
+        DataFolderUnusable: The folder cannot be created or written.
+    """
+    for path in candidate_folders(data):
+        try:
+            return DataFolder(path)
+        except DataFolderLocked:
+            continue
+    raise DataFolderLocked(
+        f"{data} and all of its subfolders for further processes are in use. Wait for a run to end."
+    )
 
 
 def lock_unused_subfolders(own: DataFolder) -> Iterator[DataFolder]:

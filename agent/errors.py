@@ -19,10 +19,13 @@ The branch determines the audience:
     │   └── NoSuchFile           a run has no file with this name; also a ``KeyError``
     ├── JournalError             a journal cannot be read
     ├── TaskError                a file of tasks or answers is wrong; names file, line and key
+    ├── TraceError               a trace of another tool is wrong; names file, line and field
     ├── TrainError               a recipe is wrong, or training cannot continue
     ├── RunError                 a run cannot be started, continued or found
     │   ├── QuotaExceeded        a user has reached a quota
+    │   │   └── QueueFull        too many runs are waiting
     │   ├── RunActive            the operation is not possible while the run is active
+    │   ├── SteeringRefused      the run is not working, or does not wait for this
     │   └── RunPinned            a pinned run cannot be deleted
     └── ModelError               the model cannot answer; ``loop`` decides what follows
         ├── ModelRefused         permanent: a wrong key, address or model
@@ -119,6 +122,10 @@ class TaskError(StudioError):
     """Tasks or answers are invalid. The text names the file, the line and the key."""
 
 
+class TraceError(StudioError):
+    """A trace of another tool cannot be read. The text names the file, the line and the field."""
+
+
 class TrainError(StudioError):
     """A recipe is invalid (names file, line and key), or training cannot continue."""
 
@@ -131,8 +138,16 @@ class QuotaExceeded(RunError):
     """A user has reached a quota."""
 
 
+class QueueFull(QuotaExceeded):
+    """Too many runs are waiting, the user's or everybody's."""
+
+
 class RunActive(RunError):
     """The requested operation is not possible while the run is active."""
+
+
+class SteeringRefused(RunError):
+    """A run cannot be steered so now: it is not working, or does not wait for this."""
 
 
 class RunPinned(RunError):

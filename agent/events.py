@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
+from agent.capabilities.usage import CapabilityUsage
 from agent.errors import JournalError
 from agent.models.base import FinishReason, ReasoningField, ToolCall, TurnTokens, Usage
 from agent.sandbox.base import EndReason, StreamName
@@ -35,6 +36,16 @@ Network = Annotated[
 ]
 _EARLIER_NETWORK = {"True": "open", "False": "none"}
 SandboxOrigin = Literal["new", "restarted", "recreated"]
+Verdict = Literal["same", "volatile", "unverified", "differs"]
+"""How a replayed step compares with the recorded one, from best to worst.
+
+``volatile`` means that only parts differ that differ in every execution, such as times;
+``unverified`` that it cannot be told.
+"""
+Decision = Literal["allowed", "edited", "denied"]
+"""What the user decided on a call that waited for approval."""
+ApprovalReason = Literal["every", "network", "delete", "install", "long", "unclear"]
+"""Why a call waits for approval: the rule that it matches, or that its text cannot be read."""
 Preparation = Literal["queued", "preparing_image", "starting_sandbox", "ready"]
 
 
@@ -83,11 +94,20 @@ class _Event:
     at: float = field(default_factory=now)
 
 
+@dataclass(frozen=True, slots=True)
+class EarlierMessage:
+    """A message of a conversation that a client continues with a new run."""
+
+    role: Literal["user", "assistant"]
+    text: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted(_Event):
     """The first round begins: the task and the exact prompts sent to the model.
 
     Attributes:
+        history: The messages between ``system`` and ``user``, if a client gave any.
         format: The version of the format that the round is written in; 1 if missing.
     """
 
@@ -103,6 +123,7 @@ class RunStarted(_Event):
     network: Network = "open"
     hosts: tuple[str, ...] = ()
     limits: dict[str, float | None] = field(default_factory=dict)
+    history: tuple[EarlierMessage, ...] = ()
     format: int = 1
     kind: Literal["run_started"] = "run_started"
 
@@ -125,6 +146,39 @@ class RunContinued(_Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Forked(_Event):
+    """The run is a fork: the events before this one are a copy of its parent's.
+
+    It ends a round that was cut off in the copy. A ``run_continued`` follows, whose text is empty
+    where the conversation goes on without a message.
+
+    Attributes:
+        parent: The id of the run that was forked.
+        step: The last step that was copied.
+        totals: The totals of the copied steps, which this run did not spend.
+        missing: Paths, as URLs, of files whose contents were not kept: the first 200.
+        missing_total: Their number.
+        setup: Commands that run in the new sandbox before the first turn of the model.
+        mode: The mode from here on; None for the same. The same holds for what follows.
+        prompt: The name of the prompt.
+        system: The system prompt.
+        user: The message of the first round as the model sees it.
+    """
+
+    parent: str
+    step: int
+    totals: Totals
+    missing: tuple[str, ...] = ()
+    missing_total: int = 0
+    setup: tuple[str, ...] = ()
+    mode: Mode | None = None
+    prompt: str | None = None
+    system: str | None = None
+    user: str | None = None
+    kind: Literal["forked"] = "forked"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Preparing(_Event):
     """The run is queued or its sandbox is starting; ``progress`` is from 0 to 1."""
 
@@ -144,12 +198,14 @@ class SandboxReady(_Event):
         pooled: Whether it came from the pool of warm sandboxes.
         origin: ``new``; ``restarted`` after a stop, with its installed software;
             ``recreated``: a new container on the old files, without its installed software.
+        image: The id of its image, ``sha256:…``; empty if unknown, as after a restart.
     """
 
     sandbox: str
     seconds: float
     pooled: bool
     origin: SandboxOrigin = "new"
+    image: str = ""
     kind: Literal["sandbox_ready"] = "sandbox_ready"
 
 
@@ -274,6 +330,9 @@ class ToolEnded(_Event):
         observation: The exact text sent to the model.
         requests: The sandbox's network requests during the call, as measured by the proxy.
         storage_note: A sentence on which storage was full; empty if none was.
+        cpu_seconds: CPU time of the sandbox during the call; None if it is unknown.
+        packages: Packages installed during the call, as the sandbox reports it.
+        used: What the call used of the computer; None in journals of earlier versions.
     """
 
     step: int
@@ -286,6 +345,9 @@ class ToolEnded(_Event):
     observation: str
     requests: tuple[NetworkRequest, ...] = ()
     storage_note: str = ""
+    cpu_seconds: float | None = None
+    packages: tuple[str, ...] = ()
+    used: CapabilityUsage | None = None
     kind: Literal["tool_ended"] = "tool_ended"
 
 
@@ -296,6 +358,86 @@ class Reminder(_Event):
     step: int
     text: str
     kind: Literal["reminder"] = "reminder"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paused(_Event):
+    """The round waits for the user before its next model turn.
+
+    Attributes:
+        step: The last step; 0 if none has begun.
+    """
+
+    step: int
+    kind: Literal["paused"] = "paused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resumed(_Event):
+    """A paused round goes on.
+
+    Attributes:
+        step: As in ``Paused``.
+        seconds: How long it waited.
+    """
+
+    step: int
+    seconds: float
+    kind: Literal["resumed"] = "resumed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageDelivered(_Event):
+    """A message that the user sent while the round ran reaches the model with this step.
+
+    Attributes:
+        message: The id that it had while it waited.
+        sent: When the user sent it.
+    """
+
+    step: int
+    text: str
+    message: str = ""
+    sent: float = 0.0
+    kind: Literal["message_delivered"] = "message_delivered"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalRequested(_Event):
+    """A call waits for the user's decision.
+
+    Attributes:
+        arguments: The call's parameters, as parsed.
+        summary: One line for the user.
+        reasons: Why it waits.
+    """
+
+    step: int
+    call_id: str
+    name: str
+    arguments: dict[str, Any]
+    summary: str
+    reasons: tuple[ApprovalReason, ...] = ()
+    kind: Literal["approval_requested"] = "approval_requested"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallReviewed(_Event):
+    """The user decided on a call that waited.
+
+    Attributes:
+        arguments: The parameters as the user edited them; None unless ``edited``.
+        reason: Why it was denied, as the model is told.
+        note: What the model is told of an edit, at the end of the call's observation.
+    """
+
+    step: int
+    call_id: str
+    decision: Decision
+    arguments: dict[str, Any] | None = None
+    reason: str = ""
+    note: str = ""
+    kind: Literal["call_reviewed"] = "call_reviewed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -354,6 +496,71 @@ class RunEnded(_Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayStarted(_Event):
+    """A run executes the recorded calls of another run again.
+
+    Attributes:
+        run: The id of the recorded run; empty if only its journal was given.
+        steps: The numbers of the steps to replay.
+        notes: Sentences on what could not be restored, or on the record as a whole.
+        complete: Whether everything could be restored; without it, the replay is unverified.
+    """
+
+    run: str
+    steps: tuple[int, ...]
+    notes: tuple[str, ...] = ()
+    complete: bool = True
+    kind: Literal["replay_started"] = "replay_started"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedCall:
+    """How a replayed call compares with the recorded one.
+
+    Attributes:
+        rules: The names of the rules for what is volatile.
+        reason: Why it is unverified or differs, as a sentence.
+        diff: The lines around the first difference of its output.
+    """
+
+    call_id: str
+    verdict: Verdict
+    rules: tuple[str, ...] = ()
+    reason: str = ""
+    diff: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedFile:
+    """How a path that a step changed compares; only paths that are not the same are listed."""
+
+    path: str
+    verdict: Verdict
+    rules: tuple[str, ...] = ()
+    reason: str = ""
+    diff: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepVerified(_Event):
+    """A replayed step was compared with the recorded one.
+
+    Attributes:
+        calls: Its calls.
+        files: The first of the changed paths that are not the same; ``total`` counts all.
+        notes: Sentences on the step or its record.
+    """
+
+    step: int
+    verdict: Verdict
+    calls: tuple[CheckedCall, ...] = ()
+    files: tuple[CheckedFile, ...] = ()
+    total: int = 0
+    notes: tuple[str, ...] = ()
+    kind: Literal["step_verified"] = "step_verified"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadableEvent(_Event):
     """A journal line that this version cannot read; this event is never written.
 
@@ -373,6 +580,7 @@ class UnreadableEvent(_Event):
 JournalEvent = (
     RunStarted
     | RunContinued
+    | Forked
     | Preparing
     | SandboxReady
     | StepStarted
@@ -386,10 +594,17 @@ JournalEvent = (
     | ToolOutput
     | ToolEnded
     | Reminder
+    | Paused
+    | Resumed
+    | MessageDelivered
+    | ApprovalRequested
+    | CallReviewed
     | ObservationsCleared
     | WorkspaceChanged
     | StepEnded
     | RunEnded
+    | ReplayStarted
+    | StepVerified
 )
 Event = JournalEvent | UnreadableEvent
 KINDS: tuple[type[JournalEvent], ...] = get_args(JournalEvent)

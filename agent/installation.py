@@ -28,6 +28,12 @@ def find_file(name: str) -> Path | None:
     return next((each for each in _candidates(name) if each.is_file()), None)
 
 
+def find_in_checkout(name: str) -> Path | None:
+    """Return a file at the top of the checkout; None if it is missing, or without a checkout."""
+    path = _TOP / name
+    return path if is_checkout() and path.is_file() else None
+
+
 def pip_install(requirements: str, *options: str) -> str:
     """Return the command that installs a requirements file into this environment."""
     if is_checkout():

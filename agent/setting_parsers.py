@@ -23,7 +23,10 @@ def parse_size(text: str) -> int:
     match = _SIZE.fullmatch(text.strip())
     if not match:
         raise ValueError("a size such as 512MB or 2GB")
-    return int(float(match[1]) * _UNITS[match[2].lower()])
+    size = float(match[1]) * _UNITS[match[2].lower()]
+    if size == float("inf"):
+        raise ValueError("a size that a computer can have")
+    return int(size)
 
 
 def parse_count(text: str) -> int:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from agent.errors import SettingError
+from agent.installation import find_in_checkout
 from agent.limits import Limits, Price
 from agent.sandbox.base import SandboxLimits
 from agent.setting_parsers import (
@@ -86,6 +87,23 @@ class Settings:
         parse_names,
         "Host names to accept in addition to `localhost` and IP addresses",
     )
+    openai_api: bool = _setting(
+        "STUDIO_OPENAI_API", False, parse_on_off,
+        "Serve models and sandboxes at `/v1` like OpenAI's API: `on` or `off`",
+    )  # fmt: skip
+    otlp_endpoint: str = _setting(
+        "OTEL_EXPORTER_OTLP_ENDPOINT", "", str,
+        "URL of an OpenTelemetry collector, `http://host:4318`: `export --format otel` sends to it",
+    )  # fmt: skip
+    otlp_headers: str = field(
+        default="",
+        repr=False,
+        metadata={
+            "key": "OTEL_EXPORTER_OTLP_HEADERS",
+            "parse": str,
+            "doc": "Headers for it, such as a key: `name=value,name=value`, percent-encoded",
+        },
+    )
     root_path: str = _setting(
         "GRADIO_ROOT_PATH",
         "",
@@ -113,7 +131,7 @@ class Settings:
         },
     )
     docker_host: str = _setting(
-        "DOCKER_HOST", "", str, "The engine's socket; empty: Docker's default locations"
+        "DOCKER_HOST", "", str, "The engine's socket; empty: Docker's default locations and context"
     )
     runtime_dir: str = _setting(
         "XDG_RUNTIME_DIR", "", str, "Folder searched for a rootless Docker's socket"
@@ -287,12 +305,16 @@ class Settings:
 
 
 def load(environment: Mapping[str, str] | None = None) -> Settings:
-    """Return the settings of an environment (by default the process's own).
+    """Return the settings of an environment.
+
+    Args:
+        environment: The variables; by default the process's own, and those of the settings file
+            that the process does not set.
 
     Raises:
-        SettingError: A value is not valid for its key.
+        SettingError: A value is not valid for its key, or the settings file cannot be read.
     """
-    environment = os.environ if environment is None else environment
+    environment = read_env_file() | os.environ if environment is None else environment
     values: dict[str, Any] = {}
     for item in fields(Settings):
         key = item.metadata["key"]
@@ -308,6 +330,28 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
     settings = Settings(**values)
     _check_prices(settings)
     return settings
+
+
+def read_env_file() -> dict[str, str]:
+    """Return the variables of the settings file; none without one.
+
+    It is the file that ``STUDIO_ENV_FILE`` names, else ``.env`` in a checkout. ``.env`` in the
+    working directory is not read: a stranger's could send the API key to another endpoint.
+
+    Raises:
+        SettingError: The file cannot be read.
+    """
+    named = os.environ.get("STUDIO_ENV_FILE", "")
+    path = parse_path(named) if named else find_in_checkout(".env")
+    if path is None:
+        return {}
+    from dotenv import dotenv_values  # only where there is such a file
+
+    try:
+        with path.open(encoding="utf-8") as file:
+            return {key: value or "" for key, value in dotenv_values(stream=file).items()}
+    except (OSError, UnicodeError) as error:
+        raise SettingError(f"The settings file {path} cannot be read: {error}") from error
 
 
 def _check_prices(settings: Settings) -> None:

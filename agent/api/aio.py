@@ -10,16 +10,16 @@ import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
-from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from agent.api.files import Files
 from agent.api.models import ModelArgument
-from agent.api.run import Run, RunResult
+from agent.api.run import DEFAULT_REPORT_BYTES, Run, RunResult
 from agent.api.sandbox import Sandbox
 from agent.api.studio import Opener, Studio, containers
 from agent.events import Event
 from agent.limits import Limits
+from agent.loop.steering import Steering
 from agent.sandbox.network.policy import NetworkPolicy
 from agent.settings import Settings
 from agent.util.cancellation import Stop
@@ -113,12 +113,7 @@ class AsyncRun:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def __aiter__(self) -> AsyncIterator[Event]:
@@ -153,15 +148,42 @@ class AsyncRun:
         await _in_thread(lambda: self.sync.send(text, model=model, limits=limits))
         return self
 
+    async def fork(self, step: int, message: str = "", **options: Any) -> "AsyncRun":
+        """Create a run that starts from a step of this one; see ``Run.fork``."""
+        return AsyncRun(await _in_thread(lambda: self.sync.fork(step, message, **options)))
+
     def stop(self) -> None:
         """End the round early; see ``Run.stop``."""
         self.sync.stop()
+
+    def pause(self) -> None:
+        """Let the round wait before its next model turn; see ``Run.pause``."""
+        self.sync.pause()
+
+    def resume(self) -> None:
+        """Let a paused round go on; see ``Run.resume``."""
+        self.sync.resume()
+
+    def step(self) -> None:
+        """Let a paused round take one step; see ``Run.step``."""
+        self.sync.step()
+
+    @property
+    def steering(self) -> Steering:
+        """See ``Run.steering``; its methods do not wait."""
+        return self.sync.steering
 
     async def save(
         self, destination: "str | os.PathLike[str]", *, overwrite: bool = False
     ) -> CopyReport:
         """Copy the results out; see ``Run.save``."""
         return await _in_thread(lambda: self.sync.save(destination, overwrite=overwrite))
+
+    async def report(
+        self, file: "str | os.PathLike[str]", *, files: int = DEFAULT_REPORT_BYTES
+    ) -> None:
+        """Write the run's report; see ``Run.report``."""
+        await _in_thread(lambda: self.sync.report(file, files=files))
 
     async def close(self) -> None:
         """End the round and the sandbox, keeping the files."""
@@ -187,6 +209,24 @@ def _created(
     return twin
 
 
+def _compared(
+    method: Callable[Concatenate[Studio, P], R],
+) -> "Callable[Concatenate[AsyncStudio, P], Coroutine[Any, Any, R]]":
+    """Return the twin of ``Studio.compare``; cancelling it stops the comparison."""
+
+    @functools.wraps(method)
+    async def twin(self: "AsyncStudio", /, *args: P.args, **named: P.kwargs) -> R:
+        stop: Any = named.get("stop") or Stop()
+        options: Any = {**named, "stop": stop}
+        try:
+            return await _in_thread(lambda: method(self.sync, *args, **options))
+        except asyncio.CancelledError:
+            stop.set()
+            raise
+
+    return twin
+
+
 class AsyncStudio:
     """A ``Studio`` for ``async with``; it takes the same arguments.
 
@@ -207,15 +247,12 @@ class AsyncStudio:
         await _in_thread(self.sync.__enter__)
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await _in_thread(lambda: self.sync.__exit__(kind, error, trace))
+    async def __aexit__(self, *_: object) -> None:
+        await _in_thread(self.sync.__exit__)
 
     run = _created(Studio.run)
+    fork = _created(Studio.fork)
+    compare = _compared(Studio.compare)
 
     @asynccontextmanager
     async def sandbox(

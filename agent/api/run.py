@@ -6,8 +6,7 @@ import shutil
 import threading
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from agent.api import arguments
 from agent.api.files import Files
@@ -16,14 +15,18 @@ from agent.api.sandbox import Sandbox
 from agent.errors import RunError, UsageError, WorkspaceError
 from agent.events import Event, Status, Totals
 from agent.limits import Limits
+from agent.loop.steering import Steering
 from agent.output_folder import check_folder, delete_results
 from agent.runs import journal
 from agent.runs.recorded_run import RecordedRun
+from agent.runs.state import ReplaySummary
 from agent.util.cancellation import Stop
+from agent.util.closing import ClosingContext
 from agent.workspace.paths import RelPath
 from agent.workspace.transfer.copy import CopyReport, copy_out
 
 OUTPUT = RelPath("output")
+DEFAULT_REPORT_BYTES = 20 * 1024**2
 Events = Generator[Event, None, None]
 
 
@@ -39,6 +42,7 @@ class RunResult:
         totals: Steps, tokens, seconds and cost of all rounds.
         reason: If it failed or reached a limit: what happened and what to do.
         run: The run's id, under which the page lists it.
+        replay: In a replay: how it compares with the recorded run.
     """
 
     status: Status
@@ -47,6 +51,7 @@ class RunResult:
     totals: Totals
     reason: str = ""
     run: str = ""
+    replay: ReplaySummary | None = None
 
     @property
     def ok(self) -> bool:
@@ -54,11 +59,11 @@ class RunResult:
         return self.status in ("submitted", "answered")
 
 
-class Run:
+class Run(ClosingContext):
     """One task given to one model; iterate its events, or wait for its result.
 
     A run works while it is iterated or waited for, in that thread. One thread at a time may do
-    that; ``stop`` and all properties may be used from any thread.
+    that; ``stop``, the methods that steer it and all properties may be used from any thread.
 
     Attributes:
         files: Its files by path.
@@ -70,6 +75,7 @@ class Run:
         skipped: See above.
         begin: Starts the first round.
         continue_run: Starts another round with a text, for which a model and limits may be given.
+        fork_run: Creates a fork of a run; see ``Studio.fork``.
     """
 
     def __init__(
@@ -79,6 +85,7 @@ class Run:
         skipped: list[str],
         begin: Callable[[Stop], Events],
         continue_run: Callable[[str, ModelArgument, Limits | None, Stop], Events],
+        fork_run: "Callable[..., Run]",
     ) -> None:
         self.files = Files(lambda: recorded.workspace)
         self.skipped = skipped
@@ -86,20 +93,10 @@ class Run:
         self._stop = stop
         self._begin: Callable[[Stop], Events] | None = begin
         self._continue_run = continue_run
+        self._fork_run = fork_run
         self._driving = threading.Lock()
         self._events: Events | None = None
         self._rounds = 1
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __iter__(self) -> Iterator[Event]:
         """Carry out the round and yield its events as they happen.
@@ -126,7 +123,9 @@ class Run:
         last = state.rounds[-1] if len(state.rounds) >= self._rounds else None
         if last is None or last.status is None:
             raise UsageError("The run has not ended yet. Iterate it, or call wait().")
-        return RunResult(last.status, last.answer, self.files, state.totals, last.reason, self.id)
+        return RunResult(
+            last.status, last.answer, self.files, state.totals, last.reason, self.id, state.replay
+        )
 
     def send(
         self,
@@ -153,9 +152,59 @@ class Run:
         self._stop, self._rounds = stop, len(self._recorded.state.rounds) + 1
         return self
 
+    def fork(self, step: int, message: str = "", **options: Any) -> "Run":
+        """Create a run that starts from a step of this one, which stays as it is.
+
+        Args:
+            step: The last step to keep, which has ended; 0 starts over.
+            message: What the model is to do now; empty to go on without a message.
+            **options: The other arguments of ``Studio.fork``, such as ``model``.
+
+        Raises:
+            UsageError: The run cannot be forked there, or an argument is not what it has to be.
+        """
+        return self._fork_run(self.recorded.folder, step, message, **options)
+
     def stop(self) -> None:
         """End the round early, from any thread: it ends as ``stopped``, its files are kept."""
         self._stop.set()
+
+    def pause(self) -> None:
+        """Let the round wait before its next model turn; ``Steering.pause``, from any thread.
+
+        The loop that iterates the run waits then: call ``resume`` or ``step`` from another thread,
+        or when the ``paused`` event arrives.
+
+        Raises:
+            SteeringRefused: The round has ended.
+        """
+        self.steering.pause()
+
+    def resume(self) -> None:
+        """Let a paused round go on, from any thread.
+
+        Raises:
+            SteeringRefused: The round has ended.
+        """
+        self.steering.resume()
+
+    def step(self) -> None:
+        """Let a paused round take one step, then wait again, from any thread.
+
+        Raises:
+            SteeringRefused: The round has ended.
+        """
+        self.steering.step()
+
+    @property
+    def steering(self) -> Steering:
+        """How to steer the run while it works: messages, approval of calls, pauses."""
+        return self._recorded.steering
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether ``stop`` was called, or the round was stopped otherwise."""
+        return self._stop.stops_after_step
 
     def cancel(self) -> None:
         """End a round that was left in the middle as ``stopped``; do nothing if there is none."""
@@ -208,6 +257,22 @@ class Run:
             WorkspaceError: The destination cannot be written, or holds other results.
         """
         return save_results(self, destination, overwrite=overwrite)
+
+    def report(self, file: "str | os.PathLike[str]", *, files: int = DEFAULT_REPORT_BYTES) -> None:
+        """Write the run's report: one HTML file that plays the run and needs nothing else.
+
+        Args:
+            file: The file to write; an existing one is replaced.
+            files: Bytes of the run's files that become part of it; 0 for none.
+
+        Raises:
+            RunError: The run has not begun.
+            WorkspaceError: The file cannot be written.
+        """
+        from agent.report.report import Budget, save_report  # Markdown and tables: slow to import
+
+        target = arguments.path("file", file)
+        save_report(self._recorded.folder, target, Budget.of_files(files))
 
     def _next(self) -> Event | None:
         # A thread that cancels the round holds the lock only until the round has ended.

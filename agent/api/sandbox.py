@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from types import TracebackType
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal
 
 from agent.api import arguments
 from agent.api.files import Files
@@ -16,6 +15,10 @@ from agent.errors import CommandError, ToolError
 from agent.sandbox import base
 from agent.sandbox.base import CommandEnd, EndReason, OutputChunk
 from agent.util.cancellation import Stop
+from agent.util.closing import ClosingContext
+
+if TYPE_CHECKING:
+    from agent.tools.toolbox import Toolbox
 
 TIMEOUT = 120.0
 READ_LIMIT = 64 * 1024**2
@@ -79,7 +82,7 @@ class Entry:
     size: int
 
 
-class Sandbox:
+class Sandbox(ClosingContext):
     """An isolated computer: run commands, read and write files.
 
     All methods may be called from several threads at once. Relative paths are below
@@ -101,17 +104,6 @@ class Sandbox:
         self.files = files
         self._sandbox = sandbox
         self._end: Callable[[], None] | None = close
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     @property
     def id(self) -> str:
@@ -205,6 +197,20 @@ class Sandbox:
         """Return what is at a path, following links."""
         with _errors(path):
             return self._sandbox.kind(_path(path))
+
+    def toolbox(self, *, command_seconds: float = TIMEOUT) -> "Toolbox":
+        """Return the three tools of a run in this sandbox, for an agent loop of another program.
+
+        Its ``schemas`` go to the model, ``parse`` takes the model's call, and ``run`` executes
+        it in the sandbox's shell and returns the text for the model.
+
+        Args:
+            command_seconds: Time limit of a command, unless the call asks for another.
+        """
+        from agent.tools.toolbox import TimeLimits, Toolbox  # a sandbox alone needs no tools
+
+        seconds = arguments.seconds("command_seconds", command_seconds)
+        return Toolbox(self._sandbox, TimeLimits(seconds))
 
     def close(self) -> None:
         """End the sandbox; one that was made alone goes with its files. May be called twice."""

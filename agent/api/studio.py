@@ -3,28 +3,29 @@
 import os
 import shutil
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from agent.api import arguments
 from agent.api.files import Files
 from agent.api.models import ModelArgument, select_model
 from agent.api.run import Events, Run
 from agent.api.sandbox import Sandbox
-from agent.data_folder import DataFolder, candidate_folders
-from agent.errors import DataFolderLocked, SandboxError, StudioError, ToolError, UsageError
+from agent.data_folder import DataFolder, candidate_folders, lock_first_free
+from agent.errors import SandboxError, StudioError, ToolError, UsageError
 from agent.events import Mode
 from agent.limits import Limits, adapt_to_model
+from agent.loop.approval import parse_rules
 from agent.models.base import Model
 from agent.prompts import Prompt
 from agent.runs import recorded_run
 from agent.runs.event_recorder import end_interrupted_rounds
 from agent.runs.folder import RunFolder
 from agent.runs.inputs import INPUT_FOLDER
+from agent.runs.parent import Parent
 from agent.runs.recorded_run import RecordedRun, Task
 from agent.sandbox import base
 from agent.sandbox.disk import volume
@@ -36,7 +37,15 @@ from agent.workspace.files import Workspace
 from agent.workspace.transfer.copy import CopyReport, copy_in
 
 if TYPE_CHECKING:
+    from agent.api.comparison import ComparisonResult
+    from agent.api.evaluation import EvaluationResult
+    from agent.api.placement import Placement, RunOrder
+    from agent.compare.comparison import ExpectedAnswer, Judge, Member
+    from agent.compare.runner import Progress, StartedRun
+    from agent.evals.runner import Progress as EvaluationProgress
+    from agent.evals.suite import Suite
     from agent.provisioning.provider import DockerSandboxProvider
+    from agent.replay.recording import Recording
 
 _UNOPENED = "Use the studio in a with block: with Studio() as studio: …"
 
@@ -61,16 +70,6 @@ def containers(settings: Settings, data: DataFolder) -> "DockerSandboxProvider":
     return DockerSandboxProvider(settings, data)
 
 
-def starting_containers(settings: Settings, data: DataFolder) -> ClosableSandboxProvider:
-    """Return the provider of containers, which connects to the engine at once.
-
-    For a program that certainly needs a sandbox: it can do other things meanwhile.
-    """
-    provider = containers(settings, data)
-    provider.open()
-    return provider
-
-
 class Studio:
     """A context manager that creates runs and sandboxes in a data folder.
 
@@ -80,7 +79,8 @@ class Studio:
 
     Args:
         settings: The settings; by default those of the environment, without warm sandboxes.
-        data: Another data folder than the settings'.
+        data: Another data folder than the settings'; or one that the caller has locked, which
+            is used as it is.
         source: Creates the sandbox provider for the locked data folder.
     """
 
@@ -89,14 +89,15 @@ class Studio:
         settings: Settings | None = None,
         source: Opener = containers,
         *,
-        data: "str | os.PathLike[str] | None" = None,
+        data: "str | os.PathLike[str] | DataFolder | None" = None,
     ) -> None:
         if settings is not None:
             arguments.check_type(
                 "settings", settings, Settings, "Settings, as load_settings() returns"
             )
         self.settings = settings or replace(load(), warm_sandboxes=0)
-        if data is not None:
+        self._locked = data if isinstance(data, DataFolder) else None
+        if data is not None and not isinstance(data, DataFolder):
             self.settings = replace(self.settings, data=arguments.path("data", data))
         self._source = source
         self._resources = ExitStack()
@@ -106,18 +107,14 @@ class Studio:
 
     def __enter__(self) -> Self:
         """Lock a data folder. Raises ``DataFolderLocked`` if all candidates are locked."""
-        data = self._resources.enter_context(_data_folder(self.settings.data))
+        data = self._locked or lock_first_free(self.settings.data)
+        self._resources.enter_context(data)
         self._data = data.path
         self._sandboxes = self._resources.enter_context(closing(self._source(self.settings, data)))
         end_interrupted_rounds(self._data)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close the open runs and sandboxes, then the sandbox provider and the data folder."""
         with self._resources:
             self._sandboxes = None
@@ -138,6 +135,7 @@ class Studio:
         mode: Mode = "sandbox",
         limits: Limits | None = None,
         max_steps: int | None = None,
+        approve: Iterable[str] = (),
         stop: Stop | None = None,
     ) -> Run:
         """Create a run; iterating it or waiting for it carries it out.
@@ -157,6 +155,8 @@ class Studio:
             mode: ``sandbox``; or ``plain``: the documents in the prompt and no tools.
             limits: The limits of a round; by default those of the settings.
             max_steps: Another limit on the model's turns.
+            approve: Which calls wait for approval: ``every``, or the rules of
+                ``Steering.set_approval``; by default none.
             stop: Ends the run early, like ``Run.stop``.
 
         Raises:
@@ -164,7 +164,273 @@ class Studio:
             WorkspaceError: An input is missing or cannot be read; no run is created.
             NoModelAvailable: No model is connected.
         """
+        return self._create_run(
+            task, inputs=inputs, model=model, prompt=prompt, tools=tools, network=network,
+            mode=mode, limits=limits, max_steps=max_steps, approve=approve, stop=stop,
+        )  # fmt: skip
+
+    def compare(
+        self,
+        task: str,
+        *,
+        members: "Iterable[str | Member]" = ("plain", "sandbox"),
+        inputs: "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]" = (),
+        repeat: int = 1,
+        expected: "ExpectedAnswer | str | None" = None,
+        models: "Mapping[str, ModelArgument] | None" = None,
+        judge: ModelArgument = None,
+        concurrency: int = 4,
+        stop: Stop | None = None,
+        on_progress: "Callable[[Progress], None] | None" = None,
+        on_run: Callable[[str, Run], None] | None = None,
+        title: str = "",
+        resume: str = "",
+    ) -> "ComparisonResult":
+        """Compare runs of one task with the same inputs, and return when they have ended.
+
+        Each run is an ordinary run, which the page lists; a run that fails leaves the others.
+
+        Args:
+            task: What the models are to do.
+            members: 2 to 6 members, the first is the baseline: texts such as
+                ``plain,model=NAME,base-url=URL,max-steps=20``, or ``Member`` objects. The model
+                is by default the settings', else the built-in one.
+            inputs: Files and folders to copy into each run's ``input/``.
+            repeat: How often each member does the task, 1 to 20.
+            expected: The right answer: a text, or an ``ExpectedAnswer`` with another check.
+            models: Models or endpoints with their keys, by the label of their member.
+            judge: The model that judges answers, or its endpoint with its key; by default the
+                one that ``expected`` names, with the settings' key for the settings' endpoint.
+            concurrency: How many runs at a time; the built-in model does one at a time.
+            stop: Stops it early; it can be continued.
+            on_progress: Called when a run has started or ended, in any thread.
+            on_run: Called with the member's label and each run that has ended, in its thread,
+                before its sandbox is deleted.
+            title: A title for the page's list.
+            resume: The id of a comparison that was stopped or interrupted: what it lacks is
+                done. Everything else has to be as it was.
+
+        Raises:
+            UsageError: An argument is not what it has to be.
+            WorkspaceError: An input is missing or cannot be read.
+            StudioError: No run could be started.
+        """
+        from agent.api import comparison  # imports statistics, which a run never needs
+
+        paths = arguments.paths("inputs", inputs)
+        default = self.settings.model if self.settings.base_url else ""
+        wanted = comparison.define(task, members, paths, repeat, expected, default)
+        self._provider()
+        folder = comparison.open_or_create(self._data, wanted, title, resume)
+        plan = comparison.Plan(
+            inputs=tuple(paths), models=models or {}, judge=judge, concurrency=concurrency,
+            stop=stop or Stop(), on_progress=on_progress or (lambda _: None),
+            on_run=on_run or (lambda _label, _run: None),
+        )  # fmt: skip
+        return comparison.carry_out(self, folder, plan)
+
+    def evaluate(
+        self,
+        suites: "str | Suite | Iterable[str | Suite]" = (),
+        *,
+        members: "Iterable[str | Member]" = (),
+        data: "str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]] | None" = None,
+        limit: int | None = None,
+        repeat: int = 1,
+        judge: "Judge | str | None" = None,
+        judge_model: ModelArgument = None,
+        models: "Mapping[str, ModelArgument] | None" = None,
+        concurrency: int | None = None,
+        stop: Stop | None = None,
+        on_progress: "Callable[[EvaluationProgress], None] | None" = None,
+        on_run: Callable[[str, Run], None] | None = None,
+        title: str = "",
+        resume: str = "",
+        retry_infrastructure: bool = False,
+        placement: "Placement | None" = None,
+    ) -> "EvaluationResult":
+        """Evaluate models on suites of tasks with known answers, and return the results.
+
+        Each run is an ordinary run, which the page lists; a run that fails leaves the others.
+
+        Args:
+            suites: Names of suites (``agent.evals.suites.NAMES``), or ``Suite`` objects.
+            members: As for ``compare``; a text that names no mode stands for both modes. By
+                default the settings' model, else the built-in one, in both modes.
+            data: The authors' data: a file or folder for the only suite, or one per suite by
+                name. A suite without data is the packaged sample.
+            limit: Tasks of each suite at most, evenly from its groups.
+            repeat: How often each member does each task.
+            judge: The judge, for suites that need one, or its model's name.
+            judge_model: The judge's model, or its endpoint with its key.
+            models: Models or endpoints with their keys, by the label of their member.
+            concurrency: How many runs at a time; 4 by default. The built-in model does one.
+            stop: Stops it early; it can be continued.
+            on_progress: Called when a run has started or ended, in any thread.
+            on_run: Called with the member's label and each run that has ended, in its thread,
+                before its sandbox is deleted.
+            title: A title for the page's list.
+            resume: The id of an evaluation that was stopped or interrupted: runs that are missing
+                are done, and answers without a score are scored. ``suites`` and ``members`` are
+                known then; keys are not, so ``models`` and ``judge_model`` are given again.
+            retry_infrastructure: With ``resume``: repeat the runs that failed by an
+                infrastructure error, and nothing else.
+            placement: Carries out the runs elsewhere, such as ``agent.cluster.cluster.Cluster``;
+                ``concurrency`` is then by default what that has room for, and ``on_run`` is not
+                called.
+
+        Raises:
+            UsageError: An argument is not what it has to be.
+            TaskError: A suite's data is missing or invalid.
+            StudioError: No run could be started.
+        """
+        from agent.api import evaluation  # imports statistics, which a run never needs
+
+        self._provider()
+        wanted = evaluation.Wanted(
+            suites=suites, members=members, data=data, limit=limit, repeat=repeat, judge=judge,
+            title=title,
+        )  # fmt: skip
+        folder = (
+            evaluation.open_to_resume(self._data, resume, wanted, self.settings)
+            if resume
+            else evaluation.create(self._data, wanted, self.settings, concurrency)
+        )
+        plan = evaluation.Plan(
+            models=models or {}, judge=judge_model, concurrency=concurrency, stop=stop or Stop(),
+            on_progress=on_progress or (lambda _: None),
+            on_run=on_run or (lambda _label, _run: None),
+            retry_infrastructure=retry_infrastructure, placement=placement,
+        )  # fmt: skip
+        return evaluation.carry_out(self, folder, plan)
+
+    def comparison(self, comparison: str) -> "ComparisonResult":
+        """Return a recorded comparison as it is now, also one that was started on the page.
+
+        Args:
+            comparison: The comparison's id.
+
+        Raises:
+            RunError: There is no such comparison.
+        """
+        from agent.api.comparison import open_result
+
+        self._provider()
+        return open_result((self._data, *candidate_folders(self.settings.data)), comparison)
+
+    def evaluation(self, evaluation: str) -> "EvaluationResult":
+        """Return a recorded evaluation as it is now, also one that was started on the page.
+
+        Args:
+            evaluation: The evaluation's id.
+
+        Raises:
+            RunError: There is no such evaluation.
+        """
+        from agent.api.evaluation import open_result
+
+        self._provider()
+        return open_result((self._data, *candidate_folders(self.settings.data)), evaluation)
+
+    def replay(
+        self,
+        run: "Run | str | os.PathLike[str]",
+        *,
+        inputs: "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]" = (),
+        network: "NetworkPolicy | str | None" = None,
+        stop: Stop | None = None,
+    ) -> Run:
+        """Create a replay of a run that has ended: its recorded calls, executed again and checked.
+
+        The result is a run of its own, without a model. ``RunResult.replay`` has the verdict;
+        each ``step_verified`` event has that of a step.
+
+        Args:
+            run: The run, its id in this data folder, its folder, or an exported journal.
+            inputs: Files and folders for ``input/``, where the record does not hold them.
+            network: What the sandbox may reach; by default what the recorded run's could.
+            stop: Ends the replay early.
+
+        Raises:
+            UsageError: There is nothing to replay.
+            RunError: There is no such run, or it is in progress.
+            WorkspaceError: An input is missing or cannot be read.
+        """
+        from agent.api.replay import open_recording_of  # compares files, which a run never needs
+
+        return self.replay_recording(
+            open_recording_of(run, self._data), inputs=inputs, network=network, stop=stop
+        )
+
+    def replay_recording(
+        self,
+        recording: "Recording",
+        *,
+        inputs: "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]" = (),
+        network: "NetworkPolicy | str | None" = None,
+        stop: Stop | None = None,
+    ) -> Run:
+        """Create a replay of a recording, for parts of this program; see ``replay``."""
+        from agent.replay.replay import prepare
+
+        input_paths = arguments.paths("inputs", inputs)
+        policy = None if network is None else arguments.policy(network)
+        provider, report = self._provider(), CopyReport()
+        parent = None
+        if recording.folder is not None:
+            parent = Parent(recording.folder.id, 0, kind="replay")
+        recorded = self._create(input_paths, report, parent=parent)
+        replay = prepare(recording, recorded.folder, policy)
+        limits = self.settings.limits()
+
+        def begin(stop: Stop) -> Events:
+            return replay.events(recorded, provider.blobs, stop, limits=limits)
+
+        def continue_run(
+            text: str, argument: ModelArgument, limits: Limits | None, stop: Stop
+        ) -> Events:
+            model = select_model(text, argument, self.settings).model
+            return recorded.follow_up(text, model, self._limits(limits, None, model), stop)
+
+        run = Run(recorded, stop or Stop(), report.skipped, begin, continue_run, self.fork)
+        self._register(recorded, run.close)
+        return run
+
+    def create_member_run(self, task: str, comparison: str, **options: Any) -> Run:
+        """Create a run of a comparison or an evaluation, for parts of this program; see ``run``."""
+        return self._create_run(task, comparison=comparison, **options)
+
+    @property
+    def path(self) -> Path:
+        """The data folder that is used, for parts of this program."""
+        return self._data
+
+    def place_member_run(
+        self, placement: "Placement", order: "RunOrder", comparison: str = ""
+    ) -> "StartedRun":
+        """Create a run that is carried out elsewhere, for parts of this program."""
+        provider = self._provider()
+        folder = RunFolder.create(self._data, provider.create_workspace(), comparison=comparison)
+        return placement.place(folder, order, provider.blobs)
+
+    def _create_run(
+        self,
+        task: str,
+        *,
+        inputs: "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]" = (),
+        model: ModelArgument = None,
+        prompt: "Prompt | str | os.PathLike[str] | None" = None,
+        tools: Iterable[Tool | Function] = (),
+        network: "NetworkPolicy | str" = "open",
+        mode: Mode = "sandbox",
+        limits: Limits | None = None,
+        max_steps: int | None = None,
+        approve: Iterable[str] = (),
+        stop: Stop | None = None,
+        comparison: str = "",
+    ) -> Run:
         arguments.text("task", task)
+        approval = parse_rules(approve)
         if mode not in ("sandbox", "plain"):
             raise arguments.invalid_argument("mode", mode, "“sandbox” or “plain”")
         input_paths, custom_tools = arguments.paths("inputs", inputs), toolset(tools)
@@ -175,22 +441,93 @@ class Studio:
         first = replace(first, network=arguments.policy(network))
         run_limits = self._limits(limits, max_steps, selected.model)
         report = CopyReport()
-        recorded = self._create([*selected.inputs, *input_paths], report, custom_tools)
+        recorded = self._create([*selected.inputs, *input_paths], report, custom_tools, comparison)
+        recorded.steering.set_approval(approval)
 
         def begin(stop: Stop) -> Events:
             return recorded.start(first, selected.model, run_limits, stop)
 
+        stop = stop or Stop()
+        return self._open_run(recorded, stop, report.skipped, begin, selected.model, run_limits)
+
+    def fork(
+        self,
+        run: "Run | RunFolder | str | os.PathLike[str]",
+        step: int,
+        message: str = "",
+        *,
+        model: ModelArgument = None,
+        prompt: "Prompt | str | os.PathLike[str] | None" = None,
+        mode: Mode | None = None,
+        limits: Limits | None = None,
+        max_steps: int | None = None,
+        reinstall: bool = False,
+        stop: Stop | None = None,
+    ) -> Run:
+        """Create a run that starts with the files and the conversation of another after a step.
+
+        The other run stays as it is, and may be working. Processes, files outside ``/workspace``
+        and installed packages do not come along; the model is told so.
+
+        Args:
+            run: The run, its id, or its folder; or the ``Path`` of an exported run or a trace,
+                which is imported first.
+            step: Its last step to keep, which has ended; 0 starts over with the same files.
+            message: What the model is to do now; empty to go on without a message.
+            model: See ``run``; by default the settings' model.
+            prompt: Another prompt; see ``run``.
+            mode: Another mode.
+            limits: Limits of the next round; by default those of the settings for the model.
+            max_steps: Model turns of the next round at most.
+            reinstall: Whether to install again first, in steps of their own, the packages that
+                the steps installed.
+            stop: Ends the round early, from any thread.
+
+        Raises:
+            UsageError: The run cannot be forked there, or an argument is not what it has to be.
+            RunError: There is no such run.
+            TraceError: The file cannot be imported.
+        """
+        from agent.api import fork  # only a fork needs it
+
+        selected = select_model(message, model, self.settings).model
+        run_limits = self._limits(limits, max_steps, selected)
+        provider = self._provider()
+        with ExitStack() as on_failure:
+            if isinstance(run, os.PathLike):
+                run = fork.import_parent(run, self._data, provider.blobs)
+                on_failure.callback(_discard, run)
+            request = fork.wanted(self.settings.data, run, step, message, prompt, mode, reinstall)
+            folder = fork.create(request, self._data, provider.blobs, provider.create_workspace)
+            on_failure.pop_all()
+        recorded = RecordedRun(folder, provider)
+
+        def begin(stop: Stop) -> Events:
+            events: Events = fork.begin(request, recorded, selected, run_limits, stop)
+            return events
+
+        return self._open_run(recorded, stop or Stop(), [], begin, selected, run_limits)
+
+    def _open_run(
+        self,
+        recorded: RecordedRun,
+        stop: Stop,
+        skipped: list[str],
+        begin: Callable[[Stop], Events],
+        model: Model,
+        run_limits: Limits,
+    ) -> Run:
+        """Return the handle of a run, which is closed with the studio."""
+
         def continue_run(
             text: str, argument: ModelArgument, limits: Limits | None, stop: Stop
         ) -> Events:
-            model = (
-                selected.model
-                if argument is None
-                else select_model(text, argument, self.settings).model
+            chosen = (
+                model if argument is None else select_model(text, argument, self.settings).model
             )
-            return recorded.follow_up(text, model, limits or run_limits, stop)
+            return recorded.follow_up(text, chosen, limits or run_limits, stop)
 
-        run = Run(recorded, stop or Stop(), report.skipped, begin, continue_run)
+        run = Run(recorded, stop, skipped, begin, continue_run, self.fork)
         self._register(recorded, run.close)
         return run
 
@@ -255,14 +592,26 @@ class Studio:
             self._open[resource] = close
 
     def _create(
-        self, inputs: Iterable[Path], report: CopyReport, tools: Mapping[str, Tool] | None = None
+        self,
+        inputs: Iterable[Path],
+        report: CopyReport,
+        tools: Mapping[str, Tool] | None = None,
+        comparison: str = "",
+        parent: Parent | None = None,
     ) -> RecordedRun:
-        return RecordedRun(self._folder(inputs, report), self._provider(), tools=tools)
+        folder = self._folder(inputs, report, comparison, parent)
+        return RecordedRun(folder, self._provider(), tools=tools)
 
-    def _folder(self, inputs: Iterable[Path], report: CopyReport) -> RunFolder:
+    def _folder(
+        self,
+        inputs: Iterable[Path],
+        report: CopyReport,
+        comparison: str = "",
+        parent: Parent | None = None,
+    ) -> RunFolder:
         """Create a run's folder with its inputs; leave nothing behind on failure."""
         sandbox = self._provider().create_workspace()
-        folder = RunFolder.create(self._data, sandbox)
+        folder = RunFolder.create(self._data, sandbox, comparison=comparison, parent=parent)
         with ExitStack() as on_failure:
             on_failure.callback(_discard, folder)
             for path in inputs:
@@ -308,18 +657,3 @@ class Studio:
 def _discard(folder: RunFolder) -> None:
     shutil.rmtree(folder.path, ignore_errors=True)
     volume.discard(folder.sandbox_folder)
-
-
-@contextmanager
-def _data_folder(path: Path) -> Iterator[DataFolder]:
-    for place in candidate_folders(path):
-        try:
-            folder = DataFolder(place)
-        except DataFolderLocked:
-            continue
-        with folder:
-            yield folder
-        return
-    raise DataFolderLocked(
-        f"{path} and all of its subfolders for further processes are in use. Wait for a run to end."
-    )

@@ -1,13 +1,16 @@
 """The commands of ``python -m agent``, such as ``run "TASK"``."""
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from agent import prompts
+from agent.cli import compare_options, evaluate_options
+from agent.cli.recorded_runs import commands as recorded_runs
 from agent.cli.startup import begin_collection
-from agent.errors import AddressUnusable, StudioError
+from agent.errors import AddressUnusable, StudioError, UsageError
 from agent.sandbox.network.policy import NetworkPolicy, policy_argument
 from agent.settings import Settings, load
 from agent.tasks import cli as tasks
@@ -25,6 +28,9 @@ _EARLIER_COMMANDS = {"chores": "file-tasks", "tasks": "document-tasks"}
 _EARLIER_OPTIONS = {"--at-once": "--concurrency", "--picture": "--chart"}
 """Words of earlier versions, which still work and are not shown in the help."""
 
+_TRAININGS = re.compile(r"[^=-][^=]*=[^=]+")
+_REPORT_OPTION = re.compile(r"--(chart|picture)(=|$)")
+
 Serve = Callable[[Settings], None]
 
 
@@ -40,6 +46,13 @@ def create_parser(*, with_page: bool) -> argparse.ArgumentParser:
         commands.add_parser("serve", help="serve the page (the default command)")
     commands.add_parser("build", help="build the sandbox image if it is missing")
     _add_run(commands.add_parser("run", help="run a task without the page"))
+    compare_options.add_options(
+        commands.add_parser("compare", help="compare models, modes and settings on one task")
+    )
+    evaluate_options.add_options(
+        commands.add_parser("eval", help="evaluate models on suites of tasks with known answers")
+    )
+    recorded_runs.add_commands(commands)
     tasks.add_commands(commands)
     rollouts.add_command(commands)
     training.add_commands(commands)
@@ -66,8 +79,19 @@ def _add_run(run: argparse.ArgumentParser) -> None:
         help=f"one of {', '.join(prompts.list_names())}, or a file")  # fmt: skip
     add("--network", metavar="POLICY", type=policy_argument, default=NetworkPolicy(),
         help="what the sandbox can reach: open, none, packages, or a list of hosts")  # fmt: skip
+    add("--approve", metavar="RULES", type=_rules, default=(),
+        help="ask before calls: every, risky, or of network, delete, install, long")  # fmt: skip
     add("--image", metavar="TAG", default="", help="sandbox image to use instead of STUDIO_IMAGE")
     add("--json", action="store_true", help="write the events to stdout as JSON Lines")
+
+
+def _rules(text: str) -> tuple[str, ...]:
+    from agent.loop.approval import parse_rules  # imports the events
+
+    try:
+        return parse_rules(text.replace(",", " ").split())
+    except UsageError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def main(arguments: Sequence[str] | None = None, serve: Serve | None = None) -> int:
@@ -83,7 +107,7 @@ def main(arguments: Sequence[str] | None = None, serve: Serve | None = None) -> 
         reached, 4 the page's address is in use or unusable, 130 stopped.
     """
     parser = create_parser(with_page=serve is not None)
-    options = parser.parse_args(_rename_earlier_words(arguments))
+    options = _parse(parser, _rename_earlier_words(arguments))
     try:
         return _execute(options, serve, parser)
     except KeyboardInterrupt:
@@ -93,11 +117,21 @@ def main(arguments: Sequence[str] | None = None, serve: Serve | None = None) -> 
         return ADDRESS_UNUSABLE if isinstance(error, AddressUnusable) else 1
 
 
+def _parse(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.Namespace:
+    """Parse the words; the optional message of ``fork`` may come after its options, too."""
+    options, rest = parser.parse_known_args(words)
+    if rest and getattr(options, "message", None) == "" and not rest[0].startswith("-"):
+        options.message = rest.pop(0)
+    if rest:
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    return options
+
+
 def _execute(
     options: argparse.Namespace, serve: Serve | None, parser: argparse.ArgumentParser
 ) -> int:
     if options.command == "run":
-        from agent.cli.run import run_task  # imports what no other command needs
+        from agent.cli.run import run_task  # imports Docker's client
 
         return run_task(options, load())
     begin_collection()
@@ -107,12 +141,20 @@ def _execute(
         return build_image(load())
     if options.command in tasks.COMMANDS:
         return tasks.run_command(options)
+    if options.command in recorded_runs.COMMANDS:
+        return recorded_runs.run_command(options, load())
     if options.command == "rollout":
         return rollouts.run_command(options, load())
-    if options.command == "train":
-        return training.train(options)
+    if options.command in ("train", training.REPORT):
+        return (training.train if options.command == "train" else training.report)(options)
     if options.command == "compare":
-        return training.compare(options)
+        from agent.cli.compare import compare_runs  # imports Docker's client
+
+        return compare_runs(options, load())
+    if options.command == "eval":
+        from agent.cli.evaluate import evaluate  # imports Docker's client
+
+        return evaluate(options, load())
     if serve is not None:
         serve(load())
         return 0
@@ -126,8 +168,26 @@ def _rename_earlier_words(arguments: Sequence[str] | None) -> list[str]:
     if not words:
         return words
     words[0] = _EARLIER_COMMANDS.get(words[0], words[0])
-    if words[0] not in ("rollout", "compare"):
+    if words[:2] == training.REPORT.split():
+        words[:2] = [training.REPORT]
+    elif _is_earlier_comparison(words):
+        words[0] = training.REPORT
+    if words[0] not in ("rollout", training.REPORT):
         return words  # the words of a task stay as they are
     for at, (name, equals, value) in enumerate(word.partition("=") for word in words):
         words[at] = _EARLIER_OPTIONS.get(name, name) + equals + value
     return words
+
+
+def _is_earlier_comparison(words: Sequence[str]) -> bool:
+    """Whether the words compare trainings, as ``compare`` did in earlier versions."""
+    if words[0] != "compare":
+        return False
+    texts = [
+        word for at, word in enumerate(words[1:])
+        if not _REPORT_OPTION.match(word) and words[at] not in ("--chart", "--picture")
+    ]  # fmt: skip
+    groups = [_TRAININGS.fullmatch(word) for word in texts]
+    if not texts or not all(groups):
+        return False
+    return len(texts) > 1 or not re.search(r"\s", texts[0])  # the new command has one text, a task

@@ -4,10 +4,14 @@ import sys
 from typing import TextIO
 
 from agent.events import (
+    ApprovalRequested,
+    CallReviewed,
     Event,
+    MessageDelivered,
     ModelAnswered,
     Notice,
     ObservationsCleared,
+    Paused,
     Preparing,
     ReasoningDelta,
     Reminder,
@@ -38,9 +42,9 @@ class EventPrinter:
     escape sequences never reach the terminal.
     """
 
-    def __init__(self, stream: TextIO = sys.stderr) -> None:
-        self._stream = stream
-        self._colour = stream.isatty()
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
+        self._colour = self._stream.isatty()
         self._open_kind = ""
 
     def print_event(self, event: Event) -> None:
@@ -96,6 +100,20 @@ class EventPrinter:
             case ObservationsCleared():
                 count = len(event.call_ids)
                 self._print_line(f"{count} older outputs were removed to free space.", _DIM)
+            case _:
+                self._print_steering(event)
+
+    def _print_steering(self, event: Event) -> None:
+        match event:
+            case Paused():
+                self._print_line("Paused.", _DIM)
+            case MessageDelivered():
+                self._print_line(event.text, _BOLD)
+            case ApprovalRequested():
+                self._print_line(f"Waits for approval: {event.summary}", _BOLD)
+            case CallReviewed():
+                reason = f": {event.reason}" if event.reason else "."
+                self._print_line(f"The call was {event.decision}{reason}", _DIM)
             case _:
                 pass
 

@@ -1,114 +1,29 @@
-"""The command ``run``."""
+"""The command ``run``: connects to the engine first, then imports what carries out the run.
+
+A container starts in about the time that the imports take, so both happen at once.
+"""
 
 import argparse
-import os
-import sys
-from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import replace
 
-from agent.api.models import ModelArgument, SelectedModel, select_model
-from agent.api.run import Run
-from agent.api.studio import Studio, containers, starting_containers
-from agent.cli.printer import EventPrinter
-from agent.cli.startup import begin_collection
-from agent.events import Event, Status, StepStarted, encode
-from agent.models.base import ModelConfig
+from agent.data_folder import lock_first_free
 from agent.output_folder import check_folder
+from agent.provisioning.backend import Backend
 from agent.settings import Settings
-from agent.util.cancellation import Stop
-from agent.util.signals import stop_on_signals
-from agent.util.text import sanitize
-
-EXIT_CODES: dict[Status, int] = {
-    "submitted": 0,
-    "answered": 0,
-    "failed": 1,
-    "step_limit": 3,
-    "token_limit": 3,
-    "budget_limit": 3,
-    "time_limit": 3,
-    "stopped": 130,
-}
 
 
 def run_task(options: argparse.Namespace, settings: Settings) -> int:
-    """Execute one run and show its events; print its answer to stdout."""
+    """Execute one run; see ``agent.cli.execute.execute_run``."""
     if options.output:
         check_folder(options.output, overwrite=options.overwrite)
     settings = replace(settings, image=options.image or settings.image, warm_sandboxes=0)
-    selected = _select_model(options, settings)
-    source = starting_containers if options.mode == "sandbox" else containers
-    stop = Stop()
     with (
-        stop_on_signals(stop) as interrupts,
-        Studio(settings, source) as studio,
-        studio.run(
-            selected.task,
-            inputs=[*selected.inputs, *options.input],
-            model=selected.model,
-            prompt=options.prompt,
-            network=options.network,
-            mode=options.mode,
-            max_steps=options.max_steps,
-            stop=stop,
-        ) as run,
+        lock_first_free(settings.data) as data,
+        closing(Backend(settings, data)) as backend,
     ):
-        _print_skipped(run.skipped)
-        try:
-            with interrupts.allow_interrupt():
-                _print_events(run, as_json=options.json)
-        finally:
-            run.cancel()
-            if options.output and run.recorded.folder.journal.exists():
-                _print_skipped(run.save(options.output, overwrite=options.overwrite).skipped)
-    folder = run.recorded.folder
-    if not options.output and folder.data == settings.data:
-        print(f"Run folder: {folder.path}", file=sys.stderr)
-    elif not options.output:
-        print("The open page lists the run under History.", file=sys.stderr)
-    return EXIT_CODES[run.result.status]
+        if options.mode == "sandbox":
+            backend.open()
+        from agent.cli.execute import execute_run  # while the backend is being set up
 
-
-def _select_model(options: argparse.Namespace, settings: Settings) -> SelectedModel:
-    argument: ModelArgument = options.model or None
-    if options.base_url:
-        argument = ModelConfig(options.base_url, options.model or settings.model)
-    return select_model(
-        options.task,
-        argument,
-        settings,
-        no_endpoint_message="No model is connected. Set OPENAI_BASE_URL, OPENAI_MODEL and "
-        "OPENAI_API_KEY, or use --base-url and --model.",
-        no_name_message="The model has no name. Set OPENAI_MODEL, or use --model.",
-    )
-
-
-def _print_skipped(skipped: Iterable[str]) -> None:
-    for line in skipped:
-        print(f"Left out: {sanitize(line)}", file=sys.stderr)
-
-
-def _print_events(run: Run, *, as_json: bool) -> None:
-    """Show each event and print the answer. A closed output pipe stops the run."""
-    print_event = _print_json if as_json else EventPrinter().print_event
-    for event in run:
-        if isinstance(event, StepStarted):
-            begin_collection()
-        try:
-            print_event(event)
-        except BrokenPipeError:
-            _discard_output()
-            run.stop()
-    answer = run.result.answer
-    if answer and not as_json:
-        print(sanitize(answer))
-
-
-def _print_json(event: Event) -> None:
-    print(encode(event).decode(), flush=True)
-
-
-def _discard_output() -> None:
-    with open(os.devnull, "w") as nothing:  # noqa: PTH123 - os.devnull is a string
-        for stream in (sys.stdout, sys.stderr):
-            os.dup2(nothing.fileno(), stream.fileno())
+        return execute_run(options, settings, data, backend)

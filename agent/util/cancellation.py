@@ -72,6 +72,7 @@ class Stop:
         self._event = threading.Event()
         self._lock = threading.Lock()
         self._callbacks: list[Callable[[], None]] = []
+        self._after_step_callbacks: list[Callable[[], None]] = []
 
     @property
     def is_set(self) -> bool:
@@ -90,7 +91,11 @@ class Stop:
             reason: Why; it is kept if an immediate stop follows.
         """
         self.reason = self.reason or reason
-        self._after_step = True
+        with self._lock:
+            self._after_step = True
+            callbacks = list(self._after_step_callbacks)
+        for callback in callbacks:
+            callback()
 
     def set(self) -> None:
         """Request a stop. Further calls do nothing."""
@@ -129,15 +134,34 @@ class Stop:
 
         If already stopped, call it immediately.
         """
+        with self._registered(self._callbacks, callback, lambda: self.is_set):
+            yield
+
+    @contextmanager
+    def on_stop_requested(self, callback: Callable[[], None]) -> Iterator[None]:
+        """Like ``on_set``, but also call it, then once more, for a stop after the step."""
+        after_step = self._registered(
+            self._after_step_callbacks, callback, lambda: self.stops_after_step
+        )
+        with after_step, self.on_set(callback):
+            yield
+
+    @contextmanager
+    def _registered(
+        self,
+        callbacks: list[Callable[[], None]],
+        callback: Callable[[], None],
+        is_due: Callable[[], bool],
+    ) -> Iterator[None]:
         with self._lock:
-            already = self._event.is_set()
+            already = is_due()
             if not already:
-                self._callbacks.append(callback)
+                callbacks.append(callback)
         if already:
             callback()
         try:
             yield
         finally:
             with self._lock:
-                if callback in self._callbacks:
-                    self._callbacks.remove(callback)
+                if callback in callbacks:
+                    callbacks.remove(callback)

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from types import FrameType
 
 from agent.util.cancellation import Stop
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _STOPPING_MESSAGE = "Stopping. Press Ctrl-C again to abort the active runs."
 _CLEANUP_MESSAGE = (
     "Cleaning up. Press Ctrl-C again to exit now, which may leave a container behind."
@@ -41,18 +43,43 @@ class SignalHandler:
             self._interrupt_allowed = False
 
     def handle(self, number: int, frame: FrameType | None) -> None:
-        """Handle one signal."""
+        """Handle one signal in the main thread; the first one is handled by ``watch``."""
         del frame
         self._count += 1
-        _write_stderr(_STOPPING_MESSAGE if self._count == 1 else _CLEANUP_MESSAGE)
         if self._count == 1:
-            # In another thread, because the interrupted one may hold the stop's lock.
-            threading.Thread(target=self._stop.set, name="interrupt").start()
             return
+        _write_stderr(_CLEANUP_MESSAGE)
         signal.signal(number, signal.SIG_DFL)
         if self._interrupt_allowed:
             self._interrupt_allowed = False
             raise KeyboardInterrupt
+
+    @contextmanager
+    def watch(self) -> Iterator[None]:
+        """Stop at the first signal inside the block, from a thread of its own.
+
+        The main thread may hold the stop's lock. And it misses a signal that comes just before
+        it begins to wait for a lock: Python calls its handlers only when the wait ends.
+        """
+        reader, writer = socket.socketpair()
+        thread = threading.Thread(target=self._stop_at_signal, args=(reader,), name="interrupt")
+        with reader, writer:
+            writer.setblocking(False)
+            before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+            thread.start()
+            try:
+                yield
+            finally:
+                signal.set_wakeup_fd(before)
+                writer.shutdown(socket.SHUT_WR)
+                thread.join()
+
+    def _stop_at_signal(self, reader: socket.socket) -> None:
+        while received := reader.recv(1):
+            if received[0] in _SIGNALS:
+                _write_stderr(_STOPPING_MESSAGE)
+                self._stop.set()
+                return
 
 
 def _write_stderr(text: str) -> None:
@@ -65,12 +92,10 @@ def _write_stderr(text: str) -> None:
 def stop_on_signals(stop: Stop) -> Iterator[SignalHandler]:
     """Let Ctrl-C and SIGTERM stop the work in the block, so that it ends in order."""
     interrupts = SignalHandler(stop)
-    before = {
-        number: signal.signal(number, interrupts.handle)
-        for number in (signal.SIGINT, signal.SIGTERM)
-    }
-    try:
-        yield interrupts
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    with interrupts.watch():
+        before = {number: signal.signal(number, interrupts.handle) for number in _SIGNALS}
+        try:
+            yield interrupts
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)

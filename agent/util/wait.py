@@ -2,8 +2,9 @@
 
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from typing import Generic, TypeVar
+from concurrent.futures import Future, InvalidStateError, wait
+from contextlib import AbstractContextManager, nullcontext, suppress
+from typing import TypeVar
 
 from agent.errors import SandboxError
 from agent.util.cancellation import Stop
@@ -14,38 +15,6 @@ _POLL_SECONDS = 0.05
 
 class WaitCancelled(SandboxError):
     """The wait ended because of a stop."""
-
-
-class _BackgroundCall(Generic[T]):
-    """A call in its own thread, whose caller may stop waiting for the result."""
-
-    def __init__(self, call: Callable[[], T], on_late_result: Callable[[T], None]) -> None:
-        self._call, self._on_late_result = call, on_late_result
-        self._lock = threading.Lock()
-        self._abandoned = False
-        self.done = threading.Event()
-        self.results: list[T] = []
-        self.error: BaseException | None = None
-
-    def run(self, guard: AbstractContextManager[object]) -> None:
-        with guard:
-            try:
-                result = self._call()
-            except BaseException as error:  # noqa: BLE001 - raised in the caller's thread
-                self.error = error
-            else:
-                with self._lock:
-                    self.results.append(result)
-                    abandoned = self._abandoned
-                if abandoned:
-                    self._on_late_result(result)
-        self.done.set()
-
-    def abandon(self) -> bool:
-        """Pass a later result to ``on_late_result``; return False if the result exists already."""
-        with self._lock:
-            self._abandoned = not self.results
-            return self._abandoned
 
 
 def run_cancellable(
@@ -68,14 +37,23 @@ def run_cancellable(
     Raises:
         WaitCancelled: The stop came first.
     """
-    work = _BackgroundCall(call, on_late_result)
-    thread = threading.Thread(
-        target=work.run, args=(guard or nullcontext(),), name="waited for", daemon=True
-    )
-    thread.start()
-    while not work.done.wait(_POLL_SECONDS):
-        if stop.is_set and stop.seconds_since_set() >= grace_seconds and work.abandon():
+    future: Future[T] = Future()
+
+    def work() -> None:
+        with guard or nullcontext():
+            try:
+                result = call()
+            except BaseException as error:  # noqa: BLE001 - raised in the caller's thread
+                with suppress(InvalidStateError):
+                    future.set_exception(error)
+                return
+            try:
+                future.set_result(result)
+            except InvalidStateError:  # the wait has ended
+                on_late_result(result)
+
+    threading.Thread(target=work, name="waited for", daemon=True).start()
+    while not wait([future], _POLL_SECONDS).done:
+        if stop.is_set and stop.seconds_since_set() >= grace_seconds and future.cancel():
             raise WaitCancelled("The wait was cancelled because the run was stopped.")
-    if work.error is not None:
-        raise work.error
-    return work.results[0]
+    return future.result()

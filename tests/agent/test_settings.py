@@ -89,6 +89,34 @@ def test_the_key_is_not_shown() -> None:
     assert "sk-secret" not in repr(load({"OPENAI_API_KEY": "sk-secret"}))
 
 
+def test_a_file_holds_settings_that_the_environment_does_not_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "studio.env"
+    file.write_text("# mine\nexport STUDIO_STEPS=7\nOPENAI_MODEL='a b'\nSTUDIO_MEMORY=1G\n")
+    monkeypatch.setenv("STUDIO_ENV_FILE", str(file))
+    monkeypatch.setenv("STUDIO_MEMORY", "2G")
+    settings = load()
+    assert (settings.steps, settings.model, settings.memory) == (7, "a b", 2 * 1024**3)
+
+
+def test_a_settings_file_in_the_working_directory_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".env").write_text("OPENAI_BASE_URL=http://stranger.example/v1\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("STUDIO_ENV_FILE", raising=False)
+    assert "stranger" not in load().base_url
+
+
+def test_an_unreadable_settings_file_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STUDIO_ENV_FILE", str(tmp_path / "missing.env"))
+    with pytest.raises(SettingError, match=r"missing\.env cannot be read"):
+        load()
+
+
 def test_the_documentation_contains_the_current_settings() -> None:
     page = (Path(__file__).parents[2] / "docs" / "settings.md").read_text()
     assert to_markdown() in page, "Copy what agent.settings.to_markdown() returns."

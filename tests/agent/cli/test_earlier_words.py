@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.cli.main import create_parser, main
+from agent.cli.main import _rename_earlier_words, create_parser, main
 
 
 def test_an_earlier_command_name_still_works(tmp_path: Path) -> None:
@@ -33,8 +33,26 @@ def test_an_earlier_option_name_still_works(
     option: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("agent.train.cli.check_installed", lambda: None)
-    assert main(["compare", *option, "a=b"]) == 1
-    assert "no/c.png" in capsys.readouterr().err
+    for command in (["train", "report"], ["compare"]):
+        assert main([*command, *option, "a=b"]) == 1
+        assert "no/c.png" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "trainings"),
+    [
+        (["compare", "shown=a", "then rewarded=b,c", "--chart", "reward.png"], True),
+        (["compare", "shown=a,b"], True),
+        (["compare", "What is x if 2x = 4?"], False),
+        (["compare", "x=1", "--member", "plain"], False),
+        (["compare", "How many?"], False),
+    ],
+)
+def test_the_earlier_command_is_told_from_a_comparison_of_runs(
+    words: list[str], trainings: bool
+) -> None:
+    parsed = create_parser(with_page=False).parse_args(_rename_earlier_words(words))
+    assert parsed.command == ("train report" if trainings else "compare")
 
 
 def test_the_help_shows_only_current_names() -> None:

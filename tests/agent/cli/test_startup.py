@@ -28,6 +28,11 @@ NEVER_IMPORTED = {
     "httpx2",
     "yaml",
     "torch",
+    "PIL",
+    "itsdangerous",
+    "fontTools",
+    "puremagic",
+    "matplotlib",
     "agent.models.demonstration",
 }
 
@@ -49,13 +54,21 @@ def test_parsing_the_command_line_imports_no_command() -> None:
     )
 
 
+def test_the_engine_is_connected_before_what_carries_out_a_run_is_imported() -> None:
+    loaded = modules_loaded_by("import agent.cli.run")
+    assert "docker" in loaded
+    assert not loaded & {"agent.cli.execute", "agent.api.run", "agent.events", "agent.runs.folder"}
+
+
+@pytest.mark.long
 def test_a_run_imports_no_model_client_and_no_unused_module() -> None:
-    loaded = modules_loaded_by("import agent.cli.run, agent.provisioning.provider")
+    loaded = modules_loaded_by("import agent.cli.execute")
     assert "docker" in loaded
     others = {"agent.models.builtin.process", "agent.documents.text", "agent.history.trajectory"}
     assert not loaded & (NEVER_IMPORTED | others)
 
 
+@pytest.mark.long
 def test_a_model_configuration_is_checked_without_importing_the_client() -> None:
     config = "ModelConfig('http://127.0.0.1:1/v1', 'm')"
     create_model = (

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agent.util import threads
+from agent.util import event_loops
 
 NAME, NUMBER, CALLS = "lent", 3, 40
 
@@ -15,7 +15,7 @@ NAME, NUMBER, CALLS = "lent", 3, 40
 @pytest.fixture
 def loop() -> Iterator[asyncio.AbstractEventLoop]:
     loop = asyncio.new_event_loop()
-    threads.set_default_thread_pool(loop, NAME, NUMBER)
+    event_loops.set_default_thread_pool(loop, NAME, NUMBER)
     yield loop
     loop.run_until_complete(loop.shutdown_default_executor())
     loop.close()
@@ -41,7 +41,7 @@ def test_concurrent_calls_start_no_more_threads(loop: asyncio.AbstractEventLoop)
 
 def test_threads_end_with_the_loop() -> None:
     loop = asyncio.new_event_loop()
-    threads.set_default_thread_pool(loop, NAME, NUMBER)
+    event_loops.set_default_thread_pool(loop, NAME, NUMBER)
     loop.run_until_complete(loop.shutdown_default_executor())
     loop.close()
     assert pool_threads() == []

@@ -1,0 +1,149 @@
+"""A run of the command line: its execution, and what is printed of it."""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterable
+
+from agent.api.models import ModelArgument, SelectedModel, select_model
+from agent.api.run import Run
+from agent.api.studio import Studio
+from agent.cli.approval import Approver
+from agent.cli.printer import EventPrinter
+from agent.cli.startup import begin_collection
+from agent.data_folder import DataFolder
+from agent.events import ApprovalRequested, Event, Status, StepStarted, encode
+from agent.models.base import ModelConfig
+from agent.provisioning.backend import Backend
+from agent.provisioning.provider import DockerSandboxProvider
+from agent.settings import Settings
+from agent.util.cancellation import Stop
+from agent.util.signals import SignalHandler, stop_on_signals
+from agent.util.text import sanitize
+
+EXIT_CODES: dict[Status, int] = {
+    "submitted": 0,
+    "answered": 0,
+    "failed": 1,
+    "step_limit": 3,
+    "token_limit": 3,
+    "budget_limit": 3,
+    "time_limit": 3,
+    "stopped": 130,
+}
+
+
+def execute_run(
+    options: argparse.Namespace, settings: Settings, data: DataFolder, backend: Backend
+) -> int:
+    """Execute one run and show its events; print its answer to stdout.
+
+    Args:
+        options: The command's options.
+        settings: The settings, with the command's image and without warm sandboxes.
+        data: The data folder, locked by this process.
+        backend: The sandbox backend of this data folder, which may be being set up already.
+
+    Returns:
+        The exit code.
+    """
+    selected = _select_model(options, settings)
+
+    def provide(settings: Settings, data: DataFolder) -> DockerSandboxProvider:
+        return DockerSandboxProvider(settings, data, backend=backend)
+
+    stop = Stop()
+    with (
+        stop_on_signals(stop) as interrupts,
+        Studio(settings, provide, data=data) as studio,
+        studio.run(
+            selected.task,
+            inputs=[*selected.inputs, *options.input],
+            model=selected.model,
+            prompt=options.prompt,
+            network=options.network,
+            mode=options.mode,
+            max_steps=options.max_steps,
+            approve=options.approve,
+            stop=stop,
+        ) as run,
+    ):
+        _print_skipped(run.skipped)
+        return EXIT_CODES[follow_run(run, options, settings, interrupts)]
+
+
+def follow_run(
+    run: Run, options: argparse.Namespace, settings: Settings, interrupts: SignalHandler
+) -> Status:
+    """Carry out a round, show its events, print its answer, and save its results if wanted.
+
+    Args:
+        run: The run.
+        options: The command's ``json``, ``output`` and ``overwrite``.
+        settings: The settings.
+        interrupts: The signals that stop the run.
+
+    Returns:
+        How the round ended.
+    """
+    try:
+        with interrupts.allow_interrupt():
+            _print_events(run, as_json=options.json)
+    finally:
+        run.cancel()
+        if options.output and run.recorded.folder.journal.exists():
+            _print_skipped(run.save(options.output, overwrite=options.overwrite).skipped)
+    folder = run.recorded.folder
+    if not options.output and folder.data == settings.data:
+        print(f"Run folder: {folder.path}", file=sys.stderr)
+    elif not options.output:
+        print("The open page lists the run under History.", file=sys.stderr)
+    return run.result.status
+
+
+def _select_model(options: argparse.Namespace, settings: Settings) -> SelectedModel:
+    argument: ModelArgument = options.model or None
+    if options.base_url:
+        argument = ModelConfig(options.base_url, options.model or settings.model)
+    return select_model(
+        options.task,
+        argument,
+        settings,
+        no_endpoint_message="No model is connected. Set OPENAI_BASE_URL, OPENAI_MODEL and "
+        "OPENAI_API_KEY, or use --base-url and --model.",
+        no_name_message="The model has no name. Set OPENAI_MODEL, or use --model.",
+    )
+
+
+def _print_skipped(skipped: Iterable[str]) -> None:
+    for line in skipped:
+        print(f"Left out: {sanitize(line)}", file=sys.stderr)
+
+
+def _print_events(run: Run, *, as_json: bool) -> None:
+    """Show each event and print the answer. A closed output pipe stops the run."""
+    print_event = _print_json if as_json else EventPrinter().print_event
+    approver = Approver(run) if run.steering.approval else None
+    for event in run:
+        if isinstance(event, StepStarted):
+            begin_collection()
+        try:
+            print_event(event)
+        except BrokenPipeError:
+            _discard_output()
+            run.stop()
+        if isinstance(event, ApprovalRequested) and approver is not None:
+            approver.decide(event)
+    answer = run.result.answer
+    if answer and not as_json:
+        print(sanitize(answer))
+
+
+def _print_json(event: Event) -> None:
+    print(encode(event).decode(), flush=True)
+
+
+def _discard_output() -> None:
+    with open(os.devnull, "w") as nothing:  # noqa: PTH123 - os.devnull is a string
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(nothing.fileno(), stream.fileno())

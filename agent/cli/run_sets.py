@@ -1,0 +1,170 @@
+"""What the commands ``compare`` and ``eval`` share: members, judges, and the folder of results."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from agent.api.models import ModelArgument
+from agent.api.run import Run
+from agent.compare.comparison import Judge, Member
+from agent.compare.members import complete, parse_member
+from agent.data_folder import DataFolder, candidate_folders, lock_first_free
+from agent.errors import DataFolderLocked, StudioError, UsageError, WorkspaceError
+from agent.models.base import ModelConfig
+from agent.settings import Settings
+
+STOPPED = 130
+"""The exit code after a stop."""
+
+
+def parse_members(
+    texts: Sequence[str], settings: Settings
+) -> tuple[tuple[Member, ...], dict[str, ModelArgument]]:
+    """Return the members, and the endpoints with keys of their own by label."""
+    parsed = [parse_member(text, extra=("key-file",)) for text in texts]
+    default = settings.model if settings.base_url else ""
+    members = complete((member for member, _ in parsed), default)
+    models: dict[str, ModelArgument] = {}
+    for member, (_, further) in zip(members, parsed, strict=True):
+        if further:
+            key = read_text(further["key-file"]).strip()
+            url = member.base_url or settings.base_url
+            models[member.label] = ModelConfig(url, member.model, key)
+    return members, models
+
+
+def parse_judge(text: str, votes: int = 1) -> tuple[Judge, str]:
+    """Return the judge that an option names, and its key.
+
+    Args:
+        text: Such as ``model=NAME,base-url=URL,votes=N,prompt-file=FILE,key-file=FILE``.
+        votes: How often it is asked by default.
+
+    Raises:
+        UsageError: A key is unknown or its value is invalid.
+        WorkspaceError: A file cannot be read.
+    """
+    known = ("model", "base-url", "votes", "prompt-file", "key-file")
+    values = dict(part.partition("=")[::2] for part in text.split(",") if part.strip())
+    if not values.get("model") or values.keys() - set(known):
+        raise UsageError(f"--judge {text}: it has the keys {', '.join(known)}; model is needed.")
+    asked = values.get("votes", str(votes))
+    if not asked.isdecimal():
+        raise UsageError(f"--judge {text}: votes is a number.")
+    judge = Judge(
+        model=values["model"], base_url=values.get("base-url", ""), votes=int(asked),
+        prompt=read_text(values["prompt-file"]) if "prompt-file" in values else "",
+    )  # fmt: skip
+    return judge, read_text(values["key-file"]).strip() if "key-file" in values else ""
+
+
+def read_text(name: str) -> str:
+    """Return the content of a text file. Raises ``WorkspaceError``."""
+    try:
+        return Path(name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise WorkspaceError(f"{name} cannot be read: {error}.") from error
+
+
+class ResultFolder:
+    """The folder that a command writes into; it remembers what it was started for.
+
+    Args:
+        output: The folder; None to write nothing.
+        noun: ``comparison`` or ``evaluation``.
+    """
+
+    def __init__(self, output: Path | None, noun: str) -> None:
+        self.path = output
+        self._noun = noun
+        if output is not None:
+            try:
+                output.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise WorkspaceError(f"{output} cannot be written: {error.strerror}.") from error
+
+    def remember(self, record: str, data: Path) -> None:
+        """Store the id for ``--resume``, and the data folder that holds it."""
+        if self.path:
+            state = {"id": record, "data": str(data.absolute())}
+            (self.path / self._state_name).write_text(json.dumps(state))
+
+    @property
+    def known_id(self) -> str:
+        """The id that was stored; empty if none was."""
+        return self._state().get("id", "")
+
+    def lock_new(self, settings: Settings) -> DataFolder:
+        """Lock the first free data folder, for a new comparison or evaluation.
+
+        Raises:
+            StudioError: None can be used, or the folder holds another one.
+        """
+        if self._state():
+            raise WorkspaceError(
+                f"{self.path} holds {_article(self._noun)}. Continue it with --resume, or choose "
+                "another folder."
+            )
+        return lock_first_free(settings.data)
+
+    def lock_existing(self, settings: Settings, record: str) -> DataFolder:
+        """Lock the data folder that holds the one to continue.
+
+        Raises:
+            StudioError: It cannot be used, or there is none.
+        """
+        if not record:
+            raise WorkspaceError(f"{self.path} holds no {self._noun} to continue.")
+        state = self._state()
+        places = [Path(state["data"])] if state.get("id") == record else []
+        for place in [*places, *candidate_folders(settings.data)]:
+            if (place / f"{self._noun}s" / record).is_dir():
+                try:
+                    return DataFolder(place)
+                except DataFolderLocked:
+                    raise StudioError(
+                        f"The open page holds this {self._noun}. Continue it there, or close the "
+                        "page."
+                    ) from None
+        raise StudioError(f"The {self._noun} to continue does not exist any more.")
+
+    def save_run(self, label: str, run: Run) -> None:
+        """Save the results of a run in a folder that its label names."""
+        if self.path is not None:
+            name = "".join(each if each.isalnum() else "-" for each in label.lower())
+            run.save(self.path / "runs" / f"{name}-{run.id}", overwrite=True)
+
+    def write(
+        self,
+        kinds: Sequence[str],
+        export: Callable[[str], bytes],
+        report: Callable[[Path], None],
+    ) -> None:
+        """Write exports and the report, such as ``comparison.csv`` and ``comparison.html``.
+
+        Raises:
+            WorkspaceError: The folder cannot be written.
+        """
+        if self.path is None:
+            return
+        report(self.path / f"{self._noun}.html")
+        for kind in kinds:
+            try:
+                (self.path / f"{self._noun}.{kind}").write_bytes(export(kind))
+            except OSError as error:
+                raise WorkspaceError(f"{self.path} cannot be written: {error.strerror}.") from error
+
+    @property
+    def _state_name(self) -> str:
+        return f"{self._noun}-id.json"
+
+    def _state(self) -> Mapping[str, str]:
+        try:
+            state = json.loads((self.path / self._state_name).read_text()) if self.path else {}
+            return {"id": str(state["id"]), "data": str(state["data"])}
+        except (OSError, ValueError, KeyError, TypeError):
+            return {}
+
+
+def _article(noun: str) -> str:
+    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"

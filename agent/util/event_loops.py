@@ -1,0 +1,52 @@
+"""Event loops: their threads, and one in the background that runs requests to endpoints.
+
+Closing a synchronous client from another thread takes seconds to interrupt a blocked read;
+cancelling a task is immediate. Therefore tasks read from endpoints, whatever the caller's
+thread.
+"""
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+
+_MAX_DNS_LOOKUPS = 8
+"""Maximum simultaneous DNS lookups of endpoints; a slow one blocks one thread."""
+
+_start_lock = threading.Lock()
+
+
+@cache
+def _event_loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    set_default_thread_pool(loop, "endpoints", _MAX_DNS_LOOKUPS)
+    threading.Thread(target=loop.run_forever, name="endpoints", daemon=True).start()
+    return loop
+
+
+def submit(coroutine: Coroutine[Any, Any, Result]) -> "Future[Result]":
+    """Run ``coroutine`` in the background loop; cancelling the future cancels the task."""
+    with _start_lock:
+        loop = _event_loop()
+    return asyncio.run_coroutine_threadsafe(coroutine, loop)
+
+
+def set_default_thread_pool(loop: asyncio.AbstractEventLoop, name: str, number: int) -> None:
+    """Set a thread pool as a loop's default executor and start all of its threads.
+
+    By default a pool starts a thread whenever more calls coincide than before, so that the
+    thread count of a long-running application looks like a leak.
+
+    Args:
+        loop: The event loop; shutting down its default executor ends the threads.
+        name: The prefix of the threads' names.
+        number: The number of threads.
+    """
+    pool, begun = ThreadPoolExecutor(number, name), threading.Barrier(number)
+    for _ in range(number):
+        pool.submit(begun.wait)
+    loop.set_default_executor(pool)
