@@ -13,16 +13,23 @@ import gradio as gr
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute, Mount
-from starlette.staticfiles import StaticFiles
 
 from agent.history.retention import Retention
 from agent.models.builtin import process
 from agent.runs.disk_usage import free_workspace_bytes
 from agent.settings import Settings
-from agent.util import threads
+from agent.util import event_loops
 from sandbox_ui import health
+from sandbox_ui.auth.access import GroupKind, RunGroups
 from sandbox_ui.auth.identity import Identities
 from sandbox_ui.auth.middleware import AuthMiddleware
+from sandbox_ui.compare.drafts import delete_unrecorded_drafts
+from sandbox_ui.compare.listing import ComparisonListing
+from sandbox_ui.compare.manager import ComparisonManager
+from sandbox_ui.compare.registry import ComparisonRegistry
+from sandbox_ui.evals.listing import EvaluationListing
+from sandbox_ui.evals.manager import EvaluationManager
+from sandbox_ui.evals.registry import EvaluationRegistry
 from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.history.expiry import ExpiryJob
 from sandbox_ui.limits.quota import Quota
@@ -34,17 +41,31 @@ from sandbox_ui.middleware.gradio_routes import RouteAllowlist
 from sandbox_ui.middleware.html_head import HeadInjection
 from sandbox_ui.middleware.path_prefix import PathPrefix
 from sandbox_ui.middleware.security import SecurityHeaders
-from sandbox_ui.page import build
+from sandbox_ui.openai_api.errors import OpenAIErrors
+from sandbox_ui.openai_api.routes import OpenAIRoutes
+from sandbox_ui.page import build, modules
 from sandbox_ui.page.api import ApiFunctions
+from sandbox_ui.page.comparison_api import ComparisonFunctions
+from sandbox_ui.page.evaluation_api import EvaluationFunctions
 from sandbox_ui.page.gradio_queue import OwnedQueue
 from sandbox_ui.page.gradio_results import GradioResultAccess
 from sandbox_ui.page.handlers import ButtonHandlers
 from sandbox_ui.preview.service import PreviewService
 from sandbox_ui.routes.auth import AuthRoutes
+from sandbox_ui.routes.comparisons import ComparisonRoutes
+from sandbox_ui.routes.evaluations import EvaluationRoutes
 from sandbox_ui.routes.history import HistoryRoutes
 from sandbox_ui.routes.info import InfoRoutes
+from sandbox_ui.routes.recorded_runs.examples import SavedExampleRoutes
+from sandbox_ui.routes.recorded_runs.forks import ForkRoutes
+from sandbox_ui.routes.recorded_runs.imports import ImportRoutes
+from sandbox_ui.routes.recorded_runs.recordings import RecordingRoutes
+from sandbox_ui.routes.recorded_runs.replays import ReplayRoutes
+from sandbox_ui.routes.reports import ReportRoutes
+from sandbox_ui.routes.requests import RequestRoutes
 from sandbox_ui.routes.runs import RunRoutes
-from sandbox_ui.routes.share_links import ShareLinkRoutes
+from sandbox_ui.routes.share_links import GroupManager, ShareLinkRoutes
+from sandbox_ui.routes.steering import SteeringRoutes
 from sandbox_ui.routes.usage import UsageRoutes
 from sandbox_ui.routes.workspace.archives import ArchiveRoutes
 from sandbox_ui.routes.workspace.changes import FileOperationRoutes
@@ -85,6 +106,8 @@ class _Services:
     quota: Quota
     expiry: ExpiryJob
     usage: UsageReporter
+    comparisons: ComparisonManager
+    evaluations: EvaluationManager
     previews: PreviewService = field(default_factory=PreviewService)
     closing: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -94,28 +117,40 @@ class _Services:
         queue = RunQueue(limits.max_runs, limits.max_runs_per_user)
         admission = Admission(queue, lambda owner: quota.check(owner), limits.max_sandboxes)
         runs = RunManager(settings.data, provider, admission, settings.idle_seconds)
-        identities = Identities.from_settings(settings, runs.peek_folder)
+        registry = ComparisonRegistry(settings.data)
+        suites = EvaluationRegistry(settings.data)
+        groups: dict[GroupKind, RunGroups] = {"comparison": registry, "evaluation": suites}
+        identities = Identities.from_settings(settings, runs.peek_folder, groups)
         catalog = Catalog(settings.data, runs, provider)
         quota = Quota(catalog, limits.max_storage_per_user)
         expiry = ExpiryJob(catalog, Retention(limits.retention_days, limits.max_storage))
         usage = UsageReporter(catalog, queue, provider, settings, limits, expiry.rule.description)
-        return cls(settings, provider, runs, identities, catalog, quota, expiry, usage)
+        comparisons = ComparisonManager(registry, runs, catalog, quota, settings)
+        evaluations = EvaluationManager(suites, runs, catalog, comparisons.drafts, settings)
+        return cls(
+            settings, provider, runs, identities, catalog, quota, expiry, usage, comparisons,
+            evaluations,
+        )  # fmt: skip
 
     @asynccontextmanager
     async def lifespan(self, _app: FastAPI) -> AsyncIterator[None]:
         """Lifespan context: start all services, and stop them at shutdown."""
-        threads.set_default_thread_pool(asyncio.get_running_loop(), "application", _THREADS)
+        event_loops.set_default_thread_pool(asyncio.get_running_loop(), "application", _THREADS)
         self.provider.open()
         self.catalog.open()
         self.runs.open()
-        self.catalog.start_summaries()
+        groups = (self.comparisons.registry, self.evaluations.registry)
+        delete_unrecorded_drafts(self.settings.data, self.catalog, groups)
+        self.catalog.start_indexing()
         self.expiry.open()
         self.previews.open()
         yield
         self.closing.set()
         await asyncio.to_thread(self.expiry.close)
-        await asyncio.to_thread(self.catalog.close)
+        await asyncio.to_thread(self.comparisons.close)
+        await asyncio.to_thread(self.evaluations.close)
         await asyncio.to_thread(self.runs.close)
+        await asyncio.to_thread(self.catalog.close)
         await asyncio.to_thread(self.provider.close)
         await asyncio.to_thread(process.close_engines)
         self.previews.close()
@@ -124,32 +159,54 @@ class _Services:
         """Build the page."""
         handlers = ButtonHandlers(self.runs, self.settings)
         api_functions = ApiFunctions(self.runs, self.catalog, self.settings)
-        return build.build(handlers, api_functions, self.settings)
+        comparisons = ComparisonFunctions(self.comparisons)
+        evaluations = EvaluationFunctions(self.evaluations)
+        return build.build(handlers, [api_functions, comparisons, evaluations], self.settings)
 
     def routes(self) -> Iterator[BaseRoute]:
         """Yield all routes; those of a single run (stream, files, previews) come last."""
         runs, previews = self.runs, self.previews
+        groups: dict[GroupKind, GroupManager] = {
+            "comparison": self.comparisons,
+            "evaluation": self.evaluations,
+        }
+        listing = ComparisonListing(
+            self.comparisons, self.catalog, EvaluationListing(self.evaluations)
+        )
         for group in (
             InfoRoutes(self._health, previews),
-            HistoryRoutes(self.catalog, self.expiry.rule.description),
+            HistoryRoutes(self.catalog, listing, self.expiry.rule.description),
             UsageRoutes(self.usage),
             AuthRoutes(self.identities),
-            ShareLinkRoutes(runs, self.identities),
+            ShareLinkRoutes(runs, groups, self.identities),
+            ComparisonRoutes(self.comparisons, runs, self.closing),
+            EvaluationRoutes(self.evaluations, self.closing),
             RunRoutes(runs, self.closing),
+            RecordingRoutes(runs, self.catalog, self.settings.data, self.provider.blobs),
+            RequestRoutes(runs),
+            SteeringRoutes(runs),
+            ForkRoutes(runs, self.catalog),
+            ImportRoutes(runs, self.catalog, self.quota, self.settings.data),
+            ReplayRoutes(runs, self.catalog, self.settings.limits()),
+            SavedExampleRoutes(runs, self.settings.data),
             TreeRoutes(runs),
             FileRoutes(runs, self._remaining_bytes),
             UploadRoutes(runs, self._remaining_bytes),
             FileOperationRoutes(runs),
             ArchiveRoutes(runs),
+            ReportRoutes(runs, self.settings.api_key),
             DocumentInfoRoutes(runs),
             PreviewRoutes(runs, previews),
             VersionRoutes(runs, previews),
             FrameRoutes(runs),
         ):
             yield from group.routes
+        if self.settings.openai_api:
+            endpoint = OpenAIRoutes(runs, self.catalog, self.quota, self.settings, self.closing)
+            yield from endpoint.routes
 
     def _health(self) -> dict[str, Any]:
-        return health.report(self.provider, self.settings, self.catalog.unreadable())
+        return health.report(self.provider, self.settings, self.catalog.history.unreadable())
 
     def _remaining_bytes(self, run: str) -> int:
         """Return the bytes that a run may still write, by its limit and its owner's."""
@@ -174,16 +231,16 @@ def create_app(settings: Settings, provider: StudioSandboxProvider) -> FastAPI:
     app = FastAPI(lifespan=services.lifespan, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.closing = services.closing
     app.add_middleware(CORSMiddleware, allow_origins=[])
-    app.add_middleware(
-        HeadInjection,
-        head=build.head(single_owner=identities.single_owner, builtin=settings.builtin),
-    )
+    head = build.head(single_owner=identities.single_owner, builtin=settings.builtin)
+    app.add_middleware(HeadInjection, head=lambda: f"{head}\n{modules.head()}")
     app.add_middleware(BodyLimit)
     app.add_middleware(AuthMiddleware, identities=identities)
     app.add_middleware(SecurityHeaders, allowed_hosts=settings.hosts)
+    if settings.openai_api:
+        app.add_middleware(OpenAIErrors)
     app.add_middleware(PathPrefix, prefix=settings.root_path)
     app.router.routes.extend(services.routes())
-    app.mount("/ui", StaticFiles(directory=build.STATIC))
+    app.mount("/ui", modules.PageFiles(directory=modules.STATIC))
     blocks = services.blocks()
     queue = OwnedQueue.install(blocks)
     gr.mount_gradio_app(

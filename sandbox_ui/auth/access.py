@@ -1,13 +1,17 @@
 """Permissions of one request."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Literal, Protocol
 
 import gradio as gr
 from starlette.requests import Request
 
+from agent.compare.folder import COMPARISON_NOT_FOUND
 from agent.errors import RunError, StudioError
+from agent.evals.folder import EVALUATION_NOT_FOUND
 from agent.runs.folder import RUN_NOT_FOUND, RunFolder
 from sandbox_ui.auth import share_links
+from sandbox_ui.auth.share_links import Shareable
 from sandbox_ui.auth.user import User
 
 
@@ -19,6 +23,35 @@ class ReadOnly(StudioError):
     """The run was shared with this user, who may not change it."""
 
 
+class OwnedFolder(Shareable, Protocol):
+    """The folder of a comparison or an evaluation."""
+
+    @property
+    def owner(self) -> str:
+        """The owner; empty for the operator."""
+
+
+class RunGroups(Protocol):
+    """The comparisons, or the evaluations, of the studio.
+
+    Both methods raise ``RunError`` if there is none with this id.
+    """
+
+    def folder(self, group: str, /) -> OwnedFolder:
+        """Return its folder."""
+
+    def run_ids(self, group: str, /) -> Collection[str]:
+        """Return the ids of its runs."""
+
+
+GroupKind = Literal["comparison", "evaluation"]
+GROUP_KINDS: tuple[GroupKind, ...] = ("comparison", "evaluation")
+_NOT_FOUND: dict[GroupKind, str] = {
+    "comparison": COMPARISON_NOT_FOUND,
+    "evaluation": EVALUATION_NOT_FOUND,
+}
+
+
 class Access:
     """Permissions of one request.
 
@@ -26,14 +59,20 @@ class Access:
         user: The user; None for a guest, who has only shared links.
         link_tokens: The tokens of the shared links that the browser has opened.
         get_folder: Returns a run's folder by its id; raises ``RunError`` if the run does not exist.
+        groups: The comparisons and the evaluations of the studio, which are groups of runs.
     """
 
     def __init__(
-        self, user: User | None, link_tokens: Sequence[str], get_folder: Callable[[str], RunFolder]
+        self,
+        user: User | None,
+        link_tokens: Sequence[str],
+        get_folder: Callable[[str], RunFolder],
+        groups: Mapping[GroupKind, RunGroups],
     ) -> None:
         self._user = user
         self._link_tokens = link_tokens
         self._get_folder = get_folder
+        self._groups = groups
 
     @property
     def is_guest(self) -> bool:
@@ -94,10 +133,55 @@ class Access:
             self.require_view(run)
             raise ReadOnly("This run belongs to another user and was shared with you read-only.")
 
+    def can_edit_group(self, kind: GroupKind, group: str) -> bool:
+        """Return whether the user may change a comparison or an evaluation.
+
+        Raises:
+            RunError: if it does not exist.
+        """
+        if self._user is None:
+            return False
+        owner = self._groups[kind].folder(group).owner
+        return self._user.operator or owner == self._user.id
+
+    def require_view_group(self, kind: GroupKind, group: str) -> None:
+        """Check that a comparison or an evaluation, with its runs, may be viewed.
+
+        Raises:
+            RunError: if it does not exist or may not be viewed; the message is the same.
+        """
+        if not self.can_edit_group(kind, group) and not self._is_shared_group(kind, group):
+            raise RunError(_NOT_FOUND[kind])
+
+    def require_edit_group(self, kind: GroupKind, group: str) -> None:
+        """Check that a comparison or an evaluation may be changed.
+
+        Raises:
+            RunError: if it does not exist or may not be viewed; the message is the same.
+            ReadOnly: if it may only be viewed.
+        """
+        if not self.can_edit_group(kind, group):
+            self.require_view_group(kind, group)
+            raise ReadOnly(
+                f"This {kind} belongs to another user and was shared with you read-only."
+            )
+
+    def can_view_group(self, kind: GroupKind, group: str) -> bool:
+        """Return whether a comparison or an evaluation exists and may be viewed."""
+        try:
+            self.require_view_group(kind, group)
+        except RunError:
+            return False
+        return True
+
     @property
     def has_valid_link(self) -> bool:
         """Whether at least one of the shared links is still valid."""
-        return any(self.can_view(share_links.run_id_of(token)) for token in self._link_tokens)
+        ids = [share_links.id_of(token) for token in self._link_tokens]
+        return any(
+            self.can_view(each) or any(self.can_view_group(kind, each) for kind in self._groups)
+            for each in ids
+        )
 
     def can_view(self, run: str) -> bool:
         """Return whether the run exists and may be viewed."""
@@ -108,9 +192,28 @@ class Access:
         return True
 
     def _is_shared(self, run: str) -> bool:
-        run_tokens = [token for token in self._link_tokens if share_links.run_id_of(token) == run]
-        return bool(run_tokens) and any(
-            share_links.is_valid(token, self._get_folder(run)) for token in run_tokens
+        """Return whether a link to a run, or to a group of runs with it, was opened."""
+        return any(
+            share_links.is_valid(token, self._get_folder(run))
+            if share_links.id_of(token) == run
+            else any(self._is_run_of(run, token, groups) for groups in self._groups.values())
+            for token in self._link_tokens
+        )
+
+    def _is_run_of(self, run: str, token: str, groups: RunGroups) -> bool:
+        """Return whether a token is a valid link to a group that includes the run."""
+        group = share_links.id_of(token)
+        try:
+            if not share_links.is_valid(token, groups.folder(group)):
+                return False
+            return run in groups.run_ids(group) and bool(self._get_folder(run))
+        except RunError:
+            return False
+
+    def _is_shared_group(self, kind: GroupKind, group: str) -> bool:
+        tokens = [each for each in self._link_tokens if share_links.id_of(each) == group]
+        return bool(tokens) and any(
+            share_links.is_valid(token, self._groups[kind].folder(group)) for token in tokens
         )
 
 

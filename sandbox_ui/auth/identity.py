@@ -5,12 +5,13 @@ machine has a single owner; one that is reachable from others treats each browse
 """
 
 import ipaddress
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from agent.errors import SettingError
 from agent.runs.folder import RunFolder
 from agent.settings import Settings
+from sandbox_ui.auth.access import GroupKind, RunGroups
 from sandbox_ui.auth.accounts import Accounts
 from sandbox_ui.auth.cookies import Cookies
 from sandbox_ui.auth.passwords import is_hash
@@ -29,6 +30,7 @@ class Identities:
         tokens: The bearer tokens of programs.
         cookies: The cookies of browsers.
         get_folder: Returns a run's folder by its id; raises ``RunError`` if the run does not exist.
+        groups: The comparisons and the evaluations of the studio.
     """
 
     single_owner: bool
@@ -36,10 +38,14 @@ class Identities:
     tokens: Tokens
     cookies: Cookies
     get_folder: Callable[[str], RunFolder]
+    groups: Mapping[GroupKind, RunGroups]
 
     @classmethod
     def from_settings(
-        cls, settings: Settings, get_folder: Callable[[str], RunFolder]
+        cls,
+        settings: Settings,
+        get_folder: Callable[[str], RunFolder],
+        groups: Mapping[GroupKind, RunGroups],
     ) -> "Identities":
         """Create the identities that the operator's settings describe.
 
@@ -49,7 +55,8 @@ class Identities:
         accounts = Accounts(_password_hashes(settings), settings.operators)
         single_owner = not accounts and not settings.hosts and _is_loopback(settings.host)
         cookies = Cookies(Signer.from_data_folder(settings.data), accounts)
-        return cls(single_owner, accounts, Tokens(settings.data), cookies, get_folder)
+        tokens = Tokens(settings.data)
+        return cls(single_owner, accounts, tokens, cookies, get_folder, groups)
 
     def get_user(self, user_id: str) -> User | None:
         """Return the user of a token's owner id; None if the user no longer exists."""

@@ -67,7 +67,8 @@ class AuthMiddleware:
             await _error_response(refused)(scope, receive, send)
             return
         link_tokens = self._identities.cookies.link_tokens(request)
-        access = Access(user, link_tokens, self._identities.get_folder)
+        identities = self._identities
+        access = Access(user, link_tokens, identities.get_folder, identities.groups)
         request.state.access = access
         if (
             access.is_guest

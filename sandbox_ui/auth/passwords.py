@@ -11,7 +11,7 @@ import hmac
 import re
 import secrets
 
-from agent.util.base64url import decode_base64url, encode_base64url
+from itsdangerous.encoding import base64_decode, base64_encode
 
 _LOG_N, _R, _P = 17, 8, 1
 _PATTERN = re.compile(r"scrypt\.(\d{1,2})\.(\d{1,2})\.(\d{1,2})\.([\w-]{8,})\.([\w-]{40,})")
@@ -27,7 +27,8 @@ def hash_password(password: str, *, log_n: int = _LOG_N) -> str:
     """
     salt = secrets.token_bytes(16)
     derived = _derive(password, salt, log_n, _R, _P)
-    return f"scrypt.{log_n}.{_R}.{_P}.{encode_base64url(salt)}.{encode_base64url(derived)}"
+    encoded = (base64_encode(part).decode() for part in (salt, derived))
+    return ".".join((f"scrypt.{log_n}.{_R}.{_P}", *encoded))
 
 
 def is_hash(text: str) -> bool:
@@ -45,9 +46,9 @@ def verify_password(password: str, hashed: str) -> bool:
     if match is None:
         return False
     derived = _derive(
-        password, decode_base64url(match[4]), int(match[1]), int(match[2]), int(match[3])
+        password, base64_decode(match[4]), int(match[1]), int(match[2]), int(match[3])
     )
-    return hmac.compare_digest(derived, decode_base64url(match[5]))
+    return hmac.compare_digest(derived, base64_decode(match[5]))
 
 
 def _derive(password: str, salt: bytes, log_n: int, r: int, p: int) -> bytes:

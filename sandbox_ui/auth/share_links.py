@@ -1,34 +1,51 @@
-"""Shared links: anyone with the link can view one run, until it is revoked.
+"""Shared links: anyone with the link can view one run, comparison or evaluation.
 
-A link's token is ``<run>.<random>``; the run's folder stores only its digest, so deleting a run
-deletes its links.
+A link's token is ``<id>.<random>``; the folder stores only its digest, so deleting it deletes its
+links. The link to a comparison or an evaluation shows its runs, too. A link is valid until it is
+revoked.
 """
 
 import secrets
+from collections.abc import Iterable
+from typing import Protocol
 
-from agent.runs.folder import RunFolder
 from sandbox_ui.auth.tokens import digest
 
 _MAX_LINKS = 20
 
 
-def create(folder: RunFolder) -> str:
+class Shareable(Protocol):
+    """The folder of a run, a comparison or an evaluation."""
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+
+    @property
+    def share_link_digests(self) -> tuple[str, ...]:
+        """The digests of its shared links."""
+
+    def set_share_link_digests(self, digests: Iterable[str]) -> None:
+        """Replace the digests."""
+
+
+def create(folder: Shareable) -> str:
     """Create a link and return its token; beyond 20 links, the oldest is revoked."""
     token = f"{folder.id}.{secrets.token_urlsafe(24)}"
     folder.set_share_link_digests([*folder.share_link_digests, digest(token)][-_MAX_LINKS:])
     return token
 
 
-def revoke_all(folder: RunFolder) -> None:
-    """Revoke all links of the run."""
+def revoke_all(folder: Shareable) -> None:
+    """Revoke all links of a run, comparison or evaluation."""
     folder.set_share_link_digests(())
 
 
-def run_id_of(token: str) -> str:
-    """Return the id of the run that a token is for."""
+def id_of(token: str) -> str:
+    """Return the id that a token is for."""
     return token.partition(".")[0]
 
 
-def is_valid(token: str, folder: RunFolder) -> bool:
-    """Return whether a token is a valid link to this run."""
-    return run_id_of(token) == folder.id and digest(token) in folder.share_link_digests
+def is_valid(token: str, folder: Shareable) -> bool:
+    """Return whether a token is a valid link to this folder."""
+    return id_of(token) == folder.id and digest(token) in folder.share_link_digests

@@ -1,11 +1,13 @@
 """Signatures (HMAC) for texts that the studio sends out and reads back."""
 
+import hashlib
 import hmac
 import os
 import secrets
 from pathlib import Path
 
-from agent.util.base64url import encode_base64url
+import itsdangerous
+
 from agent.util.state_files import rename_damaged
 
 _SECRET_BYTES = 32
@@ -15,11 +17,14 @@ class Signer:
     """Signs short texts with a secret.
 
     Args:
-        secret: The secret key; the default is a random one, valid as long as this object.
+        secret: The secret key.
     """
 
-    def __init__(self, secret: bytes | None = None) -> None:
-        self._secret = secret or secrets.token_bytes(_SECRET_BYTES)
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret
+        self._signer = itsdangerous.Signer(
+            secret, key_derivation="none", digest_method=hashlib.sha256
+        )
 
     @classmethod
     def from_data_folder(cls, data: Path) -> "Signer":
@@ -38,17 +43,16 @@ class Signer:
 
     def sign(self, purpose: str, text: str) -> str:
         """Return the text with its signature, which is valid for one purpose."""
-        return f"{text}.{self._signature(purpose, text)}"
+        return f"{text}.{self._signer.get_signature(_message(purpose, text)).decode()}"
 
     def verify(self, purpose: str, signed: str) -> str | None:
         """Return the signed text; None unless it was signed here for this purpose."""
         text, _, signature = signed.rpartition(".")
-        expected = self._signature(purpose, text).encode()
-        return text if hmac.compare_digest(expected, signature.encode("utf-8", "replace")) else None
+        return text if self._signer.verify_signature(_message(purpose, text), signature) else None
 
-    def _signature(self, purpose: str, text: str) -> str:
-        message = f"{purpose}\n{text}".encode("utf-8", "replace")
-        return encode_base64url(hmac.digest(self._secret, message, "sha256"))
+
+def _message(purpose: str, text: str) -> bytes:
+    return f"{purpose}\n{text}".encode("utf-8", "replace")
 
 
 def _load_or_create_secret(file: Path) -> bytes:

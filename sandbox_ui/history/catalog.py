@@ -1,23 +1,21 @@
 """Catalog of all runs in the data folder: list, rename, pin, delete."""
 
-import logging
-import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from agent.errors import RunError, RunPinned, StudioError
+from agent.compare.folder import ComparisonFolder
+from agent.errors import RunError, RunPinned
+from agent.evals.folder import EvaluationFolder
 from agent.history.adopt_cli_runs import move_cli_runs
 from agent.history.deletion import RunDeleter
-from agent.history.index import History, HistoryEntry, HistoryPage
+from agent.history.index import History, HistoryEntry, HistoryPage, HistoryTotals
+from agent.runs.disk_usage import bytes_on_disk
 from agent.runs.folder import RUN_NOT_FOUND, RunFolder
 from agent.workspace.versions.blobs import BlobStore
-from sandbox_ui.history.disk_usage import draft_sizes, with_measured_size
-from sandbox_ui.history.drafts import Draft, DraftCache
+from sandbox_ui.history.drafts import Draft, DraftCache, draft_sizes
 from sandbox_ui.runs.manager import RunManager, RunSandboxProvider
-
-_JOIN_TIMEOUT_SECONDS = 10.0
-_log = logging.getLogger(__name__)
 
 
 class Catalog:
@@ -27,34 +25,37 @@ class Catalog:
         data: The data folder.
         runs: The live runs.
         provider: Provider of the sandboxes.
+
+    Attributes:
+        history: The list of all started runs, for reading.
     """
 
     def __init__(self, data: Path, runs: RunManager, provider: RunSandboxProvider) -> None:
         self._data = data
         self._runs = runs
         self._blobs: BlobStore = provider.blobs
-        self._history = History(data, runs.active_runs)
+        self.history = History(data, runs.active_runs)
         self._drafts = DraftCache(data)
         self._deleter = RunDeleter(data, provider.blobs, provider.empty_workspace)
-        self._closing = threading.Event()
-        self._summary_thread = threading.Thread(
-            target=self._write_summaries, name="summaries", daemon=True
-        )
+        self._deletion_listeners: list[Callable[[Sequence[str]], None]] = []
+        runs.on_round_ended(self.history.indexer.changed)
+
+    def on_deleted(self, listener: Callable[[Sequence[str]], None]) -> None:
+        """Call a function, from any thread, with runs that were deleted."""
+        self._deletion_listeners.append(listener)
 
     def open(self) -> None:
         """Finish interrupted work; call before the live runs are opened."""
         self._deleter.delete_leftovers()
         move_cli_runs(self._data, self._blobs, ended=False)
 
-    def start_summaries(self) -> None:
-        """Write missing summaries in the background; call after the live runs are opened."""
-        self._summary_thread.start()
+    def start_indexing(self) -> None:
+        """Index runs in the background; call after the live runs are opened."""
+        self.history.indexer.open()
 
     def close(self) -> None:
-        """Stop the background work."""
-        self._closing.set()
-        if self._summary_thread.is_alive():
-            self._summary_thread.join(_JOIN_TIMEOUT_SECONDS)
+        """Stop the background work; call after the live runs are closed."""
+        self.history.indexer.close()
 
     def list(
         self,
@@ -64,6 +65,8 @@ class Catalog:
         *,
         pinned: bool = False,
         owner: str | None = None,
+        folded: Collection[str] = (),
+        only: Collection[str] | None = None,
     ) -> HistoryPage:
         """List the started runs, the command line's included; see ``History.page``.
 
@@ -71,7 +74,9 @@ class Catalog:
             StudioError: if ``before`` is not a position in the list.
         """
         move_cli_runs(self._data, self._blobs)
-        page = self._history.page(words, before, limit, pinned=pinned, owner=owner)
+        page = self.history.page(
+            words, before, limit, owner, pinned=pinned, folded=folded, only=only
+        )
         return replace(page, versions=min(page.versions, self._blobs.size))
 
     def drafts(self, words: str = "", owner: str | None = None) -> Sequence[Draft]:
@@ -88,6 +93,23 @@ class Catalog:
             if all(term in " ".join(draft.names).casefold() for term in terms)
         ]
 
+    def children(self, run_id: str, owner: str | None = None) -> Sequence[HistoryEntry]:
+        """Return the runs made from a run, newest first: the first 100.
+
+        Args:
+            run_id: The run, which may be deleted.
+            owner: Only this user's runs; None for all users'.
+        """
+        return self.history.children(run_id, owner)
+
+    def title(self, run_id: str) -> str:
+        """Return a run's title.
+
+        Raises:
+            RunError: if the run does not exist.
+        """
+        return self.history.title(self._runs.peek_folder(run_id))
+
     def rename(self, run_id: str, title: str) -> str:
         """Rename a run; empty restores the task's first line. Return the new title.
 
@@ -96,7 +118,7 @@ class Catalog:
         """
         folder = self._runs.folder(run_id)
         folder.set_title(title)
-        return self._history.title(folder)
+        return self.history.title(folder)
 
     def pin(self, run_id: str, pinned: bool) -> bool:
         """Protect a run from automatic deletion, or end that; return the new state.
@@ -106,6 +128,7 @@ class Catalog:
         """
         folder = self._runs.folder(run_id)
         folder.set_pinned(pinned)
+        self.history.indexer.changed(run_id)
         return folder.pinned
 
     def reclaimable_bytes(self, run_ids: Sequence[str]) -> int:
@@ -130,15 +153,19 @@ class Catalog:
         with self._runs.blocked_for_deletion(self._require_existing(run_ids)) as idle:
             for run in idle:
                 self._require_unpinned(run)
-            return self._deleter.delete(idle)
+            return self._delete(idle)
 
-    def entries(self, owner: str | None = None) -> Sequence[HistoryEntry]:
-        """Return all started runs, or one user's, newest first; see ``History.entries``."""
-        return self._history.entries(owner)
+    def _delete(self, run_ids: Sequence[str]) -> int:
+        try:
+            return self._deleter.delete(run_ids)
+        finally:
+            self.history.indexer.changed(*run_ids)
+            for listener in self._deletion_listeners:
+                listener(run_ids)
 
-    def unreadable(self) -> dict[str, int]:
-        """Return the runs with damaged journals; see ``History.unreadable``."""
-        return self._history.unreadable()
+    def totals(self, owner: str | None = None) -> HistoryTotals:
+        """Return sums over all started runs, or one user's, active ones measured."""
+        return self.history.totals(owner, measured=True)
 
     def in_use(self) -> set[str]:
         """Return the runs that have a round in progress or followers."""
@@ -146,17 +173,31 @@ class Catalog:
 
     def used_bytes(self, owner: str | None = None) -> int:
         """Return the bytes on disk of all runs, or one user's, from the catalog."""
-        return self._total_bytes(self.entries(owner))
+        return self._total_bytes(self.history.totals(owner))
 
     def measured_bytes(self, owner: str) -> int:
-        """Return ``used_bytes`` plus the measured size of a user's drafts and active runs."""
-        entries = [with_measured_size(self._data, entry) for entry in self.entries(owner)]
-        return self._total_bytes(entries) + sum(draft_sizes(self._data, owner))
+        """Return ``used_bytes`` plus the measured size of a user's drafts and active runs.
 
-    def _total_bytes(self, entries: Sequence[HistoryEntry]) -> int:
-        summaries = [entry.summary for entry in entries if entry.summary]
-        versions = sum(each.versions for each in summaries)
-        return sum(each.size for each in summaries) - versions + min(versions, self._blobs.size)
+        The inputs that comparisons and evaluations keep count, too.
+        """
+        drafts = sum(draft_sizes(self._data, owner))
+        return self._total_bytes(self.totals(owner)) + drafts + self._input_bytes(owner)
+
+    def _input_bytes(self, owner: str) -> int:
+        """Return the bytes of the inputs that a user's comparisons and evaluations keep."""
+        total = 0
+        for path in (self._data / "evaluations").glob("*/inputs"):
+            with suppress(RunError):  # it is being deleted
+                if EvaluationFolder.open(self._data, path.parent.name).owner == owner:
+                    total += bytes_on_disk(path)
+        for path in (self._data / "comparisons").glob("*/inputs"):
+            with suppress(RunError):  # it is being deleted
+                if ComparisonFolder.open(self._data, path.parent.name).owner == owner:
+                    total += bytes_on_disk(path)
+        return total
+
+    def _total_bytes(self, totals: HistoryTotals) -> int:
+        return totals.size - totals.versions + min(totals.versions, self._blobs.size)
 
     def delete_expired(self, run_id: str) -> int:
         """Delete an expired run, unless it is in use or pinned.
@@ -169,7 +210,7 @@ class Catalog:
         """
         with self._runs.blocked_for_deletion([run_id], refuse_followed=True) as idle:
             self._require_unpinned(run_id)
-            return self._deleter.delete(idle)
+            return self._delete(idle)
 
     def _require_unpinned(self, run: str) -> None:
         try:
@@ -177,21 +218,10 @@ class Catalog:
         except RunError:
             return  # an unreadable run cannot be pinned
         if folder.pinned:
-            raise RunPinned(f"“{self._history.title(folder)}” is pinned. Unpin it, then delete it.")
+            raise RunPinned(f"“{self.history.title(folder)}” is pinned. Unpin it, then delete it.")
 
     def _require_existing(self, run_ids: Sequence[str]) -> Sequence[str]:
         unique = list(dict.fromkeys(run_ids))
         if not unique or not set(RunFolder.ids(self._data)).issuperset(unique):
             raise RunError(RUN_NOT_FOUND)
         return unique
-
-    def _write_summaries(self) -> None:
-        """Write summaries that an older version or a killed process left missing."""
-        try:
-            for _ in self._history.derive_missing():
-                if self._closing.is_set():
-                    return
-        except (OSError, StudioError):
-            _log.exception(
-                "Some runs were not summarised; they are summarised when they are listed."
-            )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.errors import RunError, StudioError
-from agent.runs.disk_usage import sandbox_bytes_on_disk
+from agent.runs.disk_usage import bytes_on_disk, sandbox_bytes_on_disk
 from agent.runs.folder import RunFolder
 from agent.sandbox.disk import volume
 from agent.workspace import paths, tree
@@ -52,6 +52,8 @@ class DraftCache:
         """Return all users' drafts, or one user's, newest first."""
         drafts = []
         for folder in draft_folders(self._data, owner):
+            if folder.comparison:
+                continue  # it is about to start
             with suppress(OSError, StudioError):  # it is being deleted
                 drafts.append(self._draft(folder))
         self._cache = {run: cached for run, cached in self._cache.items() if self._exists(run)}
@@ -87,6 +89,14 @@ def draft_folders(data: Path, owner: str | None = None) -> list[RunFolder]:
                 if owner is None or folder.owner == owner:
                     folders.append(folder)
     return folders
+
+
+def draft_sizes(data: Path, owner: str | None = None) -> list[int]:
+    """Return the measured bytes on disk of each draft, of all users or of one."""
+    return [
+        bytes_on_disk(folder.path) + sandbox_bytes_on_disk(folder.sandbox_folder)
+        for folder in draft_folders(data, owner)
+    ]
 
 
 def _stamp(folder: RunFolder) -> _Stamp | None:

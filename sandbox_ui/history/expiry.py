@@ -4,7 +4,7 @@ import logging
 import threading
 
 from agent.errors import RunError, StudioError
-from agent.history.retention import Expired, Retention, select_expired
+from agent.history.retention import GRACE_SECONDS, Expired, Retention, select_expired
 from agent.util import clock
 from sandbox_ui.history.catalog import Catalog
 
@@ -50,9 +50,14 @@ class ExpiryJob:
         if self.rule == Retention():
             return 0
         now = clock.now() if now is None else now
-        busy, used = self._catalog.in_use(), self._catalog.used_bytes()
+        sizes = self._catalog.history.size_by_owner()
         expired_runs = select_expired(
-            self._catalog.entries(), self.rule, now=now, used=used, busy=busy
+            self._catalog.history.deletable(now - GRACE_SECONDS),
+            self.rule,
+            now=now,
+            used=self._catalog.used_bytes(),
+            used_by_owner={owner: size for owner, (_, size) in sizes.items()},
+            busy=self._catalog.in_use(),
         )
         return sum(self._delete(each) for each in expired_runs if not self._closing.is_set())
 

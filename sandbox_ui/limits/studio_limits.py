@@ -1,15 +1,11 @@
 """Limits on runs and storage: from the settings, or derived from this machine."""
 
-import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.provisioning.capacity import sandboxes_of_this_machine
 from agent.settings import Settings
-
-_RUNS_PER_CPU = 4  # a run mostly waits for its model
-_BYTES_PER_RUN = 1024**3
-_MIN_RUNS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +32,7 @@ class StudioLimits:
 
 def studio_limits(settings: Settings) -> StudioLimits:
     """Return the limits for this machine."""
-    runs = settings.max_runs or _default_max_runs()
+    runs = settings.max_runs or sandboxes_of_this_machine()
     keep = (
         _disk_size(settings.data) // 2
         if settings.retention_bytes is None
@@ -53,11 +49,6 @@ def studio_limits(settings: Settings) -> StudioLimits:
         max_storage_per_user=each or None,
         retention_days=settings.retention_days,
     )
-
-
-def _default_max_runs() -> int:
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return max(_MIN_RUNS, min(_RUNS_PER_CPU * (os.cpu_count() or 1), memory // _BYTES_PER_RUN))
 
 
 def _disk_size(folder: Path) -> int:

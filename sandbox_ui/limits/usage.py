@@ -1,18 +1,18 @@
 """Usage of disk, sandboxes and memory, in total and per user."""
 
 import shutil
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import islice
 from typing import Any, Protocol
 
 from agent.errors import StudioError
-from agent.history.index import HistoryEntry
+from agent.history.index import HistoryTotals
 from agent.sandbox.docker.inventory import Inventory, SandboxUsage
 from agent.settings import Settings
 from agent.workspace.versions.blobs import BlobStore
 from sandbox_ui.auth.user import account_name
 from sandbox_ui.history.catalog import Catalog
-from sandbox_ui.history.disk_usage import draft_sizes, with_measured_size
+from sandbox_ui.history.drafts import draft_sizes
 from sandbox_ui.limits.studio_limits import StudioLimits
 from sandbox_ui.scheduling.queue import RunQueue
 
@@ -61,27 +61,30 @@ class UsageReporter:
 
     def report(self, owner: str | None) -> dict[str, Any]:
         """Return one user's usage in bytes; for None, all users' and the machine's."""
-        data = self._settings.data
-        entries = [with_measured_size(data, entry) for entry in self._catalog.entries(owner)]
-        draft_bytes = draft_sizes(data, owner)
+        draft_bytes = draft_sizes(self._settings.data, owner)
         inventory, error = self._get_inventory()
-        entries_by_sandbox = {entry.sandbox: entry for entry in entries if entry.sandbox}
+        owned = self._catalog.history.owned_sandboxes(
+            (each.sandbox_id for each in inventory.sandboxes), owner
+        )
         sandboxes = [
-            each
-            for each in inventory.sandboxes
-            if each.sandbox_id in entries_by_sandbox or owner is None
+            each for each in inventory.sandboxes if each.sandbox_id in owned or owner is None
         ]
         usage = {
-            "runs": self._runs(entries, owner, sum(draft_bytes)),
+            "runs": self._runs(self._catalog.totals(owner), owner, sum(draft_bytes)),
             "drafts": {"count": len(draft_bytes), "size": sum(draft_bytes)},
-            "largest": _largest(entries),
+            "largest": self._largest(owner),
             "sandboxes": {**_sandboxes(sandboxes), "error": error},
             "limits": self._limits(owner),
             "retention": self._retention_text,
         }
         if owner is None:
-            usage["machine"] = self._host_usage(inventory, entries_by_sandbox)
-            usage["users"] = _usage_by_user(entries)
+            usage["machine"] = self._host_usage(inventory, owned)
+            usage["users"] = [
+                {"name": _display_name(owner), "runs": runs, "size": size}
+                for owner, (runs, size) in islice(
+                    self._catalog.history.size_by_owner().items(), _MAX_USERS
+                )
+            ]
         return usage
 
     def _get_inventory(self) -> tuple[Inventory, str]:
@@ -90,15 +93,10 @@ class UsageReporter:
         except StudioError as error:
             return Inventory(), str(error)
 
-    def _runs(
-        self, entries: Sequence[HistoryEntry], owner: str | None, draft_bytes: int
-    ) -> dict[str, int]:
-        summaries = [entry.summary for entry in entries if entry.summary]
-        workspaces = sum(each.workspace for each in summaries)
-        versions = sum(each.versions for each in summaries)
-        records = sum(each.size for each in summaries) - workspaces - versions
-        versions = min(versions, self._provider.blobs.size)
-        size = workspaces + records + versions
+    def _runs(self, totals: HistoryTotals, owner: str | None, draft_bytes: int) -> dict[str, int]:
+        records = totals.size - totals.workspace - totals.versions
+        versions = min(totals.versions, self._provider.blobs.size)
+        size = totals.workspace + records + versions
         free = shutil.disk_usage(self._settings.data).free
         limit = (
             self._studio_limits.max_storage
@@ -106,17 +104,22 @@ class UsageReporter:
             else self._studio_limits.max_storage_per_user
         ) or 0
         return {
-            "count": len(entries),
-            "unknown": len(entries) - len(summaries),
-            "pinned": sum(entry.pinned for entry in entries),
-            "running": sum(each.running for each in summaries),
-            "workspaces": workspaces,
+            "count": totals.count,
+            "unknown": totals.unknown,
+            "pinned": totals.pinned,
+            "running": totals.running,
+            "workspaces": totals.workspace,
             "records": records,
             "versions": versions,
             "size": size,
             "limit": limit,
             "remaining": max(0, min(limit - size - draft_bytes, free)),
         }
+
+    def _largest(self, owner: str | None) -> list[dict[str, Any]]:
+        names = ("run", "title", "at", "pinned", "running", "size", "workspace", "versions")
+        runs = self._catalog.history.largest(_MAX_LISTED_RUNS, owner)
+        return [{name: getattr(run, name) for name in names} for run in runs if run.size]
 
     def _limits(self, owner: str | None) -> dict[str, Any]:
         settings, limits = self._settings, self._studio_limits
@@ -135,9 +138,7 @@ class UsageReporter:
             "stopped_days": settings.stopped_days,
         }
 
-    def _host_usage(
-        self, inventory: Inventory, entries_by_sandbox: dict[str, HistoryEntry]
-    ) -> dict[str, Any]:
+    def _host_usage(self, inventory: Inventory, owned: Collection[str]) -> dict[str, Any]:
         disk = shutil.disk_usage(self._settings.data)
         blobs = self._provider.blobs
         return {
@@ -145,29 +146,9 @@ class UsageReporter:
             "versions": {"size": blobs.size, "limit": blobs.limit},
             "images": [{"tag": each.tag, "size": each.size} for each in inventory.images],
             "warm": sum(
-                each.running and each.sandbox_id not in entries_by_sandbox
-                for each in inventory.sandboxes
+                each.running and each.sandbox_id not in owned for each in inventory.sandboxes
             ),
         }
-
-
-def _largest(entries: Sequence[HistoryEntry]) -> list[dict[str, Any]]:
-    summarized = [(entry, entry.summary) for entry in entries if entry.summary]
-    summarized.sort(key=lambda each: each[1].size, reverse=True)
-    return [
-        {
-            "run": entry.run,
-            "title": entry.title,
-            "at": entry.at,
-            "pinned": entry.pinned,
-            "running": summary.running,
-            "size": summary.size,
-            "workspace": summary.workspace,
-            "versions": summary.versions,
-        }
-        for entry, summary in summarized[:_MAX_LISTED_RUNS]
-        if summary.size
-    ]
 
 
 def _sandboxes(sandboxes: Sequence[SandboxUsage]) -> dict[str, int]:
@@ -178,18 +159,6 @@ def _sandboxes(sandboxes: Sequence[SandboxUsage]) -> dict[str, int]:
         "memory": sum(each.memory for each in sandboxes),
         "installed": sum(each.layer_size for each in sandboxes),
     }
-
-
-def _usage_by_user(entries: Sequence[HistoryEntry]) -> list[dict[str, Any]]:
-    """Return the usage per user, largest first."""
-    runs, sizes = Counter[str](), Counter[str]()
-    for entry in entries:
-        runs[entry.owner] += 1
-        sizes[entry.owner] += entry.summary.size if entry.summary else 0
-    return [
-        {"name": _display_name(owner), "runs": runs[owner], "size": size}
-        for owner, size in sizes.most_common(_MAX_USERS)
-    ]
 
 
 def _display_name(owner: str) -> str:

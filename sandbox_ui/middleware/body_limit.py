@@ -12,7 +12,7 @@ MAX_BODY_BYTES = 8 * 1024**2
 """Maximum size in bytes of a request that is not an upload; fits any task."""
 
 # These stream to the disk and have other limits: the disk's, the run's and the user's.
-_UPLOAD_PATHS = re.compile(r"/api/runs/[^/]+/(files/|uploads/)")
+_UPLOAD_PATHS = re.compile(r"/api/runs/[^/]+/(files/|uploads/)|/api/imports$|/v1/files$")
 _MESSAGE = (
     f"A request may have at most {MAX_BODY_BYTES // 1024**2} MB. Upload longer texts as files."
 )

@@ -7,6 +7,7 @@ scripts inserted later do not run.
 
 import re
 import secrets
+from collections.abc import Callable
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -22,12 +23,12 @@ class HeadInjection:
 
     Args:
         app: The wrapped application.
-        head: The text to insert.
+        head: Returns the text to insert, at every request.
     """
 
-    def __init__(self, app: ASGIApp, head: str) -> None:
+    def __init__(self, app: ASGIApp, head: Callable[[], str]) -> None:
         self._app = app
-        self._head = head.encode()
+        self._head = head
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Forward a request; buffer the page's response until it is complete."""
@@ -54,7 +55,7 @@ class HeadInjection:
         headers = MutableHeaders(scope=start)
         if headers.get("content-type", "").startswith("text/html"):
             nonce = secrets.token_urlsafe(16)
-            body = body.replace(b"<head>", b"<head>" + self._head, 1)
+            body = body.replace(b"<head>", b"<head>" + self._head().encode(), 1)
             body = _SCRIPT.sub(b'<script nonce="%b"' % nonce.encode(), body)
             headers["content-length"] = str(len(body))
             headers["content-security-policy"] = page_policy(nonce)

@@ -17,16 +17,18 @@ from gradio.events import api
 
 from agent.errors import RunError
 from agent.events import Mode
+from agent.loop.approval import parse_rules
 from agent.sandbox.network.policy import NetworkPolicy, parse_policy
 from agent.settings import Settings
 from agent.workspace.paths import RelPath
 from sandbox_ui.auth.access import get_access
 from sandbox_ui.history.catalog import Catalog
-from sandbox_ui.page import run_options
-from sandbox_ui.page.handlers import copy_example_inputs, gradio_errors
-from sandbox_ui.page.run_options import RunOptions
+from sandbox_ui.page.handlers import gradio_errors
 from sandbox_ui.routes.history import page_row
+from sandbox_ui.runs import run_options
+from sandbox_ui.runs.example_inputs import copy_example_inputs
 from sandbox_ui.runs.manager import RunManager
+from sandbox_ui.runs.run_options import RunOptions
 from sandbox_ui.runs.sse import thread_safe_setter, wait_with_timeout
 
 _POLL_SECONDS = 5.0
@@ -61,6 +63,7 @@ class ApiFunctions:
         prompt: str = "general",
         mode: str = "sandbox",
         network: str = "open",
+        approve: str = "",
     ) -> str:
         """Start a run.
 
@@ -72,12 +75,17 @@ class ApiFunctions:
             prompt: Name of one of the studio's prompts.
             mode: `sandbox` or `plain`.
             network: `open`, `none`, `packages` (PyPI, Debian, npm), or host names.
+            approve: Which calls wait for approval: `every`, `network`, `delete`, `install`, `long`,
+                `risky`, several of them, or none.
 
         Returns:
             The run's id.
         """
         with gradio_errors():
-            _require_text(task=task, run=run, prompt=prompt, mode=mode, network=network)
+            _require_text(
+                task=task, run=run, prompt=prompt, mode=mode, network=network, approve=approve
+            )
+            rules = parse_rules(approve.replace(",", " ").split())
             access = get_access(request)
             user = access.user
             if run:
@@ -91,13 +99,16 @@ class ApiFunctions:
             )
             model = run_options.model_for(task, options, self._settings, user)
             run = run or self._runs.create_draft(user.id)
-            copy_example_inputs(self._runs, run, task)
+            copy_example_inputs(self._runs.workspace(run), task)
             limits = run_options.limits_for(options, self._settings, model)
+            self._runs.steering(run).set_approval(rules)
             self._runs.start(run, run_options.task_for(task, options, model), model, limits)
             return run
 
     def message(self, request: gr.Request, run: str, text: str) -> str:
-        """Send a message to a run that has ended; it continues in the same sandbox.
+        """Send a message: a run that has ended continues in the same sandbox.
+
+        A run that works receives it with its next observation.
 
         Args:
             request: The caller's request.
@@ -111,6 +122,9 @@ class ApiFunctions:
             _require_text(run=run, text=text)
             access = get_access(request)
             access.require_edit(run)
+            if run in self._runs.active_ids():
+                self._runs.active_steering(run, text).queue_message(text)
+                return run
             options = RunOptions()
             previous_model = self._runs.feed(run).status()["model"]
             model = run_options.model_for(

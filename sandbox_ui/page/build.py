@@ -3,8 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 from html import escape
-from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import gradio as gr
 from gradio.components import Component
@@ -19,54 +18,58 @@ from agent.models.builtin.install import (
 )
 from agent.sandbox.network.policy import PACKAGE_HOSTS
 from agent.settings import Settings
-from sandbox_ui.page.api import ApiFunctions
 from sandbox_ui.page.component import js_call
 from sandbox_ui.page.composer import attachments, notice
 from sandbox_ui.page.handlers import ButtonHandlers
 from sandbox_ui.page.header import page_header
-from sandbox_ui.page.run_options import RunOptions
+from sandbox_ui.page.modules import STATIC
 from sandbox_ui.page.timeline import timeline
 from sandbox_ui.page.workspace import workspace
+from sandbox_ui.runs.run_options import RunOptions
 
-STATIC = Path(__file__).parents[2] / "static"
 _STYLES = (
     "core/tokens",
     "pages/gradio",
     "core/core",
+    "composer/welcome",
     "tree/tree",
     "timeline/timeline",
+    "replay/replay",
+    "steering/steering",
+    "capabilities/capabilities",
+    "playback/track",
+    "playback/playback",
     "preview/preview",
     "history/history",
 )
 # Gradio holds some 60 KB per visit and per call; the page stores nothing in it.
 _MAX_SESSIONS = 50
-_INLINED = ("core/reload_guard.js", "core/idle.js")
-_PRELOADED = (
-    "core", "timeline", "results", "composer", "uploads", "header", "history", "workspace", "tree",
-    "tree/actions",
-)  # fmt: skip
+_INLINED = ("core/loading/reload_guard.js", "core/idle.js")
 _SHOW_HOSTS = "(network) => ({ __type__: 'update', visible: network === 'listed' })"
 _SANS = ["ui-sans-serif", "system-ui", "Inter", "Segoe UI", "DejaVu Sans", "sans-serif"]
 _MONO = ["ui-monospace", "SF Mono", "JetBrains Mono", "DejaVu Sans Mono", "monospace"]
 
 
+class HasFunctions(Protocol):
+    """Functions that a program may call."""
+
+    def register(self) -> None:
+        """Register them in the Blocks under construction."""
+
+
 def head(*, single_owner: bool, builtin: bool) -> str:
-    """Return the HTML head: style sheets and preloads of all JavaScript modules.
+    """Return the HTML head, except the modules: inline scripts and style sheets.
 
     Args:
         single_owner: Whether the studio has a single owner, who is the only one to see the page.
         builtin: Whether the built-in model may answer.
     """
-    modules = [STATIC / "main.js", STATIC / "preview" / "preview.js"]
-    modules += [path for folder in _PRELOADED for path in sorted((STATIC / folder).glob("*.js"))]
-    modules = [path for path in modules if path.relative_to(STATIC).as_posix() not in _INLINED]
     lines = [
         *(f"<script>{(STATIC / name).read_text()}</script>" for name in _INLINED),
         *(['<meta name="studio-single-owner">'] if single_owner else []),
         *([_builtin_meta_tag()] if builtin else []),
         '<link rel="icon" href="ui/icon.svg" type="image/svg+xml">',
         *(f'<link rel="stylesheet" href="ui/{name}.css">' for name in _STYLES),
-        *(f'<link rel="modulepreload" href="ui/{path.relative_to(STATIC)}">' for path in modules),
     ]
     return "\n".join(lines)
 
@@ -82,7 +85,9 @@ def theme() -> gr.themes.Base:
     return gr.themes.Base(font=_SANS, font_mono=_MONO)
 
 
-def build(handlers: ButtonHandlers, api_functions: ApiFunctions, settings: Settings) -> gr.Blocks:
+def build(
+    handlers: ButtonHandlers, api_functions: Sequence[HasFunctions], settings: Settings
+) -> gr.Blocks:
     """Build the page's components, wire the event handlers, register the API functions."""
     page = gr.Blocks(title="LLM-in-Sandbox Studio", analytics_enabled=False)
     page.state_session_capacity = _MAX_SESSIONS
@@ -100,6 +105,7 @@ def build(handlers: ButtonHandlers, api_functions: ApiFunctions, settings: Setti
                     )  # fmt: skip
                     with gr.Row(elem_id="actions"):
                         attached = attachments(elem_id="attachments")
+                        gr.Button("Compare", elem_id="compare")
                         stop = gr.Button("Stop", elem_id="stop")
                         run = gr.Button("Run", elem_id="run", variant="primary")
             workspace(elem_id="workspace")
@@ -125,7 +131,8 @@ def build(handlers: ButtonHandlers, api_functions: ApiFunctions, settings: Setti
         _store_options(page, fields, reset)
         # Opens Gradio's API page. Its own button is in the footer, which the page hides.
         api_button.click(None, js="() => { document.querySelector('footer .show-api').click(); }")
-        api_functions.register()
+        for each in api_functions:
+            each.register()
     return page
 
 
@@ -159,7 +166,7 @@ def _settings_drawer(settings: Settings) -> tuple[Sequence[Component], gr.Button
     with gr.Column():
         base_url, api_key, model, test, test_result = _endpoint_fields(settings)
     with gr.Accordion("Run", open=True):
-        mode, prompt, steps, network, hosts = _run_fields(settings)
+        mode, prompt, steps, network, hosts, approve = _run_fields(settings)
     with gr.Accordion("Sampling and protocol", open=False):
         temperature = _number("Temperature", 2)
         top_p = _number("Top p", 1)
@@ -171,7 +178,7 @@ def _settings_drawer(settings: Settings) -> tuple[Sequence[Component], gr.Button
         send_reasoning = gr.Checkbox(True, label="Send earlier reasoning to the model")
     fields = [
         base_url, api_key, model, temperature, top_p, max_tokens, extra_body, calls,
-        send_reasoning, mode, prompt, steps, network, hosts,
+        send_reasoning, mode, prompt, steps, network, hosts, approve,
     ]  # fmt: skip
     return fields, test, test_result
 
@@ -212,8 +219,8 @@ def _endpoint_fields(
 
 def _run_fields(
     settings: Settings,
-) -> tuple[gr.Radio, gr.Dropdown, gr.Number, gr.Radio, gr.Textbox]:
-    """Build the fields for mode, prompt, step limit and network."""
+) -> tuple[gr.Radio, gr.Dropdown, gr.Number, gr.Radio, gr.Textbox, gr.Radio]:
+    """Build the fields for mode, prompt, step limit, network and approval."""
     mode = gr.Radio(
         [("With sandbox", "sandbox"), ("Without (documents in prompt)", "plain")],
         value="sandbox", label="Mode",
@@ -235,7 +242,13 @@ def _run_fields(
         info=".example.org includes all subdomains",
     )  # fmt: skip
     network.change(None, network, hosts, js=_SHOW_HOSTS)
-    return mode, prompt, steps, network, hosts
+    approve = gr.Radio(
+        [("No calls", "off"), ("Risky ones", "risky"), ("Every call", "every")], value="off",
+        label="Ask me before the model executes",
+        info="Risky: reaches the network, deletes files, installs packages, or asks for more than "
+        "two minutes. Can be changed while a run works",
+    )  # fmt: skip
+    return mode, prompt, steps, network, hosts, approve
 
 
 def _number(label: str, maximum: float) -> gr.Number:

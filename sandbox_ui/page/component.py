@@ -10,7 +10,10 @@ from typing import Any
 
 import gradio as gr
 
-_MAIN = "import(new URL('ui/main.js', document.baseURI).href)"
+_MAIN = (
+    "import(new URL(document.querySelector('meta[name=studio-modules]').content + 'main.js',"
+    " document.baseURI).href)"
+)
 
 
 def js_component(function: str, template: str, **kwargs: Any) -> gr.HTML:

@@ -1,29 +1,36 @@
-"""Event handlers of the page's buttons."""
+"""Event handlers of the page's buttons, and what its functions for programs share."""
 
+import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import gradio as gr
+from anyio.to_thread import run_sync
 
-from agent import examples
-from agent.errors import StudioError
+from agent.errors import StudioError, UsageError
 from agent.models.base import ModelConfig
 from agent.models.builtin.install import BUILTIN_DESCRIPTION, BUILTIN_ID, BUILTIN_NAME, find_files
 from agent.models.resolve import NoModelAvailable
+from agent.replay import examples as saved_examples
+from agent.replay.examples import SavedExample
 from agent.settings import Settings
-from agent.workspace.paths import RelPath
-from agent.workspace.transfer.copy import copy_in
 from sandbox_ui.auth.access import Access, get_access
-from sandbox_ui.page import run_options
-from sandbox_ui.page.run_options import RunOptions
+from sandbox_ui.runs import run_options
+from sandbox_ui.runs.example_inputs import copy_example_inputs
+from sandbox_ui.runs.followers import Followers
 from sandbox_ui.runs.manager import RunManager
+from sandbox_ui.runs.run_options import RunOptions
+from sandbox_ui.runs.sse import thread_safe_setter, wait_with_timeout
 from sandbox_ui.scheduling.limiter import PerUserLimiter
 
 Notice = dict[str, Any] | None
 _MAX_TESTS = 8
+_POLL_SECONDS = 5.0
+_MIN_SECONDS = 1.0
 
 
 class ButtonHandlers:
@@ -53,8 +60,9 @@ class ButtonHandlers:
             text_box: Content of the text box: the task or the message.
             run_id: The displayed run, a draft with attached files, or None.
             message: Replacement for the text box's content, with the key ``text``; with ``play``
-                the example's demonstration is played regardless of the connected model. None to
-                use the text box.
+                the example's demonstration is played regardless of the connected model. With
+                ``resume`` an empty text continues a run without a message. ``options`` has
+                values that replace those of some fields. None to use the text box.
             request: The caller's request.
             fields: The fields of ``RunOptions``.
 
@@ -63,11 +71,13 @@ class ButtonHandlers:
             unchanged if none of it was sent.
         """
         message = message if isinstance(message, dict) else {}
-        text = str(message.get("text") or text_box).strip()
-        if not text:
+        resumes = message.get("resume") is True
+        text = "" if resumes else str(message.get("text") or text_box).strip()
+        if not text and not resumes:
             return run_id, _notice("Describe a task first."), gr.skip()
-        options, play = RunOptions(*fields), message.get("play") is True
+        play = message.get("play") is True
         try:
+            options = _changed_options(RunOptions(*fields), message.get("options"))
             run_id = self._send(text, run_id, get_access(request), options, play=play)
         except StudioError as error:
             notice = _notice(str(error), connect=isinstance(error, NoModelAvailable))
@@ -99,9 +109,15 @@ class ButtonHandlers:
     ) -> str:
         user = access.user
         previous_model = ""
+        if not run_id:
+            saved = self._saved_example(text, user.id, options, play=play)
+            if saved is not None:
+                return self._play(saved, options, user.id)
         if run_id:
             access.require_edit(run_id)
             previous_model = self._runs.feed(run_id).status()["model"]
+            if options.model and self._runs.folder(run_id).parent:
+                previous_model = ""  # a fork may go on with any model
         model = run_options.model_for(
             text, options, self._settings, user, previous_model, prefer_demonstration=play
         )
@@ -110,21 +126,56 @@ class ButtonHandlers:
             self._runs.follow_up(run_id, text, model, limits)
             return run_id
         task = run_options.task_for(text, options, model)
+        approval = run_options.approval_for(options)
         run_id = run_id or self._runs.create_draft(user.id)
-        copy_example_inputs(self._runs, run_id, text)
+        if self._runs.folder(run_id).parent is None:  # a fork has the files already
+            copy_example_inputs(self._runs.workspace(run_id), text)
+            self._runs.steering(run_id).set_approval(approval)
+        self._runs.start(run_id, task, model, limits)
+        return run_id
+
+    def _saved_example(
+        self, text: str, owner: str, options: RunOptions, *, play: bool
+    ) -> SavedExample | None:
+        """Return the user's saved example to play for a task: if asked for, or without a model."""
+        connected = self._settings.base_url if options.base_url is None else options.base_url
+        if connected and not play:
+            return None
+        return saved_examples.find(self._settings.data, owner, text)
+
+    def _play(self, example: SavedExample, options: RunOptions, owner: str) -> str:
+        """Start a run that plays a saved example in a sandbox; return its id."""
+        model = saved_examples.ExampleModel(example.open())
+        options = replace(options, mode="sandbox")
+        limits = run_options.limits_for(options, self._settings, model)
+        task = run_options.task_for(example.task, options, model)
+        self._runs.admission.check_start(owner, task.text)
+        run_id = self._runs.create_draft(owner)
+        example.put_files(self._runs.workspace(run_id))
         self._runs.start(run_id, task, model, limits)
         return run_id
 
 
-def copy_example_inputs(runs: RunManager, run_id: str, task: str) -> None:
-    """Copy the files that an example's task refers to into a draft's ``input/``.
+_CHANGEABLE: dict[str, tuple[type, ...]] = {
+    "model": (str,), "steps": (int, float), "mode": (str,), "prompt": (str,), "network": (str,),
+    "hosts": (str,),
+}  # fmt: skip
+_CHOICES = {"mode": ("sandbox", "plain"), "network": ("open", "listed", "none")}
+
+
+def _changed_options(options: RunOptions, changes: object) -> RunOptions:
+    """Return the options with those that a message replaces.
 
     Raises:
-        StudioError: if they cannot be written.
+        UsageError: if an option cannot be replaced, or not with this value.
     """
-    example = examples.find(task)
-    for path in example.inputs if example else ():
-        copy_in(runs.workspace(run_id), path, RelPath("input"))
+    if not isinstance(changes, dict):
+        return options
+    for name, value in changes.items():
+        known = isinstance(value, _CHANGEABLE.get(str(name), ())) and not isinstance(value, bool)
+        if not known or value not in _CHOICES.get(str(name), (value,)):
+            raise UsageError(f"The option “{str(name)[:40]}” cannot have this value.")
+    return replace(options, **changes)
 
 
 def _test_endpoint(config: ModelConfig) -> tuple[Any, str]:
@@ -149,6 +200,35 @@ def gradio_errors() -> Iterator[None]:
         yield
     except StudioError as error:
         raise gr.Error(str(error), print_exception=False) from error
+
+
+async def follow_until_end(
+    followers: Followers, group: str, describe: Callable[[str], dict[str, Any]]
+) -> AsyncGenerator[dict[str, Any], None]:
+    """Follow a comparison or an evaluation until its runs have ended.
+
+    Args:
+        followers: Those of the comparisons or the evaluations.
+        group: Its id.
+        describe: Returns it as JSON values with its ``state``; called in a thread.
+
+    Yields:
+        What ``describe`` returns, at first and after changes, at most once a second.
+    """
+    changed = asyncio.Event()
+    unfollow = followers.follow(group, thread_safe_setter(changed))
+    try:
+        while True:
+            changed.clear()
+            with gradio_errors():
+                described = await run_sync(describe, group)
+            yield described
+            if described["state"] != "running":
+                return
+            await wait_with_timeout(changed, _POLL_SECONDS)
+            await asyncio.sleep(_MIN_SECONDS)
+    finally:
+        unfollow()
 
 
 def _notice(text: str, *, connect: bool = False) -> Notice:

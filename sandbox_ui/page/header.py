@@ -8,7 +8,7 @@ from sandbox_ui.page.component import js_component
 
 _HEADER = """
 <header class="app-header">
-  <span class="brand">Studio</span>
+  <span class="brand">LLM-in-Sandbox</span>
   <h1 class="title"><span class="visually-hidden">LLM-in-Sandbox Studio</span></h1>
   <span class="pill state" role="status" aria-live="polite" hidden><span class="dot"></span><span
     class="label"></span><span class="time num" aria-hidden="true"></span></span>

@@ -12,6 +12,8 @@ _TIMELINE = """
   <div class="overview" hidden>
     <div class="meter num" aria-label="Totals" role="group"></div>
     <div class="run-tools"></div>
+    <div class="origin" aria-label="Origin" role="group" hidden></div>
+    <div class="run-capabilities" aria-label="Capability usage" role="group" hidden></div>
     <div class="find" role="search" aria-label="This run" hidden></div>
   </div>
   <div class="thread" tabindex="0" aria-label="Steps" role="group"></div>

@@ -4,7 +4,7 @@ import errno
 import json
 from collections.abc import Awaitable, Callable
 from functools import wraps
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from anyio.to_thread import run_sync
 from pydantic_core import to_json
@@ -20,21 +20,25 @@ from agent.errors import (
     RunActive,
     RunError,
     RunPinned,
+    SteeringRefused,
     StorageFull,
     StudioError,
     WorkspaceError,
 )
 from agent.workspace.paths import RelPath
-from sandbox_ui.auth.access import ReadOnly, SignInRequired, get_access
+from sandbox_ui.auth.access import GROUP_KINDS, ReadOnly, SignInRequired, get_access
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 RUN_PATH = "/api/runs/{run}"
+COMPARISON_PATH = "/api/comparisons/{comparison}"
+EVALUATION_PATH = "/api/evaluations/{evaluation}"
 _MAX_JSON_BYTES = 4 * 1024**2
 _STATUS_BY_ERROR: dict[type[Exception], int] = {
     RunError: 404,
     QuotaExceeded: 429,
     RunActive: 409,
     RunPinned: 409,
+    SteeringRefused: 409,
     EditConflict: 412,
     StorageFull: 507,
     NotStored: 404,
@@ -43,7 +47,7 @@ _STATUS_BY_ERROR: dict[type[Exception], int] = {
 }
 DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 """The disk is full, or its quota is used up."""
-_DISK_FULL_MESSAGE = (
+DISK_FULL_MESSAGE = (
     "The studio's disk is full, and nothing was saved. Free some space and try again."
 )
 Permission = Literal["view", "edit"]
@@ -69,13 +73,14 @@ def route(
 ) -> Route:
     """Create a route that reports errors as JSON: ``{"error": message}``.
 
-    If its path has a ``{run}``, the request's permissions for that run are checked first.
+    If its path has a ``{run}``, ``{comparison}`` or ``{evaluation}``, the request's permissions for
+    it are checked first.
 
     Args:
         path: The URL path.
         endpoint: The handler.
         method: The only allowed method.
-        permission: The required permission for the run; by default it follows from the method.
+        permission: The required permission; by default it follows from the method.
     """
     permission = permission or ("view" if method == "GET" else "edit")
     return Route(path, _with_json_errors(endpoint, permission), methods=[method])
@@ -85,6 +90,18 @@ def get_run_id(request: Request) -> str:
     """Return the id of the run in the URL."""
     run: str = request.path_params["run"]
     return run
+
+
+def get_comparison_id(request: Request) -> str:
+    """Return the id of the comparison in the URL."""
+    comparison: str = request.path_params["comparison"]
+    return comparison
+
+
+def get_evaluation_id(request: Request) -> str:
+    """Return the id of the evaluation in the URL."""
+    evaluation: str = request.path_params["evaluation"]
+    return evaluation
 
 
 def get_path(request: Request, prefix: bytes) -> RelPath:
@@ -101,13 +118,13 @@ def get_path(request: Request, prefix: bytes) -> RelPath:
     return RelPath.from_url(raw.partition(b"?")[0].partition(prefix)[2])
 
 
-def get_step(request: Request) -> int | None:
-    """Return the step after which to read a file; None for the current state.
+def get_step(request: Request, name: str = "step") -> int | None:
+    """Return the step number in a query parameter; None without it.
 
     Raises:
-        WorkspaceError: if ``step`` is not a number.
+        WorkspaceError: if it is not a number.
     """
-    step = request.query_params.get("step", "")
+    step = request.query_params.get(name, "")
     if step and not (step.isascii() and step.isdecimal() and len(step) < 10):
         raise WorkspaceError(f"“{step[:40]}” is not a step number.")
     return int(step) if step else None
@@ -155,22 +172,62 @@ def _with_json_errors(endpoint: Endpoint, permission: Permission) -> Endpoint:
     @wraps(endpoint)
     async def checked_endpoint(request: Request) -> Response:
         try:
-            if "run" in request.path_params:
-                access = get_access(request)
-                check = access.require_view if permission == "view" else access.require_edit
-                await run_sync(check, get_run_id(request))
+            if request.path_params.keys() & {"run", *GROUP_KINDS}:
+                await run_sync(_check_permission, request, permission)
             return await endpoint(request)
         except StudioError as error:
             return JSONResponse({"error": str(error)}, _status(error))
         except OSError as error:
             if error.errno not in DISK_FULL_ERRNOS:
                 raise
-            return JSONResponse({"error": _DISK_FULL_MESSAGE}, 507)
+            return JSONResponse({"error": DISK_FULL_MESSAGE}, 507)
 
     return checked_endpoint
+
+
+def _check_permission(request: Request, permission: Permission) -> None:
+    """Check the permissions for the run, comparison or evaluation in the URL, if any."""
+    access, ids = get_access(request), request.path_params
+    if "run" in ids:
+        (access.require_view if permission == "view" else access.require_edit)(ids["run"])
+    for kind in GROUP_KINDS:
+        if kind in ids and permission == "view":
+            access.require_view_group(kind, ids[kind])
+        elif kind in ids:
+            access.require_edit_group(kind, ids[kind])
 
 
 def _status(error: StudioError) -> int:
     return next(
         (_STATUS_BY_ERROR[kind] for kind in type(error).__mro__ if kind in _STATUS_BY_ERROR), 400
     )
+
+
+class TitledAndPinned(Protocol):
+    """What gives runs or comparisons titles and protects them from deletion."""
+
+    def rename(self, item: str, title: str, /) -> str:
+        """Rename an item; return its new title."""
+
+    def pin(self, item: str, pinned: bool, /) -> bool:
+        """Pin or unpin an item; return the new state."""
+
+
+async def change_title_or_pin(request: Request, items: TitledAndPinned, item: str) -> Response:
+    """Change an item's ``title`` or ``pinned`` as the request's body says; return what was saved.
+
+    Raises:
+        StudioError: if the body has neither, or a value of the wrong type.
+    """
+    body = await read_json(request)
+    title, pinned = body.get("title", ""), body.get("pinned", False)
+    if not body.keys() & {"title", "pinned"}:
+        raise StudioError("Only “title” and “pinned” can be changed.")
+    if not isinstance(title, str) or not isinstance(pinned, bool):
+        raise StudioError("“title” must be a string and “pinned” true or false.")
+    saved: dict[str, Any] = {}
+    if "title" in body:
+        saved["title"] = await run_sync(items.rename, item, title)
+    if "pinned" in body:
+        saved["pinned"] = await run_sync(items.pin, item, pinned)
+    return json_response(saved)

@@ -13,8 +13,15 @@ from starlette.routing import Route
 from agent.errors import StudioError
 from agent.history.index import HistoryEntry, HistoryPage
 from sandbox_ui.auth.access import get_access
+from sandbox_ui.compare.listing import ComparisonListing
 from sandbox_ui.history.catalog import Catalog
-from sandbox_ui.routes.helpers import RUN_PATH, get_run_id, json_response, read_json, route
+from sandbox_ui.routes.helpers import (
+    RUN_PATH,
+    change_title_or_pin,
+    get_run_id,
+    json_response,
+    route,
+)
 
 _MAX_PAGE_SIZE, _MAX_QUERY, _MAX_RUNS = 200, 200, 500
 _MAX_TEXT = 300
@@ -25,11 +32,13 @@ class HistoryRoutes:
 
     Args:
         catalog: The catalog of all runs.
+        listing: The list of runs and comparisons.
         retention_text: The retention rule, in words.
     """
 
-    def __init__(self, catalog: Catalog, retention_text: str) -> None:
+    def __init__(self, catalog: Catalog, listing: ComparisonListing, retention_text: str) -> None:
         self._catalog = catalog
+        self._listing = listing
         self._retention_text = retention_text
 
     @property
@@ -44,30 +53,50 @@ class HistoryRoutes:
         ]
 
     async def list(self, request: Request) -> Response:
-        """List the started runs, newest first; the first page also has the ``drafts``.
+        """List the started runs, the comparisons and the evaluations, newest first.
 
-        Query parameters: ``q``: words that must all occur in title, task, messages, answer, model
-        or file names; ``before``: the previous response's ``next``, for the next page; ``limit``:
-        the page size (``most`` in earlier versions); ``pinned=1``: pinned runs only.
+        The first page has the ``drafts``, too. Runs that a comparison or an evaluation started are
+        listed only in answer to ``q`` and ``comparison``.
+
+        Query parameters: ``q``: words that must all occur in the title, conversation, outputs,
+        model or file names; ``before``: the previous response's ``next``, for the next page;
+        ``limit``: the page size (``most`` in earlier versions); ``pinned=1``: pinned ones only;
+        ``comparison``: the runs of this comparison only, oldest first.
         """
         if get_access(request).is_guest:
+            empty = page_row(HistoryPage([], "", 0, 0, 0))
             return json_response(
-                page_row(HistoryPage([], "", 0, 0, 0)) | {"drafts": [], "now": time.time()}
+                empty | {"comparisons": [], "evaluations": [], "drafts": [], "now": time.time()}
             )
         query = request.query_params
+        if "comparison" in query:
+            return await self._list_runs_of(request, query["comparison"])
         limit = query.get("limit", query.get("most", "50"))
         if not re.fullmatch("[0-9]{1,4}", limit) or not 1 <= int(limit) <= _MAX_PAGE_SIZE:
             raise StudioError(f"“limit” must be a number from 1 to {_MAX_PAGE_SIZE}.")
         words, before = query.get("q", "")[:_MAX_QUERY], query.get("before", "")
         owner, pinned = get_access(request).owner_filter, query.get("pinned", "") == "1"
         list_page = partial(
-            self._catalog.list, words, before, int(limit), pinned=pinned, owner=owner
+            self._listing.page, words, before, int(limit), pinned=pinned, owner=owner
         )
-        page = await run_sync(list_page)
-        body = page_row(page) | {"now": time.time(), "retention": self._retention_text}
+        page, groups = await run_sync(list_page)
+        body = page_row(page) | {
+            "comparisons": [each for each in groups if each["kind"] == "comparison"],
+            "evaluations": [each for each in groups if each["kind"] == "evaluation"],
+            "now": time.time(), "retention": self._retention_text,
+        }  # fmt: skip
         if not before and not pinned:
             body["drafts"] = await run_sync(self._catalog.drafts, words, owner)
         return json_response(body)
+
+    async def _list_runs_of(self, request: Request, comparison: str) -> Response:
+        access = get_access(request)
+        await run_sync(access.require_edit_group, "comparison", comparison)
+        page = await run_sync(self._listing.runs_of, comparison, access.owner_filter)
+        rows = page_row(page)
+        for row in rows["runs"]:
+            row["comparison"] = comparison
+        return json_response(rows | {"now": time.time()})
 
     async def reclaimable_bytes(self, request: Request) -> Response:
         """Return the bytes that deletion frees: ``{"reclaimable": bytes}``; ``run`` repeats."""
@@ -76,18 +105,7 @@ class HistoryRoutes:
 
     async def change(self, request: Request) -> Response:
         """Change the ``title`` (empty: the task's first line) or ``pinned``."""
-        body, run = await read_json(request), get_run_id(request)
-        title, pinned = body.get("title", ""), body.get("pinned", False)
-        if not body.keys() & {"title", "pinned"}:
-            raise StudioError("Only “title” and “pinned” can be changed.")
-        if not isinstance(title, str) or not isinstance(pinned, bool):
-            raise StudioError("“title” must be a string and “pinned” true or false.")
-        saved: dict[str, Any] = {}
-        if "title" in body:
-            saved["title"] = await run_sync(self._catalog.rename, run, title)
-        if "pinned" in body:
-            saved["pinned"] = await run_sync(self._catalog.pin, run, pinned)
-        return json_response(saved)
+        return await change_title_or_pin(request, self._catalog, get_run_id(request))
 
     async def delete(self, request: Request) -> Response:
         """Delete a run with all its data: ``{"freed": bytes}``."""
@@ -107,6 +125,7 @@ def page_row(page: HistoryPage) -> dict[str, Any]:
         "next": page.next,
         "total": page.total,
         "size": page.size + page.versions,
+        "indexing": page.indexing,
     }
 
 
@@ -116,9 +135,16 @@ def _entry_row(entry: HistoryEntry) -> dict[str, Any]:
         "title": entry.title,
         "renamed": entry.renamed,
         "pinned": entry.pinned,
+        "comparison": entry.comparison,
+        "parent": entry.parent,
+        "imported": entry.imported,
         "at": entry.at,
         "error": entry.problem,
         "excerpt": entry.excerpt,
+        "in_title": entry.in_title,
+        "match": entry.match
+        and {"part": entry.match.part, "round": entry.match.round, "step": entry.match.step},
+        "word": entry.word,
     }
     summary = entry.summary
     if summary is None:
@@ -134,6 +160,7 @@ def _entry_row(entry: HistoryEntry) -> dict[str, Any]:
         "started_at": summary.began,
         "seconds": summary.seconds,
         "steps": summary.steps,
+        "copied_steps": summary.copied_steps,
         "prompt_tokens": summary.prompt_tokens,
         "generated_tokens": summary.generated_tokens,
         "estimated": summary.estimated,

@@ -58,7 +58,8 @@ class InfoRoutes:
                     "seconds": each.seconds,
                     "demonstration": each.demonstration,
                     "builtin": each.builtin,
-                    "inputs": [path.name for path in each.inputs],
+                    "inputs": each.input_names,
+                    "expected": each.expected or None,
                 }
                 for each in all_examples
             ]

@@ -9,7 +9,14 @@ from starlette.routing import Route
 
 from agent.history.export import conversation_markdown
 from sandbox_ui.auth.access import get_access
-from sandbox_ui.routes.helpers import RUN_PATH, download_headers, get_run_id, json_response, route
+from sandbox_ui.routes.helpers import (
+    RUN_PATH,
+    download_headers,
+    get_run_id,
+    get_step,
+    json_response,
+    route,
+)
 from sandbox_ui.runs import sse
 from sandbox_ui.runs.manager import RunManager
 
@@ -40,6 +47,7 @@ class RunRoutes:
             route(f"{RUN_PATH}/find", self.find),
             route(f"{RUN_PATH}/conversation.md", self.conversation),
             route(f"{RUN_PATH}/steps.csv", self.steps_csv),
+            route(f"{RUN_PATH}/tokens", self.tokens),
         ]
 
     async def create(self, request: Request) -> Response:
@@ -88,3 +96,9 @@ class RunRoutes:
         return Response(
             table, headers=download_headers("steps.csv"), media_type="text/csv; charset=utf-8"
         )
+
+    async def tokens(self, request: Request) -> Response:
+        """Return the tokens of each step after the number ``after``, and their totals."""
+        after = get_step(request, "after") or 0
+        tokens = await run_sync(self._runs.feed(get_run_id(request)).tokens, after)
+        return json_response(tokens)

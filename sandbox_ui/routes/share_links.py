@@ -1,4 +1,8 @@
-"""Routes for shared links to a run."""
+"""Routes for shared links to a run, a comparison or an evaluation."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Protocol
 
 from anyio.to_thread import run_sync
 from starlette.requests import Request
@@ -7,11 +11,36 @@ from starlette.routing import Route
 
 from agent.errors import RunError
 from sandbox_ui.auth import share_links
+from sandbox_ui.auth.access import GROUP_KINDS, GroupKind, RunGroups
 from sandbox_ui.auth.identity import Identities
-from sandbox_ui.routes.helpers import RUN_PATH, get_run_id, json_response, route
+from sandbox_ui.auth.share_links import Shareable
+from sandbox_ui.routes.helpers import (
+    COMPARISON_PATH,
+    EVALUATION_PATH,
+    RUN_PATH,
+    get_run_id,
+    json_response,
+    route,
+)
+from sandbox_ui.runs.followers import Followers
 from sandbox_ui.runs.manager import RunManager
 
 _INVALID_LINK_MESSAGE = "This link is no longer valid. Ask the sender for a new one."
+
+
+_PARAMETERS: dict[GroupKind, str] = {"comparison": "compare", "evaluation": "evaluation"}
+
+
+class GroupManager(Protocol):
+    """The comparisons or the evaluations, and their followers."""
+
+    @property
+    def registry(self) -> RunGroups:
+        """Their folders."""
+
+    @property
+    def followers(self) -> Followers:
+        """Who is told when one of them changes."""
 
 
 class ShareLinkRoutes:
@@ -19,50 +48,83 @@ class ShareLinkRoutes:
 
     Args:
         runs: The live runs.
+        groups: The comparisons and the evaluations.
         identities: The identities of the studio; its cookies store the opened links.
     """
 
-    def __init__(self, runs: RunManager, identities: Identities) -> None:
+    def __init__(
+        self, runs: RunManager, groups: Mapping[GroupKind, GroupManager], identities: Identities
+    ) -> None:
         self._runs = runs
+        self._groups = groups
         self._identities = identities
 
     @property
     def routes(self) -> list[Route]:
         """Routes, to be registered before Gradio's."""
         return [
-            route(f"{RUN_PATH}/links", self.create, "POST"),
-            route(f"{RUN_PATH}/links", self.revoke_all, "DELETE"),
-            route(f"{RUN_PATH}/links", self.count, permission="edit"),
+            *(
+                each
+                for path in (RUN_PATH, COMPARISON_PATH, EVALUATION_PATH)
+                for each in (
+                    route(f"{path}/links", self.create, "POST"),
+                    route(f"{path}/links", self.revoke_all, "DELETE"),
+                    route(f"{path}/links", self.count, permission="edit"),
+                )
+            ),
             route("/shared/{token}", self.open),
         ]
 
     async def create(self, request: Request) -> Response:
         """Create a link, relative to the studio's URL: ``{"path": "shared/…"}``."""
-        token = await run_sync(share_links.create, self._runs.folder(get_run_id(request)))
+        token = await run_sync(share_links.create, await run_sync(self._folder, request))
         return json_response({"path": f"shared/{token}"}, 201)
 
     async def revoke_all(self, request: Request) -> Response:
-        """Revoke all links of the run; current viewers lose access within seconds."""
-        folder = self._runs.folder(get_run_id(request))
+        """Revoke all links; viewers lose access within seconds."""
+        folder = await run_sync(self._folder, request)
         await run_sync(share_links.revoke_all, folder)
-        self._runs.feed(folder.id).notify()
+        if "run" in request.path_params:
+            self._runs.feed(folder.id).notify()
+        else:
+            self._group(request).followers.notify(folder.id)
         return Response(status_code=204)
 
     async def count(self, request: Request) -> Response:
-        """Return the number of the run's links."""
-        return json_response(
-            {"links": len(self._runs.folder(get_run_id(request)).share_link_digests)}
-        )
+        """Return the number of links."""
+        folder = await run_sync(self._folder, request)
+        return json_response({"links": len(folder.share_link_digests)})
 
     async def open(self, request: Request) -> Response:
-        """Store the link in the browser's cookie, and redirect to the run."""
-        token = request.path_params["token"]
-        run = share_links.run_id_of(token)
-        try:
-            valid = share_links.is_valid(token, await run_sync(self._runs.folder, run))
-        except RunError:
-            valid = False
-        if not valid:
+        """Store the link in the browser's cookie, and redirect to what it shows."""
+        query = await run_sync(self._query_for, request.path_params["token"])
+        if not query:
             return PlainTextResponse(_INVALID_LINK_MESSAGE, 404)
-        cookie = self._identities.cookies.link_cookie(request, token)
-        return RedirectResponse(f"../?run={run}", 303, {"Set-Cookie": cookie})
+        cookie = self._identities.cookies.link_cookie(request, request.path_params["token"])
+        return RedirectResponse(f"../?{query}", 303, {"Set-Cookie": cookie})
+
+    def _folder(self, request: Request) -> Shareable:
+        if "run" in request.path_params:
+            return self._runs.folder(get_run_id(request))
+        kind = _kind(request)
+        return self._groups[kind].registry.folder(request.path_params[kind])
+
+    def _group(self, request: Request) -> GroupManager:
+        return self._groups[_kind(request)]
+
+    def _query_for(self, token: str) -> str:
+        """Return the page's query for a token; empty if the token is not valid."""
+        shared = share_links.id_of(token)
+        with suppress(RunError):
+            if share_links.is_valid(token, self._runs.folder(shared)):
+                return f"run={shared}"
+        for kind, manager in self._groups.items():
+            with suppress(RunError):
+                if share_links.is_valid(token, manager.registry.folder(shared)):
+                    return f"{_PARAMETERS[kind]}={shared}"
+        return ""
+
+
+def _kind(request: Request) -> GroupKind:
+    """Return the kind of group whose id is in the URL."""
+    return next(kind for kind in GROUP_KINDS if kind in request.path_params)

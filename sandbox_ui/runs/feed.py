@@ -18,8 +18,11 @@ from agent.errors import JournalError, RunError
 from agent.events import Event, UnreadableEvent, encode, without_tokens
 from agent.history import search
 from agent.history.export import steps_csv
+from agent.loop.steering import Steering
 from agent.runs import journal
 from agent.runs.folder import RunFolder
+from agent.runs.metrics.earlier_usage import EarlierUsage
+from agent.runs.requests.tokens import step_tokens, token_totals
 from agent.runs.state import RunState
 from agent.titles import title_for_task
 from agent.workspace.paths import RelPath
@@ -43,12 +46,15 @@ class Feed:
 
     Args:
         folder: The run's folder.
+        steering: How its user steers it.
     """
 
-    def __init__(self, folder: RunFolder) -> None:
+    def __init__(self, folder: RunFolder, steering: Steering | None = None) -> None:
+        self._steering = steering or Steering()
         self._folder = folder
         self._path = folder.journal
         self._state = RunState(run=folder.id)
+        self._earlier_usage = EarlierUsage()
         self._title = ""
         self._lock = threading.Lock()
         self._dirty_folders: dict[WakeCallback, set[str] | None] = {}
@@ -65,7 +71,11 @@ class Feed:
             if current_step is not None:
                 cursor = current_step.begin
                 state = replace(state, steps=state.steps[:-1])
-            return Message(to_json(self._time_and_title() | {"state": state}), cursor)
+            about = self._time_and_title() | {
+                "parent": self._folder.parent,
+                "imported": self._folder.imported,
+            }
+            return Message(to_json(about | {"state": state}), cursor)
 
     def status(self) -> dict[str, Any]:
         """Return the run's state for a program: small, and without timestamps."""
@@ -80,6 +90,9 @@ class Feed:
                 "model": state.model,
                 "steps": len(state.steps),
                 "totals": asdict(state.totals),
+                "imported": self._folder.imported,
+                "parent": asdict(self._folder.parent) if self._folder.parent else None,
+                "replay": asdict(state.replay) if state.replay else None,
                 "reason": last.reason if last else "",
                 "answer": last.answer if last else "",
             }
@@ -135,6 +148,23 @@ class Feed:
             self._catch_up()
             return steps_csv(self._state)
 
+    def tokens(self, after: int = 0) -> dict[str, Any]:
+        """Return where the run's tokens went: its steps after a number, and the totals."""
+        with self._lock:
+            self._catch_up()
+            state, steps = self._state, step_tokens(self._state)
+        return {
+            "model": state.model,
+            "mode": state.mode,
+            "metered": state.metered,
+            "running": state.is_running,
+            "inputs": state.inputs,
+            "context_limit": state.limits.get("conversation_tokens"),
+            "cost": state.current_totals.cost,
+            "totals": token_totals(steps),
+            "steps": steps[after:],
+        }
+
     def find(self, words: str) -> list[search.SearchMatch]:
         """Search the run for words; return at most the first 1,000 matches.
 
@@ -142,6 +172,11 @@ class Feed:
             RunError: if the run has not started.
         """
         return list(islice(search.find(self.events(), words), search.MAX_MATCHES))
+
+    def steering_after(self, version: int) -> tuple[int, bytes] | None:
+        """Return the version and the state of the steering, if it has changed since a version."""
+        state = self._steering.state
+        return None if state.version == version else (state.version, to_json(state))
 
     def follow(self, wake: WakeCallback) -> WakeCallback:
         """Call ``wake``, from any thread, when new events or file changes may exist.
@@ -218,7 +253,7 @@ class Feed:
     def _catch_up(self, end: int | None = None) -> None:
         if self._path.exists():
             for cursor, event in journal.read(self._path, self._state.cursor, end):
-                self._state.apply(event, cursor)
+                self._state.apply(self._earlier_usage.complete(event), cursor)
 
     def _message(self, lines: list[bytes], cursor: int) -> Message:
         with self._lock:
@@ -255,4 +290,5 @@ def _current_status(state: RunState) -> dict[str, object]:
         "model": state.model,
         "metered": state.metered,
         "totals": state.totals,
+        "replay": state.replay,
     }

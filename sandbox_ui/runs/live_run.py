@@ -3,12 +3,13 @@
 import logging
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from agent.errors import StudioError
 from agent.events import Event, SandboxReady
+from agent.loop.steering import Steering
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun
 from agent.runs.summary import Summary, summarize
@@ -19,9 +20,21 @@ from sandbox_ui.runs.feed import Feed
 from sandbox_ui.scheduling.admission import AdmissionTicket
 
 _EXIT_TIMEOUT_SECONDS = 60.0
-"""Seconds that a worker may take after a round's end, to write the summary."""
+"""Seconds that a worker may take after a round's end."""
+
+_SUMMARY_SHARE = 0.02
+"""Share of the time in which the summary of a run in progress may be computed."""
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownSummary:
+    """A summary, the number of the round and whether it runs, and until when it will do."""
+
+    summary: Summary
+    round: tuple[int, bool]
+    due: float
 
 
 @dataclass
@@ -31,11 +44,13 @@ class LiveRun:
     folder: RunFolder
     feed: Feed
     user_changes: UserChanges
+    steering: Steering
     recorded: RecordedRun | None = None
     stop: Stop = field(default_factory=Stop)
     worker: threading.Thread | None = None
     last_used: float = field(default_factory=clock.steady_time)
     sandbox_lock: threading.Lock = field(default_factory=threading.Lock)
+    _summary: "_KnownSummary | None" = None
 
     @property
     def active(self) -> bool:
@@ -49,11 +64,24 @@ class LiveRun:
         return not self.active and recorded is not None and recorded.has_sandbox
 
     def summary(self) -> Summary | None:
-        """Return the list entry during a round; None until the round has started."""
+        """Return the list entry during a round; None until the round has started.
+
+        Its figures may be some seconds old in a long run: they are computed again after a time
+        that is proportional to what they took.
+        """
         assert self.recorded is not None
         with self.recorded.lock:
             state = self.recorded.state
-            return summarize(state) if state.rounds else None
+            if not state.rounds:
+                return None
+            round_ = len(state.rounds), state.is_running
+            known, now = self._summary, time.monotonic()
+            if known is None or known.round != round_ or now > known.due:
+                summary = summarize(state)
+                seconds = time.monotonic() - now
+                known = _KnownSummary(summary, round_, now + seconds / _SUMMARY_SHARE)
+                self._summary = known
+            return replace(known.summary, state=state.state, steps=len(state.steps))
 
     def stop_sandbox(self) -> None:
         """Stop the sandbox, if there is one and no worker uses it."""
@@ -70,8 +98,13 @@ class LiveRun:
                     "The sandbox of run %s could not be stopped: %s", self.folder.id, error
                 )
 
-    def start_worker(self, events: Iterator[Event], ticket: AdmissionTicket) -> "Future[None]":
-        """Run a round in its own thread.
+    def start_worker(
+        self,
+        events: Iterator[Event],
+        ticket: AdmissionTicket,
+        on_ended: Callable[[str], None],
+    ) -> "Future[None]":
+        """Run a round in its own thread; at its end, call ``on_ended`` with the run's id.
 
         Returns:
             A future that is done once the round has started, or holds the error that prevented it.
@@ -79,7 +112,7 @@ class LiveRun:
         started: Future[None] = Future()
         self.worker = threading.Thread(
             target=self._run_round,
-            args=(events, ticket, started),
+            args=(events, ticket, started, on_ended),
             name=f"run {self.folder.id}",
             daemon=True,
         )
@@ -87,7 +120,11 @@ class LiveRun:
         return started
 
     def _run_round(
-        self, events: Iterator[Event], ticket: AdmissionTicket, started: "Future[None]"
+        self,
+        events: Iterator[Event],
+        ticket: AdmissionTicket,
+        started: "Future[None]",
+        on_ended: Callable[[str], None],
     ) -> None:
         try:
             for event in events:
@@ -101,6 +138,7 @@ class LiveRun:
             started.set_exception(error)
         finally:
             ticket.leave()
+            on_ended(self.folder.id)
             self.last_used = clock.steady_time()
 
     def wait_for_exit(self) -> None:

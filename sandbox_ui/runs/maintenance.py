@@ -90,6 +90,7 @@ class Maintenance:
         """Return whether a run has no task, and its files have not changed for a week."""
         return (
             now - folder.created > DRAFT_SECONDS
+            and not folder.comparison
             and folder.id not in self._registry
             and not folder.journal.exists()
             and now - _last_changed(folder) > DRAFT_SECONDS

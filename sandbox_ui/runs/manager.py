@@ -9,20 +9,25 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from agent.errors import RunError, StorageFull
+from agent.errors import RunError, SteeringRefused, StorageFull
 from agent.events import Event
+from agent.fork.describe import ForkDescription, describe_fork
+from agent.fork.fork import Changes, fork_run
 from agent.limits import Limits
+from agent.loop.steering import NOT_WORKING, Steering
 from agent.models.base import Model
 from agent.runs import recorded_run
 from agent.runs.disk_usage import run_sandbox_ids
 from agent.runs.event_recorder import end_interrupted_rounds
 from agent.runs.folder import RunFolder
+from agent.runs.parent import Parent
 from agent.runs.recorded_run import RecordedRun, Task
 from agent.runs.summary import Summary
 from agent.runs.user_changes import UserChange
 from agent.util.cancellation import Stop
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
+from agent.workspace.versions.blobs import BlobStore
 from agent.workspace.versions.past_files import FileVersions
 from sandbox_ui.runs.feed import Feed
 from sandbox_ui.runs.live_run import LiveRun, join_workers
@@ -37,7 +42,7 @@ GRACE_SECONDS = 5.0
 """Seconds that steps in progress have to finish when the application shuts down."""
 CLOSED_MESSAGE = "The studio was closed before the run started."
 _log = logging.getLogger(__name__)
-_RoundStarter = Callable[[RecordedRun, Stop, recorded_run.Ticket], Iterator[Event]]
+RoundStarter = Callable[[RecordedRun, Stop, recorded_run.Ticket], Iterator[Event]]
 
 
 class RunSandboxProvider(recorded_run.SandboxProvider, StoppedSandboxes, Protocol):
@@ -81,6 +86,11 @@ class RunManager:
         self._registry = Registry(data)
         self._maintenance = Maintenance(data, self._registry, provider, idle_seconds)
         self._closing = threading.Event()
+        self._round_listeners: list[Callable[[str], None]] = []
+
+    def on_round_ended(self, listener: Callable[[str], None]) -> None:
+        """Call a function with a run's id whenever the worker of its round exits."""
+        self._round_listeners.append(listener)
 
     def open(self) -> None:
         """Close rounds that an earlier process left open, and start maintenance."""
@@ -105,13 +115,18 @@ class RunManager:
         with ThreadPoolExecutor(_CLOSE_THREADS) as executor:
             list(executor.map(LiveRun.stop_sandbox, runs))
 
-    def create_draft(self, owner: str = "") -> str:
+    def create_draft(
+        self, owner: str = "", comparison: str = "", parent: Parent | None = None
+    ) -> str:
         """Create a run without a task and with an empty workspace; return its id.
 
-        A draft that is unused for a week is deleted automatically.
+        A draft that is unused for a week is deleted automatically, unless a comparison will
+        start it.
 
         Args:
             owner: The owner's user id; empty for the operator.
+            comparison: The id of the comparison that will start it.
+            parent: The run that it is made from.
 
         Raises:
             QuotaExceeded: if the owner's quota is used up.
@@ -120,7 +135,8 @@ class RunManager:
         """
         self.admission.check_draft(owner)
         try:
-            folder = RunFolder.create(self._data, self._provider.create_workspace(), owner)
+            workspace = self._provider.create_workspace()
+            folder = RunFolder.create(self._data, workspace, owner, comparison, parent=parent)
         except OSError as error:
             reason = error.strerror or error
             error_type = StorageFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else RunError
@@ -130,6 +146,40 @@ class RunManager:
         self.admission.record_draft(folder)
         return self._registry.get(folder.id).folder.id
 
+    def describe_fork(self, run_id: str, step: int) -> ForkDescription:
+        """Return what a fork of a run after a step would start with, and lack.
+
+        Raises:
+            RunError: if the run does not exist.
+            UsageError: if it cannot be forked there.
+        """
+        return describe_fork(self.peek_folder(run_id), step, self._provider.blobs)
+
+    def fork(self, run_id: str, step: int, changes: Changes, owner: str = "") -> str:
+        """Make a fork of a run after a step; return its id. ``follow_up`` starts it.
+
+        A fork at step 0 is a draft with the files of the beginning; ``start`` starts it.
+
+        Args:
+            run_id: The run, which may have a round in progress.
+            step: The step.
+            changes: What is different in the fork.
+            owner: The owner's user id; empty for the operator.
+
+        Raises:
+            QuotaExceeded: if the owner's quota is used up.
+            RunError: if the run does not exist.
+            UsageError: if it cannot be forked there.
+            StorageFull: if the disk is full.
+        """
+        self.admission.check_draft(owner)
+        parent = self._registry.get(run_id).folder
+        create = self._provider.create_workspace
+        fork = fork_run(parent, step, self._provider.blobs, create, changes, owner)
+        if not step:
+            self.admission.record_draft(fork)
+        return self._registry.get(fork.id).folder.id
+
     def start(self, run_id: str, task: Task, model: Model, limits: Limits) -> None:
         """Start a draft's first round in its own thread.
 
@@ -137,7 +187,7 @@ class RunManager:
             QuotaExceeded: if the owner may start no more runs.
             RunError: if the run does not exist or has already started.
         """
-        self._start_round(
+        self.start_events(
             run_id,
             task.text,
             lambda run, stop, ticket: run.start(task, model, limits, stop, ticket),
@@ -151,17 +201,88 @@ class RunManager:
                 is full.
             RunError: if the run does not exist or has a round in progress.
         """
-        self._start_round(
+        self.start_events(
             run_id, text, lambda run, stop, ticket: run.follow_up(text, model, limits, stop, ticket)
         )
 
-    def stop(self, run_id: str) -> None:
+    def start_events(self, run_id: str, text: str, start_round: RoundStarter) -> None:
+        """Start a round whose events a function makes, such as a replay's.
+
+        Args:
+            run_id: The run's id.
+            text: The user's message, for the checks of its length.
+            start_round: Returns the events of the run, with a stop and a place in the queue.
+
+        Raises:
+            QuotaExceeded: if the owner may start no more runs.
+            RunError: if the run does not exist or has a round in progress.
+        """
+        run = self._registry.get(run_id)
+        self.admission.check_start(run.folder.owner, text)
+        run.wait_for_exit()
+        with run.sandbox_lock, self._registry.lock:
+            if self._closing.is_set():
+                raise RunError("The studio is shutting down.")
+            if run.active:
+                raise RunError("This run is in progress. Stop it or wait until it ends.")
+            if run.recorded is None:
+                run.recorded = RecordedRun(
+                    run.folder, self._provider, run.user_changes, steering=run.steering
+                )
+                run.recorded.journal.subscribe(run.feed.notify)
+            run.stop = Stop()
+            ticket = self.admission.enter(run.folder.owner, lambda: self._idle_runs_except(run))
+            with ExitStack() as on_failure:
+                on_failure.callback(ticket.leave)
+                events = start_round(run.recorded, run.stop, ticket)
+                started = run.start_worker(events, ticket, self._report_end)
+                on_failure.pop_all()
+        started.result()
+
+    @property
+    def contents(self) -> BlobStore:
+        """The store of file contents."""
+        return self._provider.blobs
+
+    def stop(self, run_id: str, reason: str = "") -> None:
         """Request a run to stop; do nothing if it has no round in progress.
+
+        Args:
+            run_id: The run's id.
+            reason: A sentence on why; empty if the user pressed Stop.
 
         Raises:
             RunError: if the run does not exist.
         """
-        self._registry.get(run_id).stop.set()
+        stop = self._registry.get(run_id).stop
+        stop.reason = stop.reason or reason
+        stop.set()
+
+    def steering(self, run_id: str) -> Steering:
+        """Return how the run is steered while it works; only its rules matter before.
+
+        Raises:
+            RunError: if the run does not exist.
+        """
+        return self._registry.get(run_id).steering
+
+    def active_steering(self, run_id: str, message: str = "") -> Steering:
+        """Return how a run with a round in progress is steered.
+
+        Args:
+            run_id: The run's id.
+            message: A message to be sent, for the check of its length.
+
+        Raises:
+            RunError: if the run does not exist.
+            SteeringRefused: if no round is in progress.
+            QuotaExceeded: if the message is too long.
+        """
+        run = self._registry.get(run_id)
+        self.admission.check_text(message)
+        if not run.active:
+            raise SteeringRefused(NOT_WORKING)
+        return run.steering
 
     def has_started(self, run_id: str) -> bool:
         """Return whether the run has received its task.
@@ -176,6 +297,10 @@ class RunManager:
         """Return the runs with a round in progress, or just about to start (None)."""
         active = [run for run in self._registry.all() if run.active]
         return {run.folder.id: run.summary() for run in active}
+
+    def active_ids(self) -> set[str]:
+        """Return the ids of the runs with a round in progress."""
+        return {run.folder.id for run in self._registry.all() if run.active}
 
     def in_use(self) -> set[str]:
         """Return the runs that have a round in progress or followers."""
@@ -285,25 +410,9 @@ class RunManager:
             return self.workspace(run_id).open_read(path)
         return self.file_versions(run_id).open(path, step)
 
-    def _start_round(self, run_id: str, text: str, start_round: _RoundStarter) -> None:
-        run = self._registry.get(run_id)
-        self.admission.check_start(run.folder.owner, text)
-        run.wait_for_exit()
-        with run.sandbox_lock, self._registry.lock:
-            if self._closing.is_set():
-                raise RunError("The studio is shutting down.")
-            if run.active:
-                raise RunError("This run is in progress. Stop it or wait until it ends.")
-            if run.recorded is None:
-                run.recorded = RecordedRun(run.folder, self._provider, run.user_changes)
-                run.recorded.journal.subscribe(run.feed.notify)
-            run.stop = Stop()
-            ticket = self.admission.enter(run.folder.owner, lambda: self._idle_runs_except(run))
-            with ExitStack() as on_failure:
-                on_failure.callback(ticket.leave)
-                started = run.start_worker(start_round(run.recorded, run.stop, ticket), ticket)
-                on_failure.pop_all()
-        started.result()
+    def _report_end(self, run_id: str) -> None:
+        for listener in self._round_listeners:
+            listener(run_id)
 
     def _idle_runs_except(self, run: LiveRun) -> Sequence[LiveRun]:
         """Return runs whose idle sandbox may be stopped for this run; none in plain mode."""

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from agent.errors import RunActive, RunError
+from agent.loop.steering import Steering
 from agent.runs import recorded_run
 from agent.runs.folder import RunFolder
 from agent.runs.user_changes import UserChanges
@@ -47,7 +48,10 @@ class Registry:
                     raise RunError("This run is being deleted.")
                 folder = RunFolder.open(self._data, run_id)
                 user_changes = UserChanges(folder.path / recorded_run.USER_CHANGES_FILE)
-                run = self._runs[run_id] = LiveRun(folder, Feed(folder), user_changes)
+                steering = Steering(folder.path / recorded_run.STEERING_FILE)
+                feed = Feed(folder, steering)
+                steering.on_change(feed.notify)
+                run = self._runs[run_id] = LiveRun(folder, feed, user_changes, steering)
             run.last_used = clock.steady_time()
             return run
 

@@ -11,10 +11,10 @@ from starlette.responses import StreamingResponse
 from agent.errors import JournalError
 from sandbox_ui.runs.feed import Feed, Message
 
-_PING_SECONDS = 15.0
-_BATCH_SECONDS = 0.03
-_RETRY = b"retry: 1000\n\n"
-_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
+PING_SECONDS = 15.0
+BATCH_SECONDS = 0.03
+RETRY = b"retry: 1000\n\n"
+HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 
 
 def get_cursor(request: Request) -> int | None:
@@ -46,7 +46,7 @@ async def stream_response(
     Raises:
         JournalError: if the cursor is not valid for this run.
     """
-    first: list[bytes] = [_RETRY]
+    first: list[bytes] = [RETRY]
     if not can_edit:
         first.append(b"event: read_only\ndata: {}\n\n")
     if cursor is None:
@@ -56,7 +56,7 @@ async def stream_response(
     else:
         await run_sync(feed.events_after, cursor)
     events = _events(feed, cursor, first, is_over)
-    return StreamingResponse(events, media_type="text/event-stream", headers=_HEADERS)
+    return StreamingResponse(events, media_type="text/event-stream", headers=HEADERS)
 
 
 def presence(closing: asyncio.Event) -> StreamingResponse:
@@ -65,12 +65,12 @@ def presence(closing: asyncio.Event) -> StreamingResponse:
     Args:
         closing: Set when the application shuts down; the stream then ends.
     """
-    return StreamingResponse(_pings(closing), media_type="text/event-stream", headers=_HEADERS)
+    return StreamingResponse(_pings(closing), media_type="text/event-stream", headers=HEADERS)
 
 
 async def _pings(closing: asyncio.Event) -> AsyncIterator[bytes]:
-    yield _RETRY
-    while not await wait_with_timeout(closing, _PING_SECONDS):
+    yield RETRY
+    while not await wait_with_timeout(closing, PING_SECONDS):
         yield b": ping\n\n"
 
 
@@ -80,6 +80,7 @@ async def _events(
     changed, loop = asyncio.Event(), asyncio.get_running_loop()
     wake = thread_safe_setter(changed)
     unfollow = await run_sync(feed.follow, wake)
+    version = -1
     try:
         for part in first:
             yield part
@@ -95,13 +96,18 @@ async def _events(
             dirty = feed.take_dirty(wake)
             if dirty is not None:
                 yield b"event: workspace\ndata: %b\n\n" % dirty
+            steering = feed.steering_after(version)
+            if steering is not None:
+                version = steering[0]
+                yield b"event: steering\ndata: %b\n\n" % steering[1]
             if (
                 message is None
                 and dirty is None
-                and not await wait_with_timeout(changed, _PING_SECONDS)
+                and steering is None
+                and not await wait_with_timeout(changed, PING_SECONDS)
             ):
                 yield b": ping\n\n"
-            await asyncio.sleep(_BATCH_SECONDS)
+            await asyncio.sleep(BATCH_SECONDS)
     finally:
         # A cancelled task cannot await a thread; the loop's default executor runs it instead.
         loop.run_in_executor(None, unfollow)

@@ -75,12 +75,20 @@ class Admission:
         Raises:
             QuotaExceeded: if the text is too long, or the user's quota is used up.
         """
+        self.check_text(text)
+        self._check_quota(owner)
+
+    def check_text(self, text: str) -> None:
+        """Check the length of a task or message.
+
+        Raises:
+            QuotaExceeded: if it is too long.
+        """
         if len(text) > MAX_TEXT:
             raise QuotaExceeded(
                 f"A task or message may have at most {MAX_TEXT:,} characters; this one has "
                 f"{len(text):,}. Upload the text as a file."
             )
-        self._check_quota(owner)
 
     def enter(self, owner: str, idle_runs: Callable[[], Sequence[IdleRun]]) -> "AdmissionTicket":
         """Enter a run into the queue; it must ``leave`` when its round ends.

@@ -10,7 +10,7 @@ import threading
 from collections import Counter, deque
 from collections.abc import Generator, Sequence
 
-from agent.errors import QuotaExceeded
+from agent.errors import QueueFull
 from agent.events import Event, Preparing
 from agent.util.cancellation import Stop
 
@@ -72,6 +72,10 @@ class RunQueue:
         self._served_count = self._entered_count = 0
         self.closed = False
 
+    def max_active_of(self, owner: str) -> int:
+        """How many runs of a user may be active; the operator, whose id is empty, may use all."""
+        return self.max_active_per_user if owner else self.max_active
+
     @property
     def active_count(self) -> int:
         """Number of active runs."""
@@ -94,17 +98,17 @@ class RunQueue:
         """Enter a run of this user; it becomes active at once or waits.
 
         Raises:
-            QuotaExceeded: if too many runs are waiting.
+            QueueFull: if too many runs are waiting.
         """
         with self._changed:
             owner_waiting = sum(each.owner == owner for each in self._waiting)
             if owner_waiting >= MAX_WAITING // 10:
-                raise QuotaExceeded(
+                raise QueueFull(
                     f"{owner_waiting} of your runs are already waiting. "
                     "Wait until some have ended, or stop some."
                 )
             if len(self._waiting) >= MAX_WAITING:
-                raise QuotaExceeded(
+                raise QueueFull(
                     f"The queue is full: {len(self._waiting)} runs are waiting. Try again later."
                 )
             self._entered_count += 1
@@ -153,12 +157,9 @@ class RunQueue:
             return ""
         owner_active = sum(each.owner == entry.owner for each in self._active)
         status = f"{ordinal(position)} in the queue"
-        if owner_active < self._max_active_for(entry.owner) or len(self._active) >= self.max_active:
+        if owner_active < self.max_active_of(entry.owner) or len(self._active) >= self.max_active:
             return status
         return f"{status}; each user may have {_runs(owner_active)} in progress"
-
-    def _max_active_for(self, owner: str) -> int:
-        return self.max_active_per_user if owner else self.max_active
 
     def _activate_next(self) -> None:
         """Activate the runs that may start, and number the rest."""
@@ -181,7 +182,7 @@ class RunQueue:
         waiting = (
             entry
             for entry in self._in_order()
-            if active[entry.owner] < self._max_active_for(entry.owner)
+            if active[entry.owner] < self.max_active_of(entry.owner)
         )
         return next(waiting, None)
 

@@ -81,7 +81,7 @@ def list_folder(workspace: Workspace, folder: RelPath, query: ListingQuery) -> d
             "more": more,
             "hidden": len(result.names) - len(visible),
             "located": rows.locate(names) if query.locate_paths else {},
-            "seek": _find_prefix(names, query),
+            "seek": find_prefix([name[0] for name in names], query),
             "truncated": result.truncated,
         }
 
@@ -174,7 +174,7 @@ def _link_target(folder_fd: int, path: str) -> str:
 def _sort_key(query: ListingQuery, *, at_root: bool) -> Callable[[Name], Any]:
     """Return the sort key: folders first; at the root, shared folders at the top."""
     if query.sort == "name":
-        return lambda name: _by_name(name[0], name[1], at_root)
+        return lambda name: by_name(name[0], name[1], at_root)
     weight = _by_newest if query.sort == "time" else _by_largest
 
     def key(name: Name) -> tuple[int, float, str]:
@@ -194,7 +194,8 @@ def _by_largest(name: Name) -> float:
 
 
 @lru_cache(65_536)
-def _by_name(path: str, is_folder: bool, at_root: bool) -> str:
+def by_name(path: str, is_folder: bool, at_root: bool) -> str:
+    """Return the sort key of a name: folders first; at the root, shared folders at the top."""
     shared = at_root and is_folder and path in _TOP_FOLDERS
     return f"{0 if shared else 1 if is_folder else 2}{natural_key(path)}"
 
@@ -208,9 +209,10 @@ def natural_key(name: str) -> str:
     return f"{padded}\0{name}"
 
 
-def _find_prefix(names: Sequence[Name], query: ListingQuery) -> int | None:
+def find_prefix(names: Sequence[str], query: ListingQuery) -> int | None:
+    """Return the index of the first name with the query's prefix; None if there is none."""
     seek, size = query.seek_prefix.casefold(), len(names)
     if not seek:
         return None
     indexes = (index % size for index in range(query.seek_start, query.seek_start + size))
-    return next((index for index in indexes if names[index][0].casefold().startswith(seek)), None)
+    return next((index for index in indexes if names[index].casefold().startswith(seek)), None)

@@ -51,7 +51,7 @@ def find_names(folder_fd: int, words: str, *, stats: bool) -> SearchResult:
     """
     if not words.strip():
         return SearchResult(list(_names(folder_fd, "", stats=stats)))
-    return _search_tree(folder_fd, _matcher(words.strip()), stats=stats)
+    return _search_tree(folder_fd, matcher(words.strip()), stats=stats)
 
 
 def is_hidden(name: Name) -> bool:
@@ -100,8 +100,8 @@ def _search_tree(folder_fd: int, matches: Callable[[str], bool], *, stats: bool)
     return SearchResult(names)
 
 
-def _matcher(words: str) -> Callable[[str], bool]:
-    """Return a predicate for the paths that match."""
+def matcher(words: str) -> Callable[[str], bool]:
+    """Return a predicate for the paths that match; see ``find_names``."""
     match_path = "/" in words
 
     def matched_part(path: str) -> str:

@@ -10,9 +10,9 @@ from agent.workspace.paths import RelPath
 from agent.workspace.versions.manifest import Node
 from agent.workspace.versions.past_files import FileVersions
 from sandbox_ui.preview.base import PreviewRequest
-from sandbox_ui.preview.diff.text_diff import is_text
 from sandbox_ui.preview.kinds import DIFFERENCE, HEAD_BYTES, kind_of
 from sandbox_ui.preview.service import PreviewService
+from sandbox_ui.preview.text.versions import is_text
 
 DisplayKind = Literal["text", "images", "metadata"]
 _IMAGE_KINDS = {"image"}
@@ -25,15 +25,17 @@ class Difference:
     Attributes:
         path: The path, percent-encoded.
         step: The step.
+        base: The earlier step whose version is compared; None for the version before ``step``.
         before: Metadata of the path before the step; None if it did not exist.
         after: Metadata of the path after the step; None if it did not exist.
         display: What can be displayed.
         reason: The reason why only metadata can be displayed, if there is one.
-        text: The differing lines as JSON, as returned by ``preview.diff.text_diff``.
+        text: Both texts as JSON, as returned by ``preview.text.versions``.
     """
 
     path: str
     step: int
+    base: int | None
     before: dict[str, Any] | None
     after: dict[str, Any] | None
     display: DisplayKind
@@ -52,7 +54,7 @@ class StepComparer:
         self._previews = previews
 
     def compare(
-        self, versions: FileVersions, path: RelPath, step: int | None, options: dict[str, str]
+        self, versions: FileVersions, path: RelPath, step: int | None, base: int | None = None
     ) -> Difference:
         """Return the change that ``step`` made to ``path``.
 
@@ -60,7 +62,7 @@ class StepComparer:
             versions: The run's file versions.
             path: The path.
             step: The step; None for the last one that changed the path.
-            options: Options of ``preview.diff.text_diff``.
+            base: Compare with the version after this step instead of the one before ``step``.
 
         Raises:
             WorkspaceError: if the path existed neither before nor after the step.
@@ -68,27 +70,32 @@ class StepComparer:
         step = versions.last_changed_step(path) if step is None else step
         if step is None:
             raise WorkspaceError(f"No step changed “{path.display}”.")
-        before, after = versions.node_before(path, step), versions.node(path, step)
+        after = versions.node(path, step)
+        before = versions.node_before(path, step) if base is None else versions.node(path, base)
         if before is None and after is None:
-            raise WorkspaceError(f"“{path.display}” existed neither before nor after step {step}.")
+            when = (
+                f"before nor after step {step}" if base is None else f"after step {base} nor {step}"
+            )
+            raise WorkspaceError(f"“{path.display}” existed neither {when}.")
+        earlier = step - 1 if base is None else base
         with ExitStack() as files:
             try:
-                old = _open_version(versions, path, step - 1, before, files)
+                old = _open_version(versions, path, earlier, before, files)
                 new = _open_version(versions, path, step, after, files)
             except WorkspaceError as error:
-                return _difference(path, step, (before, after), "metadata", str(error))
+                return _difference(path, (step, base), (before, after), "metadata", str(error))
             display = _display_kind(path.name, [file for file in (old, new) if file is not None])
             text, reason = b"null", ""
             if display == "text":
-                text, reason = self._diff_text(path, old, new, options)
+                text, reason = self._read_texts(path, old, new)
                 display = "metadata" if reason else display
-            return _difference(path, step, (before, after), display, reason, text)
+            return _difference(path, (step, base), (before, after), display, reason, text)
 
-    def _diff_text(
-        self, path: RelPath, old: BinaryIO | None, new: BinaryIO | None, options: dict[str, str]
+    def _read_texts(
+        self, path: RelPath, old: BinaryIO | None, new: BinaryIO | None
     ) -> tuple[bytes, str]:
         new, old = new or BytesIO(), old or BytesIO()
-        request = PreviewRequest(RelPath(path.name).display, new.seek(0, 2), options, old)
+        request = PreviewRequest(RelPath(path.name).display, new.seek(0, 2), {}, old)
         new.seek(0)
         try:
             return self._previews.render(DIFFERENCE, new, request).content, ""
@@ -117,11 +124,11 @@ def _display_kind(name: str, files: list[BinaryIO]) -> DisplayKind:
 
 def _difference(
     path: RelPath,
-    step: int,
+    steps: tuple[int, int | None],
     nodes: tuple[Node | None, Node | None],
     display: DisplayKind,
     reason: str = "",
     text: bytes = b"null",
 ) -> Difference:
     before, after = (None if node is None else node.to_json() for node in nodes)
-    return Difference(path.to_url(), step, before, after, display, reason, text)
+    return Difference(path.to_url(), *steps, before, after, display, reason, text)

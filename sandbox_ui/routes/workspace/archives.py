@@ -4,7 +4,7 @@ import json
 import stat
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -16,9 +16,13 @@ from starlette.routing import Route
 from agent.events import RunStarted
 from agent.history.export import conversation_markdown
 from agent.history.trajectory import build_trajectory
+from agent.runs.folder import RunFolder
 from agent.workspace.paths import RelPath
 from agent.workspace.transfer.archive import ArchiveBuilder
 from agent.workspace.transfer.zip_stream import Member, ZipStream
+from agent.workspace.versions.blobs import content_path
+from agent.workspace.versions.log import ManifestLog
+from agent.workspace.versions.manifest import Manifest
 from sandbox_ui.routes.helpers import RUN_PATH, get_run_id, route
 from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.workspace.file_response import content_disposition
@@ -52,13 +56,14 @@ class ArchiveRoutes:
         if len(paths) == 1 and paths[0]:
             name = RelPath(paths[0].name).display
         else:
-            name = await run_sync(self._name, get_run_id(request))
+            name = await run_sync(download_name, self._runs, get_run_id(request))
         return _zip_response(request, archive, name)
 
     async def run(self, request: Request) -> Response:
-        """Export the whole run: files, journal, long outputs, derived exports."""
+        """Export the whole run: files and their versions, journal, long outputs, other formats."""
         archive = await run_sync(self._zip_run, get_run_id(request))
-        return _zip_response(request, archive, await run_sync(self._name, get_run_id(request)))
+        name = await run_sync(download_name, self._runs, get_run_id(request))
+        return _zip_response(request, archive, name)
 
     def _zip_files(self, run: str, paths: list[RelPath]) -> ZipStream:
         builder = ArchiveBuilder()
@@ -77,17 +82,36 @@ class ArchiveRoutes:
             builder.add(_text_member("steps.csv", [feed.steps_csv()]))
             for output in sorted(folder.outputs.iterdir()):
                 builder.add(_file_member(f"outputs/{output.name}", output))
+            for member in _versions(folder):
+                builder.add(member)
         builder.add_files(self._runs.workspace(run), prefix="files/")
         return builder.build()
 
-    def _name(self, run: str) -> str:
-        """Return the run's title, else its task, as a file name."""
-        title = self._runs.folder(run).title
-        if not title and self._runs.has_started(run):
-            events = self._runs.feed(run).events()
-            title = next((each.task for each in events if isinstance(each, RunStarted)), "")
-        title = "".join(c if c.isprintable() else " " for c in title).replace("/", "-")
-        return " ".join(title.split())[:_MAX_NAME].strip(" .") or "workspace"
+
+def _versions(folder: RunFolder) -> Iterator[Member]:
+    """Yield the versions of the run's files: their list, and the contents that files/ lacks."""
+    if not folder.manifests.exists():
+        return
+    yield _file_member("manifests.jsonl", folder.manifests)
+    manifest, contents = Manifest(), set[str]()
+    for _, delta in ManifestLog(folder.manifests).read():
+        contents.update(node.hash for node in delta.changed.values() if node.hash and node.stored)
+        manifest.apply(delta)
+    contents -= {node.hash for node in manifest.nodes.values() if node.hash}
+    for digest in sorted(contents):
+        path = content_path(folder.data / "blobs", digest)
+        if path.is_file():
+            yield _file_member(f"contents/{digest}", path)
+
+
+def download_name(runs: RunManager, run: str) -> str:
+    """Return a run's title, else its task, as a file name without an extension."""
+    title = runs.folder(run).title
+    if not title and runs.has_started(run):
+        events = runs.feed(run).events()
+        title = next((each.task for each in events if isinstance(each, RunStarted)), "")
+    title = "".join(c if c.isprintable() else " " for c in title).replace("/", "-")
+    return " ".join(title.split())[:_MAX_NAME].strip(" .") or "workspace"
 
 
 def _zip_response(request: Request, archive: ZipStream, name: str) -> Response:

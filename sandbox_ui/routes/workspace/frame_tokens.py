@@ -1,15 +1,15 @@
 """Frame tokens: read permissions for opaque origins, which send no cookies."""
 
-import json
+import hashlib
 import re
-import time
+import secrets
 from dataclasses import asdict, dataclass
 from typing import Literal
 
+from itsdangerous import BadData, SignatureExpired, URLSafeTimedSerializer
+
 from agent.errors import StudioError
-from agent.util.base64url import decode_base64url, encode_base64url
 from agent.workspace.paths import RelPath
-from sandbox_ui.auth.signing import Signer
 
 LIFETIME_SECONDS = 3600
 _BASE_URL = re.compile(
@@ -32,7 +32,6 @@ class FrameToken:
         folder: The page's folder, percent-encoded.
         base: The studio's URL in the user's browser, ending in ``/``.
         allow_external: Whether the page may load resources from other hosts.
-        until: Time of expiry, seconds since the epoch.
         scripts: Mode of the page's scripts.
         step: Step after which the files are read; None for their current state.
     """
@@ -41,7 +40,6 @@ class FrameToken:
     folder: str
     base: str
     allow_external: bool
-    until: int
     scripts: Scripts
     step: int | None = None
 
@@ -62,7 +60,9 @@ class FrameTokens:
     """Creates and verifies frame tokens; they are valid as long as this process runs."""
 
     def __init__(self) -> None:
-        self._signer = Signer()
+        self._serializer = URLSafeTimedSerializer(
+            secrets.token_bytes(32), signer_kwargs={"digest_method": hashlib.sha256}
+        )
 
     def create(
         self,
@@ -89,11 +89,8 @@ class FrameTokens:
         """
         if not _BASE_URL.fullmatch(base):
             raise InvalidFrameToken("HTML files cannot be shown at this address of the studio.")
-        until = int(time.time()) + LIFETIME_SECONDS
-        frame_token = FrameToken(
-            run, page.parent.to_url(), base, allow_external, until, scripts, step
-        )
-        return self._signer.sign("pass", encode_base64url(json.dumps(asdict(frame_token)).encode()))
+        frame_token = FrameToken(run, page.parent.to_url(), base, allow_external, scripts, step)
+        return str(self._serializer.dumps(asdict(frame_token)))
 
     def verify(self, token: str) -> FrameToken:
         """Return the permissions of a token.
@@ -101,10 +98,9 @@ class FrameTokens:
         Raises:
             InvalidFrameToken: if the token is invalid or expired.
         """
-        payload = self._signer.verify("pass", token)
-        if payload is None:
-            raise InvalidFrameToken("This view is unknown; press Reload.")
-        frame_token = FrameToken(**json.loads(decode_base64url(payload)))
-        if frame_token.until < time.time():
-            raise InvalidFrameToken("This view has expired; press Reload.")
-        return frame_token
+        try:
+            return FrameToken(**self._serializer.loads(token, max_age=LIFETIME_SECONDS))
+        except SignatureExpired as error:
+            raise InvalidFrameToken("This view has expired; press Reload.") from error
+        except BadData as error:
+            raise InvalidFrameToken("This view is unknown; press Reload.") from error

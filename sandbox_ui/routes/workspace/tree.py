@@ -9,9 +9,9 @@ from starlette.routing import Route
 from agent.errors import WorkspaceError
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
-from sandbox_ui.routes.helpers import RUN_PATH, get_path, get_run_id, json_response, route
+from sandbox_ui.routes.helpers import RUN_PATH, get_path, get_run_id, get_step, json_response, route
 from sandbox_ui.runs.manager import RunManager
-from sandbox_ui.workspace import listing
+from sandbox_ui.workspace import listing, past_listing
 from sandbox_ui.workspace.listing import MAX_ROWS, SORTS, ListingQuery
 
 
@@ -41,10 +41,17 @@ class TreeRoutes:
         and caches; ``locate`` (percent-encoded, repeatable): return these paths' rows with their
         ``index``; ``seek``: return the position of the first name with this beginning, from row
         ``start`` on. A missing folder returns no rows and ``missing``, since the page may request
-        one that was just deleted.
+        one that was just deleted. ``step``: the folder as it was after this step; see
+        ``sandbox_ui.workspace.past_listing``.
         """
         folder = RelPath.from_url(request.query_params.get("folder", ""))
         listing_query = _listing_query(request.query_params)
+        step = get_step(request)
+        if step is not None:
+            versions = await run_sync(self._runs.file_versions, get_run_id(request))
+            return json_response(
+                await run_sync(past_listing.list_past_folder, versions, folder, step, listing_query)
+            )
         workspace = self._runs.workspace(get_run_id(request))
         try:
             return json_response(
@@ -59,8 +66,14 @@ class TreeRoutes:
         return json_response(empty | {"missing": workspace_exists})
 
     async def entry(self, request: Request) -> Response:
-        """Return the listing row of one path; null if the path does not exist."""
-        path = get_path(request, b"/entries/")
+        """Return the listing row of one path; null if the path does not exist.
+
+        ``step``: as it was after this step.
+        """
+        path, step = get_path(request, b"/entries/"), get_step(request)
+        if step is not None:
+            versions = await run_sync(self._runs.file_versions, get_run_id(request))
+            return json_response(await run_sync(past_listing.past_row, versions, path, step))
         return json_response(
             await run_sync(listing.row_for_path, self._runs.workspace(get_run_id(request)), path)
         )

@@ -1,9 +1,16 @@
-"""Routes for resumable uploads: begin, send in any number of parts, cancel."""
+"""Resumable uploads by the tus protocol 1.0.0 (https://tus.io/protocols/resumable-upload).
 
+Extensions: creation and termination. The metadata names the target: ``path``, percent-encoded, or
+``filename`` for a file in ``input/``. Responses to a complete upload have its final path in
+``Studio-Path``, percent-encoded.
+"""
+
+import base64
+import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from anyio.to_thread import run_sync
 from starlette.requests import Request
@@ -11,18 +18,23 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from agent.errors import StorageFull, WorkspaceError
+from agent.runs.inputs import INPUT_FOLDER
 from agent.runs.user_changes import UserChange
+from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
 from agent.workspace.transfer import uploads
 from agent.workspace.transfer.uploads import UploadState, UploadWriter
-from sandbox_ui.routes.helpers import RUN_PATH, get_run_id, read_json, route
+from sandbox_ui.routes.helpers import RUN_PATH, get_run_id, route
 from sandbox_ui.routes.workspace.files import RemainingBytes
 from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.workspace.body_writer import write_body
-from sandbox_ui.workspace.listing import entry_row
 
-_UPLOAD = f"{RUN_PATH}/uploads/{{upload}}"
+_UPLOADS = f"{RUN_PATH}/uploads"
+_UPLOAD = f"{_UPLOADS}/{{upload}}"
 _MAX_BYTES = 1 << 50
+_CONTENT_TYPE = "application/offset+octet-stream"
+_VERSION = {"Tus-Resumable": "1.0.0"}
+_FEATURES = {"Tus-Version": "1.0.0", "Tus-Extension": "creation,termination"}
 
 
 class _Superseded(Exception):
@@ -108,35 +120,42 @@ class UploadRoutes:
     def routes(self) -> list[Route]:
         """Routes, to be registered before Gradio's."""
         return [
-            route(f"{RUN_PATH}/uploads", self.begin, "POST"),
-            route(_UPLOAD, self.status),
+            route(_UPLOADS, self.features, "OPTIONS", permission="view"),
+            route(_UPLOADS, self.begin, "POST"),
+            route(_UPLOAD, self.status, "HEAD", permission="view"),
             route(_UPLOAD, self.send, "PATCH"),
             route(_UPLOAD, self.cancel, "DELETE"),
         ]
 
+    async def features(self, request: Request) -> Response:
+        """Return the supported version and extensions."""
+        del request
+        return _respond(204, _FEATURES)
+
     async def begin(self, request: Request) -> Response:
-        """Begin an upload of ``size`` bytes to ``path``."""
-        body = await read_json(request)
-        path, size = body.get("path"), body.get("size")
-        if not isinstance(path, str) or not isinstance(size, int) or not 0 <= size < _MAX_BYTES:
-            raise WorkspaceError("An upload needs a path and its size in bytes.")
-        pending = await run_sync(self._begin, get_run_id(request), RelPath.from_url(path), size)
-        return JSONResponse({"upload": pending.id, "offset": 0}, 201)
+        """Begin an upload of ``Upload-Length`` bytes; an empty one is complete."""
+        size = _get_number(request, "Upload-Length")
+        if size >= _MAX_BYTES:
+            raise WorkspaceError("Upload-Length is too large.")
+        pending = await run_sync(self._begin, get_run_id(request), _get_target(request), size)
+        return _respond(201, {"Location": f"uploads/{pending.id}"} | _progress(pending))
 
     async def status(self, request: Request) -> Response:
-        """Return an upload's offset; once it is complete, also its listing row."""
-        return JSONResponse(
-            await run_sync(self._status, get_run_id(request), _get_upload_id(request))
-        )
+        """Return an upload's offset and size."""
+        pending = await run_sync(self._find, get_run_id(request), _get_upload_id(request))
+        return _respond(200, _progress(pending) | {"Cache-Control": "no-store"})
 
     async def send(self, request: Request) -> Response:
-        """Receive part of an upload from ``Upload-Offset`` on; return the row at the end."""
-        run, upload, offset = get_run_id(request), _get_upload_id(request), _get_offset(request)
+        """Receive part of an upload from ``Upload-Offset`` on."""
+        if request.headers.get("content-type") != _CONTENT_TYPE:
+            return _respond(415, error=f"The Content-Type of a part is {_CONTENT_TYPE}.")
+        run, upload = get_run_id(request), _get_upload_id(request)
+        offset = _get_number(request, "Upload-Offset")
         with self._write_locks.claim(upload) as claim:
             try:
                 return await self._receive(request, run, upload, offset, claim)
             except _Superseded:
-                return _conflict("Another request continues this upload.")
+                return _respond(409, error="Another request continues this upload.")
             except StorageFull:
                 await run_sync(self._cancel, run, upload)
                 raise
@@ -146,7 +165,7 @@ class UploadRoutes:
         with self._write_locks.claim(_get_upload_id(request)) as claim:
             await run_sync(claim.take_over)
             await run_sync(self._cancel, get_run_id(request), _get_upload_id(request))
-        return Response(status_code=204)
+        return _respond(204)
 
     async def _receive(
         self, request: Request, run: str, upload: str, offset: int, claim: _Claim
@@ -154,12 +173,11 @@ class UploadRoutes:
         await run_sync(claim.take_over)
         pending, part = await run_sync(self._open, run, upload)
         if part is None:
-            return JSONResponse(await run_sync(self._status, run, upload), 201)
+            return _respond(204, _progress(pending))
         try:
             if pending.offset != offset:
-                return _conflict(
-                    f"The upload continues at offset {pending.offset}.", pending.offset
-                )
+                message = f"The upload continues at offset {pending.offset}."
+                return _respond(409, _progress(pending), error=message)
 
             def write(*data: bytes) -> None:
                 with claim.hold():
@@ -169,24 +187,22 @@ class UploadRoutes:
                 return Response(status_code=499)
         finally:
             await run_sync(part.close)
-        if part.offset < pending.size:
-            return JSONResponse({"offset": part.offset, "size": pending.size})
-        return JSONResponse(await run_sync(self._finish, run, upload, claim), 201)
+        pending = replace(pending, offset=part.offset)
+        if part.offset == pending.size:
+            pending = await run_sync(self._finish, run, upload, claim)
+        return _respond(204, _progress(pending))
 
     def _begin(self, run: str, path: RelPath, size: int) -> UploadState:
         with self._runs.locked_workspace(run) as workspace:
             remaining = self._remaining_bytes(run)
-            return uploads.start(
+            pending = uploads.start(
                 workspace, path, size, quota_left=remaining, min_free=self._min_free
             )
+            return pending if size else self._move_to_target(run, workspace, pending)
 
-    def _status(self, run: str, upload: str) -> dict[str, object]:
+    def _find(self, run: str, upload: str) -> UploadState:
         with self._runs.locked_workspace(run) as workspace:
-            pending = uploads.find(workspace, upload)
-            fields: dict[str, object] = {"offset": pending.offset, "size": pending.size}
-            if pending.final_path is not None:
-                fields |= entry_row(pending.final_path.parent, workspace.stat(pending.final_path))
-            return fields
+            return uploads.find(workspace, upload)
 
     def _open(self, run: str, upload: str) -> tuple[UploadState, UploadWriter | None]:
         """Return the upload and its partial file, which is None once complete."""
@@ -196,12 +212,15 @@ class UploadRoutes:
                 workspace, pending
             ) if pending.final_path is None else None
 
-    def _finish(self, run: str, upload: str, claim: _Claim) -> dict[str, object]:
+    def _finish(self, run: str, upload: str, claim: _Claim) -> UploadState:
         with claim.hold(), self._runs.locked_workspace(run) as workspace:
-            path = uploads.finish(workspace, uploads.find(workspace, upload))
-            entry = workspace.stat(path)
-            self._runs.record_user_changes(run, [UserChange("added", path, entry.size)])
-            return entry_row(path.parent, entry)
+            return self._move_to_target(run, workspace, uploads.find(workspace, upload))
+
+    def _move_to_target(self, run: str, workspace: Workspace, pending: UploadState) -> UploadState:
+        path = uploads.finish(workspace, pending)
+        size = workspace.stat(path).size
+        self._runs.record_user_changes(run, [UserChange("added", path, size)])
+        return replace(pending, offset=pending.size, final_path=path)
 
     def _cancel(self, run: str, upload: str) -> None:
         with self._runs.locked_workspace(run) as workspace:
@@ -213,15 +232,36 @@ def _get_upload_id(request: Request) -> str:
     return upload
 
 
-def _get_offset(request: Request) -> int:
-    header = request.headers.get("upload-offset", "")
+def _get_number(request: Request, name: str) -> int:
+    header = request.headers.get(name, "")
     if not header.isdecimal() or len(header) > 20:
-        raise WorkspaceError(
-            "The header Upload-Offset must give the offset at which the upload continues."
-        )
+        raise WorkspaceError(f"The header {name} must be a number of bytes.")
     return int(header)
 
 
-def _conflict(message: str, offset: int | None = None) -> Response:
-    fields = {} if offset is None else {"offset": offset}
-    return JSONResponse({"error": message, **fields}, 409)
+def _get_target(request: Request) -> RelPath:
+    """Return the target path in ``Upload-Metadata``: pairs of a key and a value in Base64."""
+    pairs = (pair.split() for pair in request.headers.get("upload-metadata", "").split(","))
+    encoded = {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
+    try:
+        values = {key: base64.b64decode(text, validate=True) for key, text in encoded.items()}
+        if "path" in values:
+            return RelPath.from_url(values["path"].decode())
+        return INPUT_FOLDER.child(os.fsdecode(values["filename"]))
+    except (KeyError, ValueError) as error:
+        raise WorkspaceError("Upload-Metadata must name the path or filename.") from error
+
+
+def _progress(pending: UploadState) -> dict[str, str]:
+    """Return the headers for an upload's progress; once it is complete, with its final path."""
+    headers = {"Upload-Offset": str(pending.offset), "Upload-Length": str(pending.size)}
+    if pending.final_path is not None:
+        headers["Studio-Path"] = pending.final_path.to_url()
+    return headers
+
+
+def _respond(status: int, headers: Mapping[str, str] = _VERSION, *, error: str = "") -> Response:
+    headers = {**headers, **_VERSION}
+    return (
+        JSONResponse({"error": error}, status, headers) if error else Response(b"", status, headers)
+    )

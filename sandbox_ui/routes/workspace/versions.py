@@ -16,10 +16,10 @@ from sandbox_ui.preview.service import PreviewService
 from sandbox_ui.routes.helpers import RUN_PATH, get_path, get_run_id, get_step, json_response, route
 from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.workspace.outputs import list_results
+from sandbox_ui.workspace.past_listing import version_rows
 from sandbox_ui.workspace.path_links import find_linked_files
 from sandbox_ui.workspace.step_diff import Difference, StepComparer
 
-_RESERVED_OPTIONS = {"step", "v"}
 _MAX_BODY_BYTES = 256 * 1024
 
 
@@ -41,9 +41,16 @@ class VersionRoutes:
         """Routes, to be registered before Gradio's."""
         return [
             route(f"{RUN_PATH}/difference/{{path:any}}", self.difference),
+            route(f"{RUN_PATH}/versions/{{path:any}}", self.versions),
             route(f"{RUN_PATH}/results", self.results),
             route(f"{RUN_PATH}/file-links", self.file_links, "POST", permission="view"),
         ]
+
+    async def versions(self, request: Request) -> Response:
+        """Return the versions of a path, newest first; see ``past_listing.version_rows``."""
+        path = get_path(request, b"/versions/")
+        versions = await run_sync(self._runs.file_versions, get_run_id(request))
+        return json_response(await run_sync(version_rows, versions, path))
 
     async def results(self, request: Request) -> Response:
         """Return the run's input and output files; see ``sandbox_ui.workspace.outputs``."""
@@ -60,19 +67,17 @@ class VersionRoutes:
     async def difference(self, request: Request) -> Response:
         """Return the change to a path by ``step``, or by the last step that changed it.
 
+        With ``base``, return the change from the version after that earlier step.
+
         The response is like a preview's: ``kind``, ``size``, ``error`` and ``view``. The view has
         the path ``before`` and ``after`` the step, what to ``display`` (``text``,
-        ``images`` or ``metadata``), the ``reason`` if that is only metadata, and the ``text``'s
-        rows as described in ``sandbox_ui.preview.diff.text_diff``.
+        ``images`` or ``metadata``), the ``reason`` if that is only metadata, and the ``text``
+        ``before`` and ``after``, as described in ``sandbox_ui.preview.text.versions``.
         """
         path = get_path(request, b"/difference/")
         versions = await run_sync(self._runs.file_versions, get_run_id(request))
-        options = {
-            key: value
-            for key, value in request.query_params.items()
-            if key not in _RESERVED_OPTIONS
-        }
-        compare = partial(self._comparer.compare, versions, path, get_step(request), options)
+        base = get_step(request, "base")
+        compare = partial(self._comparer.compare, versions, path, get_step(request), base)
         difference = await self._limiter.run(get_access(request).limiter_key, compare)
         headers = {"Cache-Control": "no-store"}
         return Response(_to_json(difference), headers=headers, media_type="application/json")
@@ -81,7 +86,7 @@ class VersionRoutes:
 def _to_json(difference: Difference) -> bytes:
     size = (difference.after or difference.before or {}).get("size", 0)
     head = {"kind": DIFFERENCE, "size": size, "error": ""}
-    names = ("path", "step", "before", "after", "display", "reason")
+    names = ("path", "step", "base", "before", "after", "display", "reason")
     view = to_json({name: getattr(difference, name) for name in names})
     return to_json(head)[:-1] + b',"view":' + view[:-1] + b',"text":' + difference.text + b"}}"
 

@@ -21,7 +21,12 @@ from tests.support.local_provider import LocalSandboxProvider
 from tests.support.server import create_app, follow_run, run_server
 
 LOW_COST = 10
-REQUIRED_PARAMETERS = ("run", "task", "text")
+REQUIRED_ARGUMENTS = {
+    "task": "x",
+    "text": "x",
+    "members": [{"mode": "plain"}, {"mode": "sandbox"}],
+    "suites": [{"name": "aime"}],
+}
 NAMES = {"ann": "correct horse", "bob": "battery staple", "root": "of all"}
 USERS = tuple((name, hash_password(word, log_n=LOW_COST)) for name, word in NAMES.items())
 Serve = Callable[..., str]
@@ -290,7 +295,7 @@ def test_no_page_function_gives_a_stranger_access_to_a_run(
     ann, bob = (sign_in(new_client(accounts_url), name) for name in ("ann", "bob"))
     run, functions = new_run(ann), bob.get("/config").json()["dependencies"]
     function_ids = {each["api_name"]: each["id"] for each in functions if each["backend_fn"]}
-    for name, arguments in (("page_run", ["Do it.", run, *[None] * 15]), ("page_stop", [run])):
+    for name, arguments in (("page_run", ["Do it.", run, *[None] * 16]), ("page_stop", [run])):
         body = {"data": arguments, "fn_index": function_ids[name], "session_hash": "x"}
         answer = bob.post("/gradio_api/run/predict", json=body)
         assert "There is no such run" in answer.text, answer.text
@@ -311,11 +316,8 @@ def test_no_api_function_gives_a_stranger_access_to_a_run(
     }
     assert {"/start", "/message", "/stop", "/follow", "/files"} <= run_functions.keys()
     for name, parameters in run_functions.items():
-        arguments = {
-            each: run if each == "run" else "x"
-            for each in parameters
-            if each in REQUIRED_PARAMETERS
-        }
+        required = {**REQUIRED_ARGUMENTS, "run": run}
+        arguments = {each: required[each] for each in parameters if each in required}
         with pytest.raises(AppError, match="There is no such run"):
             client.predict(**arguments, api_name=name)
 
@@ -422,6 +424,7 @@ def test_an_unknown_link_shows_nothing(
 
 
 @pytest.mark.parametrize("path", ["/studio/api/me", "/api/me", "/studio/ui/main.js", "/ui/main.js"])
+@pytest.mark.long
 def test_a_proxy_may_keep_or_strip_the_path_prefix(
     serve: Serve, new_client: NewClient, path: str
 ) -> None:

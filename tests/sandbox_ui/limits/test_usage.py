@@ -66,7 +66,7 @@ def users_url(tmp_path: Path, machine: CountingSandboxProvider) -> Iterator[str]
         write_owned_run(tmp_path, "ann's small", "u:ann", 1_000),
         write_owned_run(tmp_path, "bob's", "u:bob", 100_000),
     ]
-    list(History(tmp_path).derive_missing())
+    History(tmp_path).page()
     machine.fake_sandboxes = (
         SandboxUsage(runs[0].sandbox, True, 10_000, 500),
         SandboxUsage(runs[2].sandbox, True, 20_000, 700),
@@ -116,6 +116,7 @@ def test_the_operator_sees_all_usage_and_the_machine(users_url: str) -> None:
     assert [(each["name"], each["runs"]) for each in report["users"]] == [("ann", 2), ("bob", 1)]
 
 
+@pytest.mark.long
 def test_the_remaining_quota_is_limited_by_the_disk(tmp_path: Path) -> None:
     settings = Settings(data=tmp_path, retention_bytes=10**18)
     with (
@@ -211,7 +212,7 @@ def test_usage_is_keyboard_operable(
     large = write_ended_run(tmp_path, "<b>large</b>", files={"output/a": os.urandom(400_000)})
     pinned = write_ended_run(tmp_path, "pinned", files={"output/a": os.urandom(200_000)})
     pinned.set_pinned(True)
-    list(History(tmp_path).derive_missing())
+    History(tmp_path).page()
     settings = Settings(data=tmp_path, retention_days=30.0, retention_bytes=2_000_000)
     with run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as studio_url:
         context = browser.new_context(

