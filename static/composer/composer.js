@@ -8,17 +8,22 @@ import { emit, on, currentRun } from "../core/event_stream.js";
 import { mountUploads, pendingUploads } from "../uploads/uploads.js";
 import { saveUnsentText, unsentText } from "./unsent_text.js";
 import { openSettings } from "./welcome.js";
+import { mountControls } from "../steering/controls.js";
+import { queueMessage } from "../steering/requests.js";
+import { ComparePanel } from "../compare/members/panel.js";
 
-const button = (id) => document.getElementById(id);
+const button = (id) => /** @type {HTMLButtonElement} */ (document.getElementById(id));
 const SHORTCUT = /Mac|iPhone|iPad/.test(navigator.platform) ? "⌘ Enter" : "Ctrl Enter";
 
 export async function mountComposer(element, props) {
   mountUploads(element);
   mountExamples(element);
-  const [task] = await Promise.all(["#task textarea", "#run", "#stop"].map(waitForElement));
+  const [task] = await Promise.all(["#task textarea", "#run", "#stop", "#compare"].map(waitForElement));
   const control = new SendControl(task, element.querySelector(".hint"), props);
+  mountCompare(control);
+  mountControls(button("stop"));
   mountUnsentText(task);
-  mountKeys(task, control);
+  mountKeys(control);
   mountSentTexts(task);
   // Gradio sets focus before the page is visible. Skip phones, so that no keyboard opens.
   addEventListener("mounted", () => matchMedia("(pointer: fine)").matches && task.focus(), { once: true });
@@ -26,8 +31,15 @@ export async function mountComposer(element, props) {
 
 /** State and actions of Run and Stop, or the reason why they are disabled. */
 class SendControl {
+  /** @type {{ isOpen: boolean, start: () => void } | undefined} the Compare panel, once it was opened */
+  panel;
+
   constructor(task, hint, props) {
-    Object.assign(this, { task, hint, props, waitingForUploads: false, message: null });
+    this.task = task;
+    this.hint = hint;
+    this.props = props;
+    this.waitingForUploads = false;
+    this.message = null;
     button("run").setAttribute("aria-describedby", hint.id);
     button("run").addEventListener("click", (event) => this.onRun(event), true);
     on("uploads", () => this.onUploads());
@@ -35,11 +47,13 @@ class SendControl {
       this.waitingForUploads = false;
       emit("notice", { text });
     });
-    on("send", (message) => setTimeout(() => {
-      this.message = message;
-      button("run").click();
-    }));
-    for (const name of ["update", "reset", "connection"]) on(name, () => this.update());
+    on("send", (message) =>
+      setTimeout(() => {
+        this.message = message;
+        button("run").click();
+      }),
+    );
+    for (const name of ["update", "reset", "connection", "steering"]) on(name, () => this.update());
     this.update();
   }
 
@@ -47,6 +61,7 @@ class SendControl {
     // Text may have been typed before Gradio mounted.
     setFieldValue(this.task, this.task.value);
     if (currentRun.offline) return this.refuseOffline(event);
+    if (currentRun.running) return this.queue(event);
     if (pendingUploads()) {
       event.stopImmediatePropagation();
       this.waitingForUploads = true;
@@ -55,6 +70,23 @@ class SendControl {
     this.props.value = this.message;
     saveSentText((this.message?.text ?? this.task.value).trim());
     return void (this.message = null);
+  }
+
+  /** Send the text to the run while it works; it then waits to be delivered. */
+  async queue(event) {
+    event.stopImmediatePropagation();
+    const text = (this.message?.text ?? this.task.value).trim();
+    this.message = null;
+    if (!text || this.sending) return;
+    this.sending = true;
+    try {
+      await queueMessage(currentRun, text);
+      saveSentText(text);
+      emit("message-sent", { text });
+    } catch (error) {
+      emit("notice", { text: `Not sent: ${error.message} Your text is kept.` });
+    }
+    this.sending = false;
   }
 
   /** Keep Gradio from sending the request anyway and reloading the page when the server is back. */
@@ -72,18 +104,19 @@ class SendControl {
   }
 
   update() {
-    button("run").disabled = currentRun.running;
+    const { running } = currentRun;
+    const label = running ? "Send" : "Run";
+    if (button("run").textContent.trim() !== label) button("run").textContent = label;
     button("stop").disabled = !currentRun.running;
     this.setHint(this.state());
-    this.task.placeholder = currentRun.started
-      ? "Send a message to the model, or drop files anywhere"
-      : "What should the model do? Drop files anywhere";
+    this.task.placeholder = currentRun.started ? "Send a message to the model, or drop files anywhere" : "What should the model do? Drop files anywhere";
   }
 
   state() {
     const files = plural(pendingUploads(), "file");
     if (currentRun.offline) return "Connection lost";
-    if (currentRun.running) return "Running – you can send when it finishes";
+    if (currentRun.steering?.waiting) return "A call waits for your approval";
+    if (currentRun.running) return "A message reaches the model with its next result";
     if (!pendingUploads()) return SHORTCUT;
     return this.waitingForUploads ? `Starts after uploading ${files}` : `Uploading ${files}`;
   }
@@ -95,8 +128,8 @@ class SendControl {
 
   /** Run by keyboard; report if a run is already active. */
   runByKey() {
-    if (!currentRun.running) button("run").click();
-    else if (this.task.value.trim()) this.setHint("Not sent: the run has not finished yet");
+    if (this.panel?.isOpen) this.panel.start();
+    else button("run").click();
   }
 
   /** Stop the run, or stop waiting for uploads. */
@@ -128,9 +161,32 @@ function mountUnsentText(task) {
   });
 }
 
-function mountKeys(task, control) {
+/** Compare opens a panel; while it is open, it starts the comparison instead of Run. */
+function mountCompare(control) {
+  const compare = button("compare");
+  const show = () => {
+    const { isOpen } = control.panel;
+    compare.setAttribute("aria-expanded", String(isOpen));
+    button("run").hidden = compare.hidden = isOpen;
+    if (!isOpen) compare.hidden = currentRun.started;
+  };
+  control.panel = new ComparePanel(control.task, { onClose: () => (show(), control.task.focus()) });
+  compare.title = "Compare this task with and without a sandbox, or between models";
+  compare.addEventListener("click", async () => {
+    await control.panel.open();
+    show();
+  });
+  on("reset", () => currentRun.started || show());
+  on("update", () => {
+    if (currentRun.started) control.panel.close();
+    show();
+  });
+  show();
+}
+
+function mountKeys(control) {
   document.addEventListener("keydown", (event) => {
-    if (document.querySelector("dialog[open]")) return;
+    if (document.querySelector("dialog[open]") || document.documentElement.dataset.view) return;
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) control.runByKey();
     else if (event.key === "Escape") control.cancel();
   });

@@ -4,7 +4,8 @@ import { formatCount, fileKind, formatNumber, plural } from "./format.js";
 import { fetchJson, runApiUrl } from "./event_stream.js";
 
 const cache = new Map();
-const NO_TEXT = /\.(png|jpe?g|gif|webp|avif|bmp|tiff?|ico|svg|wav|mp3|ogg|opus|flac|m4a|midi?|mp4|webm|ogv|mov|zip|gz|tar|whl|7z|xz|ttf|otf|woff2?|parquet|sqlite3?|db|bin|so|exe|pyc|o)$/i;
+const NO_TEXT =
+  /\.(png|jpe?g|gif|webp|avif|bmp|tiff?|ico|svg|wav|mp3|ogg|opus|flac|m4a|midi?|mp4|webm|ogv|mov|zip|gz|tar|whl|7z|xz|tt[fc]|ot[fc]|woff2?|parquet|sqlite3?|db|bin|so|exe|pyc|o)$/i;
 
 /** Whether a file with this name may contain countable text. */
 export const mayHaveText = (name) => !NO_TEXT.test(name) && !["image", "audio", "video"].includes(fileKind(name));
@@ -13,7 +14,11 @@ export const mayHaveText = (name) => !NO_TEXT.test(name) && !["image", "audio", 
 export function fetchDocumentInfo(path, version = "") {
   const address = runApiUrl(`document-info/${path}`);
   const key = `${address} ${version}`;
-  if (!version || !cache.has(key)) cache.set(key, fetchJson(address).catch((error) => (cache.delete(key), Promise.reject(error))));
+  if (!version || !cache.has(key))
+    cache.set(
+      key,
+      fetchJson(address).catch((error) => (cache.delete(key), Promise.reject(error))),
+    );
   return cache.get(key);
 }
 

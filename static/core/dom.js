@@ -13,12 +13,16 @@ const ICONS = {
   half: "M8 2.5a5.5 5.5 0 0 1 0 11z",
   play: "M5 3l8 5-8 5z",
   pause: "M4.5 3h2.5v10H4.5zM9 3h2.5v10H9z",
+  before: "M10 3.5 5.5 8l4.5 4.5",
+  next: "M6 3.5 10.5 8 6 12.5",
   download: "M8 3v9M4 8.5 8 12.5 12 8.5",
   attach: "M12.6 7.6 7.7 12.5a3.1 3.1 0 0 1-4.4-4.4l5.3-5.3a2.1 2.1 0 0 1 3 3l-5.3 5.2a1 1 0 0 1-1.4-1.4l4.7-4.7",
   find: "M11.5 7a4.5 4.5 0 1 1-9 0 4.5 4.5 0 0 1 9 0zM10.2 10.2l4 4",
   expand: "M4.5 6 8 2.5 11.5 6M4.5 10 8 13.5 11.5 10",
   collapse: "M4.5 2.5 8 6l3.5-3.5M4.5 13.5 8 10l3.5 3.5",
   export: "M8 1.5v8M5 4.5l3-3 3 3M4.5 7.5H3v7h10v-7h-1.5",
+  request: "M2 4h9M8.5 1.5 11 4 8.5 6.5M14 11.5H5M7.5 9 5 11.5 7.5 14",
+  chart: "M2.5 2v12H14M5.5 11.5v-4M8.5 11.5v-7M11.5 11.5V9",
   up: "M4 10l4-4 4 4",
   down: "M4 6l4 4 4-4",
   sliders: "M2 5h6M11.5 5H14M2 11h2.5M8 11h6M9.7 3.3a1.7 1.7 0 1 0 0 3.4 1.7 1.7 0 0 0 0-3.4zM6.3 9.3a1.7 1.7 0 1 0 0 3.4 1.7 1.7 0 0 0 0-3.4z",
@@ -56,7 +60,7 @@ export function icon(name) {
   path.setAttribute("d", ICONS[name]);
   svg.append(path);
   if (name === "theme") {
-    const half = path.cloneNode();
+    const half = /** @type {SVGElement} */ (path.cloneNode());
     half.setAttribute("d", ICONS.half);
     half.setAttribute("fill", "currentColor");
     svg.append(half);
@@ -73,7 +77,7 @@ export function loadStyles(name) {
 }
 
 async function loadStyleSheet(name, tries = 2) {
-  const link = h("link", { rel: "stylesheet", href: new URL(`../${name}`, import.meta.url).href });
+  const link = h("link", { rel: "stylesheet", href: new URL(`ui/${name}`, document.baseURI).href });
   const loaded = new Promise((resolve) => {
     link.onload = () => resolve(true);
     link.onerror = () => resolve(false);
@@ -128,14 +132,20 @@ function copyWithoutClipboardApi(text) {
   if (!succeeded) throw new Error("The browser denied access to the clipboard.");
 }
 
+/** Scroll an element to the top of `scroller`, and nothing else of the page. */
+export function scrollWithin(element, scroller) {
+  const margin = parseFloat(getComputedStyle(element).scrollMarginTop) || 0;
+  scroller.scrollTop += element.getBoundingClientRect().top - scroller.getBoundingClientRect().top - scroller.clientTop - margin;
+}
+
 /** Scroll to an element, repeatedly while `isTarget()` holds and its surroundings change size. */
 export async function scrollToElement(element, scroller, isTarget) {
-  for (let tries = 0; tries < 6 && isTarget(); tries++) {
-    element.scrollIntoView({ block: "start" });
-    const offset = () => element.getBoundingClientRect().top - scroller.getBoundingClientRect().top;
+  const offset = () => element.getBoundingClientRect().top - scroller.getBoundingClientRect().top;
+  for (let tries = 0, stable = 0; tries < 12 && stable < 2 && isTarget(); tries++) {
+    scrollWithin(element, scroller);
     const before = offset();
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    if (Math.abs(offset() - before) < 1) return;
+    await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve, 50))); // what is near is rendered meanwhile
+    stable = Math.abs(offset() - before) < 1 ? stable + 1 : 0;
   }
 }
 
@@ -144,7 +154,7 @@ export async function scrollToElement(element, scroller, isTarget) {
  * characters the oldest chunks are removed, and `onTrim` receives the number removed.
  */
 export class GrowingText {
-  constructor(element, { maxLength = 200_000, onTrim = () => {} } = {}) {
+  constructor(element, { maxLength = 200_000, onTrim = /** @type {(trimmed: number) => void} */ (() => {}) } = {}) {
     this.element = element;
     this.maxLength = maxLength;
     this.onTrim = onTrim;
@@ -188,7 +198,7 @@ export class GrowingText {
  * Only scrolling up stops following, growth does not. While following, the browser's scroll
  * anchoring is off, because its adjustments would look like scrolling up.
  */
-export function followEnd(element, onChange = () => {}) {
+export function followEnd(element, onChange = /** @type {(following: boolean) => void} */ (() => {})) {
   let following = true;
   let top = 0;
   const setFollowing = (value) => {
@@ -198,12 +208,16 @@ export function followEnd(element, onChange = () => {}) {
     onChange(value);
   };
   element.style.overflowAnchor = "none";
-  element.addEventListener("scroll", () => {
-    const distance = element.scrollHeight - element.scrollTop - element.clientHeight;
-    if (distance < 40) setFollowing(true);
-    else if (element.scrollTop < top) setFollowing(false);
-    top = element.scrollTop;
-  }, { passive: true });
+  element.addEventListener(
+    "scroll",
+    () => {
+      const distance = element.scrollHeight - element.scrollTop - element.clientHeight;
+      if (distance < 40) setFollowing(true);
+      else if (element.scrollTop < top) setFollowing(false);
+      top = element.scrollTop;
+    },
+    { passive: true },
+  );
   const follow = (enabled = following) => {
     setFollowing(enabled);
     if (following) element.scrollTop = element.scrollHeight;

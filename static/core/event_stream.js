@@ -1,34 +1,18 @@
-// The event stream of the run that the page shows: its state, its listeners, requests to the API.
+// The event stream of the run that the page shows, and requests to the API.
 
-const listeners = new Map();
+import { Run, apiUrl } from "./run/run.js";
 
-export const currentRun = {
-  id: null, // null if the page shows no run
-  status: null, // state, totals, model: frequently changing values
-  mode: "sandbox",
-  limits: {},
-  started: false,
-  offline: false, // whether the server is currently unreachable
-  canEdit: true, // whether this user may change the run
-  step: 0, // current or last step
-  clockSkew: 0, // server clock minus browser clock, in seconds
-  now: () => Date.now() / 1000 + currentRun.clockSkew,
-  get running() {
-    return Boolean(currentRun.status?.running);
-  },
-};
+export { apiUrl };
 
-export function on(name, listener) {
-  listeners.set(name, [...(listeners.get(name) ?? []), listener]);
-}
+/** The run that the page shows; its id is null if it shows none. */
+export const currentRun = new Run();
 
-export function emit(name, data) {
-  for (const listener of listeners.get(name) ?? []) listener(data);
-}
+/** Listen to an event of the page or of the run that it shows. */
+export const on = (name, listener) => currentRun.on(name, listener);
 
-export const apiUrl = (path) => new URL(`api/${path}`, document.baseURI).href;
+export const emit = (name, data) => currentRun.emit(name, data);
 
-export const runApiUrl = (path) => apiUrl(`runs/${currentRun.id}/${path}`);
+export const runApiUrl = (path) => currentRun.url(path);
 
 const RETRY_DELAYS = [200, 1000];
 const RECOVERY_MS = 250; // ms until a browser recovers from a change of the networks
@@ -84,7 +68,7 @@ export function showRun(run) {
   closeStream();
   const address = new URL(location.href);
   if (currentRun.id) address.hash = ""; // it named a step of the previous run
-  Object.assign(currentRun, { id: run, status: null, started: false, step: 0, limits: {}, mode: "sandbox", canEdit: true });
+  currentRun.reset(run);
   cursor = null;
   if (run) address.searchParams.set("run", run);
   else address.searchParams.delete("run");
@@ -98,12 +82,10 @@ function openStream() {
   if (!ready || source || document.hidden) return;
   source = new EventSource(currentRun.id ? runApiUrl(cursor === null ? "events" : `events?cursor=${cursor}`) : apiUrl("presence"));
   source.addEventListener("state", (message) => receive("state", message));
-  source.addEventListener("message", (message) => receive("events", message));
-  source.addEventListener("workspace", (message) => emit("workspace", JSON.parse(message.data)));
-  source.addEventListener("read_only", () => {
-    currentRun.canEdit = false;
-    emit("permissions");
-  });
+  source.addEventListener("message", (message) => receive("message", message));
+  source.addEventListener("workspace", (message) => currentRun.receive("workspace", JSON.parse(message.data)));
+  source.addEventListener("steering", (message) => currentRun.receive("steering", JSON.parse(message.data)));
+  source.addEventListener("read_only", () => currentRun.receive("read_only"));
   source.addEventListener("open", onConnected);
   source.addEventListener("error", () => {
     onDisconnected();
@@ -127,7 +109,10 @@ function onConnected() {
 function onDisconnected() {
   offlineTimer ||= setTimeout(async () => {
     const timer = offlineTimer;
-    const reachable = await fetch(apiUrl("../healthz"), { cache: "no-store" }).then(({ ok }) => ok, () => false);
+    const reachable = await fetch(apiUrl("../healthz"), { cache: "no-store" }).then(
+      ({ ok }) => ok,
+      () => false,
+    );
     if (timer !== offlineTimer) return;
     if (!reachable) setOffline(true);
     else offlineTimer = setTimeout(() => setOffline(true), GRACE_MS);
@@ -178,33 +163,8 @@ function flush() {
   frame = 0;
   const batch = pending;
   pending = [];
-  for (const [kind, data] of batch) (kind === "state" ? onState : onEvents)(data);
+  for (const [kind, data] of batch) currentRun.receive(kind, data);
   if (batch.length) emit("update");
-}
-
-function onState({ now, title, state }) {
-  const last = state.rounds.at(-1);
-  updateStatus({ ...state, now, title, running: Boolean(last && last.status === null) });
-  Object.assign(currentRun, {
-    started: state.rounds.length > 0, limits: state.limits, mode: state.mode, network: state.network,
-  });
-  emit("state", state);
-}
-
-function onEvents({ status, events }) {
-  updateStatus(status);
-  for (const event of events) {
-    if (event.kind === "run_started") {
-      Object.assign(currentRun, { started: true, limits: event.limits, mode: event.mode, network: event.network });
-    }
-    if (event.kind === "run_continued" && event.limits?.steps) currentRun.limits = event.limits;
-  }
-  emit("events", events);
-}
-
-function updateStatus(status) {
-  currentRun.clockSkew = status.now - Date.now() / 1000;
-  currentRun.status = status;
 }
 
 document.addEventListener("visibilitychange", () => (document.hidden ? closeStream() : openStream()));

@@ -14,7 +14,8 @@ export function formatBytes(n) {
   if (n < 1024) return `${n} B`;
   const units = ["KB", "MB", "GB", "TB"];
   let unit = -1;
-  do n /= 1024; while (++unit < 3 && n >= 1000);
+  do n /= 1024;
+  while (++unit < 3 && n >= 1000);
   return `${n < 10 ? n.toFixed(1).replace(/\.0$/, "") : Math.round(n)} ${units[unit]}`;
 }
 
@@ -49,7 +50,11 @@ export const firstLine = (text, limit = 90) => {
 
 /** Return a line of Markdown without the marks of headings, emphasis and code. */
 export const stripMarkdown = (text) =>
-  text.trim().split("\n", 1)[0].replace(/^#{1,6}\s+/, "").replace(/(\*{1,3}|`+)(?=\S)(.+?)(?<=\S)\1/g, "$2");
+  text
+    .trim()
+    .split("\n", 1)[0]
+    .replace(/^#{1,6}\s+/, "")
+    .replace(/(\*{1,3}|`+)(?=\S)(.+?)(?<=\S)\1/g, "$2");
 
 const KINDS = {
   image: ["png", "jpg", "jpeg", "gif", "webp", "avif", "bmp", "svg"],
@@ -63,6 +68,9 @@ export function fileKind(name) {
   const end = name.slice(name.lastIndexOf(".") + 1).toLowerCase();
   return Object.keys(KINDS).find((kind) => KINDS[kind].includes(end)) ?? "file";
 }
+
+/** Return permission bits as in chmod, such as 644. */
+export const formatMode = (mode) => mode.toString(8).padStart(3, "0");
 
 export const decodePath = (path) => {
   try {

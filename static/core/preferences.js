@@ -28,15 +28,35 @@ function write(name, value) {
 }
 
 let defaults = [];
+let fieldsShown = []; // descriptions of the settings' fields
+let shown = []; // their values
 let endpoint = ""; // also empty if the built-in model is selected
 
 /** Whether an endpoint is set, whose model then receives tasks. */
 export const hasEndpoint = () => Boolean(endpoint);
 
+const byName = (values) => Object.fromEntries(fieldsShown.map(({ name }, at) => [name, values[at]]));
+
+/** The values of the settings' fields by name; the API key is not among them. */
+export const currentSettings = () => byName(shown);
+
+/** The operator's defaults by name. */
+export const defaultSettings = () => byName(defaults);
+
+/** The entered API key if it is for this endpoint, "" being the operator's; else "". */
+export function settingsKey(baseUrl) {
+  const chosen = currentSettings().base_url?.trim() ?? "";
+  const isSame = chosen === baseUrl || (!baseUrl && chosen === (defaultSettings().base_url ?? ""));
+  return isSame ? (document.querySelector(KEY)?.value ?? "") : "";
+}
+
+export const promptNames = () => fieldsShown.find(({ name }) => name === "prompt")?.choices ?? ["general"];
+
 function updateEndpoint(fields, values) {
+  [fieldsShown, shown] = [fields, values];
   const before = endpoint;
-  const valueOf = (field) => values[fields.findIndex(({ name }) => name === field)]?.trim() ?? "";
-  endpoint = valueOf("model") === BUILTIN ? "" : valueOf("base_url");
+  const settingOf = (field) => values[fields.findIndex(({ name }) => name === field)]?.trim() ?? "";
+  endpoint = settingOf("model") === BUILTIN ? "" : settingOf("base_url");
   if (endpoint !== before) emit("endpoint");
 }
 
@@ -55,8 +75,7 @@ export function restoreSettings(fields, values) {
 /** Store only differences from the operator's defaults, so that those may change. */
 export function saveSettings(fields, values) {
   updateEndpoint(fields, values);
-  const changed = values.flatMap((value, at) => (
-    equal(value, defaults[at]) || hasSecret(fields[at], value) ? [] : [[fields[at].name, value]]));
+  const changed = values.flatMap((value, at) => (equal(value, defaults[at]) || hasSecret(fields[at], value) ? [] : [[fields[at].name, value]]));
   write(SETTINGS, Object.fromEntries(changed));
 }
 

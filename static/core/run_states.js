@@ -10,6 +10,8 @@ const LABELS = {
   writing: "writing",
   running_tool: "running a command",
   retrying: "retrying",
+  paused: "paused",
+  waiting_approval: "waiting for approval",
   submitted: "submitted",
   answered: "answered",
   step_limit: "step limit reached",
@@ -33,7 +35,7 @@ export function stateLabel(status) {
 
 /** Return the colour of a state: good, bad, warn, idle or live. */
 export function stateTone(status) {
-  if (status.running) return status.state === "retrying" ? "warn" : "live";
+  if (status.running) return ["retrying", "paused", "waiting_approval"].includes(status.state) ? "warn" : "live";
   if (status.state === "failed") return "bad";
   if (["submitted", "answered"].includes(status.state)) return "good";
   return status.state.endsWith("_limit") ? "warn" : "idle";

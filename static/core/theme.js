@@ -42,6 +42,8 @@ export function mountThemeButton(button) {
   });
   system.addEventListener("change", () => setTimeout(applyTheme));
   applyTheme();
-  new MutationObserver(() => document.body.classList.contains("dark") !== isDark() && applyTheme())
-    .observe(document.body, { attributes: true, attributeFilter: ["class"] });
+  new MutationObserver(() => document.body.classList.contains("dark") !== isDark() && applyTheme()).observe(document.body, {
+    attributes: true,
+    attributeFilter: ["class"],
+  });
 }

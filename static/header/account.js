@@ -26,18 +26,38 @@ class AccountSection {
     this.label = h("input", { "aria-label": "Token name", placeholder: "for example, laptop", maxlength: "80" });
     this.created = h("div", { class: "new-token", role: "status" });
     const form = h("form", { onsubmit: (event) => this.create(event) }, this.label, h("button", { type: "submit" }, "Create token"));
-    this.element = h("section", { class: "access", "aria-labelledby": "access-title" },
-      h("h3", { id: "access-title" }, "Account"), ...accountInfo(me),
-      h("p", { class: "about" }, "Programs send a token instead of signing in: ", h("code", {}, "Authorization: Bearer studio_…"), ". A token has all of your permissions."),
-      form, this.created, this.list);
+    this.element = h(
+      "section",
+      { class: "access", "aria-labelledby": "access-title" },
+      h("h3", { id: "access-title" }, "Account"),
+      ...accountInfo(me),
+      h(
+        "p",
+        { class: "about" },
+        "Programs send a token instead of signing in: ",
+        h("code", {}, "Authorization: Bearer studio_…"),
+        ". A token has all of your permissions.",
+      ),
+      form,
+      this.created,
+      this.list,
+    );
     this.load();
   }
 
   async load() {
     const { tokens } = await fetchJson(apiUrl("tokens"));
-    this.list.replaceChildren(...tokens.map((token) => h("li", {},
-      h("b", {}, token.label), h("small", {}, `created ${new Date(1000 * token.created).toLocaleDateString()}`),
-      h("button", { type: "button", "aria-label": `Revoke ${token.label}`, onclick: () => this.revoke(token) }, "Revoke"))));
+    this.list.replaceChildren(
+      ...tokens.map((token) =>
+        h(
+          "li",
+          {},
+          h("b", {}, token.label),
+          h("small", {}, `created ${new Date(1000 * token.created).toLocaleDateString()}`),
+          h("button", { type: "button", "aria-label": `Revoke ${token.label}`, onclick: () => this.revoke(token) }, "Revoke"),
+        ),
+      ),
+    );
   }
 
   async create(event) {

@@ -9,6 +9,10 @@ import { mountAccount } from "./account.js";
 import { showRun, emit, on, currentRun } from "../core/event_stream.js";
 import { stateTone, stateLabel } from "../core/run_states.js";
 import { mountThemeButton } from "../core/theme.js";
+import { createBackButton, leave as leaveView } from "../core/view.js";
+import "../compare/open.js";
+import "../evaluations/open.js";
+import "./present.js";
 import "./usage.js";
 
 const NETWORKS = { none: "no network", listed: "allowed hosts only" };
@@ -23,8 +27,13 @@ export async function mountHeader(element) {
   clearKeyWithEndpoint(settings);
   mountAccount(element.querySelector(".app-header"), settings);
   mountHistory(element.querySelector("dialog.history"), element.querySelector("button.history"));
-  newButton.addEventListener("click", () => showRun(null));
+  newButton.before(createBackButton());
+  newButton.addEventListener("click", () => {
+    leaveView();
+    showRun(null);
+  });
   const setTitle = mountTitle(title);
+  let shownView = null;
 
   const updateTime = () => {
     const { offline, status } = currentRun;
@@ -40,10 +49,11 @@ export async function mountHeader(element) {
   });
   const updateState = () => {
     const { offline, started, status } = currentRun;
-    state.hidden = !offline && !started;
-    state.dataset.tone = offline ? "warn" : status ? stateTone(status) : "idle";
-    state.toggleAttribute("data-live", Boolean(status?.running) && !offline);
-    const text = offline ? "Connection lost, reconnecting" : status ? stateLabel(status) : "";
+    const { tone, live, text: label } = shownView?.state ?? runState(status);
+    state.hidden = !offline && !started && !shownView;
+    state.dataset.tone = offline ? "warn" : tone;
+    state.toggleAttribute("data-live", live && !offline);
+    const text = offline ? "Connection lost, reconnecting" : label;
     if (state.querySelector(".label").textContent !== text) state.querySelector(".label").textContent = text;
     updateTime();
   };
@@ -53,33 +63,55 @@ export async function mountHeader(element) {
     model.hidden = !currentRun.started;
     model.textContent = [status.model, currentRun.mode === "plain" ? "no sandbox" : "", NETWORKS[currentRun.network] ?? ""].filter(Boolean).join(" · ");
     setTitle(currentRun.started ? status.title : "");
-    document.title = currentRun.started ? `${status.running ? "● " : ""}${status.title || "Run"}` : document.title;
+    document.title = currentRun.started ? `${runMark(status)}${status.title || "Run"}` : document.title;
     updateState();
   });
   on("tick", updateTime);
+  on("view", (view) => {
+    setTitle(view?.title ?? "", view?.canEdit ? view.rename : null);
+    newButton.hidden = !view && !currentRun.id;
+    document.title = view ? `${view.state.live ? "● " : ""}${view.title}` : "LLM-in-Sandbox Studio";
+    model.hidden = !view?.detail && !currentRun.started;
+    if (view) model.textContent = view.detail;
+    shownView = view;
+    updateState();
+  });
 }
 
-/** Make the run title editable; return a function that shows another title. */
+const runState = (status) =>
+  status ? { tone: stateTone(status), live: Boolean(status.running), text: stateLabel(status) } : { tone: "idle", live: false, text: "" };
+
+/** What the tab's title begins with: whether the run works, or waits for the user. */
+const runMark = ({ running, state }) => (running ? (["paused", "waiting_approval"].includes(state) ? "⏸ " : "● ") : "");
+
+const renameShownRun = (text) => renameRun(currentRun.id, text);
+
+/** Make the title editable; return a function that shows another title, and how it is renamed. */
 function mountTitle(heading) {
   let current = "";
+  let rename = renameShownRun;
   const placeholder = heading.firstElementChild; // for screen readers: a heading must not be empty
-  const button = h("button", { type: "button", title: "Rename this run", dir: "auto" });
-  button.addEventListener("click", () => editTitle(heading, current, async (text) => {
-    try {
-      await renameRun(currentRun.id, text);
-    } catch (error) {
-      emit("notice", { text: error.message });
-    }
-  }));
+  const button = h("button", { type: "button", title: "Rename", dir: "auto" });
+  button.addEventListener("click", () =>
+    editTitle(heading, current, async (text) => {
+      try {
+        await rename(text);
+      } catch (error) {
+        emit("notice", { text: error.message });
+      }
+    }),
+  );
   on("renamed", ({ run, title }) => {
     if (run !== currentRun.id || !currentRun.status) return;
     currentRun.status.title = title;
     emit("update");
   });
-  return (text) => {
+  return (text, renameTo = renameShownRun) => {
+    rename = renameTo;
+    button.disabled = !rename;
     if (text === current) return;
     current = button.textContent = text;
-    button.title = `${text}\nClick to rename`;
+    button.title = rename ? `${text}\nClick to rename` : text;
     if (!heading.querySelector("input")) heading.replaceChildren(text ? button : placeholder);
   };
 }
@@ -100,13 +132,17 @@ function mountSettings(button, settings) {
   settings.append(h("button", { type: "button", class: "storage", onclick: () => (show(false), emit("usage")) }, "Storage and limits"));
   button.addEventListener("click", () => show(!settings.classList.contains("open")));
   close.addEventListener("click", () => show(false));
-  document.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || !settings.classList.contains("open")) return;
-    event.stopImmediatePropagation();
-    if (hasOpenList(event.target)) return void event.target.blur(); // Gradio closes its list only on blur
-    show(false);
-    button.focus();
-  }, true);
+  document.addEventListener(
+    "keydown",
+    (event) => {
+      if (event.key !== "Escape" || !settings.classList.contains("open")) return;
+      event.stopImmediatePropagation();
+      if (hasOpenList(event.target)) return void (/** @type {HTMLElement} */ (event.target).blur()); // Gradio closes its list only on blur
+      show(false);
+      button.focus();
+    },
+    true,
+  );
 }
 
 /** Whether a dropdown list is open below the field. */

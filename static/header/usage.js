@@ -15,8 +15,13 @@ class UsageDialog {
     this.status = h("p", { class: "status-line", role: "status" });
     this.body = h("div", { class: "scroller", tabindex: "0", role: "region", "aria-labelledby": "usage-title" });
     const close = h("button", { type: "button", class: "quiet", "aria-label": "Close storage and limits", onclick: () => this.dialog.close() }, icon("close"));
-    this.dialog = h("dialog", { class: "history usage", "aria-labelledby": "usage-title" },
-      h("div", { class: "header" }, this.heading, h("span", { class: "grow" }), close), this.status, this.body);
+    this.dialog = h(
+      "dialog",
+      { class: "history usage", "aria-labelledby": "usage-title" },
+      h("div", { class: "header" }, this.heading, h("span", { class: "grow" }), close),
+      this.status,
+      this.body,
+    );
     this.dialog.addEventListener("click", (event) => event.target === this.dialog && this.dialog.close());
     this.dialog.addEventListener("close", () => clearTimeout(this.timer));
     document.querySelector(".app-header").after(this.dialog);
@@ -54,7 +59,7 @@ class UsageDialog {
     const { count, pinned, size, limit } = usage.runs;
     this.setStatus(`${plural(count, "run")}${pinned ? `, ${pinned} pinned` : ""} · ${formatBytes(size)}${limit ? ` of ${formatBytes(limit)}` : ""} on disk`);
     if (this.confirmation) return;
-    const focused = this.body.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+    const focused = this.body.contains(document.activeElement) ? /** @type {HTMLElement} */ (document.activeElement).dataset.key : null;
     const top = this.body.scrollTop;
     const sections = [diskSection(usage), this.largest(usage), sandboxSection(usage), limitSection(usage), serverSection(usage), userSection(usage)];
     this.body.replaceChildren(...sections.filter(Boolean));
@@ -66,22 +71,50 @@ class UsageDialog {
     if (!largest.length) return null;
     const maximum = largest[0].size;
     const rows = largest.map((row) => this.row(row, maximum));
-    const note = runs.count > largest.length ? h("p", { class: "note" }, `Showing the ${largest.length} largest of ${plural(runs.count, "run")}. `,
-      h("button", { type: "button", class: "inline", "data-key": "all", onclick: () => (this.dialog.close(), emit("history")) }, "All runs")) : null;
+    const note =
+      runs.count > largest.length
+        ? h(
+            "p",
+            { class: "note" },
+            `Showing the ${largest.length} largest of ${plural(runs.count, "run")}. `,
+            h("button", { type: "button", class: "inline", "data-key": "all", onclick: () => (this.dialog.close(), emit("history")) }, "All runs"),
+          )
+        : null;
     return section("Largest runs", h("ul", { class: "largest" }, ...rows), note);
   }
 
   row(row, maximum) {
     const title = runTitle(row);
-    const link = h("a", { class: "name", href: runUrl(row.run), dir: "auto", "data-key": `open ${row.run}`, onclick: (event) => this.openRun(event, row) }, title);
-    const tool = (name, iconName, label, attributes, onclick) => h("button", { type: "button", class: `quiet ${name}`, "aria-label": `${label} “${title}”`, title: label, "data-key": `${name} ${row.run}`, onclick, ...attributes }, icon(iconName));
-    const element = h("li", { class: "large-run" }, link,
-      h("span", { class: "facts num" }, row.running ? "running" : formatAge(Date.now() / 1000 - row.at), row.versions ? ` · ${formatBytes(row.versions)} file versions` : ""),
+    const link = h(
+      "a",
+      { class: "name", href: runUrl(row.run), dir: "auto", "data-key": `open ${row.run}`, onclick: (event) => this.openRun(event, row) },
+      title,
+    );
+    const tool = (name, iconName, label, attributes, onclick) =>
+      h(
+        "button",
+        { type: "button", class: `quiet ${name}`, "aria-label": `${label} “${title}”`, title: label, "data-key": `${name} ${row.run}`, onclick, ...attributes },
+        icon(iconName),
+      );
+    const element = h(
+      "li",
+      { class: "large-run" },
+      link,
+      h(
+        "span",
+        { class: "facts num" },
+        row.running ? "running" : formatAge(Date.now() / 1000 - row.at),
+        row.versions ? ` · ${formatBytes(row.versions)} file versions` : "",
+      ),
       h("span", { class: "share", "aria-hidden": "true" }, h("i", { style: `width: ${Math.max(1, (100 * row.size) / maximum)}%` })),
       h("span", { class: "num size" }, formatBytes(row.size)),
-      h("span", { class: "row-actions" },
+      h(
+        "span",
+        { class: "row-actions" },
         tool("pin", "pin", "Pin", { "aria-pressed": String(row.pinned) }, () => this.pin(row)),
-        tool("delete", "trash", "Delete", { disabled: row.running || row.pinned }, () => this.confirm(row, element))));
+        tool("delete", "trash", "Delete", { disabled: row.running || row.pinned }, () => this.confirm(row, element)),
+      ),
+    );
     if (row.running || row.pinned) element.querySelector(".delete").title = row.running ? "Running: stop it first" : "Pinned: unpin it first";
     return element;
   }
@@ -108,7 +141,13 @@ class UsageDialog {
     const frees = h("span", { class: "dim" }, "…");
     const confirm = h("button", { type: "button", class: "plain danger", onclick: () => this.remove(row) }, "Delete");
     const cancel = h("button", { type: "button", class: "plain", onclick: () => this.cancel() }, "Cancel");
-    this.confirmation = h("div", { class: "confirmation", role: "group", "aria-label": `Delete “${runTitle(row)}”` }, h("p", {}, "Delete this run and all its files? ", frees), confirm, cancel);
+    this.confirmation = h(
+      "div",
+      { class: "confirmation", role: "group", "aria-label": `Delete “${runTitle(row)}”` },
+      h("p", {}, "Delete this run and all its files? ", frees),
+      confirm,
+      cancel,
+    );
     this.confirmation.addEventListener("keydown", (event) => {
       if (event.key !== "Escape") return;
       event.preventDefault();
@@ -149,18 +188,31 @@ class UsageDialog {
 
 const section = (title, ...children) => h("section", { "aria-label": title }, h("h3", {}, title), ...children.filter(Boolean));
 
-const figures = (...pairs) => h("dl", { class: "statistics" }, ...pairs.filter(Boolean).map(([name, value, note]) =>
-  h("div", {}, h("dt", {}, name), h("dd", { class: "num" }, value, note ? h("small", {}, note) : null))));
+const figures = (...pairs) =>
+  h(
+    "dl",
+    { class: "statistics" },
+    ...pairs
+      .filter(Boolean)
+      .map(([name, value, note]) => h("div", {}, h("dt", {}, name), h("dd", { class: "num" }, value, note ? h("small", {}, note) : null))),
+  );
 
 /** A bar of the runs' disk usage by category. */
 function diskSection({ runs, drafts, retention }) {
-  const parts = [["files", "Files", runs.workspaces], ["versions", "File versions", runs.versions], ["records", "Logs", runs.records]];
+  const parts = [
+    ["files", "Files", runs.workspaces],
+    ["versions", "File versions", runs.versions],
+    ["records", "Logs", runs.records],
+  ];
   if (drafts.count) parts.push(["drafts", plural(drafts.count, "draft"), drafts.size]);
   const used = runs.size + drafts.size;
   const total = Math.max(used + (runs.limit ? runs.remaining : 0), 1);
   const share = (size) => (size ? Math.max(0.4, (100 * size) / total) : 0);
-  const bar = h("div", { class: "bar", role: "img", "aria-label": `${formatBytes(used)}${runs.limit ? ` of ${formatBytes(runs.limit)}` : ""}` },
-    ...parts.map(([name, , size]) => h("i", { class: name, style: `width: ${share(size)}%` })));
+  const bar = h(
+    "div",
+    { class: "bar", role: "img", "aria-label": `${formatBytes(used)}${runs.limit ? ` of ${formatBytes(runs.limit)}` : ""}` },
+    ...parts.map(([name, , size]) => h("i", { class: name, style: `width: ${share(size)}%` })),
+  );
   const legend = parts.map(([name, label, size]) => h("li", {}, h("i", { class: name }), label, " ", h("b", { class: "num" }, formatBytes(size))));
   const free = runs.limit ? h("li", { class: "left" }, h("i", {}), "Free ", h("b", { class: "num" }, formatBytes(runs.remaining))) : null;
   const unknown = runs.unknown ? h("p", { class: "note" }, `${plural(runs.unknown, "run")} not counted yet.`) : null;
@@ -170,39 +222,69 @@ function diskSection({ runs, drafts, retention }) {
 
 function sandboxSection({ sandboxes: current, machine: server }) {
   if (current.error) return section("Sandboxes", h("p", { class: "note" }, current.error));
-  return section("Sandboxes", figures(
-    ["Running", String(current.running), server?.warm ? `${server.warm} kept ready for the next run` : ""],
-    ["Stopped", String(current.stopped), current.stopped ? "restarted by the next message" : ""],
-    ["Memory", formatBytes(current.memory)],
-    ["Installed software", formatBytes(current.installed)]));
+  return section(
+    "Sandboxes",
+    figures(
+      ["Running", String(current.running), server?.warm ? `${server.warm} kept ready for the next run` : ""],
+      ["Stopped", String(current.stopped), current.stopped ? "restarted by the next message" : ""],
+      ["Memory", formatBytes(current.memory)],
+      ["Installed software", formatBytes(current.installed)],
+    ),
+  );
 }
 
 function limitSection({ limits: quota, machine: server }) {
   const total = server ? "" : `; ${quota.max_runs_total} for all users`;
-  return section("Limits", figures(
-    ["Concurrent runs", `${quota.active} of ${quota.max_runs}`, `further runs are queued${total}`],
-    ["Queued", String(quota.queued)],
-    ["Each sandbox has", formatBytes(quota.memory), `of memory, ${plural(quota.cpus, "CPU")}, ${formatBytes(quota.disk)} of disk space`],
-    ["A round ends after", plural(quota.steps, "step"), quota.round_seconds ? `or ${formatDuration(quota.round_seconds)}` : ""],
-    ["Idle sandboxes stop", `after ${formatDuration(quota.idle_seconds)}`, `installed software is kept for ${formatDuration(quota.stopped_days * DAY)}`]));
+  return section(
+    "Limits",
+    figures(
+      ["Concurrent runs", `${quota.active} of ${quota.max_runs}`, `further runs are queued${total}`],
+      ["Queued", String(quota.queued)],
+      ["Each sandbox has", formatBytes(quota.memory), `of memory, ${plural(quota.cpus, "CPU")}, ${formatBytes(quota.disk)} of disk space`],
+      ["A round ends after", plural(quota.steps, "step"), quota.round_seconds ? `or ${formatDuration(quota.round_seconds)}` : ""],
+      ["Idle sandboxes stop", `after ${formatDuration(quota.idle_seconds)}`, `installed software is kept for ${formatDuration(quota.stopped_days * DAY)}`],
+    ),
+  );
 }
 
 function serverSection({ machine: server }) {
   if (!server) return null;
   const { disk, versions, images } = server;
-  return section("Server", figures(
-    ["Free disk space", formatBytes(disk.free), `of ${formatBytes(disk.size)}`],
-    ["File versions", formatBytes(versions.size), `of ${formatBytes(versions.limit)} allowed`],
-    ["Container images", formatBytes(images.reduce((sum, { size }) => sum + size, 0)), images.map(({ tag, size }) => `${tag.split(":")[0].replace("llm-in-sandbox-studio", "sandbox").replace("sandbox-proxy", "proxy")} ${formatBytes(size)}`).join(", ")]));
+  return section(
+    "Server",
+    figures(
+      ["Free disk space", formatBytes(disk.free), `of ${formatBytes(disk.size)}`],
+      ["File versions", formatBytes(versions.size), `of ${formatBytes(versions.limit)} allowed`],
+      [
+        "Container images",
+        formatBytes(images.reduce((sum, { size }) => sum + size, 0)),
+        images
+          .map(({ tag, size }) => `${tag.split(":")[0].replace("llm-in-sandbox-studio", "sandbox").replace("sandbox-proxy", "proxy")} ${formatBytes(size)}`)
+          .join(", "),
+      ],
+    ),
+  );
 }
 
 function userSection({ users }) {
   if (!users || users.length < 2) return null;
-  const rows = users.map(({ name, runs, size }) => h("tr", {}, h("td", { dir: "auto" }, name), h("td", { class: "num" }, plural(runs, "run")), h("td", { class: "num" }, formatBytes(size))));
-  return section("Users", h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "User"), h("th", {}, "Runs"), h("th", {}, "Disk space"))), h("tbody", {}, ...rows)));
+  const rows = users.map(({ name, runs, size }) =>
+    h("tr", {}, h("td", { dir: "auto" }, name), h("td", { class: "num" }, plural(runs, "run")), h("td", { class: "num" }, formatBytes(size))),
+  );
+  return section(
+    "Users",
+    h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "User"), h("th", {}, "Runs"), h("th", {}, "Disk space"))), h("tbody", {}, ...rows)),
+  );
 }
 
-const formatDuration = (s) => (s < 120 ? plural(Math.round(s), "second") : s < 2 * HOUR ? plural(Math.round(s / 60), "minute") : s < 2 * DAY ? plural(Math.round(s / HOUR), "hour") : plural(Math.round(s / DAY), "day"));
+const formatDuration = (s) =>
+  s < 120
+    ? plural(Math.round(s), "second")
+    : s < 2 * HOUR
+      ? plural(Math.round(s / 60), "minute")
+      : s < 2 * DAY
+        ? plural(Math.round(s / HOUR), "hour")
+        : plural(Math.round(s / DAY), "day");
 
 let usage = null;
 

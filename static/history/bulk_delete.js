@@ -1,9 +1,13 @@
 // Deletion of the runs selected in the list, after a confirmation.
 
 import { h } from "../core/dom.js";
+import { compareRuns } from "./group_row.js";
+import { showComparison } from "../compare/open.js";
 import { runTitle } from "./run_summary.js";
 import { formatBytes, formatNumber, plural } from "../core/format.js";
 import { apiUrl, fetchJson, showRun, emit, currentRun } from "../core/event_stream.js";
+
+const MAX_COMPARED = 6; // runs
 
 export class RunSelection {
   /**
@@ -11,7 +15,9 @@ export class RunSelection {
    * `showMessage()`; `changed` is called when the selection changes.
    */
   constructor(history, changed) {
-    Object.assign(this, { history, changed, runs: new Set() });
+    this.history = history;
+    this.changed = changed;
+    this.runs = new Set();
     this.bar = h("div", { class: "bulk-actions", hidden: true });
   }
 
@@ -39,7 +45,7 @@ export class RunSelection {
 
   select(runs) {
     this.runs = new Set(runs);
-    for (const [run, { element }] of this.history.rows) element.querySelector("input[type=checkbox]").checked = this.has(run);
+    for (const box of this.history.body.querySelectorAll("input[type=checkbox]")) box.checked = this.has(box.closest("[data-run]").dataset.run);
     this.changed();
     this.confirm();
   }
@@ -55,9 +61,25 @@ export class RunSelection {
     const runs = [...this.runs].join();
     if (this.bar.dataset.runs === runs) return;
     this.bar.dataset.runs = runs;
-    this.bar.replaceChildren(h("p", {}, `${plural(this.size, "run")} selected`),
+    const comparable = this.size >= 2 && this.size <= MAX_COMPARED;
+    this.bar.replaceChildren(
+      h("p", {}, `${plural(this.size, "run")} selected`),
+      ...(comparable ? [h("button", { type: "button", class: "plain compare", onclick: () => this.compare() }, "Compare")] : []),
       h("button", { type: "button", class: "plain", onclick: () => this.confirm() }, "Delete…"),
-      h("button", { type: "button", class: "plain", onclick: () => this.cancel() }, "Clear selection"));
+      h("button", { type: "button", class: "plain", onclick: () => this.cancel() }, "Clear selection"),
+    );
+  }
+
+  /** Compare the selected runs, or say why they cannot be compared. */
+  async compare() {
+    try {
+      const id = await compareRuns([...this.runs]);
+      this.history.dialog.close();
+      await showComparison(id);
+    } catch (error) {
+      this.bar.firstChild.textContent = error.message;
+      this.bar.firstChild.setAttribute("role", "alert");
+    }
   }
 
   cancel() {
@@ -70,7 +92,7 @@ export class RunSelection {
   async confirm() {
     const runs = [...this.runs];
     if (!runs.length) return;
-    const rows = runs.map((run) => this.history.rows.get(run)?.row).filter(Boolean);
+    const rows = runs.map((run) => this.rowOf(run)).filter(Boolean);
     this.returnFocus = this.history.rows.get(runs[0])?.element.querySelector(".open");
     const cancel = h("button", { type: "button", class: "plain keep", onclick: () => this.cancel() }, "Cancel");
     const name = rows.length === 1 ? `“${truncate(runTitle(rows[0]))}”` : plural(rows.length, "run");
@@ -98,6 +120,12 @@ export class RunSelection {
     }
   }
 
+  /** The row of a run, which may be listed in the row of a comparison. */
+  rowOf(run) {
+    const rows = [...this.history.rows.values()];
+    return this.history.rows.get(run)?.row ?? rows.flatMap(({ subRuns }) => subRuns ?? []).find((each) => each.run === run);
+  }
+
   /** Unpin runs, then confirm their deletion. */
   async unpin(rows) {
     for (const row of rows) await this.history.actions.pin(row);
@@ -111,6 +139,7 @@ export class RunSelection {
     try {
       const { freed } = await fetchJson(apiUrl(`runs?${runQuery(runs)}`), { method: "DELETE" });
       for (const run of runs) this.history.rows.delete(run);
+      for (const item of this.history.rows.values()) item.subRuns = item.subRuns?.filter(({ run }) => !runs.includes(run));
       this.history.showMessage(`Deleted ${plural(runs.length, "run")}. ${formatBytes(freed)} freed.`);
       emit("deleted", runs);
     } catch (error) {

@@ -5,7 +5,10 @@ import { draftRow, runDuration } from "./run_summary.js";
 import { formatBytes, plural } from "../core/format.js";
 import { RowActions } from "./row_actions.js";
 import { RunSelection } from "./bulk_delete.js";
-import { arrangeRows, updateRow, createRow } from "./run_list.js";
+import { fillPinnedCards } from "./pinned_cards.js";
+import { arrangeRows, compareRows, updateRow, createRow } from "./run_list.js";
+import { groupRow } from "./group_row.js";
+import { TraceImport } from "./import_traces.js";
 import { apiUrl, fetchJson, emit, on } from "../core/event_stream.js";
 
 const PAGE_SIZE = 50;
@@ -13,12 +16,15 @@ const TYPING_MS = 150; // milliseconds
 const ACTIVE_REFRESH_MS = 2000; // ms, while a run is active
 const IDLE_REFRESH_MS = 10_000;
 const SHORTCUT = /Mac|iPhone|iPad/.test(navigator.platform) ? "⌘ K" : "Ctrl K";
-const SEARCHED_FIELDS = "titles, tasks, messages, answers, models and file names";
+const SEARCHED_FIELDS = "titles, conversations, commands, outputs, models and file names";
 
 export const listRuns = (parameters) => fetchJson(apiUrl(`runs?${new URLSearchParams(parameters)}`));
 
 const tabs = new BroadcastChannel("renamed"); // other tabs of this browser
 tabs.onmessage = ({ data }) => emit("renamed", { ...data, otherTab: true });
+
+/** The comparisons and evaluations of a page of the list, as rows. */
+const groupsOf = ({ comparisons = [], evaluations = [] }) => [...comparisons, ...evaluations].map(groupRow);
 
 /** Rename a run and notify all views of its title, including other tabs. */
 export async function renameRun(run, title) {
@@ -48,21 +54,41 @@ class HistoryDialog {
 
   build() {
     this.field = h("input", {
-      type: "search", placeholder: "Search titles, tasks, answers, models, files", "aria-label": `Search ${SEARCHED_FIELDS}`, title: `Searches ${SEARCHED_FIELDS}`,
-      autocomplete: "off", spellcheck: "false", oninput: () => this.onInput(),
+      type: "search",
+      placeholder: "Search titles, conversations, outputs, files",
+      "aria-label": `Search ${SEARCHED_FIELDS}`,
+      title: `Searches ${SEARCHED_FIELDS}`,
+      autocomplete: "off",
+      spellcheck: "false",
+      oninput: () => this.onInput(),
     });
-    this.pinnedOnly = h("button", { type: "button", class: "quiet only", "aria-pressed": "false", title: "Show only pinned runs", onclick: () => this.filterPinned(!this.pinned) }, icon("pin"), h("span", { class: "hide-small" }, "Pinned"));
+    this.pinnedOnly = h(
+      "button",
+      { type: "button", class: "quiet only", "aria-pressed": "false", title: "Show only pinned runs", onclick: () => this.filterPinned(!this.pinned) },
+      icon("pin"),
+      h("span", { class: "hide-small" }, "Pinned"),
+    );
     this.status = h("p", { class: "status-line", role: "status" });
     this.body = h("div", { class: "runs", "aria-busy": "true" });
+    this.pinnedCards = h("section", { class: "pinned-cards", "aria-label": "Pinned runs", hidden: true });
     this.end = h("div", { class: "end" });
     this.retention = h("p", { class: "retention" });
-    this.scroller = h("div", { class: "scroller" }, this.body, this.end, this.retention);
+    this.traces = new TraceImport(this.dialog, { onProgress: (text) => this.showMessage(text), onImported: (runs) => this.onImported(runs) });
+    this.scroller = h("div", { class: "scroller" }, this.traces.problems, this.pinnedCards, this.body, this.end, this.retention);
     this.heading = h("h2", { id: "history-title", tabindex: "-1" }, "History");
     const close = h("button", { type: "button", class: "quiet", "aria-label": "Close history", onclick: () => this.dialog.close() }, icon("close"));
     this.dialog.append(
       h("div", { class: "header" }, this.heading, h("label", { class: "search-field" }, icon("find"), this.field), this.pinnedOnly, close),
-      h("div", { class: "list-status" }, this.status, h("button", { type: "button", class: "inline", onclick: () => this.showUsage() }, "Storage and limits")),
-      this.scroller, this.selection.bar);
+      h(
+        "div",
+        { class: "list-status" },
+        this.status,
+        this.traces.button,
+        h("button", { type: "button", class: "inline", onclick: () => this.showUsage() }, "Storage and limits"),
+      ),
+      this.scroller,
+      this.selection.bar,
+    );
     this.more = new IntersectionObserver(([seen]) => seen.isIntersecting && this.next && this.load(), { root: this.scroller, rootMargin: "600px" });
     this.dialog.addEventListener("click", (event) => event.target === this.dialog && this.dialog.close());
     this.dialog.addEventListener("close", () => this.onClose());
@@ -95,6 +121,16 @@ class HistoryDialog {
     this.requests++;
     this.clear();
     this.body.replaceChildren();
+  }
+
+  /** List the imported runs, whatever was searched, and focus the newest, which is listed first. */
+  async onImported(runs) {
+    if (!this.dialog.open) return;
+    this.field.value = "";
+    this.pinnedOnly.setAttribute("aria-pressed", "false");
+    await this.reload();
+    const row = runs.map(({ run }) => this.rows.get(run)).findLast(Boolean);
+    row?.element.querySelector(".open")?.focus();
   }
 
   showUsage() {
@@ -137,6 +173,7 @@ class HistoryDialog {
     clearTimeout(this.timer);
     const request = ++this.requests;
     const { query, filter } = this;
+    this.showPinnedCards();
     try {
       const page = await listRuns({ ...filter, limit: PAGE_SIZE });
       if (request !== this.requests) return;
@@ -144,11 +181,11 @@ class HistoryDialog {
       this.shownQuery = query;
       this.shownFilter = filter;
       this.skew = page.now - Date.now() / 1000;
-      const oldest = page.next ? page.runs.at(-1).at : -Infinity;
+      const last = page.next ? page.runs.at(-1) : null;
       const drafts = (page.drafts ?? []).map(draftRow);
-      const present = new Set([...page.runs, ...drafts].map(({ run }) => run));
+      const present = new Set([...page.runs, ...groupsOf(page), ...drafts].map(({ run }) => run));
       for (const [run, { row }] of this.rows) {
-        if (unchanged && (present.has(run) || (row.at < oldest && !row.draft))) continue;
+        if (unchanged && (present.has(run) || (last && !row.draft && compareRows(last, row) < 0))) continue;
         this.rows.delete(run);
         if (unchanged) this.selection.deselect(run);
       }
@@ -162,8 +199,14 @@ class HistoryDialog {
     if (request === this.requests) this.scheduleReload();
   }
 
+  /** Pinned runs are cards above the whole list; not above what was searched. */
+  async showPinnedCards() {
+    if (!this.query && !this.pinned) await fillPinnedCards(this.pinnedCards);
+    this.pinnedCards.hidden = Boolean(this.query) || this.pinned || !this.pinnedCards.querySelector(".tile");
+  }
+
   scheduleReload() {
-    const running = [...this.rows.values()].some(({ row }) => row.running);
+    const running = [...this.rows.values()].some(({ row }) => row.running) || this.indexing;
     this.timer = setTimeout(() => (document.hidden ? this.scheduleReload() : this.reload()), running ? ACTIVE_REFRESH_MS : IDLE_REFRESH_MS);
   }
 
@@ -186,9 +229,10 @@ class HistoryDialog {
     }
   }
 
-  addPage({ runs, total, size, retention }) {
+  addPage(page) {
+    const { runs, total, size, retention, indexing } = page;
     this.retention.textContent = total ? retention : "";
-    for (const row of runs) {
+    for (const row of [...runs, ...groupsOf(page)]) {
       const item = this.rows.get(row.run);
       if (!item) this.rows.set(row.run, { row, element: createRow(row, this.rowOptions(row)) });
       else if (!item.renaming && JSON.stringify(item.row) !== JSON.stringify(row)) {
@@ -198,6 +242,7 @@ class HistoryDialog {
     }
     this.total = total;
     this.size = size;
+    this.indexing = indexing;
     this.body.removeAttribute("aria-busy");
     this.render();
   }
@@ -205,8 +250,14 @@ class HistoryDialog {
   showError(error) {
     this.setStatus(error.message);
     if (!this.rows.size) {
-      this.body.replaceChildren(h("div", { class: "empty-message" }, h("p", {}, "The runs could not be loaded."),
-        h("button", { type: "button", class: "plain", onclick: () => this.reload() }, "Try again")));
+      this.body.replaceChildren(
+        h(
+          "div",
+          { class: "empty-message" },
+          h("p", {}, "The runs could not be loaded."),
+          h("button", { type: "button", class: "plain", onclick: () => this.reload() }, "Try again"),
+        ),
+      );
     }
   }
 
@@ -222,18 +273,38 @@ class HistoryDialog {
 
   /** Options for drawing a row, in addition to the server's data. */
   rowOptions(row) {
-    return { searched: this.shownQuery ?? "", selected: this.selection.has(row.run), now: this.now() };
+    const { unfolded, subRuns } = this.rows.get(row.run) ?? {};
+    return {
+      unfolded,
+      subRuns,
+      searched: this.shownQuery ?? "",
+      selected: this.selection.has(row.run),
+      isSelected: (run) => this.selection.has(run),
+      now: this.now(),
+    };
+  }
+
+  /** Draw a row again. */
+  redraw(run) {
+    const { element, row } = this.rows.get(run) ?? {};
+    if (row) updateRow(element, row, this.rowOptions(row));
   }
 
   emptyMessage() {
-    if (this.shownFilter?.pinned && !this.shownQuery) return h("div", { class: "empty-message" }, h("p", {}, "No pinned runs."), h("p", {}, "Pinned runs are kept until you unpin or delete them."));
+    if (this.shownFilter?.pinned && !this.shownQuery)
+      return h("div", { class: "empty-message" }, h("p", {}, "No pinned runs."), h("p", {}, "Pinned runs are kept until you unpin or delete them."));
+    if (!this.shownQuery && this.indexing)
+      return h("div", { class: "empty-message" }, h("p", {}, "Your runs are being indexed…"), h("p", {}, "The newest appear here first."));
     if (!this.shownQuery) return h("div", { class: "empty-message" }, h("p", {}, "No runs yet."), h("p", {}, "Your runs and their files will appear here."));
+    if (this.indexing)
+      return h("div", { class: "empty-message" }, h("p", {}, "No match so far."), h("p", {}, "Runs are still being indexed. This list will update."));
     return h("div", { class: "empty-message" }, h("p", {}, `No runs match “${this.shownQuery}”.`), h("p", {}, `Searched: ${SEARCHED_FIELDS}.`));
   }
 
   tick() {
     for (const { row, element } of this.rows.values()) {
-      if (row.running) element.querySelector(".took").textContent = runDuration(row, this.now());
+      const took = row.running ? element.querySelector(":scope > .open .took") : null;
+      if (took) took.textContent = runDuration(row, this.now());
     }
   }
 
@@ -246,7 +317,9 @@ class HistoryDialog {
     const runs = this.total ? [plural(this.total, "run")] : [];
     const summary = [...runs, ...(this.drafts?.length ? [plural(this.drafts.length, "draft")] : [])].join(", ");
     const suffix = this.shownQuery || this.shownFilter?.pinned ? " found" : "";
-    this.setStatus(`${summary}${summary && suffix}${summary ? ` · ${formatBytes(size)} on disk` : ""}`);
+    const parts = summary ? [summary + suffix, `${formatBytes(size)} on disk`] : [];
+    if (this.indexing) parts.push("still indexing");
+    this.setStatus(parts.join(" · "));
   }
 
   setStatus(text) {

@@ -1,7 +1,8 @@
 // Actions on one run of the list, by pointer or keyboard: open, pin, rename.
 
 import { editTitle } from "./run_summary.js";
-import { apiUrl, fetchJson, showRun } from "../core/event_stream.js";
+import { apiUrl, emit, fetchJson, showRun } from "../core/event_stream.js";
+import { apiPath, GroupActions, isGroup, showGroup } from "./group_row.js";
 import { updateRow } from "./run_list.js";
 
 export class RowActions {
@@ -10,9 +11,12 @@ export class RowActions {
    * `reload()`, `showMessage()` and `rowOptions()`; `renameRun(run, title)` renames a run.
    */
   constructor(history, renameRun) {
-    Object.assign(this, { history, renameRun });
+    this.history = history;
+    this.renameRun = renameRun;
+    this.groups = new GroupActions(history);
     history.dialog.addEventListener("keydown", (event) => this.onKey(event));
     history.body.addEventListener("click", (event) => this.onClick(event));
+    history.pinnedCards.addEventListener("click", (event) => this.onCard(event));
     history.body.addEventListener("change", (event) => this.onCheck(event));
   }
 
@@ -20,30 +24,46 @@ export class RowActions {
     const entry = event.target.closest(".entry");
     if (!entry) return;
     const { row } = this.history.rows.get(entry.dataset.run);
+    if (isGroup(row) && this.groups.onClick(event, row)) return;
     if (event.target.closest(".pin")) this.pin(row);
     else if (event.target.closest(".rename")) this.rename(row);
     else if (event.target.closest(".delete")) this.history.selection.select([row.run]);
     else if (event.target.closest("a.open") && !(event.ctrlKey || event.metaKey || event.shiftKey)) {
       event.preventDefault();
-      if (!row.error) this.open(row.run);
+      if (!row.error) this.open(row);
       else this.history.showMessage(`${row.error} It can be deleted.`);
     }
   }
 
+  onCard(event) {
+    const { run } = event.target.closest("a.tile")?.dataset ?? {};
+    if (!run || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    this.open({ run });
+  }
+
   onCheck(event) {
-    const { run } = event.target.closest(".entry").dataset;
+    const { run } = event.target.closest("[data-run]").dataset; // of a run in a comparison's row, or of the row
     this.history.selection.toggle(run, event.target.checked);
   }
 
-  open(run) {
+  /** Open a run, at its search match if there is one. */
+  open(row) {
+    const { run, match, word } = row;
     this.history.dialog.close();
+    if (isGroup(row)) return void showGroup(row);
     showRun(run);
+    if (match && match.part !== "run") emit("find", word);
   }
 
   async pin(row) {
     try {
-      const saved = await fetchJson(apiUrl(`runs/${row.run}`), { method: "PATCH", body: JSON.stringify({ pinned: !row.pinned }) });
-      this.updateRow(row.run, { pinned: saved.pinned });
+      const saved = await fetchJson(apiUrl(apiPath(row)), {
+        method: "PATCH",
+        body: JSON.stringify({ pinned: !row.pinned }),
+      });
+      if (!this.updateRow(row.run, { pinned: saved.pinned })) row.pinned = saved.pinned; // in a comparison's row
+      this.history.showPinnedCards();
     } catch (error) {
       this.history.showMessage(error.message);
     }
@@ -56,7 +76,8 @@ export class RowActions {
     const title = item.element.querySelector(".open .title");
     editTitle(title, row.title, async (text) => {
       try {
-        await this.renameRun(row.run, text);
+        if (isGroup(row)) await this.renameGroup(row, text);
+        else await this.renameRun(row.run, text);
       } catch (error) {
         this.history.showMessage(error.message);
       }
@@ -66,7 +87,12 @@ export class RowActions {
     });
   }
 
-  onRenamed({ run, title, custom, otherTab }) {
+  async renameGroup(row, title) {
+    const saved = await fetchJson(apiUrl(apiPath(row)), { method: "PATCH", body: JSON.stringify({ title }) });
+    this.onRenamed({ run: row.run, title: saved.title, custom: Boolean(title) });
+  }
+
+  onRenamed({ run, title, custom, otherTab = false }) {
     const item = this.updateRow(run, { title, renamed: custom });
     if (!item) return;
     item.renaming = false;
@@ -110,8 +136,10 @@ export class RowActions {
     const { row } = rows.get(entry.dataset.run);
     if (event.key === "p" && !row.draft) this.pin(row);
     else if (event.key === "F2" && !row.draft) this.rename(row);
+    else if (event.key === "Delete" && isGroup(row)) this.groups.confirmDeletion(row);
+    else if (event.key === "ArrowRight" && isGroup(row)) this.groups.unfold(row);
     else if (event.key === "Delete") selection.size > 1 && selection.has(row.run) ? selection.confirm() : selection.select([row.run]);
-    else if (event.key === " ") entry.querySelector("input[type=checkbox]").click();
+    else if (event.key === " ") entry.querySelector("input[type=checkbox], .unfold").click();
     else return;
     event.preventDefault();
   }

@@ -21,7 +21,7 @@ export function dayHeading(at, now) {
   return (daysAgo < 300 ? DAY : DAY_WITH_YEAR).format(day);
 }
 
-const midnight = (date) => new Date(date.getFullYear(), date.getMonth(), date.getDate());
+const midnight = (date) => new Date(date.getFullYear(), date.getMonth(), date.getDate()).getTime();
 
 export const timeOfDay = (at) => TIME.format(new Date(at * 1000));
 
@@ -36,7 +36,7 @@ export function draftRow({ run, at, files, names, size }) {
 
 export const runUrl = (run) => {
   const address = new URL(document.baseURI);
-  address.search = new URLSearchParams({ run });
+  address.search = `${new URLSearchParams({ run })}`;
   address.hash = "";
   return address.href;
 };
@@ -46,8 +46,12 @@ export function stateElement(row) {
   if (row.error) return h("span", { class: "run-state", "data-tone": "bad" }, h("span", { class: "dot" }), "unreadable");
   if (!row.state) return null;
   const status = { ...row, progress: null };
-  return h("span", { class: "run-state", "data-tone": stateTone(status), "data-live": row.running, title: row.reason || null },
-    h("span", { class: "dot" }), stateLabel(status));
+  return h(
+    "span",
+    { class: "run-state", "data-tone": stateTone(status), "data-live": row.running, title: row.reason || null },
+    h("span", { class: "dot" }),
+    stateLabel(status),
+  );
 }
 
 /** Return the duration, up to now for an active run. */
@@ -57,12 +61,19 @@ export const runDuration = (row, now) => formatSeconds(row.seconds + (row.runnin
 export function runFacts(row, now) {
   if (row.error) return [stateElement(row), h("span", {}, row.error)];
   if (!row.state) return [];
-  if (row.draft) return [stateElement(row), h("span", { class: "num" }, row.files ? plural(row.files, "file") : "no files"), h("span", { class: "num storage" }, formatBytes(row.size))];
+  if (row.draft)
+    return [
+      stateElement(row),
+      h("span", { class: "num" }, row.files ? plural(row.files, "file") : "no files"),
+      h("span", { class: "num storage" }, formatBytes(row.size)),
+    ];
   const duration = row.running || row.seconds >= 0.1 ? h("span", { class: "took num" }, runDuration(row, now)) : null;
   return [
     stateElement(row),
     h("span", { class: "model" }, row.model + (row.mode === "plain" ? ", no sandbox" : "")),
-    row.steps ? h("span", { class: "num" }, plural(row.steps, "step")) : null,
+    row.imported ? h("span", { class: "imported", title: "Imported from a file" }, `imported (${row.imported})`) : null,
+    row.parent ? h("span", {}, row.parent.kind === "fork" ? `fork at step ${row.parent.step}` : "replay") : null,
+    row.steps ? h("span", { class: "num" }, plural(row.steps, "step") + (row.copied_steps ? `, ${row.copied_steps} copied` : "")) : null,
     tokenCount(row),
     duration,
     row.size ? h("span", { class: "num storage", title: sizeDetails(row) }, formatBytes(row.size)) : null,
@@ -95,7 +106,11 @@ export function thumbnails(row) {
 
 /** Text with the search terms highlighted. */
 export function highlightTerms(text, searched) {
-  const terms = searched.toLowerCase().split(/\s+/).filter(Boolean).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  const terms = searched
+    .toLowerCase()
+    .split(/\s+/)
+    .filter(Boolean)
+    .map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
   if (!terms.length) return [text];
   return text.split(new RegExp(`(${terms.join("|")})`, "i")).map((part, at) => (at % 2 ? h("mark", {}, part) : part));
 }

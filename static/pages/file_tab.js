@@ -8,12 +8,13 @@ const parameters = new URLSearchParams(location.search);
 const path = parameters.get("path") ?? "";
 const step = parameters.get("step");
 const compared = parameters.has("compared");
+const base = parameters.get("base");
 const folder = path.includes("/") ? path.slice(0, path.lastIndexOf("/")) : "";
 const preview = new Preview(document.querySelector(".preview"));
 
 async function load() {
   const entry = await fetchJson(runApiUrl(`entries/${path}`)).catch(() => null);
-  if (entry || step) preview.show(path, step ? null : entry, step, compared);
+  if (entry || step) preview.show(path, step ? null : entry, step, compared, base);
   else if (preview.path) preview.markDeleted();
   else await preview.show(path);
 }

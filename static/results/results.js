@@ -6,7 +6,7 @@ import { formatBytes, fileKind, formatNumber, plural } from "../core/format.js";
 import { Gallery } from "./gallery.js";
 import { MAX_FRAMES, pageFigure, closeFrames } from "./framed_result.js";
 import { caption, downloadLink, openButton, rawUrl, fileVersion } from "./output_file.js";
-import { fetchJson, on, runApiUrl, currentRun } from "../core/event_stream.js";
+import { fetchJson } from "../core/event_stream.js";
 
 const REFRESH_MS = 500; // ms between two requests while files are written
 const ANSWER_FILE = "output/answer.txt";
@@ -19,20 +19,62 @@ function displayType({ kind, name }) {
   return { image: "image", svg: "image", html: "page", audio: "audio", video: "video" }[type] ?? "card";
 }
 
+/** The results of a run's last round, kept up to date. */
+export class RunResults {
+  /** `maxFrames` is the number of pages shown inline; the others are cards. */
+  constructor(run, { maxFrames = MAX_FRAMES } = {}) {
+    this.run = run;
+    this.maxFrames = maxFrames;
+    this.current = null;
+    this.timer = 0;
+    run.on("reset", () => this.forget());
+    run.on("workspace", ({ folders }) => this.onFilesChanged(folders));
+  }
+
+  /** Show them in `place`; for the options see `Results`. */
+  show(place, options) {
+    this.current = new Results(this.run, place, { ...options, maxFrames: this.maxFrames });
+    return this.current.show();
+  }
+
+  /** The round continues: remove the results of the previous one. */
+  remove() {
+    this.current?.place.remove();
+    this.forget();
+  }
+
+  forget() {
+    this.current = null;
+    if (this.maxFrames) closeFrames();
+  }
+
+  onFilesChanged(folders) {
+    if (!this.current || this.run.running || (folders && !folders.some((folder) => /^(output|input)(\/|$)/.test(folder)))) return;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.current?.show(), REFRESH_MS);
+  }
+}
+
 class Results {
   /** `since` is the last step of the previous round; `answered`, whether the answer is shown above. */
-  constructor(place, { since, answered }) {
-    Object.assign(this, { place, since, answered, elements: new Map(), lastAnswer: "" });
-    this.run = currentRun.id;
+  constructor(run, place, { since, answered, maxFrames }) {
+    this.run = run;
+    this.place = place;
+    this.since = since;
+    this.answered = answered;
+    this.maxFrames = maxFrames;
+    this.elements = new Map();
+    this.lastAnswer = "";
+    this.id = run.id;
   }
 
   /** Load the results; keep the elements already shown. */
   async show() {
-    if (currentRun.mode === "plain" || this.run !== currentRun.id) return;
+    if (this.run.mode === "plain" || this.run.id !== this.id) return;
     try {
-      const answer = await fetchJson(runApiUrl("results"));
+      const answer = await fetchJson(this.run.url("results"));
       const serialized = JSON.stringify(answer);
-      if (serialized === this.lastAnswer || this.run !== currentRun.id) return;
+      if (serialized === this.lastAnswer || this.run.id !== this.id) return;
       this.lastAnswer = serialized;
       this.put(answer);
     } catch {
@@ -41,6 +83,7 @@ class Results {
   }
 
   put({ outputs, inputs }) {
+    for (const file of [...outputs.files, ...inputs.files]) file.run = this.run;
     const files = outputs.files.filter((file) => !(this.answered && file.path === ANSWER_FILE)).sort(byName);
     const newFiles = files.filter((file) => !this.since || file.step === null || file.step > this.since);
     const olderFiles = files.filter((file) => !newFiles.includes(file));
@@ -49,7 +92,7 @@ class Results {
     const parts = [];
     if (newFiles.length) parts.push(this.part(this.since ? "New in this round" : "Results", newFiles, previous, outputs.more));
     if (olderFiles.length) parts.push(this.older(olderFiles, previous, newFiles.length ? 0 : outputs.more));
-    if (parts.length) parts[0].querySelector("h3").after(downloadAllLink(files, outputs));
+    if (parts.length) parts[0].querySelector("h3").after(downloadAllLink(this.run, files, outputs));
     if (inputs.files.length) parts.push(inputFiles(inputs));
     this.place.replaceChildren(...parts);
   }
@@ -58,7 +101,11 @@ class Results {
     const part = this.part("Earlier results", files, previous, more);
     const existing = this.place.querySelector("details.before");
     const heading = part.querySelector("h3");
-    const details = h("details", { class: "before", open: existing?.open ?? false }, h("summary", {}, icon("caret"), heading, h("small", { class: "num" }, plural(files.length, "file"))));
+    const details = h(
+      "details",
+      { class: "before", open: existing?.open ?? false },
+      h("summary", {}, icon("caret"), heading, h("small", { class: "num" }, plural(files.length, "file"))),
+    );
     details.append(...part.childNodes);
     return details;
   }
@@ -73,10 +120,10 @@ class Results {
       if (elements.length) part.append(h("div", { class: name }, ...elements));
     };
     const pages = ofType("page");
-    addGroup(pages.slice(0, MAX_FRAMES), "pages", pageFigure);
+    addGroup(pages.slice(0, this.maxFrames), "pages", pageFigure);
     addGroup(ofType("video"), "videos", videoPlayer);
     addGroup(ofType("audio"), "audios", audioPlayer);
-    addGroup([...pages.slice(MAX_FRAMES), ...ofType("card")].sort(byName), "files", fileCard);
+    addGroup([...pages.slice(this.maxFrames), ...ofType("card")].sort(byName), "files", fileCard);
     if (more) part.append(h("p", { class: "rest" }, `and ${plural(more, "more file")} in output/`));
     return part;
   }
@@ -90,36 +137,10 @@ class Results {
   }
 }
 
-let current = null;
-let timer = 0;
-
-/** Show a run's results in `place` and keep them up to date. */
-export function showResults(place, options) {
-  current = new Results(place, options);
-  return current.show();
-}
-
-/** The round continues: remove the results of the previous one. */
-export function removeResults() {
-  current?.place.remove();
-  current = null;
-  closeFrames();
-}
-
-on("reset", () => {
-  current = null;
-  closeFrames();
-});
-on("workspace", ({ folders }) => {
-  if (!current || currentRun.running || (folders && !folders.some((folder) => /^(output|input)(\/|$)/.test(folder)))) return;
-  clearTimeout(timer);
-  timer = setTimeout(() => current?.show(), REFRESH_MS);
-});
-
-function downloadAllLink(files, outputs) {
+function downloadAllLink(run, files, outputs) {
   if (files.length < 2) return "";
   const size = outputs.more ? "" : ` (${formatBytes(outputs.files.reduce((sum, file) => sum + file.size, 0))})`;
-  return h("a", { class: "quiet download-all", href: runApiUrl("zip?path=output"), download: "" }, icon("download"), `Download all${size}`);
+  return h("a", { class: "quiet download-all", href: run.url("zip?path=output"), download: "" }, icon("download"), `Download all${size}`);
 }
 
 /** A player, replaced by a card if the browser cannot play the file. */
@@ -131,20 +152,32 @@ function mediaFigure(file, element, name) {
 
 const audioPlayer = (file) => mediaFigure(file, h("audio", { src: rawUrl(file), controls: true, preload: "metadata", "aria-label": file.name }), "audio file");
 
-const videoPlayer = (file) => mediaFigure(file, h("video", { src: rawUrl(file), controls: true, preload: "metadata", playsinline: true, "aria-label": file.name }), "video");
+const videoPlayer = (file) =>
+  mediaFigure(file, h("video", { src: rawUrl(file), controls: true, preload: "metadata", playsinline: true, "aria-label": file.name }), "video");
 
 function fileCard(file, message = "") {
   const { lines } = file;
   const body = message ? h("span", { class: "message" }, message) : lines.some((line) => line.trim()) ? h("span", { class: "lines" }, lines.join("\n")) : null;
-  return h("div", { class: `file${body ? "" : " bare"}` },
+  return h(
+    "div",
+    { class: `file${body ? "" : " bare"}` },
     openButton(file, { class: "name", title: file.name }, icon(iconName(file)), h("b", {}, file.name)),
-    h("small", { class: "num" }, formatBytes(file.size)), downloadLink(file), body);
+    h("small", { class: "num" }, formatBytes(file.size)),
+    downloadLink(file),
+    body,
+  );
 }
 
-const iconName = ({ kind, name }) => ({ html: "code", midi: "audio", audio: "audio", video: "video" }[kind] ?? fileKind(name));
+const iconName = ({ kind, name }) => ({ html: "code", midi: "audio", audio: "audio", video: "video" })[kind] ?? fileKind(name);
 
 function inputFiles({ files, more }) {
-  const items = files.map((file) => h("li", {}, openButton(file, { class: "chip", title: file.name }, icon(iconName(file)), h("b", {}, file.name), h("small", { class: "num" }, formatBytes(file.size)))));
+  const items = files.map((file) =>
+    h(
+      "li",
+      {},
+      openButton(file, { class: "chip", title: file.name }, icon(iconName(file)), h("b", {}, file.name), h("small", { class: "num" }, formatBytes(file.size))),
+    ),
+  );
   if (more) items.push(h("li", { class: "rest" }, `and ${formatNumber(more)} more`));
   return h("section", { class: "part inputs" }, h("h3", {}, "Your files"), h("ul", {}, ...items));
 }

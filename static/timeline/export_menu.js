@@ -1,8 +1,10 @@
-// Tools of the timeline: find, expand, collapse and export.
+// Tools of the timeline: find, tokens, requests, expand, collapse and export.
 
 import { copyText, h, icon } from "../core/dom.js";
 import { singleUser } from "../header/account.js";
-import { fetchWithRetry, runApiUrl } from "../core/event_stream.js";
+import { emit, fetchWithRetry, runApiUrl } from "../core/event_stream.js";
+import { mountInspectorKey, openRequestInView } from "../inspector/open.js";
+import { replayRun, saveAsExample } from "../replay/actions.js";
 import { openShareDialog } from "./share.js";
 
 /** Fill `container`; return a function that resets the tools for another run. */
@@ -20,13 +22,42 @@ export function mountRunTools(container, { onExpand, onFind }) {
     if (notify) onExpand(expanded);
   };
   const menu = new ExportMenu(container, button);
-  container.append(button("find", "Find in run", onFind, { title: "Find in run (/)", "aria-keyshortcuts": "/" }), expandButton, menu.button, menu.list);
+  const tokens = button("chart", "Where the tokens go", () => openTokens());
+  const requests = button("request", "Requests and settings", openRequestInView, { title: "Requests and settings (i)", "aria-keyshortcuts": "i" });
+  mountInspectorKey();
+  container.append(
+    button("find", "Find in run", onFind, { title: "Find in run (/)", "aria-keyshortcuts": "/" }),
+    tokens,
+    requests,
+    expandButton,
+    menu.button,
+    menu.list,
+  );
   return {
     reset() {
       setExpanded(false);
       menu.show(false);
     },
   };
+}
+
+/** The chart and its library are loaded when they are first needed. */
+async function openTokens() {
+  try {
+    const { openTokenDialog } = await import("../charts/token_dialog.js");
+    await openTokenDialog();
+  } catch (error) {
+    emit("notice", { text: error.message });
+  }
+}
+
+async function openReport() {
+  try {
+    const { openReportDialog } = await import("../report/download.js");
+    await openReportDialog();
+  } catch (error) {
+    emit("notice", { text: error.message });
+  }
 }
 
 /** The export menu, with mouse and arrow keys. */
@@ -38,9 +69,29 @@ class ExportMenu {
       menuItem("button", "Copy conversation", { type: "button", onclick: (event) => copyConversation(event.currentTarget) }),
       menuItem("a", "Download conversation", { download: "", "data-path": "conversation.md" }, "Markdown"),
       menuItem("a", "Download steps", { download: "", "data-path": "steps.csv" }, "CSV"),
+      menuItem("button", "Download report…", { type: "button", onclick: () => (this.show(false), openReport()) }, "HTML"),
+      menuItem("a", "Download trace", { download: "", "data-path": "export/atif" }, "ATIF"),
+      menuItem("a", "Download messages", { download: "", "data-path": "export/messages" }, "OpenAI"),
+      menuItem("a", "Download session", { download: "", "data-path": "export/sts" }, "Hugging Face"),
+      menuItem("a", "Download spans", { download: "", "data-path": "export/otel" }, "OpenTelemetry"),
       menuItem("a", "Download everything", { download: "", "data-path": "run.zip" }, "zip"),
     );
-    if (!singleUser) this.list.append(menuItem("button", "Share…", { type: "button", class: "owner-only", onclick: () => (this.show(false), openShareDialog()) }));
+    this.list.append(
+      menuItem("button", "Replay", {
+        type: "button",
+        class: "owner-only",
+        title: "Execute the recorded commands again and compare the results",
+        onclick: () => (this.show(false), replayRun()),
+      }),
+      menuItem("button", "Save as example", {
+        type: "button",
+        class: "owner-only",
+        title: "Play this run from the examples, without a model and with real commands",
+        onclick: () => (this.show(false), saveAsExample()),
+      }),
+    );
+    if (!singleUser)
+      this.list.append(menuItem("button", "Share…", { type: "button", class: "owner-only", onclick: () => (this.show(false), openShareDialog()) }));
     this.list.addEventListener("keydown", (event) => this.key(event));
     this.list.addEventListener("click", (event) => event.target.closest("a") && this.show(false));
     document.addEventListener("pointerdown", (event) => container.contains(event.target) || this.show(false));

@@ -2,31 +2,43 @@
 
 import { h, icon } from "../core/dom.js";
 import { plural } from "../core/format.js";
-import { fetchJson, runApiUrl, currentRun } from "../core/event_stream.js";
+import { fetchJson } from "../core/event_stream.js";
 
 const TYPING_MS = 200; // ms after the last keystroke
 const MAX_RANGES = 500; // highlights per match location
 
 export class RunSearch {
   /** `goTo(place)` scrolls to a location and returns its element. */
-  constructor(box, thread, goTo) {
-    Object.assign(this, { box, thread, goTo, matches: [], query: "", current: 0 });
-    const tool = (name, label, onclick) =>
-      h("button", { type: "button", class: "quiet", "aria-label": label, title: label, onclick }, icon(name));
+  constructor(run, box, thread, goTo) {
+    this.run = run;
+    this.box = box;
+    this.thread = thread;
+    this.goTo = goTo;
+    this.matches = [];
+    this.query = "";
+    this.current = 0;
+    this.highlights = new Highlights("found");
+    const tool = (name, label, onclick) => h("button", { type: "button", class: "quiet", "aria-label": label, title: label, onclick }, icon(name));
     this.field = h("input", { type: "search", "aria-label": "Find in run", placeholder: "Find in run", autocomplete: "off", spellcheck: "false" });
     this.status = h("span", { class: "match-count num", role: "status" });
     this.context = h("span", { class: "line" });
-    box.append(icon("find"), this.field, this.status,
-      tool("up", "Previous match", () => this.move(-1)), tool("down", "Next match", () => this.move(1)),
-      tool("close", "Close find", () => this.close(true)), this.context);
+    box.append(
+      icon("find"),
+      this.field,
+      this.status,
+      tool("up", "Previous match", () => this.move(-1)),
+      tool("down", "Next match", () => this.move(1)),
+      tool("close", "Close find", () => this.close(true)),
+      this.context,
+    );
     this.field.addEventListener("input", () => {
       clearTimeout(this.timer);
       this.timer = setTimeout(() => this.search(), TYPING_MS);
     });
     box.addEventListener("keydown", (event) => this.key(event));
     document.addEventListener("keydown", (event) => {
-      if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || !currentRun.started) return;
-      if (event.target.closest?.("input, textarea, select, [contenteditable], [role=dialog]")) return;
+      if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || !run.started) return;
+      if (/** @type {Element} */ (event.target).closest?.("input, textarea, select, [contenteditable], [role=dialog]")) return;
       event.preventDefault();
       this.open();
     });
@@ -40,8 +52,10 @@ export class RunSearch {
     event.stopPropagation(); // Escape would stop the run, Ctrl+Enter begin one
   }
 
-  open() {
+  /** Open the box; search for `text`, or for what is in the box. */
+  open(text = this.field.value) {
     this.box.hidden = false;
+    this.field.value = text;
     this.field.select();
     this.field.focus();
     if (this.field.value) this.search();
@@ -52,7 +66,7 @@ export class RunSearch {
     this.box.hidden = true;
     this.query = "";
     this.matches = [];
-    this.highlights?.clear();
+    this.highlights.clear();
     if (back) this.thread.focus();
   }
 
@@ -65,7 +79,7 @@ export class RunSearch {
   async move(by) {
     clearTimeout(this.timer);
     if (this.field.value !== this.query) return this.search();
-    if (currentRun.running && !(await this.fetch())) return undefined; // new events may contain matches
+    if (this.run.running && !(await this.fetch())) return undefined; // new events may contain matches
     const { length } = this.matches;
     if (length) this.current = (this.current + by + length) % length;
     return this.show();
@@ -76,7 +90,7 @@ export class RunSearch {
     const query = this.field.value;
     this.query = query;
     try {
-      const { matches } = query ? await fetchJson(runApiUrl(`find?q=${encodeURIComponent(query)}`)) : { matches: [] };
+      const { matches } = query ? await fetchJson(this.run.url(`find?q=${encodeURIComponent(query)}`)) : { matches: [] };
       if (query !== this.query) return false;
       this.matches = matches;
     } catch {
@@ -88,7 +102,7 @@ export class RunSearch {
 
   async show() {
     const { matches, current, query } = this;
-    this.highlights?.clear();
+    this.highlights.clear();
     this.status.textContent = !query ? "" : matches.length ? `${current + 1} of ${plural(matches.length, "match", "matches")}` : "No matches";
     this.status.classList.toggle("no-matches", Boolean(query) && !matches.length);
     this.context.textContent = matches.length ? `${describeLocation(matches[current])}: ${matches[current].line}` : "";
@@ -101,7 +115,6 @@ export class RunSearch {
   /** Highlight the matches in an element added to the page. */
   highlight(element) {
     if (!this.query || this.box.hidden) return;
-    this.highlights ??= new Highlights("found");
     for (const range of matchRanges(element, this.query)) this.highlights.add(range);
   }
 
@@ -122,7 +135,7 @@ export class RunSearch {
 }
 
 /** Highlighted ranges, if the browser supports the CSS Custom Highlight API. */
-class Highlights {
+export class Highlights {
   constructor(name) {
     if (!globalThis.CSS?.highlights) return;
     this.all = new Highlight();
@@ -144,13 +157,13 @@ function describeLocation({ part, step }) {
 }
 
 /** Find matches in an element's text, also across text nodes. */
-function* matchRanges(root, query) {
+export function* matchRanges(root, query) {
   const nodes = [];
   let text = "";
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     nodes.push([text.length, walker.currentNode]);
-    text += walker.currentNode.data;
+    text += /** @type {Text} */ (walker.currentNode).data;
   }
   const pattern = new RegExp(query.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&"), "giu");
   let at = 0;
@@ -168,7 +181,7 @@ function* matchRanges(root, query) {
 }
 
 /** A Range, which has a position on the screen, from a StaticRange. */
-function toRange({ startContainer, startOffset, endContainer, endOffset }) {
+export function toRange({ startContainer, startOffset, endContainer, endOffset }) {
   const range = new Range();
   range.setStart(startContainer, startOffset);
   range.setEnd(endContainer, endOffset);

@@ -5,22 +5,27 @@ import { renderMarkdown } from "../core/markdown.js";
 import { nextStepHint, stateTone } from "../core/run_states.js";
 
 const TITLES = {
-  submitted: "Answer", answered: "Answer", stopped: "Stopped", failed: "Failed",
-  step_limit: "Step limit reached", token_limit: "Token limit reached",
-  budget_limit: "Budget reached", time_limit: "Time limit reached",
+  submitted: "Answer",
+  answered: "Answer",
+  stopped: "Stopped",
+  failed: "Failed",
+  step_limit: "Step limit reached",
+  token_limit: "Token limit reached",
+  budget_limit: "Budget reached",
+  time_limit: "Time limit reached",
 };
 
 /**
  * The end of a round; `onAnswer` receives the answer's element once it is final. After a
- * failure, `onRetry` and `onSettings` are offered.
+ * failure, `onRetry` and `onSettings` are offered, if given.
  */
-export function createRoundEnd(status, reason, answer, { onAnswer, onRetry, onSettings }) {
+export function createRoundEnd(status, reason, answer, { onAnswer, onRetry = undefined, onSettings = undefined }) {
   const kind = stateTone({ running: false, state: status });
   const box = h("section", { class: "round-end", "data-tone": kind, "aria-label": TITLES[status] }, h("h2", {}, TITLES[status]));
   if (reason) box.append(h("p", { class: "reason" }, reason));
   const hint = nextStepHint(status);
   if (hint) box.append(h("p", { class: "next" }, hint));
-  if (status === "failed") box.append(failureActions(onRetry, onSettings));
+  if (status === "failed" && onRetry) box.append(failureActions(onRetry, onSettings));
   if (answer) box.append(...answerSection(answer, onAnswer));
   box.append(h("div", { class: "outputs" }));
   return box;

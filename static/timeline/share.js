@@ -1,4 +1,4 @@
-// Shared links to a run: created on request, revocable at any time.
+// Shared links to a run or a comparison: created on request, revocable at any time.
 
 import { copyText, h, icon } from "../core/dom.js";
 import { plural } from "../core/format.js";
@@ -6,39 +6,52 @@ import { fetchJson, runApiUrl } from "../core/event_stream.js";
 
 const INSECURE = location.protocol === "http:" && !/^(localhost|127\.|\[::1\])/.test(location.host);
 
-/** Open the dialog for the current run. */
-export async function openShareDialog() {
+const OF_RUN = {
+  url: runApiUrl,
+  title: "Share this run",
+  text: "Anyone with the link can view this run and its files, including what is added later, but cannot change anything.",
+};
+
+/** Open the dialog for the current run, or for what `url(path)` leads to; `hash` is appended to its links. */
+export async function openShareDialog({ url = OF_RUN.url, title = OF_RUN.title, text = OF_RUN.text, hash = "" } = {}) {
   const status = h("p", { role: "status" });
   const field = h("input", { readonly: true, "aria-label": "Link", hidden: true, onfocus: () => field.select() });
   const copyButton = h("button", { type: "button", hidden: true, onclick: () => copyText(field.value, copyButton) }, "Copy");
   const createButton = h("button", { type: "button", class: "create", onclick: () => createLink() }, "Create link");
   const revokeButton = h("button", { type: "button", class: "danger", hidden: true, onclick: () => revokeLinks() }, "Revoke all links");
   const close = h("button", { type: "button", class: "quiet", "aria-label": "Close", onclick: () => dialog.close() }, icon("close"));
-  const dialog = h("dialog", { class: "share", "aria-labelledby": "share-title" },
-    h("div", { class: "header" }, h("h2", { id: "share-title" }, "Share this run"), close),
-    h("p", {}, "Anyone with the link can view this run and its files, including what is added later, but cannot change anything."),
+  const dialog = h(
+    "dialog",
+    { class: "share", "aria-labelledby": "share-title" },
+    h("div", { class: "header" }, h("h2", { id: "share-title" }, title), close),
+    h("p", {}, text),
     INSECURE ? h("p", { class: "warn" }, "This page is served over plain HTTP: others on the network can read it, including the link.") : null,
-    h("div", { class: "row" }, field, copyButton), status, h("div", { class: "row" }, createButton, revokeButton));
+    h("div", { class: "row" }, field, copyButton),
+    status,
+    h("div", { class: "row" }, createButton, revokeButton),
+  );
 
   const showCount = (count) => {
     status.textContent = count ? `${plural(count, "active link")}.` : "No active links.";
     revokeButton.hidden = !count;
   };
-  const refresh = async () => showCount((await fetchJson(runApiUrl("links"))).links);
+  const refresh = async () => showCount((await fetchJson(url("links"))).links);
   const reportErrors = (action) => action().catch((error) => (status.textContent = error.message));
-  const createLink = () => reportErrors(async () => {
-    const { path } = await fetchJson(runApiUrl("links"), { method: "POST" });
-    field.value = new URL(path, document.baseURI).href;
-    field.hidden = copyButton.hidden = false;
-    await refresh();
-    field.focus();
-  });
-  const revokeLinks = () => reportErrors(async () => {
-    await fetchJson(runApiUrl("links"), { method: "DELETE" });
-    field.hidden = copyButton.hidden = true;
-    await refresh();
-    createButton.focus();
-  });
+  const createLink = () =>
+    reportErrors(async () => {
+      const { path } = await fetchJson(url("links"), { method: "POST" });
+      field.value = new URL(path, document.baseURI).href + hash;
+      field.hidden = copyButton.hidden = false;
+      await refresh();
+      field.focus();
+    });
+  const revokeLinks = () =>
+    reportErrors(async () => {
+      await fetchJson(url("links"), { method: "DELETE" });
+      field.hidden = copyButton.hidden = true;
+      await refresh();
+      createButton.focus();
+    });
 
   dialog.addEventListener("close", () => dialog.remove());
   document.querySelector(".gradio-container").append(dialog);

@@ -2,60 +2,89 @@
 
 import { ToolCard } from "./tool_card.js";
 import { StepFiles } from "./step_files.js";
+import { createStepStrip } from "../capabilities/step_strip.js";
+import { combine, NOTHING_USED, withWritten } from "../capabilities/usage.js";
 import { GrowingText, h } from "../core/dom.js";
 import { firstLine, plural, formatSeconds, stripMarkdown } from "../core/format.js";
-import { LiveMarkdown } from "./live_markdown.js";
+import { LiveMarkdown } from "./text/live_markdown.js";
 import { renderMarkdown } from "../core/markdown.js";
 import { usageParts } from "./totals.js";
-import { linkFiles } from "../core/file_links.js";
-import { fetchJson, emit, runApiUrl, currentRun } from "../core/event_stream.js";
+import { openRequests } from "../inspector/open.js";
+import { createStepActions } from "./step_actions.js";
+import { linkFiles } from "../core/run/file_links.js";
+import { fetchJson } from "../core/event_stream.js";
+import { createShortVerdict, createStepVerdict } from "../replay/step_verdict.js";
 
 const MAX_UNLOADED = 2000; // characters; longer text is removed when the step is unloaded
-
-/** Whether all steps are expanded, including future ones. */
-export const expansion = { open: false };
+const USUAL_HEIGHT = "120px"; // of a step that was never shown
 
 export class Step {
-  constructor(number_) {
+  /**
+   * `view` is the thread that shows the step: its `run`, whether all steps are `expanded`, future
+   * ones included, and whether its steps are `anchored`: places in the page's URL.
+   */
+  constructor(number_, view) {
     this.number = number_;
+    this.view = view;
     this.content = "all"; // or only the "summary", or "loading"
     this.ended = false;
     this.nearby = true;
+    this.outline = null; // what stands for the body while the step is far
     this.body = h("div", { class: "step-body" });
-    const link = h("a", {
-      class: "step-number num", href: `?run=${currentRun.id}#step-${number_}`, "aria-label": `Link to step ${number_}`, title: "Link to this step",
-    }, String(number_));
-    this.element = h("article", { class: "step", id: `step-${number_}`, "aria-label": `Step ${number_}` }, link, this.body);
+    const link = h(
+      "a",
+      {
+        class: "step-number num",
+        href: `?run=${view.run.id}#step-${number_}`,
+        "aria-label": `Link to step ${number_}`,
+        title: "Link to this step",
+      },
+      String(number_),
+    );
+    const id = view.anchored ? `step-${number_}` : null;
+    this.element = h("article", { class: "step", id, "data-step": number_, "aria-label": `Step ${number_}` }, link, this.body);
     this.files = new StepFiles(this);
     this.clear();
   }
 
   /** A step with its summary only; `load` fetches the rest. */
-  static fromSummary(summary) {
-    const step = new Step(summary.step);
+  static fromSummary(summary, view) {
+    const step = new Step(summary.step, view);
     step.content = "summary";
     step.ended = true;
     if (summary.reasoning) step.addReasoning(summary.reasoning, summary.began);
     step.endReasoning();
     if (summary.text) step.addText(summary.text);
     step.message?.text.close();
-    for (const call of summary.calls) step.addCard(ToolCard.fromSummary(call));
+    for (const call of summary.calls) step.addCard(ToolCard.fromSummary(call, view.run, summary.reviews?.[call.id]));
     step.files.add(summary.changes, summary.total_changes);
     step.usage = summary.usage;
+    step.used = summary.used;
     step.estimated = summary.estimated;
     step.modelSeconds = summary.model_seconds;
     step.sandboxSeconds = summary.calls.reduce((sum, call) => sum + call.seconds, 0);
     step.showUsage();
+    if (summary.verdict) step.showVerdict(createShortVerdict(summary.verdict));
+    step.hide();
     return step;
   }
 
   clear() {
     this.body.replaceChildren();
     this.files.clear();
-    Object.assign(this, {
-      cards: [], streamedCards: new Map(), byId: new Map(), reasoning: null, message: null, usageLine: null,
-      text: "", usage: undefined, modelSeconds: 0, sandboxSeconds: 0,
-    });
+    this.cards = [];
+    this.streamedCards = new Map();
+    this.byId = new Map();
+    this.reasoning = null;
+    this.message = null;
+    this.usageLine = null;
+    this.verdict = null;
+    this.text = "";
+    this.usage = undefined;
+    this.used = null;
+    this.strip = null;
+    this.modelSeconds = 0;
+    this.sandboxSeconds = 0;
   }
 
   /** Whether only the summary is loaded. */
@@ -75,7 +104,7 @@ export class Step {
   async fetch() {
     let events = null;
     try {
-      events = await fetchJson(runApiUrl(`steps/${this.number}`));
+      events = await fetchJson(this.view.run.url(`steps/${this.number}`));
     } catch {
       // the summary stays; loading is retried when it comes near again
     }
@@ -85,10 +114,14 @@ export class Step {
   rebuild(events) {
     const toggled = new Map(this.cards.filter((card) => card.toggled).map((card) => [card.id, card.element.open]));
     const wasOpen = this.reasoning?.element.open;
+    const { used } = this;
+    this.show();
     this.body.remove(); // avoid layout while building
     this.clear();
     this.content = "all";
     for (const event of events) this.apply(event);
+    this.used = used ?? this.used; // the events of an earlier version do not have it
+    this.view.showUsed(this);
     this.interrupt();
     this.showUsage();
     this.collapse();
@@ -99,12 +132,39 @@ export class Step {
     this.element.style.minHeight = "";
   }
 
+  /**
+   * Show the step as it was after some of its events: `next` follow those that are shown, or
+   * with `again` are the first ones. `showAll` shows the rest.
+   */
+  showPart(next, again) {
+    const { used } = this;
+    if (again) {
+      this.show();
+      this.clear();
+      this.content = "part";
+    }
+    for (const event of next) this.apply(event);
+    this.used = used;
+  }
+
+  /** Show all events of a step of which a part is shown; `shown` of them are. */
+  showAll(events, shown) {
+    if (this.content !== "part") return;
+    if (shown < events.length) return void this.rebuild(events);
+    this.content = "all";
+    this.finish();
+  }
+
   /** Unload all but the summary of a step far from the viewport; keep its height. */
   unload(height) {
-    if (this.content === "loading") this.content = "summary";
-    if (this.partial || !this.ended) return;
+    if (!this.ended) return;
+    if (height && !this.outline) this.element.style.minHeight = `${height}px`; // 0 for an element without layout
+    if (this.content === "all") this.unloadContent();
     this.content = "summary";
-    if (height) this.element.style.minHeight = `${height}px`; // 0 for an element without layout
+    this.hide();
+  }
+
+  unloadContent() {
     for (const card of this.cards) card.unload();
     this.reasoning?.text.clear();
     if (this.message && this.text.length > MAX_UNLOADED) {
@@ -113,10 +173,29 @@ export class Step {
     }
   }
 
+  /**
+   * Show the summary as text only. Opening or closing one of a page's `<details>` takes the browser
+   * longer the more there are, so a step far from the viewport must not have any.
+   */
+  hide() {
+    if (this.outline || this.body.contains(document.activeElement)) return;
+    const lines = [this.reasoning?.summary.textContent, this.text.slice(0, MAX_UNLOADED), ...this.cards.map((card) => card.summary.textContent)];
+    const texts = this.body.hasChildNodes() ? lines.filter(Boolean).map((line) => h("p", {}, line)) : [];
+    this.outline = h("div", { class: "step-body outline" }, ...texts);
+    this.element.style.minHeight ||= USUAL_HEIGHT;
+    this.body.replaceWith(this.outline);
+  }
+
+  show() {
+    this.outline?.replaceWith(this.body);
+    this.outline = null;
+  }
+
   /** Mark the step as ended. */
   end() {
     this.ended = true;
     this.interrupt();
+    this.countUsed();
     if (!this.partial && !this.usageLine) this.showUsage(); // it was interrupted
     if (!this.nearby) this.unload(this.element.offsetHeight);
   }
@@ -132,21 +211,46 @@ export class Step {
 
   apply(event) {
     switch (event.kind) {
-      case "reasoning_delta": return this.addReasoning(event.text, event.at);
-      case "text_delta": return this.addText(event.text);
-      case "call_delta": return this.addCallText(event);
-      case "model_answered": return this.endTurn(event);
-      case "tool_started": return this.cardFor(event).start(event);
-      case "tool_output": return this.byId.get(event.call_id)?.output(event);
-      case "tool_ended": return this.endCall(event);
-      case "workspace_changed": return this.addFiles(event);
-      case "retrying": return this.retry(event);
-      case "notice": return this.addNote(event.text);
-      case "reminder": return this.addReminder(event.text);
-      case "observations_cleared": return this.addNote(`${plural(event.call_ids.length, "older output")} removed from the conversation to free up space.`);
-      case "unreadable": return this.addNote(event.text, "warn");
-      case "step_ended": return this.finish();
-      default: return undefined;
+      case "reasoning_delta":
+        return this.addReasoning(event.text, event.at);
+      case "text_delta":
+        return this.addText(event.text);
+      case "call_delta":
+        return this.addCallText(event);
+      case "model_answered":
+        return this.endTurn(event);
+      case "message_delivered":
+        return this.addMessage(event.text);
+      case "resumed":
+        return this.addNote(`Paused for ${formatSeconds(event.seconds)}.`);
+      case "approval_requested":
+        return this.cardFor(event).ask(event);
+      case "call_reviewed":
+        return this.byId.get(event.call_id)?.review(event);
+      case "tool_started":
+        return this.cardFor(event).start(event);
+      case "tool_output":
+        return this.byId.get(event.call_id)?.output(event);
+      case "tool_ended":
+        return this.endCall(event);
+      case "workspace_changed":
+        return this.addFiles(event);
+      case "retrying":
+        return this.retry(event);
+      case "notice":
+        return this.addNote(event.text);
+      case "reminder":
+        return this.addReminder(event.text);
+      case "observations_cleared":
+        return this.addNote(`${plural(event.call_ids.length, "older output")} removed from the conversation to free up space.`);
+      case "unreadable":
+        return this.addNote(event.text, "warn");
+      case "step_verified":
+        return this.showVerdict(createStepVerdict(event));
+      case "step_ended":
+        return this.finish();
+      default:
+        return undefined;
     }
   }
 
@@ -167,7 +271,7 @@ export class Step {
     const reasoning = this.reasoning;
     if (!reasoning?.live) return;
     reasoning.live = false;
-    reasoning.element.open = expansion.open;
+    reasoning.element.open = this.view.expanded;
     const duration = reasoning.last - reasoning.startedAt;
     const time = duration > 0.05 ? ` for ${formatSeconds(duration)}` : "";
     reasoning.summary.textContent = `Thought${time} · ${firstLine(stripMarkdown(reasoning.first))}`;
@@ -188,7 +292,7 @@ export class Step {
     this.endReasoning();
     let card = this.streamedCards.get(event.index);
     if (!card) {
-      card = new ToolCard(event.name);
+      card = new ToolCard(event.name, this.view.run);
       this.streamedCards.set(event.index, card);
       this.addCard(card);
     }
@@ -202,7 +306,7 @@ export class Step {
     this.modelSeconds = event.seconds;
     const cards = [...this.streamedCards.entries()].sort(([a], [b]) => a - b).map(([, card]) => card);
     event.calls.forEach((call, position) => {
-      const card = cards[position] ?? this.addCard(new ToolCard(call.name));
+      const card = cards[position] ?? this.addCard(new ToolCard(call.name, this.view.run));
       card.id = call.id;
       card.raw = call.arguments;
       this.byId.set(call.id, card);
@@ -214,17 +318,21 @@ export class Step {
 
   cardFor(event) {
     let card = this.byId.get(event.call_id);
-    if (!card) this.byId.set(event.call_id, (card = this.addCard(new ToolCard(event.name))));
+    if (!card) this.byId.set(event.call_id, (card = this.addCard(new ToolCard(event.name, this.view.run))));
     return card;
   }
 
   endCall(event) {
     this.cardFor(event).end(event);
     this.sandboxSeconds += event.seconds;
+    this.used = combine(this.used, event.used);
+    this.view.showUsed(this);
   }
 
   addFiles(event) {
     this.files.add(event.changes, event.total);
+    this.used = withWritten(this.used, this.files.total);
+    this.view.showUsed(this);
     if (this.usageLine) this.showUsage();
   }
 
@@ -237,6 +345,11 @@ export class Step {
     this.message?.element.remove();
     this.reasoning = this.message = null;
     this.addNote(`${event.reason.replace(/([^.!?…])$/, "$1.")} Attempt ${event.attempt} starts in ${formatSeconds(event.wait)}.`, "warn");
+  }
+
+  /** A message that the user sent while the run worked. */
+  addMessage(text) {
+    this.add(h("div", { class: "task delivered" }, h("p", { dir: "auto" }, text), h("div", { class: "about" }, "Sent while the model worked")));
   }
 
   addNote(text, kind = "") {
@@ -255,24 +368,32 @@ export class Step {
   }
 
   add(element) {
-    if (this.usageLine) this.usageLine.before(element);
+    const last = this.usageLine ?? this.verdict;
+    if (last) last.before(element);
     else this.body.append(element);
   }
 
   tick() {
     for (const card of this.cards) card.tick();
     const reasoning = this.reasoning;
-    if (reasoning?.live) reasoning.summary.textContent = `Thinking · ${formatSeconds(currentRun.now() - reasoning.startedAt)}`;
+    if (reasoning?.live) reasoning.summary.textContent = `Thinking · ${formatSeconds(this.view.run.shownTime() - reasoning.startedAt)}`;
+  }
+
+  /** Show what the step used; without a call it used nothing. */
+  countUsed() {
+    if (!this.cards.length) this.used ??= NOTHING_USED;
+    this.view.showUsed(this);
   }
 
   /** The step is complete: link the files it names. */
   async finish() {
+    this.countUsed();
     this.showUsage();
     const { message } = this;
     await this.rendered;
     if (this.partial || message !== this.message) return;
     for (const card of this.cards) card.link();
-    if (message) linkFiles(message.element, () => emit("files-linked", this.element));
+    if (message) linkFiles(this.view.run, message.element, () => this.view.run.emit("files-linked", this.element));
   }
 
   /** Show the line of usage and changes of the step. */
@@ -283,11 +404,29 @@ export class Step {
     const usage = [...usageParts(this)];
     if (this.modelSeconds >= 0.05) usage.push(`model ${formatSeconds(this.modelSeconds)}`);
     if (this.sandboxSeconds >= 0.05) usage.push(`sandbox ${formatSeconds(this.sandboxSeconds)}`);
-    line.append(h("span", {}, usage.join(" · ")));
+    line.append(h("span", {}, usage.join(" · ")), this.requestButton(), createStepActions(this) ?? "");
     this.usageLine?.remove();
     this.usageLine = null;
-    this.body.append(line);
+    if (this.verdict) this.verdict.before(line);
+    else this.body.append(line);
     this.usageLine = line;
+    this.strip?.remove();
+    this.strip = createStepStrip(this.used);
+    if (this.strip) line.after(this.strip);
+  }
+
+  /** Show how a replayed step compares; it stays the last line of the step. */
+  showVerdict(element) {
+    this.verdict?.remove();
+    this.verdict = element;
+    this.body.append(element);
+  }
+
+  requestButton() {
+    const { run } = this.view;
+    const title = "What this step sent to the model, and what came back (i)";
+    const attributes = { type: "button", class: "more request", title, "aria-label": `Request of step ${this.number}` };
+    return h("button", { ...attributes, onclick: () => openRequests(run.id, this.number) }, "Request");
   }
 
   /** Whether this is the model's text in the step; for a summary only its start is known. */
@@ -296,7 +435,7 @@ export class Step {
   }
 
   collapse() {
-    if (expansion.open) return;
+    if (this.view.expanded) return;
     for (const card of this.cards) card.collapse();
   }
 }

@@ -2,7 +2,6 @@
 
 import { h, icon } from "../core/dom.js";
 import { fileKind, formatNumber, plural, decodePath } from "../core/format.js";
-import { emit } from "../core/event_stream.js";
 import { isCache } from "../tree/hidden.js";
 
 const SIGNS = { added: "+", changed: "~", removed: "−" };
@@ -13,7 +12,8 @@ const rank = ({ path }) => (isCache(path) ? 2 : Number(!path.startsWith("output/
 
 export class StepFiles {
   constructor(step) {
-    Object.assign(this, { step, expanded: false });
+    this.step = step;
+    this.expanded = false;
     this.clear();
   }
 
@@ -37,7 +37,7 @@ export class StepFiles {
   *chips() {
     const relevant = this.changes.filter(({ path }) => !isCache(path));
     const visible = this.expanded ? this.changes : relevant.slice(0, MAX_COLLAPSED);
-    for (const change of visible) yield chip(change, this.step.number);
+    for (const change of visible) yield chip(change, this.step);
     const more = this.total - visible.length;
     const expandable = relevant.length < this.changes.length || (this.total > MAX_COLLAPSED && (this.changes.length > MAX_COLLAPSED || this.step.partial));
     const label = visible.length ? `and ${formatNumber(more)} more` : plural(more, "cached file");
@@ -57,15 +57,24 @@ export class StepFiles {
   }
 }
 
-function chip({ kind, path }, step) {
+function chip({ kind, path }, { number: step, view }) {
   const name = decodePath(path);
-  const openDiff = () => emit("open-version", { path, step, compared: true });
+  const open = (compared) => view.run.emit("open-version", { path, step, compared });
+  const openDiff = () => open(true);
   if (kind === "removed") {
-    return h("button", { type: "button", class: "chip deleted", title: `deleted: ${name}`, "aria-label": `Deleted: ${name}`, onclick: openDiff }, h("span", {}, `− ${name}`));
+    return h(
+      "button",
+      { type: "button", class: "chip deleted", title: `deleted: ${name}`, "aria-label": `Deleted: ${name}`, onclick: openDiff },
+      h("span", {}, `− ${name}`),
+    );
   }
-  const openButton = h("button", { type: "button", class: "name", title: `${kind}: ${name}`, onclick: () => emit("open-version", { path, step }) }, `${SIGNS[kind]} ${name}`);
+  const openButton = h("button", { type: "button", class: "name", title: `${kind}: ${name}`, onclick: () => open(false) }, `${SIGNS[kind]} ${name}`);
   const comparesImages = kind === "changed" && fileKind(path) === "image"; // two images, with a divider
   const label = comparesImages ? `Compare ${name} before and after step ${step}` : `Changes to ${name} in step ${step}`;
-  return h("span", { class: "chip file" }, openButton,
-    h("button", { type: "button", class: "differs", title: label, "aria-label": label, onclick: openDiff }, icon("diff"), comparesImages ? "compare" : null));
+  return h(
+    "span",
+    { class: "chip file" },
+    openButton,
+    h("button", { type: "button", class: "differs", title: label, "aria-label": label, onclick: openDiff }, icon("diff"), comparesImages ? "compare" : null),
+  );
 }

@@ -1,11 +1,11 @@
 // One tool call: summary line, command, live output and result.
 
-import { ArgumentReader, isObject } from "./json_stream.js";
+import { ArgumentReader, isObject } from "./text/json_stream.js";
+import { Approval } from "../steering/approval.js";
 import { GrowingText, copyText, followEnd, h, icon } from "../core/dom.js";
 import { formatBytes, formatClock, formatNumber, plural, formatSeconds } from "../core/format.js";
-import { highlightCommand, highlightFile } from "./highlight.js";
-import { linkFiles } from "../core/file_links.js";
-import { emit, runApiUrl, currentRun } from "../core/event_stream.js";
+import { highlightCommand, highlightFile } from "./text/highlight.js";
+import { linkFiles } from "../core/run/file_links.js";
 
 const MAX_HOSTS = 6; // listed under a command
 const TAIL_LINES = 4; // output lines shown on a collapsed card
@@ -13,12 +13,17 @@ const MAX_TAIL_LENGTH = 300; // characters of one of them
 
 const STREAMED_ARGUMENTS = new Set(["command", "file_text", "new_str", "old_str"]); // arguments shown while streaming
 const END_REASON_LABELS = {
-  timeout: "time limit", stop: "stopped", lost: "sandbox lost", full: "disk full", cut: "interrupted",
+  timeout: "time limit",
+  stop: "stopped",
+  lost: "sandbox lost",
+  full: "disk full",
+  cut: "interrupted",
 };
 
 export class ToolCard {
-  constructor(name) {
+  constructor(name, run) {
     this.name = name;
+    this.run = run;
     this.callSummary = h("code", { class: "call-summary" }, name);
     this.state = h("span", { class: "state num" });
     this.summary = h("summary", {}, icon("caret"), this.callSummary, this.state);
@@ -29,14 +34,19 @@ export class ToolCard {
     this.ended = false;
     this.newlines = 0;
     this.arguments = {};
+    this.draft = { command: "", path: "" }; // as far as the call has been streamed
+    this.raw = null;
+    this.approval = null; // of a call that waits for the user, or has waited
+    this.fullOutputs = new Map(); // by stream
   }
 
-  /** A card with its summary only. */
-  static fromSummary(summary) {
-    const card = new ToolCard(summary.name);
+  /** A card with its summary only, and the user's decision on the call, if there was one. */
+  static fromSummary(summary, run, decision = "") {
+    const card = new ToolCard(summary.name, run);
     card.id = summary.id;
     card.showSummary(summary.summary);
     card.element.classList.toggle("plain", summary.name === "submit");
+    card.markReviewed(decision);
     summary.end_reason ? card.finish(summary) : card.interrupt();
     return card;
   }
@@ -76,10 +86,38 @@ export class ToolCard {
 
   /** Show an edit's command and path, in whichever order they arrive. */
   addDraftSummary(name, text) {
-    this.draft ??= { command: "", path: "" };
     this.draft[name] += text;
     const { command, path } = this.draft;
     this.callSummary.textContent = [command, path.replace(/^\/workspace\//, "")].filter(Boolean).join(" ");
+  }
+
+  /** The call waits for the user's decision. */
+  ask(event) {
+    this.id = event.call_id;
+    this.name = event.name;
+    this.arguments = event.arguments;
+    this.element.classList.remove("writing");
+    this.element.classList.add("asks");
+    this.element.open = true;
+    this.state.textContent = "waiting for approval";
+    this.showSummary(event.summary);
+    this.showArguments();
+    this.approval = new Approval(this, event);
+    this.body.append(this.approval.element);
+  }
+
+  /** The user has decided. */
+  review(event) {
+    this.element.classList.remove("asks");
+    this.state.textContent = "";
+    this.approval?.review(event);
+    this.markReviewed(event.decision);
+  }
+
+  /** Mark a call that was not executed as the model made it. */
+  markReviewed(decision) {
+    this.denied = decision === "denied";
+    if (decision === "edited") this.state.before(h("span", { class: "reviewed" }, "edited"));
   }
 
   /** The execution starts. */
@@ -109,7 +147,7 @@ export class ToolCard {
 
   /** Show the raw arguments of an invalid call. */
   showRaw() {
-    if (!this.raw || isObject(this.raw) && (this.program?.size || this.raw === "{}")) return;
+    if (!this.raw || (isObject(this.raw) && (this.program?.size || this.raw === "{}"))) return;
     this.showProgram([this.raw, ""]);
     this.pre.setAttribute("aria-label", "Raw arguments");
   }
@@ -158,14 +196,13 @@ export class ToolCard {
 
   /** Link to the full output, stored next to the journal. */
   addFullOutput(name, stream) {
-    this.fullOutputs ??= new Map();
     this.fullOutputs.set(stream, name);
     this.long = true;
   }
 
   tick() {
     if (this.ended || !this.startedAt) return;
-    this.state.textContent = `running ${formatClock(currentRun.now() - this.startedAt)}`;
+    this.state.textContent = `running ${formatClock(this.run.shownTime() - this.startedAt)}`;
   }
 
   end(event) {
@@ -178,7 +215,7 @@ export class ToolCard {
     }
     this.requests = event.requests ?? [];
     const executed = this.name === "execute_bash" && (event.exit_code !== null || event.end_reason !== "exit");
-    const showsResult = !this.out && event.observation && !this.silentOnSuccess && !executed;
+    const showsResult = !this.out && event.observation && !this.silentOnSuccess && !executed && !this.denied;
     if (showsResult) this.showResult(event);
     this.addFooter(event, showsResult ? null : event.observation);
     if (this.name === "execute_bash") this.showTail();
@@ -211,11 +248,12 @@ export class ToolCard {
     this.ended = true;
     this.failed = !ok || (exit !== null && exit !== 0) || reason !== "exit";
     this.bar?.remove();
-    this.element.classList.remove("run", "writing");
+    this.approval?.cancel();
+    this.element.classList.remove("run", "writing", "asks");
     this.element.classList.toggle("failed", this.failed);
     if (this.failed && this.isEditor) this.callSummary.querySelectorAll(".add, .del").forEach((count) => count.remove());
     const time = duration >= 0.05 ? formatSeconds(duration) : "";
-    const outcome = END_REASON_LABELS[reason] ?? (exit ? `exit ${exit}` : this.failed ? "failed" : "✓");
+    const outcome = this.denied ? "denied" : (END_REASON_LABELS[reason] ?? (exit ? `exit ${exit}` : this.failed ? "failed" : "✓"));
     this.state.textContent = [outcome, time].filter(Boolean).join(this.failed ? " · " : " ");
     this.state.className = `state num ${this.failed ? "bad" : "ok"}`;
     this.state.setAttribute("aria-label", this.failed ? this.state.textContent : `done ${time}`);
@@ -232,14 +270,13 @@ export class ToolCard {
     if (event.exit_code !== null) parts.push(h("span", {}, `exit ${event.exit_code}`));
     if (!this.out && this.name === "execute_bash" && event.exit_code !== null) parts.push(h("span", {}, "no output"));
     if (this.out) parts.push(h("span", {}, this.long ? "long output" : plural(lineCount(this), "line")));
-    for (const [stream, name] of this.fullOutputs ?? []) {
-      const address = runApiUrl(`outputs/${encodeURIComponent(name)}`);
+    for (const [stream, name] of this.fullOutputs) {
+      const address = this.run.url(`outputs/${encodeURIComponent(name)}`);
       parts.push(h("a", { href: address, download: "" }, `full ${stream}`));
     }
     if (event.storage_note) parts.push(h("span", { class: "host bad" }, event.storage_note));
     if (this.requests?.length) parts.push(...requestChips(this.requests));
-    const source = this.arguments.command && this.name === "execute_bash"
-      ? this.arguments.command : this.arguments.file_text;
+    const source = this.arguments.command && this.name === "execute_bash" ? this.arguments.command : this.arguments.file_text;
     const buttons = [];
     const copyButton = (name, text) => h("button", { type: "button", onclick: (e) => copyText(text(), e.target) }, `Copy ${name}`);
     if (source) buttons.push(copyButton(this.name === "execute_bash" ? "command" : "text", () => source));
@@ -256,7 +293,7 @@ export class ToolCard {
       if (view) return view.remove(), (view = null);
       view = h("pre", { class: "observation", tabindex: "0" }, observation);
       this.body.append(view);
-      linkFiles(view);
+      linkFiles(this.run, view);
       return null;
     });
     return button;
@@ -266,7 +303,7 @@ export class ToolCard {
   link() {
     if (!this.ended || this.linked || !this.element.open || !this.body.firstChild) return;
     this.linked = true;
-    linkFiles(this.body, () => emit("files-linked", this.element));
+    linkFiles(this.run, this.body, () => this.run.emit("files-linked", this.element));
   }
 
   expand(open) {
@@ -293,7 +330,15 @@ const lineCount = (card) => card.newlines + (card.outputElement.textContent.ends
 /** Lines added or removed by an edit. */
 function* diffLines(text, kind) {
   const sign = kind === "add" ? "+ " : "- ";
-  if (text) yield [`${String(text).replace(/\n$/, "").split("\n").map((line) => sign + line).join("\n")}\n`, kind];
+  if (text)
+    yield [
+      `${String(text)
+        .replace(/\n$/, "")
+        .split("\n")
+        .map((line) => sign + line)
+        .join("\n")}\n`,
+      kind,
+    ];
 }
 
 /** A command's network requests, grouped by host. */
@@ -303,8 +348,14 @@ function requestChips(requests) {
     const sums = hosts.get(host) ?? { received: 0, sent: 0, refused: "" };
     hosts.set(host, { received: sums.received + received, sent: sums.sent + sent, refused: sums.refused || refused });
   }
-  return [...hosts].slice(0, MAX_HOSTS).map(([host, { received, sent, refused }]) => h("span", {
-    class: refused ? "host bad" : "host",
-    title: refused ? `Blocked: ${refused}` : `${formatBytes(received)} received, ${formatBytes(sent)} sent`,
-  }, refused ? `${host} blocked` : `${host} ${formatBytes(received)}`));
+  return [...hosts].slice(0, MAX_HOSTS).map(([host, { received, sent, refused }]) =>
+    h(
+      "span",
+      {
+        class: refused ? "host bad" : "host",
+        title: refused ? `Blocked: ${refused}` : `${formatBytes(received)} received, ${formatBytes(sent)} sent`,
+      },
+      refused ? `${host} blocked` : `${host} ${formatBytes(received)}`,
+    ),
+  );
 }

@@ -8,14 +8,18 @@ const TYPING_MS = 700; // ms after which typing starts a new search
 
 export class TreeKeyboard {
   constructor(tree, actions, operations) {
-    Object.assign(this, { tree, actions, operations, typed: "", at: 0 });
+    this.tree = tree;
+    this.actions = actions;
+    this.operations = operations;
+    this.typed = "";
+    this.at = 0;
     tree.element.addEventListener("keydown", (event) => this.onKey(event));
     tree.element.addEventListener("paste", (event) => this.paste(event));
   }
 
   /** Paste external files into the focused folder. */
   paste(event) {
-    if (event.target.matches("input") || !currentRun.canEdit) return;
+    if (event.target.matches("input") || !currentRun.canEditFiles) return;
     const files = pastedFiles(event);
     if (files.length) emit("upload", { files, folder: this.actions.targetFolder() });
   }
@@ -39,13 +43,16 @@ export class TreeKeyboard {
     const { tree, actions, operations } = this;
     const focusOnly = { select: false };
     return {
-      arrowdown: () => tree.walk(1, focusOnly), arrowup: () => tree.walk(-1, focusOnly),
-      home: () => tree.goTo(0, focusOnly), end: () => tree.goTo(tree.model.size - 1, focusOnly),
-      " ": () => this.toggle(), a: () => tree.selectAll(),
+      arrowdown: () => tree.walk(1, focusOnly),
+      arrowup: () => tree.walk(-1, focusOnly),
+      home: () => tree.goTo(0, focusOnly),
+      end: () => tree.goTo(tree.model.size - 1, focusOnly),
+      " ": () => this.toggle(),
+      a: () => tree.selectAll(),
       c: () => !getSelection().toString() && operations.copyPaths(actions.targets()),
       x: () => actions.changeableTargets().length && operations.cut(actions.changeableTargets()),
       v: () => (tree.cut.size ? operations.paste(actions.targetFolder()) : false),
-      z: () => !event.shiftKey && operations.undos.length && operations.undo(),
+      z: () => !event.shiftKey && currentRun.canEditFiles && operations.undos.length && operations.undo(),
     };
   }
 
@@ -55,16 +62,22 @@ export class TreeKeyboard {
     const page = Math.max(1, Math.floor(tree.element.clientHeight / tree.view.height) - 1);
     const entry = tree.focused && tree.model.entryOf(tree.focused);
     return {
-      ArrowDown: () => tree.walk(1, options), ArrowUp: () => tree.walk(-1, options),
-      PageDown: () => tree.walk(page, options), PageUp: () => tree.walk(-page, options),
-      Home: () => tree.goTo(0, options), End: () => tree.goTo(tree.model.size - 1, options),
-      ArrowRight: () => entry && this.moveRight(entry), ArrowLeft: () => entry && this.moveLeft(entry),
+      ArrowDown: () => tree.walk(1, options),
+      ArrowUp: () => tree.walk(-1, options),
+      PageDown: () => tree.walk(page, options),
+      PageUp: () => tree.walk(-page, options),
+      Home: () => tree.goTo(0, options),
+      End: () => tree.goTo(tree.model.size - 1, options),
+      ArrowRight: () => entry && this.moveRight(entry),
+      ArrowLeft: () => entry && this.moveLeft(entry),
       Enter: () => entry && actions.open(entry),
       " ": this.typed && Date.now() - this.at < TYPING_MS ? undefined : () => entry && (event.shiftKey ? this.toggle() : actions.open(entry)),
       Delete: () => void operations.remove(actions.changeableTargets()),
       F2: () => void (actions.changeableTargets().length === 1 && operations.rename(actions.changeableTargets()[0])),
-      F10: () => event.shiftKey && this.openMenu(), ContextMenu: () => this.openMenu(),
-      "*": () => this.expandSiblings(entry), Escape: () => this.cancel(),
+      F10: () => event.shiftKey && this.openMenu(),
+      ContextMenu: () => this.openMenu(),
+      "*": () => this.expandSiblings(entry),
+      Escape: () => this.cancel(),
     };
   }
 

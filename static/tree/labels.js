@@ -9,9 +9,22 @@ const KEPT_BEFORE_EXTENSION = 4; // characters kept before the extension: they o
 const INVISIBLE = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/u;
 const SIGNS = { "\n": "↵", "\r": "␍", "\t": "⇥" };
 const ABBREVIATIONS = {
-  "\u061c": "ALM", "\u200b": "ZWSP", "\u200c": "ZWNJ", "\u200d": "ZWJ", "\u200e": "LRM", "\u200f": "RLM",
-  "\u202a": "LRE", "\u202b": "RLE", "\u202c": "PDF", "\u202d": "LRO", "\u202e": "RLO",
-  "\u2066": "LRI", "\u2067": "RLI", "\u2068": "FSI", "\u2069": "PDI", "\ufeff": "BOM",
+  "\u061c": "ALM",
+  "\u200b": "ZWSP",
+  "\u200c": "ZWNJ",
+  "\u200d": "ZWJ",
+  "\u200e": "LRM",
+  "\u200f": "RLM",
+  "\u202a": "LRE",
+  "\u202b": "RLE",
+  "\u202c": "PDF",
+  "\u202d": "LRO",
+  "\u202e": "RLO",
+  "\u2066": "LRI",
+  "\u2067": "RLI",
+  "\u2068": "FSI",
+  "\u2069": "PDI",
+  "\ufeff": "BOM",
 };
 
 /** A name with invisible and direction-changing characters made visible. */
@@ -51,6 +64,14 @@ export function entrySize(entry, folder) {
   if (count === null || count === undefined) return "";
   if (!count) return "empty";
   return count >= 1000 && !folder?.loaded ? "1,000+ items" : plural(count, "item");
+}
+
+/** Describe an entry as of a step: which step made it, and whether its content was kept. */
+export function pastText({ kind, step, later, not_kept: notKept }, shownStep) {
+  if (later) return `from step ${step}`;
+  if (notKept) return "not kept";
+  if (kind === "folder" || step === undefined) return "";
+  return step === shownStep ? "changed here" : step ? `step ${step}` : "at the start";
 }
 
 /** Describe a step's change to a file. */

@@ -8,7 +8,7 @@ const MAX_PATH_LENGTH = 12_000; // characters of paths in one URL
 
 export class TreeLoader {
   constructor(options) {
-    this.options = options; // sort, hidden, words: the current view
+    this.options = options; // sort, hidden, words, step: the current view
   }
 
   /** Rows of a folder, with the positions of the paths to locate. */
@@ -40,9 +40,10 @@ export class TreeLoader {
   }
 
   url(folder, range, located = []) {
-    const { sort, hidden, words } = this.options;
+    const { sort, hidden, words, step = null } = this.options;
     const query = new URLSearchParams({ folder: folder.path, sort, ...range });
     if (hidden) query.set("hidden", "1");
+    if (step !== null) query.set("step", step);
     if (folder.filtered) query.set("filter", words);
     for (const path of located) query.append("locate", path);
     return runApiUrl(`files?${query}`);

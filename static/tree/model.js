@@ -6,7 +6,11 @@ export const isBelow = (path, folder) => !folder || path.startsWith(`${folder}/`
 
 export class Folder {
   constructor(path) {
-    Object.assign(this, { path, index: -1, open: true, loaded: false, size: 0 });
+    this.path = path;
+    this.index = -1;
+    this.open = true;
+    this.loaded = false;
+    this.size = 0;
     this.branches = []; // its open subfolders, in row order
     this.clear();
   }
@@ -18,9 +22,13 @@ export class Folder {
   }
 
   /** Replace the known rows by a response of the server. */
-  setListing({ entries, from, located, total, hidden, truncated }) {
+  setListing({ entries, from, located, total, hidden, truncated, recorded }) {
     this.clear();
-    Object.assign(this, { loaded: true, total, hidden: hidden ?? 0, truncated });
+    this.loaded = true;
+    this.total = total;
+    this.hidden = hidden ?? 0;
+    this.truncated = truncated;
+    this.recorded = recorded; // of a listing as of a step: whether any version was recorded
     entries.forEach((entry, index) => this.set(from + index, entry));
     for (const row of Object.values(located ?? {})) if (row) this.set(row.index, row);
   }
@@ -118,9 +126,7 @@ export class TreeModel {
   updateSizes() {
     const byParent = Map.groupBy(this.found ? [] : this.folders.values(), (each) => (each.path ? parentOf(each.path) : null));
     const sizes = (folder) => {
-      folder.branches = (byParent.get(folder.path) ?? [])
-        .filter((each) => each.open && each.index >= 0)
-        .sort((a, b) => a.index - b.index);
+      folder.branches = (byParent.get(folder.path) ?? []).filter((each) => each.open && each.index >= 0).sort((a, b) => a.index - b.index);
       folder.size = folder.branches.reduce((sum, each) => sum + sizes(each), folder.total);
       return folder.size;
     };

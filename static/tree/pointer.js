@@ -8,7 +8,10 @@ const OPEN_DELAY_MS = 700; // ms over a closed folder until it opens
 
 export class TreePointer {
   constructor(tree, actions, operations, crumbs) {
-    Object.assign(this, { tree, actions, operations, target: null });
+    this.tree = tree;
+    this.actions = actions;
+    this.operations = operations;
+    this.target = null;
     const { element } = tree;
     element.addEventListener("click", (event) => this.onClick(event));
     element.addEventListener("contextmenu", (event) => this.onContextMenu(event));

@@ -2,7 +2,7 @@
 
 import { h, icon } from "../core/dom.js";
 import { fileKind } from "../core/format.js";
-import { shortAge, entrySize, markText, splitName, visibleName } from "./labels.js";
+import { shortAge, entrySize, markText, pastText, splitName, visibleName } from "./labels.js";
 
 /** A row that is not loaded. */
 export function createPlaceholder() {
@@ -21,8 +21,18 @@ export class TreeRow {
     this.size = h("small", { class: "num size" });
     this.age = h("small", { class: "num age" });
     const menuButton = h("button", { type: "button", class: "quiet row-menu", tabindex: "-1", "aria-hidden": "true", title: "Actions" }, "⋯");
-    this.element = h("div", { class: `row ${kind}`, role: "treeitem", tabindex: "-1", draggable: "true", "aria-label": entry.name },
-      this.caret, icon(iconName(entry)), this.name, this.aside, this.mark, this.size, this.age, menuButton);
+    this.element = h(
+      "div",
+      { class: `row ${kind}`, role: "treeitem", tabindex: "-1", draggable: "true", "aria-label": entry.name },
+      this.caret,
+      icon(iconName(entry)),
+      this.name,
+      this.aside,
+      this.mark,
+      this.size,
+      this.age,
+      menuButton,
+    );
     this.element.dataset.path = entry.path;
     this.attributeValues = {};
   }
@@ -31,12 +41,16 @@ export class TreeRow {
   update(entry, state) {
     this.entry = entry;
     const folder = entry.kind === "folder";
-    const age = entry.kind === "file" ? shortAge(state.now - entry.modified) : "";
+    const past = state.shownStep !== null;
+    const age = entry.kind === "file" && !past ? shortAge(state.now - entry.modified) : "";
     const size = entrySize(entry, state.open ? state.folder : null);
-    const mark = folder ? (state.unreadBelow && !state.open ? `${state.unreadBelow} new` : "") : markText(state.mark);
+    const mark = past ? pastText(entry, state.shownStep) : folder ? (state.unreadBelow && !state.open ? `${state.unreadBelow} new` : "") : markText(state.mark);
     this.attributes({
-      "aria-level": state.level, "aria-setsize": state.count, "aria-posinset": state.index + 1,
-      "aria-selected": state.selected, "aria-expanded": folder && !state.flat ? state.open : null,
+      "aria-level": state.level,
+      "aria-setsize": state.count,
+      "aria-posinset": state.index + 1,
+      "aria-selected": state.selected,
+      "aria-expanded": folder && !state.flat ? state.open : null,
       "aria-current": state.current ? "true" : null,
       "aria-description": [details(entry), mark, size, age && `modified ${age === "now" ? "just now" : `${age} ago`}`].filter(Boolean).join(", "),
       style: `--level:${state.level};--place:${state.place}`,
@@ -45,7 +59,8 @@ export class TreeRow {
     this.text(this.mark, mark);
     this.text(this.size, size);
     this.text(this.age, age);
-    this.mark.classList.toggle("unread", folder || Boolean(state.mark?.unread));
+    this.mark.classList.toggle("unread", past ? !entry.later && entry.step === state.shownStep : folder || Boolean(state.mark?.unread));
+    this.element.classList.toggle("later", Boolean(entry.later));
     this.element.classList.toggle("cut", state.cut);
   }
 

@@ -10,12 +10,16 @@ import { Selection } from "./selection.js";
 import { TreeLoader } from "./loader.js";
 import { VirtualList } from "./virtual_list.js";
 
-
 export class Tree {
   /** `onOpen(path, entry, byUser)` shows a file, `onDrawn()` is called when rows may have changed. */
   constructor(element, { onOpen, onDrawn }) {
-    Object.assign(this, { element, onOpen, onDrawn, current: null, epoch: 0, cut: new Map() });
-    this.options = { sort: readStored("tree-sort", "name"), hidden: readStored("tree-hidden", false), words: "" };
+    this.element = element;
+    this.onOpen = onOpen;
+    this.onDrawn = onDrawn;
+    this.current = null;
+    this.epoch = 0;
+    this.cut = new Map();
+    this.options = { sort: readStored("tree-sort", "name"), hidden: readStored("tree-hidden", false), words: "", step: null };
     this.model = new TreeModel();
     this.marks = new UnreadMarks();
     this.selection = new Selection();
@@ -35,6 +39,7 @@ export class Tree {
     this.focused = this.revealed = this.error = null;
     this.autoOpened = new Set();
     this.options.words = "";
+    this.options.step = null;
     this.cut.clear();
     this.model.reset();
     this.marks.reset(currentRun.id);
@@ -51,10 +56,20 @@ export class Tree {
   stateOf({ folder, index, level, place, entry }) {
     const { path } = entry;
     return {
-      place, level, index, count: folder.total, now: currentRun.now(), flat: Boolean(this.model.found),
-      selected: this.selection.has(path), current: path === this.current, cut: this.cut.has(path),
-      open: this.model.isOpen(path), folder: this.model.folders.get(path),
-      mark: this.marks.of(path), unreadBelow: this.marks.unreadBelow(path),
+      place,
+      level,
+      index,
+      count: folder.total,
+      now: currentRun.now(),
+      flat: Boolean(this.model.found),
+      selected: this.selection.has(path),
+      current: path === this.current,
+      cut: this.cut.has(path),
+      open: this.model.isOpen(path),
+      folder: this.model.folders.get(path),
+      mark: this.options.step === null ? this.marks.of(path) : null,
+      shownStep: this.options.step,
+      unreadBelow: this.options.step === null ? this.marks.unreadBelow(path) : 0,
     };
   }
 
@@ -76,6 +91,13 @@ export class Tree {
 
   load(folder) {
     return this.refresher.load(folder);
+  }
+
+  /** Show the files as they were after a step; null for the files as they are now. */
+  showStep(step) {
+    this.options.step = step;
+    this.cut.clear();
+    return this.refresh();
   }
 
   applyListing(folder, listing) {

@@ -8,7 +8,10 @@ const OVERSCAN = 8; // rows rendered above and below the viewport
 export class VirtualList {
   /** `stateOf(spot)` returns a row's state; `onMissing(folders)` is called for rows that are not loaded. */
   constructor(element, model, { stateOf, onMissing }) {
-    Object.assign(this, { element, model, stateOf, onMissing });
+    this.element = element;
+    this.model = model;
+    this.stateOf = stateOf;
+    this.onMissing = onMissing;
     this.inner = h("div", { class: "rows", role: "presentation" });
     element.append(this.inner);
     this.rows = new Map();

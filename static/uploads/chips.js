@@ -29,6 +29,9 @@ class UploadChip {
     this.setStatus(parts.filter(Boolean).join(" · "), percent);
   }
 
+  /** Show the state of the uploads; subclasses say how. */
+  show() {}
+
   setStatus(text, percent = null) {
     if (this.status.textContent !== text) this.status.textContent = text;
     this.bar.hidden = percent === null;
@@ -80,7 +83,10 @@ export class FileChip extends UploadChip {
     this.name.textContent = entry.name;
     if (this.infoRequested || !mayHaveText(entry.name)) return;
     this.infoRequested = true;
-    fetchDocumentInfo(entry.path).then((info) => (this.info.textContent = formatDocumentInfo(info)), () => {});
+    fetchDocumentInfo(entry.path).then(
+      (info) => (this.info.textContent = formatDocumentInfo(info)),
+      () => {},
+    );
   }
 }
 

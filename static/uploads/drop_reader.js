@@ -1,7 +1,12 @@
 // Converts dropped, chosen or pasted items to files with paths and empty folders.
 
 /** A path as the server expects it: each name percent-encoded. */
-const encodePath = (path) => path.split("/").filter(Boolean).map((name) => encodeURIComponent(name.toWellFormed?.() ?? name)).join("/");
+const encodePath = (path) =>
+  path
+    .split("/")
+    .filter(Boolean)
+    .map((name) => encodeURIComponent(name.toWellFormed?.() ?? name))
+    .join("/");
 
 const joinPath = (folder, path) => [folder, encodePath(path)].filter(Boolean).join("/");
 

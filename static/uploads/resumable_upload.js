@@ -1,17 +1,24 @@
-// Resumable upload of one file, in as many requests as needed.
+// Resumable upload of one file, by the tus protocol.
+
+import { decodePath } from "../core/format.js";
+import { loadLibrary } from "../core/loading/libraries.js";
 
 const RETRY_DELAYS = [300, 1000, 2000, 4000, 8000, 15_000, 30_000]; // ms before each retry
 const RATE_WINDOW_MS = 3000; // ms over which a rate is averaged
-
-class UploadError extends Error {}
-
-class ConnectionError extends Error {}
+const activeAddresses = new Set(); // of this page's uploads
 
 export class Upload {
   /** `base` is the URL of the run's uploads, `path` the encoded target path. */
   constructor(base, file, path) {
-    Object.assign(this, { base, file, path, onChange: () => {}, sent: 0, state: "waiting", entry: null, error: "" });
-    this.name = decodeURIComponent(path.slice(path.lastIndexOf("/") + 1));
+    this.base = base;
+    this.file = file;
+    this.path = path;
+    this.onChange = /** @type {(upload: Upload) => void} */ (() => {});
+    this.sent = 0;
+    this.state = "waiting";
+    this.entry = null;
+    this.error = "";
+    this.name = displayName(path);
     this.size = file?.size ?? 0;
   }
 
@@ -29,31 +36,16 @@ export class Upload {
   async send() {
     this.setState("sending");
     try {
-      if (!this.file) throw new UploadError(`Cannot read ${this.name}.`);
-      this.entry = await this.sendWithRetries();
+      await this.checkReadable();
+      const path = await this.transfer((await loadLibrary("tus")).Upload);
+      this.entry = { path, name: displayName(path), size: this.size };
       this.sent = this.size;
       this.setState("done");
     } catch (error) {
       this.error = error.message;
       this.setState("failed");
     }
-  }
-
-  async sendWithRetries() {
-    for (let tries = 0; ; tries++) {
-      const before = this.sent;
-      try {
-        return await this.resume();
-      } catch (error) {
-        if (this.state === "cancelled" || !(error instanceof ConnectionError)) throw error;
-        if (this.sent > before) tries = 0;
-        await this.checkReadable();
-        if (tries >= RETRY_DELAYS.length) throw new UploadError(`Cannot upload ${this.name}: connection lost.`);
-      }
-      this.setState("retrying");
-      await new Promise((resolve) => setTimeout(resolve, RETRY_DELAYS[tries]));
-      this.setState("sending");
-    }
+    activeAddresses.delete(this.transport?.url);
   }
 
   /** Check that the file is readable: a changed or moved file fails like a broken connection, but permanently. */
@@ -61,99 +53,85 @@ export class Upload {
     try {
       await this.file.slice(0, 1).arrayBuffer();
     } catch {
-      throw new UploadError(`Cannot read ${this.name}: it was changed or moved, or it is a folder.`);
+      throw new Error(`Cannot read ${this.name}: it was changed or moved, or it is a folder.`);
     }
   }
 
-  /** Continue from the server's offset to the end. */
-  async resume() {
-    let at = 0;
-    if (this.id) {
-      const status = await this.request(`/${this.id}`);
-      if (status?.path) return status;
-      if (status) at = status.offset;
-      else this.id = null;
-    }
-    for (;;) {
-      if (!this.id) at = await this.create();
-      this.checkCancelled();
-      const response = await this.patch(at);
-      if (response.path) return response;
-      if (response.offset === undefined) this.id = null;
-      else at = response.offset;
-    }
-  }
-
-  checkCancelled() {
-    if (this.state === "cancelled") throw new UploadError("");
-  }
-
-  async create() {
-    const body = JSON.stringify({ path: this.path, size: this.size });
-    this.id = (await this.request("", { method: "POST", headers: { "Content-Type": "application/json" }, body })).upload;
-    if (this.state === "cancelled") await this.discard();
-    return 0;
-  }
-
-  /** The server's response; null if it does not know the upload any more. */
-  async request(address, options) {
-    const response = await fetch(this.base + address, options).catch(() => null);
-    return parseResponse(response?.status ?? 0, (await response?.text().catch(() => "")) ?? "", this.name);
-  }
-
-  patch(at) {
-    this.sent = at;
+  /** Send what the server does not have yet; return the final path, encoded. */
+  transfer(TusUpload) {
     return new Promise((resolve, reject) => {
-      const request = (this.xhr = new XMLHttpRequest());
-      request.open("PATCH", `${this.base}/${this.id}`);
-      request.setRequestHeader("Upload-Offset", at);
-      request.setRequestHeader("Content-Type", "application/octet-stream");
-      request.upload.addEventListener("progress", ({ loaded }) => {
-        this.sent = Math.min(this.size, at + loaded);
-        this.onChange(this);
+      this.reject = reject;
+      this.transport = new TusUpload(this.file, {
+        endpoint: new URL(this.base, document.baseURI).href,
+        metadata: { path: this.path },
+        retryDelays: RETRY_DELAYS,
+        fingerprint: async ({ size, lastModified }) => `upload ${this.base} ${this.path} ${size} ${lastModified}`,
+        removeFingerprintOnSuccess: true,
+        onUploadUrlAvailable: () => activeAddresses.add(this.transport.url),
+        onAfterResponse: throwIfUnavailable,
+        onProgress: (sent) => {
+          this.sent = sent;
+          this.setState("sending");
+        },
+        onShouldRetry: (error) => {
+          if (this.state === "cancelled" || !isTransient(error)) return false;
+          this.setState("retrying");
+          this.checkReadable().catch((cause) => {
+            this.transport.abort();
+            reject(cause);
+          });
+          return true;
+        },
+        onError: (error) => reject(new Error(errorMessage(error, this.name))),
+        onSuccess: ({ lastResponse }) => resolve(lastResponse.getHeader("Studio-Path")),
       });
-      request.addEventListener("loadend", () => {
-        try {
-          resolve(parseResponse(request.status, request.responseText, this.name) ?? {});
-        } catch (error) {
-          reject(error);
-        }
-      });
-      request.send(this.file.slice(at));
+      this.resume().then(() => this.state === "cancelled" || this.transport.start(), reject);
     });
+  }
+
+  /** Continue an upload of this file that an earlier page began. */
+  async resume() {
+    const earlier = await this.transport.findPreviousUploads();
+    const found = earlier.find(({ uploadUrl }) => !activeAddresses.has(uploadUrl));
+    if (!found) return;
+    activeAddresses.add(found.uploadUrl);
+    this.transport.resumeFromPreviousUpload(found);
   }
 
   /** Cancel in any state; a completed file is deleted. */
   async cancel() {
     const { state, entry } = this;
     this.setState("cancelled");
-    this.xhr?.abort();
-    if (state === "done") await sendDelete(this.base.replace(/uploads$/, `files/${entry.path}`));
-    else await this.discard();
-  }
-
-  async discard() {
-    if (this.id) await sendDelete(`${this.base}/${this.id}`);
+    if (state === "done") await fetch(this.base.replace(/uploads$/, `files/${entry.path}`), { method: "DELETE" }).catch(() => {});
+    else await this.transport?.abort(true).catch(() => {});
+    this.reject?.(new Error("cancelled"));
   }
 }
 
-const sendDelete = (address) => fetch(address, { method: "DELETE" }).catch(() => {});
+const displayName = (path) => decodePath(path.slice(path.lastIndexOf("/") + 1));
 
-function parseResponse(status, text, name) {
-  let value = null;
+/** Treat the answer of a proxy whose server is down like a lost connection: the upload is still there. */
+function throwIfUnavailable(_, response) {
+  if (response.getStatus() >= 500 && response.getStatus() !== 507) throw new Error(`status ${response.getStatus()}`);
+}
+
+/** Whether to try again: not if the server refused, for example because the disk is full. */
+function isTransient({ originalResponse: response }) {
+  if (response?.getStatus() === 404) return !responseError(response).startsWith("There is no such run");
+  return !response || response.getStatus() === 409;
+}
+
+function errorMessage({ originalResponse: response }, name) {
+  if (!response) return `Cannot upload ${name}: connection lost.`;
+  return responseError(response) || `Cannot upload ${name}: the server responded with status ${response.getStatus()}.`;
+}
+
+function responseError(response) {
   try {
-    value = JSON.parse(text);
+    return JSON.parse(response.getBody()).error ?? "";
   } catch {
-    // no JSON: the status suffices
+    return ""; // no JSON
   }
-  if (status === 200 || status === 201) return value;
-  if (status === 404 && value?.error && !value.error.startsWith("There is no such run")) return null;
-  if (status === 409) {
-    if (value?.offset !== undefined) return value;
-    throw new ConnectionError(value?.error ?? "");
-  }
-  if (status === 0 || (status >= 500 && status !== 507)) throw new ConnectionError("");
-  throw new UploadError(value?.error ?? `Cannot upload ${name}: the server responded with status ${status}.`);
 }
 
 /** Rate of change of a number over the last seconds. */

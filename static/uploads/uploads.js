@@ -135,7 +135,11 @@ function mountFileInputs(element) {
   const input = element.querySelector("input");
   const choose = element.querySelector(".choose");
   const folder = h("input", { type: "file", hidden: true, webkitdirectory: true, multiple: true, "aria-label": "Folder to attach" });
-  const chooseFolder = h("button", { type: "button", class: "quiet choose-folder", "aria-label": "Attach folder", title: "Attach folder", onclick: () => folder.click() }, icon("folder"));
+  const chooseFolder = h(
+    "button",
+    { type: "button", class: "quiet choose-folder", "aria-label": "Attach folder", title: "Attach folder", onclick: () => folder.click() },
+    icon("folder"),
+  );
   input.after(folder);
   choose.prepend(icon("attach"));
   choose.after(chooseFolder);
@@ -170,7 +174,7 @@ function mountDrop() {
 
 function mountPaste() {
   document.addEventListener("paste", (event) => {
-    const other = event.target.closest?.("input, textarea, [contenteditable]");
+    const other = /** @type {Element} */ (event.target).closest?.("input, textarea, [contenteditable]");
     if (document.querySelector("dialog[open]") || (other && !other.closest("#task"))) return;
     const files = pastedFiles(event);
     if (files.length) emit("upload", { files });

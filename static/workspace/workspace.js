@@ -20,6 +20,8 @@ class Workspace {
   constructor(root) {
     this.root = root;
     this.toggle = root.querySelector(".workspace-toggle");
+    this.asOf = h("small", { class: "as-of", role: "status", hidden: true });
+    root.querySelector(".crumbs").after(this.asOf);
     this.preview = new Preview(root.querySelector(".preview"), {
       onMove: (by) => this.tree.step(by),
       onClose: () => this.onPreviewClosed(),
@@ -40,6 +42,11 @@ class Workspace {
     this.toggle.addEventListener("click", () => this.setExpanded(!root.classList.contains("unfolded")));
     on("reset", () => this.reset());
     on("workspace", ({ folders }) => this.onFilesChanged(folders));
+    on("moment", () => this.showMoment());
+    on("open-current", (path) => {
+      emit("go-live");
+      emit("open-file", path);
+    });
     on("files-changed", ({ step, changes }) => {
       this.tree.addMarks(step, changes);
       if (changes.some(({ path }) => path === this.preview.path)) this.preview.onFileChanged();
@@ -48,20 +55,24 @@ class Workspace {
       this.setExpanded(true);
       this.tree.openFile(path);
     });
-    on("open-version", ({ path, step, compared }) => this.showVersion(path, step, compared));
+    on("arrived", (changes) => this.showArrived(changes));
+    on("open-version", ({ path, step, compared, base }) => this.showVersion(path, step, compared, base));
     this.reset();
   }
 
-  /** Show a file as of a step, or the changes the step made to it. */
-  showVersion(path, step, compared = false) {
+  /** Show a file as of a step, or the changes the step made to it, or its changes since the step `base`. */
+  showVersion(path, step, compared = false, base = null) {
     this.setExpanded(true);
     this.chosenByUser = true;
     this.tree.markRead(path, step);
     this.tree.highlight(path);
-    this.preview.show(path, null, step, compared);
+    this.preview.show(path, null, step, compared, base);
   }
 
   reset() {
+    this.shownStep = null;
+    this.root.classList.remove("past");
+    this.asOf.hidden = true;
     this.tree.reset();
     this.operations.reset();
     this.preview.close();
@@ -86,7 +97,44 @@ class Workspace {
   showFile(path, entry, byUser) {
     if (this.chosenByUser && !byUser) return; // the user was faster
     this.chosenByUser ||= byUser;
-    this.preview.show(path, entry);
+    if (this.shownStep === null) this.preview.show(path, entry);
+    else this.showPast(path, entry);
+  }
+
+  /** Show a file as it was after the step that is shown; `entry` is its row, if it was there. */
+  showPast(path, entry) {
+    const there = entry && !entry.later;
+    if (!there && !this.chosenByUser) return void this.preview.close(); // nobody asked for it
+    this.preview.show(path, there ? entry : { kind: "absent", step: this.shownStep, size: 0 }, there ? entry.step : this.shownStep);
+  }
+
+  /** Show the files as of a moment, or as they are now. */
+  async showMoment() {
+    const { pastStep } = currentRun;
+    if (pastStep === this.shownStep) return;
+    this.shownStep = pastStep;
+    this.root.classList.toggle("past", pastStep !== null);
+    this.asOf.textContent = pastStep === null ? "" : `as it was after step ${pastStep} · read only`;
+    this.asOf.hidden = pastStep === null;
+    await Promise.all([this.tree.showStep(pastStep), this.showPreviewAt(pastStep)]);
+  }
+
+  /** Show the file in the preview as it was after a step; null for now. */
+  async showPreviewAt(step) {
+    const { path } = this.preview;
+    if (!path) return;
+    const entry = await fetchJson(runApiUrl(`entries/${path}${step === null ? "" : `?step=${step}`}`)).catch(() => undefined);
+    if (path !== this.preview.path || step !== this.shownStep || entry === undefined) return;
+    if (step !== null) this.showPast(path, entry);
+    else if (entry) this.preview.show(path, entry);
+    else this.preview.markDeleted();
+  }
+
+  /** While a run is played: show a new file of a step, until the user selects one. */
+  showArrived(changes) {
+    if (this.chosenByUser) return;
+    const arrived = changes.findLast(({ path, kind }) => kind !== "removed" && PREVIEWABLE.test(path));
+    if (arrived) this.tree.openFile(arrived.path, false);
   }
 
   onPreviewClosed() {
@@ -97,6 +145,7 @@ class Workspace {
 
   /** Files were written in these folders, or anywhere. */
   async onFilesChanged(folders) {
+    if (this.shownStep !== null) return; // earlier versions do not change
     const affects = (predicate) => !folders || folders.some(predicate);
     if (this.preview.path && affects((folder) => isBelow(this.preview.path, folder))) this.reloadPreview();
     await this.tree.refresh(folders);
@@ -115,10 +164,10 @@ class Workspace {
 
   /** Show new media in `output/` until the user selects a file. */
   async showNewest() {
-    if (this.chosenByUser || !currentRun.id) return;
+    if (this.chosenByUser || !currentRun.id || this.shownStep !== null) return;
     if (this.waiting) return void (this.pending = true);
     this.waiting = true;
-    const query = new URLSearchParams({ folder: "output", sort: "time", count: 50 });
+    const query = new URLSearchParams({ folder: "output", sort: "time", count: "50" });
     const [run, startTime] = [currentRun.id, performance.now()];
     const { entries } = await fetchJson(runApiUrl(`files?${query}`)).catch(() => ({ entries: [] }));
     setTimeout(() => this.onIntervalEnd(), Math.max(MIN_INTERVAL_MS, LOAD_FACTOR * (performance.now() - startTime)));

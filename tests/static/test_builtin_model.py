@@ -48,7 +48,7 @@ def test_the_builtin_model_offers_tasks_beside_the_demonstrations(
     with open_tab(size) as studio:
         expect(builtin_tasks(studio)).to_contain_text(BUILTIN_DESCRIPTION)
         expect(builtin_tasks(studio).get_by_role("button")).to_have_count(6)
-        expect(studio.page.locator(".welcome")).to_contain_text("Watch a demonstration")
+        expect(studio.page.locator(".welcome")).to_contain_text("Demonstrations: scripted model")
 
 
 @requires_builtin

@@ -16,7 +16,7 @@ from agent.provisioning.provider import DockerSandboxProvider
 from agent.settings import Settings
 from tests.support.models.endpoint import Call, Endpoint, Turn
 from tests.support.server import create_app, run_server
-from tests.support.tab import NARROW, WIDE, StudioTab
+from tests.support.tab import NARROW, WIDE, StudioTab, release_context, take_context
 
 pytestmark = [pytest.mark.engine, pytest.mark.browser]
 
@@ -76,20 +76,19 @@ def open_tab(browser: Browser, studio_urls: dict[str, str]) -> Iterator[Callable
         which: str = "connected", size: tuple[int, int] = WIDE, scheme: Any = "light"
     ) -> StudioTab:
         viewport: Any = {"width": size[0], "height": size[1]}
-        context = browser.new_context(viewport=viewport, color_scheme=scheme)
-        context.set_default_timeout(20_000)
+        context = take_context(browser, viewport=viewport, color_scheme=scheme)
         studio = StudioTab(context.new_page())
         opened.append(studio)
         studio.open(studio_urls[which])
         return studio
 
-    expect.set_options(timeout=20_000)
     yield open_tab
     for studio in opened:
-        studio.page.context.close()
+        release_context(studio.page.context)
     assert [error for studio in opened for error in studio.errors] == []
 
 
+@pytest.mark.main_path
 def test_a_run_is_shown_live_from_upload_to_answer(
     open_tab: Callable[..., StudioTab], script: ScriptedTurns, tmp_path: Path
 ) -> None:
@@ -115,7 +114,7 @@ def test_a_run_is_shown_live_from_upload_to_answer(
     expect(studio.timeline.locator("strong")).to_have_text("count")
     expect(studio.timeline.get_by_label("Output", exact=True)).to_contain_text("3 input/résumé.txt")
     expect(studio.file("early.txt")).to_be_visible()
-    expect(studio.button("Run")).to_be_disabled()
+    expect(studio.button("Send")).to_be_enabled()
 
     go = tmp_path / "go.txt"
     go.write_text("")
@@ -144,6 +143,7 @@ def test_the_observation_of_the_model_is_shown_beside_the_output(
     expect(saw).not_to_contain_text("\n500\n")
 
 
+@pytest.mark.main_path
 def test_stop_ends_the_command_and_a_message_continues_in_the_same_sandbox(
     open_tab: Callable[..., StudioTab], script: ScriptedTurns
 ) -> None:
@@ -163,6 +163,7 @@ def test_stop_ends_the_command_and_a_message_continues_in_the_same_sandbox(
     expect(studio.timeline.locator(".task")).to_have_count(2)
 
 
+@pytest.mark.main_path
 def test_a_reload_and_a_second_tab_follow_the_same_run(
     open_tab: Callable[..., StudioTab], script: ScriptedTurns
 ) -> None:
@@ -177,7 +178,7 @@ def test_a_reload_and_a_second_tab_follow_the_same_run(
     run_url = studio.page.url
     assert re.search(r"\?run=[\w-]{16}$", run_url)
 
-    studio.reload()
+    studio.page.reload()
     other = open_tab()
     other.open(run_url)
     for tab in (studio, other):
@@ -192,7 +193,7 @@ def test_a_reload_and_a_second_tab_follow_the_same_run(
         expect(tab.state).to_have_text("submitted")
         expect(tab.timeline.locator(".step")).to_have_count(3)
         assert tab.timeline.get_by_label("Output").last.inner_text().count("third") <= 1
-    studio.reload()
+    studio.page.reload()
     expect(studio.timeline.locator(".step")).to_have_count(3)
     studio.timeline.locator(".card").first.click()
     expect(studio.timeline.get_by_label("Output", exact=True).first).to_contain_text("first")
@@ -239,6 +240,7 @@ def test_the_test_button_lists_the_models_of_the_endpoint(
     expect(drawer.get_by_label("Test result")).to_have_value(re.compile("test-model"))
 
 
+@pytest.mark.main_path
 def test_hostile_text_is_escaped_everywhere(
     open_tab: Callable[..., StudioTab], script: ScriptedTurns
 ) -> None:
@@ -256,7 +258,7 @@ def test_hostile_text_is_escaped_everywhere(
     expect(studio.state).to_have_text("submitted")
     expect(studio.timeline.get_by_label("Output", exact=True)).to_contain_text(HOSTILE)
     expect(studio.file(f"{quoted}.txt")).to_be_visible()
-    studio.reload()
+    studio.page.reload()
     expect(studio.state).to_have_text("submitted")
     expect(studio.timeline.locator(".task")).to_contain_text(HOSTILE)
     assert studio.page.locator(".thread img, .thread script, .tree img").count() == 0
@@ -307,6 +309,7 @@ def test_a_run_is_started_stopped_and_browsed_by_keyboard(
     expect(studio.file("input")).to_be_focused()
 
 
+@pytest.mark.main_path
 def test_a_clicked_file_is_previewed_and_updated_live(
     open_tab: Callable[..., StudioTab], script: ScriptedTurns
 ) -> None:
@@ -357,7 +360,7 @@ def test_the_theme_follows_the_system_until_one_is_chosen(
     assert studio.page.evaluate(theme) == "dark"
     studio.button("Switch theme").click()
     assert studio.page.evaluate(theme) == "light"
-    studio.reload()
+    studio.page.reload()
     studio.task.wait_for()
     assert studio.page.evaluate(theme) == "light"
 
@@ -377,7 +380,7 @@ def test_new_run_keeps_the_url_of_the_previous_run(
     expect(studio.state).to_have_text("submitted")
     assert studio.page.url != first
     studio.page.goto(first)
-    expect(studio.timeline.locator(".task")).to_have_text("One")
+    expect(studio.timeline.locator(".task > p")).to_have_text("One")
 
 
 def test_an_unknown_run_is_reported(

@@ -1,6 +1,7 @@
 // Actions on tree rows: context menu and keyboard shortcuts.
 
 import { currentRun } from "../../core/event_stream.js";
+import { openVersions } from "../../playback/versions/open.js";
 import { openMenu } from "./menu.js";
 import { parentOf } from "../model.js";
 
@@ -8,7 +9,9 @@ const FIXED_FOLDERS = new Set(["input", "output"]); // the model expects these
 
 export class TreeActions {
   constructor(tree, operations, { upload }) {
-    Object.assign(this, { tree, operations, upload });
+    this.tree = tree;
+    this.operations = operations;
+    this.upload = upload;
   }
 
   /** The rows to act on: the selection if it includes the focused row, else that row. */
@@ -20,6 +23,7 @@ export class TreeActions {
   }
 
   changeableTargets() {
+    if (!currentRun.canEditFiles) return [];
     return this.targets().filter(({ path }) => !FIXED_FOLDERS.has(path));
   }
 
@@ -58,25 +62,27 @@ export class TreeActions {
       { text: open, keys: "Enter", run: () => this.open(entry) },
       folder && { text: "Show only this folder", run: () => tree.showFolder(entry.path) },
       !folder && { text: "Open in new tab", run: () => operations.openInNewTab(entry) },
-      entry.kind !== "link" && { text: folder ? "Download as zip" : "Download", run: () => operations.download([entry]) },
+      entry.kind === "file" && { text: "Versions…", run: () => openVersions(entry.path) },
+      entry.kind !== "link" &&
+        (!folder || currentRun.moment === null) && { text: folder ? "Download as zip" : "Download", run: () => operations.download([entry]) },
       { text: "Copy path", keys: "Ctrl C", run: () => operations.copyPaths([entry]) },
-      ...(folder && currentRun.canEdit ? [null, ...this.createItems(entry.path)] : []),
+      ...(folder && currentRun.canEditFiles ? [null, ...this.createItems(entry.path)] : []),
       ...this.changeItems([entry]),
-    ].filter((item) => item !== false);
+    ].filter((item) => typeof item !== "boolean");
   }
 
   itemsForMany(entries) {
     const { operations } = this;
     return [
-      { text: `Download ${entries.length} items as zip`, run: () => operations.download(entries) },
+      currentRun.moment === null && { text: `Download ${entries.length} items as zip`, run: () => operations.download(entries) },
       { text: `Copy ${entries.length} paths`, keys: "Ctrl C", run: () => operations.copyPaths(entries) },
       ...this.changeItems(entries),
-    ];
+    ].filter((item) => typeof item !== "boolean");
   }
 
   changeItems(entries) {
     const { operations } = this;
-    if (!currentRun.canEdit) return [];
+    if (!currentRun.canEditFiles) return [];
     const changeable = entries.filter(({ path }) => !FIXED_FOLDERS.has(path));
     if (!changeable.length) return [];
     return [
@@ -85,13 +91,15 @@ export class TreeActions {
       { text: "Move to…", run: () => operations.moveTo(changeable) },
       { text: "Cut", keys: "Ctrl X", run: () => operations.cut(changeable) },
       { text: "Delete", keys: "Del", danger: true, run: () => operations.remove(changeable) },
-    ].filter((item) => item !== false);
+    ].filter((item) => typeof item !== "boolean");
   }
 
   createItems(folder) {
-    if (!currentRun.canEdit) return [];
+    if (!currentRun.canEditFiles) return [];
     const { operations, tree } = this;
-    const paste = tree.cut.size ? [{ text: `Paste ${tree.cut.size === 1 ? "1 item" : `${tree.cut.size} items`}`, keys: "Ctrl V", run: () => operations.paste(folder) }] : [];
+    const paste = tree.cut.size
+      ? [{ text: `Paste ${tree.cut.size === 1 ? "1 item" : `${tree.cut.size} items`}`, keys: "Ctrl V", run: () => operations.paste(folder) }]
+      : [];
     return [
       { text: "New file", run: () => operations.create("file", folder) },
       { text: "New folder", run: () => operations.create("folder", folder) },
@@ -109,10 +117,10 @@ export class TreeActions {
   workspaceItems() {
     const { tree, operations } = this;
     return [
-      { text: "Download all", run: () => operations.downloadAll() },
+      currentRun.moment === null && { text: "Download all", run: () => operations.downloadAll() },
       { text: "Mark all as read", run: () => (tree.marks.markAllRead(), tree.draw()) },
       { text: "Collapse all folders", run: () => tree.collapseAll() },
       { text: "Show hidden files", checked: tree.options.hidden, run: () => tree.setOption("hidden", !tree.options.hidden) },
-    ];
+    ].filter((item) => typeof item !== "boolean");
   }
 }

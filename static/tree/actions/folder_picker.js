@@ -13,12 +13,19 @@ export function pickFolder(title, start) {
     const list = h("ul");
     const moveButton = h("button", { type: "button", class: "quiet primary" }, "Move here");
     const cancelButton = h("button", { type: "button", class: "quiet" }, "Cancel");
-    const dialog = h("dialog", { class: "folder-picker", "aria-label": title }, h("h2", {}, title), path, list, h("div", { class: "buttons" }, cancelButton, moveButton));
+    const dialog = h(
+      "dialog",
+      { class: "folder-picker", "aria-label": title },
+      h("h2", {}, title),
+      path,
+      list,
+      h("div", { class: "buttons" }, cancelButton, moveButton),
+    );
     let current = start;
 
     const end = (result) => {
       dialog.remove();
-      back?.focus?.({ preventScroll: true });
+      /** @type {HTMLElement} */ (back)?.focus?.({ preventScroll: true });
       resolve(result);
     };
     const openFolder = async (folder) => {

@@ -45,8 +45,12 @@ function menuButton({ text, run, keys, danger, checked }) {
     closeMenu();
     run();
   };
-  return h("button", { type: "button", role, tabindex: "-1", class: danger ? "danger" : null, "aria-checked": checked === undefined ? null : String(checked), onclick },
-    h("span", {}, text), h("kbd", { "aria-hidden": "true" }, checked ? "✓" : (keys ?? "")));
+  return h(
+    "button",
+    { type: "button", role, tabindex: "-1", class: danger ? "danger" : null, "aria-checked": checked === undefined ? null : String(checked), onclick },
+    h("span", {}, text),
+    h("kbd", { "aria-hidden": "true" }, checked ? "✓" : (keys ?? "")),
+  );
 }
 
 function position(element, at) {
@@ -62,8 +66,12 @@ function onKey(event, buttons) {
   const at = buttons.indexOf(document.activeElement);
   const focusButton = (to) => buttons[(to + buttons.length) % buttons.length].focus();
   const moves = {
-    ArrowDown: () => focusButton(at + 1), ArrowUp: () => focusButton(at - 1), Home: () => focusButton(0), End: () => focusButton(-1),
-    Escape: () => closeMenu(), Tab: () => closeMenu(),
+    ArrowDown: () => focusButton(at + 1),
+    ArrowUp: () => focusButton(at - 1),
+    Home: () => focusButton(0),
+    End: () => focusButton(-1),
+    Escape: () => closeMenu(),
+    Tab: () => closeMenu(),
   };
   const next = [...buttons.slice(at + 1), ...buttons.slice(0, at + 1)];
   const match = event.key.length === 1 && event.key !== " " && next.find((each) => each.textContent.toLowerCase().startsWith(event.key.toLowerCase()));

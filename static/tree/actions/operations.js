@@ -61,8 +61,10 @@ export class FileOperations {
     const name = await editName(row, entry);
     row.element.focus({ preventScroll: true });
     if (!name) return;
-    const paths = await this.change({ operation: "rename", path: entry.path, name: encodeURIComponent(name) },
-      ([path]) => `Renamed “${entry.name}” to “${fileName(path)}”.`);
+    const paths = await this.change(
+      { operation: "rename", path: entry.path, name: encodeURIComponent(name) },
+      ([path]) => `Renamed “${entry.name}” to “${fileName(path)}”.`,
+    );
     await this.follow(entry.path, paths);
   }
 
@@ -89,7 +91,10 @@ export class FileOperations {
   async move(entries, folder) {
     const movable = entries.filter(({ path }) => parentOf(path) !== folder && path !== folder && !folder.startsWith(`${path}/`));
     if (!movable.length) return;
-    const paths = await this.change({ operation: "move", paths: movable.map(({ path }) => path), to: folder }, `Moved ${describeEntries(movable)} to ${folderName(folder)}.`);
+    const paths = await this.change(
+      { operation: "move", paths: movable.map(({ path }) => path), to: folder },
+      `Moved ${describeEntries(movable)} to ${folderName(folder)}.`,
+    );
     if (movable.length === 1) await this.follow(movable[0].path, paths);
   }
 
@@ -121,7 +126,7 @@ export class FileOperations {
 
   download(entries) {
     const [entry] = entries;
-    if (entries.length === 1 && entry.kind === "file") return startDownload(runApiUrl(`files/${entry.path}`), entry.name);
+    if (entries.length === 1 && entry.kind === "file") return startDownload(runApiUrl(`files/${entry.path}${asOf()}`), entry.name);
     const query = new URLSearchParams(entries.map(({ path }) => ["path", path]));
     const address = runApiUrl(`zip?${query}`);
     if (address.length > MAX_URL_LENGTH) return showToast("Too many files are selected. Download their folder instead.", { bad: true });
@@ -139,9 +144,13 @@ export class FileOperations {
 
   openInNewTab(entry) {
     const query = new URLSearchParams({ run: currentRun.id, path: entry.path });
+    if (currentRun.pastStep !== null) query.set("step", String(currentRun.pastStep));
     window.open(new URL(`look?${query}`, document.baseURI).href, "_blank", "noopener");
   }
 }
+
+/** The query of the step whose files are shown; empty for now. */
+const asOf = () => (currentRun.pastStep === null ? "" : `?step=${currentRun.pastStep}`);
 
 function startDownload(address, name = "") {
   const link = h("a", { href: address, download: name, hidden: true });

@@ -6,7 +6,7 @@ const DURATION_SECONDS = 12;
 let timer = 0;
 
 /** Show a notification; `undo`, if given, reverts the action. */
-export function showToast(text, { undo, bad = false } = {}) {
+export function showToast(text, { undo = null, bad = false } = {}) {
   close();
   const undoButton = undo && h("button", { type: "button", class: "quiet", onclick: () => (close(), undo()) }, "Undo");
   const closeButton = h("button", { type: "button", class: "quiet icon-button", "aria-label": "Close", onclick: close }, icon("close"));

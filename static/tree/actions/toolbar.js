@@ -10,11 +10,14 @@ const TYPING_MS = 140; // ms after the last keystroke
 
 export class TreeToolbar {
   constructor(root, tree, actions) {
-    Object.assign(this, { tree, actions });
+    this.tree = tree;
+    this.actions = actions;
     const find = (name) => root.querySelector(name);
-    Object.assign(this, {
-      crumbs: find(".crumbs"), count: find(".count"), filter: find(".filter"), sort: find(".sort"), emptyMessage: find(".empty-message"),
-    });
+    this.crumbs = find(".crumbs");
+    this.count = find(".count");
+    this.filter = find(".filter");
+    this.sort = find(".sort");
+    this.emptyMessage = find(".empty-message");
     find(".create").addEventListener("click", ({ currentTarget }) => openMenu(actions.createItems(this.folder()), currentTarget, currentTarget));
     find(".more").addEventListener("click", ({ currentTarget }) => openMenu(actions.workspaceItems(), currentTarget, currentTarget));
     find(".finder label").prepend(icon("find"));
@@ -66,7 +69,8 @@ export class TreeToolbar {
     this.root = path;
     const names = path ? path.split("/") : [];
     const folders = names.map((_, index) => names.slice(0, index + 1).join("/"));
-    const crumb = (folder, text) => h("button", { type: "button", class: "crumb", "data-folder": folder, "aria-current": folder === path ? "true" : null }, h("bdi", {}, text));
+    const crumb = (folder, text) =>
+      h("button", { type: "button", class: "crumb", "data-folder": folder, "aria-current": folder === path ? "true" : null }, h("bdi", {}, text));
     const crumbs = folders.map((folder, index) => crumb(folder, decodePath(names[index])));
     if (crumbs.length > 3) crumbs.splice(0, crumbs.length - 2, crumb(parentOf(folders.at(-2)), "…"));
     const parts = [crumb("", "workspace"), ...crumbs];
@@ -89,6 +93,8 @@ export class TreeToolbar {
     let text = "";
     if (error) text = error;
     else if (model.found && empty) text = `No file names match “${options.words}”.`;
+    else if (empty && options.step !== null)
+      text = model.base.recorded === false ? "No versions of this run's files were recorded." : `This folder was empty after step ${options.step}.`;
     else if (empty) text = model.root ? "This folder is empty." : "Your files and the model's files appear here. Drop files or folders to upload them.";
     if (hidden) text += ` ${plural(hidden, "hidden file is", "hidden files are")} not shown.`;
     this.emptyMessage.hidden = !text;

@@ -1,5 +1,6 @@
 """The composer: sending a task, attaching files, and choosing an example."""
 
+import base64
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -13,7 +14,7 @@ from agent.settings import Settings
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn
 from tests.support.server import create_app, run_server
-from tests.support.tab import NARROW, WIDE, StudioTab
+from tests.support.tab import NARROW, WIDE, StudioTab, release_context, take_context
 
 pytestmark = pytest.mark.browser
 
@@ -76,19 +77,17 @@ def open_tab(
     script.turns, script.requests = (), []
 
     def open_tab(which: str = "connected", size: tuple[int, int] = WIDE) -> StudioTab:
-        context = browser.new_context(viewport={"width": size[0], "height": size[1]})
-        context.set_default_timeout(20_000)
+        context = take_context(browser, viewport={"width": size[0], "height": size[1]})
         studio = StudioTab(context.new_page())
         opened.append(studio)
         studio.open(studio_urls[which])
         return studio
 
-    expect.set_options(timeout=20_000)
     yield open_tab
     for studio in opened:
         studio.task.press("Escape")
         expect(studio.button("Stop")).to_be_disabled()
-        studio.page.context.close()
+        release_context(studio.page.context)
     assert [error for studio in opened for error in studio.errors] == []
 
 
@@ -124,8 +123,8 @@ def pause_uploads(studio: StudioTab) -> Callable[[], None]:
 
 def file_name_of(route: Route) -> str:
     """The name of the file that an upload request is for."""
-    path: str = (route.request.post_data_json or {})["path"]
-    return path.rpartition("/")[2]
+    metadata = route.request.headers["upload-metadata"].split()
+    return base64.b64decode(metadata[1]).decode().rpartition("/")[2]
 
 
 def test_arrow_keys_recall_sent_messages_after_a_reload(
@@ -136,7 +135,7 @@ def test_arrow_keys_recall_sent_messages_after_a_reload(
         studio.send(text)
         expect(studio.state).to_have_text("submitted")
         studio.button("New run").click()
-    studio.reload()
+    studio.page.reload()
     studio.task.wait_for()
     studio.task.focus()
     for key, text in (
@@ -209,6 +208,8 @@ def test_a_failed_upload_is_reported_and_the_run_does_not_start(
     paused: dict[str, Route] = {}
     studio.page.route("**/uploads", lambda route: paused.update({file_name_of(route): route}))
     studio.page.evaluate(DROP, [["bad.txt", "its.txt"], 10])
+    while len(paused) < 2:
+        studio.page.wait_for_timeout(20)  # lets Playwright call the handler
     studio.task.fill("Read both")
     studio.button("Run").click()
     expect(hint(studio)).to_have_text("Starts after uploading 2 files")
@@ -227,23 +228,25 @@ def test_a_failed_upload_is_reported_and_the_run_does_not_start(
     studio.errors = [each for each in studio.errors if "400" not in each]
 
 
-def test_text_entered_during_a_run_is_kept_and_reported_as_not_sent(
+def test_text_entered_during_a_run_waits_and_is_sent_with_the_next_message(
     open_tab: Callable[..., StudioTab], script: ScriptedTurns
 ) -> None:
     script.turns = [WAITING]
     studio = open_tab()
     studio.send("Wait")
     expect(studio.state).to_contain_text("running a command")
-    expect(studio.button("Run")).to_be_disabled()
-    expect(hint(studio)).to_contain_text("Running")
+    expect(hint(studio)).to_contain_text("with its next result")
     studio.task.fill("And then?")
     studio.task.press("Control+Enter")
-    expect(hint(studio)).to_contain_text("Not sent")
+    expect(studio.task).to_have_value("")
+    expect(studio.timeline.locator(".task.waiting")).to_contain_text("And then?")
     studio.task.press("Escape")
     expect(studio.state).to_have_text("stopped")
-    expect(studio.task).to_have_value("And then?")
+    expect(studio.timeline.locator(".task.waiting")).to_contain_text("Not delivered")
+    studio.task.fill("Go on.")
     studio.task.press("Control+Enter")
-    expect(studio.timeline.locator(".task").last).to_contain_text("And then?")
+    expect(studio.timeline.locator(".task.delivered")).to_contain_text("And then?")
+    expect(studio.timeline.locator(".task.waiting")).to_have_count(0)
 
 
 def test_the_examples_dialog_works_by_keyboard_and_restores_the_focus(
@@ -269,7 +272,7 @@ def test_without_a_model_demonstrations_play_and_other_examples_require_one(
     open_tab: Callable[..., StudioTab],
 ) -> None:
     studio = open_tab("bare")
-    expect(studio.page.locator(".welcome .demo")).to_have_count(6)
+    expect(studio.page.locator(".welcome .tile")).to_have_count(6)
     shown = [each for each in examples() if not each.builtin]
     studio.button(f"all {len(shown)} examples").click()
     dialog = studio.page.get_by_role("dialog", name="Examples")
@@ -284,6 +287,7 @@ def test_without_a_model_demonstrations_play_and_other_examples_require_one(
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW])
+@pytest.mark.main_path
 def test_a_chosen_demonstration_plays_with_its_files(
     open_tab: Callable[..., StudioTab], size: tuple[int, int]
 ) -> None:
@@ -319,7 +323,7 @@ def test_the_welcome_text_changes_when_an_endpoint_is_entered(
 ) -> None:
     studio = open_tab("bare")
     welcome = studio.page.locator(".welcome")
-    expect(welcome).to_contain_text("Watch a demonstration")
+    expect(welcome).to_contain_text("Demonstrations: scripted model")
     studio.button("connect a model").click()
     drawer = studio.page.get_by_role("dialog", name="Settings")
     drawer.get_by_label("Endpoint").first.fill("http://127.0.0.1:9/v1")
@@ -358,13 +362,13 @@ def test_a_draft_message_survives_a_reload_until_it_is_sent(
 ) -> None:
     studio = open_tab()
     studio.task.fill("A long thought")
-    studio.reload()
+    studio.page.reload()
     expect(studio.task).to_have_value("A long thought")
     studio.task.press("Control+Enter")
     expect(studio.state).to_have_text("submitted")
     expect(studio.task).to_have_value("")
     studio.task.fill("A second thought")
-    studio.reload()
+    studio.page.reload()
     expect(studio.state).to_have_text("submitted")
     expect(studio.task).to_have_value("A second thought")
     studio.button("New run").click()
@@ -388,10 +392,10 @@ def test_a_failed_run_offers_retry_and_settings(
 
     studio.task.fill("Typed meanwhile")
     failed.get_by_role("button", name="Retry").click()
-    expect(studio.timeline.locator(".task")).to_have_text(["Count the boats"] * 2)
+    expect(studio.timeline.locator(".task > p")).to_have_text(["Count the boats"] * 2)
     expect(failed).to_have_count(2)
     expect(studio.task).to_have_value("Typed meanwhile")
     studio.button("Retry").click()
-    expect(studio.timeline.locator(".task").last).to_have_text("Continue.")
+    expect(studio.timeline.locator(".task > p").last).to_have_text("Continue.")
     expect(studio.state).to_have_text("submitted")
     expect(studio.button("Retry")).to_have_count(0)

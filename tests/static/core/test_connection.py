@@ -1,14 +1,18 @@
 """The page when its server is unreachable: it reports it, keeps typed text and reconnects."""
 
+import threading
+import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import docker
 import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.faults.app_process import AppProcess, start_app
 from tests.support.models.endpoint import Call, Endpoint, Turn
-from tests.support.tab import NARROW, WIDE, StudioTab
+from tests.support.tab import NARROW, WIDE, StudioTab, release_context, take_context
 
 pytestmark = pytest.mark.browser
 
@@ -33,13 +37,11 @@ def studio(
     browser: Browser, app: AppProcess, request: pytest.FixtureRequest
 ) -> Iterator[StudioTab]:
     width, height = request.param
-    context = browser.new_context(viewport={"width": width, "height": height})
-    context.set_default_timeout(20_000)
-    expect.set_options(timeout=20_000)
+    context = take_context(browser, viewport={"width": width, "height": height})
     studio = StudioTab(context.new_page())
     studio.open(app.studio_url)
     yield studio
-    context.close()
+    release_context(context)
 
 
 def test_a_lost_server_is_reported_at_once_and_typed_text_is_kept(
@@ -75,3 +77,54 @@ def test_typed_text_is_kept_when_the_lost_server_is_first_noticed_on_send(
     app.start()
     expect(studio.state).to_be_hidden()
     expect(studio.task).to_have_value("Keep this")
+
+
+@contextmanager
+def changing_networks(engine: docker.DockerClient) -> Iterator[None]:
+    """Create and remove container networks during the block."""
+    ended = threading.Event()
+
+    def change() -> None:
+        while not ended.is_set():
+            engine.networks.create(f"test-{uuid.uuid4().hex}").remove()
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+@pytest.mark.engine
+def test_the_browser_of_the_tests_loads_the_page_while_networks_change(
+    browser: Browser, engine: docker.DockerClient, studio_url: str
+) -> None:
+    page = browser.new_page()
+    failures: list[str] = []
+    page.on("requestfailed", lambda request: failures.append(str(request.failure)))
+    with changing_networks(engine):
+        for _ in range(5):
+            page.goto(studio_url)
+            StudioTab(page).task.wait_for()
+    page.close()
+    # Leaving a page aborts its requests.
+    assert set(failures) <= {"net::ERR_ABORTED"}
+
+
+def test_a_context_of_an_earlier_test_contains_nothing_stored(
+    browser: Browser, studio_url: str
+) -> None:
+    stored = "[localStorage.length, sessionStorage.length, document.cookie]"
+    context = take_context(browser, viewport=None)
+    page = context.new_page()
+    page.goto(f"{studio_url}/healthz")
+    page.evaluate("localStorage.a = sessionStorage.a = document.cookie = 'a=1'")
+    assert page.evaluate(stored) == [1, 1, "a=1"]
+    release_context(context)
+    assert take_context(browser, viewport=None) is context
+    page = context.new_page()
+    page.goto(f"{studio_url}/healthz")
+    assert page.evaluate(stored) == [0, 0, ""]
+    release_context(context)

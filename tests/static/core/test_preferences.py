@@ -64,7 +64,7 @@ def field(studio: StudioTab, name: str) -> Locator:
 
 
 def reload_settings(studio: StudioTab) -> StudioTab:
-    studio.reload()
+    studio.page.reload()
     studio.task.wait_for()
     studio.button("Settings").click()
     return studio
@@ -250,6 +250,7 @@ def test_escape_closes_the_drawer_and_restores_the_focus(studio: StudioTab) -> N
     expect(studio.button("Settings")).to_be_focused()
 
 
+@pytest.mark.main_path
 def test_settings_apply_to_the_next_run_without_saving(
     studio: StudioTab,
 ) -> None:

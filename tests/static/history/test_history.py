@@ -25,7 +25,7 @@ from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn
 from tests.support.recorded_runs import write_ended_run
 from tests.support.server import create_app, run_server
-from tests.support.tab import NARROW, WIDE, StudioTab
+from tests.support.tab import NARROW, WIDE, StudioTab, release_context, take_context
 
 pytestmark = pytest.mark.browser
 
@@ -115,7 +115,8 @@ def open_tab(browser: Browser, studio_url: str, data: Path) -> Iterator[OpenTab]
     contexts, tabs = [], list[HistoryTab]()
 
     def open_tab(path: str = "", size: tuple[int, int] = WIDE, **more: Any) -> HistoryTab:
-        context = browser.new_context(viewport={"width": size[0], "height": size[1]}, **more)
+        viewport = {"width": size[0], "height": size[1]}
+        context = take_context(browser, viewport=viewport, **more)
         contexts.append(context)
         tabs.append(HistoryTab(context.new_page()))
         tabs[-1].open(f"{studio_url}/{path}")
@@ -126,7 +127,7 @@ def open_tab(browser: Browser, studio_url: str, data: Path) -> Iterator[OpenTab]
         assert tab.page.evaluate("window.hacked") is None
         assert tab.errors == []
     for context in contexts:
-        context.close()
+        release_context(context)
 
 
 def test_an_empty_history_explains_itself(open_tab: OpenTab) -> None:
@@ -161,6 +162,7 @@ def test_runs_are_grouped_by_day_with_their_details(open_tab: OpenTab, data: Pat
     assert picture.evaluate("each => each.naturalWidth") == 96
 
 
+@pytest.mark.main_path
 def test_a_run_opens_from_the_history_with_all_its_content(open_tab: OpenTab, data: Path) -> None:
     folder = write_ended_run(
         data, "Survey the lake", answer="Mostly trout.", files={"output/a.txt": b"a"}
@@ -210,12 +212,33 @@ def test_the_search_filters_while_typing(open_tab: OpenTab, data: Path) -> None:
     tab.page.keyboard.type(" salmon")
     expect(dialog).to_contain_text("No runs match “TROUT salmon”.")
     expect(dialog).to_contain_text(
-        "Searched: titles, tasks, messages, answers, models and file names"
+        "Searched: titles, conversations, commands, outputs, models and file names"
     )
     tab.page.keyboard.press("Escape")
     expect(tab.titles).to_have_count(2)
     tab.page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+def test_a_search_result_opens_at_its_place(
+    open_tab: OpenTab, data: Path, size: tuple[int, int]
+) -> None:
+    write_ended_run(data, "Count the auks", answer="Nine. The razorbills were away.")
+    write_ended_run(data, "Where are the razorbills?")
+    tab = open_tab(size=size)
+    tab.open_history()
+    tab.dialog.get_by_role("searchbox").fill("razorbill")
+    expect(tab.titles).to_have_text(["Where are the razorbills?", "Count the auks"])
+    expect(tab.dialog.get_by_role("heading", level=3)).to_have_text(["In the title", "Today"])
+    found = tab.entry("Count the auks").locator(".found")
+    expect(found).to_have_text("AnswerNine. The razorbills were away.")
+    expect(found.locator("mark")).to_have_text("razorbill")
+    tab.entry("Count the auks").locator(".title").click()
+    expect(tab.page.get_by_role("searchbox", name="Find in run")).to_have_value("razorbill")
+    expect(tab.page.get_by_text("1 of 1 match")).to_be_visible()
+    answer = tab.timeline.get_by_text("Nine. The razorbills were away.", exact=True)
+    expect(answer).to_be_in_viewport()
 
 
 def test_a_run_renamed_in_the_list_keeps_its_title(open_tab: OpenTab, data: Path) -> None:
@@ -393,6 +416,24 @@ def test_a_pinned_run_cannot_be_deleted_until_it_is_unpinned(open_tab: OpenTab, 
     expect(pin).to_have_attribute("aria-pressed", "false")
 
 
+def test_pinned_runs_are_cards_with_a_picture_above_the_list(open_tab: OpenTab, data: Path) -> None:
+    folder = write_ended_run(data, "Paint the lake", files={"output/a.png": png()})
+    folder.set_pinned(True)
+    write_ended_run(data, "Something else")
+    tab = open_tab()
+    cards = tab.open_history().get_by_role("region", name="Pinned runs")
+    expect(cards.get_by_role("link")).to_have_count(1)
+    expect(cards.locator("img")).to_have_js_property("complete", True)
+    assert cards.locator("img").evaluate("image => image.naturalWidth") > 0
+    tab.dialog.get_by_role("searchbox").fill("else")
+    expect(cards).to_be_hidden()
+    tab.dialog.get_by_role("searchbox").fill("")
+    cards.get_by_role("link", name="Paint the lake").click()
+    expect(tab.dialog).to_be_hidden()
+    expect(tab.timeline.locator(".task")).to_contain_text("Paint the lake")
+    folder.set_pinned(False)  # so that it is deleted
+
+
 def test_an_active_run_is_updated_in_the_list_and_cannot_be_deleted(
     open_tab: OpenTab, script: ScriptedTurns
 ) -> None:
@@ -473,7 +514,7 @@ def test_an_unreadable_run_is_marked_and_can_be_deleted(open_tab: OpenTab, data:
 
 
 def test_a_thousand_runs_are_loaded_in_pages_while_scrolling(open_tab: OpenTab, data: Path) -> None:
-    for number in range(1_000):
+    for number in reversed(range(1_000)):  # what was written last is indexed first
         write_ended_run(data, f"Task {number}", at=time.time() - 100 - 4_000 * number)
     tab = open_tab()
     dialog = tab.open_history()

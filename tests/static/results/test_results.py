@@ -1,19 +1,20 @@
 """The end of a run: its answer, its results and the inputs; links to files."""
 
+import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Locator, expect
+from playwright.sync_api import APIResponse, Browser, Locator, Route, expect
 
 from tests.support import file_run
 from tests.support.file_run import ServedRun
-from tests.support.tab import NARROW, WIDE, StudioTab
+from tests.support.tab import NARROW, WIDE, StudioTab, release_context, take_context
 
 pytestmark = pytest.mark.browser
-TIMEOUT_MS = 60_000
 
 
 @pytest.fixture(scope="module")
@@ -49,18 +50,16 @@ def open_tab(browser: Browser, served_run: ServedRun) -> Iterator[Callable[..., 
 
     def open_tab(size: tuple[int, int] = WIDE, scheme: Any = "light", run: str = "") -> ResultsTab:
         viewport: Any = {"width": size[0], "height": size[1]}
-        context = browser.new_context(viewport=viewport, color_scheme=scheme)
-        context.set_default_timeout(TIMEOUT_MS)
+        context = take_context(browser, viewport=viewport, color_scheme=scheme)
         tab = ResultsTab(context.new_page())
         tab.page.on("request", lambda request: requested.append(request.url))
         opened.append(tab)
         tab.open(f"{served_run.studio_url}/?run={run or served_run.run}")
         return tab
 
-    expect.set_options(timeout=TIMEOUT_MS)
     yield open_tab
     for each in opened:
-        each.page.context.close()
+        release_context(each.page.context)
     assert [error for each in opened for error in each.errors] == []
     own = (served_run.studio_url, "data:", "blob:")
     assert [url for url in requested if not url.startswith(own)] == []
@@ -69,6 +68,7 @@ def open_tab(browser: Browser, served_run: ServedRun) -> Iterator[Callable[..., 
 # Results
 
 
+@pytest.mark.main_path
 def test_the_answer_comes_first_and_the_output_files_follow(
     open_tab: Callable[..., ResultsTab],
 ) -> None:
@@ -102,7 +102,6 @@ def test_an_html_result_is_shown_and_opens_automatically(
     browser: Browser, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     write = "echo '<h1>Across the island</h1><script>parent.hacked = 1</script>'"
-    expect.set_options(timeout=TIMEOUT_MS)
     turns = [file_run.bash("A page.", f"{write} > output/page.html"), *file_run.submit("See it.\n")]
     with file_run.serve_recorded_run(tmp_path_factory.mktemp("data"), turns) as served_run:
         for size in (WIDE, NARROW):
@@ -181,6 +180,7 @@ def test_the_layout_does_not_shift_while_images_load(
     page.open(f"{served_run.studio_url}/?run={served_run.run}")
     tiles = page.outputs.locator("figure, .file, .inputs li")
     expect(tiles).to_have_count(13)
+    expect(page.page.locator(".answer.markdown")).to_be_visible()  # it was plain text
     tops = "all => all.map((each) => [each.offsetTop, each.offsetHeight])"
     before = tiles.evaluate_all(tops)
     page.outputs.scroll_into_view_if_needed()
@@ -309,6 +309,38 @@ def test_a_path_becomes_a_link_when_its_file_exists(browser: Browser, tmp_path: 
         page.paths(".task").last.click()
         expect(page.preview_title).to_have_text("late.txt")
         assert page.errors == []
+        context.close()
+
+
+def test_a_path_becomes_a_link_when_its_file_is_created_while_the_server_looks(
+    browser: Browser, tmp_path: Path
+) -> None:
+    gate, released = threading.Event(), threading.Event()
+    answers: list[tuple[Route, APIResponse]] = []
+
+    def hold(route: Route) -> None:
+        if released.is_set():
+            route.continue_()
+        else:
+            answers.append((route, route.fetch()))
+
+    with file_run.serve_recorded_run(tmp_path) as served_run:
+        context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
+        page = ResultsTab(context.new_page())
+        page.open(f"{served_run.studio_url}/?run={served_run.run}")
+        expect(page.outputs).to_be_visible()
+        write = file_run.bash("", "echo late > output/late.txt")
+        served_run.turns += [replace(write, gate=gate), *file_run.submit("It is there.\n")]
+        page.page.route("**/file-links", hold)
+        page.send("Write output/late.txt.")
+        while not answers:
+            page.page.wait_for_timeout(20)  # lets Playwright call the handler
+        gate.set()
+        expect(page.state).to_have_text("submitted")
+        released.set()
+        for route, answer in answers:
+            route.fulfill(response=answer)
+        expect(page.paths(".task").last).to_have_text("output/late.txt")
         context.close()
 
 

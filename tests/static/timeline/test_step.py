@@ -110,7 +110,7 @@ def test_a_failed_edit_shows_no_line_counts(run_turns: Callable[..., StudioTab])
     failed = cards(studio).nth(1)
     expect(failed.locator(".state")).to_contain_text("failed")
     expect(failed.locator(".call-summary")).to_have_text("str_replace notes.md")
-    studio.reload()
+    studio.page.reload()
     expect(failed.locator(".call-summary")).to_have_text("str_replace notes.md")
 
 
@@ -165,7 +165,7 @@ def test_the_age_of_a_file_is_updated(
 ) -> None:
     with open_studio(browser, studio_url) as studio:
         studio.page.clock.install()
-        studio.reload()
+        studio.page.reload()
         script.turns = [bash("echo x > output/x.txt"), SUBMIT]
         studio.send("Write")
         expect(studio.state).to_have_text("submitted")

@@ -32,8 +32,8 @@ from agent.runs.folder import RunFolder
 from agent.settings import Settings
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn
-from tests.support.server import create_app, run_server
-from tests.support.tab import NARROW, WIDE, StudioTab
+from tests.support.server import create_app, run_server, wait_until
+from tests.support.tab import NARROW, WIDE, StudioTab, release_context, take_context
 
 pytestmark = pytest.mark.browser
 
@@ -157,16 +157,14 @@ def open_tab(browser: Browser, server: JournalServer) -> Iterator[Callable[..., 
 
     def open_tab(size: tuple[int, int] = WIDE, scheme: Any = "light") -> TimelineTab:
         viewport: Any = {"width": size[0], "height": size[1]}
-        context = browser.new_context(viewport=viewport, color_scheme=scheme)
+        context = take_context(browser, viewport=viewport, color_scheme=scheme)
         context.grant_permissions(["clipboard-read", "clipboard-write"])
-        context.set_default_timeout(20_000)
         opened.append(TimelineTab(context.new_page(), server.studio_url))
         return opened[-1]
 
-    expect.set_options(timeout=20_000)
     yield open_tab
     for each in opened:
-        each.page.context.close()
+        release_context(each.page.context)
     assert [error for each in opened for error in each.errors] == []
 
 
@@ -220,11 +218,9 @@ def test_commands_outputs_and_answers_are_copied(
     expect(page.button("Copied")).to_be_visible()
     assert page.clipboard() == COMMAND
     page.button("Copy output").click()
-    expect(page.button("Copied")).to_have_count(2)
-    assert page.clipboard().startswith("row 1: line 0\nrow 1: line 1\n")
+    wait_until(lambda: page.clipboard().startswith("row 1: line 0\nrow 1: line 1\n"))
     page.button("Copy answer").click()
-    expect(page.button("Copied")).to_have_count(3)
-    assert page.clipboard() == "All **seen**."
+    wait_until(lambda: page.clipboard() == "All **seen**.")
 
 
 MALFORMED = '{"command": "ls <img src=x onerror=alert(1)>'
@@ -301,6 +297,25 @@ def test_a_run_is_exported_as_markdown_and_csv(
             page.page.get_by_role("menuitem", name=name).click()
         assert download.value.suggested_filename == file
         assert Path(download.value.path()).read_text().startswith(begins)
+
+
+def test_a_report_is_downloaded_with_files_up_to_the_chosen_size(
+    open_tab: Callable[..., TimelineTab], server: JournalServer
+) -> None:
+    page = open_tab()
+    page.open_run(server.write_run(3))
+    for size, chosen in (("20", "none"), ("0", "up to 500 MB"), ("500", "up to 500 MB")):
+        page.button("Export").click()
+        page.page.get_by_role("menuitem", name="Download report… HTML").click()
+        dialog = page.page.get_by_role("dialog", name="Download report")
+        expect(dialog.get_by_label("Files in it")).to_have_value(size)
+        dialog.get_by_label("Files in it").select_option(chosen)
+        with page.page.expect_download() as download:
+            dialog.get_by_role("link", name="Download").click()
+        assert download.value.url.endswith(f"files={ {'none': 0}.get(chosen, 500) }")
+        assert download.value.suggested_filename == "Look at every row.html"
+        assert Path(download.value.path()).read_text().startswith("<!doctype html>")
+        expect(dialog).to_have_count(0)
 
 
 def test_a_run_is_exported_as_a_zip(

@@ -17,6 +17,12 @@ from tests.support.server import wait_until
 
 pytestmark = pytest.mark.browser
 
+EVENT_STREAM = (
+    "import(new URL(document.querySelector('meta[name=studio-modules]').content"
+    " + 'core/event_stream.js', document.baseURI))"
+)
+"""The page's module, bundled or not."""
+
 # A rejected change; a request for a file that was deleted.
 EXPECTED_ERRORS = ("/changes'", "/view/")
 
@@ -72,7 +78,6 @@ class TreeTab:
 
 @pytest.fixture
 def tree_tab(browser: Browser, studio_url: str, data: Path) -> Iterator[TreeTab]:
-    expect.set_options(timeout=20_000)
     with open_file_viewer(browser, studio_url, excused=EXPECTED_ERRORS) as viewer:
         yield TreeTab(viewer, data)
 
@@ -314,8 +319,7 @@ def test_a_file_opened_elsewhere_is_scrolled_into_view(tree_tab: TreeTab) -> Non
     tree_tab.open()
     expect(tree_tab.row("far")).to_be_visible()
     tree_tab.page.evaluate(
-        "async () => (await import(new URL('ui/core/event_stream.js', document.baseURI)))"
-        ".emit('open-file', 'far/away/1500.txt')"
+        f"async () => (await {EVENT_STREAM}).emit('open-file', 'far/away/1500.txt')"
     )
     expect(tree_tab.row("1500.txt")).to_be_in_viewport()
     expect(tree_tab.row("1500.txt")).to_have_attribute("aria-selected", "true")
@@ -328,8 +332,7 @@ def test_a_file_a_hundred_levels_deep_can_be_opened(tree_tab: TreeTab) -> None:
     tree_tab.open()
     expect(tree_tab.row("level 0")).to_be_visible()
     tree_tab.page.evaluate(
-        "async path => (await import(new URL('ui/core/event_stream.js', document.baseURI)))"
-        ".emit('open-file', path)",
+        f"async path => (await {EVENT_STREAM}).emit('open-file', path)",
         quote("/".join([*names, "bottom.txt"])),
     )
     expect(tree_tab.row("bottom.txt")).to_be_in_viewport()
@@ -543,6 +546,7 @@ def test_a_file_is_renamed_in_the_tree_and_in_the_preview(tree_tab: TreeTab) -> 
     expect(tree_tab.studio.workspace.locator(".toast.bad")).to_contain_text("not a single name")
 
 
+@pytest.mark.main_path
 def test_deleted_files_can_be_restored(tree_tab: TreeTab) -> None:
     tree_tab.write("output/a.txt", "output/b.txt", "output/c.txt")
     tree_tab.open()

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Locator, expect
 from agent.runs.folder import RunFolder
 from tests.support.hostile.flaky_proxy import run_flaky_proxy
 from tests.support.server import wait_until
-from tests.support.tab import WIDE, StudioTab
+from tests.support.tab import WIDE, StudioTab, release_context, take_context
 
 pytestmark = pytest.mark.browser
 
@@ -28,9 +28,7 @@ PASTE = """([files, text, target]) => {
 
 @contextmanager
 def open_studio_tab(browser: Browser, studio_url: str, *excused: str) -> Iterator[StudioTab]:
-    expect.set_options(timeout=20_000)
-    context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
-    context.set_default_timeout(20_000)
+    context = take_context(browser, viewport={"width": WIDE[0], "height": WIDE[1]})
     try:
         studio = StudioTab(context.new_page())
         studio.open(studio_url)
@@ -38,7 +36,7 @@ def open_studio_tab(browser: Browser, studio_url: str, *excused: str) -> Iterato
         errors = studio.errors
         assert [each for each in errors if not any(word in each for word in excused)] == []
     finally:
-        context.close()
+        release_context(context)
 
 
 @pytest.fixture
@@ -77,6 +75,7 @@ def contents(folder: Path) -> dict[str, str]:
 
 def drop(studio: StudioTab, target: Locator, *paths: Path) -> None:
     """Drop files of this machine on an element."""
+    target.hover()  # waits until it does not move
     box = target.bounding_box()
     assert box
     session = studio.page.context.new_cdp_session(studio.page)
@@ -87,6 +86,19 @@ def drop(studio: StudioTab, target: Locator, *paths: Path) -> None:
     session.detach()
 
 
+@contextmanager
+def slow_network(studio: StudioTab) -> Iterator[None]:
+    """Limit the page's uploads to 2 MB/s in the block."""
+    session = studio.page.context.new_cdp_session(studio.page)
+    slow = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 2_000_000}
+    session.send("Network.enable")
+    session.send("Network.emulateNetworkConditions", slow)
+    yield
+    session.send("Network.emulateNetworkConditions", {**slow, "uploadThroughput": -1})
+    session.detach()
+
+
+@pytest.mark.main_path
 def test_a_dropped_folder_is_uploaded_with_its_content(
     studio: StudioTab, data: Path, photos: Path
 ) -> None:
@@ -94,18 +106,18 @@ def test_a_dropped_folder_is_uploaded_with_its_content(
     expect(chips(studio)).to_have_text(re.compile("^photos.*21 files"))
     root = workspace(studio, data)
     assert contents(root / "input" / "photos") == contents(photos)
-    expect(studio.page.locator(".drop-overlay")).to_be_hidden()
+    expect(studio.page.locator("body > .drop-overlay")).to_be_hidden()
 
 
 def test_a_folder_dropped_on_a_tree_folder_is_uploaded_into_it(
     studio: StudioTab, data: Path, photos: Path
 ) -> None:
     drop(studio, studio.page.locator(".app-header"), photos / "sub é" / "0.txt")
-    expect(studio.file("output")).to_be_visible()
+    expect(studio.file("0.txt")).to_be_visible()  # the rows below have their places
     drop(studio, studio.file("output"), photos, photos / "sub é" / "1.txt")
-    expect(chips(studio).last).to_contain_text("files")
+    expect(chips(studio).last).to_have_text(re.compile("^22 files.*35 B"))
     root = workspace(studio, data)
-    wait_until(lambda: len(contents(root / "output")) == len(contents(photos)) + 2)
+    assert contents(root / "output" / "photos") == contents(photos)
     assert (root / "output" / "1.txt").read_text() == "1"
 
 
@@ -239,12 +251,42 @@ def test_an_interrupted_upload_resumes_at_its_offset(
             ),
         )
         proxy.cut_after = 3_000_000
+        proxy.may_cut = lambda: any(
+            path.stat().st_size
+            for path in data.glob("sandboxes/*/staging/upload-*")
+            if not path.suffix
+        )
         studio.page.get_by_label("Files to attach").set_input_files(tmp_path / "big.bin")
         expect(chips(studio)).to_contain_text("9.8 MB")
         assert proxy.cut_count == 1
         assert (workspace(studio, data) / "input" / "big.bin").read_bytes() == content
         assert starts[0] == "0"
         assert 0 < int(starts[-1]) < 3_000_000
+
+
+def test_an_upload_continues_when_the_same_file_is_chosen_after_a_reload(
+    studio: StudioTab, data: Path, tmp_path: Path
+) -> None:
+    content = bytes(range(256)) * 80_000
+    (tmp_path / "big.bin").write_bytes(content)
+    starts: list[int] = []
+    studio.page.on(
+        "request",
+        lambda request: (
+            starts.append(int(request.headers["upload-offset"]))
+            if request.method == "PATCH"
+            else None
+        ),
+    )
+    with slow_network(studio):
+        studio.page.get_by_label("Files to attach").set_input_files(tmp_path / "big.bin")
+        expect(chips(studio)).to_have_text(re.compile(r"[1-9]\d?% · "))
+        studio.page.reload()
+    studio.page.get_by_label("Files to attach").set_input_files(tmp_path / "big.bin")
+    expect(chips(studio)).to_contain_text("20 MB")
+    assert starts[0] == 0
+    assert starts[-1] > 0
+    assert (workspace(studio, data) / "input" / "big.bin").read_bytes() == content
 
 
 def test_a_failed_upload_is_reported_and_can_be_retried(
@@ -270,14 +312,10 @@ def test_a_failed_upload_is_reported_and_can_be_retried(
 
 def test_a_cancelled_upload_leaves_no_files(studio: StudioTab, data: Path, tmp_path: Path) -> None:
     (tmp_path / "big.bin").write_bytes(bytes(30_000_000))
-    session = studio.page.context.new_cdp_session(studio.page)
-    slow = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 2_000_000}
-    session.send("Network.enable")
-    session.send("Network.emulateNetworkConditions", slow)
-    studio.page.get_by_label("Files to attach").set_input_files(tmp_path / "big.bin")
-    expect(chips(studio)).to_have_text(re.compile(r"[1-9]% · .*/s · \d+ s left"))
-    session.send("Network.emulateNetworkConditions", {**slow, "uploadThroughput": -1})
-    studio.button("Remove big.bin").click()
+    with slow_network(studio):
+        studio.page.get_by_label("Files to attach").set_input_files(tmp_path / "big.bin")
+        expect(chips(studio)).to_have_text(re.compile(r"[1-9]% · .*/s · \d+ s left"))
+        studio.button("Remove big.bin").click()
     expect(chips(studio)).to_have_count(0)
     root = workspace(studio, data)
     wait_until(lambda: list((root.parent / "staging").iterdir()) == [])

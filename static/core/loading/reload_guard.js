@@ -14,7 +14,11 @@
   };
   addEventListener("vite:preloadError", reload);
   addEventListener("unhandledrejection", reload);
-  addEventListener("error", (event) => {
-    if (/^(SCRIPT|LINK)$/.test(event.target?.tagName)) reload();
-  }, true);
+  addEventListener(
+    "error",
+    (event) => {
+      if (/^(SCRIPT|LINK)$/.test(/** @type {Element} */ (event.target)?.tagName)) reload();
+    },
+    true,
+  );
 })();

@@ -52,12 +52,12 @@ export class ArgumentReader {
   unescape(char) {
     this.escape += char;
     if (this.escape[1] === "u" && this.escape.length < 6) return null;
-    const escape = this.escape;
+    const sequence = this.escape;
     this.escape = "";
     try {
-      return JSON.parse(`"${escape}"`);
+      return JSON.parse(`"${sequence}"`);
     } catch {
-      return escape;
+      return sequence;
     }
   }
 

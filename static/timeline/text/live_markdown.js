@@ -1,11 +1,11 @@
 // Markdown of a streaming response: each block is rendered as soon as it is complete.
 
-import { GrowingText, h } from "../core/dom.js";
-import { renderMarkdown } from "../core/markdown.js";
+import { GrowingText, h } from "../../core/dom.js";
+import { renderMarkdown } from "../../core/markdown.js";
 
 const TOKEN = /`{3,}|~{3,}|`|\$\$|\\\[|\\\]|\n/g;
 const PARTIAL_TOKEN = /[`~$\\]+$/; // may be the start of a token
-const FORMULA_END = { "$$": "$$", "\\[": "\\]" };
+const FORMULA_END = { $$: "$$", "\\[": "\\]" };
 
 /**
  * Text in blocks. The current block is shown as source, except that a display formula appears
@@ -13,7 +13,10 @@ const FORMULA_END = { "$$": "$$", "\\[": "\\]" };
  */
 export class LiveMarkdown {
   constructor(element) {
-    Object.assign(this, { element, pending: "", live: true, last: Promise.resolve() });
+    this.element = element;
+    this.pending = "";
+    this.live = true;
+    this.last = Promise.resolve();
     this.startBlock();
   }
 

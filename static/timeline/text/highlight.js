@@ -6,7 +6,13 @@ const SHELL_WORDS = "if then elif else fi for while until do done case esac in f
 const PYTHON_WORDS =
   "False None True and as assert async await break class continue def del elif else except finally for from global if import in is lambda match nonlocal not or pass raise return try while with yield";
 const anyOf = (words) => `\\b(?:${words.split(" ").join("|")})\\b`;
-const pattern = (rules) => new RegExp(Object.entries(rules).map(([kind, rule]) => `(?<${kind}>${rule})`).join("|"), "gm");
+const pattern = (rules) =>
+  new RegExp(
+    Object.entries(rules)
+      .map(([kind, rule]) => `(?<${kind}>${rule})`)
+      .join("|"),
+    "gm",
+  );
 
 const PATTERNS = {
   shell: pattern({

@@ -1,0 +1,34 @@
+// Recorded runs that ship with the studio: they play at once, without an engine and without a model.
+
+import { h, icon } from "../core/dom.js";
+import { apiUrl, emit, fetchJson, showRun } from "../core/event_stream.js";
+
+let wanted = null; // the run that is played once it is loaded
+
+/** Whether this run is to be played now that it is loaded. */
+export function takeWanted(run) {
+  const isWanted = run !== null && run === wanted;
+  if (isWanted) wanted = null;
+  return isWanted;
+}
+
+/** Offer the recorded runs in `place`, for the first screen; nothing if there are none. */
+export async function showRecordings(place) {
+  const recordings = await fetchJson(apiUrl("recordings")).catch(() => []);
+  const buttons = recordings.map(({ name, title, about, steps }) =>
+    h("button", { type: "button", class: "chip", title: `${about} (${steps} steps)`, onclick: () => playRecording(name) }, icon("play"), h("b", {}, title)),
+  );
+  place.hidden = !buttons.length;
+  place.replaceChildren(h("span", {}, "Recorded runs, which play at once: "), ...buttons);
+}
+
+/** Open a recorded run and play it. */
+async function playRecording(name) {
+  try {
+    const { run } = await fetchJson(apiUrl(`recordings/${name}`), { method: "POST" });
+    wanted = run;
+    showRun(run);
+  } catch (error) {
+    emit("notice", { text: error.message });
+  }
+}

@@ -1,0 +1,127 @@
+// One run as the page knows it: its state, its listeners, the addresses of its API.
+
+export const apiUrl = (path) => new URL(`api/${path}`, document.baseURI).href;
+
+export class Run {
+  #listeners = new Map();
+
+  constructor(id = null) {
+    this.offline = false; // whether the server is currently unreachable
+    this.clockSkew = 0; // server clock minus browser clock, in seconds
+    this.reset(id);
+  }
+
+  /** Be another run, of which nothing is known yet; null for none. */
+  reset(id) {
+    this.id = id;
+    this.status = null;
+    // state, totals, model: frequently changing values
+    this.mode = "sandbox";
+    this.network = undefined;
+    this.limits = {};
+    this.started = false;
+    this.canEdit = true;
+    // whether this user may change the run
+    this.parent = null; // what it was made from: { run, step, kind }
+    this.forked = null; // what a fork has copied: { step, totals }
+    this.imported = ""; // the format of the file that it comes from
+    this.step = 0;
+    // current or last step
+    this.steering = null;
+    // what the user has asked for, and what waits: { paused, approval, messages, waiting }
+    this.moment = null;
+    // the moment shown: { step, event, files, at }, or null for the run as it is now
+  }
+
+  get running() {
+    return Boolean(this.status?.running);
+  }
+
+  /** The step whose files are shown, or null for the files as they are now. */
+  get pastStep() {
+    return this.moment?.files ?? null;
+  }
+
+  /** Whether this user may change the files that are shown. */
+  get canEditFiles() {
+    return this.canEdit && this.moment === null;
+  }
+
+  /**
+   * Show the run as of a moment: after `step`, or within it after the event with the index
+   * `event` (else null), with the files as they were after the step `files`,
+   * at the time `at` of that event. null shows it as it is now.
+   */
+  showMoment(moment) {
+    this.moment = moment;
+    this.emit("moment", moment);
+  }
+
+  /** The server's time, in seconds. */
+  now() {
+    return Date.now() / 1000 + this.clockSkew;
+  }
+
+  /** The time of what is shown: of the moment within a step, or now. */
+  shownTime() {
+    return this.moment?.at ?? this.now();
+  }
+
+  url(path) {
+    return apiUrl(`runs/${this.id}/${path}`);
+  }
+
+  on(name, listener) {
+    this.#listeners.set(name, [...(this.#listeners.get(name) ?? []), listener]);
+  }
+
+  emit(name, data) {
+    for (const listener of this.#listeners.get(name) ?? []) listener(data);
+  }
+
+  /** Take in a message of the run's stream: its "state", or the events that followed ("message"). */
+  receive(kind, data) {
+    if (kind === "state") this.#onState(data);
+    else if (kind === "message") this.#onEvents(data);
+    else if (kind === "workspace") this.emit("workspace", data);
+    else if (kind === "steering") {
+      this.steering = data;
+      this.emit("steering");
+    } else if (kind === "read_only") {
+      this.canEdit = false;
+      this.emit("permissions");
+    }
+  }
+
+  #onState({ now, title, state, parent = null, imported = "" }) {
+    const last = state.rounds.at(-1);
+    this.#updateStatus({ ...state, now, title, running: Boolean(last && last.status === null && !last.cut) });
+    const { limits, mode, network } = state;
+    this.started = state.rounds.length > 0;
+    this.parent = parent;
+    this.forked = state.forked;
+    this.imported = imported;
+    this.limits = limits;
+    this.mode = mode;
+    this.network = network;
+    this.emit("state", state);
+  }
+
+  #onEvents({ status, events }) {
+    this.#updateStatus(status);
+    for (const event of events) {
+      const { kind, limits, mode, network } = event;
+      if (kind === "run_started") this.started = true;
+      if (kind === "run_started") this.limits = limits;
+      if (kind === "run_started") this.mode = mode;
+      if (kind === "run_started") this.network = network;
+      if (kind === "run_continued" && limits?.steps) this.limits = limits;
+    }
+    this.emit("events", events);
+  }
+
+  #updateStatus(status) {
+    this.clockSkew = status.now - Date.now() / 1000;
+    this.status = status;
+  }
+}

@@ -1,0 +1,203 @@
+// A comparison or an evaluation in the list: one row, which unfolds.
+
+import { h, icon } from "../core/dom.js";
+import { plural } from "../core/format.js";
+import { apiUrl, fetchJson, showRun } from "../core/event_stream.js";
+import { comparisonUrl, showComparison } from "../compare/open.js";
+import { evaluationUrl, showEvaluation } from "../evaluations/open.js";
+import { domainName, percent, points } from "../evaluations/words.js";
+import { rememberOrigin } from "../core/view.js";
+import { highlightTerms, runFacts, runTitle, runUrl, timeOfDay } from "./run_summary.js";
+
+const TONES = { running: "live", finished: "good", stopped: "idle", interrupted: "warn" };
+
+const KINDS = {
+  comparison: { path: "comparisons", url: (id) => comparisonUrl(id), show: (id) => showComparison(id) },
+  evaluation: { path: "evaluations", url: (id) => evaluationUrl(id), show: (id) => showEvaluation(id) },
+};
+
+/** Whether a row stands for several runs: a comparison or an evaluation. */
+export const isGroup = ({ kind }) => kind in KINDS;
+
+/** The path of a row's API, below `api/`. */
+export const apiPath = (row) => `${isGroup(row) ? KINDS[row.kind].path : "runs"}/${row.run}`;
+
+export const showGroup = ({ kind, id }) => KINDS[kind].show(id);
+
+/** A comparison or evaluation of the server's list as a row of ours, which are identified by `run`. */
+export const groupRow = (group) => ({
+  ...group,
+  run: group.id,
+  title: group.title || (group.kind === "evaluation" ? "Evaluation" : "Comparison"),
+  running: group.state === "running",
+});
+
+/** What such a row shows, as the cells of a run's row; `tools` are its actions. */
+export function groupCells(row, { searched, unfolded, now, subRuns, isSelected }, tools) {
+  const { kind, title, members, verdict, state } = row;
+  const unfold = h(
+    "button",
+    {
+      type: "button",
+      class: "quiet unfold",
+      "aria-expanded": String(Boolean(unfolded)),
+      "aria-label": `${kind === "evaluation" ? "Results" : "Runs"} of “${title}”`,
+      title: kind === "evaluation" ? "Show its results" : "Show its runs",
+    },
+    icon("caret"),
+  );
+  const tone = h("span", { class: "run-state", "data-tone": TONES[state], "data-live": state === "running" }, h("span", { class: "dot" }), state);
+  const open = h(
+    "a",
+    { class: "open", href: KINDS[kind].url(row.id) },
+    h("b", { class: "title", dir: "auto" }, ...highlightTerms(title, searched)),
+    h("span", { class: "facts" }, tone, h("span", {}, `${kind}: ${members.join(", ")}`), h("span", { class: "num" }, runCount(row))),
+    verdict ? h("span", { class: "found", dir: "auto" }, verdict) : null,
+  );
+  const cells = [
+    unfold,
+    open,
+    h("span", { class: "thumbnails" }),
+    h("time", { class: "num", datetime: new Date(row.at * 1000).toISOString() }, timeOfDay(row.at)),
+    tools,
+  ];
+  if (!unfolded) return cells;
+  return [...cells, kind === "evaluation" ? scoreList(row, subRuns) : runList(subRuns, now, isSelected)];
+}
+
+function runCount({ kind, runs, counts }) {
+  if (kind !== "evaluation") return plural(runs.length, "run");
+  return counts ? `${counts.done} of ${plural(counts.total, "run")}` : plural(runs, "run");
+}
+
+/** The scores of an evaluation by domain. */
+function scoreList({ members }, results) {
+  if (!results) return h("p", { class: "sub-runs dim" }, "Loading…");
+  const scores = ({ member, score, gain }) => h("span", {}, `${members[member]} ${percent(score)}${typeof gain === "number" ? ` (${points(gain)})` : ""}`);
+  const line = ({ domain, members: found }) => h("li", {}, h("b", {}, domainName(domain)), h("span", { class: "facts num" }, ...found.map(scores)));
+  return h("ul", { class: "sub-runs scores", "aria-label": "Scores" }, ...results.map(line));
+}
+
+/** The runs with the names that they have in the comparison, in the order of its members. */
+function labelled(runs, members) {
+  const byId = new Map(runs.map((run) => [run.run, run]));
+  const named = ({ label, runs: repetitions }) =>
+    repetitions.map(({ run, repetition }) =>
+      byId.has(run) ? { ...byId.get(run), title: repetitions.length > 1 ? `${label}, run ${repetition}` : label } : null,
+    );
+  return members.flatMap(named).filter(Boolean);
+}
+
+function runList(runs, now, isSelected) {
+  if (!runs) return h("p", { class: "sub-runs dim" }, "Loading…");
+  if (!runs.length) return h("p", { class: "sub-runs dim" }, "All of its runs were deleted.");
+  const box = (run) => h("input", { type: "checkbox", "data-run": run.run, "aria-label": `Select “${runTitle(run)}”`, checked: isSelected(run.run) });
+  return h(
+    "ul",
+    { class: "sub-runs", "aria-label": "Runs" },
+    ...runs.map((run) =>
+      h(
+        "li",
+        {},
+        box(run),
+        h(
+          "a",
+          { class: "sub-run", href: runUrl(run.run), "data-run": run.run },
+          h("b", { dir: "auto" }, runTitle(run)),
+          h("span", { class: "facts" }, ...runFacts(run, now)),
+        ),
+      ),
+    ),
+  );
+}
+
+const evaluationResults = async (row) => (await fetchJson(apiUrl(`${apiPath(row)}?overview=1`))).results;
+
+async function comparedRuns(row) {
+  const [{ runs }, { members }] = await Promise.all([
+    fetchJson(apiUrl(`runs?${new URLSearchParams({ comparison: row.id, limit: "200" })}`)),
+    fetchJson(apiUrl(apiPath(row))),
+  ]);
+  return labelled(runs, members);
+}
+
+/** Actions on the comparisons and evaluations of the list; `history` as for RowActions. */
+export class GroupActions {
+  constructor(history) {
+    this.history = history;
+  }
+
+  /** Handle a click in such a row; return whether it was one. */
+  onClick(event, row) {
+    const { target } = event;
+    const modified = event.ctrlKey || event.metaKey || event.shiftKey;
+    const run = target.closest("a.sub-run")?.dataset.run;
+    if (target.closest(".unfold")) this.unfold(row);
+    else if (target.closest(".delete")) this.confirmDeletion(row);
+    else if (run && !modified) {
+      event.preventDefault();
+      this.history.dialog.close();
+      rememberOrigin(run, { name: row.kind, id: row.id });
+      showRun(run);
+    } else if (target.closest("a.open") && !modified) {
+      event.preventDefault();
+      this.history.dialog.close();
+      showGroup(row);
+    } else return false;
+    return true;
+  }
+
+  async unfold(row) {
+    const item = this.history.rows.get(row.run);
+    item.unfolded = !item.unfolded;
+    this.history.redraw(row.run);
+    if (!item.unfolded) return;
+    try {
+      item.subRuns = await (row.kind === "evaluation" ? evaluationResults(row) : comparedRuns(row));
+    } catch (error) {
+      item.unfolded = false;
+      this.history.showMessage(error.message);
+    }
+    this.history.redraw(row.run);
+  }
+
+  /** Ask whether the comparison alone is deleted, or its runs and their files, too. */
+  confirmDeletion(row) {
+    const { bar } = this.history.selection;
+    const button = (label, onclick, kind = "") => h("button", { type: "button", class: `plain ${kind}`, onclick }, label);
+    const cancel = button("Cancel", () => this.closeBar(row));
+    bar.hidden = false;
+    bar.dataset.runs = "";
+    if (row.running) return bar.replaceChildren(h("p", {}, `The ${row.kind} is still running. Stop it before you delete it.`), cancel);
+    bar.replaceChildren(
+      h("p", {}, `Delete the ${row.kind} “${row.title.slice(0, 60)}”? This cannot be undone.`),
+      button("Delete, keep its runs", () => this.remove(row, false), "danger"),
+      button("Delete with its runs", () => this.remove(row, true), "danger"),
+      cancel,
+    );
+    return cancel.focus();
+  }
+
+  closeBar(row) {
+    this.history.selection.update(true);
+    this.history.rows.get(row.run)?.element.querySelector(".open")?.focus();
+  }
+
+  async remove(row, runs) {
+    try {
+      await fetchJson(apiUrl(`${apiPath(row)}${runs ? "?runs=1" : ""}`), { method: "DELETE" });
+      this.history.rows.delete(row.run);
+      this.history.showMessage(`Deleted the ${row.kind}.`);
+    } catch (error) {
+      this.history.showMessage(error.message);
+    }
+    this.closeBar(row);
+    this.history.reload();
+  }
+}
+
+/** Compare selected runs; throws an Error that says what differs. */
+export async function compareRuns(runs) {
+  const { id } = await fetchJson(apiUrl("comparisons/from-runs"), { method: "POST", body: JSON.stringify({ runs }) });
+  return id;
+}

@@ -1,0 +1,87 @@
+// The request of a step: how it is known, its parameters, messages and tools.
+
+import { h } from "../core/dom.js";
+import { firstLine, formatBytes, formatNumber } from "../core/format.js";
+import { Section } from "./sections.js";
+
+const FIDELITY = { exact: "Exact", rebuilt: "Rebuilt", given: "Not sent" };
+const ROLES = { system: "System prompt", user: "User", assistant: "Model", tool: "Tool result" };
+const OPEN_MESSAGES = 2; // the last ones, which are new in the step
+
+/** Return the page's elements and sections. */
+export function requestPage(request) {
+  const { body } = request;
+  const messages = (body.messages ?? []).map((message, index, { length }) => messageSection(message, index, index >= length - OPEN_MESSAGES));
+  const tools = (body.tools ?? []).map(toolSection);
+  const parameters = Object.entries(body).filter(([name]) => !["messages", "tools"].includes(name));
+  const elements = [
+    fidelityLine(request),
+    factList(request),
+    heading("Parameters", parameters.length),
+    parameters.length
+      ? h("dl", { class: "facts" }, ...parameters.map(([name, value]) => fact(name, JSON.stringify(value))))
+      : h("p", { class: "note" }, request.fidelity === "given" ? "The model took none from the run." : "They are not recorded."),
+    request.hidden.length ? h("p", { class: "note" }, `Shown to the run's owner only: ${request.hidden.join(", ")}.`) : null,
+    heading("Messages", messages.length),
+    ...messages.map(({ element }) => element),
+    heading("Tools", tools.length),
+    ...tools.map(({ element }) => element),
+    tools.length ? null : h("p", { class: "note" }, toolsNote(request)),
+  ];
+  return { elements: elements.filter(Boolean), sections: [...messages, ...tools] };
+}
+
+function fidelityLine({ fidelity, note }) {
+  return h("p", { class: `fidelity ${fidelity}` }, h("b", {}, FIDELITY[fidelity] ?? fidelity), h("span", {}, note));
+}
+
+function factList({ at, url, has_query, has_key, size, sha256, response }) {
+  const facts = [];
+  if (url) facts.push(fact("Address", `POST ${url}${has_query ? "?… (its query is not recorded)" : ""}`));
+  if (has_key) facts.push(fact("Key", "sent as “Authorization: Bearer …”; not recorded"));
+  if (at) facts.push(fact("Sent", new Date(at * 1000).toLocaleString()));
+  if (size) facts.push(fact("Size", `${formatBytes(size)} (${formatNumber(size)} bytes)`));
+  if (sha256) facts.push(fact("SHA-256", sha256));
+  if (response?.status) facts.push(fact("Answered with", `status ${response.status}`));
+  return facts.length ? h("dl", { class: "facts" }, ...facts) : null;
+}
+
+export const fact = (name, value) => h("div", {}, h("dt", { dir: "auto" }, name), h("dd", { dir: "auto" }, value));
+
+export const heading = (name, count) => h("h3", {}, name, count === undefined ? null : h("small", { class: "num" }, ` ${formatNumber(count)}`));
+
+function toolsNote({ fidelity, tool_call_style: style }) {
+  if (style === "text") return "They are described in the system prompt: the tool-call style is “text”.";
+  return fidelity === "rebuilt" && !style ? "They are not recorded." : "None were sent.";
+}
+
+function messageSection(message, index, open) {
+  const { role, content, tool_calls: calls, ...rest } = message;
+  const texts = [];
+  for (const field of ["reasoning_content", "reasoning"]) if (rest[field]) texts.push({ title: `Reasoning (${field})`, text: String(rest[field]) });
+  const text = typeof content === "string" ? content : content === null || content === undefined ? "" : JSON.stringify(content, null, 2);
+  if (text) texts.push({ title: "", text });
+  for (const call of calls ?? []) texts.push({ title: `Call of ${call.function?.name} · ${call.id}`, text: prettyJson(call.function?.arguments ?? "") });
+  const names = (calls ?? []).map((call) => call.function?.name).join(", ");
+  const note = firstLine(text || names, 80);
+  return new Section({ title: `${index + 1}. ${ROLES[role] ?? role}`, note, texts, open });
+}
+
+function toolSection({ function: tool }) {
+  return new Section({
+    title: tool?.name ?? "tool",
+    note: firstLine(tool?.description ?? "", 80),
+    texts: [
+      { title: "", text: tool?.description ?? "" },
+      { title: "Parameters", text: JSON.stringify(tool?.parameters ?? {}, null, 2) },
+    ],
+  });
+}
+
+function prettyJson(text) {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}
