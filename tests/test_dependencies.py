@@ -33,6 +33,30 @@ def test_an_unused_requirement_is_reported() -> None:
     assert len(list(audit.unused_requirements(["PIL"], ["pillow", "docker"]))) == 1
 
 
+def test_a_requirement_that_is_not_locked_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit.requirements_of, "__defaults__", (tmp_path,))
+    (tmp_path / "requirements.txt").write_text("same==1\nraised==2\nadded==1\ntorch==1\n")
+    (tmp_path / "requirements.lock").write_text(
+        "# Made by a tool\nsame==1 \\\n    --hash=sha256:00\n    # via other\n"
+        "raised==1 ; python_version >= '3' \\\n    --hash=sha256:00 \\\n    --hash=sha256:01\n"
+    )
+    assert [line.split(",")[0] for line in audit.stale_locks([audit.RUN])] == [
+        "requirements.txt has raised==2",
+        "requirements.txt has added==1",
+    ]
+
+
+def test_every_locked_version_has_hashes() -> None:
+    for path in audit.ROOT.glob("requirements*.lock"):
+        lines = path.read_text().splitlines()
+        versions = [line for line in lines if line and line[0] not in " #"]
+        assert versions
+        assert all(line.endswith(" \\") for line in versions)
+        assert not [line for line in lines if "://" in line or line.startswith("-")]
+
+
 def test_differences_from_the_lock_file_are_reported() -> None:
     installed = dict(audit.installed_distributions())
     del installed["docker"]
@@ -54,3 +78,21 @@ def test_a_permissive_licence_is_accepted(licence: str) -> None:
 )
 def test_another_licence_is_reported(licence: str) -> None:
     assert list(audit.disallowed_licences("a", licence))
+
+
+def test_every_package_that_users_install_is_in_the_list_of_licences(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = audit.licence_rows()
+    assert "| gradio | Apache-2.0 |" in rows
+    assert not [row for row in rows if "pytest" in row or "\n" in row]
+    monkeypatch.setattr(audit, "ROOT", tmp_path)
+    monkeypatch.setattr(audit, "LICENCES", tmp_path / "licences.md")
+    monkeypatch.setattr(audit, "licence_rows", lambda: rows)
+    audit.write_licences()
+    assert not list(audit.unlisted_licences())
+    text = audit.LICENCES.read_text()
+    audit.LICENCES.write_text(text.replace("| gradio | Apache-2.0 |\n", ""))
+    assert list(audit.unlisted_licences()) == [
+        "licences.md lacks gradio | Apache-2.0. Run: make licences"
+    ]

@@ -180,6 +180,7 @@ def turn_then_submit(turn: Turn) -> Callable[[Body], Turn]:
 
 
 @pytest.mark.engine
+@pytest.mark.main_path
 def test_the_python_example_of_a_run_works(python_example: RunExample, tmp_path: Path) -> None:
     draw = (
         'python3 -c "import pandas, matplotlib.pyplot as plt; '
@@ -189,13 +190,29 @@ def test_the_python_example_of_a_run_works(python_example: RunExample, tmp_path:
     assert (output[0], output[-1]) == ("run_started", "run_ended")
     assert is_chart((tmp_path / "chart.png").read_bytes())
     assert (tmp_path / "results" / "trajectory.json").exists()
+    assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
 
 
 @pytest.mark.engine
 def test_the_python_example_of_a_result_works(python_example: RunExample) -> None:
     count = bash("wc -l < input/data.csv >> output/answer.txt")
-    output = python_example("How many lines has the file", turn_then_submit(count)).splitlines()
+    output = python_example("And how many columns?", turn_then_submit(count)).splitlines()
     assert output == ["submitted 3 2", "3", "3 ['input/data.csv', 'output/answer.txt']"]
+
+
+@pytest.mark.engine
+def test_the_python_example_of_a_comparison_works(
+    python_example: RunExample, tmp_path: Path
+) -> None:
+    count = turn_then_submit(bash("wc -l < input/data.csv > output/answer.txt"))
+
+    def respond(body: Body) -> Turn:
+        return count(body) if body.get("tools") else Turn(text="It has 2 lines.")
+
+    output = python_example("studio.compare(", respond)
+    assert output.startswith("With a computer: right 2 of 2. Without: right 0 of 2.\n1.0 ")
+    assert "Score, mean of 2" in output
+    assert (tmp_path / "table.tex").read_text().endswith("How many lines has the file?\n")
 
 
 @pytest.mark.engine

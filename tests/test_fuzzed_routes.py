@@ -38,6 +38,8 @@ BODIES = [
     b'{"operation": "rename", "path": "\\ud800", "name": "x"}',
     b'{"label": ["x"]}', b'{"size": 1e400}',
     b'{"session_hash": 1, "fn_index": 99, "event_id": []}',
+    b'{"model": "builtin@sandbox", "messages": [[]]}', b'{"model": "builtin", "input": [{}]}',
+    b'{"model": "builtin", "stop": {}, "metadata": 1, "input": "\\ud800"}',
 ]  # fmt: skip
 HEADERS = [
     {"Range": f"bytes={'9' * 5000}-"}, {"Range": f"bytes=-{'9' * 5000}"}, {"Range": "bytes=x-"},
@@ -59,7 +61,7 @@ STREAM_SUFFIXES = ("/events", "/presence")
 
 @pytest.fixture(scope="module")
 def app(data: Path) -> FastAPI:
-    return create_app(Settings(data=data), LocalSandboxProvider(data))
+    return create_app(Settings(data=data, openai_api=True), LocalSandboxProvider(data))
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +103,7 @@ def failures(client: httpx.Client, method: str, path: str) -> Iterator[str]:
             yield f"{method} {path} {str(arguments)[:80]}: {answer.text[:80]}"
 
 
+@pytest.mark.long
 def test_no_route_fails_on_fuzzed_input(app: FastAPI, client: httpx.Client, run: str) -> None:
     failed = [each for method, path in routes(app, run) for each in failures(client, method, path)]
     assert failed == []
@@ -131,6 +134,7 @@ def test_an_invalid_most_parameter_is_refused(client: httpx.Client, limit: str) 
     assert client.get("/api/runs", params={"most": limit}).status_code == 400
 
 
+@pytest.mark.long
 def test_a_full_disk_is_reported_by_every_route_that_saves(tmp_path: Path) -> None:
     mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(tmp_path)]
     if subprocess.run(mount, capture_output=True).returncode:

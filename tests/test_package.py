@@ -1,5 +1,6 @@
 """The package: an installed wheel works without a checkout."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -11,8 +12,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE_FILES = ["agent", "sandbox_ui", "static", "app.py", "Dockerfile", "LICENSE", "README.md"]
-SOURCE_FILES += ["pyproject.toml", "requirements.txt", "requirements-builtin.txt"]
-SOURCE_FILES += ["requirements-train.txt", "constraints.txt"]
+SOURCE_FILES += ["pyproject.toml", "requirements.txt", "requirements.lock"]
+SOURCE_FILES += ["requirements-train.txt", "requirements-train.lock", "requirements-builtin.lock"]
+SOURCE_FILES += ["requirements-inspect.txt", "requirements-ray.txt"]
+SOURCE_FILES += [".npmrc", "package.json", "package-lock.json", "requirements-node.txt"]
 
 NAME = "llm_in_sandbox_studio"
 PRINT_DOCKERFILE_PATH = (
@@ -21,7 +24,8 @@ PRINT_DOCKERFILE_PATH = (
 IMPORT_EVERY_MODULE = """
 import importlib, pkgutil
 import llm_in_sandbox_studio as package
-ABSENT = {"torch", "trl", "transformers", "peft", "datasets", "accelerate", "gguf", "supervisor"}
+ABSENT = {"inspect_ai", "ray"}
+ABSENT |= {"torch", "trl", "transformers", "peft", "datasets", "accelerate", "gguf", "supervisor"}
 for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
     if found.name.endswith("__main__") or ".supervisor" in found.name or ".squid" in found.name:
         continue
@@ -76,6 +80,15 @@ def test_every_tracked_file_is_installed(environment: Path) -> None:
     tracked = [path for path in tracked if not path.startswith("agent/packaging/")]
     expected_paths = [site / NAME / path.removeprefix("agent/") for path in tracked]
     assert [path for path in expected_paths if not path.is_file()] == []
+
+
+def test_the_libraries_of_the_page_and_their_licences_are_installed(environment: Path) -> None:
+    (static,) = (environment / "lib").glob(f"python3*/site-packages/{NAME}/static")
+    names = {path.name for path in (ROOT / "agent/packaging/libraries").iterdir()}
+    assert names <= {path.name for path in (static / "vendor").iterdir()}
+    licences = (static / "vendor" / "licences.txt").read_text()
+    assert re.search(r"^dompurify \d", licences, re.MULTILINE)
+    assert "Apache License" in licences
 
 
 def test_the_wheel_installs_one_top_level_package(environment: Path) -> None:
@@ -234,7 +247,7 @@ def test_hints_name_the_commands_of_the_installation(environment: Path) -> None:
     assert ".venv" not in output
     assert "make " not in output
     share = environment / "share" / "llm-in-sandbox-studio"
-    assert f"{python} -m pip install --no-deps -r {share / 'requirements-builtin.txt'}" in output
+    assert f"{python} -m pip install --no-deps -r {share / 'requirements-builtin.lock'}" in output
     assert f"{python} -m {NAME} build" in output
     assert run(python, "-m", NAME, "--help", cwd=environment)
     command: list[str | Path] = [

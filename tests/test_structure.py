@@ -23,14 +23,20 @@ LAYERS = {
     "agent": (
         "errors setting_parsers installation packaging",
         "util",
-        "sandbox workspace documents prompts models output_folder",
+        "sandbox workspace documents prompts models output_folder capabilities",
         "events limits tools examples data_folder",
         "settings loop",
         "runs",
-        "tasks titles provisioning",
+        "replay",
+        "tasks titles provisioning fork",
         "history",
+        "traces",
+        "compare",
+        "evals",
+        "report",
         "api",
-        "train",
+        "cluster",
+        "train inspect_extension",
         "cli",
         "__main__",
     ),
@@ -39,8 +45,10 @@ LAYERS = {
         "auth preview runs",
         "workspace history",
         "limits",
+        "compare",
+        "evals",
         "routes",
-        "page",
+        "page openai_api",
         "application __main__",
     ),
 }
@@ -81,6 +89,11 @@ def importers(name: str) -> set[str]:
         ("docker", {"agent.sandbox"}),
         ("openai", {"agent.models"}),
         ("watchdog", {"agent.workspace.versions.watch"}),
+        ("zstandard", {"agent.traces.zip_members"}),
+        ("tree_sitter", {"agent.capabilities.shell"}),
+        ("tree_sitter_bash", {"agent.capabilities.shell"}),
+        ("inspect_ai", {"agent.inspect_extension"}),
+        ("ray", {"agent.cluster"}),
         ("gradio", {"sandbox_ui"}),
         ("fastapi", {"sandbox_ui"}),
         ("starlette", {"sandbox_ui"}),
@@ -139,6 +152,7 @@ def test_folders_contain_a_limited_number_of_code_files() -> None:
         path.parent
         for part in ("agent", "sandbox_ui", "static", "tests")
         for path in (ROOT / part).rglob("*.*")
+        if not {"vendor", "bundle"} & set(path.parts)  # generated
     }
     large_folders = {
         str(folder.relative_to(ROOT)): len(code)
@@ -163,6 +177,12 @@ def test_the_application_does_not_import_training() -> None:
     )
     heavy = {"torch", "trl", "transformers", "peft", "datasets", "agent.train.recipe"}
     assert not heavy & set(result.stdout.split())
+
+
+def test_nothing_imports_the_extension_of_inspect() -> None:
+    assert all(
+        name.startswith("agent.inspect_extension") for name in importers("agent.inspect_extension")
+    )
 
 
 def test_only_the_recorder_drives_the_loop() -> None:

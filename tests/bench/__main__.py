@@ -10,59 +10,87 @@ from functools import partial
 from tests.bench import machine
 from tests.bench.agent import (
     builtin,
+    capabilities,
+    comparisons,
     manifests,
     memory,
     reference,
+    requests,
     rollouts,
     run_latency,
     shell,
     steps,
 )
 from tests.bench.context import BenchContext, bench_context, print_progress
-from tests.bench.page import opening, previews, streaming, tree
+from tests.bench.page import comparison, opening, previews, reports, scrubbing, streaming, tree
 from tests.bench.page.preview_files import PREVIEW_FILES
-from tests.bench.server import idle, load, startup, transfers
+from tests.bench.server import history, idle, load, startup, transfers
 from tests.bench.tables import Table
 from tests.support.browser import CHROMIUM
 
 TABLES: dict[str, Callable[[BenchContext], Table]] = {
     "memory": memory.table,
     "steps": steps.table,
+    "requests": requests.table,
     "reference": reference.table,
     "first-command": run_latency.table,
     "shell": shell.table,
+    "capabilities": capabilities.table,
     "manifests": manifests.table,
     "startup": startup.table,
     "idle": idle.table,
     "page": streaming.table,
+    "comparison": comparison.table,
     "opening": opening.table,
+    "reports": reports.table,
     "tree": tree.table,
+    "scrubbing": scrubbing.table,
     "transfers": transfers.table,
     "load": load.table,
+    "history": history.table,
+    "comparisons": comparisons.table,
     "rollouts": rollouts.table,
+    "evaluations": rollouts.evaluations_table,
     "previews": previews.table,
     "builtin": builtin.table,
 }
 QUICK: dict[str, Callable[[BenchContext], Table]] = {
     "memory": partial(memory.table, count=1),
     "steps": partial(steps.table, short=3, long=6, rounds=2),
+    "requests": partial(requests.table, lengths=(2, 5), times=2),
     "reference": partial(reference.table, short=2, long=3, rounds=1),
     "first-command": partial(run_latency.table, times=2),
     "shell": partial(shell.table, times=8, execs=4),
+    "capabilities": partial(capabilities.table, times=5),
     "manifests": partial(manifests.table, counts=(10, 700), times=3),
     "startup": partial(startup.table, times=1),
     "idle": partial(idle.table, seconds=1),
     "page": partial(streaming.table, lengths=(2, 5), gradio_lengths=(2, 4), window=2),
+    "comparison": partial(comparison.table, lengths=(2, 5), window=2),
     "opening": partial(opening.table, times=1, gradio_times=1, lengths=(2, 5), cold=1),
+    "reports": partial(reports.table, lengths=(2, 5), times=1, moves=2),
     "tree": partial(tree.table, counts=(3, 1200), times=2, paints=1),
+    "scrubbing": partial(scrubbing.table, steps=6, files=60, moves=3),
     "transfers": partial(transfers.table, size=4 * 1024**2, times=1),
     "load": partial(load.table, run_counts=(1, 2), steps=3, idle_sandboxes=2, followers=3),
+    "history": partial(history.table, count=60, times=2),
+    "comparisons": partial(comparisons.table, sizes=((1, 3), (2, 3)), times=1),
     "rollouts": partial(rollouts.table, count=2, concurrency=(1, 2), turn_seconds=0.1),
+    "evaluations": partial(rollouts.evaluations_table, count=2, concurrency=(2,)),
     "previews": partial(previews.table, files=PREVIEW_FILES[:4], scale=0.001, times=1),
     "builtin": partial(builtin.table, trials=1, only=("count", "outside")),
 }
 
-BROWSER_TABLES = {"idle", "page", "opening", "tree", "previews"}
+BROWSER_TABLES = {
+    "idle",
+    "page",
+    "comparison",
+    "opening",
+    "reports",
+    "tree",
+    "scrubbing",
+    "previews",
+}
 """Tables that need Chromium."""
 
 

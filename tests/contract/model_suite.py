@@ -1,7 +1,6 @@
 """The contract of every model; each implementation subclasses ``ModelSuite``."""
 
 import threading
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -127,9 +126,7 @@ class ModelSuite(ABC):
         with self.model(ScriptedTurn(text="never", gate=gate)) as model:
             timer = threading.Timer(0.1, stop.set)
             timer.start()
-            start_time = time.monotonic()
             assert list(model.stream(REQUEST, stop)) == []
-            assert time.monotonic() - start_time < 3.0
             timer.join()
 
     def test_a_stop_during_a_turn_ends_it_without_a_finish(self) -> None:

@@ -93,17 +93,14 @@ def becomes_true(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
     return True
 
 
-def run_until_first_output(sandbox: Sandbox, command: str) -> tuple[Result, float]:
-    """Run a command, stop it at its first output; returns the result and the seconds it took."""
+def run_until_first_output(sandbox: Sandbox, command: str) -> Result:
+    """Run a command and stop it at its first output."""
     stop = Stop()
     items: list[OutputChunk | CommandEnd] = []
-    stopped_at = 0.0
     for item in sandbox.execute(command, timeout=60, stop=stop):
         items.append(item)
-        if not stop.is_set:
-            stopped_at = time.monotonic()
-            stop.set()
-    return collect_result(iter(items)), time.monotonic() - stopped_at
+        stop.set()
+    return collect_result(iter(items))
 
 
 def list_entries(

@@ -1,7 +1,6 @@
 """The contract of every sandbox for jobs: commands in separate processes beside the shell."""
 
 import errno
-import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -64,10 +63,8 @@ class SandboxJobsSuite:
     ) -> None:
         duration, other = unique_duration(), unique_duration()
         run(sandbox, f"x=kept; sleep {other} &")
-        start_time = time.monotonic()
         result = run_job(sandbox, f"echo up; sleep {duration} & sleep {duration}", timeout=0.5)
         assert (result.stdout, result.code, result.end_reason) == (b"up\n", None, "timeout")
-        assert time.monotonic() - start_time < 5
         assert run(sandbox, f"pgrep -f '^sleep {duration}'").code == 1
         assert run(sandbox, f"pgrep -f '^sleep {other}'; echo $x").stdout.endswith(b"kept\n")
 

@@ -222,8 +222,6 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
     def test_a_command_that_waits_for_input_gets_none(self, sandbox: Sandbox) -> None:
         assert run(sandbox, "cat; read line; echo $?").stdout == b"1\n"
 
-    # On an overloaded machine, the note is sometimes missing.
-    @pytest.mark.flaky(reruns=3)
     def test_a_shell_killed_between_commands_is_restarted(self, sandbox: Sandbox) -> None:
         is_dead = "grep -q '^State:.[ZX]' /proc/$$/status || [ ! -e /proc/$$ ]"
         kill_shell = f"kill -9 $$; until {is_dead}; do sleep 0.01; done; touch done"
@@ -243,11 +241,10 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
 
     # Stop
 
-    def test_stop_ends_the_command_within_a_second(self, sandbox: Sandbox) -> None:
+    def test_stop_ends_the_command_and_keeps_the_shell(self, sandbox: Sandbox) -> None:
         run(sandbox, "x=kept")
-        result, seconds = run_until_first_output(sandbox, "echo up; sleep 1000")
+        result = run_until_first_output(sandbox, "echo up; sleep 1000")
         assert (result.end_reason, result.code, result.stdout) == ("stop", None, b"up\n")
-        assert seconds < 1.0
         assert check_output(sandbox, "echo $x") == "kept"
 
     def test_stop_ends_processes_that_left_the_group(self, sandbox: Sandbox) -> None:

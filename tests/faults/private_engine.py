@@ -57,9 +57,11 @@ class PrivateEngine:
         self._process.send_signal(signal_number)
 
     def stop(self) -> None:
-        """Stop the engine and its containers."""
+        """Stop the engine and its containers, if it runs."""
+        if self._process is None:
+            return
+        self.send_signal(signal.SIGCONT)
         self.send_signal(signal.SIGTERM)
-        assert self._process is not None
         self._process.wait(_TIMEOUT_SECONDS)
         self._process = None
 
@@ -84,7 +86,6 @@ def run_private_engine(images: list[str], source: Client) -> Iterator[PrivateEng
         target.close()
         yield engine
     finally:
-        engine.send_signal(signal.SIGCONT)
         engine.stop()
         subprocess.run(["umount", "-R", "-q", str(folder / "data")], check=False)
         shutil.rmtree(folder, ignore_errors=True)

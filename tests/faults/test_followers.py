@@ -18,6 +18,8 @@ STARTED = RunStarted(
     run="r", task="t", mode="sandbox", model="m", metered=True, prompt="", system="", user=""
 )
 ENDED = RunEnded(status="answered", reason="", answer="a", totals=Totals())
+pytestmark = pytest.mark.long
+
 FOLLOWERS, TEXT_COUNT = 200, 400
 
 

@@ -171,14 +171,14 @@ def test_the_page_reconnects_after_a_kill_during_a_command(
         expect(tab.timeline).to_contain_text(INTERRUPTED)
         for _ in range(2):
             expect(tab.timeline.locator(".card .state").last).to_have_text("interrupted")
-            tab.reload()
+            tab.page.reload()
         tab.send("Go on.")
         expect(tab.state).to_have_text("submitted", timeout=60_000)
         expect(tab.timeline).to_contain_text(ORIGIN_MESSAGES["restarted"])
         for _ in range(2):
             expect(tab.timeline.locator("a.step-number")).to_have_text(["1", "2", "3", "4"])
             expect(tab.timeline.locator(".card").nth(1)).to_contain_text("sleep 1000")
-            tab.reload()
+            tab.page.reload()
     assert [end.status for end in app.round_ends()] == ["failed", "submitted"]
     observations = [event.observation for event in app.events() if isinstance(event, ToolEnded)]
     assert observations[-2].endswith("works\nkept\n1")

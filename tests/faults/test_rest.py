@@ -137,7 +137,8 @@ def test_startup_adopts_sandboxes_of_a_dead_process_and_removes_the_rest(
         restarted_app.open()
         try:
             wait_until(lambda: restarted_app.provider.setup_status.phase == "ready", 60)
-            assert set(restarted_app.containers()) == {dead_app.runs.folder(run).sandbox, "proxy"}
+            kept = {dead_app.runs.folder(run).sandbox, "proxy"}
+            wait_until(lambda: set(restarted_app.containers()) == kept)  # the proxy follows
             assert restarted_app.container_statuses() == ["exited"]
             restarted_app.follow_up(run, bash("tool; pgrep -c sleep"), SUBMIT)
             assert restarted_app.observations(run)[-1].endswith("works\n1")

@@ -1,7 +1,7 @@
 """Property-based tests: one module for each subject.
 
-``property_test`` turns a function into a test: a few hundred fixed examples in the ordinary suite,
-and many more random ones under ``long``. With CI=true those are fixed as well, so that the result
+``property_test`` turns a function into a test: 25 fixed examples in the ordinary suite, and
+200 random ones under ``long``. With CI=true those are fixed as well, so that the result
 depends only on the commit.
 """
 
@@ -19,7 +19,7 @@ _Test = Callable[..., None]
 
 
 def property_test(
-    *strategies: SearchStrategy[Any], examples: int = 200, long_examples: int = 1500
+    *strategies: SearchStrategy[Any], examples: int = 25, long_examples: int = 200
 ) -> Callable[[Callable[..., None]], _Test]:
     """Turn a function into a test that it raises for no input.
 
@@ -40,7 +40,7 @@ def property_test(
     return decorate
 
 
-def with_examples(examples: int, long_examples: int) -> pytest.MarkDecorator:
+def with_examples(examples: int = 25, long_examples: int = 200) -> pytest.MarkDecorator:
     """Parameter ``run_property`` of a test with fixtures: ``run_property(check, *strategies)``."""
     extended = pytest.param(
         PropertyRunner(long_examples, fixed=in_ci()), id="long", marks=pytest.mark.long

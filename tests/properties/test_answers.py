@@ -88,8 +88,8 @@ OTHER_LINES = st.sampled_from(["", ": a comment", "event: message", "id: 7", "re
     LINE_ENDS,
     OTHER_LINES,
     st.lists(st.integers(0, 10**6), max_size=30),
-    examples=30,
-    long_examples=150,
+    examples=10,
+    long_examples=100,
 )
 def test_the_answer_does_not_depend_on_how_the_stream_is_split(
     turn: Turn, end: str, noise: str, offsets: list[int]
@@ -109,9 +109,7 @@ def test_the_answer_does_not_depend_on_how_the_stream_is_split(
     )
 
 
-@property_test(
-    st.lists(st.binary(max_size=40), max_size=8), st.booleans(), examples=150, long_examples=1000
-)
+@property_test(st.lists(st.binary(max_size=40), max_size=8), st.booleans())
 def test_an_invalid_stream_is_a_model_error_or_an_answer(parts: list[bytes], as_data: bool) -> None:
     data = [b"data: " + part + b"\n\n" for part in parts] if as_data else parts
     found = parse_stream(data)
@@ -162,7 +160,7 @@ def check_pieces(pieces: list[Piece]) -> None:
     assert len(set(ids)) == len(ids)
 
 
-@property_test(st.lists(JSON | DELTAS, max_size=5), st.booleans(), examples=200, long_examples=1500)
+@property_test(st.lists(JSON | DELTAS, max_size=5), st.booleans())
 def test_chunks_of_any_shape_make_a_consistent_answer(
     chunks: list[object], text_calls: bool
 ) -> None:

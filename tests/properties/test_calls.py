@@ -48,9 +48,7 @@ CONVENTIONS = st.sampled_from(
 )
 
 
-@property_test(
-    CALLS, st.lists(st.integers(0, 200), max_size=6), CONVENTIONS, examples=200, long_examples=1000
-)
+@property_test(CALLS, st.lists(st.integers(0, 200), max_size=6), CONVENTIONS)
 def test_calls_are_assembled_from_fragments_of_every_convention(
     calls: Calls, offsets: list[int], convention: str
 ) -> None:
@@ -71,7 +69,7 @@ def test_calls_are_assembled_from_fragments_of_every_convention(
     assert parse_fragments(fragments) == expected
 
 
-@property_test(CALLS, st.randoms(use_true_random=False), examples=60, long_examples=400)
+@property_test(CALLS, st.randoms(use_true_random=False))
 def test_interleaved_calls_are_separated(calls: Calls, chance: Any) -> None:
     """The index says to which call a fragment belongs, in any order."""
     queues = []
@@ -90,7 +88,7 @@ def test_interleaved_calls_are_separated(calls: Calls, chance: Any) -> None:
 
 
 @property_test(TEXT.filter(lambda text: "`" not in text and "<" not in text), CALLS,
-       st.lists(st.integers(0, 2000), max_size=20), st.booleans(), examples=300)  # fmt: skip
+       st.lists(st.integers(0, 2000), max_size=20), st.booleans())  # fmt: skip
 def test_calls_written_as_text_do_not_depend_on_how_the_text_is_split(
     text: str, calls: Calls, offsets: list[int], fenced: bool
 ) -> None:
@@ -114,7 +112,6 @@ def test_calls_written_as_text_do_not_depend_on_how_the_text_is_split(
         ARGUMENTS.map(lambda value: json.dumps(json.dumps(value))),
         ARGUMENTS.map(lambda value: json.dumps(value)[:-3]),
     ),
-    examples=400,
 )
 def test_any_call_is_an_action_or_an_explained_invalid_call(name: str, arguments: str) -> None:
     found = parse(ToolCall("id", name, arguments), TimeLimits())

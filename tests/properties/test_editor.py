@@ -60,7 +60,7 @@ CODECS: dict[str, Callable[[str], bytes]] = {
 }
 
 
-@property_test(TEXT, EDITS, st.sampled_from(sorted(CODECS)), examples=400)
+@property_test(TEXT, EDITS, st.sampled_from(sorted(CODECS)))
 def test_a_sequence_of_edits_matches_the_model(
     text: str, edits: list[Replace | Insert], codec: str
 ) -> None:
@@ -103,7 +103,7 @@ def test_an_edit_changes_only_the_specified_bytes(
         assert before + behind >= len(data) - replaced_bytes
 
 
-@property_test(st.binary(max_size=40), st.integers(0, 40), ANY_TEXT.filter(bool), examples=300)
+@property_test(st.binary(max_size=40), st.integers(0, 40), ANY_TEXT.filter(bool))
 def test_a_replacement_can_be_reversed(data: bytes, at: int, new: str) -> None:
     """A unique text that is replaced and replaced back leaves the same bytes."""
     mark = "«only here»"

@@ -73,7 +73,7 @@ def journal_lines(events: list[Event]) -> list[bytes]:
     return [encode(event) + b"\n" for event in events]
 
 
-@property_test(EVENTS, st.integers(0, 10**6), GARBAGE, EVENTS, examples=300, long_examples=1500)
+@property_test(EVENTS, st.integers(0, 10**6), GARBAGE, EVENTS)
 def test_a_journal_truncated_anywhere_with_garbage_can_be_continued(
     before: list[Event], offset: int, garbage: bytes, after: list[Event]
 ) -> None:
@@ -132,9 +132,7 @@ def test_reading_any_content_ends_without_an_error(content: list[bytes]) -> None
         assert path.read_bytes() == whole[0] + whole[1]
 
 
-@property_test(
-    st.one_of(st.binary(), JSON.map(lambda value: json.dumps(value).encode())), examples=300
-)
+@property_test(st.one_of(st.binary(), JSON.map(lambda value: json.dumps(value).encode())))
 def test_decoding_an_invalid_line_raises_a_journal_error(line: bytes) -> None:
     try:
         decode(line)
@@ -189,7 +187,7 @@ def test_a_manifest_log_truncated_anywhere_keeps_its_complete_entries(
         assert found == [*deltas[:count], Delta(removed=("x",))]
 
 
-@property_test(JSON, examples=300)
+@property_test(JSON)
 def test_parsing_any_json_yields_a_delta_or_a_journal_error(value: Any) -> None:
     for data in (
         value,

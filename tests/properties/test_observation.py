@@ -56,7 +56,7 @@ def test_the_observation_does_not_depend_on_chunks_and_interleaving(
     )
 
 
-@property_test(WRITTEN, LIMITS, examples=300)
+@property_test(WRITTEN, LIMITS)
 def test_a_truncated_output_shows_both_ends_within_the_limits(
     written: list[tuple[StreamName, bytes]], limits: OutputLimits
 ) -> None:
@@ -84,7 +84,6 @@ def test_a_truncated_output_shows_both_ends_within_the_limits(
 @property_test(
     st.lists(st.tuples(BITS, st.sampled_from([0, 0, 0, 1, 1000])), max_size=20),
     LIMITS,
-    examples=300,
 )
 def test_bytes_skipped_by_the_sandbox_are_always_reported(
     written: list[tuple[bytes, int]], limits: OutputLimits

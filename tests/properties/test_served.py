@@ -96,7 +96,7 @@ def check_file(studio: tuple[httpx.Client, str, Path], name: str, content: bytes
         file.unlink()
 
 
-@with_examples(examples=60, long_examples=300)
+@with_examples()
 def test_no_file_is_served_as_active_content(
     studio: tuple[httpx.Client, str, Path], run_property: PropertyRunner
 ) -> None:
@@ -127,7 +127,7 @@ BODIES = st.one_of(
 )
 
 
-@with_examples(examples=60, long_examples=300)
+@with_examples()
 def test_any_change_request_succeeds_or_is_rejected_with_a_message(
     studio: tuple[httpx.Client, str, Path], run_property: PropertyRunner
 ) -> None:
@@ -141,7 +141,7 @@ def test_any_change_request_succeeds_or_is_rejected_with_a_message(
     run_property(check, BODIES)
 
 
-@property_test(st.text(st.characters(exclude_categories=["Cs"])), st.booleans(), examples=400)
+@property_test(st.text(st.characters(exclude_categories=["Cs"])), st.booleans())
 def test_a_file_name_cannot_inject_headers(name: str, inline: bool) -> None:
     header = content_disposition(name, inline=inline)
     assert header.isascii()
@@ -151,6 +151,6 @@ def test_a_file_name_cannot_inject_headers(name: str, inline: bool) -> None:
     assert header.count(";") == 2 + header.split('"')[1].count(";")
 
 
-@property_test(st.text(max_size=12), st.binary(max_size=300), examples=400)
+@property_test(st.text(max_size=12), st.binary(max_size=300))
 def test_every_file_has_a_known_kind(name: str, head: bytes) -> None:
     assert kind_of(name, head) in KINDS

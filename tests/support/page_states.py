@@ -17,7 +17,7 @@ from agent.util.cancellation import Stop
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn
 from tests.support.server import create_app, run_server
-from tests.support.tab import StudioTab
+from tests.support.tab import StudioTab, release_context, take_context
 
 SIZES = ((1280, 860), (390, 844))
 SCHEMES = ("light", "dark")
@@ -81,11 +81,10 @@ def serve_scripted(data: Path) -> Iterator[ScriptedStudio]:
 @contextmanager
 def open_scripted(browser: Browser, stage: ScriptedStudio) -> Iterator[StudioTab]:
     """Open a tab on a scripted studio; an active run is stopped at the end."""
-    context = browser.new_context(
-        viewport={"width": 1280, "height": 860}, color_scheme="light", reduced_motion="reduce"
+    viewport = {"width": 1280, "height": 860}
+    context = take_context(
+        browser, viewport=viewport, color_scheme="light", reduced_motion="reduce"
     )
-    context.set_default_timeout(20_000)
-    expect.set_options(timeout=20_000)
     studio = StudioTab(context.new_page())
     stage.provider.stages, stage.turns = (), ()
     stage.provider.gate.clear()
@@ -96,7 +95,7 @@ def open_scripted(browser: Browser, stage: ScriptedStudio) -> Iterator[StudioTab
         studio.page.evaluate("document.querySelector('#stop').click()")
         expect(studio.button("Stop")).to_be_disabled()
     finally:
-        context.close()
+        release_context(context)
 
 
 def set_appearance(studio: StudioTab, size: tuple[int, int], scheme: Any) -> None:
@@ -115,7 +114,7 @@ class PageState:
 
 
 def nothing_yet(studio: StudioTab, stage: ScriptedStudio) -> None:
-    expect(studio.page.locator(".welcome .demo")).to_have_count(6)
+    expect(studio.page.locator(".welcome .tile")).to_have_count(6)
 
 
 def examples(studio: StudioTab, stage: ScriptedStudio) -> None:
@@ -184,6 +183,19 @@ def running_a_command(studio: StudioTab, stage: ScriptedStudio) -> None:
     expect(studio.timeline.locator(".card.run .state")).to_contain_text("running")
 
 
+def waiting_for_approval(studio: StudioTab, stage: ScriptedStudio) -> None:
+    studio.button("Settings").click()
+    studio.page.get_by_role("radio", name="Risky ones").check()
+    studio.button("Close settings").click()
+    stage.set_turns(bash("rm -rf output/old", text="I tidy up first."), SUBMIT)
+    studio.send("Chart the length of the day")
+    expect(studio.state).to_contain_text("waiting for approval")
+    expect(studio.button("Allow")).to_be_visible()
+    studio.task.fill("Keep the old charts, please.")
+    studio.button("Send").click()
+    expect(studio.timeline).to_contain_text("Waits to be delivered")
+
+
 def retrying(studio: StudioTab, stage: ScriptedStudio) -> None:
     stage.set_turns(Turn(fault="503 retry-after=20", message="Overloaded"))
     studio.send("Chart the length of the day")
@@ -199,8 +211,9 @@ def stopped(studio: StudioTab, stage: ScriptedStudio) -> None:
 
 
 def limit_reached(studio: StudioTab, stage: ScriptedStudio) -> None:
-    studio.page.evaluate("localStorage.setItem('studio-settings', '{\"steps\": 2}')")
-    studio.reload()
+    # Before the page's own scripts: they save the settings at times of their own.
+    studio.page.add_init_script("localStorage.setItem('studio-settings', '{\"steps\": 2}')")
+    studio.page.reload()
     studio.task.wait_for()
     stage.set_turns(*(bash(f"echo {number}") for number in range(3)))
     studio.send("Count for ever")
@@ -229,6 +242,19 @@ def submitted(studio: StudioTab, stage: ScriptedStudio) -> None:
     expect(studio.page.get_by_role("group", name="Preview").get_by_role("img")).to_be_visible()
 
 
+def tokens(studio: StudioTab, stage: ScriptedStudio) -> None:
+    submitted(studio, stage)
+    studio.button("Where the tokens go").click()
+    expect(studio.page.locator(".token-chart canvas")).to_be_visible()
+    expect(studio.page.locator(".token-chart dd").first).to_be_visible()
+
+
+def request(studio: StudioTab, stage: ScriptedStudio) -> None:
+    submitted(studio, stage)
+    studio.button("Request of step 2").click()
+    expect(studio.page.locator(".inspector .fidelity")).to_contain_text("Exact")
+
+
 def answered(studio: StudioTab, stage: ScriptedStudio) -> None:
     stage.set_turns(*[Turn(text="The longest day has **16 h 53 min**.")] * 4)
     studio.send("How long is the longest day?")
@@ -252,7 +278,7 @@ STATES = tuple(
     PageState(reach.__name__.replace("_", "-"), reach)
     for reach in (
         nothing_yet, examples, settings, draft, refused, queued, preparing_image, starting_sandbox,
-        waiting_for_the_model, running_a_command, retrying, stopped, limit_reached, failed,
-        submitted, answered, huge_output,
+        waiting_for_the_model, running_a_command, waiting_for_approval, retrying, stopped,
+        limit_reached, failed, submitted, tokens, request, answered, huge_output,
     )
 )  # fmt: skip

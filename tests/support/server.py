@@ -1,12 +1,11 @@
 """The application on a real server, and clients for its streams."""
 
 import asyncio
-import gc
 import json
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,16 +17,18 @@ from agent.settings import Settings
 from sandbox_ui import application
 from sandbox_ui.application import StudioSandboxProvider
 
-TIMEOUT_SECONDS = 20.0
+TIMEOUT_SECONDS = 60.0
 
 
 def create_app(settings: Settings, provider: StudioSandboxProvider) -> FastAPI:
-    """Create the application, and collect the event loops that Gradio never closes."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        app = application.create_app(settings, provider)
-        gc.collect()
-    return app
+    """Create the application in a running event loop: without one, Gradio leaves some unclosed."""
+
+    async def create() -> FastAPI:
+        return application.create_app(settings, provider)
+
+    # In a thread of its own, because Playwright's event loop may be the running one here.
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, create()).result()
 
 
 @contextmanager
@@ -81,10 +82,11 @@ def follow_run(
     url = f"/api/runs/{run}/events"
     with client.stream("GET", url, headers=headers, timeout=TIMEOUT_SECONDS) as response:
         response.raise_for_status()
-        yield _parse_events(response.iter_lines())
+        yield parse_events(response.iter_lines())
 
 
-def _parse_events(lines: Iterator[str]) -> Iterator[ServerSentEvent]:
+def parse_events(lines: Iterator[str]) -> Iterator[ServerSentEvent]:
+    """Yield the server-sent events in the lines of a response."""
     fields: dict[str, str] = {}
     for line in lines:
         if line:

@@ -1,10 +1,13 @@
-"""Concurrent rollouts: their rate, and the shares of their time."""
+"""Concurrent rollouts and evaluations: their rate, and the shares of their time."""
 
+import resource
 import time
 from collections.abc import Iterator, Sequence
 
 from agent.api.studio import Studio
-from agent.models.base import Model, ModelRequest, Piece
+from agent.compare.comparison import Member
+from agent.evals.suite import EvalTask, Suite
+from agent.models.base import AssistantMessage, Model, ModelRequest, Piece
 from agent.models.scripted import ScriptedModel
 from agent.settings import load
 from agent.tasks.task import TaskRecord
@@ -62,6 +65,77 @@ def table(
     wait = f"a model that takes {turn_seconds:g} s a turn, {concurrency[-1]} at once"
     _measure_rollouts(result, context, wait, count, concurrency[-1], turn_seconds)
     return result
+
+
+def evaluations_table(
+    context: BenchContext, *, count: int = 48, concurrency: Sequence[int] = (1, 8)
+) -> Table:
+    """Measure the CPU time of evaluations of three-step tasks, outside the containers."""
+    result = Table(
+        "Evaluations",
+        ("three steps, one container each", "per minute", "CPU of the studio per step"),
+        notes=[
+            "The model answers at once. CPU time of the studio's process and of its children, with "
+            "the creation and removal of the containers and the scores; the engine's own processes "
+            "and those in the containers are not in it. Bar: 15 ms with 8 at once."
+        ],
+    )
+    for parallel in concurrency:
+        print_progress(f"evaluation, {parallel} at once")
+        minutes, milliseconds = _evaluate(context, count, parallel)
+        result.add(f"{parallel} at once", f"{count / minutes:.0f}", f"{milliseconds:.1f} ms")
+    return result
+
+
+class _AnsweringModel(ScriptedModel):
+    """Answers each run of an evaluation with the same three steps."""
+
+    def __init__(self) -> None:
+        super().__init__(())
+
+    def stream(self, request: ModelRequest, stop: Stop) -> Iterator[Piece]:
+        turn = sum(isinstance(each, AssistantMessage) for each in request.messages)
+        return ScriptedModel([_SCRIPT[min(turn, 2)]]).stream(request, stop)
+
+
+def _evaluate(context: BenchContext, count: int, concurrency: int) -> tuple[float, float]:
+    """Return the minutes of an evaluation, and its CPU milliseconds per step."""
+    settings = load(
+        {
+            "DOCKER_HOST": context.engine_url,
+            "STUDIO_DATA": str(context.folder / f"evaluations-{concurrency}"),
+            "STUDIO_WARM_SANDBOXES": "0",
+        }
+    )
+    member = Member(label="scripted", mode="sandbox", model="scripted", network="none")
+    models = {"scripted": _AnsweringModel()}
+    with Studio(settings) as studio:
+        studio.evaluate(_suite(1), members=[member], models=models)  # warm-up
+        began, cpu = time.monotonic(), _cpu_seconds()
+        done = studio.evaluate(
+            _suite(count), members=[member], models=models, concurrency=concurrency
+        )
+        seconds, cpu = time.monotonic() - began, _cpu_seconds() - cpu
+    if done.counts["right"] != count:
+        raise RuntimeError(f"An evaluation did not solve its tasks: {done}")
+    return seconds / 60, cpu / (3 * count) * 1000
+
+
+def _suite(count: int) -> Suite:
+    tasks = tuple(
+        EvalTask(id=str(number), text="What do the notes say?", scorer="letter", expected="A",
+                 choices="AB", inputs={"notes/a.txt": "A"})
+        for number in range(count)
+    )  # fmt: skip
+    return Suite(
+        name="notes", title="Notes", domain="reading", tasks=tasks, prompt="general",
+        scorer="letter", licence="", source="",
+    )  # fmt: skip
+
+
+def _cpu_seconds() -> float:
+    usages = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 def _measure_rollouts(

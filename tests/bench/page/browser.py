@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Error, Page, sync_playwright
 
 from tests.bench.agent.memory import private_memory
 from tests.bench.context import TIMEOUT_SECONDS, BenchContext
-from tests.support.browser import CHROMIUM, FLAGS
+from tests.support.browser import FLAGS, LAUNCHER
 
 _SCRIPT = Path(__file__).with_suffix(".js")
 
@@ -22,7 +22,7 @@ def launch_browser(context: BenchContext) -> Iterator[Browser]:
     """Run Chromium; its profile and Gradio's files are in the context's folder."""
     environment = {"TMPDIR": str(context.folder), "GRADIO_TEMP_DIR": str(context.folder / "gradio")}
     with patch.dict(os.environ, environment), sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=LAUNCHER, args=FLAGS)
         try:
             yield browser
         finally:
@@ -109,6 +109,14 @@ class BrowserTab:
         """Return the seconds from the navigation to the first contentful paint."""
         entry = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
         return float(self.page.evaluate(entry)) / 1000
+
+    def add_latency(self, seconds: float) -> None:
+        """Delay every response by a round trip of this length."""
+        self._devtools.send("Network.enable")
+        conditions = {"offline": False, "downloadThroughput": -1, "uploadThroughput": -1}
+        self._devtools.send(
+            "Network.emulateNetworkConditions", {**conditions, "latency": seconds * 1000}
+        )
 
     def disable_cache(self) -> None:
         """Disable the browser's cache."""

@@ -1,10 +1,14 @@
 """Opening the page: a first visit, and a page with an existing run."""
 
+from functools import partial
+from unittest.mock import patch
+
 from playwright.sync_api import Browser
 
 from agent.events import RunEnded, RunStarted, Totals
 from agent.runs.folder import RunFolder
 from agent.runs.journal import Journal
+from sandbox_ui.page import modules
 from tests.bench.context import BenchContext
 from tests.bench.page.browser import BrowserTab, launch_browser
 from tests.bench.page.script import EventScript, EventSource
@@ -13,6 +17,9 @@ from tests.bench.wire import ByteCounter
 
 _LARGE_OUTPUT_LENGTH = 20_000
 """Characters of an output, which the journal contains twice."""
+
+_DISTANT_SECONDS = 0.1
+"""Round trip to a server on the same continent, over a mobile network."""
 
 _PAINTED = "performance.getEntriesByName('first-contentful-paint').length"
 _READY = "'mounted' in document.documentElement.dataset"
@@ -41,12 +48,19 @@ def table(
     with launch_browser(context) as chromium:
         from tests.bench.page.pages import chat, draft, studio
 
-        runs = {length: _write_ended_run(draft(data), length) for length in lengths}
+        runs = {length: write_ended_run(draft(data), length) for length in lengths}
         large = [
-            _write_ended_run(draft(data), lengths[-1], _LARGE_OUTPUT_LENGTH) for _ in range(cold)
+            write_ended_run(draft(data), lengths[-1], _LARGE_OUTPUT_LENGTH) for _ in range(cold)
         ]
         with studio(data, EventSource(), ByteCounter()) as address:
             _add_visits(result, "studio", _measure_visits(chromium, address, _READY, times))
+            distant = partial(_measure_visits, latency=_DISTANT_SECONDS)
+            far = f"a round trip of {1000 * _DISTANT_SECONDS:.0f} ms"
+            visits = distant(chromium, address, _READY, times)
+            _add_visits(result, f"studio, {far}", visits)
+            with patch.object(modules, "BUNDLE", data / "none"):
+                visits = distant(chromium, address, _READY, times)
+            _add_visits(result, f"the same, modules not bundled, {far}", visits)
             for length, run in runs.items():
                 loads = _measure_loads(chromium, f"{address}/?run={run}", _in_view(length), times)
                 result.add(f"studio: a run of {length:,} steps, loaded again", *loads.cells())
@@ -61,10 +75,12 @@ def table(
                 "`gr.Chatbot`",
                 _measure_visits(chromium, address, _CHAT_READY, gradio_times),
             )
+            visits = distant(chromium, address, _CHAT_READY, gradio_times)
+            _add_visits(result, f"`gr.Chatbot`, {far}", visits)
     return result
 
 
-def _write_ended_run(folder: RunFolder, length: int, output: int = 4096) -> str:
+def write_ended_run(folder: RunFolder, length: int, output: int = 4096) -> str:
     """Write the journal of an ended run of ``length`` steps; returns its id."""
     journal = Journal(folder.journal)
     journal.append(
@@ -87,12 +103,14 @@ def _add_visits(result: Table, name: str, visits: tuple[Sample, Sample]) -> None
 
 
 def _measure_visits(
-    chromium: Browser, address: str, ready: str, times: int
+    chromium: Browser, address: str, ready: str, times: int, *, latency: float = 0
 ) -> tuple[Sample, Sample]:
     """Measure visits in separate browser contexts, after a first one as warm-up."""
     painted, ready_times = [], []
     for _ in range(times + 1):
         with BrowserTab(chromium) as tab:
+            if latency:
+                tab.add_latency(latency)
             tab.page.goto(address, wait_until="commit")
             ready_times.append(tab.time_until(ready))
             tab.time_until(_PAINTED)

@@ -6,7 +6,7 @@ Import this module inside ``browser.launch_browser``: Gradio creates a folder on
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,15 +28,15 @@ _UPDATE_SECONDS = 0.1
 
 
 class _ScriptedProvider(LocalSandboxProvider):
-    """A provider whose runs yield the source's events and then end."""
+    """A provider whose runs yield the events of a source each and then end."""
 
-    def __init__(self, data: Path, source: EventSource) -> None:
+    def __init__(self, data: Path, sources: Iterable[EventSource]) -> None:
         super().__init__(data)
-        self._source = source
+        self._sources = iter(sources)
 
     def acquire(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
         yield Preparing(state="starting_sandbox")
-        yield from self._source.events()
+        yield from next(self._sources).events()
         return None
 
 
@@ -46,20 +46,21 @@ def draft(data: Path) -> RunFolder:
 
 
 @contextmanager
-def studio(data: Path, source: EventSource, wire: ByteCounter) -> Iterator[str]:
-    """Serve the studio; a task is answered with the source's steps. Yields the address.
+def studio(data: Path, source: EventSource, wire: ByteCounter, *more: EventSource) -> Iterator[str]:
+    """Serve the studio; a task is answered with a source's steps. Yields the address.
 
     The events take the normal path: recorder, journal, feed, stream, page. Only the model and
     the sandbox are replaced.
     """
     settings = Settings(data=data, base_url="http://127.0.0.1:9/v1", model="script")
-    app = create_app(settings, _ScriptedProvider(data, source))
+    app = create_app(settings, _ScriptedProvider(data, [source, *more]))
     app.add_middleware(wire.middleware)
     with run_server(app) as address:
         try:
             yield address
         finally:
-            source.end()
+            for each in (source, *more):
+                each.end()
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """Transfers of a large file, compared with ``cp`` and an upload to ``gr.File``."""
 
-import json
 import os
 import socket
 import subprocess
@@ -12,8 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import httpx
+
 from tests.bench.context import BenchContext, print_progress, run_program
 from tests.bench.tables import Table, format_megabytes
+from tests.support import tus
 
 _CHUNK_BYTES = 1024**2
 _BOUNDARY = "----bench"
@@ -104,11 +106,13 @@ class _Uploads(_Transfer):
     def transfer(self, source: Path) -> None:
         runs = f"/api/runs/{self.server.run}"
         self.server.request("DELETE", f"{runs}/files/input/big")
-        metadata = json.dumps({"path": "input/big", "size": source.stat().st_size}).encode()
-        status, body = self.server.request("POST", f"{runs}/uploads", metadata)
-        assert status == 201, body
-        head = f"PATCH {runs}/uploads/{json.loads(body)['upload']} HTTP/1.1\r\nUpload-Offset: 0\r\n"
-        _post(self.server, head, b"", source, b"", 201)
+        with httpx.Client(base_url=self.server.address) as client:
+            upload = tus.url_of(
+                tus.begin(client, self.server.run, "input/big", source.stat().st_size)
+            )
+        lines = [f"PATCH {urlsplit(upload).path} HTTP/1.1"]
+        lines += map(": ".join, tus.part_headers(0).items())
+        _post(self.server, "\r\n".join([*lines, ""]), b"", source, b"", 204)
 
 
 @dataclass

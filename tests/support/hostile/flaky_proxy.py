@@ -2,9 +2,11 @@
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
+
+from tests.support.server import wait_until
 
 
 class FlakyProxy:
@@ -14,6 +16,7 @@ class FlakyProxy:
         url: Base URL of the proxy.
         cut_after: Bytes that a connection may send until it is cut; None for no limit. It applies
             to one connection: the following ones have no limit.
+        may_cut: Whether the target has stored enough for the cut; the proxy waits until then.
         cut_count: The number of cut connections.
     """
 
@@ -24,6 +27,7 @@ class FlakyProxy:
         self._open: set[socket.socket] = set()
         self.url = f"http://127.0.0.1:{self._server.getsockname()[1]}"
         self.cut_after: int | None = None
+        self.may_cut: Callable[[], bool] = lambda: True
         self.cut_count = 0
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -58,6 +62,7 @@ class FlakyProxy:
             while data := source.recv(65536):
                 if limited and self.cut_after is not None and sent + len(data) > self.cut_after:
                     sink.sendall(data[: max(0, self.cut_after - sent)])
+                    wait_until(self.may_cut)
                     self.cut_after = None
                     self.cut_count += 1
                     break

@@ -58,3 +58,6 @@ class FloodServer:
             for block in self._body:
                 connection.sendall(block)
                 self.sent += len(block)
+            connection.shutdown(socket.SHUT_WR)
+            while connection.recv(65536):  # closing before the rest of the request resets
+                pass

@@ -136,4 +136,5 @@ def unstreamed_response(turn: Turn) -> Body:
     finish = turn.finish or ("tool_calls" if turn.calls else "stop")
     choice = {"index": 0, "message": message, "finish_reason": finish}
     usage = {} if turn.usage is None else {"usage": _usage(turn.usage)}
-    return {"object": "chat.completion", "choices": [choice], **usage}
+    head = {"id": "chatcmpl-1", "object": "chat.completion", "created": 0, "model": "test-model"}
+    return {**head, "choices": [choice], **usage}

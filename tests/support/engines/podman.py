@@ -137,6 +137,7 @@ def skip_unless_containers_start(client: docker.DockerClient, image: str) -> Non
     container = client.api.create_container(image, command=["true"], host_config=host)
     try:
         client.api.start(container["Id"])
+        client.api.wait(container["Id"])  # Podman cannot kill a process that is just ending
     except docker.errors.APIError as error:
         pytest.skip(f"Podman starts no container here: {error.explanation}")
     finally:

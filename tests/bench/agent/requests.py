@@ -1,0 +1,144 @@
+"""The cost of recording requests, and of building one again from the journal."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from agent.events import (
+    Event,
+    ModelAnswered,
+    RunStarted,
+    StepEnded,
+    StepStarted,
+    ToolEnded,
+    ToolStarted,
+    Totals,
+    encode,
+)
+from agent.loop.conversation import Conversation
+from agent.models.base import ModelConfig, ModelRequest, ToolCall, Usage
+from agent.models.openai.recording import describe_request, record_request
+from agent.models.openai.request import encode_body, request_body
+from agent.models.openai.transport.bounds import response_listener
+from agent.runs.folder import RunFolder
+from agent.runs.requests.body import EXACT, rebuild_request
+from agent.runs.requests.log import RequestLog
+from agent.runs.requests.tokens import step_tokens, token_totals
+from agent.runs.state import RunState
+from agent.tools.call_parser import TimeLimits
+from agent.tools.observation import OutputLimits
+from agent.tools.schemas import tool_schemas
+from tests.bench.context import BenchContext
+from tests.bench.tables import SAMPLE_HEADINGS, Sample, Table
+
+CONFIG = ModelConfig("http://127.0.0.1/v1", "m", "sk-of-the-benchmark", temperature=0.7)
+OBSERVATION = "A line of an output that the model reads.\n" * 24  # 1 kB
+CHUNK = b'data: {"id":"c","object":"chat.completion.chunk","choices":[{"index":0,"delta":%s}]}\n\n'
+ANSWER_TOKENS = 500
+TOOLS = tool_schemas(TimeLimits(), OutputLimits())
+
+
+def table(
+    context: BenchContext, *, lengths: tuple[int, ...] = (50, 1000), times: int = 20
+) -> Table:
+    """Measure runs of so many steps, with 1 kB of output in each."""
+    result = Table(
+        "What recording requests costs",
+        ("a run's last step", "size of its request", *SAMPLE_HEADINGS),
+        notes=[
+            f"Recorded: hash, log, and a response of {ANSWER_TOKENS} tokens, compressed; beside "
+            "it the encoding of the body, which every request needs. Bar: 5 ms. Built again: on "
+            "request, from the journal, and compared with the hash. Bar: 1 s at 1,000 steps."
+        ],
+    )
+    for length in lengths:
+        folder = RunFolder.create(context.folder / f"requests-{length}", "box")
+        state, conversation = _write_journal(folder, length)
+        request = ModelRequest(conversation.messages, TOOLS)
+        body = request_body(CONFIG, request)
+        size = f"{len(encode_body(body)) / 1e6:.2f} MB"
+
+        record = _recording(folder, request, length)
+
+        def rebuild(folder: RunFolder = folder, length: int = length) -> None:
+            assert rebuild_request(folder, length).fidelity == EXACT
+
+        def totals(state: RunState = state) -> None:
+            token_totals(step_tokens(state))
+
+        for name, measured in (
+            ("encoded", lambda body=body: encode_body(body)),
+            ("recorded, with its response", record),
+            ("built again and compared", rebuild),
+            ("tokens of all steps and their totals", totals),
+        ):
+            result.add(f"{length} steps: {name}", size, *_measure(measured, times).cells())
+        stored = sum(path.stat().st_size for path in folder.requests.iterdir()) / times
+        result.notes.append(f"Stored for each request at {length} steps: {stored / 1000:.1f} kB.")
+    return result
+
+
+def _write_journal(folder: RunFolder, length: int) -> tuple[RunState, Conversation]:
+    state, conversation, lines = RunState(), Conversation(), []
+    events = list(_events(length))
+    for cursor, event in enumerate(events):
+        state.apply(event, cursor)
+        conversation.apply(event)
+        lines.append(encode(event) + b"\n")
+    folder.journal.write_bytes(b"".join(lines))
+    return state, conversation
+
+
+def _events(length: int) -> Iterator[Event]:
+    yield RunStarted(
+        run="r", task="Measure.", mode="sandbox", model="m", metered=True, prompt="general",
+        system="You measure.", user="Measure.",
+    )  # fmt: skip
+    for step in range(1, length + 1):
+        yield StepStarted(step=step, note=f"\nSteps Remaining: {length - step}")
+        if step == length:
+            return
+        call = ToolCall(f"call_{step}", "execute_bash", json.dumps({"command": "cat part.txt"}))
+        yield ModelAnswered(
+            step=step, text="I read on.", reasoning="The next part.", calls=(call,),
+            finish="tool_calls", usage=Usage(300 * step, 30), estimated=False, seconds=1.0,
+        )  # fmt: skip
+        yield ToolStarted(
+            step=step, call_id=call.id, name=call.name, arguments={}, summary="cat part.txt"
+        )
+        yield ToolEnded(
+            step=step, call_id=call.id, name=call.name, ok=True, exit_code=0, end_reason="exit",
+            seconds=0.01, observation=OBSERVATION,
+        )  # fmt: skip
+        yield StepEnded(step=step, totals=Totals(steps=step))
+
+
+def _recording(folder: RunFolder, request: ModelRequest, step: int) -> Callable[[], None]:
+    """Return a function that records one request and its response, as the client does."""
+    end = folder.journal.stat().st_size
+    log = RequestLog(folder.requests, lambda: end)
+    body = request_body(CONFIG, request)
+    content = encode_body(body)
+    chunks = [CHUNK % json.dumps({"content": f"word{n} "}).encode() for n in range(ANSWER_TOKENS)]
+
+    def record() -> None:
+        with log.record(step, request.tools, None) as recorder:
+            recorded = replace(request, recorder=recorder)
+            sent = describe_request(CONFIG, recorded, body, content, (), CONFIG.base_url)
+            with record_request(recorded, sent, CONFIG.api_key):
+                listener = response_listener.get()
+                listener.responded(200, "text/event-stream")
+                for chunk in chunks:
+                    listener.received(chunk)
+
+    return record
+
+
+def _measure(measured: Callable[[], object], times: int) -> Sample:
+    seconds = []
+    for _ in range(times):
+        began = time.perf_counter()
+        measured()
+        seconds.append(time.perf_counter() - began)
+    return Sample.from_seconds(seconds)

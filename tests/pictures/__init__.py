@@ -1,0 +1,1 @@
+"""Pictures that are recorded from the page."""

@@ -1,0 +1,75 @@
+"""Ray nodes on this machine for tests, and what they leave in the engine."""
+
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import docker
+
+from agent.data_folder import read_instance_id
+from agent.sandbox.docker.lifecycle import list_containers
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """A cluster that runs: its address, the nodes' processes and folders.
+
+    Attributes:
+        environment: What a program needs in order to connect to it.
+    """
+
+    address: str
+    raylets: tuple[int, ...]
+    folders: tuple[Path, ...]
+    environment: Mapping[str, str]
+
+    def kill(self, number: int) -> None:
+        """End all processes of a node at once, as a crash does."""
+        raylet = self.raylets[number]
+        children = Path(f"/proc/{raylet}/task/{raylet}/children").read_text().split()
+        for process in (raylet, *map(int, children)):
+            os.kill(process, signal.SIGKILL)
+
+    def containers(self, engine: docker.DockerClient) -> list[str]:
+        """Return the containers of all nodes."""
+        instances = (
+            read_instance_id(data) for each in self.folders for data in _data_folders(each)
+        )
+        return [each.id for name in instances if name for each in list_containers(engine, name)]
+
+
+def _data_folders(folder: Path) -> list[Path]:
+    return [path.parent for path in folder.rglob("instance") if path.is_file()]
+
+
+@contextmanager
+def ray_nodes(folder: Path, count: int, sandboxes: int) -> Iterator[Nodes]:
+    """Start a cluster whose head runs nothing, with a token for all connections."""
+    environment = {
+        **os.environ, "RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN": secrets.token_hex(32), "PYTHONPATH": str(ROOT),
+    }  # fmt: skip
+    program = [sys.executable, "-m", "tests.support.cluster.program"]
+    process = subprocess.Popen(
+        [*program, str(folder), str(count), str(sandboxes)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=ROOT,
+    )  # fmt: skip
+    with process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            known = json.loads(process.stdout.readline())
+            folders = tuple(folder / f"node{number}" for number in range(count))
+            yield Nodes(known["address"], tuple(known["raylets"]), folders, environment)
+        finally:
+            process.stdin.close()
+            process.wait(120)

@@ -1,0 +1,1 @@
+"""Other container engines than the machine's own: Podman and rootless Docker."""
