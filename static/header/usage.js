@@ -139,6 +139,8 @@ class UsageDialog {
   async confirm(row, element) {
     if (this.confirmation) this.cancel();
     const frees = h("span", { class: "dim" }, "…");
+    this.spaceRequest = new AbortController();
+    const { signal } = this.spaceRequest;
     const confirm = h("button", { type: "button", class: "plain danger", onclick: () => this.remove(row) }, "Delete");
     const cancel = h("button", { type: "button", class: "plain", onclick: () => this.cancel() }, "Cancel");
     this.confirmation = h(
@@ -157,19 +159,22 @@ class UsageDialog {
     element.append(this.confirmation);
     confirm.focus();
     try {
-      frees.textContent = `This frees ${formatBytes((await fetchJson(apiUrl(`space?run=${row.run}`))).reclaimable)} and cannot be undone.`;
+      const { reclaimable } = await fetchJson(apiUrl(`space?run=${row.run}`), { signal });
+      frees.textContent = `This frees ${formatBytes(reclaimable)} and cannot be undone.`;
     } catch (error) {
-      frees.textContent = error.message;
+      if (!signal.aborted) frees.textContent = error.message;
     }
   }
 
   cancel() {
+    this.spaceRequest?.abort();
     this.confirmation?.remove();
     this.confirmation = null;
     this.returnFocus?.focus();
   }
 
   async remove(row) {
+    this.spaceRequest.abort(); // a run that is being deleted has no files to measure
     const wasOpen = row.run === currentRun.id;
     if (wasOpen) showRun(null); // stop following a run that is being deleted
     try {

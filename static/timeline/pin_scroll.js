@@ -2,7 +2,8 @@
 
 import { scrollWithin } from "../core/dom.js";
 
-const USER_SCROLLS = ["wheel", "touchstart", "pointerdown", "keydown"];
+/** Events that precede scrolling by the user. */
+export const USER_SCROLLS = ["wheel", "touchstart", "pointerdown", "keydown"];
 
 export class ScrollPin {
   /** `scroller` is the scrolled element; scrolling by the user ends the pinning. */

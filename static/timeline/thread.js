@@ -4,7 +4,7 @@ import { scrollToElement, followEnd, h, icon } from "../core/dom.js";
 import { createRoundEnd } from "./round_end.js";
 import { formatClock, formatNumber, formatSeconds, decodePath } from "../core/format.js";
 import { linkFiles } from "../core/run/file_links.js";
-import { ScrollPin } from "./pin_scroll.js";
+import { ScrollPin, USER_SCROLLS } from "./pin_scroll.js";
 import { RunResults } from "../results/results.js";
 import { stateTone, stateLabel } from "../core/run_states.js";
 import { Step } from "./step.js";
@@ -34,6 +34,7 @@ export class RunThread {
     // New content gets its size when first rendered, and an answer during layout.
     this.growth = new ResizeObserver(() => this.follow());
     this.scrollPin = new ScrollPin(thread);
+    for (const name of USER_SCROLLS) thread.addEventListener(name, () => (this.scrollTarget = null), { passive: true });
     this.results = new RunResults(run, { maxFrames });
     run.on("reset", () => this.reset());
     run.on("state", (state) => this.showState(state));
@@ -192,7 +193,10 @@ export class RunThread {
     this.follow(false);
     this.scrollPin.release();
     this.scrollTarget = element;
-    if (step) await this.load(step);
+    if (step) {
+      await this.load(step);
+      this.visibility.observe(step.element); // it is unloaded even if the user leaves it before its batch is near
+    }
     await scrollToElement(element, this.thread, () => this.scrollTarget === element);
     return element;
   }

@@ -633,6 +633,21 @@ def test_a_step_scrolled_out_keeps_its_height_and_expanded_cards(
     assert _step_height(page, 100) == pytest.approx(height, abs=2)
 
 
+def test_scrolling_by_the_user_ends_the_scroll_to_a_step(
+    open_tab: Callable[..., TimelineTab], server: JournalServer
+) -> None:
+    page = open_tab()
+    page.page.add_init_script("""
+        const frame = requestAnimationFrame;  // slow ones: the scroll to the step takes a while
+        window.requestAnimationFrame = (act) => frame(() => setTimeout(act, 500));
+    """)
+    page.open_run(server.write_run(200), "#step-100")
+    expect(page.step(100).locator("pre").first).to_be_attached()
+    page.page.get_by_role("group", name="Steps").hover()
+    page.page.mouse.wheel(0, 10_000)
+    expect(page.step(100).locator("pre")).to_have_count(0)
+
+
 def _step_height(page: TimelineTab, step: int) -> float:
     box = page.step(step).bounding_box()
     assert box
