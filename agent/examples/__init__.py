@@ -88,7 +88,7 @@ def examples() -> Sequence[Example]:
 
 
 def _read(file: Path, inputs: Path, **defaults: Any) -> Iterator[Example]:
-    for fields in yaml.safe_load(file.read_text(encoding="utf-8")):
+    for fields in yaml.load(file.read_bytes(), Loader=yaml.CSafeLoader):
         paths = tuple(inputs / name for name in fields.pop("inputs", ()))
         generated = tuple(fields.pop("generated", ()))
         yield Example(**{**defaults, **fields}, inputs=paths, generated=generated)

@@ -83,6 +83,7 @@ class Backend:
         self._client: Client | None = None
         self._proxy: Proxy | None = None
         self._published = False
+        self._image_id = ""
         self._worker: threading.Thread | None = None
         self._closed = False
 
@@ -179,17 +180,13 @@ class Backend:
         """
         assert self._client is not None
         with engine_errors("The sandbox image cannot be looked up"):
-            return image_exists(self._client, self._setup_status.image)
+            self._image_id = image_id(self._client, self._setup_status.image)
+        return bool(self._image_id)
 
+    @property
     def image_id(self) -> str:
-        """Return the id of the image, ``sha256:…``; empty if the engine does not tell."""
-        if self._client is None:
-            return ""
-        try:
-            return image_id(self._client, self._setup_status.image)
-        except EngineError as error:
-            _log.warning("The image of a sandbox is not recorded: %s", error)
-            return ""
+        """The id of the image, ``sha256:…``, as ``has_image`` found it; empty before."""
+        return self._image_id
 
     def rebuild_image(self) -> None:
         """Rebuild the image after it was removed from the engine."""

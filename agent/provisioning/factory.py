@@ -85,10 +85,11 @@ class SandboxFactory:
         Raises:
             SandboxError: the engine refused.
         """
-        containers = folder.sandbox_used and lifecycle.list_containers(
-            self._engine, self._data.instance_id, folder.sandbox
+        if self._backend.has_image():
+            return True
+        return folder.sandbox_used and bool(
+            lifecycle.list_containers(self._engine, self._data.instance_id, folder.sandbox)
         )
-        return bool(containers) or self._backend.has_image()
 
     def create_or_restart(self, folder: RunFolder) -> tuple[Sandbox, SandboxOrigin]:
         """Create or restart the run's sandbox; the caller holds its ``container_lock``.

@@ -143,7 +143,7 @@ class DockerSandboxProvider:
             seconds=time.monotonic() - began,
             pooled=pooled is not None,
             origin=origin,
-            image="" if origin == "restarted" else self._backend.image_id(),
+            image="" if origin == "restarted" else self._backend.image_id,
         )
         return sandbox
 

@@ -4,16 +4,16 @@ Without them, temporary files, homes and caches would be in the container's writ
 size is monitored but not limited. The directories start with a copy of the image's files.
 """
 
+import copy
 import hashlib
 import io
 import secrets
 import tarfile
 import zipfile
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import docker.errors
 
@@ -145,25 +145,34 @@ def _archive_directory(client: Client, container: str, directory: str) -> bytes:
 def _unpack(archive: bytes, home: Path) -> Path:
     """Unpack an archive into ``home`` with owners and modes; return the unpacked directory."""
     try:
+        members = [copy.copy(member) for member in _members(archive)]  # unpacking changes them
         home.mkdir(mode=0o700, parents=True)
         with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
             # The default filter of later Pythons changes modes; Python 3.11.2 has no filters.
             tar.extraction_filter = lambda member, _: member
-            tar.extractall(home, _members_below(tar, home), numeric_owner=True)
-            return home / tar.getnames()[0]
+            tar.extractall(home, members, numeric_owner=True)
+            return home / members[0].name
     except (OSError, tarfile.TarError) as error:
         raise SandboxError(f"The sandbox's directories cannot be created: {error}") from error
 
 
-def _members_below(tar: tarfile.TarFile, home: Path) -> Iterator[tarfile.TarInfo]:
-    """Yield an archive's members, each before it is unpacked.
+@lru_cache(maxsize=4 * len(SCRATCH_DIRECTORIES))
+def _members(archive: bytes) -> tuple[tarfile.TarInfo, ...]:
+    """Return an archive's members; each archive is read and checked once.
 
     Raises:
-        tarfile.TarError: A member would be unpacked outside ``home``, also through a link that
-            was unpacked before.
+        tarfile.TarError: A member would be unpacked outside the directory, also through a link.
     """
-    root = home.resolve()
-    for member in tar:
-        if not (root / member.name).resolve().is_relative_to(root):
+    names: set[PurePosixPath] = set()
+    links: set[PurePosixPath] = set()
+    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+        members = tuple(tar)
+    for member in members:
+        name = PurePosixPath(member.name)
+        leaves = name.is_absolute() or ".." in name.parts or not links.isdisjoint(name.parents)
+        if leaves or (member.islnk() and PurePosixPath(member.linkname) not in names):
             raise tarfile.TarError(f"{member.name} leads out of its directory.")
-        yield member
+        names.add(name)
+        if member.issym():
+            links.add(name)
+    return members

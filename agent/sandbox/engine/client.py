@@ -49,11 +49,15 @@ def connect(
     if finding.state != "ready":
         raise EngineError(finding.advice())
     try:
-        return docker.DockerClient(base_url=finding.url, version="auto", timeout=int(timeout))
+        client = docker.DockerClient(base_url=finding.url, version="auto", timeout=int(timeout))
     except ENGINE_ERRORS as error:
         raise EngineError(
             f"The container engine at {finding.url} sent an unexpected answer: {error}"
         ) from error
+    if finding.url.startswith("unix:"):
+        # Otherwise every request looks for a proxy in the environment and a password in ~/.netrc.
+        client.api.trust_env = False
+    return client
 
 
 @lru_cache(maxsize=4)

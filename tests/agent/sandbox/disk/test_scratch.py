@@ -11,7 +11,10 @@ from agent.sandbox.disk import scratch
 
 
 def archive(*members: tuple[str, str]) -> bytes:
-    """An archive of a directory ``tmp`` with files, and links if they have a target."""
+    """An archive of a directory ``tmp`` with files, and links if they have a target.
+
+    A target after ``hard:`` is that of a hard link.
+    """
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w") as tar:
         for name, target in (("tmp", "/"), *members):
@@ -19,6 +22,8 @@ def archive(*members: tuple[str, str]) -> bytes:
             member.mode = 0o1777
             if target == "/":
                 member.type = tarfile.DIRTYPE
+            elif target.startswith("hard:"):
+                member.type, member.linkname = tarfile.LNKTYPE, target.removeprefix("hard:")
             elif target:
                 member.type, member.linkname = tarfile.SYMTYPE, target
             tar.addfile(member)
@@ -32,6 +37,14 @@ def test_modes_and_links_are_kept(tmp_path: Path) -> None:
     assert (unpacked / "link").readlink() == Path("/etc")
 
 
+def test_hard_links_stay_within_their_directory(tmp_path: Path) -> None:
+    packed = archive(("tmp/a", ""), ("tmp/b", "hard:tmp/a"))
+    for home in ("first", "second"):
+        unpacked = scratch._unpack(packed, tmp_path / home)
+        assert (unpacked / "b").samefile(unpacked / "a")
+        assert (unpacked / "b").stat().st_nlink == 2
+
+
 @pytest.mark.parametrize(
     "members",
     [
@@ -39,6 +52,9 @@ def test_modes_and_links_are_kept(tmp_path: Path) -> None:
         [("/outside", "")],
         [("tmp/link", ".."), ("tmp/link/../../outside", "")],
         [("tmp/link", "../.."), ("tmp/link/outside", "")],
+        [("tmp/link", "../.."), ("tmp/a", ""), ("tmp/link", ""), ("tmp/./link/outside", "")],
+        [("tmp/outside", "hard:../secret")],
+        [("tmp/outside", "hard:/etc/hostname")],
     ],
 )
 def test_nothing_is_unpacked_outside(tmp_path: Path, members: list[tuple[str, str]]) -> None:
