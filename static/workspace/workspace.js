@@ -55,7 +55,7 @@ class Workspace {
       this.setExpanded(true);
       this.tree.openFile(path);
     });
-    on("arrived", (changes) => this.showArrived(changes));
+    on("arrived", (changes) => this.onArrived(changes));
     on("open-version", ({ path, step, compared, base }) => this.showVersion(path, step, compared, base));
     this.reset();
   }
@@ -78,6 +78,7 @@ class Workspace {
     this.preview.close();
     this.chosenByUser = false;
     this.newest = 0;
+    this.arrived = null; // the last new file of the step that is played
     this.root.classList.toggle("empty", !currentRun.id);
     this.toolbar.show();
   }
@@ -117,6 +118,7 @@ class Workspace {
     this.asOf.textContent = pastStep === null ? "" : `as it was after step ${pastStep} · read only`;
     this.asOf.hidden = pastStep === null;
     await Promise.all([this.tree.showStep(pastStep), this.showPreviewAt(pastStep)]);
+    if (pastStep === this.shownStep) this.openArrived();
   }
 
   /** Show the file in the preview as it was after a step; null for now. */
@@ -130,11 +132,15 @@ class Workspace {
     else this.preview.markDeleted();
   }
 
-  /** While a run is played: show a new file of a step, until the user selects one. */
-  showArrived(changes) {
-    if (this.chosenByUser) return;
-    const arrived = changes.findLast(({ path, kind }) => kind !== "removed" && PREVIEWABLE.test(path));
-    if (arrived) this.tree.openFile(arrived.path, false);
+  /** While a run is played: remember a new file of a step, whose files are shown once it has ended. */
+  onArrived(changes) {
+    this.arrived = changes.findLast(({ path, kind }) => kind !== "removed" && PREVIEWABLE.test(path)) ?? this.arrived;
+  }
+
+  /** Show the file that arrived last, until the user selects one. */
+  openArrived() {
+    if (this.arrived && !this.chosenByUser) this.tree.openFile(this.arrived.path, false);
+    this.arrived = null;
   }
 
   onPreviewClosed() {

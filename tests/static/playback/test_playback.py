@@ -44,6 +44,17 @@ def test_a_recorded_run_plays_from_the_first_screen_to_its_answer(tab: StudioTab
     expect(tab.page.locator(".step.later")).to_have_count(0)
 
 
+def test_a_result_opens_in_the_preview_when_its_step_has_been_played(tab: StudioTab) -> None:
+    play_recording(tab, "Illustrate a poster")
+    tab.page.get_by_label("Speed").select_option("16")
+    preview = tab.page.locator(".preview")
+    expect(preview).to_contain_text("version after step 2", timeout=60_000)
+    expect(preview.get_by_role("img").first).to_be_visible()
+    expect(tab.page.locator("html[data-playback]")).to_have_count(0, timeout=60_000)
+    expect(preview).to_contain_text("poster")
+    expect(preview).not_to_contain_text("version after")
+
+
 def test_the_page_is_shown_as_of_a_step(tab: StudioTab) -> None:
     play_recording(tab, "Let three stars dance")
     tab.button("Pause").click()
