@@ -229,17 +229,56 @@ class History:
             run: The run, which may be deleted.
             owner: Only this user's runs; None for all users'.
         """
-        active = self._entries(self._active_summaries())
-        self.indexer.update(_SHORT_SECONDS)
-        found = self._read(lambda rows: _stored_children(rows, run))
-        entries = [entry for entry in found if entry.run not in active]
-        entries += [
-            entry
-            for entry in active.values()
-            if entry is not None and entry.parent is not None and entry.parent.run == run
-        ]
+        entries = self.made_from([run], _MAX_CHILDREN)
         mine = [entry for entry in entries if owner is None or entry.owner == owner]
         return sorted(mine, key=lambda entry: entry.sort_key, reverse=True)[:_MAX_CHILDREN]
+
+    def made_from(self, runs: Collection[str], limit: int) -> list[HistoryEntry]:
+        """Return the runs made from some runs, which may be deleted; at most ``limit``."""
+        wanted = frozenset(runs)
+        return self._find(
+            "parent_run IN (SELECT value FROM json_each(:wanted)) AND parent_run != ''",
+            wanted,
+            lambda entry: entry.parent is not None and entry.parent.run in wanted,
+            limit,
+        )
+
+    def entries(self, runs: Collection[str]) -> list[HistoryEntry]:
+        """Return the entries of those of some runs that exist and have begun."""
+        wanted = frozenset(runs)
+        condition = "run IN (SELECT value FROM json_each(:wanted))"
+        return self._find(condition, wanted, lambda entry: entry.run in wanted, len(wanted))
+
+    def forked(self, runs: Collection[str], owner: str | None = None) -> set[str]:
+        """Return those of some runs from which others were made: any user's, or one user's."""
+        query = (
+            "SELECT DISTINCT parent_run FROM runs WHERE parent_run != '' "
+            "AND parent_run IN (SELECT value FROM json_each(:wanted)) "
+            "AND (:owner IS NULL OR owner = :owner)"
+        )
+        values = {"wanted": _json(runs), "owner": owner}
+        found = self._read(lambda rows: {row[0] for row in rows.execute(query, values)})
+        active = [entry for entry in self._entries(self._active_summaries()).values() if entry]
+        return found | {
+            entry.parent.run
+            for entry in active
+            if entry.parent and entry.parent.run in runs and owner in (None, entry.owner)
+        }
+
+    def _find(
+        self,
+        condition: str,
+        wanted: Collection[str],
+        matches: Callable[[HistoryEntry], bool],
+        limit: int,
+    ) -> list[HistoryEntry]:
+        """Return entries by a condition on ``:wanted``, active ones as they are now."""
+        query = f"SELECT {_ENTRY} FROM runs WHERE {condition} ORDER BY at DESC LIMIT {limit:d}"
+        active = self._entries(self._active_summaries())
+        self.indexer.update(_SHORT_SECONDS)
+        stored = self._read(lambda rows: _stored_entries(rows, query, {"wanted": _json(wanted)}))
+        found = [entry for entry in stored if entry.run not in active]
+        return found + [entry for entry in active.values() if entry and matches(entry)]
 
     def summaries(self, runs: Collection[str]) -> dict[str, Summary | None]:
         """Return the summaries of some runs by id, of active ones as they are now.
@@ -510,12 +549,17 @@ def _entry_of_row(values: Sequence[Any], in_title: int, summary: Summary | None)
     )  # fmt: skip
 
 
-def _stored_children(rows: sqlite3.Connection, run: str) -> list[HistoryEntry]:
-    query = f"SELECT {_ENTRY} FROM runs WHERE parent_run = ? ORDER BY at DESC LIMIT {_MAX_CHILDREN}"
+def _stored_entries(
+    rows: sqlite3.Connection, query: str, values: Mapping[str, Any]
+) -> list[HistoryEntry]:
     return [
-        _entry_of_row(values, 0, records.load_summary(rows, number))
-        for number, *values in rows.execute(query, (run,))
+        _entry_of_row(row, 0, records.load_summary(rows, number))
+        for number, *row in rows.execute(query, values)
     ]
+
+
+def _json(runs: Iterable[str]) -> str:
+    return json.dumps(list(runs))
 
 
 def cursor_after(sort_key: tuple[bool, float, str]) -> str:

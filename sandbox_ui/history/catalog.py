@@ -1,8 +1,8 @@
 """Catalog of all runs in the data folder: list, rename, pin, delete."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agent.compare.folder import ComparisonFolder
@@ -10,12 +10,21 @@ from agent.errors import RunError, RunPinned
 from agent.evals.folder import EvaluationFolder
 from agent.history.adopt_cli_runs import move_cli_runs
 from agent.history.deletion import RunDeleter
+from agent.history.family import Family, find_family
 from agent.history.index import History, HistoryEntry, HistoryPage, HistoryTotals
 from agent.runs.disk_usage import bytes_on_disk
 from agent.runs.folder import RUN_NOT_FOUND, RunFolder
 from agent.workspace.versions.blobs import BlobStore
 from sandbox_ui.history.drafts import Draft, DraftCache, draft_sizes
 from sandbox_ui.runs.manager import RunManager, RunSandboxProvider
+
+
+@dataclass(frozen=True, slots=True)
+class Relations:
+    """The titles of listed runs' parents by id, and the ids of listed runs that have forks."""
+
+    titles: Mapping[str, str] = field(default_factory=dict)
+    forked: Collection[str] = ()
 
 
 class Catalog:
@@ -101,6 +110,22 @@ class Catalog:
             owner: Only this user's runs; None for all users'.
         """
         return self.history.children(run_id, owner)
+
+    def family(self, run_id: str, may_view: Callable[[str], bool]) -> Family:
+        """Return a run's family; see ``agent.history.family.find_family``."""
+        return find_family(self.history, self._data, run_id, may_view)
+
+    def relations(self, entries: Sequence[HistoryEntry], owner: str | None) -> Relations:
+        """Return what is known of the parents and the forks of listed runs.
+
+        Args:
+            entries: The runs.
+            owner: Only this user's parents and forks; None for all users'.
+        """
+        parents = {entry.parent.run for entry in entries if entry.parent}
+        found = self.history.entries(parents) if parents else []
+        titles = {each.run: each.title for each in found if owner in (None, each.owner)}
+        return Relations(titles, self.history.forked({entry.run for entry in entries}, owner))
 
     def title(self, run_id: str) -> str:
         """Return a run's title.

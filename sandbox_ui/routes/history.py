@@ -14,7 +14,7 @@ from agent.errors import StudioError
 from agent.history.index import HistoryEntry, HistoryPage
 from sandbox_ui.auth.access import get_access
 from sandbox_ui.compare.listing import ComparisonListing
-from sandbox_ui.history.catalog import Catalog
+from sandbox_ui.history.catalog import Catalog, Relations
 from sandbox_ui.routes.helpers import (
     RUN_PATH,
     change_title_or_pin,
@@ -25,6 +25,7 @@ from sandbox_ui.routes.helpers import (
 
 _MAX_PAGE_SIZE, _MAX_QUERY, _MAX_RUNS = 200, 200, 500
 _MAX_TEXT = 300
+_NO_RELATIONS = Relations()
 
 
 class HistoryRoutes:
@@ -80,7 +81,8 @@ class HistoryRoutes:
             self._listing.page, words, before, int(limit), pinned=pinned, owner=owner
         )
         page, groups = await run_sync(list_page)
-        body = page_row(page) | {
+        relations = await run_sync(self._catalog.relations, page.entries, owner)
+        body = page_row(page, relations) | {
             "comparisons": [each for each in groups if each["kind"] == "comparison"],
             "evaluations": [each for each in groups if each["kind"] == "evaluation"],
             "now": time.time(), "retention": self._retention_text,
@@ -118,10 +120,10 @@ class HistoryRoutes:
         )
 
 
-def page_row(page: HistoryPage) -> dict[str, Any]:
+def page_row(page: HistoryPage, relations: Relations = _NO_RELATIONS) -> dict[str, Any]:
     """Return a page of the catalog as JSON values."""
     return {
-        "runs": [_entry_row(entry) for entry in page.entries],
+        "runs": [_entry_row(entry, relations) for entry in page.entries],
         "next": page.next,
         "total": page.total,
         "size": page.size + page.versions,
@@ -129,7 +131,7 @@ def page_row(page: HistoryPage) -> dict[str, Any]:
     }
 
 
-def _entry_row(entry: HistoryEntry) -> dict[str, Any]:
+def _entry_row(entry: HistoryEntry, relations: Relations) -> dict[str, Any]:
     row: dict[str, Any] = {
         "run": entry.run,
         "title": entry.title,
@@ -137,6 +139,8 @@ def _entry_row(entry: HistoryEntry) -> dict[str, Any]:
         "pinned": entry.pinned,
         "comparison": entry.comparison,
         "parent": entry.parent,
+        "parent_title": relations.titles.get(entry.parent.run, "") if entry.parent else "",
+        "forked": entry.run in relations.forked,
         "imported": entry.imported,
         "at": entry.at,
         "error": entry.problem,

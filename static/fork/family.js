@@ -1,12 +1,10 @@
-// The family of a run: its parent and its forks, as chips in the run's head.
+// The family of a run as chips in the run's head: its parent, and a button that opens the tree.
 
-import { h } from "../core/dom.js";
 import { emit, fetchJson, on } from "../core/event_stream.js";
 import { plural } from "../core/format.js";
-import { stateLabel } from "../core/run_states.js";
 import { openRun } from "../core/view.js";
-import { runUrl } from "../history/run_summary.js";
 import { addOriginChip, originChip } from "../timeline/origin.js";
+import { openFamily } from "./family_dialog.js";
 
 const KINDS = { fork: "fork of", replay: "replay of" };
 
@@ -17,8 +15,8 @@ addOriginChip(async (run) => {
 }, 10);
 
 addOriginChip(async (run) => {
-  const forks = (await familyOf(run)).children.filter(({ kind }) => kind === "fork"); // static/replay/ shows the replays
-  return forks.length ? forksChip(forks) : null;
+  const { parent, children } = await familyOf(run);
+  return parent || children.length ? treeChip(run, children.filter(({ kind }) => kind === "fork").length) : null;
 }, 20);
 
 on("message-sent", () => emit("family")); // a fork may have been made in another tab
@@ -26,7 +24,7 @@ on("message-sent", () => emit("family")); // a fork may have been made in anothe
 /** @type {WeakMap<any, { id: string, at: number, family: Promise<any> }>} */
 const known = new WeakMap();
 
-/** The family of a run; both chips share one request. */
+/** The family of a run; the chips share one request. */
 function familyOf(run) {
   const last = known.get(run);
   if (last?.id === run.id && Date.now() - last.at < 1000) return last.family;
@@ -46,30 +44,9 @@ export function parentChip({ run, step, kind, title, exists, visible }) {
   return chip;
 }
 
-function forksChip(forks) {
-  const rows = forks.map(({ run, step, title, model, state, running }) => {
-    const about = [`step ${step}`, model, state ? stateLabel({ state, running }) : ""].filter(Boolean).join(" · ");
-    const open = (event) => {
-      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-      event.preventDefault();
-      openRun(run);
-    };
-    return h("li", {}, h("a", { href: runUrl(run), onclick: open }, h("span", { dir: "auto" }, title || "Untitled run"), h("small", { class: "num" }, about)));
-  });
-  const list = h(
-    "details",
-    { class: "children" },
-    h("summary", { class: "chip" }, plural(forks.length, "fork")),
-    h("ul", { "aria-label": "Forks of this run" }, ...rows),
-  );
-  list.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || !list.open) return;
-    event.stopPropagation();
-    list.open = false;
-    list.querySelector("summary").focus();
-  });
-  list.addEventListener("focusout", ({ relatedTarget }) => {
-    if (relatedTarget && !list.contains(relatedTarget)) list.open = false;
-  });
-  return list;
+function treeChip(run, forks) {
+  const open = () => openFamily(run.id).catch((error) => emit("notice", { text: error.message }));
+  const chip = originChip(forks ? plural(forks, "fork") : "all forks and replays", "", { title: "Show all forks and replays as a tree", onclick: open });
+  chip.setAttribute("aria-haspopup", "dialog");
+  return chip;
 }

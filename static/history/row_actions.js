@@ -4,6 +4,7 @@ import { editTitle } from "./run_summary.js";
 import { apiUrl, emit, fetchJson, showRun } from "../core/event_stream.js";
 import { apiPath, GroupActions, isGroup, showGroup } from "./group_row.js";
 import { updateRow } from "./run_list.js";
+import { openFamily } from "../fork/family_dialog.js";
 
 export class RowActions {
   /**
@@ -27,6 +28,7 @@ export class RowActions {
     if (isGroup(row) && this.groups.onClick(event, row)) return;
     if (event.target.closest(".pin")) this.pin(row);
     else if (event.target.closest(".rename")) this.rename(row);
+    else if (event.target.closest(".relatives")) this.openFamily(row);
     else if (event.target.closest(".delete")) this.history.selection.select([row.run]);
     else if (event.target.closest("a.open") && !(event.ctrlKey || event.metaKey || event.shiftKey)) {
       event.preventDefault();
@@ -54,6 +56,14 @@ export class RowActions {
     if (isGroup(row)) return void showGroup(row);
     showRun(run);
     if (match && match.part !== "run") emit("find", word);
+  }
+
+  async openFamily({ run }) {
+    try {
+      await openFamily(run, { onOpen: () => this.history.dialog.close() });
+    } catch (error) {
+      this.history.showMessage(error.message);
+    }
   }
 
   async pin(row) {
@@ -136,6 +146,7 @@ export class RowActions {
     const { row } = rows.get(entry.dataset.run);
     if (event.key === "p" && !row.draft) this.pin(row);
     else if (event.key === "F2" && !row.draft) this.rename(row);
+    else if (event.key === "f" && (row.parent || row.forked)) this.openFamily(row);
     else if (event.key === "Delete" && isGroup(row)) this.groups.confirmDeletion(row);
     else if (event.key === "ArrowRight" && isGroup(row)) this.groups.unfold(row);
     else if (event.key === "Delete") selection.size > 1 && selection.has(row.run) ? selection.confirm() : selection.select([row.run]);

@@ -1,7 +1,7 @@
 // The list of runs: its rows, grouped by day, created once and updated in place.
 
 import { h, icon } from "../core/dom.js";
-import { runUrl, dayHeading, runFacts, highlightTerms, thumbnails, timeOfDay, runTitle } from "./run_summary.js";
+import { runUrl, dayHeading, runFacts, highlightTerms, thumbnails, timeOfDay, runTitle, originLine } from "./run_summary.js";
 import { groupCells, isGroup } from "./group_row.js";
 import { currentRun } from "../core/event_stream.js";
 
@@ -27,8 +27,10 @@ export function updateRow(element, row, options) {
     { class: "row-actions" },
     ...(row.error || row.draft ? [] : [pinButton(row.pinned, title), tool("rename", "edit", "Rename")]),
     tool("delete", "trash", "Delete"),
+    ...(row.parent || row.forked ? [tool("relatives", "fork", "Forks and replays of")] : []),
   );
   element.classList.toggle("comparison-entry", isGroup(row));
+  element.classList.toggle("made", Boolean(row.parent));
   if (isGroup(row)) element.replaceChildren(...groupCells(row, options, actions));
   else
     element.replaceChildren(
@@ -37,6 +39,7 @@ export function updateRow(element, row, options) {
         "a",
         { class: "open", href: runUrl(row.run), "aria-current": row.run === currentRun.id ? "page" : null },
         h("b", { class: "title", dir: "auto" }, ...highlightTerms(title, searched)),
+        originLine(row),
         h("span", { class: "facts" }, ...runFacts(row, now)),
         row.excerpt ? h("span", { class: "found", dir: "auto" }, matchPlace(row.match), ...highlightTerms(row.excerpt, searched)) : null,
       ),

@@ -72,12 +72,18 @@ export function runFacts(row, now) {
     stateElement(row),
     h("span", { class: "model" }, row.model + (row.mode === "plain" ? ", no sandbox" : "")),
     row.imported ? h("span", { class: "imported", title: "Imported from a file" }, `imported (${row.imported})`) : null,
-    row.parent ? h("span", {}, row.parent.kind === "fork" ? `fork at step ${row.parent.step}` : "replay") : null,
     row.steps ? h("span", { class: "num" }, plural(row.steps, "step") + (row.copied_steps ? `, ${row.copied_steps} copied` : "")) : null,
     tokenCount(row),
     duration,
     row.size ? h("span", { class: "num storage", title: sizeDetails(row) }, formatBytes(row.size)) : null,
   ].filter(Boolean);
+}
+
+/** What a run was made from, as a line of its own; null if it was not. */
+export function originLine({ parent, parent_title: title }) {
+  if (!parent) return null;
+  const label = parent.kind === "replay" ? "Replay of " : parent.step ? `Fork at step ${parent.step} of ` : "Fork from the start of ";
+  return h("span", { class: "made-from" }, label, h("span", { class: "name", dir: "auto" }, title || "a run you cannot open"));
 }
 
 /** Describe the components of a run's size. */

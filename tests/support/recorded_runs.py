@@ -21,6 +21,7 @@ from agent.events import (
 )
 from agent.models.base import Usage
 from agent.runs.folder import RunFolder
+from agent.runs.parent import Parent
 from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.manifest import Delta, Node
 
@@ -36,12 +37,14 @@ def write_ended_run(
     files: dict[str, bytes] | None = None,
     messages: tuple[str, ...] = (),
     metered: bool = True,
+    parent: Parent | None = None,
+    owner: str = "",
 ) -> RunFolder:
     """Write an ended run to a data folder, which need not be locked."""
     sandbox = uuid.uuid4().hex
     for name in ("input", "output"):
         (data / "sandboxes" / sandbox / "workspace" / name).mkdir(parents=True)
-    folder = RunFolder.create(data, sandbox)
+    folder = RunFolder.create(data, sandbox, owner, parent=parent)
     folder.set_sandbox(sandbox)
     at = time.time() - 60 if at is None else at
     totals = Totals(

@@ -11,6 +11,7 @@ from agent import prompts
 from agent.errors import RunError, UsageError
 from agent.events import Mode
 from agent.fork.fork import Changes
+from agent.history.family import Member
 from agent.history.index import HistoryEntry
 from agent.runs.parent import Parent
 from sandbox_ui.auth.access import Access, get_access
@@ -47,6 +48,7 @@ class ForkRoutes:
             route(f"{RUN_PATH}/fork", self.describe),
             route(f"{RUN_PATH}/fork", self.create, "POST"),
             route(f"{RUN_PATH}/family", self.family),
+            route(f"{RUN_PATH}/family/tree", self.family_tree),
         ]
 
     async def describe(self, request: Request) -> Response:
@@ -75,6 +77,17 @@ class ForkRoutes:
         run, access = get_run_id(request), get_access(request)
         return json_response(await run_sync(self._family, run, access))
 
+    async def family_tree(self, request: Request) -> Response:
+        """Return the whole family as ``members``, depth first, and whether there are ``more``.
+
+        A member has ``status``, ``depth`` and, if it is ``open``, ``run``, ``title``, ``kind``,
+        the ``step`` of its parent at which it starts, ``model`` and ``state``.
+        """
+        run, access = get_run_id(request), get_access(request)
+        family = await run_sync(self._catalog.family, run, access.can_view)
+        rows = [_member_row(member) for member in family.members]
+        return json_response({"members": rows, "more": family.more})
+
     def _family(self, run: str, access: Access) -> dict[str, Any]:
         parent = self._runs.folder(run).parent
         owner = None if access.is_guest else access.owner_filter
@@ -96,13 +109,21 @@ class ForkRoutes:
 
 
 def _child_row(child: HistoryEntry) -> dict[str, Any]:
-    parent, summary = child.parent, child.summary
+    return {"run": child.run} | _facts(child, child.parent)
+
+
+def _member_row(member: Member) -> dict[str, Any]:
+    row = {"status": member.status, "depth": member.depth, "run": member.run}
+    return row | _facts(member.entry, member.parent) if member.status == "open" else row
+
+
+def _facts(entry: HistoryEntry | None, parent: Parent | None) -> dict[str, Any]:
+    summary = entry.summary if entry else None
     return {
-        "run": child.run,
-        "title": child.title,
-        "at": child.at,
+        "title": entry.title if entry else "",
+        "at": entry.at if entry else None,
         "step": parent.step if parent else 0,
-        "kind": parent.kind if parent else "fork",
+        "kind": parent.kind if parent else "",
         "model": summary.model if summary else "",
         "state": summary.state if summary else "",
         "running": bool(summary and summary.running),

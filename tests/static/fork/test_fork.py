@@ -1,22 +1,27 @@
 """Forks in the browser: from a step, of a message, and of a step that is done again."""
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from shutil import rmtree
+from typing import Any, Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, expect
 
+from agent.runs.parent import Parent
 from agent.settings import Settings
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn
+from tests.support.recorded_runs import write_ended_run
 from tests.support.server import create_app, run_server
-from tests.support.tab import StudioTab, open_studio
+from tests.support.tab import NARROW, WIDE, StudioTab, open_studio
 
 pytestmark = pytest.mark.browser
 
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 SUBMIT = Turn(text="Done.", calls=[Call("submit")])
 
 
@@ -94,9 +99,10 @@ def test_a_step_is_forked_with_another_model_and_done_again(
     timeline.get_by_role("button", name="fork of Write a file").click()
     expect(timeline.get_by_text("1 fork")).to_be_visible()
     expect(page).to_have_url(f"{parent}#step-1")
-    timeline.get_by_text("1 fork").click()
+    timeline.get_by_role("button", name="1 fork").click()
     shoot(studio, "parent")
-    expect(timeline.get_by_role("list", name="Forks of this run")).to_contain_text("step 1")
+    tree = page.get_by_role("tree", name="Forks and replays")
+    expect(tree.get_by_role("treeitem").last).to_contain_text("fork at step 1")
     page.keyboard.press("Escape")
 
     script.turns = [bash("printf again > c.txt"), SUBMIT]
@@ -107,6 +113,60 @@ def test_a_step_is_forked_with_another_model_and_done_again(
     expect(studio.state).to_contain_text("submitted")
     assert [each["role"] for each in script.requests[5]["messages"]][-1] == "tool"
     shoot(studio, "retry")
+
+
+def test_a_family_is_a_tree_in_the_head_of_a_run_and_in_the_history(
+    studio: StudioTab, tmp_path: Path
+) -> None:
+    page = studio.page
+    first = write_ended_run(tmp_path, "Chart the length of the day <b>in</b> Tromsø", model="one")
+    second = write_ended_run(
+        tmp_path, "Chart the length of the day in Oslo, by week and with a legend that names all",
+        model="another-model", parent=Parent(first.id, 1), status="failed",
+    )  # fmt: skip
+    deleted = write_ended_run(tmp_path, "Gone", parent=Parent(second.id, 1))
+    write_ended_run(tmp_path, "Chart it as a map", parent=Parent(deleted.id, 2))
+    write_ended_run(tmp_path, "Chart it again", parent=Parent(first.id, 0, kind="replay"))
+    rmtree(deleted.path)
+    studio.open(f"{page.url}?run={second.id}")
+    expect(studio.timeline.get_by_role("button", name="fork of Chart the length")).to_be_visible()
+    studio.timeline.get_by_role("button", name="all forks and replays").click()
+    tree = page.get_by_role("tree", name="Forks and replays")
+    rows = tree.get_by_role("treeitem")
+    expect(rows).to_have_count(3)
+    expect(rows.nth(0)).to_contain_text("<b>in</b>")
+    expect(rows.nth(1)).to_contain_text("replay")
+    expect(rows.nth(2)).to_contain_text("this run")
+    expect(rows.nth(2)).to_contain_text("failed")
+    expect(rows.nth(2)).to_be_focused()
+    assert [
+        each["id"] for each in Axe().run(page, context="dialog.family").response["violations"]
+    ] == []
+    for scheme in SCHEMES:
+        page.emulate_media(color_scheme=scheme)
+        for size in (WIDE, NARROW):
+            page.set_viewport_size({"width": size[0], "height": size[1]})
+            shoot(studio, f"family-{scheme}-{size[0]}")
+    page.keyboard.press("ArrowLeft")
+    expect(rows.nth(0)).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(first.id))
+    expect(studio.timeline.get_by_role("button", name="1 fork")).to_be_visible()
+
+    page.keyboard.press("Control+k")
+    row = page.locator(f".entry[data-run='{second.id}']")
+    expect(row).to_contain_text("Fork at step 1 of Chart the length of the day <b>in</b> Tromsø")
+    expect(page.locator(".entry", has_text="Chart it as a map")).to_contain_text("cannot open")
+    for scheme in SCHEMES:
+        page.emulate_media(color_scheme=scheme)
+        for size in (NARROW, WIDE):
+            page.set_viewport_size({"width": size[0], "height": size[1]})
+            shoot(studio, f"history-{scheme}-{size[0]}")
+    row.get_by_role("button", name="Forks and replays of").click()
+    expect(rows).to_have_count(3)
+    rows.nth(2).click()
+    expect(page).to_have_url(re.compile(second.id))
+    expect(page.locator("dialog[open]")).to_have_count(0)
 
 
 def test_the_last_message_is_edited_and_sent_again(studio: StudioTab, script: Script) -> None:

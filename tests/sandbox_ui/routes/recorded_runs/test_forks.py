@@ -8,7 +8,10 @@ import httpx
 import pytest
 
 from agent.runs.folder import RunFolder
+from agent.runs.parent import Parent
 from agent.settings import Settings
+from sandbox_ui.auth.passwords import hash_password
+from sandbox_ui.auth.user import user_for_account
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.recorded_runs import write_ended_run
 from tests.support.server import create_app, run_server
@@ -72,6 +75,52 @@ def test_the_family_is_shown_until_the_parent_is_deleted(
     known = family(client, made)["parent"]
     assert (known["exists"], known["title"]) == (False, "")
     assert client.get(f"/api/runs/{made}/files/a.txt?step=1").text == "a"
+
+
+def test_a_family_is_a_tree_that_the_history_points_to(
+    client: httpx.Client, parent: RunFolder
+) -> None:
+    made = fork(client, parent.id)
+    again = fork(client, made)
+    tree = client.get(f"/api/runs/{made}/family/tree").json()
+    assert tree["more"] is False
+    assert [(each["run"], each["depth"], each["step"]) for each in tree["members"]] == [
+        (parent.id, 0, 0), (made, 1, 1), (again, 2, 1),
+    ]  # fmt: skip
+    first, second, _ = tree["members"]
+    assert (first["title"], first["kind"], first["state"]) == ("Do it.", "", "submitted")
+    assert (second["kind"], second["model"]) == ("fork", "test-model")
+    rows = {row["run"]: row for row in client.get("/api/runs").json()["runs"]}
+    runs = (parent.id, made, again)
+    assert [(rows[run]["forked"], rows[run]["parent_title"]) for run in runs] == [
+        (True, ""), (True, "Do it."), (False, "Do it."),
+    ]  # fmt: skip
+
+
+def test_a_family_shows_each_user_only_their_runs(tmp_path: Path) -> None:
+    owners = {name: user_for_account(name).id for name in ("ann", "bob")}
+    first = write_ended_run(tmp_path, "Ann’s secret", owner=owners["ann"])
+    middle = write_ended_run(tmp_path, "Bob’s", owner=owners["bob"], parent=Parent(first.id, 1))
+    last = write_ended_run(tmp_path, "Ann’s own", owner=owners["ann"], parent=Parent(middle.id, 1))
+    users = tuple((name, hash_password(name, log_n=10)) for name in owners)
+    app = create_app(Settings(data=tmp_path, users=users), LocalSandboxProvider(tmp_path))
+    with run_server(app) as at, httpx.Client(base_url=at) as ann, httpx.Client(base_url=at) as bob:
+        ann.post("/login", data={"name": "ann", "password": "ann"})
+        bob.post("/login", data={"name": "bob", "password": "bob"})
+        assert bob.get(f"/api/runs/{first.id}/family/tree").status_code == 404
+        answer = bob.get(f"/api/runs/{middle.id}/family/tree")
+        assert [each["status"] for each in answer.json()["members"]] == ["hidden", "open"]
+        assert "secret" not in answer.text
+        assert first.id not in answer.text
+        (row,) = bob.get("/api/runs").json()["runs"]
+        assert (row["parent_title"], row["forked"]) == ("", False)
+        members = ann.get(f"/api/runs/{last.id}/family/tree").json()["members"]
+        assert [each.get("title") for each in members] == ["Ann’s secret", None, "Ann’s own"]
+        path = ann.post(f"/api/runs/{first.id}/links").json()["path"]
+        with httpx.Client(base_url=at, follow_redirects=True) as guest:
+            guest.get(f"/{path}")
+            shown = guest.get(f"/api/runs/{first.id}/family/tree").json()["members"]
+            assert [each["run"] for each in shown] == [first.id]
 
 
 @pytest.mark.parametrize(
