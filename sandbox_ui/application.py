@@ -115,7 +115,9 @@ class _Services:
     def from_settings(cls, settings: Settings, provider: StudioSandboxProvider) -> "_Services":
         limits = studio_limits(settings)
         queue = RunQueue(limits.max_runs, limits.max_runs_per_user)
-        admission = Admission(queue, lambda owner: quota.check(owner), limits.max_sandboxes)
+        admission = Admission(
+            queue, lambda owner, size: quota.check(owner, size), limits.max_sandboxes
+        )
         runs = RunManager(settings.data, provider, admission, settings.idle_seconds)
         registry = ComparisonRegistry(settings.data)
         suites = EvaluationRegistry(settings.data)

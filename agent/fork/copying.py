@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.loop.steering import Steering
+from agent.runs.disk_usage import bytes_on_disk
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import STEERING_FILE
 from agent.runs.requests.records import log_path, response_path, tools_path
@@ -21,6 +22,15 @@ from agent.workspace.versions.manifest import Manifest
 from agent.workspace.versions.restore import NotRestored, restore
 
 _CHUNK = 1024**2
+_BLOCK = 4096
+
+
+def copied_bytes(parent: RunFolder, manifest: Manifest, cursor: int) -> int:
+    """Return the bytes that a fork copies: its files and its journal; the rest is shared."""
+    if not parent.manifests.exists():
+        return bytes_on_disk(parent.workspace) + cursor
+    stored = (node.size for node in manifest.nodes.values() if node.kind == "file" and node.stored)
+    return sum(-(-size // _BLOCK) * _BLOCK for size in stored) + cursor
 
 
 def copy_files(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agent import prompts
+from agent.data_folder import random_id
 from agent.errors import RunError, SettingError, StorageFull, UsageError
 from agent.events import Forked, Mode, RunStarted, encode
 from agent.fork import copying
@@ -19,6 +20,7 @@ from agent.runs.inputs import list_inputs, read_texts
 from agent.runs.parent import Parent
 from agent.runs.recorded_run import Task
 from agent.sandbox.disk import volume
+from agent.util.text import format_size
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
 from agent.workspace.versions.blobs import BlobStore
@@ -54,6 +56,7 @@ def fork_run(
     changes: Changes = _SAME,
     owner: str = "",
     data: Path | None = None,
+    check_space: Callable[[int], None] = lambda _: None,
 ) -> RunFolder:
     """Make a run that starts from a step of another one, and return its folder.
 
@@ -68,10 +71,11 @@ def fork_run(
         changes: What is different.
         owner: The owner of the new run.
         data: The data folder of the new run, if it is another one on the same disk.
+        check_space: Called with the bytes that are copied, before anything is; raises to refuse.
 
     Raises:
         UsageError: The run cannot be forked there, or not with these changes.
-        StorageFull: The disk has no space for its files.
+        StorageFull: The disk has no space for its files. This is checked before they are copied.
         RunError: The parent was deleted meanwhile, or its record cannot be copied.
     """
     cut = cut_run(parent, step)
@@ -83,13 +87,18 @@ def fork_run(
             blobs.link(parent.data / "blobs", stored)
         else:
             blobs.keep(stored)
+        place = data or parent.data
+        needed = copying.copied_bytes(parent, manifest, cut.cursor)
+        check_space(needed)
+        _check_disk(place, needed)
         about = Parent(parent.id, step, manifest.digest() if parent.manifests.exists() else "")
-        fork = RunFolder.create(data or parent.data, create_workspace(), owner, parent=about)
-        on_failure.callback(_discard, fork)
-        fork.set_network(parent.network)
-        if parent.memory is not None:
-            fork.set_memory(parent.memory)
         try:
+            sandbox, run_id = create_workspace(), random_id()
+            on_failure.callback(_discard, place, run_id, sandbox)
+            fork = RunFolder.create(place, sandbox, owner, parent=about, run_id=run_id)
+            fork.set_network(parent.network)
+            if parent.memory is not None:
+                fork.set_memory(parent.memory)
             missing = copying.copy_files(parent, fork, manifest, blobs)
             copying.copy_manifests(parent, fork, step)
             copying.copy_approval(parent, fork)
@@ -182,6 +191,15 @@ def _prompt_of(started: RunStarted) -> Prompt | None:
     return prompt if started.mode == "plain" or started.system.startswith(prompt.system) else None
 
 
-def _discard(folder: RunFolder) -> None:
-    shutil.rmtree(folder.path, ignore_errors=True)
-    volume.discard(folder.sandbox_folder)
+def _check_disk(place: Path, needed: int) -> None:
+    free = shutil.disk_usage(place).free
+    if free < needed:
+        raise StorageFull(
+            f"The fork needs {format_size(needed)}, and the disk has {format_size(free)} free. "
+            "Nothing was copied. Free some space and try again."
+        )
+
+
+def _discard(data: Path, run: str, sandbox: str) -> None:
+    shutil.rmtree(data / "runs" / run, ignore_errors=True)
+    volume.discard(data / "sandboxes" / sandbox)

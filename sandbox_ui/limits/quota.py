@@ -23,15 +23,27 @@ class Quota:
             return None
         return max(0, self._limit - self._catalog.measured_bytes(owner))
 
-    def check(self, owner: str) -> None:
+    def check(self, owner: str, size: int = 0) -> None:
         """Check that a user has quota left.
 
+        Args:
+            owner: The user.
+            size: The bytes that are about to be stored, if known.
+
         Raises:
-            QuotaExceeded: if the quota is used up.
+            QuotaExceeded: if the quota is used up, or the bytes exceed what is left of it.
         """
-        if self.remaining(owner) == 0:
-            raise QuotaExceeded(
-                f"Your runs use your entire quota of {format_size(self._limit or 0)}. Delete some: "
-                "“Storage and limits” under History shows which use the most. "
-                "Drafts are deleted after a week."
-            )
+        remaining = self.remaining(owner)
+        if remaining is None or remaining >= max(1, size):
+            return
+        quota = format_size(self._limit or 0)
+        problem = (
+            f"This needs {format_size(size)}, and {format_size(remaining)} of your quota of "
+            f"{quota} are left. Nothing was copied."
+            if remaining
+            else f"Your runs use your entire quota of {quota}."
+        )
+        raise QuotaExceeded(
+            f"{problem} Delete some runs: “Storage and limits” under History shows which use the "
+            "most. Drafts are deleted after a week."
+        )

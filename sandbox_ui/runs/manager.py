@@ -167,15 +167,18 @@ class RunManager:
             owner: The owner's user id; empty for the operator.
 
         Raises:
-            QuotaExceeded: if the owner's quota is used up.
+            QuotaExceeded: if the owner's quota has no room for the fork.
             RunError: if the run does not exist.
             UsageError: if it cannot be forked there.
-            StorageFull: if the disk is full.
+            StorageFull: if the disk has no space for the fork.
         """
         self.admission.check_draft(owner)
         parent = self._registry.get(run_id).folder
         create = self._provider.create_workspace
-        fork = fork_run(parent, step, self._provider.blobs, create, changes, owner)
+        fork = fork_run(
+            parent, step, self._provider.blobs, create, changes, owner,
+            check_space=lambda size: self.admission.check_space(owner, size),
+        )  # fmt: skip
         if not step:
             self.admission.record_draft(fork)
         return self._registry.get(fork.id).folder.id

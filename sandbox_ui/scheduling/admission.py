@@ -30,15 +30,15 @@ class Admission:
 
     Args:
         queue: Queue for the execution slots; unlimited by default.
-        check_quota: Called with the owner before a run is created or started; raises
-            ``QuotaExceeded`` to refuse.
+        check_quota: Called with the owner, and the bytes that are about to be stored, before a run
+            is created or started; raises ``QuotaExceeded`` to refuse.
         max_sandboxes: Maximum number of running sandboxes; idle ones are stopped to free slots.
     """
 
     def __init__(
         self,
         queue: RunQueue | None = None,
-        check_quota: Callable[[str], None] = lambda _: None,
+        check_quota: Callable[[str, int], None] = lambda _owner, _size: None,
         max_sandboxes: int = 1_000,
     ) -> None:
         self.queue = queue or RunQueue()
@@ -54,7 +54,7 @@ class Admission:
         Raises:
             QuotaExceeded: if the quota is used up, or the user has too many drafts without a task.
         """
-        self._check_quota(owner)
+        self._check_quota(owner, 0)
         with self._lock:
             drafts = [each for each in self._drafts.get(owner, ()) if _is_draft(each)]
             self._drafts[owner] = drafts
@@ -76,7 +76,15 @@ class Admission:
             QuotaExceeded: if the text is too long, or the user's quota is used up.
         """
         self.check_text(text)
-        self._check_quota(owner)
+        self._check_quota(owner, 0)
+
+    def check_space(self, owner: str, size: int) -> None:
+        """Check that a user may store this many bytes more.
+
+        Raises:
+            QuotaExceeded: if they exceed what is left of the user's quota.
+        """
+        self._check_quota(owner, size)
 
     def check_text(self, text: str) -> None:
         """Check the length of a task or message.

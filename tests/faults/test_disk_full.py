@@ -11,11 +11,14 @@ import pytest
 
 from agent.errors import RunError, StorageFull
 from agent.events import RunEnded
+from agent.fork.fork import fork_run
 from agent.limits import Limits
 from agent.models.scripted import ScriptedModel
 from agent.sandbox.engine.client import Client
 from agent.settings import Settings
 from tests.faults.studio_app import SUBMIT, StudioApp, bash, open_studio_app, remove_containers
+from tests.support.local_provider import LocalSandboxProvider
+from tests.support.recorded_runs import write_ended_run
 
 pytestmark = [
     pytest.mark.engine,
@@ -100,3 +103,26 @@ def test_a_full_workspace_is_reported_and_the_run_continues(
         assert "No space left on device" in first
         assert second.endswith("on")
         assert studio_app.events_of_type(run, RunEnded)[0].status == "submitted"
+
+
+@pytest.mark.parametrize("filled", ["before", "meanwhile"])
+def test_a_fork_that_has_no_space_leaves_nothing_behind(small_disk: Path, filled: str) -> None:
+    data = small_disk / "forks"
+    provider = LocalSandboxProvider(data)
+    run = write_ended_run(data, files={"a.bin": os.urandom(20 * 1024**2)})
+    before = {path for name in ("runs", "sandboxes") for path in (data / name).iterdir()}
+
+    def create_workspace() -> str:
+        sandbox = provider.create_workspace()
+        fill_disk(small_disk)
+        return sandbox
+
+    if filled == "before":
+        fill_disk(small_disk)
+    with pytest.raises(StorageFull, match=r"Free some space") as caught:
+        fork_run(run, 1, provider.blobs, create_workspace)
+    assert ("The fork needs 20 MB" in str(caught.value)) == (filled == "before")
+    assert {path for name in ("runs", "sandboxes") for path in (data / name).iterdir()} == before
+    free_disk(small_disk)
+    fork = fork_run(run, 1, provider.blobs, provider.create_workspace)
+    assert (fork.workspace / "a.bin").stat().st_size == 20 * 1024**2

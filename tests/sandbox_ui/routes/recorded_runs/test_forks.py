@@ -1,5 +1,6 @@
 """Forks over HTTP: described, made, listed with their family, and compared with their parent."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,24 @@ def test_a_family_shows_each_user_only_their_runs(tmp_path: Path) -> None:
             guest.get(f"/{path}")
             shown = guest.get(f"/api/runs/{first.id}/family/tree").json()["members"]
             assert [each["run"] for each in shown] == [first.id]
+
+
+def test_a_fork_beyond_the_quota_copies_nothing(tmp_path: Path) -> None:
+    owner = user_for_account("ann").id
+    run = write_ended_run(tmp_path, files={"a.bin": os.urandom(300_000)}, owner=owner)
+    before = {path for name in ("runs", "sandboxes") for path in (tmp_path / name).iterdir()}
+    users = (("ann", hash_password("ann", log_n=10)),)
+    settings = Settings(data=tmp_path, users=users, quota_per_user=700_000)
+    app = create_app(settings, LocalSandboxProvider(tmp_path))
+    with run_server(app) as at, httpx.Client(base_url=at) as ann:
+        ann.post("/login", data={"name": "ann", "password": "ann"})
+        ann.get("/api/runs")  # indexes the run
+        answer = ann.post(f"/api/runs/{run.id}/fork", json={"step": 1})
+    assert answer.status_code == 429
+    assert answer.json()["error"].startswith("This needs 297 KB")
+    assert "of your quota of" in answer.json()["error"]
+    after = {path for name in ("runs", "sandboxes") for path in (tmp_path / name).iterdir()}
+    assert after == before
 
 
 @pytest.mark.parametrize(
