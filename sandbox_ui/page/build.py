@@ -113,12 +113,13 @@ def build(
             fields, test, test_result = _settings_drawer(settings)
             reset = gr.Button("Reset settings", elem_id="reset-settings")
             api_button = gr.Button("API", elem_id="api-page")
-        run.click(
+        sent = run.click(
             handlers.send,
             [task, current_run, attached, *fields],
             [current_run, error_notice, task],
             queue=False, show_progress="hidden", api_name="page_run", api_visibility="private",
         )  # fmt: skip
+        sent.then(None, None, attached, js="() => null")  # a message may have a key of an endpoint
         stop.click(
             handlers.stop, current_run, None,
             queue=False, show_progress="hidden", api_name="page_stop", api_visibility="private",

@@ -14,6 +14,7 @@ from anyio.to_thread import run_sync
 from agent.errors import StudioError, UsageError
 from agent.models.base import ModelConfig
 from agent.models.builtin.install import BUILTIN_DESCRIPTION, BUILTIN_ID, BUILTIN_NAME, find_files
+from agent.models.openai.base_url import same_endpoint
 from agent.models.resolve import NoModelAvailable
 from agent.replay import examples as saved_examples
 from agent.replay.examples import SavedExample
@@ -158,13 +159,15 @@ class ButtonHandlers:
 
 _CHANGEABLE: dict[str, tuple[type, ...]] = {
     "model": (str,), "steps": (int, float), "mode": (str,), "prompt": (str,), "network": (str,),
-    "hosts": (str,),
+    "hosts": (str,), "base_url": (str,), "api_key": (str,),
 }  # fmt: skip
 _CHOICES = {"mode": ("sandbox", "plain"), "network": ("open", "listed", "none")}
 
 
 def _changed_options(options: RunOptions, changes: object) -> RunOptions:
     """Return the options with those that a message replaces.
+
+    The key and the additional fields of one endpoint are never sent to another one.
 
     Raises:
         UsageError: if an option cannot be replaced, or not with this value.
@@ -175,6 +178,11 @@ def _changed_options(options: RunOptions, changes: object) -> RunOptions:
         known = isinstance(value, _CHANGEABLE.get(str(name), ())) and not isinstance(value, bool)
         if not known or value not in _CHOICES.get(str(name), (value,)):
             raise UsageError(f"The option “{str(name)[:40]}” cannot have this value.")
+    base_url = changes.get("base_url")
+    if base_url is None and "api_key" in changes:
+        raise UsageError("A key without its endpoint is not used. Enter the base URL, too.")
+    if base_url is not None and not same_endpoint(base_url, options.base_url or ""):
+        options = replace(options, api_key="", extra_body="")
     return replace(options, **changes)
 
 

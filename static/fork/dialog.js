@@ -39,6 +39,7 @@ class ForkDialog {
     this.steps = h("input", { name: "steps", type: "number", min: "1", step: "1", value: currentSettings().steps ?? "", placeholder: "as usual" });
     this.mode = select("mode", [SAME, ["sandbox", "With sandbox"], ["plain", "Without sandbox"]]);
     this.prompt = select("prompt", [SAME, ...promptNames().map((name) => [name, name])]);
+    this.endpoint = endpointFields();
     this.missing = h("ul", { class: "missing", "aria-busy": "true" }, h("li", { class: "dim" }, "Looking at the run…"));
     this.reinstall = h("input", { type: "checkbox", name: "reinstall" });
     this.status = h("p", { role: "status" });
@@ -53,6 +54,7 @@ class ForkDialog {
       { method: "dialog", onsubmit: (event) => this.submit(event) },
       field("Message", this.message),
       h("div", { class: "fields" }, field("Model", this.model), field("Maximum steps", this.steps), field("Mode", this.mode), field("Prompt", this.prompt)),
+      this.endpoint.element,
       h("h3", {}, "Does not come along"),
       this.missing,
       h("div", { class: "end" }, this.status, h("button", { type: "button", class: "plain", onclick: () => this.element.close() }, "Cancel"), this.start),
@@ -118,28 +120,58 @@ class ForkDialog {
     this.start.disabled = (required || !this.step) && !this.message.value.trim();
   }
 
-  async submit(event) {
-    event.preventDefault();
-    if (this.starting || this.start.disabled) return;
-    this.starting = this.start.disabled = true;
-    this.status.textContent = "Copying the files…";
+  /** What is different in the fork. Throws an Error if an entry is missing. */
+  wanted() {
     const { value: mode } = this.mode;
     const { value: prompt } = this.prompt;
     const chosen = { ...(mode && { mode }), ...(prompt && { prompt }) };
     const model = this.model.value.trim();
     const steps = this.steps.valueAsNumber;
-    const options = { ...(model && { model }), ...(steps > 0 && { steps }) };
-    const wanted = this.step
+    const options = { ...(model && { model }), ...(steps > 0 && { steps }), ...this.endpoint.options() };
+    return this.step
       ? { options, changes: { ...chosen, reinstall: this.reinstall.checked } }
       : { options: { ...optionsAtStart({ ...this.about, prompts: promptNames() }), ...options, ...chosen } };
+  }
+
+  async submit(event) {
+    event.preventDefault();
+    if (this.starting || this.start.disabled) return;
+    this.starting = this.start.disabled = true;
+    this.status.textContent = "Copying the files…";
     try {
-      await startFork(this.run, this.step, { message: this.message.value.trim(), ...wanted });
+      await startFork(this.run, this.step, { message: this.message.value.trim(), ...this.wanted() });
       this.element.close();
     } catch (error) {
       this.status.textContent = error.message;
       this.starting = this.start.disabled = false;
     }
   }
+}
+
+/** An endpoint of the fork's own; without a base URL that of the settings is used. */
+function endpointFields() {
+  const url = h("input", { name: "base-url", type: "url", autocomplete: "off", spellcheck: "false", dir: "ltr", placeholder: "https://…/v1" });
+  const key = h("input", { name: "key", type: "password", autocomplete: "off", spellcheck: "false" });
+  const note =
+    "For the first message of the fork, with the model above. The key is sent to this endpoint only and is not stored; later messages use the settings.";
+  const element = h(
+    "details",
+    { class: "endpoint" },
+    h("summary", {}, "Another endpoint"),
+    h(
+      "div",
+      { class: "fields" },
+      h("label", { class: "field" }, h("span", {}, "Base URL"), url),
+      h("label", { class: "field" }, h("span", {}, "API key"), key),
+    ),
+    h("p", { class: "dim" }, note),
+  );
+  const options = () => {
+    const [address, secret] = [url.value.trim(), key.value.trim()];
+    if (secret && !address) throw new Error("Enter the base URL of the endpoint, too, or remove the key.");
+    return address ? { base_url: address, ...(secret && { api_key: secret }) } : {};
+  };
+  return { element, options };
 }
 
 function select(name, choices) {

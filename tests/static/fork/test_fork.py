@@ -115,6 +115,58 @@ def test_a_step_is_forked_with_another_model_and_done_again(
     shoot(studio, "retry")
 
 
+def test_a_fork_uses_another_endpoint_with_its_own_key(
+    studio: StudioTab, script: Script, tmp_path: Path
+) -> None:
+    page, secret = studio.page, "sk-of-the-other-endpoint"
+    studio.button("Settings").click()
+    page.locator("#key input").fill("sk-of-the-settings")
+    page.keyboard.press("Escape")
+    script.turns = [bash("printf one > a.txt"), SUBMIT]
+    studio.send("Write a file")
+    expect(studio.state).to_contain_text("submitted")
+    page.locator("#step-1").hover()
+    studio.button("Continue with another model, step 1").click()
+    dialog = page.get_by_role("dialog", name="Continue after step 1")
+    dialog.get_by_label("Model").fill("theirs")
+    dialog.get_by_text("Another endpoint").click()
+    dialog.get_by_label("API key").fill(secret)
+    dialog.get_by_role("button", name="Fork").click()
+    expect(dialog.get_by_role("status")).to_contain_text("Enter the base URL")
+    violations = Axe().run(page, context="dialog.fork").response["violations"]
+    assert [each["id"] for each in violations] == []
+    for scheme in SCHEMES:
+        page.emulate_media(color_scheme=scheme)
+        for size in (NARROW, WIDE):
+            page.set_viewport_size({"width": size[0], "height": size[1]})
+            shoot(studio, f"endpoint-{scheme}-{size[0]}")
+    with Endpoint(lambda _: SUBMIT) as other:
+        dialog.get_by_label("Base URL").fill(other.url)
+        dialog.get_by_role("button", name="Fork").click()
+        expect(studio.timeline.get_by_text("Step 1 is a copy.")).to_be_visible()
+        expect(studio.state).to_contain_text("submitted")
+        assert [each.headers["authorization"] for each in other.requests] == [f"Bearer {secret}"]
+        assert other.requests[0].body["model"] == "theirs"
+    assert secret not in page.content()
+    assert secret not in page.evaluate("JSON.stringify({ ...localStorage, ...sessionStorage })")
+    for file in tmp_path.rglob("*"):
+        if file.is_file():
+            assert secret.encode() not in file.read_bytes(), file
+
+    with Endpoint(lambda _: SUBMIT) as third:
+        page.locator("#step-1").hover()
+        studio.button("Fork from here, step 1").click()
+        dialog = page.get_by_role("dialog", name="Fork from step 1")
+        dialog.get_by_text("Another endpoint").click()
+        dialog.get_by_label("Base URL").fill(third.url)
+        dialog.get_by_role("button", name="Fork").click()
+        assert third.wait_for_requests(1)
+        expect(studio.state).to_contain_text("submitted")
+        sent = "".join(third.requests[0].headers.values())
+        assert "sk-of-the-settings" not in sent
+        assert secret not in sent
+
+
 def test_a_family_is_a_tree_in_the_head_of_a_run_and_in_the_history(
     studio: StudioTab, tmp_path: Path
 ) -> None:
