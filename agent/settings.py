@@ -270,6 +270,14 @@ class Settings:
         "Storage per user; above it the user cannot start runs; by default half of the total; "
         "`none`: no limit",
     )  # fmt: skip
+    examples_per_user: int = _setting(
+        "STUDIO_EXAMPLES_PER_USER", 100, parse_count,
+        "Runs that a user may save as examples; `0`: none",
+    )  # fmt: skip
+    examples_bytes: int = _setting(
+        "STUDIO_EXAMPLES_SIZE", 1024**3, parse_size,
+        "Size of one user's saved examples together; one may have 64 MB",
+    )  # fmt: skip
 
     @property
     def max_steps(self) -> int:
@@ -379,7 +387,7 @@ def to_markdown() -> str:
 
 
 def _format_default(name: str, value: Any) -> str:
-    if name in ("memory", "disk", "max_output_bytes", "blob_store_bytes"):
+    if name in ("memory", "disk", "max_output_bytes", "blob_store_bytes", "examples_bytes"):
         return f"{value // 1024**3} GB" if value >= 1024**3 else f"{value // 1024**2} MB"
     if isinstance(value, bool):
         return "on" if value else "off"

@@ -16,6 +16,7 @@ from starlette.routing import BaseRoute, Mount
 
 from agent.history.retention import Retention
 from agent.models.builtin import process
+from agent.replay.examples import ExampleLimits
 from agent.runs.disk_usage import free_workspace_bytes
 from agent.settings import Settings
 from agent.util import event_loops
@@ -190,7 +191,7 @@ class _Services:
             ForkRoutes(runs, self.catalog),
             ImportRoutes(runs, self.catalog, self.quota, self.settings.data),
             ReplayRoutes(runs, self.catalog, self.settings.limits()),
-            SavedExampleRoutes(runs, self.settings.data),
+            SavedExampleRoutes(runs, self.settings.data, self._example_limits()),
             TreeRoutes(runs),
             FileRoutes(runs, self._remaining_bytes),
             UploadRoutes(runs, self._remaining_bytes),
@@ -206,6 +207,10 @@ class _Services:
         if self.settings.openai_api:
             endpoint = OpenAIRoutes(runs, self.catalog, self.quota, self.settings, self.closing)
             yield from endpoint.routes
+
+    def _example_limits(self) -> ExampleLimits:
+        settings = self.settings
+        return ExampleLimits(settings.examples_per_user, settings.examples_bytes)
 
     def _health(self) -> dict[str, Any]:
         return health.report(self.provider, self.settings, self.catalog.history.unreadable())

@@ -34,13 +34,14 @@ from agent.replay.placing import Placed, place
 from agent.replay.recording import NOTHING_TO_REPLAY, Recording, StepRecord
 from agent.replay.replay import open_recording
 from agent.replay.texts import Times, compare_lines
+from agent.runs.disk_usage import bytes_on_disk
 from agent.util.cancellation import Stop
+from agent.util.text import format_size
 from agent.workspace.files import Workspace
 from agent.workspace.versions.log import ManifestLog
 
 FOLDER = "examples"
 NAME = "Example"
-_MAX_EXAMPLES = 100
 _MAX_BYTES = 64 * 1024**2
 _CHARACTERS_PER_SECOND = 400.0
 _DIFFERENT = (
@@ -48,6 +49,17 @@ _DIFFERENT = (
     "was written for the recorded result."
 )
 _OVER = "The example ends here. To continue, connect a model: endpoint, model and key in Settings."
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleLimits:
+    """What one user may save: a number of examples, and their bytes on disk together."""
+
+    count: int = 100
+    size: int = 1024**3
+
+
+_DEFAULT_LIMITS = ExampleLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,17 +151,23 @@ class ExampleModel:
         return all(_is_alike(record, call_id, results) for call_id in record.calls)
 
 
-def save(recording: Recording, data: Path, title: str, owner: str) -> SavedExample:
+def save(
+    recording: Recording,
+    data: Path,
+    title: str,
+    owner: str,
+    limits: ExampleLimits = _DEFAULT_LIMITS,
+) -> SavedExample:
     """Save a run of the data folder as an example; saving it again replaces it.
 
     Raises:
-        UsageError: Its files were not kept, or there are too many examples.
+        UsageError: Its files were not kept, or the user has too many or too large examples.
         RunError: It cannot be written.
     """
     assert recording.folder is not None
     folder = data / FOLDER / recording.folder.id
-    if not folder.exists() and len(load_all(data, owner)) >= _MAX_EXAMPLES:
-        raise UsageError(f"There are {_MAX_EXAMPLES} saved examples. Delete one first.")
+    others = [each for each in load_all(data, owner) if each.id != folder.name]
+    _check_count(len(others), limits)
     began, steps = recording.started, recording.rounds[0].steps
     if not steps:
         raise UsageError(NOTHING_TO_REPLAY)
@@ -162,8 +180,12 @@ def save(recording: Recording, data: Path, title: str, owner: str) -> SavedExamp
         shutil.copyfile(recording.journal, new / "journal.jsonl")
         _copy_files(recording, new)
         (new / "example.json").write_text(json.dumps(asdict(about)))
+        _check_size(new, others, limits)
         shutil.rmtree(folder, ignore_errors=True)
         new.rename(folder)
+    except UsageError:
+        shutil.rmtree(new, ignore_errors=True)
+        raise
     except JournalError as error:
         shutil.rmtree(new, ignore_errors=True)
         raise UsageError(
@@ -174,6 +196,26 @@ def save(recording: Recording, data: Path, title: str, owner: str) -> SavedExamp
         shutil.rmtree(new, ignore_errors=True)
         raise RunError(f"The example cannot be saved: {error.strerror}.") from error
     return _load(folder)
+
+
+def _check_count(others: int, limits: ExampleLimits) -> None:
+    if not limits.count:
+        raise UsageError("Runs cannot be saved as examples here: the operator allows none.")
+    if others >= limits.count:
+        raise UsageError(
+            f"You have as many saved examples as the operator allows: {limits.count}. Delete one "
+            "under Examples, then save this one."
+        )
+
+
+def _check_size(new: Path, others: Sequence[SavedExample], limits: ExampleLimits) -> None:
+    size, used = bytes_on_disk(new), sum(bytes_on_disk(each.folder) for each in others)
+    if used + size > limits.size:
+        raise UsageError(
+            f"This example needs {format_size(size)}. Your saved examples take "
+            f"{format_size(used)}, and the operator allows {format_size(limits.size)}. Delete some "
+            "under Examples, then save this one."
+        )
 
 
 def load_all(data: Path, owner: str) -> list[SavedExample]:

@@ -58,7 +58,7 @@ export function mountExamples(element) {
   const dialog = element.querySelector("dialog.examples");
   const button = element.querySelector(".offer");
   const list = h("div", { class: "list", role: "group", "aria-labelledby": "examples-title" });
-  const note = h("p", { class: "about" });
+  const note = h("p", { class: "about", role: "status" });
   dialog.append(
     h(
       "div",
@@ -80,7 +80,7 @@ export function mountExamples(element) {
       note.textContent = hasEndpoint()
         ? "Run an example with your model, or play its demonstration: scripted model turns with real commands in a real sandbox."
         : `Demonstrations play scripted model turns with real commands in a real sandbox.${builtinAvailable ? " The built-in model handles small tasks." : ""} Connect a model to run the others.`;
-      list.replaceChildren(...all.map((example) => exampleRow(example, dialog)));
+      list.replaceChildren(...all.map((example) => exampleRow(example, dialog, note)));
       dialog.showModal();
       list.querySelector("button")?.focus();
     } catch (error) {
@@ -89,14 +89,66 @@ export function mountExamples(element) {
   });
 }
 
-function exampleRow(example, dialog) {
+function exampleRow(example, dialog, note) {
   const choose = (options) => {
     dialog.close();
     runExample(example, options);
   };
   const content = [h("b", {}, example.title), h("span", {}, exampleDescription(example)), h("small", { class: "num" }, ...exampleNeeds(example))];
+  if (example.saved) return savedRow(example, content, choose, note);
   if (!isPlayable(example)) return h("button", { type: "button", class: "example", onclick: () => choose() }, ...content);
   return h("div", { class: "example" }, ...content, exampleButtons(example, choose));
+}
+
+/** The row of one of the user's own examples, which can be deleted. */
+function savedRow(example, content, choose, note) {
+  const row = h("div", { class: "example" }, ...content);
+  const actions = isPlayable(example)
+    ? exampleButtons(example, choose)
+    : h(
+        "div",
+        { class: "actions" },
+        action("Play", example, () => choose({ play: true })),
+      );
+  const remove = action("Delete…", example, () => {
+    actions.hidden = true;
+    row.append(confirmation);
+    confirm.focus();
+  });
+  const keep = () => {
+    confirmation.remove();
+    actions.hidden = false;
+    remove.focus();
+  };
+  const confirm = h(
+    "button",
+    { type: "button", class: "plain danger", onclick: () => deleteExample(example, row, note).then((deleted) => deleted || keep()) },
+    "Delete",
+  );
+  const cancel = h("button", { type: "button", class: "plain", onclick: keep }, "Cancel");
+  const question = h("p", {}, "Delete this example? The run that it was made from stays.");
+  const confirmation = h("div", { class: "confirmation", role: "group", "aria-label": `Delete “${example.title}”` }, question, confirm, cancel);
+  actions.append(remove);
+  row.append(actions);
+  return row;
+}
+
+const action = (label, { title }, onclick) => h("button", { type: "button", class: "quiet", "aria-label": `${label}: ${title}`, onclick }, label);
+
+/** Delete a saved example and its row; return whether it was deleted. */
+async function deleteExample(example, row, note) {
+  try {
+    await fetchJson(apiUrl(`examples/saved/${encodeURIComponent(example.saved)}`), { method: "DELETE" });
+  } catch (error) {
+    note.textContent = error.message;
+    return false;
+  }
+  emit("examples-changed");
+  const next = (row.nextElementSibling ?? row.previousElementSibling)?.closest("button, .example");
+  row.remove();
+  (next?.matches("button") ? next : next?.querySelector("button"))?.focus();
+  note.textContent = `Deleted “${example.title}”.`;
+  return true;
 }
 
 /** Whether an example can be both played and run by the connected model. */
@@ -104,8 +156,7 @@ export const isPlayable = (example) => hasEndpoint() && Boolean(example.demonstr
 
 /** Buttons for both ways to try an example; `choose` receives the options of `runExample`. */
 export function exampleButtons(example, choose) {
-  const button = (label, options) =>
-    h("button", { type: "button", class: "quiet", "aria-label": `${label}: ${example.title}`, onclick: () => choose(options) }, label);
+  const button = (label, options) => action(label, example, () => choose(options));
   return h("div", { class: "actions" }, button("Play demonstration", { play: true }), button("Try with my model", {}));
 }
 

@@ -11,6 +11,7 @@ from starlette.routing import Route
 
 from agent.errors import RunActive
 from agent.replay import examples
+from agent.replay.examples import ExampleLimits
 from agent.replay.recording import IN_PROGRESS
 from agent.replay.replay import open_recording
 from agent.titles import title_for_task
@@ -25,11 +26,13 @@ class SavedExampleRoutes:
     Args:
         runs: The live runs.
         data: The data folder.
+        limits: What one user may save.
     """
 
-    def __init__(self, runs: RunManager, data: Path) -> None:
+    def __init__(self, runs: RunManager, data: Path, limits: ExampleLimits) -> None:
         self._runs = runs
         self._data = data
+        self._limits = limits
 
     @property
     def routes(self) -> list[Route]:
@@ -64,7 +67,7 @@ class SavedExampleRoutes:
             raise RunActive(IN_PROGRESS)
         recording = open_recording(folder.journal, folder)
         title = folder.title or title_for_task(recording.started.task)
-        saved = examples.save(recording, self._data, title, owner)
+        saved = examples.save(recording, self._data, title, owner, self._limits)
         return {"id": saved.id, "title": saved.title}
 
 

@@ -1,23 +1,30 @@
 """A recorded run becomes an example: its turns play without a model, its commands are real."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from agent import Studio
 from agent.api.run import Run
-from agent.errors import RunError
+from agent.errors import RunError, UsageError
 from agent.events import Notice
 from agent.replay import examples
-from agent.replay.examples import ExampleModel, SavedExample
+from agent.replay.examples import ExampleLimits, ExampleModel, SavedExample
 from agent.replay.replay import open_recording
 from agent.workspace.files import Workspace
 from tests.agent.api.conftest import bash, script
 
+DEFAULT_LIMITS = ExampleLimits()
 
-def save(studio: Studio, run: Run, title: str = "Mine", owner: str = "") -> SavedExample:
+
+def save(
+    studio: Studio, run: Run, title: str = "Mine", owner: str = "",
+    limits: ExampleLimits = DEFAULT_LIMITS,
+) -> SavedExample:  # fmt: skip
     folder = run.recorded.folder
-    return examples.save(open_recording(folder.journal, folder), folder.data, title, owner)
+    recording = open_recording(folder.journal, folder)
+    return examples.save(recording, folder.data, title, owner, limits)
 
 
 def test_an_example_outlives_its_run_and_executes_its_commands(
@@ -67,3 +74,28 @@ def test_an_example_belongs_to_the_user_who_saved_it(studio: Studio) -> None:
         examples.delete(data, "bob", example.id)
     examples.delete(data, "ada", example.id)
     assert examples.load_all(data, "ada") == []
+
+
+def test_the_operator_bounds_the_number_and_the_size_of_a_users_examples(
+    studio: Studio, tmp_path: Path
+) -> None:
+    given = tmp_path / "noise.bin"
+    given.write_bytes(os.urandom(200_000))
+    runs = [studio.run(f"Do {at}.", model=script(bash("ls")), inputs=given) for at in range(2)]
+    for run in runs:
+        run.wait()
+    first, second = runs
+    data = first.recorded.folder.data
+    one = ExampleLimits(count=1)
+    save(studio, first, limits=one)
+    save(studio, first, "Again", limits=one)
+    with pytest.raises(UsageError, match="as many saved examples as the operator allows: 1"):
+        save(studio, second, limits=one)
+    save(studio, second, owner="bob", limits=one)
+    small = ExampleLimits(size=300_000)
+    with pytest.raises(UsageError, match="the operator allows 293 KB"):
+        save(studio, second, limits=small)
+    with pytest.raises(UsageError, match="the operator allows none"):
+        save(studio, second, limits=ExampleLimits(count=0))
+    assert [each.title for each in examples.load_all(data, "")] == ["Again"]
+    assert not list((data / examples.FOLDER).glob("new-*"))

@@ -1,9 +1,12 @@
 """A replay in a browser: started from the menu, its verdicts, compared with the recorded run."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, expect
 
 from agent.limits import Limits
@@ -13,10 +16,11 @@ from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun, Task
 from tests.agent.api.conftest import bash
 from tests.support.local_provider import LocalSandboxProvider
-from tests.support.tab import WIDE, StudioTab, release_context, take_context
+from tests.support.tab import NARROW, WIDE, StudioTab, release_context, take_context
 
 pytestmark = pytest.mark.browser
 
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 HOSTILE = "<img src=x onerror=window.hacked=1>"
 SUBMIT = ScriptedTurn(calls=(ToolCall("", "submit", "{}"),))
 
@@ -28,6 +32,11 @@ def tab(browser: Browser) -> Iterator[StudioTab]:
     yield tab
     release_context(context)
     assert tab.errors == []
+
+
+def shoot(studio: StudioTab, name: str) -> None:
+    if folder := os.environ.get("SHOTS"):
+        studio.page.screenshot(path=f"{folder}/{name}.png")
 
 
 def record(data: Path, state: Path) -> str:
@@ -79,3 +88,36 @@ def test_a_replay_shows_a_verdict_for_each_step_and_over_the_run(
     expect(banner).to_contain_text("Replayed:Differs")
     banner.get_by_role("link", name="Differs").click()
     expect(banner).to_contain_text("Replay of the recorded run")
+
+
+def test_a_saved_example_is_deleted_after_a_confirmation(
+    tab: StudioTab, studio_url: str, data: Path, tmp_path: Path
+) -> None:
+    page, run = tab.page, record(data, tmp_path / "state")
+    page.goto(f"{studio_url}/?run={run}")
+    page.get_by_role("button", name="Export").click()
+    page.get_by_role("menuitem", name="Save as example").click()
+    expect(page.get_by_role("alert")).to_contain_text("Saved as an example")
+    page.get_by_role("button", name="Examples", exact=True).click()
+    dialog = page.get_by_role("dialog", name="Examples")
+    examples = dialog.locator("div.example", has_text="yours, about")
+    expect(examples).to_have_count(1)
+    dialog.get_by_role("button", name="Delete…: Do it.").click()
+    expect(dialog.get_by_role("button", name="Delete", exact=True)).to_be_focused()
+    for scheme in SCHEMES:
+        page.emulate_media(color_scheme=scheme)
+        for size in (NARROW, WIDE):
+            page.set_viewport_size({"width": size[0], "height": size[1]})
+            shoot(tab, f"example-{scheme}-{size[0]}")
+    violations = Axe().run(page, context="dialog.examples").response["violations"]
+    assert [each["id"] for each in violations] == []
+    dialog.get_by_role("button", name="Cancel").click()
+    expect(dialog.get_by_role("button", name="Delete…: Do it.")).to_be_focused()
+    dialog.get_by_role("button", name="Delete…: Do it.").click()
+    dialog.get_by_role("button", name="Delete", exact=True).click()
+    expect(dialog.get_by_role("status")).to_have_text("Deleted “Do it.”.")
+    expect(examples).to_have_count(0)
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Examples", exact=True).click()
+    expect(dialog.get_by_role("button").first).to_be_visible()
+    expect(examples).to_have_count(0)
