@@ -2,15 +2,19 @@
 
 import os
 import stat
+import time
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+from agent.errors import WorkspaceError
 from agent.util.text import format_size
 from agent.workspace import paths
 from agent.workspace.files import FALLBACK_READ_LIMIT, Workspace
 from agent.workspace.paths import ROOT, RelPath
 from agent.workspace.transfer.zip_stream import NOTE_NAME, Member, ZipStream
 from agent.workspace.tree import walk
+from agent.workspace.versions.manifest import Node
+from agent.workspace.versions.past_files import FileVersions
 
 MAX_MEMBERS = 1_000_000
 """Maximum number of names in one archive; further ones are left out."""
@@ -51,8 +55,7 @@ class ArchiveBuilder:
         Raises:
             WorkspaceError: a selected path does not exist.
         """
-        top_level = [path for path in dict.fromkeys(selected) if not _inside_any(path, selected)]
-        common_parent = os.path.commonpath([path.parent for path in top_level]) if top_level else ""
+        top_level, common_parent = _top_level(selected)
         with workspace.open_root(ROOT) as root:
             for path, info in _walk_selected(workspace, root, top_level):
                 if len(self._members) == MAX_MEMBERS:
@@ -60,6 +63,32 @@ class ArchiveBuilder:
                     return
                 name = prefix + path[len(common_parent) :].lstrip("/")
                 self._add_path(workspace, name, RelPath.trusted(path), info)
+
+    def add_versions(
+        self, versions: FileVersions, step: int, selected: Sequence[RelPath] = ()
+    ) -> None:
+        """Add files and whole folders as they were after a step; else like ``add_files``.
+
+        Files whose content was not kept are left out.
+
+        Raises:
+            WorkspaceError: a selected path did not exist then, or the run has no versions.
+        """
+        if not versions.recorded:
+            raise WorkspaceError("This run has no file versions.")
+        top_level, common_parent = _top_level(selected)
+        below = [entry for entry in versions.entries_below("", step) if not entry.later]
+        for path in top_level:
+            if not any(each.path == path or each.path.startswith(f"{path}/") for each in below):
+                raise WorkspaceError(f"“{path.display}” was not there after step {step}.")
+        for entry in sorted(below, key=lambda each: each.path):
+            if top_level and not (entry.path in top_level or _inside_any(entry.path, top_level)):
+                continue
+            if len(self._members) == MAX_MEMBERS:
+                self._skipped.append(f"everything from {paths.display_text(entry.path)} on")
+                return
+            name = entry.path[len(common_parent) :].lstrip("/")
+            self._add_node(versions, step, name, RelPath.trusted(entry.path), entry.node)
 
     def build(self) -> ZipStream:
         """Return the archive."""
@@ -92,6 +121,26 @@ class ArchiveBuilder:
             )
             self._members.append(member)
 
+    def _add_node(
+        self, versions: FileVersions, step: int, name: str, path: RelPath, node: Node
+    ) -> None:
+        now = time.time()
+        if len(os.fsencode(name)) > _MAX_NAME_BYTES:
+            self._skipped.append(f"…{path.display[-200:]}: its name is too long")
+        elif node.kind == "folder":
+            member = Member(f"{self._unique_name(name)}/", 0, now, stat.S_IFDIR | 0o755)
+            self._members.append(member)
+        elif node.kind != "file":
+            kind = "a link" if node.kind == "link" else "special"
+            self._skipped.append(f"{path.display}: {kind}")
+        elif not node.stored:
+            self._skipped.append(f"{path.display}: not kept, {node.reason or 'it was not read'}")
+        else:
+            mode = stat.S_IFREG | node.mode & 0o777
+            open_content = partial(versions.open_content, path, step, node)
+            member = Member(self._unique_name(name), node.size, now, mode, open_content)
+            self._members.append(member)
+
     def _unique_name(self, path: str) -> str:
         base = name = paths.display_text(path).replace("\\", "%5C")
         number = 2
@@ -100,6 +149,13 @@ class ArchiveBuilder:
             number += 1
         self._names.add(name)
         return name
+
+
+def _top_level(selected: Sequence[RelPath]) -> tuple[Sequence[RelPath], str]:
+    """Return the selected paths that are in no other one, and their common parent."""
+    top_level = [path for path in dict.fromkeys(selected) if not _inside_any(path, selected)]
+    common = os.path.commonpath([path.parent for path in top_level]) if top_level else ""
+    return top_level, common
 
 
 def _walk_selected(
@@ -115,7 +171,7 @@ def _walk_selected(
             yield from walk(root, path)
 
 
-def _inside_any(path: RelPath, selected: Sequence[RelPath]) -> bool:
+def _inside_any(path: str, selected: Sequence[RelPath]) -> bool:
     return any(path.startswith(f"{other}/") for other in selected)
 
 

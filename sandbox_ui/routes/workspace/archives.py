@@ -23,7 +23,7 @@ from agent.workspace.transfer.zip_stream import Member, ZipStream
 from agent.workspace.versions.blobs import content_path
 from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.manifest import Manifest
-from sandbox_ui.routes.helpers import RUN_PATH, get_run_id, route
+from sandbox_ui.routes.helpers import RUN_PATH, get_run_id, get_step, route
 from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.workspace.file_response import content_disposition
 
@@ -48,15 +48,19 @@ class ArchiveRoutes:
         return [route(f"{RUN_PATH}/zip", self.files), route(f"{RUN_PATH}/run.zip", self.run)]
 
     async def files(self, request: Request) -> Response:
-        """Export files and folders, each a percent-encoded ``path``; default all."""
+        """Export files and folders, each a percent-encoded ``path``; default all.
+
+        With ``step`` as they were after it; what was not kept is named in ``LEFT-OUT.txt``.
+        """
         paths = [RelPath.from_url(each) for each in request.query_params.getlist("path")]
-        archive = await run_sync(
-            self._zip_files, get_run_id(request), [path for path in paths if path]
-        )
+        chosen, step = [path for path in paths if path], get_step(request)
+        archive = await run_sync(self._zip_files, get_run_id(request), chosen, step)
         if len(paths) == 1 and paths[0]:
             name = RelPath(paths[0].name).display
         else:
             name = await run_sync(download_name, self._runs, get_run_id(request))
+        if step is not None:
+            name = f"{name}, step {step}"
         return _zip_response(request, archive, name)
 
     async def run(self, request: Request) -> Response:
@@ -65,9 +69,12 @@ class ArchiveRoutes:
         name = await run_sync(download_name, self._runs, get_run_id(request))
         return _zip_response(request, archive, name)
 
-    def _zip_files(self, run: str, paths: list[RelPath]) -> ZipStream:
+    def _zip_files(self, run: str, paths: list[RelPath], step: int | None) -> ZipStream:
         builder = ArchiveBuilder()
-        builder.add_files(self._runs.workspace(run), paths)
+        if step is None:
+            builder.add_files(self._runs.workspace(run), paths)
+        else:
+            builder.add_versions(self._runs.file_versions(run), step, paths)
         return builder.build()
 
     def _zip_run(self, run: str) -> ZipStream:

@@ -63,8 +63,7 @@ export class TreeActions {
       folder && { text: "Show only this folder", run: () => tree.showFolder(entry.path) },
       !folder && { text: "Open in new tab", run: () => operations.openInNewTab(entry) },
       entry.kind === "file" && { text: "Versions…", run: () => openVersions(entry.path) },
-      entry.kind !== "link" &&
-        (!folder || currentRun.moment === null) && { text: folder ? "Download as zip" : "Download", run: () => operations.download([entry]) },
+      entry.kind !== "link" && { text: folder ? `Download${asOfStep()} as zip` : "Download", run: () => operations.download([entry]) },
       { text: "Copy path", keys: "Ctrl C", run: () => operations.copyPaths([entry]) },
       ...(folder && currentRun.canEditFiles ? [null, ...this.createItems(entry.path)] : []),
       ...this.changeItems([entry]),
@@ -74,7 +73,7 @@ export class TreeActions {
   itemsForMany(entries) {
     const { operations } = this;
     return [
-      currentRun.moment === null && { text: `Download ${entries.length} items as zip`, run: () => operations.download(entries) },
+      { text: `Download ${entries.length} items${asOfStep()} as zip`, run: () => operations.download(entries) },
       { text: `Copy ${entries.length} paths`, keys: "Ctrl C", run: () => operations.copyPaths(entries) },
       ...this.changeItems(entries),
     ].filter((item) => typeof item !== "boolean");
@@ -117,10 +116,13 @@ export class TreeActions {
   workspaceItems() {
     const { tree, operations } = this;
     return [
-      currentRun.moment === null && { text: "Download all", run: () => operations.downloadAll() },
+      { text: currentRun.pastStep === null ? "Download all" : `Download folder${asOfStep()} as zip`, run: () => operations.downloadAll() },
       { text: "Mark all as read", run: () => (tree.marks.markAllRead(), tree.draw()) },
       { text: "Collapse all folders", run: () => tree.collapseAll() },
       { text: "Show hidden files", checked: tree.options.hidden, run: () => tree.setOption("hidden", !tree.options.hidden) },
     ].filter((item) => typeof item !== "boolean");
   }
 }
+
+/** The step as of which the files are shown, as a part of a label. */
+const asOfStep = () => (currentRun.pastStep === null ? "" : ` as of step ${currentRun.pastStep}`);

@@ -127,14 +127,16 @@ export class FileOperations {
   download(entries) {
     const [entry] = entries;
     if (entries.length === 1 && entry.kind === "file") return startDownload(runApiUrl(`files/${entry.path}${asOf()}`), entry.name);
-    const query = new URLSearchParams(entries.map(({ path }) => ["path", path]));
+    const query = new URLSearchParams([...entries.map(({ path }) => ["path", path]), ...pastStep()]);
     const address = runApiUrl(`zip?${query}`);
     if (address.length > MAX_URL_LENGTH) return showToast("Too many files are selected. Download their folder instead.", { bad: true });
     return startDownload(address);
   }
 
+  /** Download the run with all its files, or the files as of the step that is shown. */
   downloadAll() {
-    startDownload(runApiUrl("run.zip"));
+    const step = new URLSearchParams(pastStep());
+    startDownload(runApiUrl(step.size ? `zip?${step}` : "run.zip"));
   }
 
   async copyPaths(entries) {
@@ -150,6 +152,8 @@ export class FileOperations {
 }
 
 /** The query of the step whose files are shown; empty for now. */
+const pastStep = () => (currentRun.pastStep === null ? [] : [["step", `${currentRun.pastStep}`]]);
+
 const asOf = () => (currentRun.pastStep === null ? "" : `?step=${currentRun.pastStep}`);
 
 function startDownload(address, name = "") {

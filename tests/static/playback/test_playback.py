@@ -1,6 +1,8 @@
 """A recorded run in the browser: played, and shown as of its steps and their events."""
 
+import os
 import re
+import zipfile
 from collections.abc import Iterator
 
 import pytest
@@ -93,6 +95,24 @@ def test_the_page_is_shown_as_of_a_step(tab: StudioTab) -> None:
     expect(tab.page.locator(".step.later")).to_have_count(0)
     expect(tab.page).not_to_have_url(re.compile("#step"))
     expect(tab.button("Upload")).to_be_visible()
+
+
+def test_the_folder_is_downloaded_as_of_a_step(tab: StudioTab) -> None:
+    play_recording(tab, "Let three stars dance")
+    tab.button("Pause").click()
+    track(tab).press("Home")
+    expect(tab.page.locator(".workspace .as-of")).to_contain_text("after step 1")
+    tab.page.get_by_role("button", name="More actions").click()
+    item = tab.page.get_by_role("menuitem", name="Download folder as of step 1 as zip")
+    expect(item).to_be_visible()
+    if folder := os.environ.get("SHOTS"):
+        tab.page.screenshot(path=f"{folder}/past-zip.png")
+    with tab.page.expect_download() as download:
+        item.click()
+    assert download.value.suggested_filename.endswith(", step 1.zip")
+    names = zipfile.ZipFile(download.value.path()).namelist()
+    assert "stars.py" in names
+    assert "draw.py" not in names
 
 
 def test_two_versions_of_a_file_are_compared(tab: StudioTab) -> None:

@@ -12,7 +12,10 @@ import pytest
 
 from agent.runs.folder import RunFolder
 from agent.runs.journal import Journal
+from agent.workspace.versions.log import ManifestLog
+from agent.workspace.versions.manifest import Delta, Node
 from tests.sandbox_ui.routes.test_routes import ENDED, STARTED, write_step
+from tests.support.recorded_runs import write_ended_run
 
 
 @pytest.fixture(scope="module")
@@ -115,3 +118,36 @@ def test_downloads_have_an_etag_and_can_be_resumed(
     (folder.workspace / "a").write_text("another")
     whole = client.get(file_url, headers={"Range": "bytes=3-", "If-Range": etag})
     assert (whole.status_code, whole.text) == (200, "another")
+
+
+def test_a_folder_is_downloaded_as_it_was_after_a_step(client: httpx.Client, data: Path) -> None:
+    run = write_ended_run(data, files={"a.txt": b"a", "output/b.txt": b"b", "output/c.txt": b"c"})
+    log = ManifestLog(run.manifests)
+    large = Node("file", size=10**8, stored=False, reason="larger than 64 MB")
+    log.append(1, Delta({"output/large.bin": large, "link": Node("link", target="a.txt")}, ()))
+    log.append(2, Delta({"new.txt": Node("file", size=1, stored=False)}, ("output/c.txt",)))
+    (run.workspace / "output" / "b.txt").write_text("changed since")
+    got = client.get(f"/api/runs/{run.id}/zip?step=1")
+    archive = open_zip(got)
+    assert archive.testzip() is None
+    names = archive.namelist()
+    assert {"a.txt", "output/b.txt", "output/c.txt", "LEFT-OUT.txt"} <= set(names)
+    assert "new.txt" not in names
+    assert archive.read("output/b.txt") == b"b"
+    note = archive.read("LEFT-OUT.txt").decode()
+    assert "output/large.bin: not kept, larger than 64 MB" in note
+    assert "link: a link" in note
+    assert "step 1.zip" in got.headers["content-disposition"]
+
+    output = open_zip(client.get(f"/api/runs/{run.id}/zip?step=2&path=output"))
+    assert "output/c.txt" not in output.namelist()
+    assert "output/b.txt" in output.namelist()
+    gone = client.get(f"/api/runs/{run.id}/zip?step=2&path=output/c.txt")
+    assert gone.status_code == 400
+    assert "was not there after step 2" in gone.json()["error"]
+
+
+def test_a_run_without_versions_has_no_past_zip(client: httpx.Client, run: str) -> None:
+    refused = client.get(f"/api/runs/{run}/zip?step=1")
+    assert refused.status_code == 400
+    assert "no file versions" in refused.json()["error"]
