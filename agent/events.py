@@ -450,6 +450,56 @@ class ObservationsCleared(_Event):
     kind: Literal["observations_cleared"] = "observations_cleared"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryStarted(_Event):
+    """The model is asked to summarise older steps, to free space in its context.
+
+    The request holds the conversation up to the end of these steps, then ``instruction``.
+
+    Attributes:
+        step: The step that needs the space.
+        first_step: The first step to be replaced.
+        last_step: The last one.
+        instruction: What the model is asked.
+    """
+
+    step: int
+    first_step: int
+    last_step: int
+    instruction: str
+    kind: Literal["summary_started"] = "summary_started"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryEnded(_Event):
+    """A summary replaces older steps in the conversation, or there is none for a reason.
+
+    The steps themselves stay in the journal.
+
+    Attributes:
+        step: As in ``SummaryStarted``, and so are ``first_step`` and ``last_step``.
+        text: What the model sees in place of these steps; empty if nothing was replaced.
+        reason: Why nothing was replaced.
+        usage: Of the request; None if it is not known.
+        estimated: Whether ``usage`` is an estimate.
+        seconds: Time that the model took.
+        replaced_tokens: About how many tokens the steps took.
+        summary_tokens: About how many tokens ``text`` takes.
+    """
+
+    step: int
+    first_step: int
+    last_step: int
+    text: str
+    reason: str = ""
+    usage: Usage | None = None
+    estimated: bool = False
+    seconds: float = 0.0
+    replaced_tokens: int = 0
+    summary_tokens: int = 0
+    kind: Literal["summary_ended"] = "summary_ended"
+
+
 @dataclass(frozen=True, slots=True)
 class FileChange:
     """One workspace path that a step added, changed or removed."""
@@ -600,6 +650,8 @@ JournalEvent = (
     | ApprovalRequested
     | CallReviewed
     | ObservationsCleared
+    | SummaryStarted
+    | SummaryEnded
     | WorkspaceChanged
     | StepEnded
     | RunEnded

@@ -42,6 +42,8 @@ class Limits:
             0 means the first plain answer does, None means none does.
         attempts: Attempts of one turn in case of temporary failures.
         backoff: Seconds before the second attempt, doubled for each further one.
+        summarise: Whether the model summarises older steps near the limit of its context
+            (``agent.loop.summary``).
     """
 
     steps: int = 100
@@ -54,16 +56,18 @@ class Limits:
     reminders: int | None = 2
     attempts: int = 5
     backoff: float = 1.0
+    summarise: bool = False
 
     def to_dict(self) -> dict[str, float | None]:
-        """Return the limits shown to the user."""
-        return {
+        """Return the limits shown to the user; ``summarise`` only if it is on."""
+        limits: dict[str, float | None] = {
             "steps": self.steps,
             "conversation_tokens": self.conversation_tokens,
             "turn_tokens": self.turn_tokens,
             "seconds": self.seconds,
             "money": self.money,
         }
+        return limits | ({"summarise": 1} if self.summarise else {})
 
 
 def adapt_to_model(limits: Limits, model: Model) -> Limits:

@@ -135,6 +135,7 @@ class Studio:
         mode: Mode = "sandbox",
         limits: Limits | None = None,
         max_steps: int | None = None,
+        summarise: bool = False,
         approve: Iterable[str] = (),
         stop: Stop | None = None,
     ) -> Run:
@@ -155,6 +156,7 @@ class Studio:
             mode: ``sandbox``; or ``plain``: the documents in the prompt and no tools.
             limits: The limits of a round; by default those of the settings.
             max_steps: Another limit on the model's turns.
+            summarise: Whether the model summarises older steps near the limit of its context.
             approve: Which calls wait for approval: ``every``, or the rules of
                 ``Steering.set_approval``; by default none.
             stop: Ends the run early, like ``Run.stop``.
@@ -166,7 +168,8 @@ class Studio:
         """
         return self._create_run(
             task, inputs=inputs, model=model, prompt=prompt, tools=tools, network=network,
-            mode=mode, limits=limits, max_steps=max_steps, approve=approve, stop=stop,
+            mode=mode, limits=limits, max_steps=max_steps, summarise=summarise, approve=approve,
+            stop=stop,
         )  # fmt: skip
 
     def compare(
@@ -425,6 +428,7 @@ class Studio:
         mode: Mode = "sandbox",
         limits: Limits | None = None,
         max_steps: int | None = None,
+        summarise: bool = False,
         approve: Iterable[str] = (),
         stop: Stop | None = None,
         comparison: str = "",
@@ -439,7 +443,7 @@ class Studio:
         selected = select_model(task, model, self.settings)
         first = Task(selected.task, arguments.prompt(prompt, selected.model), mode)
         first = replace(first, network=arguments.policy(network))
-        run_limits = self._limits(limits, max_steps, selected.model)
+        run_limits = self._limits(limits, max_steps, selected.model, summarise=summarise)
         report = CopyReport()
         recorded = self._create([*selected.inputs, *input_paths], report, custom_tools, comparison)
         recorded.steering.set_approval(approval)
@@ -461,6 +465,7 @@ class Studio:
         mode: Mode | None = None,
         limits: Limits | None = None,
         max_steps: int | None = None,
+        summarise: bool = False,
         reinstall: bool = False,
         stop: Stop | None = None,
     ) -> Run:
@@ -479,6 +484,7 @@ class Studio:
             mode: Another mode.
             limits: Limits of the next round; by default those of the settings for the model.
             max_steps: Model turns of the next round at most.
+            summarise: See ``run``.
             reinstall: Whether to install again first, in steps of their own, the packages that
                 the steps installed.
             stop: Ends the round early, from any thread.
@@ -491,7 +497,7 @@ class Studio:
         from agent.api import fork  # only a fork needs it
 
         selected = select_model(message, model, self.settings).model
-        run_limits = self._limits(limits, max_steps, selected)
+        run_limits = self._limits(limits, max_steps, selected, summarise=summarise)
         provider = self._provider()
         with ExitStack() as on_failure:
             if isinstance(run, os.PathLike):
@@ -621,10 +627,15 @@ class Studio:
             on_failure.pop_all()
         return folder
 
-    def _limits(self, limits: Limits | None, max_steps: int | None, model: Model) -> Limits:
+    def _limits(
+        self, limits: Limits | None, max_steps: int | None, model: Model, *, summarise: bool = False
+    ) -> Limits:
         if limits is not None:
             arguments.check_type("limits", limits, Limits, "Limits, such as Limits(steps=20)")
+        arguments.check_type("summarise", summarise, bool, "True or False")
         round_limits = limits or adapt_to_model(self.settings.limits(), model)
+        if summarise:
+            round_limits = replace(round_limits, summarise=True)
         if max_steps is None:
             return round_limits
         arguments.check_type("max_steps", max_steps, int, "a number, 1 or more")

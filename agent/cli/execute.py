@@ -64,6 +64,7 @@ def execute_run(
             network=options.network,
             mode=options.mode,
             max_steps=options.max_steps,
+            summarise=options.summarise,
             approve=options.approve,
             stop=stop,
         ) as run,

@@ -73,6 +73,8 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     add("--base-url", metavar="URL", default="",
         help="URL of the endpoint; OPENAI_API_KEY is only sent to OPENAI_BASE_URL")  # fmt: skip
     add("--max-steps", metavar="N", type=positive_int, help="maximum number of model turns")
+    add("--summarise", action="store_true",
+        help="summarise older steps near the context limit")  # fmt: skip
     add("--mode", choices=("sandbox", "plain"), default="sandbox",
         help="sandbox (default); plain: no tools, documents in the prompt")  # fmt: skip
     add("--prompt", metavar="NAME|FILE", default="",

@@ -22,13 +22,15 @@ from agent.events import (
     SandboxReady,
     StepEnded,
     StepStarted,
+    SummaryEnded,
+    SummaryStarted,
     TextDelta,
     ToolEnded,
     ToolOutput,
     ToolStarted,
     WorkspaceChanged,
 )
-from agent.runs.state import format_totals
+from agent.runs.state import describe_summary, format_totals
 from agent.util.text import sanitize
 
 _DIM, _BOLD, _RED, _GREEN, _PLAIN = "\x1b[2m", "\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[0m"
@@ -97,6 +99,11 @@ class EventPrinter:
                 self._print_line(event.text, _DIM)
             case Reminder():
                 self._print_line("The model was reminded to use a tool.", _DIM)
+            case SummaryStarted():
+                steps = f"steps {event.first_step} to {event.last_step}"
+                self._print_line(f"The model summarises {steps} to free space.", _DIM)
+            case SummaryEnded():
+                self._print_line(describe_summary(event), _RED if event.reason else _DIM)
             case ObservationsCleared():
                 count = len(event.call_ids)
                 self._print_line(f"{count} older outputs were removed to free space.", _DIM)

@@ -72,6 +72,7 @@ def set_up(suite: SuiteInfo, task: EvalTask, member: Member, usual: Limits) -> R
         steps=member.max_steps or suite.limits.steps,
         conversation_tokens=suite.limits.conversation_tokens,
         turn_tokens=member.max_tokens or suite.limits.turn_tokens,
+        summarise=False,
     )
     return RunSetup(
         name=task.id, text=task.text, prompt=_bundled(_prompt_name(suite, member)),

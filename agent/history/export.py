@@ -17,11 +17,12 @@ from agent.events import (
     RunContinued,
     RunEnded,
     RunStarted,
+    SummaryEnded,
     ToolEnded,
     ToolStarted,
     UnreadableEvent,
 )
-from agent.runs.state import RunState, StepSummary, format_totals
+from agent.runs.state import RunState, StepSummary, describe_summary, format_totals
 from agent.util.text import sanitize
 
 COLUMNS = (
@@ -117,8 +118,8 @@ def _format_event(event: Event) -> Iterator[str]:
             yield f"*The loop:* {_one_line(event.text)}\n\n"
         case MessageDelivered():
             yield f"**The user, while the model worked:** {sanitize(event.text)}\n\n"
-        case RunEnded():
-            yield _format_end(event)
+        case SummaryEnded() | RunEnded():
+            yield _format_end(event) if isinstance(event, RunEnded) else _format_summary(event)
         case UnreadableEvent():
             yield f"*{_one_line(event.text)}*\n\n"
         case _:
@@ -173,6 +174,12 @@ def _format_end(event: RunEnded) -> str:
     reason = f": {_one_line(event.reason)}" if event.reason else ""
     answer = f"{sanitize(event.answer)}\n\n" if event.answer else ""
     return f"## {event.status}{reason}\n\n{answer}*{format_totals(event.totals)}*\n\n"
+
+
+def _format_summary(event: SummaryEnded) -> str:
+    """Return a summary of steps that the model read in their place."""
+    text = _code_block(event.text) if event.text else ""
+    return f"*{_one_line(describe_summary(event))}*\n\n{text}"
 
 
 def _code_block(text: str) -> str:

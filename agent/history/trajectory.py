@@ -21,6 +21,7 @@ from agent.events import (
     RunEnded,
     RunStarted,
     StepStarted,
+    SummaryEnded,
     ToolEnded,
     UnreadableEvent,
 )
@@ -55,8 +56,8 @@ class _TrajectoryBuilder:
                 self._add_turn(event)
             case Reminder() if self.result["steps"]:
                 self.result["steps"][-1]["observation"] = event.text
-            case MessageDelivered() | CallReviewed():
-                self._add_steering(event)
+            case MessageDelivered() | CallReviewed() | SummaryEnded():
+                self._add_remark(event)
             case ToolEnded() if event.call_id in self._entries:
                 self._add_result(self._entries[event.call_id], event)
             case UnreadableEvent():
@@ -68,10 +69,12 @@ class _TrajectoryBuilder:
             case _:
                 pass
 
-    def _add_steering(self, event: MessageDelivered | CallReviewed) -> None:
+    def _add_remark(self, event: MessageDelivered | CallReviewed | SummaryEnded) -> None:
         if isinstance(event, MessageDelivered):
             message = {"step": event.step, "text": event.text}
             self.result["metadata"].setdefault("messages", []).append(message)
+        elif isinstance(event, SummaryEnded):
+            self.result["metadata"].setdefault("summaries", []).append(_summary(event))
         elif event.call_id in self._entries:
             self._entries[event.call_id]["metadata"]["review"] = {
                 "decision": event.decision,
@@ -128,6 +131,12 @@ class _TrajectoryBuilder:
         }
         if event.used is not None:
             entry["metadata"]["capabilities"] = asdict(event.used)
+
+
+def _summary(event: SummaryEnded) -> dict[str, Any]:
+    names = ("step", "first_step", "last_step", "text", "reason")
+    values = {name: getattr(event, name) for name in names}
+    return values | {"usage": asdict(event.usage) if event.usage else None}
 
 
 def _parameters(call: ToolCall) -> dict[str, Any]:

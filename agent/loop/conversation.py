@@ -1,6 +1,7 @@
 """The messages sent to the model, reduced from the run's events and nothing else."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from agent.events import (
     EarlierMessage,
@@ -13,6 +14,8 @@ from agent.events import (
     RunContinued,
     RunStarted,
     StepStarted,
+    SummaryEnded,
+    SummaryStarted,
     ToolEnded,
 )
 from agent.loop.meter import estimate_tokens
@@ -28,6 +31,32 @@ from agent.models.base import (
 _INTERRUPTED_RESULT = "Error: this call was interrupted before it returned a result."
 _MISSING_RESULT = "Error: the result of this call is missing from the run's record."
 _MIN_CLEARED_CHARACTERS = 400
+_KEPT_TURNS = 2
+_KEPT_SHARE = 0.25
+_MIN_SUMMARISED_TURNS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class OlderSteps:
+    """Older steps of a conversation, which a summary can replace.
+
+    Attributes:
+        first_step: The first one, which an earlier summary may have replaced already.
+        last_step: The last one.
+        tokens: An estimate of the tokens that they take.
+        user_texts: What the user said in these steps.
+    """
+
+    first_step: int
+    last_step: int
+    tokens: int
+    user_texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    step: int
+    index: int  # of its message
 
 
 class Conversation:
@@ -37,6 +66,12 @@ class Conversation:
         self.messages: list[Message] = []
         self._open_calls: dict[str, ToolCall] = {}  # calls without a result
         self._first_user: str | None = None
+        self._call_ids: set[str] = set()
+        self._turns: list[_Turn] = []  # those that no summary has replaced
+        self._user_texts: list[tuple[int, str]] = []  # the step before, and what the user said
+        self._summary_request: list[Message] | None = None
+        self._unsummarised: list[Message] = []  # what is before the first turn, without a summary
+        self._first_summarised: int | None = None
         for event in events:
             self.apply(event)
 
@@ -48,41 +83,72 @@ class Conversation:
                 self.messages += map(_earlier_message, event.history)
                 self.messages.append(UserMessage(event.user))
                 self._first_user = event.user
-            case RunContinued() | Reminder():
-                self._answer_open_calls(_INTERRUPTED_RESULT)
-                self._add_user_text(event.text)
-            case MessageDelivered():
-                self._answer_open_calls(_INTERRUPTED_RESULT)
-                self._add_user_text(event.text)
+                self._turns = []
+            case RunContinued() | Reminder() | MessageDelivered():
+                self._add_message(event)
             case Forked():
                 self._answer_open_calls(_INTERRUPTED_RESULT)
                 self._replace_prompts(event)
             case StepStarted():
+                self._summary_request = None
                 self._answer_open_calls(_MISSING_RESULT)
                 self._add_note(event.note)
             case ModelAnswered() if event.text or event.calls:
                 self._answer_open_calls(_MISSING_RESULT)
-                self.messages.append(
-                    AssistantMessage(
-                        event.text, event.reasoning, event.calls, event.reasoning_field
-                    )
-                )
-                self._open_calls = {call.id: call for call in event.calls}
+                self._add_turn(event)
             case ToolEnded() if self._open_calls.pop(event.call_id, None):
                 self.messages.append(ToolResult(event.call_id, event.name, event.observation))
-            case ObservationsCleared():
-                self._clear_observations(set(event.call_ids), event.note)
+            case ObservationsCleared() | SummaryStarted() | SummaryEnded():
+                self._free_space(event)
             case _:
                 pass
 
+    def _free_space(self, event: ObservationsCleared | SummaryStarted | SummaryEnded) -> None:
+        match event:
+            case ObservationsCleared():
+                self._clear_observations(set(event.call_ids), event.note)
+            case SummaryStarted():
+                self._summary_request = self.messages[: self._end_of_step(event.last_step)]
+                _add_user_text(self._summary_request, event.instruction)
+            case SummaryEnded():
+                self._summary_request = None
+                if event.text and self._turns:
+                    self._replace_steps(event)
+
+    def request_messages(self) -> Sequence[Message]:
+        """Return the messages of the next request: the conversation, or what is summarised."""
+        return self.messages if self._summary_request is None else self._summary_request
+
     def estimated_tokens(self) -> int:
         """Return an estimate of the conversation's length in tokens."""
-        return sum(estimate_tokens(_text(message)) for message in self.messages)
+        return estimate_messages(self.messages)
 
     def call_ids(self) -> set[str]:
-        """Return the ids of all calls so far."""
-        assistants = (m for m in self.messages if isinstance(m, AssistantMessage))
-        return {call.id for message in assistants for call in message.calls}
+        """Return the ids of all calls so far, also of those that a summary has replaced."""
+        return set(self._call_ids)
+
+    def older_steps(self) -> OlderSteps | None:
+        """Return the steps that a summary can replace; None if they are too few.
+
+        The last two turns are kept, and those before them up to a quarter of the conversation.
+        """
+        turns, cut = self._turns, len(self._turns) - _KEPT_TURNS
+        if cut < _MIN_SUMMARISED_TURNS:
+            return None
+        sizes = [estimate_messages([message]) for message in self.messages]
+        total = sum(sizes)
+        while (
+            cut > _MIN_SUMMARISED_TURNS
+            and sum(sizes[turns[cut - 1].index :]) <= total * _KEPT_SHARE
+        ):
+            cut -= 1
+        first = self._first_summarised or turns[0].step
+        last = turns[cut - 1].step
+        before = self._unsummarised or self.messages[: turns[0].index]
+        texts = tuple(text for step, text in self._user_texts if first <= step <= last)
+        return OlderSteps(
+            first, last, total - estimate_messages(before) - sum(sizes[turns[cut].index :]), texts
+        )
 
     def clearable_call_ids(self, keep: int = 2) -> tuple[str, ...]:
         """Return the call ids of the older half of the long observations.
@@ -98,28 +164,50 @@ class Conversation:
         ]
         return tuple(candidates[: (len(candidates) + 1) // 2])
 
+    def _add_message(self, event: RunContinued | Reminder | MessageDelivered) -> None:
+        self._answer_open_calls(_INTERRUPTED_RESULT)
+        _add_user_text(self.messages, event.text)
+        if event.text and not isinstance(event, Reminder):
+            last_step = self._turns[-1].step if self._turns else 0
+            self._user_texts.append((last_step, event.text))
+
+    def _add_turn(self, event: ModelAnswered) -> None:
+        self._turns.append(_Turn(event.step, len(self.messages)))
+        self.messages.append(
+            AssistantMessage(event.text, event.reasoning, event.calls, event.reasoning_field)
+        )
+        self._open_calls = {call.id: call for call in event.calls}
+        self._call_ids.update(self._open_calls)
+
+    def _end_of_step(self, step: int) -> int:
+        """Return the index of the first turn after a step."""
+        later = (turn.index for turn in self._turns if turn.step > step)
+        return next(later, len(self.messages))
+
+    def _replace_steps(self, event: SummaryEnded) -> None:
+        """Replace the turns up to a step, and an earlier summary, by a summary.
+
+        It becomes part of the message before, since not all endpoints take two in a row.
+        """
+        start, end = self._turns[0].index, self._end_of_step(event.last_step)
+        if self._first_summarised is None:
+            self._first_summarised = event.first_step
+            self._unsummarised = self.messages[:start]
+        before = [*self._unsummarised]
+        _add_user_text(before, event.text)
+        self.messages = [*before, *self.messages[end:]]
+        kept = [turn for turn in self._turns if turn.step > event.last_step]
+        self._turns = _shifted(kept, len(before) - end)
+
     def _replace_prompts(self, event: Forked) -> None:
         """Replace the system prompt and the first round's message, if the fork has others."""
-        if event.system is not None:
-            kept = [each for each in self.messages if not isinstance(each, SystemMessage)]
-            self.messages = [*([SystemMessage(event.system)] if event.system else []), *kept]
-        if event.user is None or self._first_user is None:
-            return
-        for index, message in enumerate(self.messages):
-            if isinstance(message, UserMessage) and message.text.startswith(self._first_user):
-                rest = message.text.removeprefix(self._first_user)
-                self.messages[index] = UserMessage(event.user + rest)
-                self._first_user = event.user
-                return
-
-    def _add_user_text(self, text: str) -> None:
-        if not text:
-            return  # a fork that continues without a message
-        last = self.messages[-1] if self.messages else None
-        if isinstance(last, UserMessage):
-            self.messages[-1] = UserMessage(f"{last.text}\n\n{text}")
-        else:
-            self.messages.append(UserMessage(text))
+        count = len(self.messages)
+        self.messages = _with_prompts(self.messages, event, self._first_user)
+        self._turns = _shifted(self._turns, len(self.messages) - count)
+        if self._unsummarised:
+            self._unsummarised = _with_prompts(self._unsummarised, event, self._first_user)
+        if event.user is not None and self._first_user is not None:
+            self._first_user = event.user
 
     def _add_note(self, note: str) -> None:
         match self.messages[-1] if self.messages and note else None:
@@ -142,6 +230,43 @@ class Conversation:
         for index, message in enumerate(self.messages):
             if isinstance(message, ToolResult) and message.call_id in call_ids:
                 self.messages[index] = ToolResult(message.call_id, message.name, note)
+
+
+def _shifted(turns: Iterable[_Turn], by: int) -> list[_Turn]:
+    return [replace(turn, index=turn.index + by) for turn in turns]
+
+
+def _with_prompts(
+    messages: Sequence[Message], event: Forked, first_user: str | None
+) -> list[Message]:
+    """Return the messages with the prompts of a fork, where it has others."""
+    messages = list(messages)
+    if event.system is not None:
+        kept = [each for each in messages if not isinstance(each, SystemMessage)]
+        messages = [*([SystemMessage(event.system)] if event.system else []), *kept]
+    if event.user is None or first_user is None:
+        return messages
+    for index, message in enumerate(messages):
+        if isinstance(message, UserMessage) and message.text.startswith(first_user):
+            messages[index] = UserMessage(event.user + message.text.removeprefix(first_user))
+            break
+    return messages
+
+
+def _add_user_text(messages: list[Message], text: str) -> None:
+    """Add what a user says; it continues the last message if that is a user's."""
+    if not text:
+        return  # a fork that continues without a message
+    last = messages[-1] if messages else None
+    if isinstance(last, UserMessage):
+        messages[-1] = UserMessage(f"{last.text}\n\n{text}")
+    else:
+        messages.append(UserMessage(text))
+
+
+def estimate_messages(messages: Iterable[Message]) -> int:
+    """Return an estimate of the length of messages in tokens."""
+    return sum(estimate_tokens(_text(message)) for message in messages)
 
 
 def _earlier_message(message: EarlierMessage) -> Message:

@@ -32,10 +32,17 @@ from agent.loop.claimed_files import check_claimed_files
 from agent.loop.conversation import Conversation
 from agent.loop.failures import EMPTY_ANSWER, NO_TOOLS_MESSAGE
 from agent.loop.meter import LIMIT_REASONS, LimitStatus, UsageMeter
-from agent.loop.notes import ALREADY_SUBMITTED, NOT_EXECUTED_RESULT, REMINDER, step_note
+from agent.loop.notes import (
+    ALREADY_SUBMITTED,
+    NOT_EXECUTED_RESULT,
+    REMINDER,
+    last_turn_note,
+    step_note,
+)
 from agent.loop.review import CallReviewer
 from agent.loop.steering import Steering
-from agent.loop.turn import Recording, TurnRunner, TurnTimeout
+from agent.loop.summary import Summariser
+from agent.loop.turn import Recording, TurnRunner, TurnTimeout, clear_observations
 from agent.models.base import Model, ToolCall
 from agent.tools.actions import SUBMIT
 from agent.tools.observation import OutputDecoder
@@ -116,17 +123,16 @@ class _RoundRunner:
         self._verify_claims = round_.verify_claims
         self._meter = UsageMeter(round_.limits, round_.previous_totals)
         tools = round_.toolbox.schemas if round_.toolbox else ()
-        self._turn_runner = TurnRunner(
-            round_.model,
-            round_.conversation,
-            tools,
-            round_.limits,
-            round_.stop,
-            round_.recording,
-        )
+        turn = (
+            round_.model, round_.conversation, tools, round_.limits, round_.stop, round_.recording,
+        )  # fmt: skip
+        self._conversation = round_.conversation
+        self._summariser = Summariser(*turn, self._meter)
+        self._turn_runner = TurnRunner(*turn, self._summariser.summarise)
         self._steering = round_.steering
         self._reviewer = CallReviewer(round_.steering, self._meter, round_.stop, round_.read_file)
         self._step = round_.previous_steps
+        self._last_limit: LimitStatus | None = None  # which allows no further turn
         self._plain_answers = 0
         self._plain_mode_calls = 0
         self._last_text = ""
@@ -161,8 +167,8 @@ class _RoundRunner:
             yield from self._wait_while_paused()
             if self._stop.stops_after_step:
                 return self._stopped_outcome()
-            last = self._meter.limit_allowing_one_turn()
-            outcome = yield from self._run_step(last)
+            outcome = yield from self._run_step()
+            last = self._last_limit
             if outcome is not None and not (last is None and self._has_messages(outcome)):
                 return outcome
             if last is not None:
@@ -200,11 +206,10 @@ class _RoundRunner:
         problem = check_claimed_files(self._last_text, self._toolbox.sandbox)
         return _Outcome("failed", problem) if problem else outcome
 
-    def _run_step(self, last: LimitStatus | None) -> Generator[Event, None, _Outcome | None]:
-        self._step += 1
-        self._steering.begin_turn()
-        yield StepStarted(step=self._step, note=self._step_note(last))
-        yield from self._deliver_messages()
+    def _run_step(self) -> Generator[Event, None, _Outcome | None]:
+        yield from self._begin_step()
+        if self._stop.is_set:
+            return self._stopped_outcome()
         answer = yield from self._turn_runner.run(self._step, self._meter.turn_seconds())
         if answer is None:
             return self._stopped_outcome()
@@ -212,6 +217,30 @@ class _RoundRunner:
         outcome = yield from self._handle_answer(answer)
         yield StepEnded(step=self._step, totals=self._meter.totals)
         return outcome
+
+    def _begin_step(self) -> Iterator[Event]:
+        """Begin a step; first summarise older steps if the context is nearly full."""
+        self._step += 1
+        self._steering.begin_turn()
+        last = self._meter.limit_allowing_one_turn()
+        summarises = last in (None, "token_limit") and self._summariser.is_due
+        self._last_limit = None if summarises else last
+        yield StepStarted(step=self._step, note=self._step_note(self._last_limit))
+        yield from self._deliver_messages()
+        if summarises:
+            seconds = self._meter.turn_seconds()
+            freed = yield from self._summariser.summarise(self._step, seconds)
+            if not freed and not self._stop.is_set:
+                yield from self._go_on_without_summary()
+
+    def _go_on_without_summary(self) -> Iterator[Event]:
+        """Clear older observations; if the limit is near, tell the model that this turn is last."""
+        cleared = clear_observations(self._conversation, self._step)
+        if cleared is not None:
+            yield cleared
+        self._last_limit = self._meter.limit_allowing_one_turn()
+        if self._last_limit is not None and self._toolbox is not None:
+            yield Reminder(step=self._step, text=last_turn_note(LIMIT_REASONS[self._last_limit]))
 
     def _step_note(self, last: LimitStatus | None) -> str:
         if self._toolbox is None:

@@ -11,6 +11,7 @@ from agent.limits import Limits
 from agent.models.base import Usage
 
 _TOKEN_RESERVE = 0.1
+_SUMMARY_RESERVE = 0.2
 _TIME_RESERVE = 0.05
 
 
@@ -89,20 +90,44 @@ class UsageMeter:
             return
         self._count_tokens(usage, estimated)
 
+    def count_summary(
+        self, usage: Usage | None, *, estimated: bool, seconds: float, freed_tokens: int = 0
+    ) -> None:
+        """Add a request for a summary, which is no step.
+
+        Args:
+            usage: Its usage; None if it is not known.
+            estimated: Whether that is an estimate.
+            seconds: Time that the model took.
+            freed_tokens: By how many tokens the conversation is shorter now.
+        """
+        old = self.totals
+        self.totals = replace(old, model_seconds=old.model_seconds + seconds)
+        self.context_tokens = max(0, self.context_tokens - freed_tokens)
+        if usage is not None:
+            self._add_usage(usage, estimated)
+
     def _count_tokens(self, usage: Usage, estimated: bool) -> None:
-        old, price = self.totals, self.limits.price
         environment_tokens = (
             max(0, usage.prompt - self.context_tokens) if self.context_tokens else 0
         )
         self.context_tokens = usage.prompt + usage.generated
+        self._add_usage(usage, estimated)
+        old = self.totals
+        self.totals = replace(
+            old,
+            environment_tokens=old.environment_tokens + environment_tokens,
+            peak_context=max(old.peak_context, self.context_tokens),
+        )
+
+    def _add_usage(self, usage: Usage, estimated: bool) -> None:
+        old, price = self.totals, self.limits.price
         self.totals = replace(
             old,
             prompt_tokens=old.prompt_tokens + usage.prompt,
             cached_tokens=old.cached_tokens + usage.cached,
             cache_written_tokens=old.cache_written_tokens + usage.cache_written,
             generated_tokens=old.generated_tokens + usage.generated,
-            environment_tokens=old.environment_tokens + environment_tokens,
-            peak_context=max(old.peak_context, self.context_tokens),
             estimated=old.estimated or estimated,
             cost=old.cost if price is None else (old.cost or 0.0) + price.cost(usage),
         )
@@ -116,6 +141,14 @@ class UsageMeter:
             sandbox_seconds=old.sandbox_seconds + seconds,
             peak_memory=max(known) if known else None,
         )
+
+    @property
+    def needs_summary(self) -> bool:
+        """Whether the conversation is so long that older steps are summarised, if they may be."""
+        tokens = self.limits.conversation_tokens
+        if not self.limits.summarise or tokens is None:
+            return False
+        return self.context_tokens >= tokens * (1 - _SUMMARY_RESERVE)
 
     def limit_allowing_one_turn(self) -> LimitStatus | None:
         """Return the limit that allows only one more turn, or None."""

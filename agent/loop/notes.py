@@ -5,9 +5,7 @@ REMINDER = (
     "YOU MUST USE A FUNCTION CALL IN EACH RESPONSE.\n"
     "IMPORTANT: YOU SHOULD NEVER ASK FOR HUMAN HELP. If the task is done, call submit."
 )
-LAST_TURN_NOTE = (
-    "\nThis is your last turn: {why} Write your answer to its place and call submit now."
-)
+LAST_TURN_NOTE = "This is your last turn: {why} Write your answer to its place and call submit now."
 NOT_EXECUTED_RESULT = "Error: not executed, because {why}."
 DENIED_RESULT = "Error: not executed, because the user denied it."
 DENIED_REASON = " The user says: {reason}"
@@ -23,4 +21,9 @@ def step_note(remaining: int, last_turn: str = "") -> str:
         last_turn: Why no turn follows this one; empty if one does.
     """
     note = f"\nSteps Remaining: {remaining}"
-    return note + LAST_TURN_NOTE.format(why=last_turn) if last_turn else note
+    return f"{note}\n{last_turn_note(last_turn)}" if last_turn else note
+
+
+def last_turn_note(why: str) -> str:
+    """Return what tells the model that no turn follows, and why."""
+    return LAST_TURN_NOTE.format(why=why)

@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
@@ -18,7 +18,7 @@ from agent.events import (
     TextDelta,
 )
 from agent.limits import Limits
-from agent.loop.conversation import Conversation
+from agent.loop.conversation import Conversation, estimate_messages
 from agent.loop.meter import estimate_tokens
 from agent.models.base import (
     CallPiece,
@@ -49,6 +49,9 @@ Recording = Callable[
     [int, Sequence[ToolSchema], int | None], AbstractContextManager[RequestRecorder | None]
 ]
 """Returns a context that records one attempt of a turn: its step, tools and budget."""
+
+Summarise = Callable[[int, float | None], Generator[Event, None, bool]]
+"""Summarises older steps for a step within some seconds; returns whether that freed space."""
 
 
 class TurnTimeout(Exception):
@@ -101,7 +104,11 @@ class TurnRunner:
         limits: Attempts, back-off and the answer's budget.
         stop: Ends the turn without an answer.
         recording: Returns a context that records an attempt: its step, tools and budget.
+        summarise: Summarises older steps if the context is full; None to never do it.
     """
+
+    clears_observations = True
+    """Whether it clears older observations if the context is full."""
 
     def __init__(
         self,
@@ -111,6 +118,7 @@ class TurnRunner:
         limits: Limits,
         stop: Stop,
         recording: Recording | None = None,
+        summarise: Summarise | None = None,
     ) -> None:
         self._model = model
         self._conversation = conversation
@@ -118,6 +126,7 @@ class TurnRunner:
         self._limits = limits
         self._stop = stop
         self._recording = recording or (lambda *_: nullcontext())
+        self._summarise = summarise
         self._granted_budget = self._budget = limits.turn_tokens
         self._deadline: float | None = None
 
@@ -153,18 +162,20 @@ class TurnRunner:
                     return None
                 self._check_time()
             except ContextTooLong as error:
-                yield self._recover_from_full_context(step, error)
+                yield from self._recover_from_full_context(step, error)
+                if self._stop.is_set:
+                    return None
             except MaxTokensTooHigh as error:
                 yield self._reduce_answer_budget(step, error)
 
     def _attempt(self, step: int) -> Generator[Event, None, ModelAnswered | None]:
         partial, started = _PartialAnswer(), time.monotonic()
-        messages, given = tuple(self._conversation.messages), (self._tools, self._budget)
+        messages, given = self._conversation.request_messages(), (self._tools, self._budget)
         with (
             self._stop.with_timeout(self._seconds_left()) as stop,
             self._recording(step, *given) as recorder,
         ):
-            request = ModelRequest(messages, *given, recorder)
+            request = ModelRequest(tuple(messages), *given, recorder)
             for piece in self._model.stream(request, stop):
                 event = partial.add(step, piece)
                 if event is not None:
@@ -221,7 +232,9 @@ class TurnRunner:
     def _estimate_usage(self, answer: ModelAnswered) -> Usage:
         written = answer.text + answer.reasoning
         written += "".join(call.name + call.arguments for call in answer.calls)
-        return Usage(self._conversation.estimated_tokens(), estimate_tokens(written))
+        return Usage(
+            estimate_messages(self._conversation.request_messages()), estimate_tokens(written)
+        )
 
     def _retry_delay(self, failures: int, error: ModelUnavailable) -> float:
         if error.retry_after is not None:
@@ -229,18 +242,25 @@ class TurnRunner:
         jitter = random.uniform(0.8, 1.2)  # so that many runs do not retry at once
         return float(min(self._limits.backoff * 2 ** (failures - 1) * jitter, _MAX_RETRY_SECONDS))
 
-    def _recover_from_full_context(self, step: int, error: ContextTooLong) -> Event:
-        """Reduce the answer's budget, or drop old observations, or raise ``error``."""
+    def _recover_from_full_context(self, step: int, error: ContextTooLong) -> Iterator[Event]:
+        """Summarise older steps, reduce the answer's budget, drop old observations, or raise."""
+        if self._summarise and (yield from self._summarise(step, self._seconds_left())):
+            self._budget = self._granted_budget
+            return
+        if self._stop.is_set:
+            return
         smaller = _smaller_budget(self._budget, error)
         if smaller is not None:
             self._budget = smaller
             text = f"The context is nearly full: this answer is limited to {smaller} tokens."
-            return Notice(step=step, text=text)
-        call_ids = self._conversation.clearable_call_ids()
-        if not call_ids:
+            yield Notice(step=step, text=text)
+            return
+        clears = self.clears_observations
+        cleared = clear_observations(self._conversation, step) if clears else None
+        if cleared is None:
             raise error
         self._budget = self._granted_budget
-        return ObservationsCleared(step=step, call_ids=call_ids, note=CLEARED_OBSERVATION)
+        yield cleared
 
     def _reduce_answer_budget(self, step: int, error: MaxTokensTooHigh) -> Event:
         guess = self._budget // 2 if self._budget else _FALLBACK_BUDGET_TOKENS
@@ -250,6 +270,14 @@ class TurnRunner:
         self._granted_budget = self._budget = smaller
         text = f"The endpoint allows no longer answers: this one is limited to {smaller} tokens."
         return Notice(step=step, text=text)
+
+
+def clear_observations(conversation: Conversation, step: int) -> ObservationsCleared | None:
+    """Return the event that clears older observations; None if none is left to clear."""
+    call_ids = conversation.clearable_call_ids()
+    if not call_ids:
+        return None
+    return ObservationsCleared(step=step, call_ids=call_ids, note=CLEARED_OBSERVATION)
 
 
 def _smaller_budget(budget: int | None, error: ContextTooLong) -> int | None:

@@ -72,7 +72,7 @@ class Replay:
         tokens = self.recording.started.limits.get("conversation_tokens")  # shown, never reached
         limits = replace(
             limits or Limits(), conversation_tokens=None if tokens is None else int(tokens),
-            money=None, price=None,
+            money=None, price=None, summarise=False,
         )  # fmt: skip
         for number, round_ in enumerate(self.recording.rounds):
             if stop.stops_after_step and number:

@@ -25,6 +25,7 @@ from agent.events import (
     StepEnded,
     StepStarted,
     StepVerified,
+    SummaryEnded,
     TextDelta,
     ToolEnded,
     ToolOutput,
@@ -40,6 +41,7 @@ from agent.report.html import Html, el, join
 from agent.report.overview import left_out, shortened
 from agent.report.source import Source
 from agent.report.words import plural, seconds, status_label, status_tone
+from agent.runs.state import describe_summary
 from agent.tools.actions import BASH, EDITOR, SUBMIT
 
 _MAX_PARTS = 2_000
@@ -187,9 +189,8 @@ class _Step:
                 self._add(el("p", f"{name}{event.text}", class_="notice"), event.at)
             case MessageDelivered() | Resumed() | ApprovalRequested() | CallReviewed():
                 self._steered(event)
-            case ObservationsCleared():
-                count = plural(len(event.call_ids), "older observation")
-                self._add(el("p", f"{count} cleared: {event.note}", class_="notice"), event.at)
+            case ObservationsCleared() | SummaryEnded():
+                self._freed(event)
             case ModelAnswered():
                 self._answer(event)
             case ToolStarted() | ToolOutput() | ToolEnded():
@@ -227,6 +228,21 @@ class _Step:
             arguments = json.dumps(asked.arguments, ensure_ascii=False, indent=2)
             title = el("summary", f"The call as the model made it: {asked.name}")
             self._add(el("details", title, self._words(arguments), class_="folded"), event.at)
+
+    def _freed(self, event: ObservationsCleared | SummaryEnded) -> None:
+        """Show what was replaced for the model; the report has it as it was."""
+        if isinstance(event, ObservationsCleared):
+            count = plural(len(event.call_ids), "older observation")
+            self._add(el("p", f"{count} cleared: {event.note}", class_="notice"), event.at)
+            return
+        text = describe_summary(event)
+        if event.text:
+            self._add(
+                el("details", el("summary", text), self._words(event.text), class_="folded"),
+                event.at,
+            )
+        else:
+            self._add(el("p", text, class_="notice bad"), event.at)
 
     def _words(self, text: str) -> Html:
         head, tail, omitted = self._meter.shorten(text)

@@ -33,6 +33,8 @@ from agent.events import (
     StepEnded,
     StepStarted,
     StepVerified,
+    SummaryEnded,
+    SummaryStarted,
     TextDelta,
     ToolEnded,
     ToolStarted,
@@ -61,6 +63,7 @@ StateName = (
         "retrying",
         "paused",
         "waiting_approval",
+        "summarising",
     ]
     | Status
 )
@@ -101,6 +104,7 @@ class StepSummary:
         used: What its calls used of the computer; None if that was not recorded.
         verdict: In a replay, how it compares with the recorded step.
         reviews: The user's decisions on its calls that waited, by the call's id.
+        summaries: How older steps were summarised for the model before its turn.
     """
 
     step: int
@@ -120,6 +124,7 @@ class StepSummary:
     used: CapabilityUsage | None = None
     verdict: Verdict | None = None
     reviews: dict[str, Decision] = field(default_factory=dict)
+    summaries: list[SummaryEnded] = field(default_factory=list)
 
 
 @dataclass
@@ -230,9 +235,13 @@ class RunState:
     def current_totals(self) -> Totals:
         """The totals including the current step, whose cost is added at its end."""
         step = self.current_step
-        if step is None or step.usage is None:
+        if step is None or (step.usage is None and not step.summaries):
             return self.totals
         meter = UsageMeter(Limits(), self.totals)
+        for summary in step.summaries:
+            meter.count_summary(summary.usage, estimated=summary.estimated, seconds=summary.seconds)
+        if step.usage is None:
+            return meter.totals
         meter.count_turn(step.usage, estimated=step.estimated, seconds=step.model_seconds)
         meter.count_sandbox(sum(call.seconds for call in step.calls), None)
         return meter.totals
@@ -370,6 +379,11 @@ class RunState:
                 step.text = step.reasoning = ""
             case Notice():
                 self._set_state("waiting_model", event.at, event.text)
+            case SummaryStarted():
+                self._set_state("summarising", event.at)
+            case SummaryEnded():
+                step.summaries.append(replace(event, text=""))
+                self._set_state("waiting_model", event.at)
             case ModelAnswered():
                 step.usage, step.estimated = event.usage, event.estimated
                 step.model_seconds = event.seconds
@@ -428,3 +442,12 @@ def format_totals(totals: Totals) -> str:
     )
     cost = "" if totals.cost is None else f", cost {totals.cost:.4f}"
     return f"{totals.steps} steps, {tokens}, {times}{cost}"
+
+
+def describe_summary(event: SummaryEnded) -> str:
+    """Return a sentence about a summary of older steps; ≈ marks an estimate."""
+    steps = f"Steps {event.first_step} to {event.last_step}"
+    if event.reason:
+        return f"{steps} could not be summarised for the model: {event.reason.rstrip('.')}."
+    tokens = f"≈ {event.replaced_tokens:,} → {event.summary_tokens:,} tokens"
+    return f"{steps} were summarised for the model: {tokens}."

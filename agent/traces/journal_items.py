@@ -18,6 +18,8 @@ from agent.events import (
     RunContinued,
     RunEnded,
     RunStarted,
+    SummaryEnded,
+    SummaryStarted,
     ToolEnded,
     UnreadableEvent,
 )
@@ -26,6 +28,7 @@ from agent.loop.conversation import Conversation
 from agent.models.base import ToolSchema
 from agent.runs import journal
 from agent.runs.compatibility.unreadable_events import decode_line
+from agent.runs.state import describe_summary
 from agent.tools.call_parser import TimeLimits
 from agent.tools.observation import OutputLimits
 from agent.tools.schemas import tool_schemas
@@ -73,6 +76,8 @@ def items_of(events: Iterable[Event], origin: "Origin | None" = None) -> Iterato
                 )  # fmt: skip
             case Notice() | UnreadableEvent():
                 yield Note(text=event.text, at=event.at)
+            case SummaryEnded():
+                yield Note(text=describe_summary(event), usage=event.usage, at=event.at)
             case RunEnded():
                 yield Ended(
                     status=event.status, reason=event.reason, answer=event.answer, at=event.at,
@@ -152,10 +157,14 @@ def items_of_journal(path: Path) -> Iterator[Item]:
 
 
 def messages_of_journal(path: Path) -> Iterator[str]:
-    """Yield the conversation of the run with this journal as a line of OpenAI messages."""
+    """Yield the conversation of the run with this journal as a line of OpenAI messages.
+
+    Where a summary replaced steps for the model, it has the steps.
+    """
     conversation, mode = Conversation(), ""
     for _, event in journal.read(path):
-        conversation.apply(event)
+        if not isinstance(event, SummaryStarted | SummaryEnded):
+            conversation.apply(event)
         mode = event.mode if isinstance(event, RunStarted) else mode
     tools = origin_of(path).tools
     if tools is None:

@@ -109,9 +109,14 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """Something that the trace mentions and the other items cannot hold."""
+    """Something that the trace mentions and the other items cannot hold.
+
+    Attributes:
+        usage: Of a request to the model that was no turn; None if there was none.
+    """
 
     text: str
+    usage: Usage | None = None
     at: float | None = None
 
 

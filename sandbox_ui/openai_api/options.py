@@ -25,6 +25,7 @@ class SandboxOptions(BaseModel):
         max_steps: Model turns of the round.
         max_seconds: Wall time of the round.
         max_conversation_tokens: Length of the conversation.
+        summarise: Whether the model summarises older steps near the limit of its context.
         memory: Memory of the sandbox, as ``512 MB`` or in bytes.
         network: ``open``, ``none``, ``packages``, or host names.
         prompt: The name of a bundled prompt.
@@ -37,6 +38,7 @@ class SandboxOptions(BaseModel):
     max_steps: Annotated[int, Field(ge=1)] | None = None
     max_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     max_conversation_tokens: Annotated[int, Field(ge=1)] | None = None
+    summarise: bool = False
     memory: int | str | None = None
     network: str | None = None
     prompt: str | None = None
@@ -72,7 +74,7 @@ class SandboxOptions(BaseModel):
             limits = replace(limits, conversation_tokens=self.max_conversation_tokens)
         if max_tokens is not None:
             limits = replace(limits, turn_tokens=max_tokens)
-        return adapt_to_model(limits, model)
+        return adapt_to_model(replace(limits, summarise=self.summarise), model)
 
     def check(self, settings: Settings, model: Model) -> None:
         """Check that nothing exceeds the operator's limits, and that the prompt exists.

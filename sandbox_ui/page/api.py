@@ -64,6 +64,7 @@ class ApiFunctions:
         mode: str = "sandbox",
         network: str = "open",
         approve: str = "",
+        summarise: bool = False,
     ) -> str:
         """Start a run.
 
@@ -77,6 +78,7 @@ class ApiFunctions:
             network: `open`, `none`, `packages` (PyPI, Debian, npm), or host names.
             approve: Which calls wait for approval: `every`, `network`, `delete`, `install`, `long`,
                 `risky`, several of them, or none.
+            summarise: Whether the model summarises older steps near the limit of its context.
 
         Returns:
             The run's id.
@@ -96,6 +98,7 @@ class ApiFunctions:
                 mode=_parse_mode(mode),
                 network=policy.access,
                 hosts=" ".join(policy.hosts),
+                summarise=summarise,
             )
             model = run_options.model_for(task, options, self._settings, user)
             run = run or self._runs.create_draft(user.id)
@@ -105,7 +108,7 @@ class ApiFunctions:
             self._runs.start(run, run_options.task_for(task, options, model), model, limits)
             return run
 
-    def message(self, request: gr.Request, run: str, text: str) -> str:
+    def message(self, request: gr.Request, run: str, text: str, summarise: bool = False) -> str:
         """Send a message: a run that has ended continues in the same sandbox.
 
         A run that works receives it with its next observation.
@@ -114,6 +117,7 @@ class ApiFunctions:
             request: The caller's request.
             run: The run's id.
             text: The message.
+            summarise: As in `start`, if the run has ended.
 
         Returns:
             The run's id.
@@ -125,7 +129,7 @@ class ApiFunctions:
             if run in self._runs.active_ids():
                 self._runs.active_steering(run, text).queue_message(text)
                 return run
-            options = RunOptions()
+            options = RunOptions(summarise=summarise)
             previous_model = self._runs.feed(run).status()["model"]
             model = run_options.model_for(
                 text, options, self._settings, access.user, previous_model

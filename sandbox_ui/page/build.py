@@ -168,6 +168,11 @@ def _settings_drawer(settings: Settings) -> tuple[Sequence[Component], gr.Button
         base_url, api_key, model, test, test_result = _endpoint_fields(settings)
     with gr.Accordion("Run", open=True):
         mode, prompt, steps, network, hosts, approve = _run_fields(settings)
+        summarise = gr.Checkbox(
+            False, label="Summarise older steps near the context limit", elem_id="summarise",
+            info="The model writes the summary and goes on with it in their place. The steps stay "
+            "in the run. Otherwise only older outputs are removed",
+        )  # fmt: skip
     with gr.Accordion("Sampling and protocol", open=False):
         temperature = _number("Temperature", 2)
         top_p = _number("Top p", 1)
@@ -180,6 +185,7 @@ def _settings_drawer(settings: Settings) -> tuple[Sequence[Component], gr.Button
     fields = [
         base_url, api_key, model, temperature, top_p, max_tokens, extra_body, calls,
         send_reasoning, mode, prompt, steps, network, hosts, approve,
+        summarise,
     ]  # fmt: skip
     return fields, test, test_result
 

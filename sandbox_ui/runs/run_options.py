@@ -43,6 +43,7 @@ class RunOptions:
     network: str = "open"
     hosts: str = ""
     approve: str = "off"
+    summarise: bool = False
 
 
 def model_config(options: RunOptions, settings: Settings, user: User) -> ModelConfig:
@@ -149,7 +150,7 @@ def limits_for(options: RunOptions, settings: Settings, model: Model) -> Limits:
         limits = adapt_to_model(replace(settings.limits(), steps=steps), model)
     if options.max_tokens:
         limits = replace(limits, turn_tokens=int(options.max_tokens))
-    return limits
+    return replace(limits, summarise=bool(options.summarise))
 
 
 def parse_extra_body(text: str) -> dict[str, Any]:

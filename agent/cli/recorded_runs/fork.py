@@ -46,6 +46,7 @@ def fork_run(options: argparse.Namespace, settings: Settings) -> int:
             prompt=options.prompt or None,
             mode=options.mode,
             max_steps=options.max_steps,
+            summarise=options.summarise,
             reinstall=options.reinstall,
             stop=stop,
         ) as fork,

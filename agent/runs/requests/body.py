@@ -36,7 +36,8 @@ _CONVERSATION = tuple(
     f'"kind":"{kind}"'.encode()
     for kind in (
         "run_started", "run_continued", "forked", "reminder", "step_started", "model_answered",
-        "tool_ended", "observations_cleared", "message_delivered",
+        "tool_ended", "observations_cleared", "message_delivered", "summary_started",
+        "summary_ended",
     )
 )  # fmt: skip
 
@@ -90,7 +91,8 @@ def rebuild_request(folder: RunFolder, step: int, attempt: int = 0) -> RebuiltRe
     tools = read_tools(folder.requests, recorded.tools)
     if recorded.sent is None:
         fidelity, note = GIVEN, NOT_SENT if metered else SCRIPTED
-        body = {"messages": message_bodies(conversation.messages, (), "native", True)}
+        messages = conversation.request_messages()
+        body = {"messages": message_bodies(messages, (), "native", True)}
         if tools:
             body["tools"] = tool_bodies(tools)
     else:
@@ -107,7 +109,7 @@ def read_rounds(folder: RunFolder) -> list[RunStarted | RunContinued]:
 
 def _body(sent: SentRequest, conversation: Conversation, tools: tuple[ToolSchema, ...]) -> Body:
     messages = message_bodies(
-        conversation.messages, tools, sent.tool_call_style, sent.send_reasoning
+        conversation.request_messages(), tools, sent.tool_call_style, sent.send_reasoning
     )
     body: dict[str, Any] = dict(sent.parameters)
     body["messages"] = adapt_messages(messages, sent.message_changes)

@@ -8,7 +8,7 @@ rest. A count that the endpoint did not report is None, never 0.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from agent.models.base import PartialCount
+from agent.models.base import PartialCount, Usage
 from agent.runs.state import RunState, StepSummary
 
 
@@ -26,6 +26,8 @@ class StepTokens:
         once: Tokens that no earlier step had: the run's total, each token once, is their sum.
         estimated: Whether the counts are an estimate.
         summary: The step's first call or the beginning of its text, for people.
+        summarising: Of the requests before its turn that summarised older steps, which the other
+            counts do not include; None if there were none.
     """
 
     step: int
@@ -39,6 +41,7 @@ class StepTokens:
     once: int | None = None
     estimated: bool = False
     summary: str = ""
+    summarising: Usage | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +73,13 @@ class TokenTotals:
 _COUNTS = ("prompt", "cached", "cache_written", "environment", "generated", "reasoning", "once")
 
 
+# By count: what of a request for a summary is part of it. Its prompt repeats the conversation.
+_SUMMARY_COUNTS = {
+    "prompt": "prompt", "cached": "cached", "cache_written": "cache_written",
+    "generated": "generated", "reasoning": "reasoning", "once": "generated",
+}  # fmt: skip
+
+
 def step_tokens(state: RunState, after: int = 0) -> list[StepTokens]:
     """Return the tokens of the steps of a run.
 
@@ -88,7 +98,8 @@ def step_tokens(state: RunState, after: int = 0) -> list[StepTokens]:
 
 
 def token_totals(steps: Iterable[StepTokens]) -> TokenTotals:
-    """Return the sums of ``step_tokens``."""
+    """Return the sums of ``step_tokens``; requests for summaries are part of them."""
+    steps = list(steps)
     answered = [step for step in steps if step.prompt is not None]
     counts: dict[str, int | None] = {}
     missing: dict[str, int] = {}
@@ -97,6 +108,10 @@ def token_totals(steps: Iterable[StepTokens]) -> TokenTotals:
         counts[name] = sum(known) if known else None
         if known and len(known) < len(answered):
             missing[name] = len(answered) - len(known)
+    for usage in filter(None, (step.summarising for step in steps)):
+        for name in _SUMMARY_COUNTS:
+            added = _known(usage, _SUMMARY_COUNTS[name])
+            counts[name] = counts[name] if added is None else (counts[name] or 0) + added
     largest = max((step.prompt for step in answered if step.prompt is not None), default=None)
     return TokenTotals(
         **counts,
@@ -109,14 +124,18 @@ def token_totals(steps: Iterable[StepTokens]) -> TokenTotals:
 def _tokens_of(step: StepSummary, last: StepSummary | None) -> StepTokens:
     """Return a step's tokens; ``last`` is the last answered step before it."""
     usage, summary = step.usage, _summary(step)
+    summarising = _summarising(step)
     if usage is None:
-        return StepTokens(step=step.step, round=step.round, summary=summary)
+        return StepTokens(
+            step=step.step, round=step.round, summary=summary, summarising=summarising
+        )
 
     def known(count: PartialCount) -> int | None:
         return None if step.estimated else usage.known(count)
 
     before = 0 if last is None or last.usage is None else last.usage.prompt + last.usage.generated
-    new = max(0, usage.prompt - before)
+    freed = sum(each.replaced_tokens - each.summary_tokens for each in step.summaries)
+    new = max(0, usage.prompt - max(0, before - freed))
     return StepTokens(
         step=step.step,
         round=step.round,
@@ -129,7 +148,36 @@ def _tokens_of(step: StepSummary, last: StepSummary | None) -> StepTokens:
         once=new + usage.generated,
         estimated=step.estimated,
         summary=summary,
+        summarising=summarising,
     )
+
+
+def _summarising(step: StepSummary) -> Usage | None:
+    """Return the usage of a step's requests for summaries together."""
+    usages = [each.usage for each in step.summaries if each.usage is not None]
+    if not usages:
+        return None
+    return Usage(
+        prompt=sum(each.prompt for each in usages),
+        generated=sum(each.generated for each in usages),
+        cached=sum(each.cached for each in usages),
+        reasoning=sum(each.reasoning for each in usages),
+        cache_written=sum(each.cache_written for each in usages),
+        reported=tuple(
+            name for name in usages[0].reported if all(name in each.reported for each in usages)
+        ),
+    )
+
+
+def _known(usage: Usage, count: str) -> int | None:
+    """Return a count, or None if the endpoint did not report it."""
+    match count:
+        case "cached" | "cache_written" | "reasoning":
+            return usage.known(count)
+        case "prompt":
+            return usage.prompt
+        case _:
+            return usage.generated
 
 
 def _summary(step: StepSummary) -> str:

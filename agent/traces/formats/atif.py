@@ -265,6 +265,7 @@ class _Writer:
             case Note():
                 step = self._create("system", item.text, item.at)
                 step.own["note"] = True
+                self._totals.add(item.usage)
                 return step
         raise AssertionError(item)
 

@@ -18,7 +18,16 @@ from agent.api.placement import Placement, RunOrder, portable_inputs
 from agent.api.studio import Studio
 from agent.capabilities import CapabilityRates, rates
 from agent.errors import StudioError, WorkspaceError
-from agent.events import Event, Mode, ObservationsCleared, RunEnded, SandboxReady, Status, Totals
+from agent.events import (
+    Event,
+    Mode,
+    ObservationsCleared,
+    RunEnded,
+    SandboxReady,
+    Status,
+    SummaryEnded,
+    Totals,
+)
 from agent.limits import Limits
 from agent.models.base import Model
 from agent.prompts import Prompt
@@ -259,7 +268,7 @@ def _rollout(
     ended = 0.0
     for event in events:
         began = began or event.at
-        truncated = truncated or isinstance(event, ObservationsCleared)
+        truncated = truncated or isinstance(event, ObservationsCleared | SummaryEnded)
         if isinstance(event, SandboxReady):
             setup_seconds = event.at - began
         elif isinstance(event, RunEnded):

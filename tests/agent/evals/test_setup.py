@@ -28,10 +28,11 @@ def test_the_prompt_is_the_suites_unless_a_member_has_its_own(member: Member, pr
 
 
 def test_limits_are_the_papers_unless_a_member_has_its_own() -> None:
-    usual = Limits(steps=7, conversation_tokens=None, seconds=60)
+    usual = Limits(steps=7, conversation_tokens=None, seconds=60, summarise=True)
     limits = set_up(INFO, SUITE.tasks[0], Member(label="m", mode="plain", model="m"), usual).limits
     assert (limits.steps, limits.conversation_tokens, limits.turn_tokens) == (100, 131_072, 65_536)
     assert limits.seconds == 60
+    assert not limits.summarise
     member = Member(label="m", mode="plain", model="m", max_steps=5, max_tokens=100)
     limits = set_up(INFO, SUITE.tasks[0], member, usual).limits
     assert (limits.steps, limits.turn_tokens) == (5, 100)

@@ -1,0 +1,377 @@
+"""A summary of older steps near the context's limit, as recorded, rebuilt, forked and exported."""
+
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from agent import prompts
+from agent.cli.printer import EventPrinter
+from agent.events import (
+    Event,
+    ModelAnswered,
+    ObservationsCleared,
+    Reminder,
+    RunEnded,
+    StepStarted,
+    SummaryEnded,
+    SummaryStarted,
+)
+from agent.fork.cut import cut_run
+from agent.history.export import conversation_markdown
+from agent.history.trajectory import build_trajectory
+from agent.limits import Limits, Price
+from agent.loop.summary import INSTRUCTION
+from agent.models.base import ModelConfig
+from agent.models.openai.client import OpenAIModel
+from agent.report.report import Budget, save_report
+from agent.runs import journal
+from agent.runs.event_recorder import EventRecorder
+from agent.runs.folder import RunFolder
+from agent.runs.recorded_run import RecordedRun, Task
+from agent.runs.requests.body import rebuild_request
+from agent.runs.requests.records import read_log
+from agent.runs.requests.tokens import step_tokens, token_totals
+from agent.traces.formats import atif
+from agent.traces.journal_items import items_of_journal, messages_of_journal
+from agent.util.cancellation import Stop
+from tests.support.local_provider import LocalSandboxProvider
+from tests.support.models.endpoint import Endpoint, Turn
+
+E = TypeVar("E", bound=Event)
+LIMITS = Limits(conversation_tokens=5000, summarise=True, backoff=0.01)
+SUBMIT = Turn(calls=[("submit", {})], usage=(2000, 10))
+SUMMARY = Turn(
+    text="The numbers up to 400 were counted; they are in numbers.txt.", usage=(4000, 30)
+)
+FULL = Turn(
+    fault="400",
+    message="This model's maximum context length is 4096 tokens, however you requested 9000.",
+)
+
+
+def count_from(number: int, prompt_tokens: int = 100) -> Turn:
+    """Return a turn that prints a long output, and the tokens that the endpoint counts."""
+    command = {"command": f"echo start {number}; seq {number} {number + 400}"}
+    return Turn(calls=[("execute_bash", command)], usage=(prompt_tokens, 20))
+
+
+FIVE_STEPS = [count_from(n * 1000) for n in range(1, 5)] + [count_from(5000, 4200)]
+"""After the fifth, the conversation has 4,220 of 5,000 tokens."""
+
+
+@pytest.fixture
+def provider(tmp_path: Path) -> LocalSandboxProvider:
+    return LocalSandboxProvider(tmp_path)
+
+
+@pytest.fixture
+def run(provider: LocalSandboxProvider) -> Iterator[RecordedRun]:
+    folder = RunFolder.create(provider.data, provider.create_workspace())
+    run = RecordedRun(folder, provider)
+    yield run
+    run.close()
+
+
+class Played:
+    """A round that was played: its events, and the requests that the endpoint received."""
+
+    def __init__(self, events: Sequence[Event], bodies: Sequence[dict[str, Any]]) -> None:
+        self.events = events
+        self.bodies = bodies
+
+    def of_type(self, event_type: type[E]) -> list[E]:
+        return [event for event in self.events if isinstance(event, event_type)]
+
+    @property
+    def end(self) -> RunEnded:
+        (end,) = self.of_type(RunEnded)
+        return end
+
+    @property
+    def summary(self) -> SummaryEnded:
+        (summary,) = self.of_type(SummaryEnded)
+        return summary
+
+    def is_summary_request(self, index: int) -> bool:
+        last = self.bodies[index]["messages"][-1]
+        return last["role"] == "user" and str(last["content"]).endswith(INSTRUCTION)
+
+
+def play(
+    run: RecordedRun, turns: Sequence[Turn], limits: Limits = LIMITS, message: str = ""
+) -> Played:
+    with Endpoint(turns) as endpoint:
+        model = OpenAIModel(ModelConfig(endpoint.url, "test-model"))
+        events = list(
+            run.follow_up(message, model, limits)
+            if message
+            else run.start(Task("Count.", prompts.get_bundled("general")), model, limits)
+        )
+    assert endpoint.history_errors == []
+    return Played(events, [received.body for received in endpoint.requests])
+
+
+# What the model sees
+
+
+def test_near_the_limit_a_summary_replaces_the_older_steps(run: RecordedRun) -> None:
+    played = play(run, [*FIVE_STEPS, SUMMARY, SUBMIT])
+    assert played.end.status == "submitted"
+    summary = played.summary
+    assert (summary.step, summary.first_step, summary.last_step) == (6, 1, 3)
+    assert summary.reason == ""
+    assert 0 < summary.summary_tokens < summary.replaced_tokens < 4220
+    task, *rest = played.bodies[-1]["messages"][1:]
+    assert "Count." in task["content"]
+    assert task["content"].endswith(summary.text)
+    assert "The numbers up to 400 were counted" in summary.text
+    outputs = [each["content"] for each in rest if each["role"] == "tool"]
+    starts = [line for text in outputs for line in text.splitlines() if line.startswith("start")]
+    assert starts == ["start 4000", "start 5000"]
+
+
+def test_the_request_for_it_is_the_conversation_up_to_there(run: RecordedRun) -> None:
+    """Prompt and tools are those of the earlier requests, so the endpoint's cache has them."""
+    played = play(run, [*FIVE_STEPS, SUMMARY, SUBMIT])
+    assert [played.is_summary_request(n) for n in range(7)] == [False] * 5 + [True, False]
+    asked, earlier = played.bodies[5], played.bodies[3]
+    assert asked["messages"][:-1] == earlier["messages"]
+    assert asked["tools"] == earlier["tools"]
+
+
+def test_without_the_option_the_limit_ends_the_round(run: RecordedRun) -> None:
+    steps = [*FIVE_STEPS[:-1], count_from(5000, 4600)]
+    played = play(run, [*steps, count_from(6000, 4700)], Limits(conversation_tokens=5000))
+    assert not Limits().summarise
+    assert played.end.status == "token_limit"
+    assert not played.of_type(SummaryStarted)
+
+
+def test_a_round_goes_on_beyond_its_limit(run: RecordedRun) -> None:
+    """The last turn jumped over the limit that would have ended the round."""
+    steps = [*FIVE_STEPS[:-1], count_from(5000, 4900)]
+    played = play(run, [*steps, SUMMARY, count_from(6000), SUBMIT])
+    assert played.end.status == "submitted"
+    notes = [event.note for event in played.of_type(StepStarted)]
+    assert not any("last turn" in note for note in notes)
+
+
+def test_a_full_context_is_summarised_before_outputs_are_cleared(run: RecordedRun) -> None:
+    limits = replace(LIMITS, conversation_tokens=None)
+    played = play(run, [*FIVE_STEPS, FULL, SUMMARY, SUBMIT], limits)
+    assert played.end.status == "submitted"
+    assert played.summary.last_step == 3
+    assert not played.of_type(ObservationsCleared)
+
+
+def test_a_later_summary_replaces_the_earlier_one(run: RecordedRun) -> None:
+    more = [count_from(n * 1000, 1000) for n in range(6, 9)] + [count_from(9000, 4300)]
+    second = Turn(text="Everything was counted.", usage=(4000, 30))
+    played = play(run, [*FIVE_STEPS, SUMMARY, *more, second, SUBMIT])
+    steps = [(each.first_step, each.last_step) for each in played.of_type(SummaryEnded)]
+    assert steps == [(1, 3), (1, 7)]
+    task = played.bodies[-1]["messages"][1]["content"]
+    assert "Everything was counted." in task
+    assert "The numbers up to 400" not in task
+    assert "The numbers up to 400" in played.bodies[-2]["messages"][1]["content"]
+
+
+def test_what_the_user_said_is_kept_in_full(run: RecordedRun) -> None:
+    play(run, [count_from(1000), SUBMIT])
+    more = [count_from(n * 1000) for n in range(2, 5)] + [count_from(5000, 4200)]
+    played = play(run, [*more, SUMMARY, SUBMIT], message="Count in French, please.")
+    assert played.summary.last_step >= 3
+    task = played.bodies[-1]["messages"][1]["content"]
+    assert task.count("Count in French, please.") == 1
+    others = json.dumps(played.bodies[-1]["messages"][2:])
+    assert "Count in French" not in others
+
+
+# What is counted
+
+
+def test_its_tokens_and_its_cost_are_part_of_the_totals(run: RecordedRun) -> None:
+    limits = replace(LIMITS, price=Price(prompt=1, generated=1))
+    played = play(run, [*FIVE_STEPS, SUMMARY, SUBMIT], limits)
+    prompts_sent = 4 * 100 + 4200 + 4000 + 2000
+    written = 5 * 20 + 30 + 10
+    totals = played.end.totals
+    assert (totals.prompt_tokens, totals.generated_tokens) == (prompts_sent, written)
+    assert totals.steps == 6
+    assert totals.cost == pytest.approx((prompts_sent + written) / 1_000_000)
+    tokens = step_tokens(run.state)
+    assert tokens[5].summarising is not None
+    sums = token_totals(tokens)
+    assert (sums.prompt, sums.generated) == (prompts_sent, written)
+    assert sums.environment == totals.environment_tokens
+    assert sums.reasoning is None  # the endpoint does not report it
+
+
+def test_each_token_counts_once(run: RecordedRun) -> None:
+    """The request for a summary repeats the conversation: only what it wrote is new."""
+    play(run, [*FIVE_STEPS, SUMMARY, SUBMIT])
+    with_summary = token_totals(step_tokens(run.state)).once
+    for step in run.state.steps:
+        step.summaries = []
+    without = token_totals(step_tokens(run.state)).once
+    assert with_summary is not None
+    assert without is not None
+    assert with_summary - without >= 30
+
+
+# Failures
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (Turn(calls=[("execute_bash", {"command": "ls"})]), "called a tool"),
+        (Turn(text="Half of", finish="length"), "cut off"),
+        (Turn(text=" \n"), "wrote no text"),
+        (Turn(text="words " * 5000), "not shorter"),
+        (Turn(fault="401"), "401"),
+        (FULL, "context"),
+    ],
+)
+def test_without_a_summary_older_outputs_are_cleared(
+    run: RecordedRun, answer: Turn, reason: str
+) -> None:
+    played = play(run, [*FIVE_STEPS, answer, count_from(6000, 4300), SUBMIT])
+    assert played.end.status == "submitted"
+    assert reason in played.summary.reason
+    assert not played.summary.text
+    assert played.of_type(ObservationsCleared)
+    results = [m["content"] for m in played.bodies[-1]["messages"] if m["role"] == "tool"]
+    assert results[0].startswith("[This output was removed")
+    # It is not tried again in the same round, although the limit is still near.
+    assert len(played.of_type(SummaryStarted)) == 1
+
+
+def test_a_temporary_failure_is_tried_again(run: RecordedRun) -> None:
+    played = play(run, [*FIVE_STEPS, Turn(fault="503"), SUMMARY, SUBMIT])
+    assert played.end.status == "submitted"
+    assert played.summary.text
+
+
+def test_without_a_summary_the_limit_is_the_usual_one(run: RecordedRun) -> None:
+    steps = [*FIVE_STEPS[:-1], count_from(5000, 4900)]
+    played = play(run, [*steps, Turn(text=""), count_from(6000, 4900)])
+    assert played.end.status == "token_limit"
+    assert "last turn" in played.of_type(Reminder)[-1].text
+
+
+@pytest.mark.parametrize("fault", ["silent at=0", "silent"])
+def test_stop_ends_the_summary(run: RecordedRun, fault: str) -> None:
+    stop = Stop()
+    with Endpoint([*FIVE_STEPS, replace(SUMMARY, fault=fault)]) as endpoint:
+
+        def stop_when_asked() -> None:
+            assert endpoint.wait_for_requests(6)
+            stop.set()
+
+        model = OpenAIModel(ModelConfig(endpoint.url, "test-model"))
+        task = Task("Count.", prompts.get_bundled("general"))
+        events = []
+        for event in run.start(task, model, LIMITS, stop):
+            events.append(event)
+            if isinstance(event, SummaryStarted):
+                threading.Thread(target=stop_when_asked).start()
+    played = Played(events, [])
+    assert played.end.status == "stopped"
+    assert "stopped" in played.summary.reason
+    follow_up = play(run, [SUBMIT], message="Go on.")
+    assert follow_up.end.status == "submitted"
+    assert "start 1000" in json.dumps(follow_up.bodies[0]["messages"])
+
+
+# The record
+
+
+def test_every_request_is_rebuilt_byte_for_byte(run: RecordedRun) -> None:
+    played = play(run, [*FIVE_STEPS, SUMMARY, SUBMIT])
+    places = [(n, 1) for n in range(1, 6)] + [(6, 1), (6, 2)]
+    rebuilt = [rebuild_request(run.folder, step, attempt) for step, attempt in places]
+    assert [each.body for each in rebuilt] == played.bodies
+    assert {each.fidelity for each in rebuilt} == {"exact"}
+    assert len(read_log(run.folder.requests)) == 7
+
+
+def test_a_reopened_run_has_the_conversation_that_the_model_saw(run: RecordedRun) -> None:
+    play(run, [*FIVE_STEPS, SUMMARY, count_from(6000), SUBMIT])
+    run.close()
+    reopened = EventRecorder(run.folder)
+    reopened.close()
+    assert reopened.conversation.messages == run.conversation.messages
+    assert reopened.conversation.call_ids() == run.conversation.call_ids()
+    assert len(reopened.conversation.call_ids()) == 7
+
+
+def test_a_record_cut_off_in_a_summary_goes_on_without_it(run: RecordedRun) -> None:
+    play(run, [*FIVE_STEPS, SUMMARY, SUBMIT])
+    lines = run.folder.journal.read_bytes().splitlines(keepends=True)
+    run.close()
+    (ended,) = (n for n, line in enumerate(lines) if b'"kind":"summary_ended"' in line)
+    run.folder.journal.write_bytes(b"".join(lines[:ended]))
+    recorder = EventRecorder(run.folder)
+    recorder.close()
+    assert recorder.state.state == "failed"  # interrupted
+    recorder.conversation.apply(StepStarted(step=7, note=""))
+    assert "start 1000" in str(recorder.conversation.request_messages()[3])
+
+
+def test_a_fork_before_the_summary_has_the_steps_and_one_after_it_the_summary(
+    run: RecordedRun,
+) -> None:
+    played = play(run, [*FIVE_STEPS, SUMMARY, count_from(6000), SUBMIT])
+    before, after = cut_run(run.folder, 5), cut_run(run.folder, 6)
+    assert "start 1000" in str(before.conversation.messages)
+    assert "start 1000" not in str(after.conversation.messages)
+    assert played.summary.text in str(after.conversation.messages[1].text)
+    assert [step.step for step in after.state.steps] == [1, 2, 3, 4, 5, 6]
+
+
+def test_exports_keep_the_steps_and_mention_the_summary(run: RecordedRun, tmp_path: Path) -> None:
+    played = play(run, [*FIVE_STEPS, SUMMARY, SUBMIT])
+    path, outputs = run.folder.journal, [f"start {n}000" for n in range(1, 6)]
+    sentence = "Steps 1 to 3 were summarised for the model"
+    events = [event for _, event in journal.read(path)]
+    trajectory = build_trajectory(events)
+    report = tmp_path / "report.html"
+    save_report(run.folder, report, Budget.of_files(0))
+    exports = {
+        "trajectory": json.dumps(trajectory),
+        "messages": "".join(messages_of_journal(path)),
+        "markdown": "".join(conversation_markdown(events)),
+        "atif": "".join(atif.write(items_of_journal(path), run.folder.id)),
+        "report": report.read_text(),
+    }
+    for name, text in exports.items():
+        assert [output for output in outputs if output not in text] == [], name
+    assert trajectory["metadata"]["summaries"][0]["text"] == played.summary.text
+    assert all(sentence in exports[name] for name in ("markdown", "atif", "report"))
+    metrics = json.loads(exports["atif"])["final_metrics"]
+    assert metrics["total_prompt_tokens"] == played.end.totals.prompt_tokens
+    assert "were counted; they are in numbers.txt" in exports["report"]
+
+
+def test_the_terminal_says_what_was_summarised(
+    run: RecordedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    printer = EventPrinter()
+    for event in play(run, [*FIVE_STEPS, SUMMARY, SUBMIT]).events:
+        printer.print_event(event)
+    shown = capsys.readouterr().err
+    assert "The model summarises steps 1 to 3" in shown
+    assert "Steps 1 to 3 were summarised for the model: ≈" in shown
+
+
+def test_the_summary_is_no_answer_of_a_step(run: RecordedRun) -> None:
+    played = play(run, [*FIVE_STEPS, SUMMARY, SUBMIT])
+    assert [event.step for event in played.of_type(ModelAnswered)] == [1, 2, 3, 4, 5, 6]
+    assert "numbers.txt" not in run.state.steps[5].text
+    assert played.end.answer == ""
