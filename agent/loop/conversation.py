@@ -115,6 +115,11 @@ class Conversation:
                 if event.text and self._turns:
                     self._replace_steps(event)
 
+    @property
+    def is_summarising(self) -> bool:
+        """Whether the next request is for a summary of older steps."""
+        return self._summary_request is not None
+
     def request_messages(self) -> Sequence[Message]:
         """Return the messages of the next request: the conversation, or what is summarised."""
         return self.messages if self._summary_request is None else self._summary_request

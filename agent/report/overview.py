@@ -141,7 +141,9 @@ def _limits(limits: dict[str, float | None]) -> str:
     named = []
     for key, value in limits.items():
         name, unit = _LIMITS.get(key, (key, 1))
-        if value is not None:
+        if key == "summarise":
+            named.append("older steps are summarised")
+        elif value is not None:
             named.append(f"{value / unit:,.6g} {name}")
     return ", ".join(named)
 

@@ -239,6 +239,8 @@ class Panel {
     if (this.limit > highest) notes.push(`The limit of the context, ${formatNumber(this.limit)} tokens, is above the chart.`);
     if (info.totals.cached === null) notes.push("The endpoint does not report what it read from its cache.");
     if (info.totals.estimated) notes.push("≈ marks estimates: the endpoint reported no usage.");
+    const summaries = steps.filter((step) => step.summarising).map((step) => step.summarising);
+    if (summaries.length) notes.push(summaryNote(summaries));
     const interrupted = unknown - (info.running && steps.at(-1).prompt === null ? 1 : 0);
     if (interrupted) notes.push(`${plural(interrupted, "step")} without token counts.`);
     return notes.join(" ");
@@ -249,4 +251,10 @@ class Panel {
     this.again = false;
     this.plot.destroy();
   }
+}
+
+/** What the totals contain besides the steps: the requests for summaries of older steps. */
+function summaryNote(usages) {
+  const sum = (key) => formatNumber(usages.reduce((total, usage) => total + usage[key], 0));
+  return `The totals include summaries of older steps, which are no steps themselves: ${sum("prompt")} tokens in, ${sum("generated")} out.`;
 }

@@ -12,6 +12,7 @@ const LABELS = {
   retrying: "retrying",
   paused: "paused",
   waiting_approval: "waiting for approval",
+  summarising: "summarising older steps",
   submitted: "submitted",
   answered: "answered",
   step_limit: "step limit reached",

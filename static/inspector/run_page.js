@@ -62,5 +62,7 @@ function* runFacts(run, endpoints, tools) {
 
 function* limitFacts(limits) {
   if (!Object.keys(limits).length) yield fact("Limits", "not recorded");
-  for (const [name, value] of Object.entries(limits)) yield fact(LIMITS[name] ?? name, value === null ? "none" : formatNumber(value));
+  const { summarise, ...numbers } = limits;
+  if (summarise) yield fact("Older steps", "summarised near the context limit");
+  for (const [name, value] of Object.entries(numbers)) yield fact(LIMITS[name] ?? name, value === null ? "none" : formatNumber(value));
 }

@@ -1,5 +1,6 @@
 // One step of a run: reasoning, text, tool calls and changed files.
 
+import { createContextSummary, createPendingSummary } from "./text/context_summary.js";
 import { ToolCard } from "./tool_card.js";
 import { StepFiles } from "./step_files.js";
 import { createStepStrip } from "../capabilities/step_strip.js";
@@ -52,6 +53,7 @@ export class Step {
     const step = new Step(summary.step, view);
     step.content = "summary";
     step.ended = true;
+    for (const each of summary.summaries ?? []) step.add(createContextSummary(each, view.run));
     if (summary.reasoning) step.addReasoning(summary.reasoning, summary.began);
     step.endReasoning();
     if (summary.text) step.addText(summary.text);
@@ -77,6 +79,7 @@ export class Step {
     this.byId = new Map();
     this.reasoning = null;
     this.message = null;
+    this.pendingSummary = null;
     this.usageLine = null;
     this.verdict = null;
     this.text = "";
@@ -202,6 +205,7 @@ export class Step {
 
   interrupt() {
     for (const card of this.cards) card.interrupt();
+    this.pendingSummary?.remove(); // its end is not recorded
   }
 
   expand(open) {
@@ -243,6 +247,11 @@ export class Step {
         return this.addReminder(event.text);
       case "observations_cleared":
         return this.addNote(`${plural(event.call_ids.length, "older output")} removed from the conversation to free up space.`);
+      case "summary_started":
+        return this.add((this.pendingSummary = createPendingSummary(event)));
+      case "summary_ended":
+        this.pendingSummary?.remove();
+        return this.add(createContextSummary(event, this.view.run));
       case "unreadable":
         return this.addNote(event.text, "warn");
       case "step_verified":

@@ -9,7 +9,7 @@ import { RunResults } from "../results/results.js";
 import { stateTone, stateLabel } from "../core/run_states.js";
 import { Step } from "./step.js";
 
-const WAITING_STATES = new Set(["queued", "preparing_image", "starting_sandbox", "waiting_model", "retrying", "paused", "waiting_approval"]);
+const WAITING_STATES = new Set(["queued", "preparing_image", "starting_sandbox", "waiting_model", "retrying", "paused", "waiting_approval", "summarising"]);
 const LOAD_MARGIN = 1000; // pixels from the viewport: nearer steps are fully loaded, others have only the summary
 const BATCH_STEPS = 25; // steps whose layout the browser skips together, and which are observed together
 const LAST_STEPS = 10; // shown before the first frame tells which are near the viewport

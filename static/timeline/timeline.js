@@ -107,9 +107,9 @@ class Timeline extends RunThread {
     this.moments.onRound();
   }
 
-  /** Clicking a step's number puts the step into the URL. */
+  /** Clicking a step's number, or a link to it, puts the step into the URL. */
   onClick(event) {
-    const { hash } = event.target.closest("a.step-number") ?? {};
+    const { hash } = event.target.closest("a:is(.step-number, .step-link)") ?? {};
     if (!hash || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     if (hash === location.hash) this.goToLink();

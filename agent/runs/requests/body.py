@@ -27,6 +27,7 @@ NOT_RECORDED = (
     "and address: an earlier version made this run, it was imported, or the disk was full."
 )
 TOOLS_LOST = "Built again from the journal; the file with its tools cannot be read."
+SUMMARY = "This request asks for a summary of older steps."
 NOT_SENT = "The model ran on this machine and was given these messages: no request was sent."
 SCRIPTED = "A scripted model answered: no model was asked, and no request was sent."
 BYTES_EQUAL = "These are the bytes that were sent: their SHA-256 is the recorded one."
@@ -98,6 +99,7 @@ def rebuild_request(folder: RunFolder, step: int, attempt: int = 0) -> RebuiltRe
     else:
         body = _body(recorded.sent, conversation, tools or ())
         fidelity, note = _compare(recorded.sent, body, tools)
+    note = f"{SUMMARY} {note}" if conversation.is_summarising else note
     return RebuiltRequest(step, position, len(requests), fidelity, note, body, recorded)
 
 

@@ -299,6 +299,8 @@ def test_every_request_is_rebuilt_byte_for_byte(run: RecordedRun) -> None:
     assert [each.body for each in rebuilt] == played.bodies
     assert {each.fidelity for each in rebuilt} == {"exact"}
     assert len(read_log(run.folder.requests)) == 7
+    asks = ["asks for a summary" in each.note for each in rebuilt]
+    assert asks == [False] * 5 + [True, False]
 
 
 def test_a_reopened_run_has_the_conversation_that_the_model_saw(run: RecordedRun) -> None:
@@ -357,6 +359,7 @@ def test_exports_keep_the_steps_and_mention_the_summary(run: RecordedRun, tmp_pa
     metrics = json.loads(exports["atif"])["final_metrics"]
     assert metrics["total_prompt_tokens"] == played.end.totals.prompt_tokens
     assert "were counted; they are in numbers.txt" in exports["report"]
+    assert "older steps are summarised" in exports["report"]
 
 
 def test_the_terminal_says_what_was_summarised(
