@@ -226,6 +226,18 @@ def test_limits_can_be_set(studio: Studio) -> None:
     assert (run.wait().status, run.result.totals.steps) == ("step_limit", 3)
 
 
+def test_summaries_of_older_steps_are_off_unless_wanted(studio: Studio) -> None:
+    usual = studio.run("Go.", model=script())
+    wanted = studio.run("Go.", model=script(), summarise=True)
+    usual.wait()
+    wanted.wait()
+    assert "summarise" not in usual.recorded.state.limits
+    assert wanted.recorded.state.limits["summarise"] == 1
+    fork = wanted.fork(0, "Again.", model=script(), summarise=True)
+    fork.wait()
+    assert fork.recorded.state.limits["summarise"] == 1
+
+
 # Wrong arguments
 
 
@@ -243,6 +255,7 @@ def test_limits_can_be_set(studio: Studio) -> None:
         ({"mode": "fast"}, "mode must be"),
         ({"limits": {"steps": 3}}, "limits must be Limits"),
         ({"max_steps": 0}, "max_steps must be a number"),
+        ({"summarise": "yes"}, "summarise must be True or False"),
         ({"max_steps": "3"}, "max_steps must be a number"),
     ],
 )

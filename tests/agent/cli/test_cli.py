@@ -373,3 +373,14 @@ def test_a_task_can_be_a_number(command_line: CommandLine) -> None:
         result = command_line.run("run", "42", "--mode", "plain", **endpoint_variables(endpoint))
     assert result.returncode == 0, result.stderr
     assert "42" in endpoint.requests[0].body["messages"][0]["content"]
+
+
+@pytest.mark.long
+def test_summaries_of_older_steps_are_an_option(command_line: CommandLine) -> None:
+    with Endpoint([Turn(text="Done.")] * 2) as endpoint:
+        limits = []
+        for options in ([], ["--summarise"]):
+            words = ["run", "Go.", "--mode", "plain", "--json", *options]
+            result = command_line.run(*words, **endpoint_variables(endpoint))
+            limits.append(json.loads(result.stdout.splitlines()[0])["limits"])
+    assert ["summarise" in each for each in limits] == [False, True]

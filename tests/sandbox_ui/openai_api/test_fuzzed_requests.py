@@ -76,13 +76,22 @@ def test_any_messages(messages: Any) -> None:
 @given(
     st.dictionaries(
         st.sampled_from(
-            ["max_steps", "max_seconds", "max_conversation_tokens", "memory", "network", "prompt"]
+            [
+                "max_steps",
+                "max_seconds",
+                "max_conversation_tokens",
+                "summarise",
+                "memory",
+                "network",
+                "prompt",
+            ]
         ),
         JSON,
     )
 )
 @example({"memory": "9" * 5000 + " GB"})
 @example({"max_steps": 10**30})
+@example({"summarise": True})
 @example({"max_steps": 1000, "max_seconds": 60, "max_conversation_tokens": 1000})
 def test_any_sandbox_options_are_within_the_bounds(given_options: dict[str, Any]) -> None:
     operator = Settings(round_seconds=60, conversation_tokens=1000)
@@ -93,6 +102,7 @@ def test_any_sandbox_options_are_within_the_bounds(given_options: dict[str, Any]
         return
     parsed = options.parse_options(given_options)
     limits = parsed.limits(operator, MODEL, None)
+    assert limits.summarise == given_options.get("summarise", False)
     assert limits.steps <= operator.max_steps
     assert (limits.seconds or 0) <= 60
     assert (limits.conversation_tokens or 0) <= 1000

@@ -70,6 +70,18 @@ def test_a_client_starts_and_follows_a_run_and_downloads_files(
     assert httpx.get(studio_url + files[0]["address"]).text == "x\n"
 
 
+def test_a_client_asks_for_summaries_of_older_steps(
+    client: Client, script: ScriptedTurns, studio_url: str
+) -> None:
+    script.turns = [SUBMIT, SUBMIT]
+    run = client.predict("Go.", summarise=True, api_name="/start")
+    follow(client, run)
+    client.predict(run, "Again.", api_name="/message")
+    follow(client, run)
+    rounds = httpx.get(f"{studio_url}/api/runs/{run}/requests").json()["rounds"]
+    assert ["summarise" in each["limits"] for each in rounds] == [True, False]
+
+
 def test_the_task_of_an_example_includes_its_files(client: Client, script: ScriptedTurns) -> None:
     script.turns = [SUBMIT]
     run = client.predict(demonstration.load("survey").task, api_name="/start")

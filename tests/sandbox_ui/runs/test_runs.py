@@ -350,6 +350,12 @@ def test_users_can_lower_but_not_raise_the_step_limit() -> None:
     assert run_options.limits_for(RunOptions(max_tokens=50), settings, model).turn_tokens == 50
 
 
+def test_older_steps_are_summarised_only_if_the_user_wants_it() -> None:
+    settings, model = Settings(), ScriptedModel([])
+    assert not run_options.limits_for(RunOptions(), settings, model).summarise
+    assert run_options.limits_for(RunOptions(summarise=True), settings, model).summarise
+
+
 @pytest.mark.parametrize(
     ("operator", "requested", "expected"),
     [(None, None, 100), (None, 400, 400), (None, 5000, 1000), (40, None, 40), (40, 400, 40)],
