@@ -13,11 +13,13 @@ from agent.events import (
     Retrying,
     RunEnded,
     Status,
+    SummaryEnded,
     TextDelta,
     ToolEnded,
     ToolStarted,
 )
 from agent.models.base import FinishReason, PartialCount, Usage
+from agent.runs.state import describe_summary
 from sandbox_ui.openai_api.errors import (
     ApiError,
     context_length_exceeded,
@@ -107,6 +109,7 @@ class RoundProgress:
     answer: str = ""
     notices: list[str] = field(default_factory=list)
     _answers: list[tuple[Usage | None, FinishReason]] = field(default_factory=list)
+    _summaries: list[Usage | None] = field(default_factory=list)
     _last: str = ""
 
     def apply(self, event: Event) -> Iterator[Piece]:
@@ -132,8 +135,8 @@ class RoundProgress:
             case ToolEnded():
                 self._last = "tool"
                 yield ToolDone(event.call_id, event.name, event.observation, event.ok)
-            case Notice() if len(self.notices) < _MAX_NOTICES:
-                self.notices.append(event.text)
+            case Notice() | SummaryEnded():
+                self._notify(event)
             case ModelAnswered():
                 self._answers.append((None if event.estimated else event.usage, event.finish))
             case RunEnded():
@@ -170,8 +173,9 @@ class RoundProgress:
     @property
     def usage(self) -> RoundUsage | None:
         """The tokens; None if the endpoint did not report those of each step."""
-        usages = [usage for usage, _ in self._answers if usage is not None]
-        if not usages or len(usages) < len(self._answers):
+        counts = [*(usage for usage, _ in self._answers), *self._summaries]
+        usages = [usage for usage in counts if usage is not None]
+        if not usages or len(usages) < len(counts):
             return None
         return RoundUsage(
             prompt=sum(usage.prompt for usage in usages),
@@ -184,6 +188,13 @@ class RoundProgress:
         separator = "\n\n" if self._last in ("reasoning", "text") and self._last != kind else ""
         self._last = kind
         yield ReasoningText(separator + text)
+
+    def _notify(self, event: Notice | SummaryEnded) -> None:
+        if isinstance(event, SummaryEnded) and event.usage is not None:
+            self._summaries.append(None if event.estimated else event.usage)
+        if len(self.notices) < _MAX_NOTICES:
+            text = event.text if isinstance(event, Notice) else describe_summary(event)
+            self.notices.append(text)
 
     def _retry(self, event: Retrying) -> Iterator[Piece]:
         if self.answer:

@@ -24,7 +24,8 @@ export class StepFigures {
   addSummary(summary) {
     const step = this.#begin(summary.step, summary.began);
     Object.assign(step, { modelSeconds: summary.model_seconds, usage: summary.usage, estimated: summary.estimated, used: summary.used });
-    step.seconds = step.modelSeconds;
+    for (const each of summary.summaries ?? []) addContextSummary(step, each);
+    step.seconds = stepSeconds(step);
     for (const call of summary.calls) this.#addCall(step, call);
     this.ended = summary.step;
     return step;
@@ -36,6 +37,7 @@ export class StepFigures {
     const step = this.of(event.step);
     if (!step) return null;
     if (event.kind === "model_answered") Object.assign(step, { modelSeconds: event.seconds, usage: event.usage, estimated: event.estimated });
+    else if (event.kind === "summary_ended") addContextSummary(step, event);
     else if (event.kind === "tool_ended") {
       step.used = combine(step.used, event.used);
       this.#addCall(step, event);
@@ -44,7 +46,7 @@ export class StepFigures {
       if (!step.calls) step.used ??= NOTHING_USED;
       this.ended = event.step;
     } else return null;
-    step.seconds = step.modelSeconds + step.sandboxSeconds;
+    step.seconds = stepSeconds(step);
     return step;
   }
 
@@ -68,16 +70,13 @@ export class StepFigures {
       cost: null,
       peak_memory: null,
     };
-    for (const { usage, estimated, modelSeconds, sandboxSeconds } of this.steps.slice(0, step)) {
-      totals.model_seconds += modelSeconds;
+    for (const { usage, estimated, modelSeconds, sandboxSeconds, summaries, summarySeconds } of this.steps.slice(0, step)) {
+      totals.model_seconds += modelSeconds + summarySeconds;
       totals.sandbox_seconds += sandboxSeconds;
+      for (const each of summaries) addUsage(totals, each.usage, each.estimated);
       if (!usage) continue;
-      totals.prompt_tokens += usage.prompt;
-      totals.cached_tokens += usage.cached ?? 0;
-      totals.cache_written_tokens += usage.cache_written ?? 0;
-      totals.generated_tokens += usage.generated;
+      addUsage(totals, usage, estimated);
       totals.peak_context = Math.max(totals.peak_context, usage.prompt + usage.generated);
-      totals.estimated ||= Boolean(estimated);
     }
     return totals;
   }
@@ -89,7 +88,20 @@ export class StepFigures {
   }
 
   #begin(number, began) {
-    const step = { step: number, began, seconds: 0, modelSeconds: 0, sandboxSeconds: 0, calls: 0, used: null, failed: false, usage: null, estimated: false };
+    const step = {
+      step: number,
+      began,
+      seconds: 0,
+      modelSeconds: 0,
+      sandboxSeconds: 0,
+      calls: 0,
+      used: null,
+      failed: false,
+      usage: null,
+      estimated: false,
+      summaries: [],
+      summarySeconds: 0,
+    };
     this.steps[number - 1] = step;
     return step;
   }
@@ -98,6 +110,22 @@ export class StepFigures {
     step.calls += 1;
     step.failed ||= !ok;
     step.sandboxSeconds += seconds;
-    step.seconds = step.modelSeconds + step.sandboxSeconds;
+    step.seconds = stepSeconds(step);
   }
+}
+
+const stepSeconds = ({ modelSeconds, sandboxSeconds, summarySeconds }) => modelSeconds + sandboxSeconds + summarySeconds;
+
+/** Add a request for a summary of older steps, which was made before a step's turn. */
+function addContextSummary(step, { usage, estimated, seconds }) {
+  step.summarySeconds += seconds;
+  if (usage) step.summaries.push({ usage, estimated });
+}
+
+function addUsage(totals, usage, estimated) {
+  totals.prompt_tokens += usage.prompt;
+  totals.cached_tokens += usage.cached ?? 0;
+  totals.cache_written_tokens += usage.cache_written ?? 0;
+  totals.generated_tokens += usage.generated;
+  totals.estimated ||= Boolean(estimated);
 }

@@ -4,6 +4,7 @@ import asyncio
 import base64
 import json
 import threading
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -177,6 +178,21 @@ def test_a_round_that_reaches_its_limit_says_so(client: OpenAI, script: Script) 
     assert done.choices[0].finish_reason == "length"
     sandbox = done.model_dump()["sandbox"]
     assert (sandbox["status"], sandbox["steps"]) == ("step_limit", 2)
+
+
+def test_a_round_summarises_older_steps_if_asked(client: OpenAI, script: Script) -> None:
+    steps = [bash(f"seq {n} {n + 400}") for n in range(4)]
+    full = replace(bash("seq 9 409"), usage=(4500, 20))
+    summary = Turn(text="Numbers were counted.", usage=(4000, 30))
+    turns = iter([*steps, full, summary, SUBMIT])
+    script.answer = lambda _: next(turns)
+    limits = {"max_conversation_tokens": 5000, "summarise": True}
+    done = client.chat.completions.create(
+        model=SANDBOX, messages=ASK, extra_body={"sandbox": limits}
+    )
+    assert "were summarised for the model" in str(done.model_dump()["sandbox"])
+    assert done.usage
+    assert done.usage.prompt_tokens == 5 * 100 + 4500 + 4000
 
 
 def test_produced_files_come_back_as_links(client: OpenAI, script: Script) -> None:

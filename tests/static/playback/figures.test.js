@@ -47,3 +47,17 @@ test("totals are those of the steps so far, and what is not known is not 0", () 
   assert.deepEqual([figures.totalsUntil(3).prompt_tokens, figures.totalsUntil(3).peak_context, figures.secondsUntil(3)], [300, 220, 6]);
   assert.equal(new StepFigures().contextAt(0), null);
 });
+
+test("a summary of older steps counts in the step that needed it", () => {
+  const ended = { kind: "summary_ended", step: 1, usage: { prompt: 80, generated: 8 }, estimated: false, seconds: 3 };
+  const fromEvents = new StepFigures();
+  const usage = { prompt: 100, generated: 10 };
+  for (const event of [{ kind: "step_started", step: 1, at: 10 }, ended, { kind: "model_answered", step: 1, seconds: 2, usage }]) fromEvents.apply(event);
+  const fromSummary = new StepFigures();
+  fromSummary.addSummary(summary(1, { usage, summaries: [ended] }));
+  for (const figures of [fromEvents, fromSummary]) {
+    const totals = figures.totalsUntil(1);
+    assert.deepEqual([totals.prompt_tokens, totals.generated_tokens, totals.peak_context, totals.model_seconds], [180, 18, 110, 5]);
+    assert.equal(figures.secondsUntil(1), 5);
+  }
+});
