@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,6 +23,7 @@ from agent.events import (
     SummaryStarted,
 )
 from agent.fork.cut import cut_run
+from agent.fork.fork import Changes, fork_run
 from agent.history.export import conversation_markdown
 from agent.history.trajectory import build_trajectory
 from agent.limits import Limits, Price
@@ -335,6 +337,19 @@ def test_a_fork_before_the_summary_has_the_steps_and_one_after_it_the_summary(
     assert "start 1000" not in str(after.conversation.messages)
     assert played.summary.text in str(after.conversation.messages[1].text)
     assert [step.step for step in after.state.steps] == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_fork_goes_on_with_what_the_model_saw(
+    run: RecordedRun, provider: LocalSandboxProvider
+) -> None:
+    summary = play(run, [*FIVE_STEPS, SUMMARY, count_from(6000), SUBMIT]).summary
+    folder = fork_run(run.folder, 6, provider.blobs, provider.create_workspace, Changes())
+    with closing(RecordedRun(folder, provider)) as fork:
+        played = play(fork, [SUBMIT], message="Go on.")
+        rebuilt = rebuild_request(folder, 7)
+    assert played.bodies[0]["messages"][1]["content"].endswith(summary.text)
+    assert (rebuilt.fidelity, rebuilt.body) == ("exact", played.bodies[0])
+    assert len(fork.conversation.call_ids()) == 7
 
 
 def test_exports_keep_the_steps_and_mention_the_summary(run: RecordedRun, tmp_path: Path) -> None:
