@@ -121,6 +121,38 @@ def candidate_folders(data: Path) -> list[Path]:
     return [data, *(data / _SUBFOLDERS / str(slot) for slot in range(_MAX_SUBFOLDERS))]
 
 
+def existing_folders(data: Path) -> list[Path]:
+    """Return the data folder, and those of its subfolders for further processes that exist.
+
+    The data folder is also the last one: what is moved there during a search is found.
+    """
+    try:
+        slots = [path for path in (data / _SUBFOLDERS).iterdir() if path.name.isdecimal()]
+    except FileNotFoundError:
+        return [data]
+    return [data, *sorted(slots), data]
+
+
+def is_in_use(data: Path) -> bool:
+    """Return whether a process holds the lock of a data folder."""
+    return is_locked(data / "lock")
+
+
+def is_locked(file: Path) -> bool:
+    """Return whether a process holds the lock on a file, which may be missing."""
+    try:
+        opened = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(opened)
+    return False
+
+
 def lock_first_free(data: Path) -> DataFolder:
     """Lock the data folder or, if another process holds it, the first free subfolder of it.
 

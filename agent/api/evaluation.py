@@ -27,6 +27,7 @@ from agent.evals.description import describe
 from agent.evals.evaluation import MAX_CONCURRENCY, Evaluation
 from agent.evals.folder import EvaluationFolder, Key
 from agent.evals.outcomes import infrastructure, missing, unscored
+from agent.evals.process import registered
 from agent.evals.runner import EvaluationRunner, Progress
 from agent.evals.scorers.score import DEFAULT_VOTES, JudgeAccess
 from agent.evals.scoring import answer_of
@@ -265,7 +266,8 @@ def carry_out(studio: RunCreator, folder: EvaluationFolder, plan: Plan) -> Evalu
             for entry in unscored(folder, known)
             if (summary := known[entry.run]) is not None
         ]
-    problems = runner.carry_out(keys, to_score, concurrency, plan.stop)
+    with registered(folder.path, plan.placement.name if plan.placement else ""):
+        problems = runner.carry_out(keys, to_score, concurrency, plan.stop)
     if plan.stop.is_set:
         folder.set_stopped(True)
     if problems and not folder.runs():

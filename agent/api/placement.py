@@ -48,6 +48,10 @@ class Placement(Protocol):
     def capacity(self) -> int:
         """How many runs it carries out at once."""
 
+    @property
+    def name(self) -> str:
+        """Where that is, as a part of a sentence."""
+
     def place(self, folder: RunFolder, order: RunOrder, blobs: BlobStore) -> StartedRun:
         """Return the run of an order, which is not yet carried out.
 

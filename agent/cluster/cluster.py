@@ -96,6 +96,13 @@ class Cluster:
         with self._nodes.changed:
             return sum(each.sandboxes for each in self._nodes.active)
 
+    @property
+    def name(self) -> str:
+        """The cluster, as a part of a sentence."""
+        if self._address == "local":
+            return "a Ray cluster on that machine"
+        return f"the Ray cluster {self._address}"
+
     def place(self, folder: RunFolder, order: RunOrder, blobs: BlobStore) -> PlacedRun:
         """Return the run of an order; see ``agent.api.placement.Placement``."""
         return PlacedRun(self, folder, order, blobs)

@@ -7,6 +7,7 @@
                             inputs/<sha256>   the tasks' documents, each once
                             runs.jsonl        which run is which task, member and repetition
                             scores.jsonl      the scores of answers
+                            process.json      the process that carries it out: agent.evals.process
 
 The evaluation opens and continues without the data that its tasks came from. Nothing of a run is
 copied. The two lists are append-only (``agent.util.entry_list``).
@@ -118,6 +119,7 @@ class EvaluationFolder(RecordFolder[Evaluation]):
         self._cache_lock = threading.Lock()
         self._known_runs: dict[Key, RunEntry] | None = None
         self._known_scores: dict[str, ScoreEntry] | None = None
+        self._read_until = [0, 0]
 
     @classmethod
     def create(
@@ -203,15 +205,27 @@ class EvaluationFolder(RecordFolder[Evaluation]):
             known[run] = entry
         return entry
 
+    def read_further(self) -> tuple[list[RunEntry], list[ScoreEntry]]:
+        """Read and return the runs and scores that another process has added since."""
+        with self._cache_lock:
+            runs, scores = self._read_runs(), self._read_scores()
+            further_runs, self._read_until[0] = self._runs.read_after(self._read_until[0])
+            further_scores, self._read_until[1] = self._scores.read_after(self._read_until[1])
+            runs.update((each.key, each) for each in further_runs)
+            scores.update((each.run, each) for each in further_scores)
+        return further_runs, further_scores
+
     def _read_runs(self) -> dict[Key, RunEntry]:
-        """Return the runs, read once: this process alone adds to them."""
+        """Return the runs, read once: mostly this process alone adds to them."""
         if self._known_runs is None:
-            self._known_runs = {each.key: each for each in self._runs}
+            entries, self._read_until[0] = self._runs.read_after(0)
+            self._known_runs = {each.key: each for each in entries}
         return self._known_runs
 
     def _read_scores(self) -> dict[str, ScoreEntry]:
         if self._known_scores is None:
-            self._known_scores = {each.run: each for each in self._scores}
+            entries, self._read_until[1] = self._scores.read_after(0)
+            self._known_scores = {each.run: each for each in entries}
         return self._known_scores
 
 

@@ -6,66 +6,92 @@ folder, so that all runs appear in one list.
 """
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 from agent.data_folder import DataFolder, candidate_folders
-from agent.errors import DataFolderLocked
+from agent.errors import DataFolderLocked, StudioError
 from agent.events import RunEnded
 from agent.runs import journal
+from agent.runs.event_recorder import end_interrupted_rounds
 from agent.runs.folder import RunFolder
 from agent.sandbox.disk import volume
 from agent.workspace.versions.blobs import BlobStore
 
+_SETS = ("comparisons", "evaluations")
 _log = logging.getLogger(__name__)
 
 
-def move_cli_runs(data: Path, blobs: BlobStore, *, ended: bool = True) -> None:
+def move_cli_runs(
+    data: Path,
+    blobs: BlobStore,
+    remove_leftovers: Callable[[DataFolder], None] | None = None,
+    *,
+    ended: bool = True,
+) -> None:
     """Move the runs of unlocked ``candidate_folders`` to the data folder; skip failures.
 
     Args:
         data: The data folder, locked by this process.
         blobs: Its store of file contents.
-        ended: Move only ended runs; the container of another run may still exist.
+        remove_leftovers: Removes the containers of a killed process, whose runs then end as
+            interrupted and are moved as well; raises ``StudioError`` if it cannot.
+        ended: Without ``remove_leftovers``: move only ended runs; the container of another run
+            may still exist.
     """
     for place in candidate_folders(data)[1:]:
-        if not (place / "runs").is_dir():
+        if not any((place / name).is_dir() for name in ("runs", *_SETS)):
             continue
         try:
-            with DataFolder(place):
-                _move_folders(place, data, blobs, ended=ended)
+            with DataFolder(place) as folder:
+                cleaned = remove_leftovers is not None and _clean_up(folder, remove_leftovers)
+                _move_folders(place, data, blobs, ended=ended and not cleaned)
         except DataFolderLocked:
             continue
         except OSError:
             _log.exception("Runs of the command line cannot be moved out of %s", place)
 
 
+def _clean_up(place: DataFolder, remove_leftovers: Callable[[DataFolder], None]) -> bool:
+    """End the runs of a killed process; return whether none of its containers is left."""
+    if all(_is_movable(folder, ended=True) for folder in RunFolder.all(place.path)):
+        return True
+    try:
+        remove_leftovers(place)
+    except StudioError as error:
+        _log.warning("Sandboxes of the command line cannot be removed: %s", error)
+        return False
+    end_interrupted_rounds(place.path)
+    return True
+
+
 def _move_folders(place: Path, data: Path, blobs: BlobStore, *, ended: bool) -> None:
     """Move contents first and records last, so that no record lacks its contents."""
     found = [folder for folder in RunFolder.all(place) if _is_movable(folder, ended=ended)]
-    if not found:
-        return
-    for name in ("runs", "sandboxes"):
-        (data / name).mkdir(mode=0o700, exist_ok=True)
-    with blobs.protected():
-        blobs.merge(BlobStore(place / "blobs"))
-        for folder in found:
-            if folder.sandbox_folder.is_dir():
-                volume.move(folder.sandbox_folder, data / "sandboxes" / folder.sandbox)
-            folder.path.rename(data / "runs" / folder.id)
-    _move_sets(place, data, {folder.id for folder in found})
+    if found:
+        for name in ("runs", "sandboxes"):
+            (data / name).mkdir(mode=0o700, exist_ok=True)
+        with blobs.protected():
+            blobs.merge(BlobStore(place / "blobs"))
+            for folder in found:
+                if folder.sandbox_folder.is_dir():
+                    volume.move(folder.sandbox_folder, data / "sandboxes" / folder.sandbox)
+                folder.path.rename(data / "runs" / folder.id)
+    _move_sets(place, data)
 
 
-def _move_sets(place: Path, data: Path, moved: set[str]) -> None:
-    """Move comparisons and evaluations of moved runs, unless another of their runs is not yet."""
-    started_by = {RunFolder.open(data, run).comparison for run in moved} - {""}
-    for name in started_by - {folder.comparison for folder in RunFolder.all(place)}:
-        for parent in ("comparisons", "evaluations"):
-            if (place / parent / name).is_dir():
+def _move_sets(place: Path, data: Path) -> None:
+    """Move the comparisons and evaluations of which no run is left."""
+    left = {folder.comparison for folder in RunFolder.all(place)}
+    for parent in _SETS:
+        for path in (place / parent).glob("[!.]*"):  # a name with a dot is being deleted
+            if path.name not in left:
                 (data / parent).mkdir(mode=0o700, exist_ok=True)
-                (place / parent / name).rename(data / parent / name)
+                path.rename(data / parent / path.name)
 
 
 def _is_movable(folder: RunFolder, *, ended: bool) -> bool:
+    """Return whether a run can be moved; of those that did not begin, one of an evaluation."""
     if not folder.journal.exists():
-        return False
+        return not ended and bool(folder.comparison)
     return not ended or journal.ends_with(folder.journal, RunEnded)

@@ -258,11 +258,24 @@ class Backend:
         instance = self._data.instance_id
         kept = lifecycle.reap(client, instance, self._sandboxes_of_runs)
         for folder in lock_unused_subfolders(self._data):
-            lifecycle.reap(client, folder.instance_id)
-            reap_networks(client, (INSTANCE_LABEL, folder.instance_id))
+            _remove_all_of(client, folder)
         reap_networks(client, (INSTANCE_LABEL, instance))
         remove_orphans(client)
         return kept
+
+    def remove_leftovers(self, folder: DataFolder) -> None:
+        """Remove what a dead process left in the engine.
+
+        Args:
+            folder: That process's data folder, which this process has locked.
+
+        Raises:
+            EngineError: The engine is not reached.
+            SandboxError: The engine refused.
+        """
+        if self.client is None:
+            raise EngineError("The container engine cannot be reached.")
+        _remove_all_of(self.client, folder)
 
     def _sandboxes_of_runs(self) -> set[str]:
         from agent.runs.disk_usage import all_sandbox_ids  # imports what a first start never needs
@@ -304,6 +317,12 @@ class Backend:
             self._setup_status = status
             self._changed.notify_all()
         self._on_status(status)
+
+
+def _remove_all_of(client: Client, folder: DataFolder) -> None:
+    """Remove the containers and networks of a data folder's instance."""
+    lifecycle.reap(client, folder.instance_id)
+    reap_networks(client, (INSTANCE_LABEL, folder.instance_id))
 
 
 def _warning(client: Client) -> str:

@@ -100,6 +100,10 @@ class DockerSandboxProvider:
         """Remove a sandbox's stopped container; see ``SandboxFactory.remove_container``."""
         self._factory.remove_container(sandbox_id)
 
+    def remove_leftovers(self, folder: DataFolder) -> None:
+        """Remove what a dead process left in the engine; see ``Backend.remove_leftovers``."""
+        self._backend.remove_leftovers(folder)
+
     def remove_expired(self) -> None:
         """See ``SandboxFactory.remove_expired``."""
         self._factory.remove_expired()

@@ -128,6 +128,19 @@ class RunFolder:
         return folder
 
     @classmethod
+    def find(cls, places: Iterable[Path], run_id: str) -> "RunFolder":
+        """Open the folder of a run in the first data folder that has it.
+
+        Raises:
+            RunError: None has it, or its record cannot be read.
+        """
+        if _ID.fullmatch(run_id):
+            for data in places:
+                if (data / "runs" / run_id / "run.json").is_file():
+                    return cls.open(data, run_id)
+        raise RunError(RUN_NOT_FOUND)
+
+    @classmethod
     def all(cls, data: Path) -> list["RunFolder"]:
         """Return all runs of a data folder, oldest first, except unreadable ones."""
         found = []

@@ -37,14 +37,25 @@ class EntryList(Generic[_T]):
 
     def __iter__(self) -> Iterator[_T]:
         """Yield the entries in the order in which they were added."""
+        yield from self.read_after(0)[0]
+
+    def read_after(self, position: int) -> tuple[list[_T], int]:
+        """Return the entries behind a position in the file, and the position behind them.
+
+        Another process may add entries meanwhile: the position is the end of a whole line.
+        """
         try:
-            content = read_bounded(self._path, self._max_bytes, whole=False)
+            with self._path.open("rb") as file:
+                file.seek(position)
+                content = file.read(max(0, self._max_bytes - position))
         except FileNotFoundError:
-            return
-        *lines, _torn = content.split(b"\n")
+            return [], 0
+        entries = list[_T]()
+        *lines, torn = content.split(b"\n")
         for line in lines:
             with suppress(ValidationError):
-                yield self._adapter.validate_json(line)
+                entries.append(self._adapter.validate_json(line))
+        return entries, position + len(content) - len(torn)
 
     def append(self, entry: _T) -> None:
         """Add an entry, and wait until the disk has it. Raises ``OSError``."""

@@ -1,6 +1,7 @@
 """Permissions of one request."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Literal, Protocol
 
 import gradio as gr
@@ -13,6 +14,10 @@ from agent.runs.folder import RUN_NOT_FOUND, RunFolder
 from sandbox_ui.auth import share_links
 from sandbox_ui.auth.share_links import Shareable
 from sandbox_ui.auth.user import User
+
+USED_ELSEWHERE = (
+    "Another process uses the folder of this {}, which can be viewed until that has ended."
+)
 
 
 class SignInRequired(StudioError):
@@ -29,6 +34,10 @@ class OwnedFolder(Shareable, Protocol):
     @property
     def owner(self) -> str:
         """The owner; empty for the operator."""
+
+    @property
+    def data(self) -> Path:
+        """The data folder that contains it."""
 
 
 class RunGroups(Protocol):
@@ -60,6 +69,8 @@ class Access:
         link_tokens: The tokens of the shared links that the browser has opened.
         get_folder: Returns a run's folder by its id; raises ``RunError`` if the run does not exist.
         groups: The comparisons and the evaluations of the studio, which are groups of runs.
+        data: The studio's data folder; what is in another one belongs to another process and can
+            only be viewed. None if there is no other one.
     """
 
     def __init__(
@@ -68,8 +79,10 @@ class Access:
         link_tokens: Sequence[str],
         get_folder: Callable[[str], RunFolder],
         groups: Mapping[GroupKind, RunGroups],
+        data: Path | None = None,
     ) -> None:
         self._user = user
+        self._data = data
         self._link_tokens = link_tokens
         self._get_folder = get_folder
         self._groups = groups
@@ -109,9 +122,7 @@ class Access:
         Raises:
             RunError: if the run does not exist.
         """
-        if self._user is None:
-            return False
-        return self._user.operator or self._get_folder(run).owner == self._user.id
+        return self._owns(lambda: self._get_folder(run)) and not self._is_run_elsewhere(run)
 
     def require_view(self, run: str) -> None:
         """Check that the run may be viewed.
@@ -119,7 +130,7 @@ class Access:
         Raises:
             RunError: if the run does not exist or may not be viewed; the message is the same.
         """
-        if not self.can_edit(run) and not self._is_shared(run):
+        if not self._owns(lambda: self._get_folder(run)) and not self._is_shared(run):
             raise RunError(RUN_NOT_FOUND)
 
     def require_edit(self, run: str) -> None:
@@ -131,6 +142,8 @@ class Access:
         """
         if not self.can_edit(run):
             self.require_view(run)
+            if self._is_run_elsewhere(run):
+                raise ReadOnly(USED_ELSEWHERE.format("run"))
             raise ReadOnly("This run belongs to another user and was shared with you read-only.")
 
     def can_edit_group(self, kind: GroupKind, group: str) -> bool:
@@ -139,10 +152,16 @@ class Access:
         Raises:
             RunError: if it does not exist.
         """
-        if self._user is None:
-            return False
-        owner = self._groups[kind].folder(group).owner
-        return self._user.operator or owner == self._user.id
+        owned = self.owns_group(kind, group)
+        return owned and not self._is_elsewhere(self._groups[kind].folder(group))
+
+    def owns_group(self, kind: GroupKind, group: str) -> bool:
+        """Return whether a comparison or an evaluation is the user's, or the user an operator.
+
+        Raises:
+            RunError: if it does not exist.
+        """
+        return self._owns(lambda: self._groups[kind].folder(group))
 
     def require_view_group(self, kind: GroupKind, group: str) -> None:
         """Check that a comparison or an evaluation, with its runs, may be viewed.
@@ -150,7 +169,7 @@ class Access:
         Raises:
             RunError: if it does not exist or may not be viewed; the message is the same.
         """
-        if not self.can_edit_group(kind, group) and not self._is_shared_group(kind, group):
+        if not self.owns_group(kind, group) and not self._is_shared_group(kind, group):
             raise RunError(_NOT_FOUND[kind])
 
     def require_edit_group(self, kind: GroupKind, group: str) -> None:
@@ -162,6 +181,8 @@ class Access:
         """
         if not self.can_edit_group(kind, group):
             self.require_view_group(kind, group)
+            if self._is_elsewhere(self._groups[kind].folder(group)):
+                raise ReadOnly(USED_ELSEWHERE.format(kind))
             raise ReadOnly(
                 f"This {kind} belongs to another user and was shared with you read-only."
             )
@@ -190,6 +211,20 @@ class Access:
         except RunError:
             return False
         return True
+
+    def _owns(self, find: Callable[[], OwnedFolder | RunFolder]) -> bool:
+        if self._user is None:
+            return False
+        return self._user.operator or find().owner == self._user.id
+
+    def _is_elsewhere(self, folder: OwnedFolder | RunFolder) -> bool:
+        return self._data is not None and folder.data != self._data
+
+    def _is_run_elsewhere(self, run: str) -> bool:
+        try:
+            return self._is_elsewhere(self._get_folder(run))
+        except RunError:
+            return False  # an operator deletes unreadable runs, too
 
     def _is_shared(self, run: str) -> bool:
         """Return whether a link to a run, or to a group of runs with it, was opened."""

@@ -7,6 +7,7 @@ machine has a single owner; one that is reachable from others treats each browse
 import ipaddress
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from agent.errors import SettingError
 from agent.runs.folder import RunFolder
@@ -31,6 +32,7 @@ class Identities:
         cookies: The cookies of browsers.
         get_folder: Returns a run's folder by its id; raises ``RunError`` if the run does not exist.
         groups: The comparisons and the evaluations of the studio.
+        data: The studio's data folder.
     """
 
     single_owner: bool
@@ -39,6 +41,7 @@ class Identities:
     cookies: Cookies
     get_folder: Callable[[str], RunFolder]
     groups: Mapping[GroupKind, RunGroups]
+    data: Path
 
     @classmethod
     def from_settings(
@@ -56,7 +59,7 @@ class Identities:
         single_owner = not accounts and not settings.hosts and _is_loopback(settings.host)
         cookies = Cookies(Signer.from_data_folder(settings.data), accounts)
         tokens = Tokens(settings.data)
-        return cls(single_owner, accounts, tokens, cookies, get_folder, groups)
+        return cls(single_owner, accounts, tokens, cookies, get_folder, groups, settings.data)
 
     def get_user(self, user_id: str) -> User | None:
         """Return the user of a token's owner id; None if the user no longer exists."""

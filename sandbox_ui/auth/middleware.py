@@ -68,7 +68,9 @@ class AuthMiddleware:
             return
         link_tokens = self._identities.cookies.link_tokens(request)
         identities = self._identities
-        access = Access(user, link_tokens, identities.get_folder, identities.groups)
+        access = Access(
+            user, link_tokens, identities.get_folder, identities.groups, identities.data
+        )
         request.state.access = access
         if (
             access.is_guest

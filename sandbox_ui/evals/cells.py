@@ -93,6 +93,13 @@ class Cells:
         with self._lock:
             self._add(entry)
 
+    def take_over(self, runs: Iterable[RunEntry], scores: Iterable[ScoreEntry]) -> None:
+        """Take over runs and scores that another process has stored."""
+        with self._lock:
+            for entry in runs:
+                self._add(entry)
+            self._scores |= {score.run: score for score in scores}
+
     def add_score(self, score: ScoreEntry) -> None:
         """Take over a score that was stored."""
         with self._lock:

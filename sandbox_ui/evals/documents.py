@@ -30,14 +30,14 @@ class Documents:
 
     Args:
         registry: The evaluations.
-        summaries: Returns the summaries of runs.
+        summaries: Returns the summaries of runs of an evaluation.
         is_running: Whether an evaluation is in progress.
     """
 
     def __init__(
         self,
         registry: EvaluationRegistry,
-        summaries: Callable[[Collection[str]], Mapping[str, Summary | None]],
+        summaries: Callable[[str, Collection[str]], Mapping[str, Summary | None]],
         is_running: Callable[[str], bool],
     ) -> None:
         self._registry = registry
@@ -81,7 +81,8 @@ class Documents:
     def _describe(self, evaluation: str) -> dict[str, Any]:
         began = time.monotonic()
         folder, cells = self._registry.folder(evaluation), self._registry.cells(evaluation)
-        summaries, running = self._summaries(cells.run_ids()), self._is_running(evaluation)
+        summaries = self._summaries(evaluation, cells.run_ids())
+        running = self._is_running(evaluation)
         cells.load(summaries, running=running)
         cursor = cells.cursor
         described = describe(folder, summaries, running=running)

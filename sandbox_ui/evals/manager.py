@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent.compare.outcomes import is_unfinished
+from agent.data_folder import is_in_use
 from agent.errors import QuotaExceeded, RunActive, RunError, RunPinned, StorageFull, StudioError
+from agent.evals import process
 from agent.evals.description import title_of
 from agent.evals.evaluation import remaining_seconds
 from agent.evals.folder import EvaluationFolder, Key
@@ -24,6 +26,7 @@ from sandbox_ui.compare.starter import release_run
 from sandbox_ui.evals.cells import Place
 from sandbox_ui.evals.definition import continued, define, loaded_suites
 from sandbox_ui.evals.documents import Documents
+from sandbox_ui.evals.observed import ObservedEvaluation
 from sandbox_ui.evals.registry import EvaluationRegistry
 from sandbox_ui.evals.request import EvaluationRequest
 from sandbox_ui.evals.scoring import BackgroundScoring
@@ -69,6 +72,7 @@ class EvaluationManager:
         self._drafts = drafts
         self._settings = settings
         self._executions: dict[str, _Progress] = {}
+        self._observed: dict[str, ObservedEvaluation] = {}
         self._reasons: dict[str, str] = {}
         self._judges: dict[str, JudgeAccess] = {}
         self._lock = threading.RLock()
@@ -119,12 +123,44 @@ class EvaluationManager:
             for folder in sorted(folders, key=lambda each: -each.definition.created)
         ]
 
+    def is_elsewhere(self, evaluation: str) -> bool:
+        """Return whether an evaluation is in a folder that another process uses.
+
+        Raises:
+            RunError: if it does not exist.
+        """
+        return self._observe(evaluation) is not None
+
+    def catch_up(self, evaluation: str) -> None:
+        """Read what another process has written of an evaluation; take over what it has left.
+
+        An evaluation whose process has ended or was killed moves to the data folder, with its
+        runs.
+
+        Raises:
+            RunError: if it does not exist.
+        """
+        observed = self._observe(evaluation)
+        if observed is not None and not is_in_use(observed.folder.data):
+            self._catalog.adopt()
+            self._documents.forget(evaluation)
+            observed = self._observe(evaluation)
+        if observed is not None:
+            running = self.is_running(evaluation)
+            if running != observed.running:
+                self._documents.forget(evaluation)
+            places = observed.changed_places(running=running)
+            cells = self.registry.cells(evaluation)
+            summaries = self._summaries(evaluation, cells.runs_at(places))
+            cells.refresh(places, summaries, running=running)
+
     def describe(self, evaluation: str) -> dict[str, Any]:
         """Return an evaluation with all tasks and cells, for its owner.
 
         Raises:
             RunError: if it does not exist.
         """
+        self.catch_up(evaluation)
         described = self._documents.whole(evaluation)
         return described | self._activity(evaluation, described)
 
@@ -139,6 +175,7 @@ class EvaluationManager:
         Raises:
             RunError: if it does not exist.
         """
+        self.catch_up(evaluation)
         described = self._documents.overview(evaluation, fresh=fresh)
         return described | self._activity(evaluation, described)
 
@@ -165,7 +202,7 @@ class EvaluationManager:
         Raises:
             RunError: if it does not exist.
         """
-        folder = self.registry.folder(evaluation)
+        folder = self._own_folder(evaluation)
         carried_out = self._executions.get(evaluation)
         if carried_out is not None:
             folder.set_stopped(True)
@@ -180,7 +217,7 @@ class EvaluationManager:
             StudioError: if there is nothing to start, or a member has no model.
         """
         folder = self._idle_folder(evaluation)
-        todo = missing(folder, self._summaries(self.registry.run_ids(evaluation)))
+        todo = missing(folder, self._summaries(evaluation, self.registry.run_ids(evaluation)))
         if not todo and not self._unscored(folder):
             raise RunError("All runs of this evaluation have been carried out.")
         self._continue(folder, todo, request, user)
@@ -193,7 +230,9 @@ class EvaluationManager:
             StudioError: if there are none, or a member has no model.
         """
         folder = self._idle_folder(evaluation)
-        todo = infrastructure(folder, self._summaries(self.registry.run_ids(evaluation)))
+        todo = infrastructure(
+            folder, self._summaries(evaluation, self.registry.run_ids(evaluation))
+        )
         if not todo:
             raise RunError("No run of this evaluation failed by an infrastructure error.")
         self._continue(folder, todo, request, user)
@@ -204,7 +243,7 @@ class EvaluationManager:
         Raises:
             RunError: if it does not exist.
         """
-        folder = self.registry.folder(evaluation)
+        folder = self._own_folder(evaluation)
         folder.set_title(title)
         self._documents.forget(evaluation)
         self.followers.notify(evaluation)
@@ -216,7 +255,7 @@ class EvaluationManager:
         Raises:
             RunError: if it does not exist.
         """
-        folder = self.registry.folder(evaluation)
+        folder = self._own_folder(evaluation)
         for run in self.registry.run_ids(evaluation):
             with suppress(RunError):  # it was deleted
                 self._catalog.pin(run, pinned)
@@ -254,17 +293,25 @@ class EvaluationManager:
 
     def is_running(self, evaluation: str) -> bool:
         """Whether runs of an evaluation are in progress, or their scores are being computed."""
-        return evaluation in self._executions or self._scoring.pending(evaluation) > 0
+        if evaluation in self._executions or self._scoring.pending(evaluation) > 0:
+            return True
+        try:
+            observed = self._observe(evaluation)
+        except RunError:
+            return False  # it was deleted
+        return observed is not None and process.find(observed.folder.path) is not None
 
     def _activity(self, evaluation: str, described: Mapping[str, Any]) -> dict[str, Any]:
         """Return what an evaluation is doing, and what can be done with it."""
         running, folder = self.is_running(evaluation), self.registry.folder(evaluation)
+        elsewhere = self._where(folder)
         counts = self.registry.cells(evaluation).counts()
         carried_out = self._executions.get(evaluation)
         reason = carried_out.execution.reason if carried_out else self._reasons.get(evaluation, "")
         return self.progress(evaluation) | {
             "state": "running" if running else described["state"],
             "reason": reason,
+            "elsewhere": elsewhere,
             "canResume": not running
             and (counts["done"] < counts["total"] or bool(self._unscored(folder))),
             "canRetry": not running and counts["infrastructure"] > 0,
@@ -289,7 +336,7 @@ class EvaluationManager:
     ) -> None:
         """Start runs in the background, and score those that have no scores."""
         cells = self.registry.cells(folder.id)
-        cells.load(self._summaries(cells.run_ids()), running=True)
+        cells.load(self._summaries(folder.id, cells.run_ids()), running=True)
         starter = EvaluationStarter(
             folder,
             cells,
@@ -352,7 +399,7 @@ class EvaluationManager:
     def _score(self, folder: EvaluationFolder, run: str) -> None:
         """Score a run's answer in the background, if it has ended with a result."""
         cells = self.registry.cells(folder.id)
-        entry, summary = cells.entry(run), self._summaries([run]).get(run)
+        entry, summary = cells.entry(run), self._summaries(folder.id, [run]).get(run)
         if entry is None or summary is None or not has_answer(summary):
             return
         self._scoring.score(folder, cells, entry, summary, self._judges.get(folder.id))
@@ -372,12 +419,28 @@ class EvaluationManager:
     def _refresh(self, evaluation: str, places: Collection[Place]) -> None:
         """Compute some cells again, and notify the followers."""
         cells = self.registry.cells(evaluation)
-        summaries = self._summaries(cells.runs_at(places))
+        summaries = self._summaries(evaluation, cells.runs_at(places))
         cells.refresh(places, summaries, running=evaluation in self._executions)
         self.followers.notify(evaluation)
 
-    def _summaries(self, runs: Collection[str]) -> dict[str, Summary | None]:
+    def _summaries(self, evaluation: str, runs: Collection[str]) -> dict[str, Summary | None]:
+        observed = self._observe(evaluation)
+        if observed is not None:
+            return observed.runs.summaries(runs)
         return self._catalog.history.summaries(runs)
+
+    def _observe(self, evaluation: str) -> ObservedEvaluation | None:
+        """Return what is seen of an evaluation of another process; None of one of our own."""
+        with self._lock:
+            folder = self.registry.folder(evaluation)
+            if not self.registry.is_elsewhere(folder):
+                self._observed.pop(evaluation, None)
+                return None
+            known = self._observed.get(evaluation)
+            if known is None or known.folder is not folder:
+                known = ObservedEvaluation(folder, self.registry.cells(evaluation))
+                self._observed[evaluation] = known
+            return known
 
     def _running(self) -> "list[_Progress]":
         with self._lock:
@@ -385,10 +448,32 @@ class EvaluationManager:
 
     def _idle_folder(self, evaluation: str) -> EvaluationFolder:
         """Return the folder of an evaluation that is not in progress."""
-        folder = self.registry.folder(evaluation)
+        folder = self._own_folder(evaluation)
         if self.is_running(evaluation):
             raise RunActive("This evaluation is in progress. Stop it first.")
         return folder
+
+    def _own_folder(self, evaluation: str) -> EvaluationFolder:
+        """Return the folder of an evaluation that no other process uses."""
+        folder = self.registry.folder(evaluation)
+        if self.registry.is_elsewhere(folder):
+            raise RunActive(self._where(folder))
+        return folder
+
+    def _where(self, folder: EvaluationFolder) -> str:
+        """Return a sentence on the process that uses an evaluation; empty if this one does."""
+        if not self.registry.is_elsewhere(folder):
+            return ""
+        owner = process.find(folder.path)
+        if owner is None:
+            return (
+                "Another process uses the folder of this evaluation, which can be viewed until "
+                "that has ended."
+            )
+        return (
+            f"This evaluation is carried out by {owner}. Stop it there with Ctrl+C; it can be "
+            "continued here when that has ended."
+        )
 
     def _unscored(self, folder: EvaluationFolder) -> list[str]:
         """Return the ended runs that have no score yet, or none because a judge failed."""

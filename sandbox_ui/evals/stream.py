@@ -74,9 +74,12 @@ class EvaluationStream:
                     if part:
                         yield part
                 timeout = _OVERVIEW_SECONDS if pending else sse.PING_SECONDS
+                if self._evaluations.is_elsewhere(self._evaluation):
+                    timeout = sse.POLL_SECONDS
                 if await sse.wait_with_timeout(self._wake, timeout):
                     pending = True
                 elif not pending:
+                    pending = timeout == sse.POLL_SECONDS  # its process may have ended
                     yield b": ping\n\n"
                 await asyncio.sleep(_CELLS_SECONDS)
         except RunError:
@@ -85,6 +88,7 @@ class EvaluationStream:
             unfollow()
 
     def _cell_messages(self) -> list[bytes]:
+        self._evaluations.catch_up(self._evaluation)
         changes = self._evaluations.registry.cells(self._evaluation).changes(self._cursor)
         if changes is None:
             self._cursor = self._evaluations.registry.cells(self._evaluation).cursor

@@ -43,6 +43,7 @@ class Catalog:
         self._data = data
         self._runs = runs
         self._blobs: BlobStore = provider.blobs
+        self._remove_leftovers = provider.remove_leftovers
         self.history = History(data, runs.active_runs)
         self._drafts = DraftCache(data)
         self._deleter = RunDeleter(data, provider.blobs, provider.empty_workspace)
@@ -57,6 +58,10 @@ class Catalog:
         """Finish interrupted work; call before the live runs are opened."""
         self._deleter.delete_leftovers()
         move_cli_runs(self._data, self._blobs, ended=False)
+
+    def adopt(self) -> None:
+        """Move the runs of processes of the command line that have ended to the data folder."""
+        move_cli_runs(self._data, self._blobs, self._remove_leftovers)
 
     def start_indexing(self) -> None:
         """Index runs in the background; call after the live runs are opened."""
@@ -82,7 +87,7 @@ class Catalog:
         Raises:
             StudioError: if ``before`` is not a position in the list.
         """
-        move_cli_runs(self._data, self._blobs)
+        self.adopt()
         page = self.history.page(
             words, before, limit, owner, pinned=pinned, folded=folded, only=only
         )

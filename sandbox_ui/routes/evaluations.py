@@ -176,11 +176,14 @@ def _for_reader(described: dict[str, Any], access: Access, evaluation: str) -> d
     """Return a description for this reader: others do not see addresses of endpoints."""
     if access.can_edit_group("evaluation", evaluation):
         return described
+    if access.owns_group("evaluation", evaluation):
+        return described | {"canEdit": False}
     judge = described["judge"]
     return described | {
         "members": without_addresses(described["members"]),
         "judge": judge and judge | {"baseUrl": ""},
         "canEdit": False,
+        "elsewhere": "",
         "canResume": False,
         "canRetry": False,
     }

@@ -47,9 +47,16 @@ class Feed:
     Args:
         folder: The run's folder.
         steering: How its user steers it.
+        polled: Whether another process writes the run, so that nobody calls ``notify``.
+
+    Attributes:
+        polled: See above.
     """
 
-    def __init__(self, folder: RunFolder, steering: Steering | None = None) -> None:
+    def __init__(
+        self, folder: RunFolder, steering: Steering | None = None, *, polled: bool = False
+    ) -> None:
+        self.polled = polled
         self._steering = steering or Steering()
         self._folder = folder
         self._path = folder.journal

@@ -9,7 +9,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from agent.errors import RunError, SteeringRefused, StorageFull
+from agent.data_folder import DataFolder
+from agent.errors import RunActive, RunError, SteeringRefused, StorageFull
 from agent.events import Event
 from agent.fork.describe import ForkDescription, describe_fork
 from agent.fork.fork import Changes, fork_run
@@ -61,6 +62,13 @@ class RunSandboxProvider(recorded_run.SandboxProvider, StoppedSandboxes, Protoco
     def remove_container(self, sandbox_id: str) -> None:
         """Remove a stopped sandbox, but keep its workspace."""
 
+    def remove_leftovers(self, folder: DataFolder) -> None:
+        """Remove the sandboxes of a dead process, whose data folder this process has locked.
+
+        Raises:
+            StudioError: if they cannot be removed.
+        """
+
 
 class RunManager:
     """Runs of one data folder; this process holds the folder's lock.
@@ -82,7 +90,7 @@ class RunManager:
         self._data = data
         self.admission = admission or Admission()
         self._provider = provider
-        self._version_cache = VersionCache(provider.blobs)
+        self._version_cache = VersionCache(data, provider.blobs)
         self._registry = Registry(data)
         self._maintenance = Maintenance(data, self._registry, provider, idle_seconds)
         self._closing = threading.Event()
@@ -174,6 +182,7 @@ class RunManager:
         """
         self.admission.check_draft(owner)
         parent = self._registry.get(run_id).folder
+        self._require_own(parent)
         create = self._provider.create_workspace
         fork = fork_run(
             parent, step, self._provider.blobs, create, changes, owner,
@@ -221,6 +230,7 @@ class RunManager:
             RunError: if the run does not exist or has a round in progress.
         """
         run = self._registry.get(run_id)
+        self._require_own(run.folder)
         self.admission.check_start(run.folder.owner, text)
         run.wait_for_exit()
         with run.sandbox_lock, self._registry.lock:
@@ -412,6 +422,12 @@ class RunManager:
         if step is None:
             return self.workspace(run_id).open_read(path)
         return self.file_versions(run_id).open(path, step)
+
+    def _require_own(self, folder: RunFolder) -> None:
+        if folder.data != self._data:
+            raise RunActive(
+                "Another process uses the folder of this run. Wait until that has ended."
+            )
 
     def _report_end(self, run_id: str) -> None:
         for listener in self._round_listeners:

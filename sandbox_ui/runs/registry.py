@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from agent.data_folder import existing_folders
 from agent.errors import RunActive, RunError
 from agent.loop.steering import Steering
 from agent.runs import recorded_run
@@ -16,6 +17,8 @@ from sandbox_ui.runs.live_run import LiveRun
 
 class Registry:
     """Runs of one data folder that are in use. Thread-safe.
+
+    A run that another process carries out in a subfolder is found as well, for viewing.
 
     Attributes:
         lock: Hold it while the runs must not change.
@@ -42,14 +45,14 @@ class Registry:
             RunError: if the run does not exist or is being deleted.
         """
         with self.lock:
-            run = self._runs.get(run_id)
+            run = self._known(run_id)
             if run is None:
                 if run_id in self._blocked:
                     raise RunError("This run is being deleted.")
-                folder = RunFolder.open(self._data, run_id)
+                folder = RunFolder.find(existing_folders(self._data), run_id)
                 user_changes = UserChanges(folder.path / recorded_run.USER_CHANGES_FILE)
                 steering = Steering(folder.path / recorded_run.STEERING_FILE)
-                feed = Feed(folder, steering)
+                feed = Feed(folder, steering, polled=folder.data != self._data)
                 steering.on_change(feed.notify)
                 run = self._runs[run_id] = LiveRun(folder, feed, user_changes, steering)
             run.last_used = clock.steady_time()
@@ -62,8 +65,18 @@ class Registry:
             RunError: if the run does not exist.
         """
         with self.lock:
-            run = self._runs.get(run_id)
-        return run.folder if run else RunFolder.open(self._data, run_id)
+            run = self._known(run_id)
+        return run.folder if run else RunFolder.find(existing_folders(self._data), run_id)
+
+    def _known(self, run_id: str) -> LiveRun | None:
+        """Return a registered run, unless another process may have changed or moved it."""
+        run = self._runs.get(run_id)
+        if run is None or run.folder.data == self._data:
+            return run
+        if run.feed.has_followers and run.folder.path.is_dir():
+            return run
+        del self._runs[run_id]
+        return None
 
     def forget(self, run_id: str) -> None:
         """Remove a run from memory; its next use reads it again."""

@@ -13,6 +13,9 @@ from sandbox_ui.runs.feed import Feed, Message
 
 PING_SECONDS = 15.0
 BATCH_SECONDS = 0.03
+POLL_SECONDS = 0.5
+"""Seconds between two looks at what another process writes."""
+
 RETRY = b"retry: 1000\n\n"
 HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 
@@ -41,14 +44,16 @@ async def stream_response(
         cursor: From a message received before, or None.
         is_over: Returns whether to end the stream: the application shuts down, or the follower
             has lost access.
-        can_edit: Whether the follower may change the run; the page is notified if not.
+        can_edit: Whether the follower may change the run; the page is notified if not, and whether
+            another process carries it out.
 
     Raises:
         JournalError: if the cursor is not valid for this run.
     """
     first: list[bytes] = [RETRY]
     if not can_edit:
-        first.append(b"event: read_only\ndata: {}\n\n")
+        about = b'{"elsewhere":true}' if feed.polled else b"{}"
+        first.append(b"event: read_only\ndata: %b\n\n" % about)
     if cursor is None:
         state = await run_sync(feed.state_message)
         first.append(_event(state, b"state"))
@@ -80,7 +85,7 @@ async def _events(
     changed, loop = asyncio.Event(), asyncio.get_running_loop()
     wake = thread_safe_setter(changed)
     unfollow = await run_sync(feed.follow, wake)
-    version = -1
+    version, seconds = -1, POLL_SECONDS if feed.polled else PING_SECONDS
     try:
         for part in first:
             yield part
@@ -104,7 +109,7 @@ async def _events(
                 message is None
                 and dirty is None
                 and steering is None
-                and not await wait_with_timeout(changed, PING_SECONDS)
+                and not await wait_with_timeout(changed, seconds)
             ):
                 yield b": ping\n\n"
             await asyncio.sleep(BATCH_SECONDS)

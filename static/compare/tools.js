@@ -9,6 +9,14 @@ import { leave } from "../core/view.js";
 
 const NARROW = matchMedia("(max-width: 900px)");
 
+/** Disable an action on what another process carries out, with the sentence that says so. */
+export function showElsewhere(button, elsewhere) {
+  button.disabled = Boolean(elsewhere);
+  button.classList.toggle("owner-only", !elsewhere);
+  if (elsewhere) button.setAttribute("aria-describedby", "elsewhere");
+  else button.removeAttribute("aria-describedby");
+}
+
 export class ViewTools {
   /**
    * `page` has `url(path)`, `act(path)` and `resume()`; `noun` says what is shown, `exports` are
@@ -49,9 +57,12 @@ export class ViewTools {
     else document.querySelector(".app-header .new").before(this.element);
   }
 
-  show({ state, canEdit, canResume = ["stopped", "interrupted"].includes(state) }) {
-    this.stop.hidden = !canEdit || state !== "running";
-    this.resume.hidden = !canEdit || state === "running" || !canResume;
+  /** `elsewhere` says which other process carries it out: its actions are shown, but disabled. */
+  show({ state, canEdit, elsewhere = "", canResume = ["stopped", "interrupted"].includes(state) }) {
+    this.stop.hidden = !(canEdit || elsewhere) || state !== "running";
+    this.resume.hidden = !(canEdit || elsewhere) || state === "running" || !canResume;
+    showElsewhere(this.stop, elsewhere);
+    showElsewhere(this.resume, elsewhere);
     this.deleteButton.hidden = !canEdit || state === "running";
   }
 

@@ -81,12 +81,24 @@ export function showRun(run) {
 function openStream() {
   if (!ready || source || document.hidden) return;
   source = new EventSource(currentRun.id ? runApiUrl(cursor === null ? "events" : `events?cursor=${cursor}`) : apiUrl("presence"));
+  let announced = true; // a stream that is read-only says so first
+  source.addEventListener("open", () => {
+    announced = false;
+    onConnected();
+  });
+  source.addEventListener("read_only", (message) => {
+    announced = true;
+    currentRun.receive("read_only", JSON.parse(message.data));
+  });
+  for (const kind of ["state", "message", "workspace", "steering"])
+    source.addEventListener(kind, () => {
+      if (!announced) currentRun.receive("editable");
+      announced = true;
+    });
   source.addEventListener("state", (message) => receive("state", message));
   source.addEventListener("message", (message) => receive("message", message));
   source.addEventListener("workspace", (message) => currentRun.receive("workspace", JSON.parse(message.data)));
   source.addEventListener("steering", (message) => currentRun.receive("steering", JSON.parse(message.data)));
-  source.addEventListener("read_only", () => currentRun.receive("read_only"));
-  source.addEventListener("open", onConnected);
   source.addEventListener("error", () => {
     onDisconnected();
     if (source?.readyState === EventSource.CLOSED) onStreamRefused();

@@ -4,7 +4,7 @@ import { h } from "../core/dom.js";
 import { apiUrl, currentRun, emit, fetchJson } from "../core/event_stream.js";
 import { formatNumber, plural } from "../core/format.js";
 import { EndpointKeys } from "../compare/endpoint_keys.js";
-import { ViewTools } from "../compare/tools.js";
+import { showElsewhere, ViewTools } from "../compare/tools.js";
 import { CellTable } from "./cells.js";
 import { Figure } from "./figure.js";
 import { ResultTables } from "./results.js";
@@ -42,12 +42,13 @@ export class EvaluationPage {
       "Retry infrastructure errors",
     );
     this.keys = new EndpointKeys();
+    this.elsewhere = h("p", { class: "elsewhere-line", id: "elsewhere", hidden: true });
     this.apart = h("p", { class: "apart-line", hidden: true });
     this.suites = h("p", { class: "suites-line dim" });
     this.loading = h("p", { class: "empty-message" }, "Loading the evaluation…");
     this.content = h("div", { class: "evaluation-content", hidden: true });
     this.content.append(
-      h("section", { class: "progress-place", "aria-label": "Progress" }, this.bar, this.progress, this.apart, this.keys.element, this.suites),
+      h("section", { class: "progress-place", "aria-label": "Progress" }, this.bar, this.progress, this.elsewhere, this.apart, this.keys.element, this.suites),
       this.figure.element,
       this.tables.element,
       this.cells.element,
@@ -112,7 +113,7 @@ export class EvaluationPage {
   }
 
   showProgress() {
-    const { counts, remaining, state, reason, suites, members, repetitions, title, canEdit, canRetry, judge } = this.evaluation;
+    const { counts, remaining, state, reason, suites, members, repetitions, title, canEdit, canRetry, judge, elsewhere } = this.evaluation;
     this.bar.max = counts.total;
     this.bar.value = counts.done;
     this.bar.hidden = state === "finished";
@@ -124,8 +125,11 @@ export class EvaluationPage {
       counts.unscored ? `${plural(counts.unscored, "answer")} without a score` : "",
     ].filter(Boolean);
     this.apart.hidden = !apart.length;
-    this.retry.hidden = !canRetry;
-    this.keys.show(members, judge?.baseUrl, canRetry || !this.tools.resume.hidden);
+    this.elsewhere.hidden = !elsewhere;
+    this.elsewhere.textContent = elsewhere;
+    this.retry.hidden = !canRetry && !(elsewhere && counts.infrastructure);
+    showElsewhere(this.retry, elsewhere);
+    this.keys.show(members, judge?.baseUrl, canRetry || (!elsewhere && !this.tools.resume.hidden));
     this.apart.replaceChildren(`${apart.join(", ")}: not counted in the scores. `, this.retry);
     const suite = ({ title: name, sample, tasks, licence }) =>
       `${name}: ${plural(tasks, "task")}${sample ? " of this project, not the authors’" : `, ${licence}`}`;

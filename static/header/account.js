@@ -8,7 +8,12 @@ export const singleUser = document.querySelector('meta[name="studio-single-owner
 
 /** Show the current account in the header and the settings. */
 export async function mountAccount(header, settings) {
-  on("permissions", () => document.documentElement.toggleAttribute("data-shown", !currentRun.canEdit));
+  on("permissions", async () => {
+    const { canEdit, elsewhere } = currentRun;
+    if (!canEdit) await loadStyles("header/header.css");
+    document.documentElement.toggleAttribute("data-shown", !currentRun.canEdit);
+    document.documentElement.toggleAttribute("data-elsewhere", !canEdit && elsewhere);
+  });
   if (singleUser) return;
   await loadStyles("header/header.css");
   const me = await fetchJson(apiUrl("me"));

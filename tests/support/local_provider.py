@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Generator
 from pathlib import Path
 
+from agent.data_folder import DataFolder
 from agent.events import Event, Preparing, SandboxReady
 from agent.provisioning.backend import SetupStatus
 from agent.runs.folder import RunFolder
@@ -49,6 +50,9 @@ class LocalSandboxProvider:
         pass
 
     def remove_container(self, sandbox_id: str) -> None:
+        pass
+
+    def remove_leftovers(self, folder: DataFolder) -> None:
         pass
 
     def remove_expired(self) -> None:

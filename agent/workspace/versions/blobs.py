@@ -41,7 +41,29 @@ def content_path(folder: Path, digest: str) -> Path:
     return folder / digest[:2] / digest
 
 
-class BlobStore:
+class StoredContents:
+    """The contents of a store that another process may write, for reading only.
+
+    Args:
+        folder: Path of the store.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def open(self, digest: str) -> BinaryIO:
+        """Open a content; the caller closes it.
+
+        Raises:
+            JournalError: the content is not stored.
+        """
+        try:
+            return content_path(self._folder, digest).open("rb")
+        except FileNotFoundError as error:
+            raise JournalError("The content of this file version is not stored.") from error
+
+
+class BlobStore(StoredContents):
     """A folder of contents, ``ab/abcdef…``, written atomically.
 
     The store is thread-safe. A folder must have one store at a time: the constructor removes
@@ -53,6 +75,7 @@ class BlobStore:
     """
 
     def __init__(self, folder: Path, *, limit: int = 20 * 1024**3) -> None:
+        super().__init__(folder)
         self.folder = folder
         self.limit = limit
         self._lock = threading.Lock()
@@ -80,17 +103,6 @@ class BlobStore:
     def has(self, digest: str) -> bool:
         """Return whether the content is stored."""
         return self.path(digest).is_file()
-
-    def open(self, digest: str) -> BinaryIO:
-        """Open a content; the caller closes it.
-
-        Raises:
-            JournalError: the content is not stored.
-        """
-        try:
-            return self.path(digest).open("rb")
-        except FileNotFoundError as error:
-            raise JournalError("The content of this file version is not stored.") from error
 
     def put(self, file: BinaryIO, *, limit: int) -> tuple[str, int]:
         """Store ``file`` from its current position, if it is at most ``limit`` bytes.

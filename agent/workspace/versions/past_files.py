@@ -9,7 +9,7 @@ from typing import BinaryIO, NamedTuple
 
 from agent.errors import JournalError, WorkspaceError
 from agent.workspace.paths import RelPath
-from agent.workspace.versions.blobs import BlobStore
+from agent.workspace.versions.blobs import StoredContents
 from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.manifest import Delta, Node
 
@@ -116,7 +116,7 @@ class FileVersions:
         blobs: Store of the file contents.
     """
 
-    def __init__(self, manifests: Path, blobs: BlobStore) -> None:
+    def __init__(self, manifests: Path, blobs: StoredContents) -> None:
         self._log = ManifestLog(manifests)
         self._blobs = blobs
         self._histories: dict[str, _PathHistory] = {}

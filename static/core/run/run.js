@@ -22,6 +22,7 @@ export class Run {
     this.started = false;
     this.canEdit = true;
     // whether this user may change the run
+    this.elsewhere = false; // whether another process carries it out
     this.parent = null; // what it was made from: { run, step, kind }
     this.forked = null; // what a fork has copied: { step, totals }
     this.imported = ""; // the format of the file that it comes from
@@ -79,7 +80,10 @@ export class Run {
     for (const listener of this.#listeners.get(name) ?? []) listener(data);
   }
 
-  /** Take in a message of the run's stream: its "state", or the events that followed ("message"). */
+  /**
+   * Take in a message of the run's stream: its "state", the events that followed ("message"), or
+   * what the user may do ("read_only"; "editable" when the run was taken over from another process).
+   */
   receive(kind, data) {
     if (kind === "state") this.#onState(data);
     else if (kind === "message") this.#onEvents(data);
@@ -87,10 +91,14 @@ export class Run {
     else if (kind === "steering") {
       this.steering = data;
       this.emit("steering");
-    } else if (kind === "read_only") {
-      this.canEdit = false;
-      this.emit("permissions");
-    }
+    } else if (kind === "read_only") this.#setPermissions(false, data?.elsewhere);
+    else if (kind === "editable" && !this.canEdit) this.#setPermissions(true);
+  }
+
+  #setPermissions(canEdit, elsewhere = false) {
+    this.canEdit = canEdit;
+    this.elsewhere = elsewhere;
+    this.emit("permissions");
   }
 
   #onState({ now, title, state, parent = null, imported = "" }) {

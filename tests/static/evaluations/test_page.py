@@ -1,6 +1,7 @@
 """Evaluations in a browser: started in the dialog, followed live, filtered, presented, opened."""
 
 import re
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,10 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
+from agent.data_folder import DataFolder
 from agent.settings import Settings
 from tests.support.evaluations.client import DATA, EvaluationClient, respond
+from tests.support.evaluations.command import evaluation_command
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.server import create_app, run_server
@@ -133,3 +136,50 @@ def test_the_key_of_another_endpoint_is_typed_before_a_retry(tab: StudioTab) -> 
         expect(apart).to_be_hidden()
         expect(page.get_by_role("region", name="Score by domain")).to_contain_text("25.0 %")
     assert tab.errors == []
+
+
+def test_an_evaluation_of_the_command_line_is_followed_live(
+    tmp_path: Path, browser: Browser
+) -> None:
+    go, tasks, data = threading.Event(), tmp_path / "test.jsonl", tmp_path / "data"
+    tasks.write_bytes(DATA)
+
+    def answer(body: Any) -> Turn:
+        waits = "What is 1 + 1?" not in str(body["messages"])
+        return Turn(text="\\boxed{2}", gate=go if waits else None)
+
+    options = ("--member", "plain", "--at-once", "1")
+    with (
+        Endpoint(answer) as endpoint,
+        DataFolder(data),
+        run_server(create_app(Settings(data=data), LocalSandboxProvider(data))) as url,
+        evaluation_command(data, tasks, endpoint.url, *options) as command,
+    ):
+        page = browser.new_page()
+        tab = StudioTab(page)
+        page.goto(url)
+        row = page.locator(".comparison-entry")
+        while not row.count():  # History lists it once it has begun
+            page.keyboard.press("Escape")
+            page.keyboard.press("Control+k")
+            page.wait_for_timeout(200)
+        row.get_by_role("link").first.click()
+        expect(page.locator(".progress-text")).to_contain_text("1 of 4 runs done · 1 running")
+        expect(page.locator(".elsewhere-line")).to_contain_text(f"process {command.pid} on")
+        stop = page.get_by_role("button", name="Stop the evaluation")
+        expect(stop).to_be_disabled()
+        expect(page.get_by_role("button", name="Delete the evaluation")).to_be_hidden()
+        violations = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa"]})
+        assert violations.violations_count == 0, violations.generate_report()
+        page.locator(".cell").first.click()
+        expect(tab.timeline.locator(".round-end")).to_contain_text("2")
+        expect(tab.button("Run")).to_be_hidden()
+        page.go_back()
+        expect(page.locator(".elsewhere-line")).to_be_visible()
+        go.set()
+        expect(page.locator(".progress-text")).to_have_text("4 of 4 runs done")
+        expect(page.locator(".elsewhere-line")).to_be_hidden()
+        expect(page.get_by_role("button", name="Delete the evaluation")).to_be_visible()
+        assert outcomes(page) == ["good", *["bad"] * 3]
+        assert tab.errors == []
+        page.close()

@@ -1,0 +1,204 @@
+"""Evaluations of the command line on the page: seen while they run, taken over afterwards."""
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import docker
+import httpx
+import pytest
+
+from agent.data_folder import DataFolder, read_instance_id
+from agent.provisioning.provider import DockerSandboxProvider
+from agent.sandbox.docker.lifecycle import list_containers
+from agent.settings import load
+from tests.support.evaluations.client import DATA, EvaluationClient, outcomes, run_ids
+from tests.support.evaluations.command import evaluation_command
+from tests.support.local_provider import LocalSandboxProvider
+from tests.support.models.endpoint import Call, Endpoint, Turn
+from tests.support.server import create_app, follow_run, run_server, wait_until
+
+pytestmark = pytest.mark.long
+
+PLAIN = ("--member", "plain,label=guess", "--at-once", "1")
+
+
+class Gated:
+    """Answers 2 at once to the first ``free`` requests, and to the others when ``go`` is set."""
+
+    def __init__(self, free: int) -> None:
+        self.go = threading.Event()
+        self._free = free
+        self._asked = 0
+
+    def __call__(self, body: dict[str, Any]) -> Turn:
+        self._asked += 1
+        return Turn(text="\\boxed{2}", gate=None if self._asked <= self._free else self.go)
+
+
+@pytest.fixture
+def script() -> Gated:
+    return Gated(free=2)
+
+
+@pytest.fixture
+def endpoint(script: Gated) -> Iterator[Endpoint]:
+    with Endpoint(script) as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def client(endpoint: Endpoint, tmp_path: Path) -> Iterator[EvaluationClient]:
+    """A studio that holds the data folder, in which the command is started."""
+    data = tmp_path / "data"
+    settings = replace(load({}), data=data, base_url=endpoint.url, model="m")
+    with (
+        DataFolder(data),
+        run_server(create_app(settings, LocalSandboxProvider(data))) as url,
+        httpx.Client(base_url=url, timeout=60) as http,
+    ):
+        yield EvaluationClient(http)
+
+
+@pytest.fixture
+def tasks(tmp_path: Path) -> Path:
+    path = tmp_path / "test.jsonl"
+    path.write_bytes(DATA)
+    return path
+
+
+def listed(client: EvaluationClient) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = client.http.get("/api/runs").json()["evaluations"]
+    return rows
+
+
+def wait_for_runs(client: EvaluationClient, done: int) -> dict[str, Any]:
+    """Wait until so many runs of the only evaluation are done, and another one runs."""
+    wait_until(lambda: bool(listed(client)))
+    evaluation = listed(client)[0]["id"]
+
+    def counts() -> dict[str, int]:
+        found: dict[str, int] = client.read(evaluation)["counts"]
+        return found
+
+    wait_until(lambda: (counts()["done"], counts()["running"]) == (done, 1))
+    return client.read(evaluation)
+
+
+def test_a_running_evaluation_is_seen_and_cannot_be_changed(
+    client: EvaluationClient, tasks: Path, endpoint: Endpoint, script: Gated, tmp_path: Path
+) -> None:
+    with evaluation_command(tmp_path / "data", tasks, endpoint.url, *PLAIN) as command:
+        seen = wait_for_runs(client, done=2)
+        assert outcomes(seen) == [["right"], ["wrong"], ["running"], ["waiting"]]
+        assert (seen["state"], seen["canEdit"]) == ("running", False)
+        assert f"carried out by process {command.pid} on " in seen["elsewhere"]
+        assert [each["score"] for each in seen["results"][0]["members"]] == [0.5]
+        url = f"/api/evaluations/{seen['id']}"
+        for answer in (
+            client.post(seen["id"], "stop"),
+            client.post(seen["id"], "resume"),
+            client.post(seen["id"], "retry-infrastructure"),
+            client.http.patch(url, json={"title": "Mine"}),
+            client.http.delete(url),
+        ):
+            assert answer.status_code == 403
+            assert "Another process uses" in answer.json()["error"]
+        script.go.set()
+        _, errors = command.communicate(timeout=60)
+        assert command.returncode == 0, errors
+    ended = client.wait(seen["id"])
+    assert (ended["counts"]["done"], ended["canEdit"], ended["elsewhere"]) == (4, True, "")
+    assert run_ids(seen) < run_ids(ended)
+    assert client.http.patch(url, json={"title": "Mine"}).json() == {"title": "Mine"}
+
+
+def test_its_runs_are_open_while_they_are_carried_out(
+    client: EvaluationClient, tasks: Path, endpoint: Endpoint, script: Gated, tmp_path: Path
+) -> None:
+    with evaluation_command(tmp_path / "data", tasks, endpoint.url, *PLAIN) as command:
+        seen = wait_for_runs(client, done=2)
+        ended, running = (seen["cells"][task][0]["runs"][0]["run"] for task in (0, 2))
+        text = client.http.get(f"/api/runs/{ended}/conversation.md").text
+        assert "What is 1 + 1?" in text
+        answer = client.http.patch(f"/api/runs/{running}", json={"title": "Mine"})
+        assert answer.status_code == 403
+        with follow_run(client.http, running) as stream:
+            assert next(stream).name == "read_only"
+            assert next(stream).data["state"]["rounds"][0]["text"].startswith("What is 3 + 3?")
+            script.go.set()
+            assert any('"run_ended"' in str(each.data).replace("'", '"') for each in stream)
+        command.communicate(timeout=60)
+    client.wait(seen["id"])
+    assert client.http.patch(f"/api/runs/{running}", json={"title": "Mine"}).status_code == 200
+
+
+def test_the_stream_follows_the_command_and_its_end(
+    client: EvaluationClient, tasks: Path, endpoint: Endpoint, script: Gated, tmp_path: Path
+) -> None:
+    with evaluation_command(tmp_path / "data", tasks, endpoint.url, *PLAIN) as command:
+        seen = wait_for_runs(client, done=2)
+        with client.follow(seen["id"], seen["cursor"]) as stream:
+            script.go.set()
+            changed = dict[tuple[int, int], str]()
+            for message in stream:
+                if message.name == "cells":
+                    changed |= {(task, member): cell["outcome"]
+                                for task, member, cell in message.data["cells"]}  # fmt: skip
+                if message.name == "reload":  # it was taken over
+                    break
+        command.communicate(timeout=60)
+    # What ends between two looks is part of what is reloaded.
+    assert set(changed.items()) <= {((2, 0), "wrong"), ((3, 0), "wrong"), ((3, 0), "running")}
+    assert client.read(seen["id"])["state"] == "finished"
+
+
+def test_what_a_killed_command_leaves_is_continued_on_the_page(
+    client: EvaluationClient, tasks: Path, endpoint: Endpoint, script: Gated, tmp_path: Path
+) -> None:
+    with evaluation_command(tmp_path / "data", tasks, endpoint.url, *PLAIN) as command:
+        seen = wait_for_runs(client, done=2)
+        os.kill(command.pid, signal.SIGKILL)
+        command.wait()
+        left = client.wait(seen["id"], "interrupted")
+        assert (left["canEdit"], left["canResume"], left["elsewhere"]) == (True, True, "")
+        assert outcomes(left) == [["right"], ["wrong"], ["stopped"], ["waiting"]]
+    script.go.set()
+    client.post(seen["id"], "resume").raise_for_status()
+    done = client.wait(seen["id"])
+    assert outcomes(done) == [["right"], ["wrong"], ["wrong"], ["wrong"]]
+    kept = {seen["cells"][task][0]["runs"][0]["run"] for task in (0, 1)}
+    assert kept < run_ids(done)
+    assert len(run_ids(done)) == 4
+
+
+@pytest.mark.engine
+@pytest.mark.usefixtures("image")
+def test_a_sandbox_of_a_killed_command_is_removed(
+    tasks: Path, tmp_path: Path, engine: docker.DockerClient
+) -> None:
+    def answer(_body: dict[str, Any]) -> Turn:
+        command = "touch output/begun; sleep 600"
+        return Turn(text="", calls=[Call("execute_bash", {"command": command})])
+
+    data = tmp_path / "data"
+    settings = replace(load({}), data=data, warm_sandboxes=0)
+    options = ("--member", "sandbox,label=sleeps", "--limit", "1")
+    with Endpoint(answer) as endpoint, DataFolder(data) as folder:
+        app = create_app(settings, DockerSandboxProvider(settings, folder))
+        with run_server(app) as url, httpx.Client(base_url=url, timeout=60) as http:
+            client = EvaluationClient(http)
+            with evaluation_command(data, tasks, endpoint.url, *options) as command:
+                wait_until(lambda: any(data.rglob("output/begun")))
+                instance = read_instance_id(data / "headless" / "0")
+                assert list_containers(engine, instance)
+                os.kill(command.pid, signal.SIGKILL)
+                command.wait()
+            left = client.wait(listed(client)[0]["id"], "interrupted")
+            (run,) = run_ids(left)
+            assert list_containers(engine, instance) == []
+            assert "begun" in http.get(f"/api/runs/{run}/entries/output/begun").text
