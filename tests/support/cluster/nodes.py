@@ -39,16 +39,12 @@ class Nodes:
         for process in (raylet, *map(int, children)):
             os.kill(process, signal.SIGKILL)
 
-    def containers(self, engine: docker.DockerClient) -> list[str]:
-        """Return the containers of all nodes."""
-        instances = (
-            read_instance_id(data) for each in self.folders for data in _data_folders(each)
-        )
-        return [each.id for name in instances if name for each in list_containers(engine, name)]
 
-
-def _data_folders(folder: Path) -> list[Path]:
-    return [path.parent for path in folder.rglob("instance") if path.is_file()]
+def containers_of(folder: Path, engine: docker.DockerClient) -> list[str]:
+    """Return the containers of all data folders in a folder."""
+    found = [path.parent for path in folder.rglob("instance") if path.is_file()]
+    instances = (read_instance_id(data) for data in found)
+    return [each.id for name in instances if name for each in list_containers(engine, name)]
 
 
 @contextmanager
