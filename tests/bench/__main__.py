@@ -21,6 +21,7 @@ from tests.bench.agent import (
     shell,
     steps,
 )
+from tests.bench.cluster import placement, sizing
 from tests.bench.context import BenchContext, bench_context, print_progress
 from tests.bench.page import comparison, opening, previews, reports, scrubbing, streaming, tree
 from tests.bench.page.preview_files import PREVIEW_FILES
@@ -30,6 +31,7 @@ from tests.support.browser import CHROMIUM
 
 TABLES: dict[str, Callable[[BenchContext], Table]] = {
     "memory": memory.table,
+    "sizing": sizing.table,
     "steps": steps.table,
     "requests": requests.table,
     "reference": reference.table,
@@ -51,11 +53,13 @@ TABLES: dict[str, Callable[[BenchContext], Table]] = {
     "comparisons": comparisons.table,
     "rollouts": rollouts.table,
     "evaluations": rollouts.evaluations_table,
+    "cluster": placement.table,
     "previews": previews.table,
     "builtin": builtin.table,
 }
 QUICK: dict[str, Callable[[BenchContext], Table]] = {
     "memory": partial(memory.table, count=1),
+    "sizing": partial(sizing.table, count=1),
     "steps": partial(steps.table, short=3, long=6, rounds=2),
     "requests": partial(requests.table, lengths=(2, 5), times=2),
     "reference": partial(reference.table, short=2, long=3, rounds=1),
@@ -77,6 +81,7 @@ QUICK: dict[str, Callable[[BenchContext], Table]] = {
     "comparisons": partial(comparisons.table, sizes=((1, 3), (2, 3)), times=1),
     "rollouts": partial(rollouts.table, count=2, concurrency=(1, 2), turn_seconds=0.1),
     "evaluations": partial(rollouts.evaluations_table, count=2, concurrency=(2,)),
+    "cluster": partial(placement.table, count=2, workers=(1,)),
     "previews": partial(previews.table, files=PREVIEW_FILES[:4], scale=0.001, times=1),
     "builtin": partial(builtin.table, trials=1, only=("count", "outside")),
 }

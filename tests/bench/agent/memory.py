@@ -53,13 +53,15 @@ def _memory_after_another_run(
 
 
 def _container_memory(context: BenchContext, provider: DockerSandboxProvider) -> list[float]:
-    used = []
-    for container in _container_ids(context, provider):
-        memory = context.client.api.stats(container, stream=False, one_shot=True)["memory_stats"]
-        stats = memory.get("stats", {})
-        cache = stats.get("total_inactive_file", stats.get("inactive_file", 0))
-        used.append(float(memory["usage"] - cache))
-    return used
+    return [memory_of(context, each) for each in _container_ids(context, provider)]
+
+
+def memory_of(context: BenchContext, container: str) -> float:
+    """Return the memory of a container in bytes, without its file cache."""
+    memory = context.client.api.stats(container, stream=False, one_shot=True)["memory_stats"]
+    stats = memory.get("stats", {})
+    cache = stats.get("total_inactive_file", stats.get("inactive_file", 0))
+    return float(memory["usage"] - cache)
 
 
 def _container_ids(context: BenchContext, provider: DockerSandboxProvider) -> list[str]:
@@ -68,8 +70,12 @@ def _container_ids(context: BenchContext, provider: DockerSandboxProvider) -> li
 
 
 def _shim_memory(context: BenchContext, provider: DockerSandboxProvider) -> list[float]:
+    return shim_memory(_container_ids(context, provider))
+
+
+def shim_memory(containers: Iterable[str]) -> list[float]:
     """Return the proportional set size of each shim process, one per container."""
-    ids = {container_id.encode() for container_id in _container_ids(context, provider)}
+    ids = {container.encode() for container in containers}
     sizes = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):

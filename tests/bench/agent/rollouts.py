@@ -87,7 +87,7 @@ def evaluations_table(
     return result
 
 
-class _AnsweringModel(ScriptedModel):
+class AnsweringModel(ScriptedModel):
     """Answers each run of an evaluation with the same three steps."""
 
     def __init__(self) -> None:
@@ -108,12 +108,12 @@ def _evaluate(context: BenchContext, count: int, concurrency: int) -> tuple[floa
         }
     )
     member = Member(label="scripted", mode="sandbox", model="scripted", network="none")
-    models = {"scripted": _AnsweringModel()}
+    models = {"scripted": AnsweringModel()}
     with Studio(settings) as studio:
-        studio.evaluate(_suite(1), members=[member], models=models)  # warm-up
+        studio.evaluate(notes_suite(1), members=[member], models=models)  # warm-up
         began, cpu = time.monotonic(), _cpu_seconds()
         done = studio.evaluate(
-            _suite(count), members=[member], models=models, concurrency=concurrency
+            notes_suite(count), members=[member], models=models, concurrency=concurrency
         )
         seconds, cpu = time.monotonic() - began, _cpu_seconds() - cpu
     if done.counts["right"] != count:
@@ -121,7 +121,8 @@ def _evaluate(context: BenchContext, count: int, concurrency: int) -> tuple[floa
     return seconds / 60, cpu / (3 * count) * 1000
 
 
-def _suite(count: int) -> Suite:
+def notes_suite(count: int) -> Suite:
+    """Return a suite of tasks that ``AnsweringModel`` solves."""
     tasks = tuple(
         EvalTask(id=str(number), text="What do the notes say?", scorer="letter", expected="A",
                  choices="AB", inputs={"notes/a.txt": "A"})

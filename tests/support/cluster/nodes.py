@@ -6,6 +6,7 @@ import secrets
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -50,10 +51,21 @@ def containers_of(folder: Path, engine: docker.DockerClient) -> list[str]:
 @contextmanager
 def ray_nodes(folder: Path, count: int, sandboxes: int) -> Iterator[Nodes]:
     """Start a cluster whose head runs nothing, with a token for all connections."""
-    environment = {
-        **os.environ, "RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token",
-        "RAY_AUTH_TOKEN": secrets.token_hex(32), "PYTHONPATH": str(ROOT),
-    }  # fmt: skip
+    # Ray's sockets need a short path; its logs are removed with the folder.
+    with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp") as ray_folder:
+        environment = {
+            **os.environ, "RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token",
+            "RAY_AUTH_TOKEN": secrets.token_hex(32), "PYTHONPATH": str(ROOT),
+            "RAY_TMPDIR": ray_folder,
+        }  # fmt: skip
+        with _nodes(folder, count, sandboxes, environment) as nodes:
+            yield nodes
+
+
+@contextmanager
+def _nodes(
+    folder: Path, count: int, sandboxes: int, environment: Mapping[str, str]
+) -> Iterator[Nodes]:
     program = [sys.executable, "-m", "tests.support.cluster.program"]
     process = subprocess.Popen(
         [*program, str(folder), str(count), str(sandboxes)],

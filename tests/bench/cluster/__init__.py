@@ -1,0 +1,1 @@
+"""Runs on a Ray cluster, and what a node needs for its sandboxes."""
