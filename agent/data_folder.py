@@ -5,7 +5,8 @@ import os
 import re
 import secrets
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from agent.errors import DataFolderLocked, DataFolderUnusable
@@ -160,7 +161,23 @@ def lock_first_free(data: Path) -> DataFolder:
         DataFolderLocked: All of them are locked.
         DataFolderUnusable: The folder cannot be created or written.
     """
-    for path in candidate_folders(data):
+    return _lock_first(candidate_folders(data), data)
+
+
+def lock_free_subfolder(data: Path) -> DataFolder:
+    """Lock the first free subfolder of a data folder, which the page may use meanwhile.
+
+    Raises:
+        DataFolderLocked: All of them are locked.
+        DataFolderUnusable: The folder cannot be created or written.
+    """
+    with suppress(DataFolderLocked), DataFolder(data):
+        pass  # it exists, and only its owner has access
+    return _lock_first(candidate_folders(data)[1:], data)
+
+
+def _lock_first(places: Iterable[Path], data: Path) -> DataFolder:
+    for path in places:
         try:
             return DataFolder(path)
         except DataFolderLocked:

@@ -2,7 +2,8 @@
 
 import argparse
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from agent.api.models import ModelArgument
@@ -12,17 +13,19 @@ from agent.cli.startup import begin_collection
 from agent.cluster.connect import placement_on
 from agent.compare.comparison import Judge
 from agent.compare.members import with_modes
-from agent.data_folder import DataFolder
-from agent.errors import UsageError
+from agent.data_folder import DataFolder, lock_free_subfolder
+from agent.errors import DataFolderLocked, UsageError
 from agent.evals.exports import KINDS
 from agent.evals.folder import EvaluationFolder
 from agent.evals.runner import Progress
 from agent.evals.scorers.score import DEFAULT_VOTES
+from agent.history.adopt_cli_runs import move_cli_runs
 from agent.models.base import ModelConfig
 from agent.settings import Settings
 from agent.util.cancellation import Stop
 from agent.util.signals import stop_on_signals
 from agent.util.text import sanitize
+from agent.workspace.versions.blobs import BlobStore
 
 
 def evaluate(options: argparse.Namespace, settings: Settings) -> int:
@@ -41,7 +44,10 @@ def evaluate(options: argparse.Namespace, settings: Settings) -> int:
     stop, output = Stop(), ResultFolder(options.output, "evaluation")
     known = (options.resume or output.known_id) if resume else ""
     with (
-        output.lock_existing(settings, known) if resume else output.lock_new(settings) as data,
+        _moving_home(settings),
+        output.lock_existing(settings, known)
+        if resume
+        else output.lock_new(settings, lock_free_subfolder) as data,
         Studio(replace(settings, warm_sandboxes=0), data=data) as studio,
         placement_on(options.ray, _print) as placement,
         stop_on_signals(stop),
@@ -69,6 +75,19 @@ def evaluate(options: argparse.Namespace, settings: Settings) -> int:
     if stop.is_set:
         return STOPPED
     return 1 if result.problems or result.counts["infrastructure"] else 0
+
+
+@contextmanager
+def _moving_home(settings: Settings) -> Iterator[None]:
+    """At the end of the block, move the runs to the data folder, unless the page holds it.
+
+    They are in a subfolder until then, so that the page can be opened meanwhile.
+    """
+    try:
+        yield
+    finally:
+        with suppress(DataFolderLocked), DataFolder(settings.data) as home:
+            move_cli_runs(home.path, BlobStore(home.path / "blobs"))
 
 
 class _Report:

@@ -94,8 +94,14 @@ class ResultFolder:
         """The id that was stored; empty if none was."""
         return self._state().get("id", "")
 
-    def lock_new(self, settings: Settings) -> DataFolder:
-        """Lock the first free data folder, for a new comparison or evaluation.
+    def lock_new(
+        self, settings: Settings, lock: Callable[[Path], DataFolder] = lock_first_free
+    ) -> DataFolder:
+        """Lock a free data folder, for a new comparison or evaluation.
+
+        Args:
+            settings: The settings.
+            lock: Chooses and locks it.
 
         Raises:
             StudioError: None can be used, or the folder holds another one.
@@ -105,7 +111,7 @@ class ResultFolder:
                 f"{self.path} holds {_article(self._noun)}. Continue it with --resume, or choose "
                 "another folder."
             )
-        return lock_first_free(settings.data)
+        return lock(settings.data)
 
     def lock_existing(self, settings: Settings, record: str) -> DataFolder:
         """Lock the data folder that holds the one to continue.

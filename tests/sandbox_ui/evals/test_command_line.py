@@ -14,6 +14,7 @@ import pytest
 
 from agent.data_folder import DataFolder, read_instance_id
 from agent.provisioning.provider import DockerSandboxProvider
+from agent.runs.folder import RunFolder
 from agent.sandbox.docker.lifecycle import list_containers
 from agent.settings import load
 from tests.support.evaluations.client import DATA, EvaluationClient, outcomes, run_ids
@@ -174,6 +175,25 @@ def test_what_a_killed_command_leaves_is_continued_on_the_page(
     kept = {seen["cells"][task][0]["runs"][0]["run"] for task in (0, 1)}
     assert kept < run_ids(done)
     assert len(run_ids(done)) == 4
+
+
+def test_the_page_can_be_opened_while_a_command_works(
+    tasks: Path, endpoint: Endpoint, script: Gated, tmp_path: Path
+) -> None:
+    data = tmp_path / "data"
+    with evaluation_command(data, tasks, endpoint.url, *PLAIN) as command:
+        assert endpoint.wait_for_requests(3)
+        with (
+            DataFolder(data),
+            run_server(create_app(replace(load({}), data=data), LocalSandboxProvider(data))) as url,
+            httpx.Client(base_url=url, timeout=60) as http,
+        ):
+            seen = wait_for_runs(EvaluationClient(http), done=2)
+        script.go.set()
+        _, errors = command.communicate(timeout=60)
+        assert command.returncode == 0, errors
+    assert (data / "evaluations" / seen["id"]).is_dir()  # the page was closed before the end
+    assert len(RunFolder.all(data)) == 4
 
 
 @pytest.mark.engine
