@@ -294,9 +294,11 @@ def test_no_page_function_gives_a_stranger_access_to_a_run(
 ) -> None:
     ann, bob = (sign_in(new_client(accounts_url), name) for name in ("ann", "bob"))
     run, functions = new_run(ann), bob.get("/config").json()["dependencies"]
-    function_ids = {each["api_name"]: each["id"] for each in functions if each["backend_fn"]}
-    for name, arguments in (("page_run", ["Do it.", run, *[None] * 16]), ("page_stop", [run])):
-        body = {"data": arguments, "fn_index": function_ids[name], "session_hash": "x"}
+    by_name = {each["api_name"]: each for each in functions if each["backend_fn"]}
+    for name, given in (("page_run", ["Do it.", run]), ("page_stop", [run])):
+        function = by_name[name]
+        arguments = [*given, *[None] * (len(function["inputs"]) - len(given))]
+        body = {"data": arguments, "fn_index": function["id"], "session_hash": "x"}
         answer = bob.post("/gradio_api/run/predict", json=body)
         assert "There is no such run" in answer.text, answer.text
     assert not RunFolder.open(data, run).journal.exists()

@@ -46,7 +46,7 @@ def record(data: Path, state: Path) -> str:
     folder = RunFolder.create(data, provider.create_workspace())
     turns = [
         bash("echo always"),
-        bash("date +%s"),
+        bash("date +%s.%N"),
         bash(f"cat {state}; echo '{HOSTILE}' > {state}"),
         SUBMIT,
     ]

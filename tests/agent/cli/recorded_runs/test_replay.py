@@ -13,7 +13,7 @@ from tests.agent.api.conftest import bash, script
 
 STEPS = (
     bash("seq 100 > output/numbers.txt; sha256sum output/numbers.txt; id -u"),
-    bash("date; mktemp; python3 -c 'print(object())' | tee output/object.txt"),
+    bash("date '+%F %T.%N'; mktemp; python3 -c 'print(object())' | tee output/object.txt"),
 )
 
 
