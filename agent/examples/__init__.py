@@ -8,9 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import yaml
-
 from agent.models import demonstration
+from agent.util.yaml_text import load_yaml
 
 _FOLDER = Path(__file__).parent
 _BUILTIN_FOLDER = _FOLDER.parent / "models" / "builtin"
@@ -88,7 +87,7 @@ def examples() -> Sequence[Example]:
 
 
 def _read(file: Path, inputs: Path, **defaults: Any) -> Iterator[Example]:
-    for fields in yaml.load(file.read_bytes(), Loader=yaml.CSafeLoader):
+    for fields in load_yaml(file.read_bytes()):
         paths = tuple(inputs / name for name in fields.pop("inputs", ()))
         generated = tuple(fields.pop("generated", ()))
         yield Example(**{**defaults, **fields}, inputs=paths, generated=generated)

@@ -35,7 +35,7 @@ def move_cli_runs(
         data: The data folder, locked by this process.
         blobs: Its store of file contents.
         remove_leftovers: Removes the containers of a killed process, whose runs then end as
-            interrupted and are moved as well; raises ``StudioError`` if it cannot.
+            interrupted and are moved as well; reports and raises ``StudioError`` if it cannot.
         ended: Without ``remove_leftovers``: move only ended runs; the container of another run
             may still exist.
     """
@@ -53,21 +53,30 @@ def move_cli_runs(
 
 
 def _clean_up(place: DataFolder, remove_leftovers: Callable[[DataFolder], None]) -> bool:
-    """End the runs of a killed process; return whether none of its containers is left."""
+    """End the runs of a killed process; return whether none of its containers is left.
+
+    ``remove_leftovers`` reports why it could not remove them.
+    """
     if all(_is_movable(folder, ended=True) for folder in RunFolder.all(place.path)):
         return True
     try:
         remove_leftovers(place)
-    except StudioError as error:
-        _log.warning("Sandboxes of the command line cannot be removed: %s", error)
+    except StudioError:
         return False
     end_interrupted_rounds(place.path)
     return True
 
 
 def _move_folders(place: Path, data: Path, blobs: BlobStore, *, ended: bool) -> None:
-    """Move contents first and records last, so that no record lacks its contents."""
-    found = [folder for folder in RunFolder.all(place) if _is_movable(folder, ended=ended)]
+    """Move contents first and records last, so that no record lacks its contents.
+
+    A comparison or evaluation moves with all its runs, once all of them can be moved.
+    """
+    folders = list(RunFolder.all(place))
+    movable = [folder for folder in folders if _is_movable(folder, ended=ended)]
+    left = {folder.id for folder in folders} - {folder.id for folder in movable}
+    incomplete = {folder.comparison for folder in folders if folder.id in left} - {""}
+    found = [folder for folder in movable if folder.comparison not in incomplete]
     if found:
         for name in ("runs", "sandboxes"):
             (data / name).mkdir(mode=0o700, exist_ok=True)

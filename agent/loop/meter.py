@@ -155,11 +155,11 @@ class UsageMeter:
         limits, left = self.limits, self.seconds_left()
         if self.steps_remaining <= 1:
             return "step_limit"
-        tokens = limits.conversation_tokens
-        if tokens is not None and self.context_tokens >= tokens * (1 - _TOKEN_RESERVE):
-            return "token_limit"
         if left is not None and limits.seconds and left <= limits.seconds * _TIME_RESERVE:
             return "time_limit"
         if limits.money is not None and (self.totals.cost or 0.0) >= limits.money * 0.9:
             return "budget_limit"
+        tokens = limits.conversation_tokens  # last: a summary can make room
+        if tokens is not None and self.context_tokens >= tokens * (1 - _TOKEN_RESERVE):
+            return "token_limit"
         return None

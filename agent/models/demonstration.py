@@ -29,6 +29,7 @@ from agent.models.base import (
     UserMessage,
 )
 from agent.util.cancellation import Stop
+from agent.util.yaml_text import load_yaml
 
 FOLDER = Path(__file__).parent / "demonstrations"
 CHARACTERS_PER_SECOND = 160.0
@@ -107,7 +108,7 @@ def read_demonstration(path: Path) -> Demonstration:
         ValueError: the file is not a demonstration; the message says where and why.
     """
     try:
-        data = yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader)  # ten times as fast
+        data = load_yaml(path.read_bytes())
         if not isinstance(data, dict):
             raise ValueError("not a mapping")
         data["task"] = str(data.get("task", "")).strip()

@@ -161,11 +161,14 @@ def save(
     """Save a run of the data folder as an example; saving it again replaces it.
 
     Raises:
-        UsageError: Its files were not kept, or the user has too many or too large examples.
+        UsageError: Its files were not kept, another user has saved it, or the user has too many or
+            too large examples.
         RunError: It cannot be written.
     """
     assert recording.folder is not None
     folder = data / FOLDER / recording.folder.id
+    if any(each.id == folder.name and each.owner != owner for each in _read_all(data)):
+        raise UsageError("Another user has saved this run as an example. Fork it to save your own.")
     others = [each for each in load_all(data, owner) if each.id != folder.name]
     _check_count(len(others), limits)
     began, steps = recording.started, recording.rounds[0].steps
@@ -220,13 +223,17 @@ def _check_size(new: Path, others: Sequence[SavedExample], limits: ExampleLimits
 
 def load_all(data: Path, owner: str) -> list[SavedExample]:
     """Return a user's saved examples, latest first; a damaged one is left out."""
+    return [example for example in _read_all(data) if example.owner == owner]
+
+
+def _read_all(data: Path) -> list[SavedExample]:
     found = []
     for folder in (data / FOLDER).glob("*"):
         with suppress(OSError, ValueError, TypeError):
             if not folder.name.startswith("new-"):
                 found.append((folder.stat().st_mtime, _load(folder)))
     found.sort(key=lambda each: -each[0])
-    return [example for _, example in found if example.owner == owner]
+    return [example for _, example in found]
 
 
 def find(data: Path, owner: str, task: str) -> SavedExample | None:

@@ -465,6 +465,11 @@ class EvaluationManager:
         if not self.registry.is_elsewhere(folder):
             return ""
         owner = process.find(folder.path)
+        if owner is None and not is_in_use(folder.data):
+            return (
+                "The command that carried this evaluation out has ended. It can be continued here "
+                "once the container engine can be reached, to remove what the command left."
+            )
         if owner is None:
             return (
                 "Another process uses the folder of this evaluation, which can be viewed until "

@@ -1,12 +1,15 @@
 """Catalog of all runs in the data folder: list, rename, pin, delete."""
 
+import logging
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agent.compare.folder import ComparisonFolder
-from agent.errors import RunError, RunPinned
+from agent.data_folder import DataFolder
+from agent.errors import RunError, RunPinned, StudioError
 from agent.evals.folder import EvaluationFolder
 from agent.history.adopt_cli_runs import move_cli_runs
 from agent.history.deletion import RunDeleter
@@ -17,6 +20,9 @@ from agent.runs.folder import RUN_NOT_FOUND, RunFolder
 from agent.workspace.versions.blobs import BlobStore
 from sandbox_ui.history.drafts import Draft, DraftCache, draft_sizes
 from sandbox_ui.runs.manager import RunManager, RunSandboxProvider
+
+_RETRY_SECONDS = 30.0
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +49,8 @@ class Catalog:
         self._data = data
         self._runs = runs
         self._blobs: BlobStore = provider.blobs
-        self._remove_leftovers = provider.remove_leftovers
+        self._provider = provider
+        self._failed: dict[Path, tuple[float, StudioError]] = {}  # when, and why leftovers stayed
         self.history = History(data, runs.active_runs)
         self._drafts = DraftCache(data)
         self._deleter = RunDeleter(data, provider.blobs, provider.empty_workspace)
@@ -62,6 +69,23 @@ class Catalog:
     def adopt(self) -> None:
         """Move the runs of processes of the command line that have ended to the data folder."""
         move_cli_runs(self._data, self._blobs, self._remove_leftovers)
+
+    def _remove_leftovers(self, folder: DataFolder) -> None:
+        """Remove the containers of a killed process; after a failure, not before some time.
+
+        Raises:
+            StudioError: They are still there.
+        """
+        failed_at, earlier = self._failed.get(folder.path, (-_RETRY_SECONDS, None))
+        if earlier is not None and time.monotonic() < failed_at + _RETRY_SECONDS:
+            raise earlier
+        try:
+            self._provider.remove_leftovers(folder)
+        except StudioError as error:
+            _log.warning("Sandboxes of the command line cannot be removed: %s", error)
+            self._failed[folder.path] = (time.monotonic(), error)
+            raise
+        self._failed.pop(folder.path, None)
 
     def start_indexing(self) -> None:
         """Index runs in the background; call after the live runs are opened."""

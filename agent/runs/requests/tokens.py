@@ -88,12 +88,15 @@ def step_tokens(state: RunState, after: int = 0) -> list[StepTokens]:
         after: Leave out the steps up to this number.
     """
     first = max(0, min(after, len(state.steps)))
-    earlier = reversed(state.steps[:first])
-    last = next((step for step in earlier if step.usage is not None), None)
+    last: StepSummary | None = None
+    freed = 0  # by summaries since the last answered step
     steps = []
-    for step in state.steps[first:]:
-        steps.append(_tokens_of(step, last))
-        last = last if step.usage is None else step
+    for number, step in enumerate(state.steps):
+        freed += sum(each.replaced_tokens - each.summary_tokens for each in step.summaries)
+        if number >= first:
+            steps.append(_tokens_of(step, last, freed))
+        if step.usage is not None:
+            last, freed = step, 0
     return steps
 
 
@@ -121,8 +124,11 @@ def token_totals(steps: Iterable[StepTokens]) -> TokenTotals:
     )
 
 
-def _tokens_of(step: StepSummary, last: StepSummary | None) -> StepTokens:
-    """Return a step's tokens; ``last`` is the last answered step before it."""
+def _tokens_of(step: StepSummary, last: StepSummary | None, freed: int) -> StepTokens:
+    """Return a step's tokens.
+
+    ``last`` is the last answered step before it, and ``freed`` what summaries have freed since.
+    """
     usage, summary = step.usage, _summary(step)
     summarising = _summarising(step)
     if usage is None:
@@ -134,7 +140,6 @@ def _tokens_of(step: StepSummary, last: StepSummary | None) -> StepTokens:
         return None if step.estimated else usage.known(count)
 
     before = 0 if last is None or last.usage is None else last.usage.prompt + last.usage.generated
-    freed = sum(each.replaced_tokens - each.summary_tokens for each in step.summaries)
     new = max(0, usage.prompt - max(0, before - freed))
     return StepTokens(
         step=step.step,

@@ -163,16 +163,15 @@ def _members(archive: bytes) -> tuple[tarfile.TarInfo, ...]:
     Raises:
         tarfile.TarError: A member would be unpacked outside the directory, also through a link.
     """
-    names: set[PurePosixPath] = set()
+    files: set[PurePosixPath] = set()
     links: set[PurePosixPath] = set()
     with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
         members = tuple(tar)
     for member in members:
         name = PurePosixPath(member.name)
-        leaves = name.is_absolute() or ".." in name.parts or not links.isdisjoint(name.parents)
-        if leaves or (member.islnk() and PurePosixPath(member.linkname) not in names):
+        leaves = name.is_absolute() or ".." in name.parts
+        follows = not links.isdisjoint((name, *name.parents))
+        if leaves or follows or (member.islnk() and PurePosixPath(member.linkname) not in files):
             raise tarfile.TarError(f"{member.name} leads out of its directory.")
-        names.add(name)
-        if member.issym():
-            links.add(name)
+        (links if member.issym() else files).add(name)
     return members

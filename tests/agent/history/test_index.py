@@ -689,6 +689,8 @@ def test_what_the_command_line_started_is_adopted_with_all_of_its_runs(
     runs[1].journal.write_bytes(content[: content.rindex(b'{"at"')])  # not ended
     move_cli_runs(tmp_path, BlobStore(tmp_path / "blobs"))
     assert not (tmp_path / parent).exists()
+    assert RunFolder.all(cli_data), "the ended run was taken away from the others"
+    assert not list(RunFolder.all(tmp_path))
     runs[1].journal.write_bytes(content)
     move_cli_runs(tmp_path, BlobStore(tmp_path / "blobs"))
     assert (tmp_path / parent / "both-runs").is_dir()

@@ -194,6 +194,14 @@ def test_what_the_user_said_is_kept_in_full(run: RecordedRun) -> None:
     assert "Count in French" not in others
 
 
+def test_a_nearly_spent_budget_is_not_spent_on_a_summary(run: RecordedRun) -> None:
+    limits = replace(LIMITS, price=Price(prompt=1, generated=1), money=0.0055)
+    played = play(run, [*FIVE_STEPS[:4], count_from(5000, 4700), SUBMIT], limits)
+    assert played.of_type(SummaryStarted) == []
+    assert played.end.status == "submitted"
+    assert "The cost limit was reached" in str(played.bodies[-1]["messages"][-1]["content"])
+
+
 # What is counted
 
 
@@ -224,6 +232,18 @@ def test_each_token_counts_once(run: RecordedRun) -> None:
     assert with_summary is not None
     assert without is not None
     assert with_summary - without >= 30
+
+
+def test_a_round_stopped_after_the_summary_does_not_change_what_the_next_step_adds(
+    run: RecordedRun,
+) -> None:
+    play(run, [*FIVE_STEPS, SUMMARY, replace(SUBMIT, usage=(4100, 10))])
+    steps = run.state.steps
+    answered_at_once = step_tokens(run.state)[5]
+    steps.insert(5, replace(steps[5], usage=None))  # the step with the summary has no answer
+    steps[6].summaries = []
+    assert step_tokens(run.state)[6].environment == answered_at_once.environment
+    assert answered_at_once.environment
 
 
 # Failures

@@ -72,6 +72,8 @@ def test_an_example_belongs_to_the_user_who_saved_it(studio: Studio) -> None:
     assert examples.find(data, "bob", "Do it.") is None
     with pytest.raises(RunError, match="no such example"):
         examples.delete(data, "bob", example.id)
+    with pytest.raises(UsageError, match="Another user has saved this run"):
+        save(studio, run, owner="bob")
     examples.delete(data, "ada", example.id)
     assert examples.load_all(data, "ada") == []
 
@@ -91,11 +93,11 @@ def test_the_operator_bounds_the_number_and_the_size_of_a_users_examples(
     save(studio, first, "Again", limits=one)
     with pytest.raises(UsageError, match="as many saved examples as the operator allows: 1"):
         save(studio, second, limits=one)
-    save(studio, second, owner="bob", limits=one)
     small = ExampleLimits(size=300_000)
     with pytest.raises(UsageError, match="the operator allows 293 KB"):
         save(studio, second, limits=small)
     with pytest.raises(UsageError, match="the operator allows none"):
         save(studio, second, limits=ExampleLimits(count=0))
+    save(studio, second, owner="bob", limits=one)
     assert [each.title for each in examples.load_all(data, "")] == ["Again"]
     assert not list((data / examples.FOLDER).glob("new-*"))

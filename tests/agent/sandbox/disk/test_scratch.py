@@ -53,6 +53,8 @@ def test_hard_links_stay_within_their_directory(tmp_path: Path) -> None:
         [("tmp/link", ".."), ("tmp/link/../../outside", "")],
         [("tmp/link", "../.."), ("tmp/link/outside", "")],
         [("tmp/link", "../.."), ("tmp/a", ""), ("tmp/link", ""), ("tmp/./link/outside", "")],
+        [("tmp/link", "../../outside"), ("tmp/link", "")],
+        [("tmp/link", "../.."), ("tmp/b", "hard:tmp/link"), ("tmp/b/outside", "")],
         [("tmp/outside", "hard:../secret")],
         [("tmp/outside", "hard:/etc/hostname")],
     ],
