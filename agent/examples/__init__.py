@@ -9,7 +9,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from agent.models import demonstration
-from agent.util.yaml_text import load_yaml
 
 _FOLDER = Path(__file__).parent
 _BUILTIN_FOLDER = _FOLDER.parent / "models" / "builtin"
@@ -87,7 +86,7 @@ def examples() -> Sequence[Example]:
 
 
 def _read(file: Path, inputs: Path, **defaults: Any) -> Iterator[Example]:
-    for fields in load_yaml(file.read_bytes()):
+    for fields in demonstration.load_yaml(file):
         paths = tuple(inputs / name for name in fields.pop("inputs", ()))
         generated = tuple(fields.pop("generated", ()))
         yield Example(**{**defaults, **fields}, inputs=paths, generated=generated)
