@@ -327,7 +327,7 @@ class ToolEnded(_Event):
     """A tool call has its result.
 
     Attributes:
-        observation: The exact text sent to the model.
+        observation: The exact text sent to the model, unless ``ObservationEdited`` follows.
         requests: The sandbox's network requests during the call, as measured by the proxy.
         storage_note: A sentence on which storage was full; empty if none was.
         cpu_seconds: CPU time of the sandbox during the call; None if it is unknown.
@@ -438,6 +438,21 @@ class CallReviewed(_Event):
     reason: str = ""
     note: str = ""
     kind: Literal["call_reviewed"] = "call_reviewed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservationEdited(_Event):
+    """The user edited what the model sees of a call's result, before it was sent.
+
+    Attributes:
+        observation: The exact text sent to the model instead of that in ``ToolEnded``, which says
+            what the tool returned.
+    """
+
+    step: int
+    call_id: str
+    observation: str
+    kind: Literal["observation_edited"] = "observation_edited"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -649,6 +664,7 @@ JournalEvent = (
     | MessageDelivered
     | ApprovalRequested
     | CallReviewed
+    | ObservationEdited
     | ObservationsCleared
     | SummaryStarted
     | SummaryEnded

@@ -10,6 +10,7 @@ from agent.events import (
     MessageDelivered,
     ModelAnswered,
     Notice,
+    ObservationEdited,
     ObservationsCleared,
     Paused,
     Preparing,
@@ -121,6 +122,8 @@ class EventPrinter:
             case CallReviewed():
                 reason = f": {event.reason}" if event.reason else "."
                 self._print_line(f"The call was {event.decision}{reason}", _DIM)
+            case ObservationEdited():
+                self._print_line("The user edited what the model sees of a result.", _DIM)
             case _:
                 pass
 

@@ -3,7 +3,14 @@
 from dataclasses import dataclass
 
 from agent.errors import UsageError
-from agent.events import RunContinued, RunEnded, RunStarted, StepEnded, StepStarted
+from agent.events import (
+    ObservationEdited,
+    RunContinued,
+    RunEnded,
+    RunStarted,
+    StepEnded,
+    StepStarted,
+)
 from agent.loop.conversation import Conversation
 from agent.models.base import AssistantMessage
 from agent.runs import journal
@@ -14,7 +21,14 @@ from agent.runs.state import RunState
 NOT_STARTED = "This run has not started yet. Start it before you fork it."
 _KINDS = tuple(
     f'"kind":"{kind}"}}'.encode()
-    for kind in ("run_started", "run_continued", "step_started", "step_ended", "run_ended")
+    for kind in (
+        "run_started",
+        "run_continued",
+        "step_started",
+        "step_ended",
+        "observation_edited",
+        "run_ended",
+    )
 )
 
 
@@ -96,6 +110,8 @@ def _find_end(folder: RunFolder, step: int) -> int:
             case StepStarted():
                 begun = begun or event.step == step
             case StepEnded() if event.step == step:
+                found = cursor
+            case ObservationEdited() if found:  # while the run was paused after the step
                 found = cursor
             case RunEnded() if begun:
                 return cursor

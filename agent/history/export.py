@@ -13,6 +13,7 @@ from agent.events import (
     Forked,
     MessageDelivered,
     ModelAnswered,
+    ObservationEdited,
     Reminder,
     RunContinued,
     RunEnded,
@@ -116,8 +117,8 @@ def _format_event(event: Event) -> Iterator[str]:
             yield _code_block(event.observation) + _format_capabilities(event.used)
         case Reminder():
             yield f"*The loop:* {_one_line(event.text)}\n\n"
-        case MessageDelivered():
-            yield f"**The user, while the model worked:** {sanitize(event.text)}\n\n"
+        case MessageDelivered() | ObservationEdited():
+            yield _format_steering(event)
         case SummaryEnded() | RunEnded():
             yield _format_end(event) if isinstance(event, RunEnded) else _format_summary(event)
         case UnreadableEvent():
@@ -146,6 +147,12 @@ def _format_capabilities(used: CapabilityUsage | None) -> str:
         if used is not None and used.evidence(name)
     ]
     return f"*Used: {', '.join(found)}*\n\n" if found else ""
+
+
+def _format_steering(event: MessageDelivered | ObservationEdited) -> str:
+    if isinstance(event, MessageDelivered):
+        return f"**The user, while the model worked:** {sanitize(event.text)}\n\n"
+    return f"*The user edited this result. The model saw:*\n\n{_code_block(event.observation)}"
 
 
 def _format_review(event: CallReviewed, call: ApprovalRequested | None) -> str:

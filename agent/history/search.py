@@ -17,6 +17,7 @@ from agent.events import (
     MessageDelivered,
     ModelAnswered,
     Notice,
+    ObservationEdited,
     ReasoningDelta,
     Reminder,
     RunContinued,
@@ -139,6 +140,8 @@ def _add_event(place: _SearchPart, event: Event) -> None:
             place.add(f"{event.stream} {event.call_id}", event.text)
         case ToolEnded() if not _has_output(place, event.call_id):
             place.add(f"stdout {event.call_id}", event.observation)
+        case ObservationEdited():
+            place.add(f"{event.kind} {event.call_id}", event.observation)
         case Reminder() | Notice() | UnreadableEvent() | MessageDelivered():
             place.add(event.kind, f"{event.text}\n")
         case _:

@@ -16,6 +16,7 @@ from agent.events import (
     Event,
     MessageDelivered,
     ModelAnswered,
+    ObservationEdited,
     Reminder,
     RunContinued,
     RunEnded,
@@ -58,7 +59,7 @@ class _TrajectoryBuilder:
                 self.result["steps"][-1]["observation"] = event.text
             case MessageDelivered() | CallReviewed() | SummaryEnded():
                 self._add_remark(event)
-            case ToolEnded() if event.call_id in self._entries:
+            case ToolEnded() | ObservationEdited() if event.call_id in self._entries:
                 self._add_result(self._entries[event.call_id], event)
             case UnreadableEvent():
                 self._unreadable += 1
@@ -121,8 +122,11 @@ class _TrajectoryBuilder:
             self._entries[call.id] = entry
 
     @staticmethod
-    def _add_result(entry: dict[str, Any], event: ToolEnded) -> None:
-        entry["observation"] = event.observation
+    def _add_result(entry: dict[str, Any], event: ToolEnded | ObservationEdited) -> None:
+        original, entry["observation"] = entry["observation"], event.observation
+        if isinstance(event, ObservationEdited):
+            entry["metadata"].setdefault("original_observation", original)
+            return
         entry["metadata"] |= {
             "tool_time": event.seconds,
             "exit_code": event.exit_code,

@@ -1,6 +1,6 @@
 """The messages sent to the model, reduced from the run's events and nothing else."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from agent.events import (
@@ -9,6 +9,7 @@ from agent.events import (
     Forked,
     MessageDelivered,
     ModelAnswered,
+    ObservationEdited,
     ObservationsCleared,
     Reminder,
     RunContinued,
@@ -98,6 +99,8 @@ class Conversation:
                 self._add_turn(event)
             case ToolEnded() if self._open_calls.pop(event.call_id, None):
                 self.messages.append(ToolResult(event.call_id, event.name, event.observation))
+            case ObservationEdited():
+                self._edit_observation(event)
             case ObservationsCleared() | SummaryStarted() | SummaryEnded():
                 self._free_space(event)
             case _:
@@ -127,6 +130,11 @@ class Conversation:
     def estimated_tokens(self) -> int:
         """Return an estimate of the conversation's length in tokens."""
         return estimate_messages(self.messages)
+
+    def unsent_observations(self) -> dict[str, str]:
+        """Return the results that no request has contained yet, by the call's id."""
+        results = [result for _, result in self._unsent_results()]
+        return {result.call_id: result.text for result in reversed(results)}
 
     def call_ids(self) -> set[str]:
         """Return the ids of all calls so far, also of those that a summary has replaced."""
@@ -230,6 +238,19 @@ class Conversation:
         for call in self._open_calls.values():
             self.messages.append(ToolResult(call.id, call.name, error))
         self._open_calls = {}
+
+    def _unsent_results(self) -> Iterator[tuple[int, ToolResult]]:
+        """Yield the results since the last turn, the last one first, with their indices."""
+        for index in range(len(self.messages) - 1, -1, -1):
+            message = self.messages[index]
+            if not isinstance(message, ToolResult):
+                return
+            yield index, message
+
+    def _edit_observation(self, event: ObservationEdited) -> None:
+        for index, result in self._unsent_results():
+            if result.call_id == event.call_id:
+                self.messages[index] = replace(result, text=event.observation)
 
     def _clear_observations(self, call_ids: set[str], note: str) -> None:
         for index, message in enumerate(self.messages):

@@ -15,6 +15,7 @@ from agent.events import (
     Event,
     MessageDelivered,
     ModelAnswered,
+    ObservationEdited,
     Paused,
     Reminder,
     Resumed,
@@ -40,7 +41,7 @@ from agent.loop.notes import (
     step_note,
 )
 from agent.loop.review import CallReviewer
-from agent.loop.steering import Steering
+from agent.loop.steering import ObservationEdit, Steering
 from agent.loop.summary import Summariser
 from agent.loop.turn import Recording, TurnRunner, TurnTimeout, clear_observations
 from agent.models.base import Model, ToolCall
@@ -130,7 +131,10 @@ class _RoundRunner:
         self._summariser = Summariser(*turn, self._meter)
         self._turn_runner = TurnRunner(*turn, self._summariser.summarise)
         self._steering = round_.steering
-        self._reviewer = CallReviewer(round_.steering, self._meter, round_.stop, round_.read_file)
+        self._reviewer = CallReviewer(
+            round_.steering, self._meter, round_.stop, round_.read_file,
+            round_.conversation.unsent_observations,
+        )  # fmt: skip
         self._step = round_.previous_steps
         self._last_limit: LimitStatus | None = None  # which allows no further turn
         self._plain_answers = 0
@@ -175,14 +179,22 @@ class _RoundRunner:
                 return _Outcome(last, LIMIT_REASONS[last])
 
     def _wait_while_paused(self) -> Iterator[Event]:
+        unsent = self._conversation.unsent_observations()
+        for edit in self._steering.take_expected_edits(unsent):
+            yield self._edited(edit)
         if not self._steering.is_paused:
             return
         began = time.monotonic()
         with self._meter.waiting_for_user():
+            self._steering.begin_pause(self._conversation.unsent_observations())
             yield Paused(step=self._step)
-            self._steering.wait_while_paused(self._stop)
+            while (edited := self._steering.wait_while_paused(self._stop)) is not None:
+                yield self._edited(edited)
         if not self._stop.stops_after_step:
             yield Resumed(step=self._step, seconds=time.monotonic() - began)
+
+    def _edited(self, edit: ObservationEdit) -> ObservationEdited:
+        return ObservationEdited(step=self._step, call_id=edit.call_id, observation=edit.text)
 
     def _has_messages(self, outcome: _Outcome) -> bool:
         """Return whether the model has finished, but a message of the user waits for it."""

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agent.errors import UsageError
-from agent.events import ApprovalRequested, CallReviewed, Event
+from agent.events import ApprovalRequested, CallReviewed, Event, ObservationEdited
 from agent.loop.approval import CallChecker
 from agent.loop.meter import UsageMeter
 from agent.loop.notes import DENIED_REASON, DENIED_RESULT, EDITED_NOTE, NOT_EXECUTED_RESULT
-from agent.loop.steering import Review, Steering, WaitingCall
+from agent.loop.steering import ObservationEdit, Review, Steering, WaitingCall
 from agent.models.base import ToolCall
 from agent.tools.toolbox import Action, InvalidCall, Toolbox
 from agent.util.cancellation import Stop
@@ -39,6 +39,7 @@ class CallReviewer:
         meter: The time that the user takes counts in none of its limits.
         stop: Ends the wait.
         read_file: See ``CallChecker``.
+        unsent_observations: Returns the results that the user may edit while a call waits.
     """
 
     def __init__(
@@ -47,11 +48,13 @@ class CallReviewer:
         meter: UsageMeter,
         stop: Stop,
         read_file: Callable[[str], str | None],
+        unsent_observations: Callable[[], Mapping[str, str]],
     ) -> None:
         self._steering = steering
         self._meter = meter
         self._stop = stop
         self._checker = CallChecker(read_file)
+        self._unsent_observations = unsent_observations
 
     def review(
         self, step: int, call: ToolCall, action: Action, toolbox: Toolbox
@@ -73,12 +76,12 @@ class CallReviewer:
         waiting = WaitingCall(step, call.id, action.name, action.arguments, reasons)
         with self._meter.waiting_for_user():
             if expected is None:
-                self._steering.ask(waiting, parse)
+                self._steering.ask(waiting, parse, self._unsent_observations())
             yield ApprovalRequested(
                 step=step, call_id=call.id, name=action.name, arguments=action.arguments,
                 summary=action.summary, reasons=reasons,
             )  # fmt: skip
-            review = expected[1] if expected else self._steering.wait_for_review(self._stop)
+            review = expected[1] if expected else (yield from self._wait_for_review(step))
         if review is None:
             return Reviewed(None, NOT_EXECUTED_RESULT.format(why="the run was stopped"))
         note = _note(review)
@@ -92,6 +95,13 @@ class CallReviewer:
         if review.arguments is None:
             return Reviewed(action)
         return Reviewed(parse(review.arguments), note=note)
+
+    def _wait_for_review(self, step: int) -> Generator[Event, None, Review | None]:
+        while True:
+            found = self._steering.wait_for_review(self._stop)
+            if not isinstance(found, ObservationEdit):
+                return found
+            yield ObservationEdited(step=step, call_id=found.call_id, observation=found.text)
 
 
 def _note(review: Review) -> str:

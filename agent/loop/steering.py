@@ -1,4 +1,4 @@
-"""What a user does to a round while it runs: pause it, send a message, decide on a call."""
+"""What a user does to a round: pause it, send a message, decide on a call, edit its result."""
 
 import json
 import threading
@@ -22,7 +22,14 @@ from agent.util.text import replace_surrogates
 MAX_MESSAGES = 50
 """Maximum number of messages that wait to be delivered."""
 
+MAX_OBSERVATION = 100_000
+"""Maximum number of characters of an edited observation."""
+
 NOT_WORKING = "The run is not working. Send a message to continue it."
+_NOT_RESTING = "Pause the run first: what the model sees can be edited while the run waits."
+_NOT_UNSENT = "Only the results of the last step can be edited, until they are sent to the model."
+_EMPTY_OBSERVATION = "The observation is empty. Enter what the model is to see."
+_LONG_OBSERVATION = f"The observation is longer than {MAX_OBSERVATION:,} characters."
 _NOT_WAITING = "This call does not wait for approval any more."
 _DELIVERED = "This message was delivered already, or was taken back."
 _TOO_MANY = f"{MAX_MESSAGES} messages are waiting already. Take one back first."
@@ -64,6 +71,14 @@ class Review:
 
 
 @dataclass(frozen=True, slots=True)
+class ObservationEdit:
+    """What the user lets the model see as the result of a call."""
+
+    call_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class SteeringState:
     """What the user has asked for, and what waits for the user.
 
@@ -72,6 +87,7 @@ class SteeringState:
         approval: The rules by which calls wait for approval.
         messages: The messages that wait to be delivered.
         waiting: The call that waits for a decision.
+        editable: The ids of the calls whose observation may be edited now.
         version: A number that grows with each change.
     """
 
@@ -79,6 +95,7 @@ class SteeringState:
     approval: tuple[Rule, ...]
     messages: tuple[QueuedMessage, ...]
     waiting: WaitingCall | None
+    editable: tuple[str, ...]
     version: int
 
 
@@ -112,6 +129,9 @@ class Steering:
         self._check: Callable[[Mapping[str, Any]], object] = lambda _: None
         self._review: Review | None = None
         self._expected: dict[str, tuple[tuple[ApprovalReason, ...], Review]] = {}
+        self._unsent: dict[str, str] | None = None  # observations; None: the round does not wait
+        self._edits: list[ObservationEdit] = []  # which the loop has not recorded yet
+        self._expected_edits: dict[str, str] = {}
         self._delivering = ""  # the id of a message that is being delivered
 
     @property
@@ -120,8 +140,9 @@ class Steering:
         with self._changed:
             stored, waiting = self._stored, None if self._review else self._waiting
             return SteeringState(
-                self._turns == 0, stored.approval, stored.messages, waiting, self._version
-            )
+                self._turns == 0, stored.approval, stored.messages, waiting,
+                tuple(self._unsent or ()), self._version,
+            )  # fmt: skip
 
     def on_change(self, listener: Callable[[], None]) -> None:
         """Call a function, from any thread, whenever ``state`` may have changed."""
@@ -234,6 +255,32 @@ class Steering:
         """
         self._decide(call_id, Review("denied", reason=replace_surrogates(reason).strip()))
 
+    def edit_observation(self, call_id: str, text: str) -> None:
+        """Let the model see another text as the result of a call, which was not sent to it yet.
+
+        Args:
+            call_id: A call of the last step.
+            text: The whole text that the model sees instead.
+
+        Raises:
+            SteeringRefused: The round does not wait for the user, or the result was sent already.
+            UsageError: The text is empty or too long.
+        """
+        if not text.strip():
+            raise UsageError(_EMPTY_OBSERVATION)
+        if len(text) > MAX_OBSERVATION:
+            raise UsageError(_LONG_OBSERVATION)
+        edit = ObservationEdit(call_id, replace_surrogates(text))
+        with self._change():
+            self._require_open()
+            if self._unsent is None:
+                raise SteeringRefused(_NOT_RESTING)
+            if call_id not in self._unsent:
+                raise SteeringRefused(_NOT_UNSENT)
+            if edit.text != self._unsent[call_id]:
+                self._unsent[call_id] = edit.text
+                self._edits.append(edit)
+
     # What the loop does
 
     def open(self) -> int:
@@ -248,6 +295,7 @@ class Steering:
         with self._change():
             if number == self._round:
                 self._closed, self._turns, self._waiting, self._review = True, None, None, None
+                self._unsent, self._edits = None, []
 
     def close_without_messages(self) -> bool:
         """End a round unless a message waits; return whether it ended."""
@@ -265,10 +313,14 @@ class Steering:
         """The rules by which calls wait for approval."""
         return self._stored.approval
 
-    def wait_while_paused(self, stop: Stop) -> None:
-        """Wait until the round may go on, or is stopped."""
-        with stop.on_stop_requested(self._wake), self._changed:
-            self._changed.wait_for(lambda: self._turns != 0 or stop.stops_after_step)
+    def begin_pause(self, unsent: Mapping[str, str]) -> None:
+        """Begin to wait; the user may edit these observations, by the call's id."""
+        with self._change():
+            self._unsent = dict(unsent)
+
+    def wait_while_paused(self, stop: Stop) -> ObservationEdit | None:
+        """Return the user's next edit; None once the round may go on, or is stopped."""
+        return self._wait(stop, lambda: self._turns != 0)
 
     def begin_turn(self) -> None:
         """Count a model turn of the steps that a paused round may take."""
@@ -301,27 +353,57 @@ class Steering:
         """Return why a call would have waited, and what was decided in advance, if anything."""
         return self._expected.pop(call_id, None)
 
-    def ask(self, call: WaitingCall, check: Callable[[Mapping[str, Any]], object]) -> None:
+    def expect_edit(self, edit: ObservationEdit) -> None:
+        """Edit an observation in advance, as in a replay."""
+        self._expected_edits[edit.call_id] = edit.text
+
+    def take_expected_edits(self, unsent: Mapping[str, str]) -> Iterator[ObservationEdit]:
+        """Yield what was edited in advance of these observations, by the call's id."""
+        for call_id in unsent:
+            text = self._expected_edits.pop(call_id, None)
+            if text is not None:
+                yield ObservationEdit(call_id, text)
+
+    def ask(
+        self,
+        call: WaitingCall,
+        check: Callable[[Mapping[str, Any]], object],
+        unsent: Mapping[str, str],
+    ) -> None:
         """Let a call wait for the user's decision.
 
         Args:
             call: The call.
             check: Raises ``UsageError`` for parameters with which it would not be valid.
+            unsent: The observations that the user may edit meanwhile, by the call's id.
         """
         with self._change():
             self._waiting, self._check, self._review = call, check, None
+            self._unsent = dict(unsent)
 
-    def wait_for_review(self, stop: Stop) -> Review | None:
-        """Return the user's decision on the call that waits; None if the round is to stop.
+    def wait_for_review(self, stop: Stop) -> Review | ObservationEdit | None:
+        """Return the user's decision on the call that waits, or first an edit of an observation.
 
-        A stop after the step ends the wait, too: nobody may be there to decide any more.
+        None if the round is to stop. A stop after the step ends the wait, too: nobody may be there
+        to decide any more.
         """
-        with stop.on_stop_requested(self._wake), self._changed:
-            self._changed.wait_for(lambda: self._review or self._closed or stop.stops_after_step)
-            review = None if stop.stops_after_step else self._review
+        edit = self._wait(stop, lambda: self._review is not None or self._closed)
+        if edit is not None:
+            return edit
         with self._change():
+            review = None if stop.stops_after_step else self._review
             self._waiting = self._review = None
         return review
+
+    def _wait(self, stop: Stop, is_over: Callable[[], bool]) -> ObservationEdit | None:
+        """Return the user's next edit of an observation; None once the wait is over."""
+        with stop.on_stop_requested(self._wake), self._changed:
+            self._changed.wait_for(lambda: self._edits or is_over() or stop.stops_after_step)
+            if self._edits:
+                return self._edits.pop(0)
+            self._unsent = None
+        with self._change():
+            return None
 
     def _set_turns(self, turns: int | None) -> None:
         with self._change():

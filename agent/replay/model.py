@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from agent.errors import SteeringRefused
 from agent.events import Status
-from agent.loop.steering import Review, Steering
+from agent.loop.steering import ObservationEdit, Review, Steering
 from agent.models.base import (
     CallPiece,
     Finish,
@@ -37,8 +37,8 @@ _ENDS: dict[Status | None, str] = {
 class ReplayModel:
     """Answers with the recorded turns of one round after the other; it uses no tokens.
 
-    The user's messages and decisions on calls are repeated with the turns. Calls that the recorded
-    run did not carry out to their end are left out of its answers.
+    The user's messages, decisions on calls and edits of results are repeated with the turns. Calls
+    that the recorded run did not carry out to their end are left out of its answers.
 
     Args:
         recording: The recorded run.
@@ -78,7 +78,7 @@ class ReplayModel:
             self._stop.set_after_step(reason)
         else:
             self._queue_messages(steps[self._position].messages)
-        self._expect_reviews(record)
+        self._expect_decisions(record)
         for piece in pieces(record):
             if stop.is_set:
                 return
@@ -89,13 +89,15 @@ class ReplayModel:
             with suppress(SteeringRefused):  # the replay ends
                 self._steering.queue_message(text)
 
-    def _expect_reviews(self, record: StepRecord) -> None:
+    def _expect_decisions(self, record: StepRecord) -> None:
         for call_id, call in record.calls.items():
             if call.reviewed is not None:
                 reasons = call.requested.reasons if call.requested else ()
                 decision, arguments = call.reviewed.decision, call.reviewed.arguments
                 review = Review(decision, arguments, call.reviewed.reason)
                 self._steering.expect(call_id, reasons, review)
+            if call.edited is not None:
+                self._steering.expect_edit(ObservationEdit(call_id, call.edited.observation))
 
 
 def as_executed(record: StepRecord) -> StepRecord:

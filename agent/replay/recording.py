@@ -15,6 +15,7 @@ from agent.events import (
     Event,
     MessageDelivered,
     ModelAnswered,
+    ObservationEdited,
     Reminder,
     RunContinued,
     RunEnded,
@@ -99,6 +100,7 @@ class CallRecord:
         skipped: Whether the sandbox left out a part of its output.
         requested: Why it waited for the user's approval, if it did.
         reviewed: What the user decided.
+        edited: What the model saw as its result, if the user edited that.
     """
 
     name: str = ""
@@ -109,6 +111,7 @@ class CallRecord:
     skipped: bool = False
     requested: ApprovalRequested | None = None
     reviewed: CallReviewed | None = None
+    edited: ObservationEdited | None = None
 
 
 @dataclass(slots=True)
@@ -132,6 +135,8 @@ class StepRecord:
                 self.calls.setdefault(event.call_id, CallRecord(event.name)).requested = event
             case CallReviewed():
                 self.calls.setdefault(event.call_id, CallRecord()).reviewed = event
+            case ObservationEdited():
+                self.calls.setdefault(event.call_id, CallRecord()).edited = event
             case ToolOutput():
                 self._add_output(self.calls.setdefault(event.call_id, CallRecord()), event)
             case ToolEnded():

@@ -13,6 +13,7 @@ from agent.events import (
     MessageDelivered,
     ModelAnswered,
     Notice,
+    ObservationEdited,
     ObservationsCleared,
     ReasoningDelta,
     Reminder,
@@ -187,7 +188,10 @@ class _Step:
             case Notice() | UnreadableEvent() | Reminder():
                 name = "The loop: " if isinstance(event, Reminder) else ""
                 self._add(el("p", f"{name}{event.text}", class_="notice"), event.at)
-            case MessageDelivered() | Resumed() | ApprovalRequested() | CallReviewed():
+            case (
+                MessageDelivered() | Resumed() | ApprovalRequested() | CallReviewed()
+                | ObservationEdited()
+            ):  # fmt: skip
                 self._steered(event)
             case ObservationsCleared() | SummaryEnded():
                 self._freed(event)
@@ -205,7 +209,8 @@ class _Step:
                 pass
 
     def _steered(
-        self, event: MessageDelivered | Resumed | ApprovalRequested | CallReviewed
+        self,
+        event: MessageDelivered | Resumed | ApprovalRequested | CallReviewed | ObservationEdited,
     ) -> None:
         """Show what the user did."""
         match event:
@@ -218,6 +223,10 @@ class _Step:
                 self._asked = event
             case CallReviewed():
                 self._reviewed(event)
+            case ObservationEdited():
+                title = el("summary", "The user edited this result. What the model saw")
+                text = self._words(event.observation)
+                self._add(el("details", title, text, class_="folded", open_=True), event.at)
 
     def _reviewed(self, event: CallReviewed) -> None:
         """Show the user's decision, and the call as the model made it unless it was executed."""

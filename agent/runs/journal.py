@@ -20,12 +20,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from agent.errors import JournalError
-from agent.events import Event, RunEnded, StepEnded, UnreadableEvent, encode
+from agent.events import Event, ObservationEdited, RunEnded, StepEnded, UnreadableEvent, encode
 from agent.runs.compatibility.earlier_events import rename_earlier
 from agent.runs.compatibility.unreadable_events import decode_line
 
 _BLOCK = 64 * 1024
-_SYNCED = (StepEnded, RunEnded)
+_SYNCED = (StepEnded, ObservationEdited, RunEnded)
 
 
 class Journal:

@@ -19,6 +19,7 @@ from agent.events import (
     Mode,
     ModelAnswered,
     Notice,
+    ObservationEdited,
     Paused,
     Preparing,
     ReasoningDelta,
@@ -79,6 +80,7 @@ class CallSummary:
     Attributes:
         executed: Whether it was begun; False for a call that could not be understood.
         edits: Whether it is a command of the editor that changes a file.
+        observation_edited: Whether the user edited what the model saw as its result.
     """
 
     id: str
@@ -91,6 +93,7 @@ class CallSummary:
     seconds: float = 0.0
     executed: bool = True
     edits: bool = False
+    observation_edited: bool = False
 
 
 @dataclass
@@ -355,6 +358,9 @@ class RunState:
             case CallReviewed():
                 step.reviews[event.call_id] = event.decision
                 self._set_state("waiting_model", event.at)
+            case ObservationEdited():
+                for call in step.calls:
+                    call.observation_edited |= call.id == event.call_id
             case WorkspaceChanged():
                 _merge_changes(step, event)
             case StepEnded():

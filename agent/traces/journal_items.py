@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from agent.events import (
     MessageDelivered,
     ModelAnswered,
     Notice,
+    ObservationEdited,
     Reminder,
     RunContinued,
     RunEnded,
@@ -49,7 +50,27 @@ def items_of(events: Iterable[Event], origin: "Origin | None" = None) -> Iterato
         events: The events of its journal.
         origin: What its journal does not say; by default a run of this program.
     """
-    origin = origin or Origin()
+    held: list[Item] = []  # from the first result of a turn on: the user may have edited it
+    for item in _items(events, origin or Origin()):
+        if isinstance(item, ObservationEdited):
+            held = [_edited(each, item) for each in held]
+        elif isinstance(item, Result) or (held and isinstance(item, Note)):
+            held.append(item)
+        else:
+            yield from held
+            held = []
+            yield item
+    yield from held
+
+
+def _edited(item: Item, edit: ObservationEdited) -> Item:
+    if not isinstance(item, Result) or item.call_id != edit.call_id:
+        return item
+    original = item.text if item.original is None else item.original
+    return replace(item, text=edit.observation, original=original)
+
+
+def _items(events: Iterable[Event], origin: "Origin") -> Iterator[Item | ObservationEdited]:
     copied_steps = origin.copied_steps
     step = 0
     reviews: dict[str, Review] = {}
@@ -74,10 +95,10 @@ def items_of(events: Iterable[Event], origin: "Origin | None" = None) -> Iterato
                     ok=event.ok, seconds=event.seconds, at=event.at,
                     review=reviews.pop(event.call_id, None),
                 )  # fmt: skip
-            case Notice() | UnreadableEvent():
-                yield Note(text=event.text, at=event.at)
-            case SummaryEnded():
-                yield Note(text=describe_summary(event), usage=event.usage, at=event.at)
+            case ObservationEdited():
+                yield event
+            case Notice() | UnreadableEvent() | SummaryEnded():
+                yield _note(event)
             case RunEnded():
                 yield Ended(
                     status=event.status, reason=event.reason, answer=event.answer, at=event.at,
@@ -109,6 +130,12 @@ def _message(event: RunContinued | Reminder | MessageDelivered, *, copied: bool)
         text=event.text, at=event.at, reminder=isinstance(event, Reminder),
         while_working=isinstance(event, MessageDelivered), copied=copied,
     )  # fmt: skip
+
+
+def _note(event: Notice | UnreadableEvent | SummaryEnded) -> Note:
+    if isinstance(event, SummaryEnded):
+        return Note(text=describe_summary(event), usage=event.usage, at=event.at)
+    return Note(text=event.text, at=event.at)
 
 
 def _turn(event: ModelAnswered, *, copied: bool) -> Turn:

@@ -24,6 +24,7 @@ from agent.events import (
     MessageDelivered,
     ModelAnswered,
     Notice,
+    ObservationEdited,
     ReasoningDelta,
     Reminder,
     RunContinued,
@@ -206,7 +207,12 @@ class TraceRecorder:
         wanted = self._renamed.get(result.call_id, result.call_id)
         call = self._open.pop(wanted or next(iter(self._open), ""), None)
         if call is not None:
-            yield from self._call_events(call, result)
+            returned = result.text if result.original is None else result.original
+            yield from self._call_events(call, replace(result, text=returned))
+            if result.original is not None:
+                yield ObservationEdited(
+                    step=self._step, call_id=call.id, observation=result.text, at=self._at
+                )
         elif result.text and self._in_round:
             self._pass(result.at)
             yield Reminder(step=self._step, text=result.text, at=self._at)

@@ -7,6 +7,9 @@ from agent.models.base import FinishReason
 from agent.traces.fields import Fields
 from agent.traces.trace import Review
 
+ORIGINAL_OBSERVATION = "original_observation"
+"""The field of a result that the user edited: what the tool returned."""
+
 _STATUSES: dict[str, Status] = {
     "submitted": "submitted",
     "success": "answered",
@@ -54,6 +57,12 @@ def finish_of(word: str) -> FinishReason | None:
     """Return the finish reason that a word means; None for an empty one."""
     own: dict[str, FinishReason] = {reason: reason for reason in get_args(FinishReason)}
     return (own | _FINISHES).get(word, "other") if word else None
+
+
+def original_of(about: Fields) -> str | None:
+    """Return what the tool returned, if the user edited the result; else None."""
+    original = about.values.get(ORIGINAL_OBSERVATION)
+    return original if isinstance(original, str) else None
 
 
 def review_of(review: Fields) -> Review | None:

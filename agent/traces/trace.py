@@ -96,6 +96,7 @@ class Result:
         call_id: The call's id; if empty, the first call without a result is meant.
         ok: Whether it succeeded; None if that is not known.
         review: What the user decided on it, if it waited for approval.
+        original: What the tool returned, if the user edited ``text``, which the model saw.
     """
 
     call_id: str = ""
@@ -105,6 +106,7 @@ class Result:
     seconds: float | None = None
     at: float | None = None
     review: Review | None = None
+    original: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Routes that steer a run while it works: pause, messages, approval of calls."""
+"""Routes that steer a run while it works: pause, messages, approval of calls, their results."""
 
 from collections.abc import Callable
 from typing import Any
@@ -36,6 +36,7 @@ class SteeringRoutes:
             route(f"{RUN_PATH}/messages/{{message}}", self.revoke, "DELETE"),
             route(f"{RUN_PATH}/approval", self.set_approval, "PUT"),
             route(f"{RUN_PATH}/approval", self.decide, "POST"),
+            route(f"{RUN_PATH}/observation", self.edit_observation, "POST"),
         ]
 
     async def state(self, request: Request) -> Response:
@@ -81,6 +82,14 @@ class SteeringRoutes:
         body = await read_json(request)
         steering = self._runs.active_steering(get_run_id(request))
         _decide(steering, body)
+        return json_response(steering.state)
+
+    async def edit_observation(self, request: Request) -> Response:
+        """Let the model see ``text`` as the result of ``call``, which was not sent to it yet."""
+        body = await read_json(request)
+        call, text = _text(body, "call"), _text(body, "text")
+        steering = self._runs.active_steering(get_run_id(request), text)
+        steering.edit_observation(call, text)
         return json_response(steering.state)
 
     async def _steered(self, request: Request, action: Callable[[Steering], None]) -> Response:

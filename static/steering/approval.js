@@ -1,6 +1,7 @@
 // The part of a tool card in which the user decides on a call that waits.
 
 import { h } from "../core/dom.js";
+import { createForm, createTextArea } from "./form.js";
 import { decide } from "./requests.js";
 import { whyOf } from "./rules.js";
 
@@ -60,34 +61,15 @@ export class Approval {
       this.element.querySelector(".choices").hidden = false;
       this.element.querySelector(".choices button").focus();
     };
-    const form = h(
-      "form",
-      { class: "choices owner-only" },
-      h("label", {}, label, field),
-      h("button", { type: "submit", class: "primary" }, submit),
-      h("button", { type: "button", onclick: cancel }, "Cancel"),
-      (this.problem = h("p", { class: "problem", role: "alert", hidden: true })),
-    );
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      onSubmit(field.value);
-    });
-    form.addEventListener("keydown", (event) => {
-      if (event.key === "Escape") cancel();
-      else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
-      else return;
-      event.preventDefault();
-      event.stopPropagation(); // Escape would stop the run, Ctrl+Enter send a message
-    });
+    const form = createForm({ label, field, submit, onSubmit, onCancel: cancel });
+    this.problem = form.problem;
     this.element.querySelector(".choices").hidden = true;
-    this.element.append(form);
+    this.element.append(form.element);
     field.focus();
   }
 
   edit() {
-    const rows = Math.min(12, Math.max(2, this.original.split("\n").length));
-    const field = h("textarea", { rows: String(rows), spellcheck: "false", autocapitalize: "off", dir: "auto" });
-    field.value = this.original;
+    const field = createTextArea(this.original);
     const label = isBash(this.event) ? "Command" : "Parameters (JSON)";
     this.#form(label, field, "Execute", (text) => this.sendEdited(text));
   }

@@ -29,5 +29,8 @@ export const revokeMessage = (run, id) => reported(send(run, `messages/${encodeU
 /** Set the rules by which calls wait for approval. */
 export const setApproval = (run, rules) => reported(send(run, "approval", "PUT", { rules }));
 
+/** Let the model see another text as the result of a call, which was not sent to it yet. */
+export const editObservation = (run, call, text) => send(run, "observation", "POST", { call, text });
+
 /** Decide on a call that waits: allow, edit with `arguments`, or deny with a `reason`. */
 export const decide = (run, call, decision, rest = {}) => send(run, "approval", "POST", { call, decision, ...rest });

@@ -231,6 +231,8 @@ export class Step {
         return this.cardFor(event).ask(event);
       case "call_reviewed":
         return this.byId.get(event.call_id)?.review(event);
+      case "observation_edited":
+        return this.byId.get(event.call_id)?.editObservation(event);
       case "tool_started":
         return this.cardFor(event).start(event);
       case "tool_output":

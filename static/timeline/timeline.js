@@ -12,6 +12,7 @@ import { ReplayBanner } from "../replay/banner.js";
 import { mountRunTools } from "./export_menu.js";
 import { mountOrigin } from "./origin.js";
 import { mountApproval } from "../steering/approval.js";
+import { mountObservationEdits } from "../steering/observation.js";
 import { MessageQueue } from "../steering/queue.js";
 import { openSettings, createWelcome } from "../composer/welcome.js";
 
@@ -37,6 +38,7 @@ class Timeline extends RunThread {
     on("files-linked", (element) => this.search.highlight(element));
     this.queue = new MessageQueue(currentRun);
     mountApproval(currentRun);
+    mountObservationEdits(currentRun);
     this.reset();
   }
 

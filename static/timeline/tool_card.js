@@ -2,6 +2,7 @@
 
 import { ArgumentReader, isObject } from "./text/json_stream.js";
 import { Approval } from "../steering/approval.js";
+import { ObservationEdit } from "../steering/observation.js";
 import { GrowingText, copyText, followEnd, h, icon } from "../core/dom.js";
 import { formatBytes, formatClock, formatNumber, plural, formatSeconds } from "../core/format.js";
 import { highlightCommand, highlightFile } from "./text/highlight.js";
@@ -37,6 +38,7 @@ export class ToolCard {
     this.draft = { command: "", path: "" }; // as far as the call has been streamed
     this.raw = null;
     this.approval = null; // of a call that waits for the user, or has waited
+    this.observation = null; // of an ended call: what the user lets the model see of it
     this.fullOutputs = new Map(); // by stream
   }
 
@@ -47,6 +49,7 @@ export class ToolCard {
     card.showSummary(summary.summary);
     card.element.classList.toggle("plain", summary.name === "submit");
     card.markReviewed(decision);
+    if (summary.observation_edited) card.markObservationEdited();
     summary.end_reason ? card.finish(summary) : card.interrupt();
     return card;
   }
@@ -118,6 +121,19 @@ export class ToolCard {
   markReviewed(decision) {
     this.denied = decision === "denied";
     if (decision === "edited") this.state.before(h("span", { class: "reviewed" }, "edited"));
+  }
+
+  /** The user has edited what the model sees as the result. */
+  editObservation(event) {
+    this.observation?.apply(event);
+    const view = this.body.querySelector("pre.observation");
+    if (view) view.textContent = event.observation;
+    this.markObservationEdited();
+  }
+
+  markObservationEdited() {
+    if (this.summary.querySelector(".result-edited")) return;
+    this.state.before(h("span", { class: "reviewed result-edited" }, "result edited"));
   }
 
   /** The execution starts. */
@@ -217,7 +233,9 @@ export class ToolCard {
     const executed = this.name === "execute_bash" && (event.exit_code !== null || event.end_reason !== "exit");
     const showsResult = !this.out && event.observation && !this.silentOnSuccess && !executed && !this.denied;
     if (showsResult) this.showResult(event);
+    this.observation = new ObservationEdit(this, event.observation);
     this.addFooter(event, showsResult ? null : event.observation);
+    this.body.append(this.observation.element);
     if (this.name === "execute_bash") this.showTail();
     if (this.failed && !this.toggled) this.element.open = true;
   }
@@ -281,17 +299,17 @@ export class ToolCard {
     const copyButton = (name, text) => h("button", { type: "button", onclick: (e) => copyText(text(), e.target) }, `Copy ${name}`);
     if (source) buttons.push(copyButton(this.name === "execute_bash" ? "command" : "text", () => source));
     if (this.out) buttons.push(copyButton("output", () => this.outputElement.textContent));
-    if (observation) buttons.push(this.observationButton(observation));
+    if (observation) buttons.push(this.observationButton());
     this.body.append(h("div", { class: "card-footer num" }, ...parts, h("span", { class: "tools" }, ...buttons)));
   }
 
-  observationButton(observation) {
+  observationButton() {
     const button = h("button", { type: "button", "aria-expanded": "false" }, "What the model saw");
     let view = null;
     button.addEventListener("click", () => {
       button.setAttribute("aria-expanded", String(!view));
       if (view) return view.remove(), (view = null);
-      view = h("pre", { class: "observation", tabindex: "0" }, observation);
+      view = h("pre", { class: "observation", tabindex: "0" }, this.observation.seen);
       this.body.append(view);
       linkFiles(this.run, view);
       return null;
@@ -321,7 +339,7 @@ export class ToolCard {
 
   /** Collapse a successful call once the run has moved on, unless the user toggled it. */
   collapse() {
-    if (this.ended && !this.failed && !this.toggled) this.element.open = false;
+    if (this.ended && !this.failed && !this.toggled && !this.observation?.isEditable) this.element.open = false;
   }
 }
 

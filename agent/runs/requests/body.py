@@ -37,8 +37,8 @@ _CONVERSATION = tuple(
     f'"kind":"{kind}"'.encode()
     for kind in (
         "run_started", "run_continued", "forked", "reminder", "step_started", "model_answered",
-        "tool_ended", "observations_cleared", "message_delivered", "summary_started",
-        "summary_ended",
+        "tool_ended", "observation_edited", "observations_cleared", "message_delivered",
+        "summary_started", "summary_ended",
     )
 )  # fmt: skip
 

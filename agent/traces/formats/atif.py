@@ -14,7 +14,7 @@ from agent.models.base import ToolCall, Usage
 from agent.traces.fields import Fields, dump, format_time, read_fields
 from agent.traces.json_reader import JsonReader
 from agent.traces.recording import parse_arguments
-from agent.traces.statuses import finish_of, review_of, status_of
+from agent.traces.statuses import ORIGINAL_OBSERVATION, finish_of, original_of, review_of, status_of
 from agent.traces.trace import (
     Ended,
     Item,
@@ -131,6 +131,7 @@ def _agent_step(step: Fields, at: float | None) -> Iterator[Item]:
             text=result.text("content"), exit_code=extra.exit_code("exit_code"),
             ok=ok if isinstance(ok, bool) else None, seconds=extra.number("seconds"),
             at=extra.time("ended"), review=review_of(extra.fields("review")),
+            original=original_of(extra),
         )  # fmt: skip
 
 
@@ -311,7 +312,8 @@ class _Writer:
             return
         own = {"exit_code": result.exit_code, "ok": result.ok, "seconds": result.seconds,
                "ended": None if result.at is None else format_time(result.at),
-               "review": asdict(result.review) if result.review else None}  # fmt: skip
+               "review": asdict(result.review) if result.review else None,
+               ORIGINAL_OBSERVATION: result.original}  # fmt: skip
         extra = {name: value for name, value in own.items() if value is not None}
         known = {call["tool_call_id"] for call in self._step.values.get("tool_calls", ())}
         entry: dict[str, Any] = {"content": result.text}

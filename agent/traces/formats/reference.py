@@ -11,7 +11,7 @@ from dataclasses import replace
 from agent.models.base import ToolCall
 from agent.traces.fields import Fields, dump, read_fields
 from agent.traces.json_reader import JsonReader
-from agent.traces.statuses import finish_of, review_of, status_of
+from agent.traces.statuses import finish_of, original_of, review_of, status_of
 from agent.traces.trace import Ended, Item, Result, Start, Trace, Turn, UserText, usage_of_counts
 
 _EXIT_CODE = re.compile(r"(?:Error: )?Exit code:? (-?\d{1,5})\b")
@@ -114,7 +114,7 @@ def _result(call_id: str, about: Fields, observation: str) -> Result:
     return Result(
         call_id=call_id, text=observation, exit_code=exit_code,
         ok=ok if isinstance(ok, bool) else None, seconds=about.number("tool_time"),
-        review=review_of(about.fields("review")),
+        review=review_of(about.fields("review")), original=original_of(about),
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from agent.events import (
     Event,
     ModelAnswered,
     Notice,
+    ObservationEdited,
     ObservationsCleared,
     Reminder,
     RunContinued,
@@ -125,3 +126,40 @@ def test_trimming_ends_after_a_few_rounds() -> None:
         conversation.apply(ObservationsCleared(step=50, call_ids=call_ids, note="gone"))
         rounds += 1
     assert rounds < 10
+
+
+def test_an_edited_observation_replaces_the_tools_own_before_the_note_of_the_next_step() -> None:
+    messages = messages_after(
+        model_answered("", bash_call("a"), bash_call("b")),
+        tool_ended("a", "one"),
+        tool_ended("b", "two"),
+        ObservationEdited(step=1, call_id="b", observation="edited"),
+        ObservationEdited(step=1, call_id="unknown", observation="nothing"),
+        StepStarted(step=2, note="\nSteps Remaining: 9"),
+    )
+    assert messages[-2:] == [
+        ToolResult("a", "execute_bash", "one"),
+        ToolResult("b", "execute_bash", "edited\nSteps Remaining: 9"),
+    ]
+
+
+def test_results_are_unsent_until_the_next_turn() -> None:
+    call = model_answered("", bash_call("a"), bash_call("b"))
+    conversation = Conversation([STARTED, call, tool_ended("a", "one"), tool_ended("b", "two")])
+    assert conversation.unsent_observations() == {"a": "one", "b": "two"}
+    conversation.apply(model_answered("Next.", bash_call("c")))
+    assert conversation.unsent_observations() == {}
+    conversation.apply(tool_ended("c", "three"))
+    assert conversation.unsent_observations() == {"c": "three"}
+    conversation.apply(RunContinued(text="More.", model="m", metered=True))
+    assert conversation.unsent_observations() == {}
+
+
+def test_a_result_that_was_sent_already_is_not_edited() -> None:
+    messages = messages_after(
+        model_answered("", bash_call("a")),
+        tool_ended("a", "one"),
+        model_answered("Next."),
+        ObservationEdited(step=1, call_id="a", observation="too late"),
+    )
+    assert ToolResult("a", "execute_bash", "one") in messages

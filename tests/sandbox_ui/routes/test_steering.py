@@ -108,6 +108,42 @@ def test_calls_wait_for_a_decision(client: httpx.Client, stage: ScriptedStudio) 
     assert kinds(client, run).count("call_reviewed") == 3
 
 
+def test_what_the_model_sees_of_a_result_is_edited(
+    client: httpx.Client, stage: ScriptedStudio
+) -> None:
+    stage.set_turns(bash("echo a"), bash("echo b"), SUBMIT)
+    run = start(client, "every")
+    first = waiting_call(client, run)["call_id"]
+    edit = {"call": first, "text": "edited"}
+    at = f"{run}/observation"
+    assert client.post(at, json=edit).status_code == 409  # it was not executed yet
+    client.post(f"{run}/pause").raise_for_status()
+    allow = {"call": first, "decision": "allow"}
+    client.post(f"{run}/approval", json=allow).raise_for_status()
+    wait_until(lambda: steering(client, run)["editable"] == [first])
+    for body in ({}, {"call": first}, {"call": first, "text": 1}, {"call": first, "text": ""}):
+        assert client.post(at, json=body).status_code == 400
+    assert client.post(at, json={**edit, "text": "x" * 100_001}).status_code == 400
+    assert client.post(at, json={**edit, "call": "another"}).status_code == 409
+    assert client.post(at, json=edit).json()["editable"] == [first]
+    wait_until(lambda: "observation_edited" in kinds(client, run))
+    client.post(f"{run}/step").raise_for_status()
+    second = waiting_call(client, run)["call_id"]
+    refused = client.post(at, json=edit)
+    assert refused.status_code == 409
+    assert "until they are sent to the model" in refused.json()["error"]
+    allow = {"call": second, "decision": "allow"}
+    client.put(f"{run}/approval", json={"rules": []}).raise_for_status()
+    client.post(f"{run}/approval", json=allow).raise_for_status()
+    client.post(f"{run}/resume").raise_for_status()
+    wait_until(lambda: "submitted" in client.get("/api/runs").json()["runs"][0]["state"])
+    assert client.post(at, json=edit).status_code == 409
+    assert kinds(client, run).count("observation_edited") == 1
+    request = client.get(f"{run}/steps/2/request").raise_for_status().json()
+    assert request["fidelity"] == "exact"
+    assert "edited\\nSteps Remaining" in str(request)
+
+
 def test_the_stream_says_what_waits(client: httpx.Client, stage: ScriptedStudio) -> None:
     stage.set_turns(bash("echo a"), SUBMIT)
     run = start(client, "risky every")

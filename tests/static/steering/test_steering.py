@@ -29,6 +29,7 @@ from tests.support.tab import StudioTab
 
 pytestmark = pytest.mark.browser
 PASSWORD = "correct horse"
+EDIT_RESULT = "Edit what the model sees…"
 
 
 @pytest.fixture(scope="module")
@@ -244,6 +245,60 @@ def test_calls_wait_and_are_allowed_edited_and_denied(
     studio.errors = [each for each in studio.errors if "400" not in each]  # the invalid edits
 
 
+def test_what_the_model_sees_of_a_result_is_edited_while_the_run_is_paused(
+    studio: StudioTab, stage: ScriptedStudio, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    stage.set_turns(gated(gate, "echo 41 lakes"), bash("echo second"), SUBMIT)
+    studio.send("Count")
+    expect(studio.state).to_contain_text("running a command")
+    studio.button("Pause").click()
+    gate.touch()
+    expect(studio.state).to_contain_text("paused")
+    step = studio.timeline.locator("#step-1")
+    offer = step.get_by_role("button", name=EDIT_RESULT)
+    offer.focus()
+    studio.page.keyboard.press("Enter")
+    field = step.get_by_role("textbox", name="What the model sees")
+    expect(field).to_be_focused()
+    assert "41 lakes" in field.input_value()
+    studio.page.keyboard.press("Escape")
+    expect(field).to_be_hidden()
+    expect(offer).to_be_focused()
+    expect(studio.state).to_contain_text("paused")  # Escape did not stop the run
+    offer.click()
+    field.fill(" ")
+    step.get_by_role("button", name="Save").click()
+    expect(step.get_by_role("alert")).to_contain_text("is empty")
+    field.fill("42 <b>lakes</b>\n")
+    check_accessible(studio)
+    shoot(studio, "edit-observation")
+    field.focus()
+    studio.page.keyboard.press("Control+Enter")
+    expect(step).to_contain_text("You edited this result. What the model sees:")
+    expect(step.get_by_label("Edited result")).to_have_text("42 <b>lakes</b>")
+    expect(offer).to_be_focused()
+    expect(step.locator(".reviewed")).to_have_text("result edited")
+    check_accessible(studio)
+    shoot(studio, "edited-observation")
+
+    studio.page.reload()
+    expect(step.locator(".reviewed")).to_have_text("result edited")
+    step.get_by_text("What the tool returned").click()
+    expect(step.locator(".observation-edit .original")).to_contain_text("41 lakes")
+    studio.button("Step").click()
+    expect(studio.timeline.locator("#step-2")).to_contain_text("second")
+    expect(
+        studio.timeline.locator("#step-2").get_by_role("button", name=EDIT_RESULT)
+    ).to_be_visible()
+    expect(step).to_contain_text("You edited this result")
+    expect(offer).to_have_count(0)
+    studio.button("Resume").click()
+    expect(studio.state).to_have_text("submitted")
+    expect(studio.page.get_by_role("button", name=EDIT_RESULT)).to_have_count(0)
+    studio.errors = [each for each in studio.errors if "400" not in each]  # the empty edit
+
+
 def test_the_rules_are_changed_while_the_run_works(
     studio: StudioTab, stage: ScriptedStudio, tmp_path: Path
 ) -> None:
@@ -300,6 +355,7 @@ def test_a_viewer_of_a_shared_link_sees_what_waits_and_cannot_decide(
                 script = f"""fetch('{at}', {{method: 'POST', body: '{json.dumps(body)}'}})
                     .then(answer => answer.status)"""
                 assert guest.page.evaluate(script) == 403
+                assert guest.page.evaluate(script.replace("approval", "observation")) == 403
                 ann.post(at, json=body).raise_for_status()
                 expect(guest.state).to_have_text("submitted")
                 expect(guest.timeline).to_contain_text("The owner allowed this call")

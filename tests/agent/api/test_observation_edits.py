@@ -1,0 +1,242 @@
+"""A user edits what the model sees as the result of a call, while the run waits."""
+
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from agent import Run, SteeringRefused, Studio, UsageError
+from agent.events import (
+    ApprovalRequested,
+    Event,
+    ObservationEdited,
+    Paused,
+    RunEnded,
+    StepEnded,
+    ToolEnded,
+)
+from agent.history.export import conversation_markdown
+from agent.history.trajectory import build_trajectory
+from agent.loop.conversation import Conversation
+from agent.loop.steering import MAX_OBSERVATION
+from agent.models.base import ToolCall, ToolResult
+from agent.models.scripted import ScriptedModel, ScriptedTurn
+from agent.report.report import Budget, save_report
+from agent.runs import journal
+from agent.runs.folder import RunFolder
+from agent.runs.requests.body import rebuild_request
+from agent.traces.formats import atif
+from agent.traces.importing import import_file
+from agent.traces.journal_items import items_of_journal, messages_of_journal
+from tests.agent.api.conftest import bash, script
+
+EDITED = "Edited: 42 lakes"
+
+
+def results(model: ScriptedModel, request: int) -> list[str]:
+    """What the model sees of its calls in a request, without the loop's note."""
+    messages = model.requests[request].messages
+    texts = [each.text for each in messages if isinstance(each, ToolResult)]
+    return [text.partition("\nSteps Remaining")[0] for text in texts]
+
+
+def carry_out(run: Run, while_paused: Callable[[Run, str], None]) -> list[Event]:
+    """Carry out a run that pauses after its first step; call a function with its first call."""
+    events: list[Event] = []
+    for event in run:
+        events.append(event)
+        if isinstance(event, ToolEnded) and event.step == 1:
+            run.pause()
+        if isinstance(event, Paused):
+            (first, *_) = [each.call_id for each in events if isinstance(each, ToolEnded)]
+            while_paused(run, first)
+            if run.steering.state.paused:
+                run.resume()
+    return events
+
+
+def edit(run: Run, call_id: str) -> None:
+    run.steering.edit_observation(call_id, EDITED)
+
+
+def edited_run(studio: Studio, *turns: ScriptedTurn) -> tuple[Run, list[Event]]:
+    run = studio.run("Count.", model=script(bash("echo 41 lakes"), *turns))
+    return run, carry_out(run, edit)
+
+
+def recorded(run: Run) -> list[Event]:
+    return [event for _, event in journal.read(run.recorded.folder.journal)]
+
+
+def test_the_model_gets_the_edited_text_with_its_next_turn(studio: Studio) -> None:
+    model = script(bash("echo 41 lakes"), bash("echo done"))
+    run = studio.run("Count.", model=model)
+    events = carry_out(run, edit)
+    assert results(model, 1) == [EDITED]
+    assert results(model, 2)[0] == EDITED
+    (edited,) = [each for each in events if isinstance(each, ObservationEdited)]
+    assert (edited.step, edited.observation) == (1, EDITED)
+    ended = next(each for each in events if isinstance(each, ToolEnded))
+    assert "41 lakes" in ended.observation  # what the tool returned stays
+    assert [each.observation_edited for each in run.recorded.state.steps[0].calls] == [True]
+
+
+def test_the_last_of_several_edits_holds(studio: Studio) -> None:
+    model = script(bash("echo a"))
+
+    def edit_twice(run: Run, call_id: str) -> None:
+        run.steering.edit_observation(call_id, "first")
+        run.steering.edit_observation(call_id, "first")  # changes nothing
+        run.steering.edit_observation(call_id, "second")
+
+    events = carry_out(studio.run("Go.", model=model), edit_twice)
+    assert results(model, 1) == ["second"]
+    assert sum(isinstance(each, ObservationEdited) for each in events) == 2
+
+
+def test_results_are_edited_while_a_later_call_of_the_step_waits(studio: Studio) -> None:
+    two = ScriptedTurn(
+        calls=tuple(
+            ToolCall("", "execute_bash", json.dumps({"command": command}))
+            for command in ("echo a", "rm -f b")
+        )
+    )
+    model = script(two)
+    run = studio.run("Go.", model=model, approve=["delete"])
+    ended: list[str] = []
+    for event in run:
+        if isinstance(event, ToolEnded):
+            ended.append(event.call_id)
+        if isinstance(event, ApprovalRequested):
+            assert run.steering.state.editable == (ended[0],)
+            with pytest.raises(SteeringRefused, match="Only the results of the last step"):
+                run.steering.edit_observation(event.call_id, "too early")
+            edit(run, ended[0])
+            run.steering.allow(event.call_id)
+    assert results(model, 1)[0] == EDITED
+
+
+def test_an_edit_is_refused_where_it_could_not_reach_the_model(studio: Studio) -> None:
+    run = studio.run("Go.", model=script(bash("echo a"), bash("echo b")))
+    ended: list[str] = []
+    pauses = 0
+    for event in run:
+        if isinstance(event, ToolEnded):
+            ended.append(event.call_id)
+        if isinstance(event, StepEnded) and event.step < 3:
+            with pytest.raises(SteeringRefused, match="Pause the run first"):
+                edit(run, ended[-1])
+            run.pause()
+        if isinstance(event, Paused):
+            pauses += 1
+            assert run.steering.state.editable == (ended[-1],)
+            if pauses == 2:
+                with pytest.raises(SteeringRefused, match="until they are sent"):
+                    edit(run, ended[0])
+            for text, why in ((" \n", "is empty"), ("x" * (MAX_OBSERVATION + 1), "longer")):
+                with pytest.raises(UsageError, match=why):
+                    run.steering.edit_observation(ended[-1], text)
+            run.resume()
+    with pytest.raises(SteeringRefused, match="not working"):
+        edit(run, ended[-1])
+    assert pauses == 2
+    assert run.steering.state.editable == ()
+
+
+def test_a_paused_runs_edit_is_in_the_journal_at_once(studio: Studio) -> None:
+    run = studio.run("Go.", model=script(bash("echo a")))
+    written = threading.Event()
+
+    def stop_when_written() -> None:
+        while not any(isinstance(event, ObservationEdited) for event in recorded(run)):
+            written.wait(0.02)
+        run.stop()  # it was paused all the time
+
+    def edit_and_stay(run: Run, call_id: str) -> None:
+        edit(run, call_id)
+        threading.Thread(target=stop_when_written).start()
+
+    for event in run:
+        if isinstance(event, ToolEnded):
+            run.pause()
+            last = event.call_id
+        if isinstance(event, Paused):
+            edit_and_stay(run, last)
+    assert run.result.status == "stopped"
+    follow_up = script()
+    run.send("Go on.", model=follow_up).wait()
+    assert results(follow_up, 0) == [EDITED]
+
+
+# The record
+
+
+def test_requests_are_rebuilt_as_the_model_got_them(studio: Studio) -> None:
+    run, _ = edited_run(studio)
+    messages = rebuild_request(run.recorded.folder, 2).body["messages"]
+    assert [each["content"] for each in messages if each["role"] == "tool"] == [
+        f"{EDITED}\nSteps Remaining: 99"
+    ]
+    conversation = Conversation(recorded(run))
+    assert conversation.messages == list(run.recorded.conversation.messages)
+
+
+def test_a_fork_holds_what_the_model_saw(studio: Studio) -> None:
+    run, _ = edited_run(studio, bash("echo more"))
+    for step in (1, 2):
+        model = script()
+        run.fork(step, "Go on.", model=model).wait()
+        assert results(model, 0)[0] == EDITED
+
+
+def test_an_edit_is_in_every_export(studio: Studio, tmp_path: Path) -> None:
+    run, _ = edited_run(studio)
+    folder, events = run.recorded.folder, recorded(run)
+    step = build_trajectory(events)["steps"][0]
+    assert step["observation"] == EDITED
+    assert "41 lakes" in step["metadata"]["original_observation"]
+    markdown = "".join(conversation_markdown(events))
+    assert f"The user edited this result. The model saw:*\n\n```\n{EDITED}" in markdown
+    assert markdown.index("41 lakes") < markdown.index(EDITED)
+    save_report(folder, tmp_path / "report.html", Budget.of_files(0))
+    report = (tmp_path / "report.html").read_text()
+    assert "The user edited this result" in report
+    assert EDITED in report
+    lines = "".join(messages_of_journal(folder.journal))
+    assert EDITED in lines
+    assert "\\n41 lakes" not in lines
+
+
+@pytest.mark.parametrize("form", ["atif", "trajectory"])
+def test_an_edit_is_kept_when_an_export_is_read_again(
+    studio: Studio, tmp_path: Path, form: str
+) -> None:
+    run, _ = edited_run(studio)
+    folder = run.recorded.folder
+    file = tmp_path / f"{form}.json"
+    if form == "atif":
+        file.write_text("".join(atif.write(items_of_journal(folder.journal), folder.id)))
+    else:
+        file.write_text(json.dumps(build_trajectory(recorded(run))))
+    (found,) = import_file(file, tmp_path / "imported")
+    copy = RunFolder.open(tmp_path / "imported", found.run)
+    events = [event for _, event in journal.read(copy.journal)]
+    (edited,) = [each for each in events if isinstance(each, ObservationEdited)]
+    assert (edited.step, edited.observation) == (1, EDITED)
+    assert "41 lakes" in next(e for e in events if isinstance(e, ToolEnded)).observation
+    assert isinstance(events[-1], RunEnded)
+
+
+def test_a_replay_compares_the_tools_own_result_and_repeats_the_edit(studio: Studio) -> None:
+    run, _ = edited_run(studio, bash("echo more"))
+    replay = studio.replay(run)
+    events = list(replay)
+    assert replay.result.replay is not None
+    assert replay.result.replay.verdict in ("same", "volatile")
+    assert not replay.result.replay.notes
+    (edited,) = [each for each in events if isinstance(each, ObservationEdited)]
+    assert (edited.step, edited.observation) == (1, EDITED)
+    seen = [m.text for m in replay.recorded.conversation.messages if isinstance(m, ToolResult)]
+    assert seen[0].startswith(EDITED)
