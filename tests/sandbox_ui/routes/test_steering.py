@@ -198,3 +198,26 @@ def test_what_waits_survives_a_restart(tmp_path: Path) -> None:
             "messages" not in (folder.path / "steering.json").read_text()
             or not (steering(client, run)["messages"])
         )
+
+
+def test_an_edited_result_survives_a_restart(tmp_path: Path) -> None:
+    with serve_scripted(tmp_path) as stage, httpx.Client(base_url=stage.studio_url) as client:
+        stage.set_turns(bash("echo a"), SUBMIT)
+        run = start(client, "every")
+        call = waiting_call(client, run)["call_id"]
+        client.post(f"{run}/pause").raise_for_status()
+        allow = {"call": call, "decision": "allow"}
+        client.post(f"{run}/approval", json=allow).raise_for_status()
+        wait_until(lambda: steering(client, run)["editable"] == [call])
+        edit = {"call": call, "text": "edited"}
+        client.post(f"{run}/observation", json=edit).raise_for_status()
+        wait_until(lambda: "observation_edited" in kinds(client, run))
+    with serve_scripted(tmp_path) as stage, httpx.Client(base_url=stage.studio_url) as client:
+        stage.set_turns(SUBMIT)
+        client.put(f"{run}/approval", json={"rules": []}).raise_for_status()
+        body = {"data": [run.rpartition("/")[2], "Go on."]}
+        client.post("/gradio_api/run/message", json=body).raise_for_status()
+        wait_until(lambda: "submitted" in client.get("/api/runs").json()["runs"][0]["state"])
+        request = client.get(f"{run}/steps/2/request").raise_for_status().json()
+        assert request["fidelity"] == "exact"
+        assert "'content': 'edited'" in str(request)
