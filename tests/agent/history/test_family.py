@@ -24,7 +24,7 @@ def family(data: Path, run: RunFolder, *hidden: RunFolder) -> Family:
         return each in RunFolder.ids(data) and each not in closed
 
     history = History(data)
-    history.indexer.update()
+    history.indexer.update(runs=1000)
     return find_family(history, data, run.id, may_view)
 
 
