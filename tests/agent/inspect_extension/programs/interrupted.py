@@ -1,5 +1,7 @@
 """An evaluation that waits in a command until it is interrupted."""
 
+import signal
+
 from inspect_ai import Task, eval
 from inspect_ai.dataset import Sample
 from inspect_ai.model import ChatMessage, GenerateConfig, ModelOutput, get_model
@@ -17,6 +19,7 @@ def answer(
     return output(("execute_bash", {"command": "sleep 3600", "timeout": 3600}))
 
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 task = Task(dataset=[Sample(input="Wait.")], sandbox="studio")
 model = get_model("mockllm/model", custom_outputs=answer)
 eval(task, model=model, solver=llm_in_sandbox(), display="none")
