@@ -193,11 +193,12 @@ export class RunThread {
     this.follow(false);
     this.scrollPin.release();
     this.scrollTarget = element;
-    if (step) {
-      await this.load(step);
-      this.visibility.observe(step.element); // it is unloaded even if the user leaves it before its batch is near
-    }
+    if (step) await this.load(step);
     await scrollToElement(element, this.thread, () => this.scrollTarget === element);
+    if (step) {
+      if (this.scrollTarget === element) await this.load(step); // it was far for a moment of the scrolling
+      this.visibility.observe(step.element); // it is unloaded even if the user left before its batch was near
+    }
     return element;
   }
 
