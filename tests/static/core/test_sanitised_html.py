@@ -61,11 +61,20 @@ ATTRIBUTES = (
 )
 
 
+SETTLED = """() => {
+  const before = window.requestsBefore;
+  window.requestsBefore = performance.getEntriesByType("resource").length;
+  return document.readyState === "complete" && window.requestsBefore === before;
+}"""
+"""Whether the page has made no request since the last look."""
+
+
 @pytest.fixture(scope="module")
 def page(browser: Browser, studio_url: str) -> Iterator[Page]:
     context = browser.new_context()
     tab = StudioTab(context.new_page())
     tab.open(studio_url)
+    tab.page.wait_for_function(SETTLED, polling=500)  # or the page's own requests are recorded
     yield tab.page
     context.close()
 
