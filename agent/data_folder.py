@@ -125,7 +125,8 @@ def candidate_folders(data: Path) -> list[Path]:
 def existing_folders(data: Path) -> list[Path]:
     """Return the data folder, and those of its subfolders for further processes that exist.
 
-    The data folder is also the last one: what is moved there during a search is found.
+    The data folder comes first and again last, so that a search also finds what is moved into it
+    meanwhile.
     """
     try:
         slots = [path for path in (data / _SUBFOLDERS).iterdir() if path.name.isdecimal()]

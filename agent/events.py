@@ -487,7 +487,7 @@ class SummaryStarted(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryEnded(_Event):
-    """A summary replaces older steps in the conversation, or there is none for a reason.
+    """A summary replaces older steps in the conversation, or could not be made.
 
     The steps themselves stay in the journal.
 

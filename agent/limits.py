@@ -59,7 +59,7 @@ class Limits:
     summarise: bool = False
 
     def to_dict(self) -> dict[str, float | None]:
-        """Return the limits shown to the user; ``summarise`` only if it is on."""
+        """Return the limits shown to the user; ``summarise`` is included only when enabled."""
         limits: dict[str, float | None] = {
             "steps": self.steps,
             "conversation_tokens": self.conversation_tokens,

@@ -81,7 +81,7 @@ def evaluate(options: argparse.Namespace, settings: Settings) -> int:
 def _moving_home(settings: Settings) -> Iterator[None]:
     """At the end of the block, move the runs to the data folder, unless the page holds it.
 
-    They are in a subfolder until then, so that the page can be opened meanwhile.
+    Until then they stay in a subfolder, so that the page can lock the data folder.
     """
     try:
         yield

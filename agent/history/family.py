@@ -73,7 +73,7 @@ def find_family(history: History, data: Path, run: str, may_view: Callable[[str]
 
 
 def _path_to(data: Path, run: str) -> list[str]:
-    """Return the runs that a run was made from, the first one first, and the run."""
+    """Return the ancestors of a run, oldest first, followed by the run itself."""
     path = [run]
     while len(path) < MAX_MEMBERS and (parent := _parent_of(data, path[-1])):
         if parent.run in path:

@@ -250,7 +250,7 @@ class History:
         return self._find(condition, wanted, lambda entry: entry.run in wanted, len(wanted))
 
     def forked(self, runs: Collection[str], owner: str | None = None) -> set[str]:
-        """Return those of some runs from which others were made: any user's, or one user's."""
+        """Return the given runs that have forks or replays; ``owner`` limits whose forks count."""
         query = (
             "SELECT DISTINCT parent_run FROM runs WHERE parent_run != '' "
             "AND parent_run IN (SELECT value FROM json_each(:wanted)) "

@@ -94,7 +94,7 @@ class Summariser:
             seconds: Wall time limit; None for no limit.
 
         Returns:
-            Whether that freed space. If not, an event says why, unless there was nothing to do.
+            Whether older steps were replaced. If a summary failed, ``SummaryEnded`` has the reason.
 
         Raises:
             TurnTimeout: The time limit was reached.

@@ -40,7 +40,7 @@ class EntryList(Generic[_T]):
         yield from self.read_after(0)[0]
 
     def read_after(self, position: int) -> tuple[list[_T], int]:
-        """Return the entries behind a position in the file, and the position behind them.
+        """Return the entries after a position in the file, and the position where they end.
 
         Another process may add entries meanwhile: the position is the end of a whole line.
         """

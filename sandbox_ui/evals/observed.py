@@ -58,7 +58,7 @@ class ObservedRuns:
 
 
 class ObservedEvaluation:
-    """What changes in an evaluation that another process carries out. Thread-safe.
+    """Reads the progress of an evaluation that another process carries out. Thread-safe.
 
     Args:
         folder: The evaluation.

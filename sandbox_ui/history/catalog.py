@@ -71,14 +71,14 @@ class Catalog:
         move_cli_runs(self._data, self._blobs, self._remove_leftovers)
 
     def _remove_leftovers(self, folder: DataFolder) -> None:
-        """Remove the containers of a killed process; after a failure, not before some time.
+        """Remove the containers of a killed process; after a failure, wait before the next attempt.
 
         Raises:
-            StudioError: They are still there.
+            StudioError: They could not be removed, now or at the last attempt.
         """
-        failed_at, earlier = self._failed.get(folder.path, (-_RETRY_SECONDS, None))
-        if earlier is not None and time.monotonic() < failed_at + _RETRY_SECONDS:
-            raise earlier
+        failed = self._failed.get(folder.path)
+        if failed is not None and time.monotonic() < failed[0] + _RETRY_SECONDS:
+            raise failed[1]
         try:
             self._provider.remove_leftovers(folder)
         except StudioError as error:

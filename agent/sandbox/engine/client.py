@@ -55,7 +55,7 @@ def connect(
             f"The container engine at {finding.url} sent an unexpected answer: {error}"
         ) from error
     if finding.url.startswith("unix:"):
-        # Otherwise every request looks for a proxy in the environment and a password in ~/.netrc.
+        # A socket needs neither a proxy nor ~/.netrc, which requests would look for each time.
         client.api.trust_env = False
     return client
 

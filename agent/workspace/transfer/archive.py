@@ -67,7 +67,7 @@ class ArchiveBuilder:
     def add_versions(
         self, versions: FileVersions, step: int, selected: Sequence[RelPath] = ()
     ) -> None:
-        """Add files and whole folders as they were after a step; else like ``add_files``.
+        """Add files and whole folders as they were after a step; otherwise like ``add_files``.
 
         Files whose content was not kept are left out.
 

@@ -14,7 +14,7 @@ from gradio_client.exceptions import AppError
 from agent.models import demonstration
 from agent.settings import load
 from tests.support.local_provider import LocalSandboxProvider
-from tests.support.models.endpoint import Call, Endpoint, Turn
+from tests.support.models.endpoint import Call, Endpoint, ScriptedTurns, Turn
 from tests.support.server import create_app, run_server
 
 SUBMIT = Turn(text="Done.", calls=[Call("submit")])
@@ -22,16 +22,6 @@ SUBMIT = Turn(text="Done.", calls=[Call("submit")])
 
 def bash(command: str) -> Turn:
     return Turn(text="I work.", calls=[Call("execute_bash", {"command": command})])
-
-
-class ScriptedTurns:
-    """The turns that an endpoint answers with."""
-
-    def __init__(self) -> None:
-        self.turns: list[Turn] = []
-
-    def __call__(self, body: dict[str, Any]) -> Turn:
-        return self.turns.pop(0)
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from agent.provisioning.provider import DockerSandboxProvider
 from agent.runs.folder import RunFolder
 from agent.settings import Settings
 from tests.support.local_provider import LocalSandboxProvider
-from tests.support.models.endpoint import Call, Endpoint, Turn
+from tests.support.models.endpoint import Call, Endpoint, ScriptedTurns, Turn
 from tests.support.recorded_runs import write_ended_run
 from tests.support.server import create_app, run_server
 from tests.support.tab import NARROW, WIDE, StudioTab, release_context, take_context
@@ -46,16 +46,6 @@ def png() -> bytes:
     buffer = io.BytesIO()
     Image.new("RGB", (300, 200), "teal").save(buffer, "PNG")
     return buffer.getvalue()
-
-
-class ScriptedTurns:
-    """The turns that an endpoint answers with."""
-
-    def __init__(self) -> None:
-        self.turns: list[Turn] = []
-
-    def __call__(self, body: dict[str, Any]) -> Turn:
-        return self.turns.pop(0)
 
 
 class HistoryTab(StudioTab):

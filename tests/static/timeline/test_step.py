@@ -4,7 +4,6 @@ import base64
 import io
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -13,7 +12,7 @@ from playwright.sync_api import Browser, Locator, expect
 
 from agent.settings import Settings
 from tests.support.local_provider import LocalSandboxProvider
-from tests.support.models.endpoint import Call, Endpoint, Turn
+from tests.support.models.endpoint import Call, Endpoint, ScriptedTurns, Turn
 from tests.support.server import create_app, run_server
 from tests.support.tab import StudioTab, open_studio
 
@@ -21,16 +20,6 @@ pytestmark = pytest.mark.browser
 
 SUBMIT = Turn(text="Done.", calls=[Call("submit")])
 EDITOR = "str_replace_editor"
-
-
-class ScriptedTurns:
-    """The turns of an endpoint, set by each test."""
-
-    def __init__(self) -> None:
-        self.turns: list[Turn] = []
-
-    def __call__(self, _body: dict[str, Any]) -> Turn:
-        return self.turns.pop(0)
 
 
 @pytest.fixture(scope="module")

@@ -38,6 +38,16 @@ class ReceivedRequest:
 Script = Iterable[Turn] | Callable[[Body], Turn]
 
 
+class ScriptedTurns:
+    """The turns that an endpoint answers with, one for each request; a test sets them."""
+
+    def __init__(self) -> None:
+        self.turns: list[Turn] = []
+
+    def __call__(self, _body: dict[str, Any]) -> Turn:
+        return self.turns.pop(0)
+
+
 class Endpoint:
     """The server, running inside a ``with`` block on a free port of this machine.
 

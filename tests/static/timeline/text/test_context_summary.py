@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -14,7 +13,7 @@ from playwright.sync_api import Browser, expect
 
 from agent.settings import Settings
 from tests.support.local_provider import LocalSandboxProvider
-from tests.support.models.endpoint import Call, Endpoint, Turn
+from tests.support.models.endpoint import Call, Endpoint, ScriptedTurns, Turn
 from tests.support.server import create_app, run_server
 from tests.support.tab import NARROW, WIDE, StudioTab, open_studio
 
@@ -32,16 +31,6 @@ def count_from(number: int, prompt_tokens: int) -> Turn:
 
 
 STEPS = [count_from(1000 * n, 700 * n) for n in range(1, 5)] + [count_from(5000, 4200)]
-
-
-class ScriptedTurns:
-    """The turns of an endpoint, set by each test."""
-
-    def __init__(self) -> None:
-        self.turns: list[Turn] = []
-
-    def __call__(self, _body: dict[str, Any]) -> Turn:
-        return self.turns.pop(0)
 
 
 @pytest.fixture(scope="module")
