@@ -29,6 +29,9 @@ LOCK := $(UV)/bin/uv pip compile --quiet --universal --generate-hashes --python-
 	--annotation-style line --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
+# Where the environment forbids bytecode files, every start would compile the project again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run test test-all check format lock licences bench screenshots gallery build engine image vendor clean
 
 run: .make/venv .make/builtin $(VENDOR) $(BUNDLE) engine

@@ -14,7 +14,6 @@ from agent.cli.startup import begin_collection
 from agent.data_folder import DataFolder
 from agent.events import ApprovalRequested, Event, Status, StepStarted, encode
 from agent.models.base import ModelConfig
-from agent.provisioning.backend import Backend
 from agent.provisioning.provider import DockerSandboxProvider
 from agent.settings import Settings
 from agent.util.cancellation import Stop
@@ -34,7 +33,10 @@ EXIT_CODES: dict[Status, int] = {
 
 
 def execute_run(
-    options: argparse.Namespace, settings: Settings, data: DataFolder, backend: Backend
+    options: argparse.Namespace,
+    settings: Settings,
+    data: DataFolder,
+    provider: DockerSandboxProvider,
 ) -> int:
     """Execute one run and show its events; print its answer to stdout.
 
@@ -42,20 +44,17 @@ def execute_run(
         options: The command's options.
         settings: The settings, with the command's image and without warm sandboxes.
         data: The data folder, locked by this process.
-        backend: The sandbox backend of this data folder, which may be being set up already.
+        provider: The provider of this data folder's sandboxes, which may be creating one already.
 
     Returns:
         The exit code.
     """
     selected = _select_model(options, settings)
 
-    def provide(settings: Settings, data: DataFolder) -> DockerSandboxProvider:
-        return DockerSandboxProvider(settings, data, backend=backend)
-
     stop = Stop()
     with (
         stop_on_signals(stop) as interrupts,
-        Studio(settings, provide, data=data) as studio,
+        Studio(settings, lambda *_: provider, data=data) as studio,
         studio.run(
             selected.task,
             inputs=[*selected.inputs, *options.input],

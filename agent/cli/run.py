@@ -1,4 +1,4 @@
-"""The command ``run``: connects to the engine first, then imports what carries out the run.
+"""The command ``run``: begins to create the sandbox, then imports what carries out the run.
 
 A container starts in about the time that the imports take, so both happen at once.
 """
@@ -18,12 +18,19 @@ def run_task(options: argparse.Namespace, settings: Settings) -> int:
     if options.output:
         check_folder(options.output, overwrite=options.overwrite)
     settings = replace(settings, image=options.image or settings.image, warm_sandboxes=0)
+    in_sandbox = options.mode == "sandbox"
     with (
         lock_first_free(settings.data) as data,
         closing(Backend(settings, data)) as backend,
     ):
-        if options.mode == "sandbox":
+        if in_sandbox:
             backend.open()
-        from agent.cli.execute import execute_run  # while the backend is being set up
+        from agent.provisioning.provider import DockerSandboxProvider
 
-        return execute_run(options, settings, data, backend)
+        ahead = in_sandbox and options.network.access != "none"
+        with closing(
+            DockerSandboxProvider(settings, data, backend=backend, ahead=ahead)
+        ) as provider:
+            from agent.cli.execute import execute_run  # while the sandbox is being created
+
+            return execute_run(options, settings, data, provider)

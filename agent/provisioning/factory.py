@@ -62,15 +62,23 @@ class SandboxFactory:
         Raises:
             StudioError: it cannot be created; nothing is left behind.
         """
-        if not self._backend.has_image():
-            self._backend.rebuild_image()
-            raise ImageError("The sandbox image was removed; it is being built again.")
         sandbox_id = self.create_folder()
         with ExitStack() as on_failure:
             on_failure.callback(volume.discard, self._data.path / "sandboxes" / sandbox_id)
-            sandbox = self._create(sandbox_id)
+            sandbox = self.create_new(sandbox_id)
             on_failure.pop_all()
         return sandbox
+
+    def create_new(self, sandbox_id: str) -> Sandbox:
+        """Create a sandbox with a network and the default limits in a folder that exists.
+
+        Raises:
+            StudioError: it cannot be created.
+        """
+        if not self._backend.has_image():
+            self._backend.rebuild_image()
+            raise ImageError("The sandbox image was removed; it is being built again.")
+        return self._create(sandbox_id)
 
     def container_lock(self, sandbox_id: str) -> threading.Lock:
         """Return the lock for creating, restarting or removing a sandbox's container."""

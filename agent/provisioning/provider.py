@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator
 from agent.data_folder import DataFolder
 from agent.errors import EngineError, SandboxError
 from agent.events import Event, Preparing, SandboxOrigin, SandboxReady
+from agent.provisioning.ahead import SandboxAhead
 from agent.provisioning.backend import Backend, SetupStatus
 from agent.provisioning.factory import SandboxFactory
 from agent.provisioning.move_files import is_cheap_to_move, move_to_sandbox
@@ -38,6 +39,8 @@ class DockerSandboxProvider:
         disks: Whether sandboxes get their own disk where the host supports it.
         backend: A backend of this data folder that is being set up already; closed with this
             provider.
+        ahead: Whether the first run's sandbox is created before it asks: as soon as the backend
+            can, with a network and the default limits.
     """
 
     def __init__(
@@ -48,6 +51,7 @@ class DockerSandboxProvider:
         *,
         disks: bool = True,
         backend: Backend | None = None,
+        ahead: bool = False,
     ) -> None:
         self.data = data
         self.blobs = BlobStore(data.path / "blobs", limit=settings.blob_store_bytes)
@@ -56,7 +60,11 @@ class DockerSandboxProvider:
         self._backend = backend or Backend(settings, data)
         self._factory = SandboxFactory(settings, data, self._backend, disks=disks)
         self._factory.remove_orphans()
-        self._backend.notify(on_status, self._create_pool)
+        self._ahead = (
+            SandboxAhead(self._create_workspace(), self._factory.create_new) if ahead else None
+        )
+        self._workspace_ahead = self._ahead.sandbox_id if self._ahead else ""
+        self._backend.notify(on_status, self._begin_creating)
 
     @property
     def setup_status(self) -> SetupStatus:
@@ -79,6 +87,8 @@ class DockerSandboxProvider:
     def close(self) -> None:
         """Remove the idle sandboxes and close the backend; a setup in progress creates none."""
         self._backend.cancel_setup()
+        if self._ahead is not None:
+            self._ahead.close()
         if self._pool is not None:
             self._pool.close()
         self._backend.close()
@@ -87,6 +97,10 @@ class DockerSandboxProvider:
 
     def create_workspace(self) -> str:
         """Create a sandbox's folder with an empty workspace but no container; return its id."""
+        prepared, self._workspace_ahead = self._workspace_ahead, ""
+        return prepared or self._create_workspace()
+
+    def _create_workspace(self) -> str:
         sandbox_id = self._factory.create_folder()
         for name in ("input", "output"):
             (self.data.workspace(sandbox_id) / name).mkdir(parents=True)
@@ -136,6 +150,8 @@ class DockerSandboxProvider:
         try:
             if pooled is not None:
                 sandbox = pooled
+            elif (ahead := (yield from self._take_ahead(folder, stop))) is not None:
+                sandbox = ahead
             else:
                 sandbox, origin = yield from self._create_or_restart(folder, stop)
         except WaitCancelled:
@@ -165,16 +181,29 @@ class DockerSandboxProvider:
         self._backend.wait_for(lambda: self._pool is not None, seconds)
         return self._pool is not None and self._pool.wait_full(end - time.monotonic())
 
-    def _create_pool(self) -> None:
-        if self._backend.proxy is not None:  # pooled sandboxes are for runs with a network
-            self._pool = SandboxPool(self._factory.create_idle, self._pool_size)
+    def _begin_creating(self) -> None:
+        if self._backend.proxy is None:
+            return  # these sandboxes are for runs with a network
+        self._pool = SandboxPool(self._factory.create_idle, self._pool_size)
+        if self._ahead is not None:
+            self._ahead.start()
+
+    def _take_ahead(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
+        """Return the sandbox that was created ahead for this run; None if there is none."""
+        ahead = self._ahead
+        if ahead is None or folder.sandbox != ahead.sandbox_id:
+            return None
+        yield Preparing(state="starting_sandbox")
+        run_cancellable(ahead.wait, stop)
+        if _is_default_new(folder):
+            return ahead.take()
+        ahead.close()
+        return None
 
     def _take_from_pool(self, folder: RunFolder) -> Sandbox | None:
         """Return a pooled sandbox for a new run and move the run's files into it; else None."""
-        if self._pool is None or folder.sandbox_used or folder.network.access == "none":
+        if self._pool is None or not _is_default_new(folder):
             return None
-        if folder.memory is not None:
-            return None  # the pool's sandboxes have the operator's limit
         with folder.workspace_lock:
             sandbox = self._pool.take() if is_cheap_to_move(folder) else None
             if sandbox is not None:
@@ -203,6 +232,11 @@ class DockerSandboxProvider:
             on_late_result=lambda result: _release(*result),
             guard=lock,
         )
+
+
+def _is_default_new(folder: RunFolder) -> bool:
+    """Whether a run needs a new sandbox with a network and the operator's limits."""
+    return not folder.sandbox_used and folder.network.access != "none" and folder.memory is None
 
 
 def _release(sandbox: Sandbox, origin: SandboxOrigin) -> None:

@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import cast
 
 import httpx2
-from openai import APIConnectionError, APIError, APIStatusError, AsyncOpenAI, AsyncStream, Omit
 
 from agent.errors import ModelError, ModelRefused, ModelUnavailable
 from agent.models.base import ModelConfig, ModelNotice, ModelRequest, Piece
@@ -35,6 +34,14 @@ from agent.models.openai.request import Body, encode_body, request_body
 from agent.models.openai.stream import StreamParser
 from agent.models.openai.transport.bounds import ResponseTooLarge, is_single_body
 from agent.models.openai.transport.http_client import shared_client
+from agent.models.openai.transport.sdk import (
+    APIConnectionError,
+    APIError,
+    APIStatusError,
+    AsyncOpenAI,
+    AsyncStream,
+    Omit,
+)
 from agent.models.parsing.coalesce import can_merge, merge
 from agent.util import event_loops
 from agent.util.cancellation import Stop

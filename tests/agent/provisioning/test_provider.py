@@ -2,6 +2,7 @@
 
 import os
 import socket
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -122,6 +123,83 @@ def test_without_a_warm_sandbox_one_is_created_on_the_runs_workspace(
     assert stdout_of(sandbox, "cat input/a.txt") == "given"
     sandbox.close()
     provider.close()
+
+
+@pytest.fixture
+def provider_ahead(settings: Settings, data: DataFolder) -> Iterator[DockerSandboxProvider]:
+    """A provider that creates the first run's sandbox before the run asks for it."""
+    provider = DockerSandboxProvider(replace(settings, warm_sandboxes=0), data, ahead=True)
+    provider.open()
+    yield provider
+    provider.close()
+
+
+@pytest.mark.engine
+def test_the_first_run_takes_the_sandbox_that_was_created_ahead(
+    provider_ahead: DockerSandboxProvider,
+) -> None:
+    folder, other = create_draft(provider_ahead), create_draft(provider_ahead)
+    (folder.workspace / "input" / "a.txt").write_text("given")
+    events, sandbox = acquire(provider_ahead, folder)
+    assert provider_ahead._ahead is not None
+    assert sandbox is provider_ahead._ahead._created.result()
+    assert isinstance(events[-1], SandboxReady)
+    assert events[-1].origin == "new"
+    assert events[-1].image
+    assert sandbox.id == folder.sandbox
+    assert stdout_of(sandbox, "cat input/a.txt") == "given"
+    _, second = acquire(provider_ahead, other)
+    assert second.id == other.sandbox != sandbox.id
+    sandbox.close()
+    second.close()
+
+
+@pytest.mark.engine
+def test_a_sandbox_created_ahead_that_no_run_takes_is_removed(
+    engine: Client, provider_ahead: DockerSandboxProvider, data: DataFolder
+) -> None:
+    folder = create_draft(provider_ahead)
+    folder.set_network(NetworkPolicy("none"))
+    _, sandbox = acquire(provider_ahead, folder)
+    assert provider_ahead._ahead is not None
+    assert sandbox is not provider_ahead._ahead._created.result()
+    sandbox.close()
+    provider_ahead.close()
+    assert sandbox_ids(engine, data) == set()
+    assert network_names(engine, data) == []
+
+
+@pytest.mark.engine
+def test_the_run_says_why_its_sandbox_could_not_be_created_ahead(
+    settings: Settings, data: DataFolder
+) -> None:
+    missing = replace(settings, image="nobody/has-this:1", warm_sandboxes=0)
+    provider = DockerSandboxProvider(missing, data, ahead=True)
+    provider.open()
+    with pytest.raises(EngineError, match="no such image"):
+        acquire(provider, create_draft(provider))
+    provider.close()
+
+
+@pytest.mark.engine
+def test_a_run_that_was_stopped_while_it_waited_takes_the_sandbox_later(
+    provider_ahead: DockerSandboxProvider,
+) -> None:
+    assert provider_ahead._ahead is not None
+    created = threading.Event()
+    provider_ahead._ahead.wait = created.wait  # type: ignore[assignment,method-assign]
+    folder, stop = create_draft(provider_ahead), Stop()
+    preparation = provider_ahead.acquire(folder, stop)
+    waiting = next(preparation)
+    while not (isinstance(waiting, Preparing) and waiting.state == "starting_sandbox"):
+        waiting = next(preparation)
+    stop.set()
+    with pytest.raises(StopIteration):
+        next(preparation)
+    created.set()
+    _, sandbox = acquire(provider_ahead, folder)
+    assert sandbox is provider_ahead._ahead._created.result()
+    sandbox.close()
 
 
 @pytest.mark.engine
