@@ -219,6 +219,7 @@ class SandboxFactory:
         chosen = Path(settings.ca_bundle) if settings.ca_bundle else None
         return ContainerSpec(
             image=self._backend.setup_status.image,
+            image_id=self._backend.image_id,
             instance=self._data.instance_id,
             sandbox_id=sandbox_id,
             workspace=self._data.workspace(sandbox_id),

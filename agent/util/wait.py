@@ -10,7 +10,8 @@ from agent.errors import SandboxError
 from agent.util.cancellation import Stop
 
 T = TypeVar("T")
-_POLL_SECONDS = 0.05
+_SIGNAL_SECONDS = 1.0
+"""After how long a signal is noticed that came just before the main thread began to wait."""
 
 
 class WaitCancelled(SandboxError):
@@ -53,7 +54,13 @@ def run_cancellable(
                 on_late_result(result)
 
     threading.Thread(target=work, name="waited for", daemon=True).start()
-    while not wait([future], _POLL_SECONDS).done:
-        if stop.is_set and stop.seconds_since_set() >= grace_seconds and future.cancel():
+    woken = threading.Event()
+    future.add_done_callback(lambda _: woken.set())
+    with stop.on_set(woken.set):
+        while not woken.wait(_SIGNAL_SECONDS):
+            continue
+    if not future.done():
+        wait([future], grace_seconds - stop.seconds_since_set())
+        if future.cancel():
             raise WaitCancelled("The wait was cancelled because the run was stopped.")
     return future.result()

@@ -34,7 +34,7 @@ def create(client: Client, image: str, instance: str, folder: Path) -> dict[str,
 
     Args:
         client: The engine client.
-        image: The container's image.
+        image: The container's image: its id, or its tag, for whose id the engine is asked.
         instance: Id of the data folder that owns the container.
         folder: The sandbox's folder.
 
@@ -49,7 +49,8 @@ def create(client: Client, image: str, instance: str, folder: Path) -> dict[str,
         return {}
     discard(folder)
     store = folder.parent.parent / "image-directories"
-    contents = _image_directories(client, str(client.images.get(image).id), instance, store)
+    known = image if image.startswith("sha256:") else str(client.images.get(image).id)
+    contents = _image_directories(client, known, instance, store)
     return {
         place: _unpack(archive, _host_directory(folder, place))
         for place, archive in contents.items()

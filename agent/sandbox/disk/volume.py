@@ -124,9 +124,9 @@ def remove(folder: Path) -> None:
     Raises:
         SandboxError: some of it could not be removed.
     """
-    _run_tool(
-        "rm", "-rf", "--one-file-system", "--", str(folder)
-    )  # avoids Python's recursion limit
+    if os.path.lexists(folder):
+        # Another program, since Python's recursion limit is lower than the depth of a tree.
+        _run_tool("rm", "-rf", "--one-file-system", "--", str(folder))
 
 
 def move(folder: Path, destination: Path) -> None:

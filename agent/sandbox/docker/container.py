@@ -79,6 +79,7 @@ class ContainerSpec:
         runtime: The engine's runtime to use; empty for the default.
         count_usage: Counts the bytes that a folder takes; without it the disk is not monitored.
         min_free: Free bytes on the host's disk below which commands are stopped.
+        image_id: The image's id, if it is known; else the engine is asked.
     """
 
     image: str
@@ -91,6 +92,7 @@ class ContainerSpec:
     runtime: str = ""
     count_usage: Callable[[Path], int] | None = None
     min_free: int = monitor.MIN_FREE_BYTES
+    image_id: str = ""
 
 
 def create_container(
@@ -103,7 +105,9 @@ def create_container(
         docker.errors.DockerException: the engine refused.
     """
     limits = spec.limits
-    directories = scratch.create(client, spec.image, spec.instance, spec.workspace.parent)
+    directories = scratch.create(
+        client, spec.image_id or spec.image, spec.instance, spec.workspace.parent
+    )
     host = client.api.create_host_config(
         init=True,
         cap_drop=["ALL"],

@@ -1,0 +1,67 @@
+"""Calls that may hang are waited for until they end or a stop comes."""
+
+import threading
+
+import pytest
+
+from agent.util.cancellation import Stop
+from agent.util.wait import WaitCancelled, run_cancellable
+
+
+def test_the_result_or_the_error_of_the_call_is_passed_on() -> None:
+    assert run_cancellable(lambda: 7, Stop()) == 7
+    with pytest.raises(ZeroDivisionError):
+        run_cancellable(lambda: 1 // 0, Stop())
+
+
+def test_a_stop_ends_the_wait_and_a_late_result_is_handled() -> None:
+    stop, release, handled = Stop(), threading.Event(), threading.Event()
+
+    def call() -> str:
+        stop.set()
+        release.wait()
+        return "late"
+
+    late: list[str] = []
+
+    def keep(result: str) -> None:
+        late.append(result)
+        handled.set()
+
+    with pytest.raises(WaitCancelled):
+        run_cancellable(call, stop, on_late_result=keep)
+    assert not late
+    release.set()
+    assert handled.wait(60)
+    assert late == ["late"]
+
+
+def test_after_a_stop_a_call_has_its_grace_to_end() -> None:
+    stop = Stop()
+
+    def call() -> str:
+        stop.set()
+        return "in time"
+
+    assert run_cancellable(call, stop, grace_seconds=60) == "in time"
+
+
+def test_a_wait_that_begins_stopped_ends_at_once() -> None:
+    stop, release = Stop(), threading.Event()
+    stop.set()
+    with pytest.raises(WaitCancelled):
+        run_cancellable(release.wait, stop)
+    release.set()
+
+
+def test_a_waiting_thread_is_woken_by_the_result_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent.util.wait._SIGNAL_SECONDS", 3600.0)
+    release, stop = threading.Event(), Stop()
+    results: list[str] = []
+    waiting = threading.Thread(
+        target=lambda: results.append(run_cancellable(lambda: "done" * release.wait(), stop))
+    )
+    waiting.start()
+    release.set()
+    waiting.join(60)
+    assert results == ["done"]
