@@ -1,216 +1,100 @@
-"""``llm_in_sandbox()``: the paper's agent over Inspect's model API."""
+"""``llm_in_sandbox()``, the paper's agent, alone and in an evaluation's own solver."""
 
-import json
-from collections.abc import Mapping
 from typing import Any
 
-import anyio
 from inspect_ai.agent import Agent, AgentState, agent
-from inspect_ai.model import (
-    ChatMessage,
-    ChatMessageSystem,
-    ChatMessageTool,
-    ChatMessageUser,
-    Content,
-    ContentText,
-    execute_tools,
-    get_model,
-)
-from inspect_ai.tool import ToolDef, ToolInfo, ToolParams
-from inspect_ai.util import SandboxUnavailableError, sandbox
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+from inspect_ai.util import LimitExceededError
 
-from agent import prompts
-from agent.errors import CommandError, SandboxError, UsageError
+from agent.inspect_extension.choices import ChoiceQuestion, state_answer
 from agent.inspect_extension.config import registered_name
-from agent.inspect_extension.environment import StudioSandboxEnvironment, in_thread
-from agent.loop.meter import LIMIT_REASONS
-from agent.loop.notes import ALREADY_SUBMITTED, NOT_EXECUTED_RESULT, REMINDER, step_note
-from agent.models.base import ToolCall, ToolSchema
-from agent.prompts import INPUT_DIR, Prompt
-from agent.tools.toolbox import InvalidCall, ToolOutcome
-from agent.util.cancellation import Stop
-
-_MAX_DEPTH = 8
-_NO_SANDBOX = (
-    'llm_in_sandbox works in the studio\'s sandbox. Add --sandbox studio, or sandbox="studio".'
-)
+from agent.inspect_extension.work import Options, Work, find_environment
 
 
 @agent(name=registered_name("llm_in_sandbox"))
-def llm_in_sandbox(prompt: str = "general", max_steps: int = 100, reminders: int = 2) -> Agent:
+def llm_in_sandbox(
+    prompt: str = "general",
+    max_steps: int = 100,
+    reminders: int = 2,
+    multiple_correct: bool = False,
+    cot: bool = False,
+) -> Agent:
     """Work on the task in the sandbox with the paper's prompts and three tools.
 
     The model sees the same prompts, tools, results, reminders and remaining steps as in a run of
     the studio. The completion, which scorers read, is the text of ``output/answer.txt``, else
-    the model's last text; also where one of Inspect's limits ends the sample.
+    the model's last text; also where one of Inspect's limits ends the sample. A sample's choices
+    are asked and marked as by Inspect's ``multiple_choice()``.
 
     Args:
         prompt: The name of a bundled prompt, such as ``math``, or the path of a file.
         max_steps: Maximum number of model turns.
         reminders: Consecutive reminders to use a tool before a plain answer ends the work.
+        multiple_correct: Whether several of a sample's choices may be right.
+        cot: Whether a question with choices asks for reasoning before the answer.
     """
-    chosen = prompts.load(prompt)
-    if max_steps < 1 or reminders < 0:
-        raise UsageError("max_steps must be 1 or more, and reminders 0 or more.")
+    options = Options.check(prompt, max_steps, reminders)
 
     async def execute(state: AgentState) -> AgentState:
         """Work on the task in a sandbox."""
-        await _Work(state, chosen, _environment(), max_steps, reminders).carry_out()
+        work = Work(state, options, find_environment())
+        question = ChoiceQuestion.find(state, multiple_correct=multiple_correct, cot=cot)
+        if question is None:
+            await work.carry_out()
+            return state
+        question.ask(state)
+        try:
+            await work.carry_out()
+        finally:
+            question.mark(state)
         return state
 
     return execute
 
 
-def _environment() -> StudioSandboxEnvironment:
-    try:
-        return sandbox().as_type(StudioSandboxEnvironment)
-    except (ProcessLookupError, TypeError) as error:
-        raise UsageError(_NO_SANDBOX) from error
+@solver(name=registered_name("in_sandbox"))
+def in_sandbox(
+    own: Solver, prompt: str = "general", max_steps: int = 100, reminders: int = 2
+) -> Solver:
+    """Carry out an evaluation's own solver with ``llm_in_sandbox`` in place of the model.
 
+    What the solver does before and after ``generate()`` stays as it is: its prompts, templates
+    and choices. What it passes to ``generate()``, such as a length, is meant for a plain answer
+    and has no effect.
 
-class _Work:
-    """One sample's conversation; ``state`` is updated in place, for a sample that is ended."""
-
-    def __init__(
-        self,
-        state: AgentState,
-        prompt: Prompt,
-        environment: StudioSandboxEnvironment,
-        max_steps: int,
-        reminders: int,
-    ) -> None:
-        self._state, self._prompt, self._environment = state, prompt, environment
-        self._max_steps, self._reminders = max_steps, reminders
-        self._toolbox = environment.toolbox()
-        self._schemas = [_tool_info(schema) for schema in self._toolbox.schemas]
-        self._tools = [self._tool(schema) for schema in self._toolbox.schemas]
-        self._plain_answers = 0
-        self._submitted = False
-        self._last_text = ""
-
-    async def carry_out(self) -> None:
-        """Carry out steps until the model submits or no step remains."""
-        earlier = await in_thread(self._toolbox.read_answer)
-        inputs = await in_thread(lambda: _inputs(self._environment))
-        self._state.messages = first_messages(self._state.messages, self._prompt, inputs)
-        try:
-            for remaining in range(self._max_steps, 0, -1):
-                why = LIMIT_REASONS["step_limit"] if remaining == 1 else ""
-                _append_note(self._state.messages, step_note(remaining, why))
-                if await self._step():
-                    return
-        finally:
-            with anyio.CancelScope(shield=True):
-                await self._set_completion(earlier)
-
-    async def _step(self) -> bool:
-        """Carry out a model turn and its calls; return whether the work has ended."""
-        messages = self._state.messages
-        output = await get_model().generate(messages, tools=self._schemas)
-        self._state.output = output
-        messages.append(output.message)
-        self._last_text = output.message.text.strip() or self._last_text
-        if output.stop_reason == "model_length":
-            return True
-        if not output.message.tool_calls:
-            self._plain_answers += 1
-            if self._plain_answers > self._reminders:
-                return True
-            messages.append(ChatMessageUser(content=REMINDER))
-            return False
-        self._plain_answers = 0
-        messages.extend((await execute_tools(messages, self._tools)).messages)
-        return self._submitted
-
-    def _tool(self, schema: ToolSchema) -> ToolDef:
-        """Return a tool that takes any arguments: the toolbox itself checks and repairs them."""
-
-        async def execute(**kwargs: Any) -> str:
-            return await self._call(schema.name, kwargs)
-
-        return ToolDef(
-            execute,
-            name=schema.name,
-            description=schema.description,
-            parameters=ToolParams(additionalProperties=True),
-            max_output=0,  # the toolbox has cut it
-        )
-
-    async def _call(self, name: str, arguments: Mapping[str, Any]) -> str:
-        if self._submitted:
-            return NOT_EXECUTED_RESULT.format(why=ALREADY_SUBMITTED)
-        action = self._toolbox.parse(ToolCall("", name, json.dumps(arguments)))
-        if isinstance(action, InvalidCall):
-            return action.text
-        stop = Stop()
-
-        def run() -> ToolOutcome:
-            *_, outcome = self._toolbox.run(action, stop)
-            assert isinstance(outcome, ToolOutcome)
-            return outcome
-
-        try:
-            outcome = await in_thread(run, stop)
-        except SandboxError as error:
-            raise SandboxUnavailableError(str(error)) from error
-        self._submitted = outcome.submitted
-        return outcome.text
-
-    async def _set_completion(self, earlier: str) -> None:
-        try:
-            answer = await in_thread(self._toolbox.read_answer)
-        except SandboxError:
-            answer = ""
-        answer = self._last_text if answer in ("", earlier) else answer
-        self._state.output = self._state.output.model_copy(update={"completion": answer})
-
-
-def first_messages(
-    messages: list[ChatMessage], prompt: Prompt, inputs: list[str]
-) -> list[ChatMessage]:
-    """Return an evaluation's messages with the prompt's system and user message.
-
-    The last message of the user is the task; what else it contains, such as images, follows it.
-
-    Raises:
-        UsageError: No message is the user's.
+    Args:
+        own: The solver, such as the ``solver`` of the task.
+        prompt: See ``llm_in_sandbox``.
+        max_steps: See ``llm_in_sandbox``.
+        reminders: See ``llm_in_sandbox``.
     """
-    at = max((i for i, each in enumerate(messages) if each.role == "user"), default=None)
-    if at is None:
-        raise UsageError("The sample has no message of the user, so there is no task.")
-    text = prompt.user_message(messages[at].text, inputs)
-    content = messages[at].content
-    attached = [each for each in content if not isinstance(each, str | ContentText)]
-    task = ChatMessageUser(content=[ContentText(text=text), *attached] if attached else text)
-    return [ChatMessageSystem(content=prompt.system), *messages[:at], task, *messages[at + 1 :]]
+    options = Options.check(prompt, max_steps, reminders)
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        del generate
+        exceeded: list[LimitExceededError] = []
+
+        async def work(state: TaskState, *_: Any, **__: Any) -> TaskState:
+            if exceeded:
+                raise exceeded[0]
+            try:
+                await _work_on_sample(state, options)
+            except LimitExceededError as error:
+                exceeded.append(error)  # the solver still reads the answer
+            return state
+
+        state = await own(state, work)
+        if exceeded:
+            raise exceeded[0]
+        return state
+
+    return solve
 
 
-def _append_note(messages: list[ChatMessage], note: str) -> None:
-    """Append a note to the last message, as the studio's loop does."""
-    last = messages[-1]
-    if not isinstance(last, ChatMessageUser | ChatMessageTool):
-        messages.append(ChatMessageUser(content=note.lstrip("\n")))
-        return
-    content: str | list[Content] = (
-        last.content + note
-        if isinstance(last.content, str)
-        else [*last.content, ContentText(text=note)]
-    )
-    messages[-1] = last.model_copy(update={"content": content})
-
-
-def _inputs(environment: StudioSandboxEnvironment) -> list[str]:
-    """Return the sample's files in the input folder, by their path in it."""
+async def _work_on_sample(state: TaskState, options: Options) -> None:
+    agent_state = AgentState(messages=state.messages)
     try:
-        entries = environment.sandbox.list(INPUT_DIR, depth=_MAX_DEPTH)
-    except CommandError:
-        return []
-    return [each.path.removeprefix(f"{INPUT_DIR}/") for each in entries if each.kind == "file"]
-
-
-def _tool_info(schema: ToolSchema) -> ToolInfo:
-    return ToolInfo(
-        name=schema.name,
-        description=schema.description,
-        parameters=ToolParams.model_validate(dict(schema.parameters)),
-    )
+        await Work(agent_state, options, find_environment()).carry_out()
+    finally:
+        state.messages, state.output = agent_state.messages, agent_state.output
+        state_answer(state)

@@ -90,7 +90,29 @@ def test_the_commands_of_the_documentation_compare_a_model_with_and_without_a_sa
 def test_the_program_of_the_documentation_runs_without_a_model(
     run_inspect: RunInspect, tmp_path: Path
 ) -> None:
-    (program,) = re.findall(r"```python\n(.*?)```", DOCUMENTATION, re.DOTALL)
+    program, _ = re.findall(r"```python\n(.*?)```", DOCUMENTATION, re.DOTALL)
     (tmp_path / "scripted.py").write_text(program)
     output = run_inspect("python", "scripted.py", INSPECT_DISPLAY="none")
     assert output.splitlines()[-1] == "success 9592 C"
+
+
+def test_questions_with_choices_are_asked_and_scored_as_by_multiple_choice(
+    run_program: RunInspect,
+) -> None:
+    found = [json.loads(line) for line in run_program("choices").splitlines()]
+    questions = {each["name"]: each["question"] for each in found}
+    assert {each["name"]: each["scores"] for each in found} == {
+        "alone": [["C", "A"]],
+        # Several letters are no answer to a question with one, as for the model alone.
+        "agent": [["C", "A"], ["I", "B"], ["I", ""], ["C", "A"]],
+        "several": [["C", "A, C"], ["I", "A, C"]],
+        "own": [["C", "C"]],
+        "limit": [["C", "C"]],
+        "limited agent": [["C", "C"]],
+    }
+    choices = "Squares?\n\nA) 9\nB) 8\nC) 4"
+    assert questions["alone"] == f"{choices}\n\nPick from A,B,C."
+    assert questions["own"] == f"{questions['alone']}\nSteps Remaining: 9"
+    assert questions["agent"].startswith("Answer the following multiple choice question. The ent")
+    assert questions["agent"].endswith(f"one of A,B,C.\n\n{choices}\nSteps Remaining: 100")
+    assert "multiple answers may be correct. The last line" in questions["several"]
