@@ -208,7 +208,8 @@ class TurnTokens:
         read: Ids between those and the answer. They come from the environment and are never
             trained on.
         generated: The sampled ids of the answer, including the end-of-turn token.
-        logprobs: The log-probability of each generated id, at the sampling temperature.
+        logprobs: The log-probability of each generated id, at the sampling temperature; empty if
+            they are not known, as in some traces of other tools.
     """
 
     kept: int

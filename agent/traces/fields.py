@@ -16,6 +16,7 @@ MAX_TEXT_CHARACTERS = 1024 * 1024
 _KEPT = MAX_TEXT_CHARACTERS // 2
 _MAX_TIME = 4e9
 _MAX_COUNT = 2**53
+_MAX_ID = 2**31
 _LINE = re.compile(r", line \d+$")
 
 
@@ -85,6 +86,32 @@ class Fields:
             raise self.error(name, "a number from 0 was expected")
         return int(value)
 
+    def token_ids(self, name: str) -> tuple[int, ...] | None:
+        """Return a list of token ids, or None."""
+        values = self._list(name)
+        if values is None:
+            return None
+        for at, value in enumerate(values):
+            if type(value) is not int or not 0 <= value < _MAX_ID:
+                raise self.error(f"{name}[{at}]", "a token id was expected")
+        return tuple(values)
+
+    def numbers(self, name: str) -> tuple[float, ...] | None:
+        """Return a list of finite numbers, or None."""
+        values = self._list(name)
+        if values is None:
+            return None
+        for at, value in enumerate(values):
+            if type(value) not in (int, float) or not math.isfinite(value):
+                raise self.error(f"{name}[{at}]", "a number was expected")
+        return tuple(map(float, values))
+
+    def _list(self, name: str) -> list[Any] | None:
+        value = self.values.get(name)
+        if value is not None and not isinstance(value, list):
+            raise self.error(name, "a list was expected")
+        return value
+
     def exit_code(self, name: str) -> int | None:
         """Return an exit code, or None."""
         value = self.number(name)
@@ -115,12 +142,7 @@ class Fields:
 
     def items(self, name: str) -> Iterator["Fields"]:
         """Yield the objects in a list."""
-        value = self.values.get(name)
-        if value is None:
-            return
-        if not isinstance(value, list):
-            raise self.error(name, "a list was expected")
-        for index, item in enumerate(value):
+        for index, item in enumerate(self._list(name) or ()):
             yield Fields(item, _within(self.place, f"{name}[{index}]"))
 
 

@@ -35,7 +35,8 @@ from agent.tools.observation import OutputLimits
 from agent.tools.schemas import tool_schemas
 from agent.traces.formats import messages
 from agent.traces.recording import NO_RESULT
-from agent.traces.trace import Ended, Item, Note, Result, Review, Start, Turn, UserText
+from agent.traces.token_ids import TokenSequence
+from agent.traces.trace import Ended, Item, Note, Result, Review, Start, Turn, TurnIds, UserText
 
 ORIGIN_FILE = "imported.json"
 """The file in an imported run's folder with its agent and the definitions of its tools."""
@@ -73,6 +74,7 @@ def _edited(item: Item, edit: ObservationEdited) -> Item:
 def _items(events: Iterable[Event], origin: "Origin") -> Iterator[Item | ObservationEdited]:
     copied_steps = origin.copied_steps
     step = 0
+    sequence = TokenSequence()
     reviews: dict[str, Review] = {}
     for event in events:
         copied = step < copied_steps
@@ -88,7 +90,7 @@ def _items(events: Iterable[Event], origin: "Origin") -> Iterator[Item | Observa
                 )  # fmt: skip
             case ModelAnswered():
                 step = event.step
-                yield _turn(event, copied=copied)
+                yield _turn(event, sequence.add(event.tokens), copied=copied)
             case ToolEnded() if event.observation != NO_RESULT:
                 yield Result(
                     call_id=event.call_id, text=event.observation, exit_code=event.exit_code,
@@ -138,11 +140,11 @@ def _note(event: Notice | UnreadableEvent | SummaryEnded) -> Note:
     return Note(text=event.text, at=event.at)
 
 
-def _turn(event: ModelAnswered, *, copied: bool) -> Turn:
+def _turn(event: ModelAnswered, ids: TurnIds | None, *, copied: bool) -> Turn:
     return Turn(
         text=event.text, reasoning=event.reasoning, calls=event.calls, usage=event.usage,
         estimated=event.estimated, finish=event.finish, seconds=event.seconds, at=event.at,
-        copied=copied,
+        copied=copied, ids=ids,
     )  # fmt: skip
 
 

@@ -44,6 +44,7 @@ from agent.models.base import ToolCall
 from agent.runs.folder import RunFolder
 from agent.runs.long_outputs import LongOutputs
 from agent.tools.actions import BASH, EDITOR, SUBMIT, Action, Bash, Custom, Operation, Submit
+from agent.traces.token_ids import TokenSequence
 from agent.traces.trace import Ended, Item, Note, Result, Review, Start, Turn, UserText
 from agent.util.text import one_line
 
@@ -75,6 +76,7 @@ class TraceRecorder:
         self._open: dict[str, ToolCall] = {}
         self._ids: set[str] = set()
         self._renamed: dict[str, str] = {}
+        self._sequence = TokenSequence()
         self._step = 0
         self._in_step = self._in_round = self._begun = False
         self._uncounted = False  # whether a turn has no token counts
@@ -172,6 +174,7 @@ class TraceRecorder:
             step=self._step, text=turn.text, reasoning=turn.reasoning, calls=calls,
             finish=turn.finish or ("tool_calls" if calls else "stop"), usage=turn.usage,
             estimated=turn.estimated, seconds=seconds, at=self._at,
+            tokens=self._sequence.add_ids(turn.ids),
         )  # fmt: skip
 
     def _deliver(self) -> Iterator[Event]:

@@ -54,6 +54,21 @@ class UserText:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TurnIds:
+    """A turn as token ids.
+
+    Attributes:
+        prompt: All ids that the model read, from the beginning of the conversation.
+        generated: The ids of its answer.
+        logprobs: The log-probability of each generated id; empty if they are not known.
+    """
+
+    prompt: tuple[int, ...]
+    generated: tuple[int, ...]
+    logprobs: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
     """A turn of the model.
 
@@ -63,6 +78,7 @@ class Turn:
         at: When the turn was complete.
         cost: What it cost, in the unit of the trace.
         copied: As in ``UserText``.
+        ids: Its token ids, if they are known.
     """
 
     text: str = ""
@@ -76,6 +92,7 @@ class Turn:
     at: float | None = None
     cost: float | None = None
     copied: bool = False
+    ids: TurnIds | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,17 +5,14 @@ from itertools import islice
 from pathlib import Path
 
 from agent.errors import TaskError, TrainError
-from agent.evals import suites
-from agent.evals.suite import ScorerName
 from agent.tasks.document_qa.draft import Split
 from agent.tasks.document_qa.generate import generate_tasks
 from agent.tasks.jsonl import read_tasks
-from agent.tasks.task import QaType, TaskRecord
-from agent.train.recipe import EvaluationConfig, Recipe, TasksConfig
+from agent.tasks.task import TaskRecord
+from agent.train.recipe import Recipe, TasksConfig
 
 # Seeds reserved for evaluation, also for tasks whose wordings and names occur in training.
 _EVALUATION_SEED = 1_000_003
-_QA_TYPES: dict[ScorerName, QaType] = {"letter": "single_choice", "math": "open_ended"}
 
 
 def training_tasks(recipe: Recipe) -> list[TaskRecord]:
@@ -40,14 +37,11 @@ def evaluation_tasks(recipe: Recipe, split: Split) -> list[TaskRecord]:
     """Return the evaluation tasks; they do not depend on the recipe's seed.
 
     The split ``train`` has tasks of the trained families that are not trained on, or those of the
-    file or the suite that ``evaluation`` names. With either there are no other splits.
+    file that ``evaluation`` names. With a file there are no other splits.
 
     Raises:
-        TrainError: if the answers of the suite are not letters or mathematics.
-        TaskError: if the suite or its data is missing or invalid.
+        TaskError: if the file is invalid; names file, line and key.
     """
-    if recipe.evaluation.suite:
-        return _suite_tasks(recipe.evaluation) if split == "train" else []
     if recipe.evaluation.file:
         selected = islice(read_tasks(Path(recipe.evaluation.file)), recipe.evaluation.tasks)
         return list(selected) if split == "train" else []
@@ -55,24 +49,6 @@ def evaluation_tasks(recipe: Recipe, split: Split) -> list[TaskRecord]:
     if recipe.tasks.file or not families:
         return []
     return _generate(recipe.tasks, split, families, recipe.evaluation.tasks, _EVALUATION_SEED)
-
-
-def _suite_tasks(config: EvaluationConfig) -> list[TaskRecord]:
-    """Return tasks of a suite, evenly from its groups, as tasks with a reward."""
-    suite = suites.load(config.suite, Path(config.data) if config.data else None)
-    qa_type = _QA_TYPES.get(suite.scorer)
-    if qa_type is None:
-        raise TrainError(
-            f"evaluation.suite: answers of {suite.title} have no reward. Name a suite whose "
-            "answers are letters or mathematics, and evaluate the result with the command eval."
-        )
-    return [
-        TaskRecord(
-            id=f"{suite.name}-{task.id}", problem_statement=task.text, ground_truth=task.expected,
-            qa_type=qa_type, domain=suite.domain, input_files=task.inputs,
-        )
-        for task in suite.first(config.tasks).tasks
-    ]  # fmt: skip
 
 
 def _generate(

@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 from accelerate import PartialState
+from pydantic import TypeAdapter, ValidationError
 from transformers import set_seed
 from transformers.utils import logging
 
@@ -24,7 +25,13 @@ from agent.api.studio import Studio
 from agent.errors import TrainError
 from agent.settings import load as settings
 from agent.train import data, weights
-from agent.train.learning import conversations, demonstrations, gguf_export, supervised
+from agent.train.learning import (
+    conversations,
+    demonstrations,
+    gguf_export,
+    supervised,
+    trajectories,
+)
 from agent.train.learning.grpo import ReinforcementStage
 from agent.train.log import TrainingLog, print_line
 from agent.train.recipe import EARLIER_KEYS, Recipe, Stage
@@ -97,7 +104,10 @@ class Training:
         supervised.train(self._recipe, self.policy.model, sequences, folder, self._log)
 
     def _demonstrations(self) -> list[TokenSequence]:
-        if self._recipe.supervised and self._recipe.supervised.file:
+        config = self._recipe.supervised
+        if config and config.file:
+            if files := trajectories.find_trajectories(Path(config.file)):
+                return trajectories.read_trajectories(files, config, self.policy)
             return conversations.read_conversations(self._recipe, self.policy)
         return demonstrations.load_or_create(
             self._output / "supervised" / "demonstrations.json", self._create_demonstrations
@@ -195,10 +205,19 @@ def _prepare_folder(recipe: Recipe, output: Path, *, resume: bool) -> None:
 
 
 def _check_same(found: Any, wanted: dict[str, Any], output: Path) -> None:
-    old = rename_keys(found, EARLIER_KEYS) if isinstance(found, dict) else {}
+    old = _with_defaults(rename_keys(found, EARLIER_KEYS)) if isinstance(found, dict) else {}
     other = sorted(key for key in old.keys() | wanted.keys() if old.get(key) != wanted.get(key))
     if other:
         raise TrainError(
             f"{output} contains the training of another recipe, which differs in: "
             f"{', '.join(other)}."
         )
+
+
+def _with_defaults(found: dict[str, Any]) -> dict[str, Any]:
+    """Return a stored recipe with the keys that were added since; unchanged if it is not one."""
+    try:
+        recipe = TypeAdapter(Recipe).validate_json(json.dumps(found))
+    except ValidationError:
+        return found
+    return dict(json.loads(json.dumps(asdict(recipe))))

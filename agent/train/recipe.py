@@ -10,7 +10,9 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from agent.errors import TrainError
+from agent.errors import TaskError, TrainError
+from agent.evals import suites
+from agent.evals.scorers.score import DEFAULT_VOTES
 from agent.events import Mode
 from agent.tasks.document_qa.draft import Split
 from agent.train.yaml_config import InvalidValue, read_config
@@ -130,7 +132,8 @@ class SupervisedConfig:
         batch: Demonstrations per step.
         batch_tokens: Approximate number of tokens per step, with demonstrations of similar
             length together; 0 to use ``batch``.
-        file: File of conversations (``learning.conversations``), as a path relative to the
+        file: File of conversations (``learning.conversations``), or an ATIF trajectory with
+            token ids, or a folder of these (``learning.trajectories``), as a path relative to the
             working directory; empty to generate demonstrations from the tasks.
         truncated_share: Share of the file's conversations that are cut after the first answer.
         correct_share: Share of generated demonstrations with the right answer; the others act
@@ -185,6 +188,22 @@ class ReinforcementConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgeConfig:
+    """Model that decides whether answers of a suite are right.
+
+    Attributes:
+        base_url: URL of its endpoint. The key is ``OPENAI_API_KEY``, if this is
+            ``OPENAI_BASE_URL``; recipes have no keys.
+        model: Its name there.
+        votes: How often it is asked about one answer.
+    """
+
+    base_url: Annotated[str, Field(min_length=1)]
+    model: Annotated[str, Field(min_length=1)]
+    votes: _Count = DEFAULT_VOTES
+
+
+@dataclass(frozen=True, slots=True)
 class EvaluationConfig:
     """Evaluation before, during and after training.
 
@@ -194,9 +213,9 @@ class EvaluationConfig:
         splits: Splits to evaluate on.
         file: File of tasks to evaluate on instead of fresh ones, as a path relative to the
             working directory.
-        suite: Suite to evaluate on instead (``agent.evals.suites``), one whose answers are
-            letters or mathematics; ``data`` is its authors' data, a file or folder, else the
-            packaged sample.
+        suite: Suite to evaluate on instead (``agent.evals.suites``), with its own scorer;
+            ``data`` is its authors' data, a file or folder, else the packaged sample.
+        judge: Judge of the answers, for suites whose scorer is one.
         before_training: Whether to evaluate before any training as well.
         temperature: Sampling temperature.
     """
@@ -207,6 +226,7 @@ class EvaluationConfig:
     file: str = ""
     suite: str = ""
     data: str = ""
+    judge: JudgeConfig | None = None
     before_training: bool = True
     temperature: _Temperature = 1.0
 
@@ -275,12 +295,7 @@ def _check(recipe: Recipe) -> None:
     )
     if not has_demonstrations_file and bool(recipe.tasks.file) == bool(recipe.tasks.families):
         raise InvalidValue("tasks", "must have either file or families.")
-    if recipe.evaluation.file and recipe.evaluation.suite:
-        raise InvalidValue("evaluation", "must have file or suite, not both.")
-    if recipe.evaluation.data and not recipe.evaluation.suite:
-        raise InvalidValue(
-            "evaluation.data", "belongs to a suite, and evaluation.suite is missing."
-        )
+    _check_evaluation(recipe.evaluation)
     if not recipe.tasks.levels:
         raise InvalidValue("tasks.levels", "must have at least one level.")
     reinforced = recipe.reinforced
@@ -291,3 +306,27 @@ def _check(recipe: Recipe) -> None:
     ):
         step = reinforced.prompts * reinforced.rollouts
         raise InvalidValue("reinforced.batch", f"must divide the {step} rollouts of a step.")
+
+
+def _check_evaluation(evaluation: EvaluationConfig) -> None:
+    if evaluation.file and evaluation.suite:
+        raise InvalidValue("evaluation", "must have file or suite, not both.")
+    for key in ("data", "judge"):
+        if getattr(evaluation, key) and not evaluation.suite:
+            raise InvalidValue(
+                f"evaluation.{key}", "belongs to a suite, and evaluation.suite is missing."
+            )
+    if not evaluation.suite:
+        return
+    try:
+        suite = suites.describe(evaluation.suite)
+    except TaskError as error:
+        raise InvalidValue("evaluation.suite", str(error)) from error
+    if suite.scorer == "judge" and evaluation.judge is None:
+        raise InvalidValue(
+            "evaluation.judge",
+            f"is missing: answers of {suite.title} are scored by a judge. Name its base_url and "
+            "model.",
+        )
+    if suite.scorer != "judge" and evaluation.judge is not None:
+        raise InvalidValue("evaluation.judge", f"has no use: {suite.title} needs no judge.")

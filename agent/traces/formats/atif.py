@@ -23,6 +23,7 @@ from agent.traces.trace import (
     Start,
     Trace,
     Turn,
+    TurnIds,
     UserText,
     usage_of_counts,
 )
@@ -61,11 +62,42 @@ def read(head: Fields, reader: JsonReader) -> Trace:
         tools=tuple(tool.values for tool in agent.items("tool_definitions")),
     )
     steps = _Steps(start)
+    for step in read_steps(reader):
+        yield from steps.read(step)
+    yield from steps.end(head)
+
+
+def is_trajectory(head: Fields) -> bool:
+    """Whether a file with these small fields is a trajectory of a known version."""
+    return head.values.get("schema_version") in _READ
+
+
+def read_steps(reader: JsonReader) -> Iterator[Fields]:
+    """Yield the steps of the trajectory at hand, one at a time."""
     for name in reader.members():
         if name == "steps":
             for _ in reader.elements():
-                yield from steps.read(read_fields(reader))
-    yield from steps.end(head)
+                yield read_fields(reader)
+
+
+def read_ids(step: Fields) -> TurnIds | None:
+    """Return the token ids of a step of the agent; None unless prompt and answer have them.
+
+    A step that stands for several requests has none: its ids are those of all together.
+
+    Raises:
+        TraceError: They are no ids, or there are more or fewer log-probabilities.
+    """
+    metrics = step.fields("metrics")
+    prompt = metrics.token_ids("prompt_token_ids")
+    generated = metrics.token_ids("completion_token_ids")
+    if prompt is None or generated is None or (step.count("llm_call_count") or 1) > 1:
+        return None
+    logprobs = metrics.numbers("logprobs")
+    if logprobs is not None and len(logprobs) != len(generated):
+        problem = f"{len(logprobs)} numbers for {len(generated)} completion_token_ids"
+        raise metrics.error("logprobs", problem)
+    return TurnIds(prompt=prompt, generated=generated, logprobs=logprobs or ())
 
 
 class _Steps:
@@ -121,6 +153,7 @@ def _agent_step(step: Fields, at: float | None) -> Iterator[Item]:
         model=step.text("model_name"), usage=_usage(metrics), estimated=own.flag("estimated"),
         finish=finish_of(own.text("finish")), seconds=own.number("seconds"), at=at,
         cost=metrics.number("cost_usd"), copied=step.flag("is_copied_context"),
+        ids=read_ids(step),
     )  # fmt: skip
     for result in step.fields("observation").items("results"):
         extra = result.fields("extra").fields(_OWN)
@@ -360,6 +393,10 @@ def _metrics(turn: Turn) -> dict[str, Any]:
         known = {name: count for name, count in own.items() if count is not None}
         metrics["extra"] = {_OWN: known} if known else None
     metrics["cost_usd"] = turn.cost
+    if turn.ids is not None:
+        metrics["prompt_token_ids"] = turn.ids.prompt
+        metrics["completion_token_ids"] = turn.ids.generated
+        metrics["logprobs"] = turn.ids.logprobs or None
     return {name: value for name, value in metrics.items() if value is not None}
 
 

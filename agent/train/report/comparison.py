@@ -8,9 +8,9 @@ from typing import Any
 
 from agent.errors import TrainError
 from agent.tasks.scoring import wilson_interval
+from agent.train.held_out import title_of
 from agent.train.log import TrainingLog
-from agent.train.report.curves import mean, row, smooth, step_rewards
-from agent.train.report.evaluation import SPLIT_TITLES
+from agent.train.report.curves import columns, mean, missing_scores, row, smooth, step_rewards
 from agent.train.report.plot import reward_axes, save
 
 
@@ -97,10 +97,8 @@ def table(groups: Sequence[Group]) -> str:
     tasks of one seed because all seeds share the same tasks; then the mean of each seed.
     """
     measured = {group.name: [_last_evaluations(log) for log in group.logs] for group in groups}
-    splits = [
-        each for each in SPLIT_TITLES if any(each in m for ms in measured.values() for m in ms)
-    ]
-    header = ["", *(SPLIT_TITLES[split] for split in splits)]
+    splits = columns(split for seeds in measured.values() for seed in seeds for split in seed)
+    header = ["", *(title_of(split) for split in splits)]
     rows = [row(header), row(["---"] * len(header))]
     for name, seeds in measured.items():
         cells = [_cell([seed[split] for seed in seeds if split in seed]) for split in splits]
@@ -125,8 +123,11 @@ def _last_evaluations(log: TrainingLog) -> Mapping[str, Mapping[str, Any]]:
 def _cell(lines: Sequence[Mapping[str, Any]]) -> str:
     if not lines:
         return ""
-    means = [line["mean"] for line in lines]
+    known = [line for line in lines if line["mean"] is not None]
+    if not known:
+        return f"not known{missing_scores(lines)}"
+    means = [line["mean"] for line in known]
     overall = mean(means)
-    low, high = wilson_interval(overall, min(line["tasks"] for line in lines))
+    low, high = wilson_interval(overall, min(line["tasks"] for line in known))
     seeds = "; " + " ".join(f"{each:.2f}" for each in means) if len(means) > 1 else ""
-    return f"{overall:.2f} ({low:.2f}-{high:.2f}{seeds})"
+    return f"{overall:.2f} ({low:.2f}-{high:.2f}{seeds}){missing_scores(lines)}"

@@ -1,16 +1,17 @@
 """Plot and table of a training, from its log."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from agent.train.held_out import SPLIT_TITLES, title_of
 from agent.train.log import TrainingLog
-from agent.train.report.evaluation import SPLIT_TITLES
 from agent.train.report.plot import reward_axes, save
 
 _RAW_COLOUR = "#9fb8d8"
 _COLOURS = {"mean": "#1f5fb0", "train": "#1a7f37", "names": "#b35900", "wording": "#8250df",
             "family": "#cf222e"}  # fmt: skip
+_SUITE_COLOUR = "#8b572a"
 _WINDOW = 5
 
 
@@ -24,8 +25,8 @@ def draw(log: TrainingLog, path: Path) -> bool:
     label = "reward of a step, and the mean of the last five"
     axes.plot(*zip(*smooth(rewards), strict=True), color=_COLOURS["mean"], linewidth=2, label=label)
     for split, points in _evaluations_by_split(log).items():
-        title = SPLIT_TITLES[split]  # type: ignore[index]
-        axes.plot(*zip(*points, strict=True), "o", color=_COLOURS[split], label=title)
+        colour = _COLOURS.get(split, _SUITE_COLOUR)
+        axes.plot(*zip(*points, strict=True), "o", color=colour, label=title_of(split))
     save(axes, path)
     return True
 
@@ -54,13 +55,20 @@ def row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def columns(splits: Iterable[str]) -> list[str]:
+    """Return the columns of a table: splits in their order, then suites."""
+    found = dict.fromkeys(splits)
+    return [*(each for each in SPLIT_TITLES if each in found),
+            *(each for each in found if each not in SPLIT_TITLES)]  # fmt: skip
+
+
 def table(log: TrainingLog) -> str:
     """Return Markdown tables: evaluations by splits, and rewards by steps."""
     lines = _last_lines({(e["stage"], e["step"], e["split"]): e for e in log.lines("evaluation")})
-    splits = [split for split in SPLIT_TITLES if any(line["split"] == split for line in lines)]
+    splits = columns(line["split"] for line in lines)
     rows = dict.fromkeys((line["stage"], line["step"]) for line in lines)
     cells = {(e["stage"], e["step"], e["split"]): _cell(e) for e in lines}
-    titles = [SPLIT_TITLES[split] for split in splits]
+    titles = [title_of(split) for split in splits]
     text = [row(["after", *titles]), row(["---"] * (len(titles) + 1))]
     for stage, step in rows:
         name = stage if not step else f"{stage}, step {step}"
@@ -88,9 +96,20 @@ def _evaluations_by_split(log: TrainingLog) -> dict[str, list[tuple[int, float]]
     found: dict[str, dict[int, float]] = {}
     for line in log.lines("evaluation"):
         step = line["step"] if line["stage"] == "reinforced" else 0
-        found.setdefault(line["split"], {})[step] = line["mean"]
+        if line["mean"] is not None:
+            found.setdefault(line["split"], {})[step] = line["mean"]
     return {split: sorted(points.items()) for split, points in found.items()}
 
 
 def _cell(line: dict[str, Any]) -> str:
-    return f"{line['mean']:.2f} ({line['low']:.2f}-{line['high']:.2f})"
+    if line["mean"] is None:
+        return f"not known{missing_scores([line])}"
+    return f"{line['mean']:.2f} ({line['low']:.2f}-{line['high']:.2f}){missing_scores([line])}"
+
+
+def missing_scores(lines: Iterable[Mapping[str, Any]]) -> str:
+    """Return how many tasks are not in a mean, and why; empty if all are."""
+    counts = {
+        name: sum(line.get(name, 0) for line in lines) for name in ("infrastructure", "unscored")
+    }
+    return "".join(f", {count} {name}" for name, count in counts.items() if count)

@@ -1,22 +1,11 @@
-"""Evaluation of the policy on held-out tasks, by split."""
+"""Evaluation of the policy on held-out tasks, by split or suite."""
 
-from dataclasses import asdict
 from typing import Any
 
-from agent.tasks.document_qa.draft import Split
-from agent.tasks.scoring import Score, score_rewards
-from agent.tasks.task import TaskRecord
-from agent.train import data
+from agent.train.held_out import HeldOutScore, HeldOutTasks, held_out_tasks, score_rollouts
 from agent.train.log import TrainingLog, print_line
 from agent.train.recipe import Recipe
 from agent.train.rollouts.workers import RolloutRunner
-
-SPLIT_TITLES: dict[Split, str] = {
-    "train": "fresh tasks",
-    "names": "held-out names",
-    "wording": "held-out wording",
-    "family": "held-out family",
-}
 
 
 class Evaluator:
@@ -25,38 +14,47 @@ class Evaluator:
     Args:
         recipe: Determines the tasks, their number and the temperature.
         runner: Performs the rollouts.
-        log: Receives the score of each split.
+        log: Receives the scores of each column.
     """
 
     def __init__(self, recipe: Recipe, runner: RolloutRunner, log: TrainingLog) -> None:
-        self._config = recipe.evaluation
+        self._temperature = recipe.evaluation.temperature
+        self._concurrency = recipe.rollouts.concurrency
         self._runner = runner
         self._log = log
-        found = {split: data.evaluation_tasks(recipe, split) for split in self._config.splits}
-        self._tasks: dict[Split, list[TaskRecord]] = {
-            split: tasks for split, tasks in found.items() if tasks
-        }
+        self._columns = held_out_tasks(recipe)
 
-    def evaluate(self, stage: str, step: int) -> dict[Split, Score]:
-        """Evaluate each split; log the scores under a stage and its step."""
-        return {split: self._evaluate_split(split, stage, step) for split in self._tasks}
+    def evaluate(self, stage: str, step: int) -> dict[str, HeldOutScore]:
+        """Evaluate each column; log the scores under a stage and its step."""
+        return {column.name: self._evaluate(column, stage, step) for column in self._columns}
 
     def is_evaluated(self, stage: str, step: int) -> bool:
-        """Return whether the log has the scores of all splits for this stage and step."""
+        """Return whether the log has the scores of all columns for this stage and step."""
         lines: list[dict[str, Any]] = list(self._log.lines("evaluation"))
         found = {each["split"] for each in lines if (each["stage"], each["step"]) == (stage, step)}
-        return found >= set(self._tasks)
+        return found >= {column.name for column in self._columns}
 
-    def _evaluate_split(self, split: Split, stage: str, step: int) -> Score:
+    def _evaluate(self, column: HeldOutTasks, stage: str, step: int) -> HeldOutScore:
         rollouts = self._runner.run_policy(
-            self._tasks[split], self._config.temperature, "evaluation", split
+            column.tasks, self._temperature, "evaluation", column.name
         )
-        answered = sum(each.answer is not None for each in rollouts)
-        result = score_rewards([each.reward for each in rollouts], answered)
-        self._log.write("evaluation", stage=stage, step=step, split=split, **asdict(result))
-        interval = f"{result.low:.2f} to {result.high:.2f}"
-        print_line(
-            f"{stage} {step}, {SPLIT_TITLES[split]}: {result.mean:.2f} ({interval}) of "
-            f"{result.tasks}"
-        )
+        result = score_rollouts(column, rollouts, self._concurrency)
+        self._log.write("evaluation", stage=stage, step=step, split=column.name, **result.to_json())
+        print_line(f"{stage} {step}, {column.title}: {_describe(result)}")
         return result
+
+
+def _describe(result: HeldOutScore) -> str:
+    score = result.score
+    parts = [
+        f"{score.mean:.2f} ({score.low:.2f} to {score.high:.2f}) of {score.tasks}"
+        if score
+        else "no scores"
+    ]
+    if result.infrastructure:
+        parts.append(f"{result.infrastructure} infrastructure errors")
+    if result.unscored:
+        parts.append(f"{result.unscored} unscored")
+    if result.reasons:
+        parts.append(" ".join(result.reasons))
+    return "; ".join(parts)

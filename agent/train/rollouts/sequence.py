@@ -43,5 +43,6 @@ def sequence_from_events(events: Iterable[Event]) -> TokenSequence | None:
         prompt = prompt or len(turn.read)
         ids += turn.read + turn.generated
         mask += [0] * len(turn.read) + [1] * len(turn.generated)
-        logprobs += [0.0] * len(turn.read) + list(turn.logprobs)
+        known = turn.logprobs or (0.0,) * len(turn.generated)
+        logprobs += (0.0,) * len(turn.read) + known
     return TokenSequence(tuple(ids), tuple(mask), tuple(logprobs), prompt) if ids else None

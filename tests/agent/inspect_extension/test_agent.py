@@ -2,15 +2,20 @@
 
 import json
 import re
+import subprocess
 from pathlib import Path
+from urllib.parse import quote
 
+import httpx
 import pytest
 
 from agent import prompts
 from agent.loop.notes import REMINDER
 from tests.agent.inspect_extension.conftest import ROOT, RunInspect
+from tests.faults.app_process import free_port
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.models.turns import Body
+from tests.support.server import wait_until
 
 pytestmark = [pytest.mark.inspect, pytest.mark.engine, pytest.mark.long, pytest.mark.timeout(900)]
 
@@ -87,13 +92,43 @@ def test_the_commands_of_the_documentation_compare_a_model_with_and_without_a_sa
     assert logs[1]["eval"]["sandbox"]["type"] == "studio"
 
 
-def test_the_program_of_the_documentation_runs_without_a_model(
-    run_inspect: RunInspect, tmp_path: Path
+def test_the_program_of_the_documentation_runs_without_a_model_and_inspect_view_has_its_log(
+    run_inspect: RunInspect,
+    inspect_commands: Path,
+    inspect_variables: dict[str, str],
+    tmp_path: Path,
 ) -> None:
     program, _ = re.findall(r"```python\n(.*?)```", DOCUMENTATION, re.DOTALL)
     (tmp_path / "scripted.py").write_text(program)
     output = run_inspect("python", "scripted.py", INSPECT_DISPLAY="none")
     assert output.splitlines()[-1] == "success 9592 C"
+
+    port = free_port()
+    command: list[str | Path] = [inspect_commands / "inspect", "view", "start", "--log-dir", "logs"]
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}") as client:
+        server = subprocess.Popen(
+            [*command, "--port", str(port)], cwd=tmp_path, env=inspect_variables
+        )
+        try:
+            wait_until(lambda: answers(client), seconds=300)
+            assert "<title>Inspect View</title>" in client.get("/").text
+            (listed,) = client.get("/api/logs").json()["files"]
+            log = client.get(f"/api/logs/{quote(listed['name'], safe='')}").json()
+        finally:
+            server.terminate()
+            server.wait()
+    assert log["eval"]["solver"] == "llm_in_sandbox_studio/llm_in_sandbox"
+    messages = log["samples"][0]["messages"]
+    calls = [call["function"] for each in messages for call in each.get("tool_calls") or []]
+    assert calls == ["execute_bash", "submit"]
+
+
+def answers(client: httpx.Client) -> bool:
+    """Whether the server accepts connections."""
+    try:
+        return client.get("/api/logs").is_success
+    except httpx.TransportError:
+        return False
 
 
 def test_questions_with_choices_are_asked_and_scored_as_by_multiple_choice(

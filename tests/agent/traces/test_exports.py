@@ -22,7 +22,7 @@ from agent.events import (
     Totals,
     encode,
 )
-from agent.models.base import ToolCall, Usage
+from agent.models.base import ToolCall, TurnTokens, Usage
 from agent.traces.formats import atif, sts
 from agent.traces.importing import import_file
 from agent.traces.journal_items import items_of, items_of_journal, messages_of_journal
@@ -58,7 +58,7 @@ def run_events() -> list[Event]:
         ModelAnswered(
             step=1, text="I look.", reasoning="Hm.", calls=calls, finish="tool_calls",
             usage=Usage(90, 8, cached=50, reported=("cached",)), estimated=False, seconds=1.5,
-            at=1002.0,
+            tokens=TurnTokens(0, (5, 6, 7), (8, 9), (-0.5, -0.25)), at=1002.0,
         ),
         ToolEnded(
             step=1, call_id="a", name="execute_bash", ok=False, exit_code=2, end_reason="exit",
@@ -72,7 +72,7 @@ def run_events() -> list[Event]:
         StepStarted(step=2, note="", at=1004.0),
         ModelAnswered(
             step=2, text="Two.", reasoning="", calls=(), finish="stop", usage=Usage(100, 4),
-            estimated=False, seconds=1.0, at=1005.0,
+            estimated=False, seconds=1.0, tokens=TurnTokens(4, (3,), (9,), ()), at=1005.0,
         ),
         Notice(step=2, text="Adapted.", at=1005.0),
         RunEnded(status="answered", reason="", answer="2", totals=totals, at=1006.0),
@@ -100,6 +100,13 @@ def test_atif_is_valid_for_harbor(trajectory_model: Any) -> None:
     ]  # fmt: skip
     assert [each.source_call_id for each in first.observation.results] == ["a", "b"]
     assert first.metrics.cached_tokens == 50
+    assert first.metrics.prompt_token_ids == [5, 6, 7]
+    assert first.metrics.completion_token_ids == [8, 9]
+    assert first.metrics.logprobs == [-0.5, -0.25]
+    # The whole prompt, after a part of the conversation was removed; no known probabilities.
+    second = next(step for step in trajectory.steps if step.message == "Two.")
+    assert second.metrics.prompt_token_ids == [5, 6, 7, 8, 3]
+    assert (second.metrics.completion_token_ids, second.metrics.logprobs) == ([9], None)
     names = [tool["function"]["name"] for tool in trajectory.agent.tool_definitions]
     assert names == ["str_replace_editor", "execute_bash", "submit"]
     assert trajectory.final_metrics.total_prompt_tokens == 190
@@ -174,3 +181,7 @@ def test_an_exported_run_is_the_same_when_imported(tmp_path: Path) -> None:
     again = list(items_of(events_of(tmp_path, run.run)))
     for event, other in zip(items_of(run_events()), again, strict=True):
         assert event == other
+    tokens = [e.tokens for e in events_of(tmp_path, run.run) if isinstance(e, ModelAnswered)]
+    assert tokens == [
+        TurnTokens(0, (5, 6, 7), (8, 9), (-0.5, -0.25)), TurnTokens(4, (3,), (9,), ()),
+    ]  # fmt: skip

@@ -53,6 +53,36 @@ def test_atif_of_the_newest_version(tmp_path: Path) -> None:
     assert started.system == "You are careful."
 
 
+@pytest.mark.parametrize(
+    ("metrics", "message"),
+    [
+        ({"prompt_token_ids": [1], "completion_token_ids": "2"}, "ids: a list was expected"),
+        (
+            {"prompt_token_ids": [1, -1], "completion_token_ids": [2]},
+            r"prompt_token_ids\[1\]: a tok",
+        ),
+        ({"prompt_token_ids": [True], "completion_token_ids": [2]}, r"ids\[0\]: a token id was"),
+        ({"prompt_token_ids": [1], "completion_token_ids": [2.5]}, "a token id was expected"),
+        (
+            {"prompt_token_ids": [1], "completion_token_ids": [2, 3], "logprobs": [-1]},
+            r"steps\[0\]\.metrics\.logprobs: 1 numbers for 2 completion_token_ids",
+        ),
+        (
+            {"prompt_token_ids": [1], "completion_token_ids": [2], "logprobs": ["-1"]},
+            r"logprobs\[0\]: a number was expected",
+        ),
+    ],
+)
+def test_atif_with_ids_that_are_none_is_refused(
+    metrics: dict[str, object], message: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "ids.json"
+    step = {"step_id": 1, "source": "agent", "message": "Two.", "metrics": metrics}
+    file.write_text(json.dumps({"schema_version": "ATIF-v1.4", "agent": {}, "steps": [step]}))
+    with pytest.raises(TraceError, match=message):
+        import_file(file, tmp_path)
+
+
 def test_a_trajectory_of_the_reference(tmp_path: Path) -> None:
     (state,) = import_sample("trajectory.json", tmp_path)
     assert (state.state, len(state.steps)) == ("submitted", 3)

@@ -6,7 +6,6 @@ import pytest
 
 from agent.errors import TrainError
 from agent.tasks.document_qa.rng import Rng
-from agent.tasks.rewards import reward
 from agent.tasks.task import TaskRecord
 from agent.train import data, recipe
 from agent.train.learning import solution_paths
@@ -28,30 +27,6 @@ def test_evaluation_tasks_are_not_trained_on(split: str) -> None:
     }
     for each in data.evaluation_tasks(RECIPE, split):  # type: ignore[arg-type]
         assert (each.problem_statement, str(each.input_files)) not in training_tasks
-
-
-@pytest.mark.parametrize("suite", ["aime", "chembench"])
-def test_the_held_out_table_may_be_that_of_a_suite(suite: str) -> None:
-    changes = {"evaluation.suite": suite, "evaluation.tasks": "3"}
-    changed = recipe.load_recipe("cpu", changes)
-    tasks = data.evaluation_tasks(changed, "train")
-    assert len(tasks) == 3
-    assert all(each.id.startswith(f"{suite}-") for each in tasks)
-    assert [reward(each, each.ground_truth) for each in tasks] == [1.0] * 3
-    assert data.evaluation_tasks(changed, "names") == []
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"evaluation.suite": "ugphysics"}, "no reward"),
-        ({"evaluation.suite": "aime", "evaluation.file": "tasks.jsonl"}, "not both"),
-        ({"evaluation.data": "somewhere"}, "evaluation.suite is missing"),
-    ],
-)
-def test_a_suite_that_cannot_be_rewarded_is_refused(changes: dict[str, str], message: str) -> None:
-    with pytest.raises(TrainError, match=message):
-        data.evaluation_tasks(recipe.load_recipe("cpu", changes), "train")
 
 
 def test_kinds_can_name_a_question_of_a_family() -> None:

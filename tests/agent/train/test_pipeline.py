@@ -17,6 +17,7 @@ from agent.settings import Settings
 from agent.train import recipe
 from agent.train.recipe import Recipe
 from agent.util.cancellation import Stop
+from tests.agent.train.tiny_model import load_weights
 from tests.support.local_provider import LocalSandboxProvider
 
 pytestmark = [pytest.mark.long, pytest.mark.usefixtures("training_packages")]
@@ -69,12 +70,6 @@ class FailingProvider(LocalSandboxProvider):
 def read_log(output: Path, kind: str) -> list[dict[str, Any]]:
     entries = map(json.loads, (output / "log.jsonl").read_text().splitlines())
     return [line for line in entries if line["kind"] == kind]
-
-
-def load_weights(folder: Path) -> Any:
-    from peft import load_peft_weights
-
-    return load_peft_weights(str(folder), device="cpu")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
@@ -211,3 +206,26 @@ def test_the_plain_baseline_has_no_sandbox(
     train(plain_recipe, tmp_path / "out", resume=False, studio=studio)
     assert len(read_log(tmp_path / "out", "step")) == 4
     assert not list((studio.settings.data / "sandboxes").glob("*/workspace/output/*"))
+
+
+def test_the_table_has_the_score_of_a_suite(
+    small_recipe: Recipe, studio: Studio, tmp_path: Path
+) -> None:
+    from agent.train.pipeline import train
+
+    evaluation = replace(small_recipe.evaluation, suite="chembench", tasks=2)
+    recipe = replace(small_recipe, stages=("supervised",), evaluation=evaluation)
+    train(recipe, tmp_path / "out", resume=False, studio=studio)
+    lines = read_log(tmp_path / "out", "evaluation")
+    assert [(each["stage"], each["split"], each["tasks"]) for each in lines] == [
+        ("untrained", "chembench", 2), ("supervised", "chembench", 2),
+    ]  # fmt: skip
+    table = (tmp_path / "out" / "table.md").read_text()
+    assert table.startswith("| after | ChemBench4K |")
+    # A folder of an earlier version, whose recipe lacks keys that were added since, continues.
+    path = tmp_path / "out" / "recipe.json"
+    stored = json.loads(path.read_text())
+    del stored["evaluation"]["judge"]
+    path.write_text(json.dumps(stored))
+    train(recipe, tmp_path / "out", resume=True, studio=studio)
+    assert read_log(tmp_path / "out", "evaluation") == lines

@@ -1,5 +1,6 @@
 """Recipes: the bundled ones are valid, and errors name the line and key."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -156,3 +157,29 @@ def test_keys_of_earlier_versions_still_work(tmp_path: Path) -> None:
 def test_an_unknown_recipe_is_reported_with_the_available_ones() -> None:
     with pytest.raises(TrainError, match=r"The recipes are builtin, cpu, gpu, paper"):
         recipe.load_recipe("nowhere")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"suite": "ugphysics"},
+            "line 11: evaluation.judge: is missing: answers of UGPhysics are scored by a judge. "
+            "Name its base_url and model.",
+        ),
+        ({"suite": "aime", "judge": "{base_url: u, model: m}"}, "AIME 2025 needs no judge"),
+        ({"suite": "aime", "judge": "{model: m}"}, "judge.base_url: is missing"),
+        ({"suite": "ugphysics", "judge": "{base_url: '', model: m}"}, "judge.base_url: "),
+        ({"suite": "aimee"}, "evaluation.suite: There is no suite 'aimee'. Choose one of aime,"),
+        ({"suite": "aime", "file": "tasks.jsonl"}, "not both"),
+        ({"data": "somewhere"}, "evaluation.suite is missing"),
+        ({"judge": "{base_url: u, model: m}"}, "evaluation.suite is missing"),
+    ],
+)
+def test_a_suite_and_its_judge_are_checked_when_the_recipe_is_loaded(
+    tmp_path: Path, changes: dict[str, str], message: str
+) -> None:
+    lines = "".join(f"  {key}: {value}\n" for key, value in changes.items())
+    text = SMALL.replace("evaluation: {tasks: 2}\n", f"evaluation:\n  tasks: 2\n{lines}")
+    with pytest.raises(TrainError, match=re.escape(message)):
+        load_recipe(tmp_path, text)

@@ -28,6 +28,13 @@ def make_tiny_model(folder: Path, seed: int = 0) -> Path:
     return folder
 
 
+def load_weights(folder: Path) -> Any:
+    """Load the adapter of a stage's result."""
+    from peft import load_peft_weights
+
+    return load_peft_weights(str(folder), device="cpu")
+
+
 def create_tokenizer() -> Any:
     """Create a byte tokenizer with the control tokens."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers

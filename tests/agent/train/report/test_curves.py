@@ -41,6 +41,32 @@ def test_the_table_has_a_row_per_evaluation_and_the_rewards(tmp_path: Path) -> N
     ]
 
 
+def test_tasks_without_a_score_are_counted_apart(tmp_path: Path) -> None:
+    from agent.train.report.comparison import parse_groups
+    from agent.train.report.comparison import table as comparison_table
+    from agent.train.report.curves import draw, table
+
+    (tmp_path / "recipe.json").write_text('{"stages": ["supervised"]}')
+    log = TrainingLog(tmp_path / "log.jsonl")
+    log.write("evaluation", stage="untrained", step=0, split="aa_lcr", tasks=0, answered=0,
+              mean=None, infrastructure=0, unscored=8)  # fmt: skip
+    log.write("evaluation", stage="supervised", step=9, split="aa_lcr", tasks=5, answered=5,
+              mean=0.4, low=0.2, high=0.6, infrastructure=2, unscored=1)  # fmt: skip
+    assert table(log).splitlines() == [
+        "| after | AA-LCR |",
+        "| --- | --- |",
+        "| untrained | not known, 8 unscored |",
+        "| supervised, step 9 | 0.40 (0.20-0.60), 2 infrastructure, 1 unscored |",
+    ]
+    assert comparison_table(parse_groups([f"a={tmp_path}"])).splitlines() == [
+        "|  | AA-LCR |",
+        "| --- | --- |",
+        "| a | 0.40 (0.12-0.77), 2 infrastructure, 1 unscored |",
+    ]
+    log.write("step", stage="reinforced", step=1, reward=0.5)
+    assert draw(log, tmp_path / "curve.png")
+
+
 def test_the_curve_is_drawn(tmp_path: Path) -> None:
     from PIL import Image
 

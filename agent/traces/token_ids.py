@@ -1,0 +1,38 @@
+"""Token ids of turns: as a journal has them, and as a trace has them.
+
+A journal has the ids that a turn adds to those before it; a trace has the whole prompt.
+"""
+
+from agent.models.base import TurnTokens
+from agent.traces.trace import TurnIds
+
+
+class TokenSequence:
+    """The ids of a conversation after its last turn that has ids."""
+
+    def __init__(self) -> None:
+        self._ids: tuple[int, ...] = ()
+
+    def add(self, tokens: TurnTokens | None) -> TurnIds | None:
+        """Add a turn of a journal; return its ids, if it and those before it have them."""
+        if tokens is None or tokens.kept > len(self._ids):
+            return None
+        prompt = self._ids[: tokens.kept] + tokens.read
+        self._ids = prompt + tokens.generated
+        return TurnIds(prompt=prompt, generated=tokens.generated, logprobs=tokens.logprobs)
+
+    def add_ids(self, ids: TurnIds | None) -> TurnTokens | None:
+        """Add a turn of a trace; return what it adds to those before it."""
+        if ids is None:
+            return None
+        kept = _common_length(self._ids, ids.prompt)
+        self._ids = ids.prompt + ids.generated
+        return TurnTokens(kept, ids.prompt[kept:], ids.generated, ids.logprobs)
+
+
+def _common_length(first: tuple[int, ...], second: tuple[int, ...]) -> int:
+    """Return how many ids at the beginning are the same."""
+    if second[: len(first)] == first:
+        return len(first)
+    pairs = zip(first, second, strict=False)
+    return next((at for at, (one, other) in enumerate(pairs) if one != other), len(second))

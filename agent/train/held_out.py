@@ -1,0 +1,173 @@
+"""Held-out tasks of a recipe, and what the rollouts of a policy on them are worth."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from agent.api.comparison import judge_model
+from agent.compare.comparison import Judge
+from agent.errors import StudioError
+from agent.evals import scorers, suites
+from agent.evals.outcomes import is_infrastructure_failure
+from agent.evals.scorers.score import JudgeAccess, TaskScore
+from agent.evals.suite import EvalTask, Suite
+from agent.events import RunEnded
+from agent.runs import journal
+from agent.settings import load as settings
+from agent.tasks.document_qa.draft import Split
+from agent.tasks.scoring import Score, score_rewards
+from agent.tasks.task import TaskRecord
+from agent.train import data
+from agent.train.recipe import EvaluationConfig, JudgeConfig, Recipe
+from agent.train.rollouts.rollouts import Rollout
+from agent.util.cancellation import Stop
+
+SPLIT_TITLES: dict[Split, str] = {
+    "train": "fresh tasks",
+    "names": "held-out names",
+    "wording": "held-out wording",
+    "family": "held-out family",
+}
+_MAX_REASONS = 3
+
+Scorer = Callable[[Rollout, Stop], TaskScore | None]
+"""Scores the answer of a rollout; None if it was stopped."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOutTasks:
+    """Tasks of one column of the table.
+
+    Attributes:
+        name: The split, or the suite's name.
+        title: The column's title.
+        tasks: The tasks.
+        score: What an answer is worth: the reward, or the suite's own scorer.
+    """
+
+    name: str
+    title: str
+    tasks: Sequence[TaskRecord]
+    score: Scorer
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOutScore:
+    """Scores of one column after a stage.
+
+    Attributes:
+        score: The mean of the known scores with its interval; None without any.
+        infrastructure: Rollouts that the engine or the studio failed; they never count as 0.
+        unscored: Answers whose score is not known: no vote of a judge, or a missing library.
+        reasons: The most frequent reasons of both.
+    """
+
+    score: Score | None
+    infrastructure: int
+    unscored: int
+    reasons: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the figures as values of a line in the log."""
+        known = asdict(self.score) if self.score else {"tasks": 0, "answered": 0, "mean": None}
+        missing = {"infrastructure": self.infrastructure, "unscored": self.unscored}
+        return known | missing | {"reasons": list(self.reasons)}
+
+
+def held_out_tasks(recipe: Recipe) -> list[HeldOutTasks]:
+    """Return the columns of a recipe's table that have tasks.
+
+    Raises:
+        TrainError: if the recipe names an unknown family or question.
+        TaskError: if the suite's data or the file is missing or invalid.
+        StudioError: if the judge's endpoint is not valid.
+    """
+    if recipe.evaluation.suite:
+        return [_suite_tasks(recipe.evaluation)]
+    columns = (
+        HeldOutTasks(split, SPLIT_TITLES[split], data.evaluation_tasks(recipe, split), _reward)
+        for split in recipe.evaluation.splits
+    )
+    return [column for column in columns if column.tasks]
+
+
+def score_rollouts(
+    column: HeldOutTasks, rollouts: Sequence[Rollout], concurrency: int
+) -> HeldOutScore:
+    """Score the rollouts of a column, several at a time; a judge takes seconds for each."""
+    failed, judged = list[Rollout](), list[Rollout]()
+    for each in rollouts:
+        lost = is_infrastructure_failure(each.status, each.reason)
+        (failed if lost else judged).append(each)
+    stop = Stop()
+    with ThreadPoolExecutor(concurrency, "score") as threads:
+        try:
+            scores = list(threads.map(lambda each: column.score(each, stop), judged))
+        finally:
+            stop.set()
+    known = [each.value for each in scores if each is not None and each.value is not None]
+    answered = sum(each.answer is not None for each in judged)
+    reasons = Counter(each.reason for each in failed)
+    reasons.update(each.reason for each in scores if each is not None and each.value is None)
+    return HeldOutScore(
+        score_rewards(known, answered) if known else None,
+        len(failed),
+        len(judged) - len(known),
+        tuple(reason for reason, _ in reasons.most_common(_MAX_REASONS)),
+    )
+
+
+def title_of(name: str) -> str:
+    """Return the title of a column in a log."""
+    if name in SPLIT_TITLES:
+        return SPLIT_TITLES[name]
+    return suites.describe(name).title if name in suites.NAMES else name
+
+
+def _reward(rollout: Rollout, stop: Stop) -> TaskScore:
+    del stop
+    return TaskScore(value=rollout.reward)
+
+
+def _suite_tasks(config: EvaluationConfig) -> HeldOutTasks:
+    """Return tasks of a suite, evenly from its groups."""
+    suite = suites.load(config.suite, Path(config.data) if config.data else None)
+    suite = suite.first(config.tasks)
+    records = [_to_record(task, suite) for task in suite.tasks]
+    return HeldOutTasks(suite.name, suite.title, records, _suite_scorer(suite, config.judge))
+
+
+def _to_record(task: EvalTask, suite: Suite) -> TaskRecord:
+    """Return a suite's task as one of a rollout, whose reward has no meaning here."""
+    return TaskRecord(
+        id=task.id, problem_statement=task.text, ground_truth=task.expected, qa_type="exact",
+        domain=suite.domain, input_files=task.inputs,
+    )  # fmt: skip
+
+
+def _suite_scorer(suite: Suite, config: JudgeConfig | None) -> Scorer:
+    tasks = {task.id: task for task in suite.tasks}
+    judge = _connect(config) if config else None
+
+    def score(rollout: Rollout, stop: Stop) -> TaskScore | None:
+        try:
+            task = tasks[rollout.task.id]
+            return scorers.score(suite, task, _final_answer(rollout), judge, stop)
+        except StudioError as error:
+            return TaskScore(value=None, reason=str(error))
+
+    return score
+
+
+def _connect(config: JudgeConfig) -> JudgeAccess:
+    judge = Judge(model=config.model, base_url=config.base_url, votes=config.votes)
+    return JudgeAccess(model=judge_model(settings(), judge), name=judge.model, votes=judge.votes)
+
+
+def _final_answer(rollout: Rollout) -> str:
+    """Return the answer that an evaluation scores: also one written before a limit."""
+    last = journal.last_event(rollout.folder.journal)
+    return last.answer if isinstance(last, RunEnded) else ""

@@ -1,0 +1,148 @@
+"""Held-out tasks: a suite is scored by its own scorer, and what has no score is counted apart."""
+
+import json
+from collections.abc import Callable, Generator, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from agent.api.studio import Studio
+from agent.errors import ModelUnavailable, SandboxError, TaskError
+from agent.events import Event, Preparing
+from agent.limits import Limits
+from agent.models.base import Model, ToolCall
+from agent.models.scripted import ScriptedModel, ScriptedTurn
+from agent.runs.folder import RunFolder
+from agent.sandbox.base import Sandbox
+from agent.settings import Settings
+from agent.tasks.task import TaskRecord
+from agent.train import recipe
+from agent.train.held_out import HeldOutScore, held_out_tasks, score_rollouts, title_of
+from agent.train.rollouts.rollouts import RolloutPlan, run_rollouts
+from agent.util.cancellation import Stop
+from tests.support.local_provider import LocalSandboxProvider
+from tests.support.models.endpoint import Endpoint
+from tests.support.models.turns import Turn
+
+PLAN = RolloutPlan(Limits(steps=2, seconds=60, reminders=0, attempts=1), concurrency=2)
+SUBMIT = ScriptedTurn(calls=(ToolCall("", "submit", "{}"),))
+UNREACHABLE = ScriptedTurn(error=ModelUnavailable("The endpoint is not reachable."))
+
+
+def write(answer: str) -> ScriptedTurn:
+    command = f"cat > output/answer.txt <<'END'\n{answer}\nEND"
+    return ScriptedTurn(calls=(ToolCall("", "execute_bash", json.dumps({"command": command})),))
+
+
+@pytest.fixture
+def studio(tmp_path: Path) -> Iterator[Studio]:
+    settings = Settings(data=tmp_path / "data")
+    with Studio(settings, lambda _, data: LocalSandboxProvider(data.path)) as studio:
+        yield studio
+
+
+def evaluate(
+    studio: Studio,
+    changes: Mapping[str, str],
+    turns: Callable[[TaskRecord], tuple[ScriptedTurn, ...]],
+    at_once: int = 2,
+) -> HeldOutScore:
+    """Score what a script answers to the tasks of a recipe's suite."""
+    (column,) = held_out_tasks(recipe.load_recipe("cpu", changes))
+
+    def model(task: TaskRecord) -> Model:
+        return ScriptedModel(turns(task))
+
+    found = sorted(run_rollouts(column.tasks, model, studio, PLAN), key=lambda each: each.number)
+    return score_rollouts(column, found, at_once)
+
+
+@pytest.mark.long
+def test_a_suite_is_scored_by_its_own_scorer_and_not_by_the_reward(studio: Studio) -> None:
+    answers = {
+        "Caption2mol-1": (write("Both fit at first.\n\\boxed{A}"), SUBMIT),
+        "Name_Conversion-1": (write("A"), SUBMIT),
+        "Name_Conversion-2": (write("A"), SUBMIT),
+        "Name_Conversion-3": (write("B"), write("B")),  # the limit of steps; the answer counts
+    }
+    columns = held_out_tasks(recipe.load_recipe("cpu", {"evaluation.suite": "chembench"}))
+    assert [(each.name, each.title) for each in columns] == [("chembench", "ChemBench4K")]
+
+    chosen = {"evaluation.suite": "chembench", "evaluation.tasks": "8"}
+    result = evaluate(studio, chosen, lambda task: answers.get(task.id, (UNREACHABLE,)))
+    assert result.score is not None
+    assert (result.score.tasks, result.score.mean) == (4, 0.75)
+    # Four tasks failed for reasons that are not the model's: they are not zeros.
+    assert (result.infrastructure, result.unscored) == (4, 0)
+    assert result.reasons == ("The endpoint is not reachable.",)
+
+
+@pytest.mark.long
+def test_rules_and_mathematics_have_their_scorers(studio: Studio) -> None:
+    chosen = {"evaluation.suite": "ifbench", "evaluation.tasks": "1"}
+    result = evaluate(studio, chosen, lambda _: (write("It is 2496."), SUBMIT))
+    assert result.score is not None
+    assert result.score.mean == 1
+    chosen = {"evaluation.suite": "aime", "evaluation.tasks": "1"}
+    result = evaluate(studio, chosen, lambda _: (write("So it is\n\\boxed{395}"), SUBMIT))
+    assert result.score is not None
+    assert result.score.mean == 1
+
+
+@pytest.mark.long
+def test_a_judge_that_fails_leaves_answers_unscored(studio: Studio) -> None:
+    replies = ["Yes.\nRIGHT", "Yes.\nRIGHT", "Hm.", "Hm."]
+    with Endpoint([Turn(text=text) for text in replies]) as endpoint:
+        judge = {"base_url": endpoint.url, "model": "j", "votes": 2}
+        chosen = {
+            "evaluation.suite": "ugphysics",
+            "evaluation.tasks": "2",
+            "evaluation.judge": json.dumps(judge),
+        }
+        result = evaluate(studio, chosen, lambda _: (write("3000 J"), SUBMIT), at_once=1)
+    assert result.score is not None
+    assert (result.score.tasks, result.score.mean) == (1, 1.0)
+    assert (result.infrastructure, result.unscored) == (0, 1)
+    assert result.reasons[0].startswith("2 of 2 votes failed.")
+
+
+class FailingProvider(LocalSandboxProvider):
+    """A provider that cannot create a sandbox."""
+
+    def acquire(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
+        del folder, stop
+        yield Preparing(state="starting_sandbox")
+        raise SandboxError("there is no engine")
+
+
+@pytest.mark.long
+def test_without_any_score_the_mean_is_not_known(tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path / "data")
+    with Studio(settings, lambda _, data: FailingProvider(data.path)) as studio:
+        result = evaluate(
+            studio,
+            {"evaluation.suite": "aime", "evaluation.tasks": "2"},
+            lambda _: (write("1"), SUBMIT),
+        )
+    assert result.score is None
+    assert (result.infrastructure, result.unscored) == (2, 0)
+    line = result.to_json()
+    assert (line["mean"], line["tasks"]) == (None, 0)
+
+
+def test_generated_tasks_have_a_column_for_each_split() -> None:
+    columns = held_out_tasks(recipe.load_recipe("cpu"))
+    assert [each.name for each in columns] == ["names", "wording", "family"]
+    assert [len(each.tasks) for each in columns] == [16, 16, 16]
+
+
+def test_missing_data_of_a_suite_is_reported(tmp_path: Path) -> None:
+    chosen = {"evaluation.suite": "aime", "evaluation.data": str(tmp_path / "none")}
+    with pytest.raises(TaskError, match="none"):
+        held_out_tasks(recipe.load_recipe("cpu", chosen))
+
+
+def test_a_column_of_an_unknown_suite_keeps_its_name() -> None:
+    assert (title_of("names"), title_of("aime"), title_of("mine")) == (
+        "held-out names", "AIME 2025", "mine",
+    )  # fmt: skip
