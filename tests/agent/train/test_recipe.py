@@ -183,3 +183,11 @@ def test_a_suite_and_its_judge_are_checked_when_the_recipe_is_loaded(
     text = SMALL.replace("evaluation: {tasks: 2}\n", f"evaluation:\n  tasks: 2\n{lines}")
     with pytest.raises(TrainError, match=re.escape(message)):
         load_recipe(tmp_path, text)
+
+
+def test_the_documented_evaluation_with_a_judge_is_valid(tmp_path: Path) -> None:
+    documentation = (Path(__file__).parents[3] / "docs" / "training.md").read_text()
+    (block,) = re.findall(r"```yaml\n(evaluation:.*?)```", documentation, re.DOTALL)
+    loaded = load_recipe(tmp_path, SMALL.replace("evaluation: {tasks: 2}\n", block))
+    assert loaded.evaluation.judge is not None
+    assert (loaded.evaluation.suite, loaded.evaluation.judge.votes) == ("ugphysics", 4)
