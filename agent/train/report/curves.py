@@ -107,7 +107,7 @@ def _cell(line: dict[str, Any]) -> str:
     return f"{line['mean']:.2f} ({line['low']:.2f}-{line['high']:.2f}){missing_scores([line])}"
 
 
-def missing_scores(lines: Iterable[Mapping[str, Any]]) -> str:
+def missing_scores(lines: Sequence[Mapping[str, Any]]) -> str:
     """Return how many tasks are not in a mean, and why; empty if all are."""
     counts = {
         name: sum(line.get(name, 0) for line in lines) for name in ("infrastructure", "unscored")
