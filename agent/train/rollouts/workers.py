@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from agent import prompts
 from agent.api.studio import Studio
 from agent.errors import TrainError
+from agent.evals.outcomes import is_infrastructure_failure
 from agent.limits import Limits
 from agent.models.base import Model
 from agent.models.tokens.model import Sampler, TokenModel
@@ -75,8 +76,8 @@ class RolloutRunner:
 
 
 def _check_failures(finished: list[Rollout]) -> list[Rollout]:
-    """Return the rollouts; raise if most failed, which is not the model's fault."""
-    failed = [each for each in finished if each.status == "failed"]
+    """Return the rollouts; raise if most failed for reasons that are not the model's."""
+    failed = [each for each in finished if is_infrastructure_failure(each.status, each.reason)]
     if len(failed) > len(finished) / 2:
         reasons = "; ".join(sorted({one_line(each.reason) for each in failed})[:3])
         raise TrainError(f"Most rollouts failed ({len(failed)} of {len(finished)}): {reasons}")

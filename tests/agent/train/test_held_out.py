@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -23,6 +24,9 @@ from agent.util.cancellation import Stop
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Endpoint
 from tests.support.models.turns import Turn
+
+if TYPE_CHECKING:
+    from agent.train.rollouts.policy import Policy
 
 PLAN = RolloutPlan(Limits(steps=2, seconds=60, reminders=0, attempts=1), concurrency=2)
 SUBMIT = ScriptedTurn(calls=(ToolCall("", "submit", "{}"),))
@@ -128,6 +132,22 @@ def test_without_any_score_the_mean_is_not_known(tmp_path: Path) -> None:
     assert (result.infrastructure, result.unscored) == (2, 0)
     line = result.to_json()
     assert (line["mean"], line["tasks"]) == (None, 0)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("training_packages")
+def test_empty_answers_are_zeros_and_do_not_end_the_training(studio: Studio) -> None:
+    """They are the model's failures: a weak model may give nothing else."""
+    from agent.train.rollouts.workers import RolloutRunner
+
+    loaded = recipe.load_recipe("cpu", {"evaluation.suite": "aime", "evaluation.tasks": "2"})
+    (column,) = held_out_tasks(loaded)
+    runner = RolloutRunner(loaded, cast("Policy", None), studio)
+    found = runner.run_models(lambda _: ScriptedModel((ScriptedTurn(""),)), column.tasks)
+    assert {each.status for each in found} == {"failed"}
+    result = score_rollouts(column, found, 1)
+    assert result.score is not None
+    assert (result.score.tasks, result.score.mean, result.infrastructure) == (2, 0.0, 0)
 
 
 def test_generated_tasks_have_a_column_for_each_split() -> None:
