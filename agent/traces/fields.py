@@ -13,6 +13,9 @@ from agent.traces.json_reader import JsonReader
 MAX_TEXT_CHARACTERS = 1024 * 1024
 """Maximum length of one text of a trace; the middle of a longer one is left out."""
 
+MAX_TOKEN_IDS = 2**21
+"""Maximum number of token ids of one prompt or answer."""
+
 _KEPT = MAX_TEXT_CHARACTERS // 2
 _MAX_TIME = 4e9
 _MAX_COUNT = 2**53
@@ -91,6 +94,8 @@ class Fields:
         values = self._list(name)
         if values is None:
             return None
+        if len(values) > MAX_TOKEN_IDS:
+            raise self.error(name, f"more than {MAX_TOKEN_IDS:,} token ids")
         for at, value in enumerate(values):
             if type(value) is not int or not 0 <= value < _MAX_ID:
                 raise self.error(f"{name}[{at}]", "a token id was expected")

@@ -6,18 +6,26 @@ A journal has the ids that a turn adds to those before it; a trace has the whole
 from agent.models.base import TurnTokens
 from agent.traces.trace import TurnIds
 
+MAX_PROMPT_IDS = 2**27
+"""Maximum number of ids of all prompts of a trace together, which grow with each turn."""
+
 
 class TokenSequence:
     """The ids of a conversation after its last turn that has ids."""
 
     def __init__(self) -> None:
         self._ids: tuple[int, ...] = ()
+        self._prompts = 0
 
     def add(self, tokens: TurnTokens | None) -> TurnIds | None:
-        """Add a turn of a journal; return its ids, if it and those before it have them."""
-        if tokens is None or tokens.kept > len(self._ids):
+        """Add a turn of a journal; return its ids, if it and those before it have them.
+
+        Beyond ``MAX_PROMPT_IDS`` turns have none.
+        """
+        if tokens is None or tokens.kept > len(self._ids) or self._prompts > MAX_PROMPT_IDS:
             return None
         prompt = self._ids[: tokens.kept] + tokens.read
+        self._prompts += len(prompt)
         self._ids = prompt + tokens.generated
         return TurnIds(prompt=prompt, generated=tokens.generated, logprobs=tokens.logprobs)
 

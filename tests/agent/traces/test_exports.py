@@ -23,6 +23,7 @@ from agent.events import (
     encode,
 )
 from agent.models.base import ToolCall, TurnTokens, Usage
+from agent.traces import token_ids
 from agent.traces.formats import atif, sts
 from agent.traces.importing import import_file
 from agent.traces.journal_items import items_of, items_of_journal, messages_of_journal
@@ -112,6 +113,13 @@ def test_atif_is_valid_for_harbor(trajectory_model: Any) -> None:
     assert trajectory.final_metrics.total_prompt_tokens == 190
     assert trajectory.final_metrics.total_cost_usd == 0.5
     assert trajectory.final_metrics.total_steps == len(trajectory.steps)
+
+
+def test_prompts_are_not_repeated_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(token_ids, "MAX_PROMPT_IDS", 2)
+    steps = json.loads("".join(atif.write(items_of(run_events()), "r1")))["steps"]
+    answers = [step["metrics"] for step in steps if step["source"] == "agent"]
+    assert ["prompt_token_ids" in metrics for metrics in answers] == [True, False]
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)

@@ -11,7 +11,7 @@ from agent.errors import TraceError
 from agent.events import ModelAnswered, Notice, Reminder, RunStarted, ToolEnded
 from agent.models.base import Usage
 from agent.runs.folder import RunFolder
-from agent.traces import importing
+from agent.traces import fields, importing
 from agent.traces.importing import import_file
 from agent.traces.recording import NO_RESULT
 from tests.agent.traces.samples import FILES, FOLDER, events_of, import_sample
@@ -61,6 +61,7 @@ def test_atif_of_the_newest_version(tmp_path: Path) -> None:
             {"prompt_token_ids": [1, -1], "completion_token_ids": [2]},
             r"prompt_token_ids\[1\]: a tok",
         ),
+        ({"prompt_token_ids": [1] * 9, "completion_token_ids": []}, "more than 8 token ids"),
         ({"prompt_token_ids": [True], "completion_token_ids": [2]}, r"ids\[0\]: a token id was"),
         ({"prompt_token_ids": [1], "completion_token_ids": [2.5]}, "a token id was expected"),
         (
@@ -74,8 +75,9 @@ def test_atif_of_the_newest_version(tmp_path: Path) -> None:
     ],
 )
 def test_atif_with_ids_that_are_none_is_refused(
-    metrics: dict[str, object], message: str, tmp_path: Path
+    metrics: dict[str, object], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(fields, "MAX_TOKEN_IDS", 8)
     file = tmp_path / "ids.json"
     step = {"step_id": 1, "source": "agent", "message": "Two.", "metrics": metrics}
     file.write_text(json.dumps({"schema_version": "ATIF-v1.4", "agent": {}, "steps": [step]}))
