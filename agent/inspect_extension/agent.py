@@ -8,7 +8,7 @@ from inspect_ai.util import LimitExceededError
 
 from agent.inspect_extension.choices import ChoiceQuestion, state_answer
 from agent.inspect_extension.config import registered_name
-from agent.inspect_extension.work import Options, Work, find_environment
+from agent.inspect_extension.loop import AgentLoop, Options, find_environment
 
 
 @agent(name=registered_name("llm_in_sandbox"))
@@ -37,14 +37,14 @@ def llm_in_sandbox(
 
     async def execute(state: AgentState) -> AgentState:
         """Work on the task in a sandbox."""
-        work = Work(state, options, find_environment())
+        loop = AgentLoop(state, options, find_environment())
         question = ChoiceQuestion.find(state, multiple_correct=multiple_correct, cot=cot)
         if question is None:
-            await work.carry_out()
+            await loop.carry_out()
             return state
         question.ask(state)
         try:
-            await work.carry_out()
+            await loop.carry_out()
         finally:
             question.mark(state)
         return state
@@ -94,7 +94,7 @@ def in_sandbox(
 async def _work_on_sample(state: TaskState, options: Options) -> None:
     agent_state = AgentState(messages=state.messages)
     try:
-        await Work(agent_state, options, find_environment()).carry_out()
+        await AgentLoop(agent_state, options, find_environment()).carry_out()
     finally:
         state.messages, state.output = agent_state.messages, agent_state.output
         state_answer(state)

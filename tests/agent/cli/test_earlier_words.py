@@ -32,6 +32,7 @@ def test_the_earlier_name_of_document_tasks_still_works(tmp_path: Path) -> None:
 def test_an_earlier_option_name_still_works(
     option: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    pytest.importorskip("torch")
     monkeypatch.setattr("agent.train.cli.check_installed", lambda: None)
     for command in (["train", "report"], ["compare"]):
         assert main([*command, *option, "a=b"]) == 1

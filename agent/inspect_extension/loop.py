@@ -58,7 +58,7 @@ def find_environment() -> StudioSandboxEnvironment:
         raise UsageError(_NO_SANDBOX) from error
 
 
-class Work:
+class AgentLoop:
     """One sample's conversation; ``state`` is updated in place, for a sample that is ended."""
 
     def __init__(
