@@ -14,7 +14,7 @@ _DISK_FULL_MESSAGE = "The studio's disk is full. Free some space, then press Res
 _log = logging.getLogger(__name__)
 
 
-class Job(Protocol):
+class PlannedRun(Protocol):
     """One run that is to be started."""
 
     @property
@@ -22,21 +22,21 @@ class Job(Protocol):
         """The index of its member."""
 
 
-_Job = TypeVar("_Job", bound=Job)
-_StartedJob = TypeVar("_StartedJob", bound=Job, contravariant=True)
+_Run = TypeVar("_Run", bound=PlannedRun)
+_StartedRun = TypeVar("_StartedRun", bound=PlannedRun, contravariant=True)
 
 
-class Starter(Protocol[_StartedJob]):
+class Starter(Protocol[_StartedRun]):
     """Starts and stops runs."""
 
     @property
     def max_active(self) -> int:
         """How many runs may be in progress at the same time."""
 
-    def prepare(self, job: _StartedJob, /) -> str:
+    def prepare(self, job: _StartedRun, /) -> str:
         """Create a draft for a job; return its id. Raises ``StudioError``."""
 
-    def start(self, run: str, job: _StartedJob, /) -> None:
+    def start(self, run: str, job: _StartedRun, /) -> None:
         """Start a prepared run. Raises ``StudioError`` and ``OSError``."""
 
     def stop(self, run: str, /) -> None:
@@ -46,7 +46,7 @@ class Starter(Protocol[_StartedJob]):
         """Delete a run that has not started."""
 
 
-class Execution(Generic[_Job]):
+class Execution(Generic[_Run]):
     """Carries out jobs in a thread of its own, until none is left.
 
     A member whose run cannot be started is given up, and the others go on. When a quota is used
@@ -65,8 +65,8 @@ class Execution(Generic[_Job]):
         self,
         name: str,
         members: Sequence[Member],
-        jobs: Iterable[_Job],
-        starter: Starter[_Job],
+        jobs: Iterable[_Run],
+        starter: Starter[_Run],
         on_changed: Callable[[], None],
         on_ended: Callable[["Execution[Any]"], None],
     ) -> None:
@@ -128,7 +128,7 @@ class Execution(Generic[_Job]):
             _log.exception("The %s was interrupted", self._name)
         self._on_ended(self)
 
-    def _next(self) -> _Job | None:
+    def _next(self) -> _Run | None:
         """Wait until a run may be started and return it; None when all have ended."""
         with self._changed:
             while not self._closed and (self._pending or self._active):
@@ -139,7 +139,7 @@ class Execution(Generic[_Job]):
                 self._changed.wait()
             return None
 
-    def _startable(self) -> _Job | None:
+    def _startable(self) -> _Run | None:
         """Return the first job that may be started now."""
         if len(self._active) >= self._starter.max_active:
             return None
@@ -154,7 +154,7 @@ class Execution(Generic[_Job]):
             None,
         )
 
-    def _start(self, job: _Job) -> None:
+    def _start(self, job: _Run) -> None:
         everyone = range(len(self._members))
         try:
             self._start_run(job)
@@ -167,7 +167,7 @@ class Execution(Generic[_Job]):
             self._give_up(everyone, _DISK_FULL_MESSAGE)
         self._on_changed()
 
-    def _start_run(self, job: _Job) -> None:
+    def _start_run(self, job: _Run) -> None:
         run, member = self._starter.prepare(job), job.member
         with self._changed:
             admitted = not self._closed and member not in self._stopped_members

@@ -198,7 +198,7 @@ def peak_memory(link: Link) -> int | None:
 def end_processes(link: Link) -> None:
     """See ``Sandbox.end_processes``."""
     with link.open_exchange() as exchange:
-        exchange.send(frames.END)
+        exchange.send(frames.END_PROCESSES)
         kind, payload = exchange.receive_or_fail(_TIMEOUT_SECONDS)
         if kind != frames.DONE or payload:
             _Operation(link, exchange, "").fail_link()

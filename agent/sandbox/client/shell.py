@@ -280,7 +280,7 @@ def request_end(link: Link) -> None:
     """Request the end of every process that commands started, without waiting for it."""
     try:
         with link.open_exchange() as exchange:
-            exchange.send(frames.END)
+            exchange.send(frames.END_PROCESSES)
     except LinkLost:
         return  # the command's own exchange is notified
 

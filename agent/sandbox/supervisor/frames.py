@@ -8,7 +8,8 @@ Host to supervisor:
     EXECUTE   ``!dQ`` time limit in seconds, bytes to keep per stream; then the command
     SPAWN     the same header, ``!I`` length of the options; then the options (folder, user, command
               and ``NAME=value`` of each variable, separated by NUL); then the standard input
-    END       terminate every process that commands started (a running command ends as ``stop``)
+    END_PROCESSES
+              terminate every process that commands started (a running command ends as ``stop``)
     OPEN      begin a file operation: its name and arguments, separated by NUL
     NEXT      the operation's next chunk, or a request for one
     CANCEL    cancel the operation, or end the spawned command
@@ -40,7 +41,7 @@ MAX_COMMAND_BYTES = 32 << 20
 CHUNK_BYTES = 256 * 1024
 TAIL_BYTES = 64 * 1024
 
-EXECUTE, END, OPEN, NEXT, CANCEL, SPAWN = range(1, 7)
+EXECUTE, END_PROCESSES, OPEN, NEXT, CANCEL, SPAWN = range(1, 7)
 READY, OUTPUT, FINISHED, DATA, DONE, FAILED, OBSERVED = range(16, 23)
 END_REASONS = ("exit", "timeout", "stop")
 

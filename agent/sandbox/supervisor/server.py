@@ -18,7 +18,7 @@ from .frames import (
     CANCEL,
     DATA,
     DONE,
-    END,
+    END_PROCESSES,
     END_REASONS,
     EXECUTE,
     FAILED,
@@ -175,7 +175,7 @@ class Supervisor:
             self._command = Command(ident, payload)
             # A shell that died between commands may be restarting; its note must not be lost.
             self._activity = self._start_command(self._command, after=self._activity)
-        elif kind == END:
+        elif kind == END_PROCESSES:
             self._end_requests.append(ident)
             for job in self._jobs.values():
                 job.cancelled = True
