@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import (
     Browser,
     BrowserContext,
+    CDPSession,
     ConsoleMessage,
     Error,
     Locator,
@@ -30,6 +31,8 @@ _released_contexts: WeakKeyDictionary[Browser, dict[str, list[BrowserContext]]] 
     WeakKeyDictionary()
 )
 _return_to: WeakKeyDictionary[BrowserContext, list[BrowserContext]] = WeakKeyDictionary()
+_cleaners: WeakKeyDictionary[BrowserContext, CDPSession] = WeakKeyDictionary()
+"""Each context's session on its first, empty page, which stays open."""
 
 
 @contextmanager
@@ -57,26 +60,26 @@ def take_context(browser: Browser, **options: Any) -> BrowserContext:
     released = by_options.setdefault(str(sorted(options.items())), [])
     context = released.pop() if released else browser.new_context(**options)
     _return_to[context] = released
+    if context not in _cleaners:
+        _cleaners[context] = context.new_cdp_session(context.new_page())
     context.set_default_timeout(TIMEOUT_MS)
     return context
 
 
 def release_context(context: BrowserContext) -> None:
-    """Close the pages of a context and delete what they stored, except the HTTP cache."""
+    """Close a context's pages but the first; delete what they stored, except the HTTP cache."""
     try:
-        reusable = not any(page.evaluate("'__pwClock' in window") for page in context.pages)
-        urls = [urlsplit(frame.url) for page in context.pages for frame in page.frames]
-        for page in context.pages:
+        _empty_page, *pages = context.pages
+        reusable = not any(page.evaluate("'__pwClock' in window") for page in pages)
+        urls = [urlsplit(frame.url) for page in pages for frame in page.frames]
+        for page in pages:
             page.close()
         context.clear_cookies()
         context.clear_permissions()
         context.unroute_all()
-        page = context.new_page()
-        session = context.new_cdp_session(page)
         for origin in {f"{url.scheme}://{url.netloc}" for url in urls if url.netloc}:
             stored = {"origin": origin, "storageTypes": STORED}
-            session.send("Storage.clearDataForOrigin", stored)
-        page.close()
+            _cleaners[context].send("Storage.clearDataForOrigin", stored)
     except Error:  # such as a closed page
         reusable = False
     if reusable:

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, FrameLocator, Route, expect
 from sandbox_ui.preview.documents import html as page
 from tests.sandbox_ui.preview.file_viewer import preview_data
 from tests.support.browser import FLAGS, LAUNCHER
-from tests.support.tab import WIDE, StudioTab, release_context, take_context
+from tests.support.tab import WIDE, StudioTab
 
 # Console messages about requests of the framed page that the browser blocked.
 EXPECTED_ERRORS = ("Content Security Policy", "sandboxed", "Framing", "status of 404", "null")
@@ -50,11 +50,11 @@ class HtmlTab:
 
 @pytest.fixture
 def tab(browser: Browser, studio_url: str) -> Iterator[HtmlTab]:
-    context = take_context(browser, viewport={"width": WIDE[0], "height": WIDE[1]})
+    context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
     tab = HtmlTab(StudioTab(context.new_page()), studio_url)
     yield tab
     assert tab.page.evaluate("window.hacked") is None
-    release_context(context)
+    context.close()
     httpx.delete(f"{studio_url}/api/runs/{tab.run}").raise_for_status()  # drafts are limited
     errors = [
         each for each in tab.studio.errors if not any(word in each for word in EXPECTED_ERRORS)
