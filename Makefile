@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # Two test files in parallel on any machine: the tests mostly wait.
-PYTEST_FLAGS ?= -n 2 --dist loadfile
+PYTEST_FLAGS ?= -n 2 --dist loadfile --no-loadscope-reorder
 # The page's libraries, bundled. The stamp is beside them: each checkout has its own.
 VENDOR := static/vendor/.stamp
 JS_TOOLS := node_modules/.tools

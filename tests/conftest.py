@@ -4,6 +4,7 @@ import gc
 import inspect
 import os
 import sys
+from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -35,6 +36,23 @@ hypothesis.settings.load_profile("ordinary")
 DEFAULT_TIMEOUT = inspect.signature(httpx.Client).parameters["timeout"].default
 for phase in ("connect", "read", "write", "pool"):
     setattr(DEFAULT_TIMEOUT, phase, 60.0)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let workers begin with the slowest files: none is left to one of them at the end.
+
+    These have the longest timeouts, then the most tests. Needs ``--no-loadscope-reorder``, since
+    xdist otherwise only counts the tests.
+    """
+    if not hasattr(config, "workerinput"):
+        return
+    timeouts: dict[Path, float] = defaultdict(float)
+    counts = Counter(item.path for item in items)
+    for item in items:
+        marker = item.get_closest_marker("timeout")
+        timeouts[item.path] = max(timeouts[item.path], marker.args[0] if marker else 0)
+    items.sort(key=lambda item: (-timeouts[item.path], -counts[item.path]))
 
 
 def pytest_collection_finish() -> None:
