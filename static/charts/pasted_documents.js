@@ -1,6 +1,7 @@
 // What the input documents of a run would take in a prompt, document by document.
 
-import { apiUrl, fetchJson } from "../core/event_stream.js";
+import { apiUrl } from "../core/event_stream.js";
+import { fetchJson } from "../core/loading/fetch.js";
 import { mayHaveText } from "../core/document_info.js";
 import { decodePath, formatNumber, plural } from "../core/format.js";
 import { h } from "../core/dom.js";

@@ -1,6 +1,7 @@
 // The tokens of a run by step, read in parts, as the columns of a chart and as text.
 
-import { apiUrl, fetchJson } from "../core/event_stream.js";
+import { apiUrl } from "../core/event_stream.js";
+import { fetchJson } from "../core/loading/fetch.js";
 import { formatCount, formatNumber } from "../core/format.js";
 
 export const NOT_REPORTED = "not reported";

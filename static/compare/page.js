@@ -2,7 +2,8 @@
 
 import { h } from "../core/dom.js";
 import { plural } from "../core/format.js";
-import { apiUrl, currentRun, emit, fetchJson } from "../core/event_stream.js";
+import { apiUrl, currentRun, emit } from "../core/event_stream.js";
+import { fetchJson } from "../core/loading/fetch.js";
 import { EndpointKeys } from "./endpoint_keys.js";
 import { RunChart } from "./chart.js";
 import { Columns } from "./columns.js";

@@ -1,7 +1,8 @@
 // Actions on a comparison or an evaluation: present, stop, resume, export, share, delete.
 
 import { h, icon, loadStyles } from "../core/dom.js";
-import { emit, fetchJson } from "../core/event_stream.js";
+import { emit } from "../core/event_stream.js";
+import { fetchJson } from "../core/loading/fetch.js";
 import { singleUser } from "../header/account.js";
 import { togglePresentation } from "../header/present.js";
 import { openShareDialog } from "../timeline/share.js";

@@ -3,7 +3,8 @@
 import { builtinAvailable } from "../core/builtin_model.js";
 import { h, icon, setFieldValue, waitForElement } from "../core/dom.js";
 import { hasEndpoint } from "../core/preferences.js";
-import { apiUrl, emit, fetchJson } from "../core/event_stream.js";
+import { apiUrl, emit } from "../core/event_stream.js";
+import { fetchJson } from "../core/loading/fetch.js";
 import { fetchRecordings, recordingName } from "./gallery.js";
 import { showExample } from "./showcase.js";
 import { Versus } from "./versus.js";

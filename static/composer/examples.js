@@ -4,7 +4,8 @@ import { builtinAvailable } from "../core/builtin_model.js";
 import { h, icon } from "../core/dom.js";
 import { plural } from "../core/format.js";
 import { hasEndpoint } from "../core/preferences.js";
-import { apiUrl, fetchJson, showRun, emit, on, currentRun } from "../core/event_stream.js";
+import { apiUrl, showRun, emit, on, currentRun } from "../core/event_stream.js";
+import { fetchJson } from "../core/loading/fetch.js";
 
 let cache = null;
 

@@ -2,7 +2,7 @@
 // the pointer or the focus is on them; and the recordings' texts.
 
 import { h } from "../core/dom.js";
-import { fetchJson } from "../core/event_stream.js";
+import { fetchJson } from "../core/loading/fetch.js";
 
 export const PICTURE_WIDTH = 480;
 export const PICTURE_HEIGHT = 300;

@@ -1,7 +1,8 @@
 // Recorded runs that ship with the studio: they play at once, without an engine and without a model.
 
 import { h, icon } from "../core/dom.js";
-import { apiUrl, emit, fetchJson, showRun } from "../core/event_stream.js";
+import { apiUrl, emit, showRun } from "../core/event_stream.js";
+import { fetchJson } from "../core/loading/fetch.js";
 
 let wanted = null; // the run that is played once it is loaded
 

@@ -11,7 +11,8 @@ import { examplePicture } from "./gallery.js";
 import { createComparisons } from "./comparisons.js";
 import { showExample } from "./showcase.js";
 import { showRecordings } from "./recordings.js";
-import { apiUrl, fetchJson, showRun, emit, on } from "../core/event_stream.js";
+import { apiUrl, showRun, emit, on } from "../core/event_stream.js";
+import { fetchJson } from "../core/loading/fetch.js";
 
 const FEATURED = ["journey", "physics", "music", "poster", "chart", "survey"];
 const FIRST_ROW = 3; // demonstrations before the comparison

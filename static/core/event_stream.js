@@ -1,5 +1,6 @@
-// The event stream of the run that the page shows, and requests to the API.
+// The event stream of the run that the page shows.
 
+import { fetchJson } from "./loading/fetch.js";
 import { Run, apiUrl } from "./run/run.js";
 
 export { apiUrl };
@@ -14,39 +15,8 @@ export const emit = (name, data) => currentRun.emit(name, data);
 
 export const runApiUrl = (path) => currentRun.url(path);
 
-const RETRY_DELAYS = [200, 1000];
 const RECOVERY_MS = 250; // ms until a browser recovers from a change of the networks
 const GRACE_MS = 2000; // ms that a stream may be interrupted while the server responds
-
-/**
- * `fetch` with retries if the connection fails: browsers abort requests when the machine's
- * networks change, as when a container starts.
- */
-export async function fetchWithRetry(url, options) {
-  for (const pause of RETRY_DELAYS) {
-    try {
-      return await fetch(url, options);
-    } catch (error) {
-      if (options?.signal?.aborted) throw error;
-      await new Promise((resolve) => setTimeout(resolve, pause));
-    }
-  }
-  return fetch(url, options);
-}
-
-/** Return the response's JSON; an error response becomes an Error with the server's message. */
-export async function fetchJson(url, options) {
-  const response = await (options?.method ? fetch(url, options) : fetchWithRetry(url, options));
-  const text = await response.text();
-  let value = null;
-  try {
-    value = text ? JSON.parse(text) : null;
-  } catch {
-    // no JSON: the status suffices
-  }
-  if (!response.ok) throw Object.assign(new Error(value?.error ?? `The server responded with status ${response.status}.`), { status: response.status });
-  return value;
-}
 
 let ready = false;
 let source = null;

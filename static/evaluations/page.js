@@ -1,7 +1,8 @@
 // The page of one evaluation: the paper's figure, its tables, and the outcomes of all tasks.
 
 import { h } from "../core/dom.js";
-import { apiUrl, currentRun, emit, fetchJson } from "../core/event_stream.js";
+import { apiUrl, currentRun, emit } from "../core/event_stream.js";
+import { fetchJson } from "../core/loading/fetch.js";
 import { formatNumber, plural } from "../core/format.js";
 import { EndpointKeys } from "../compare/endpoint_keys.js";
 import { showElsewhere, ViewTools } from "../compare/tools.js";

@@ -1,6 +1,7 @@
 // Forks on the page: what a step and a message offer.
 
-import { emit, fetchJson } from "../core/event_stream.js";
+import { emit } from "../core/event_stream.js";
+import { fetchJson } from "../core/loading/fetch.js";
 import { h } from "../core/dom.js";
 import { promptNames } from "../core/preferences.js";
 import { addStepAction } from "../timeline/step_actions.js";

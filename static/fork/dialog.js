@@ -1,7 +1,7 @@
 // The dialog of a fork: message, model and limits, and what does not come along.
 
 import { h, icon, loadStyles } from "../core/dom.js";
-import { fetchJson } from "../core/event_stream.js";
+import { fetchJson } from "../core/loading/fetch.js";
 import { decodePath, plural } from "../core/format.js";
 import { currentSettings, promptNames } from "../core/preferences.js";
 import { optionsAtStart, startFork } from "./start.js";

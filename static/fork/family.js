@@ -1,6 +1,7 @@
 // The family of a run as chips in the run's head: its parent, and a button that opens the tree.
 
-import { emit, fetchJson, on } from "../core/event_stream.js";
+import { emit, on } from "../core/event_stream.js";
+import { fetchJson } from "../core/loading/fetch.js";
 import { plural } from "../core/format.js";
 import { openRun } from "../core/view.js";
 import { addOriginChip, originChip } from "../timeline/origin.js";

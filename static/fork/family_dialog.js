@@ -1,7 +1,8 @@
 // The family of a run as a tree: what it was made from, and all that was made from these.
 
 import { h, icon, loadStyles } from "../core/dom.js";
-import { apiUrl, fetchJson } from "../core/event_stream.js";
+import { apiUrl } from "../core/event_stream.js";
+import { fetchJson } from "../core/loading/fetch.js";
 import { stateElement, runTitle, runUrl } from "../history/run_summary.js";
 import { openRun } from "../core/view.js";
 

@@ -1,6 +1,7 @@
 // Making a fork: the server copies the run up to a step; the page shows it and sends its first message.
 
-import { currentRun, emit, fetchJson } from "../core/event_stream.js";
+import { currentRun, emit } from "../core/event_stream.js";
+import { fetchJson } from "../core/loading/fetch.js";
 import { openRun } from "../core/view.js";
 
 /**

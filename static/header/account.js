@@ -1,7 +1,8 @@
 // The current account (user or guest) and its API tokens.
 
 import { copyText, h, loadStyles } from "../core/dom.js";
-import { fetchJson, apiUrl, emit, on, currentRun } from "../core/event_stream.js";
+import { apiUrl, emit, on, currentRun } from "../core/event_stream.js";
+import { fetchJson } from "../core/loading/fetch.js";
 
 /** Whether this is a single-user instance, without accounts. */
 export const singleUser = document.querySelector('meta[name="studio-single-owner"]') !== null;

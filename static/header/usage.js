@@ -3,7 +3,8 @@
 import { h, icon, loadStyles } from "../core/dom.js";
 import { runUrl, runTitle } from "../history/run_summary.js";
 import { formatAge, formatBytes, plural } from "../core/format.js";
-import { apiUrl, fetchJson, showRun, emit, on, currentRun } from "../core/event_stream.js";
+import { apiUrl, showRun, emit, on, currentRun } from "../core/event_stream.js";
+import { fetchJson } from "../core/loading/fetch.js";
 
 const REFRESH_MS = 5000; // ms, while the dialog is open
 const HOUR = 3600;

@@ -5,7 +5,8 @@ import { compareRuns } from "./group_row.js";
 import { showComparison } from "../compare/open.js";
 import { runTitle } from "./run_summary.js";
 import { formatBytes, formatNumber, plural } from "../core/format.js";
-import { apiUrl, fetchJson, showRun, emit, currentRun } from "../core/event_stream.js";
+import { apiUrl, showRun, emit, currentRun } from "../core/event_stream.js";
+import { fetchJson } from "../core/loading/fetch.js";
 
 const MAX_COMPARED = 6; // runs
 

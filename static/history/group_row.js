@@ -2,7 +2,8 @@
 
 import { h, icon } from "../core/dom.js";
 import { plural } from "../core/format.js";
-import { apiUrl, fetchJson, showRun } from "../core/event_stream.js";
+import { apiUrl, showRun } from "../core/event_stream.js";
+import { fetchJson } from "../core/loading/fetch.js";
 import { comparisonUrl, showComparison } from "../compare/open.js";
 import { evaluationUrl, showEvaluation } from "../evaluations/open.js";
 import { domainName, percent, points } from "../evaluations/words.js";

@@ -9,7 +9,8 @@ import { fillPinnedCards } from "./pinned_cards.js";
 import { arrangeRows, compareRows, updateRow, createRow } from "./run_list.js";
 import { groupRow } from "./group_row.js";
 import { TraceImport } from "./import_traces.js";
-import { apiUrl, fetchJson, emit, on } from "../core/event_stream.js";
+import { apiUrl, emit, on } from "../core/event_stream.js";
+import { fetchJson } from "../core/loading/fetch.js";
 
 const PAGE_SIZE = 50;
 const TYPING_MS = 150; // milliseconds

@@ -1,7 +1,8 @@
 // Import traces of other tools into the history: "Import…", or files dropped on the dialog.
 
 import { h } from "../core/dom.js";
-import { apiUrl, fetchJson } from "../core/event_stream.js";
+import { apiUrl } from "../core/event_stream.js";
+import { fetchJson } from "../core/loading/fetch.js";
 import { formatBytes, plural } from "../core/format.js";
 import { addOriginChip, originChip } from "../timeline/origin.js";
 

@@ -1,7 +1,8 @@
 // Pinned runs as cards above the list, with a picture of what each made.
 
 import { h, icon } from "../core/dom.js";
-import { apiUrl, fetchJson } from "../core/event_stream.js";
+import { apiUrl } from "../core/event_stream.js";
+import { fetchJson } from "../core/loading/fetch.js";
 import { runTitle, runUrl, stateElement } from "./run_summary.js";
 
 const MAX_CARDS = 8;

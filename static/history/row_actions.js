@@ -1,7 +1,8 @@
 // Actions on one run of the list, by pointer or keyboard: open, pin, rename.
 
 import { editTitle } from "./run_summary.js";
-import { apiUrl, emit, fetchJson, showRun } from "../core/event_stream.js";
+import { apiUrl, emit, showRun } from "../core/event_stream.js";
+import { fetchJson } from "../core/loading/fetch.js";
 import { apiPath, GroupActions, isGroup, showGroup } from "./group_row.js";
 import { updateRow } from "./run_list.js";
 import { openFamily } from "../fork/family_dialog.js";

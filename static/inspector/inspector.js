@@ -1,7 +1,8 @@
 // The inspector: what a step sent to the model and what came back, and the run's settings.
 
 import { copyText, h, icon, loadStyles } from "../core/dom.js";
-import { apiUrl, fetchJson, fetchWithRetry, on } from "../core/event_stream.js";
+import { apiUrl, on } from "../core/event_stream.js";
+import { fetchJson, fetchWithRetry } from "../core/loading/fetch.js";
 import { formatBytes, formatSeconds } from "../core/format.js";
 import { fact, requestPage } from "./request_page.js";
 import { runPage } from "./run_page.js";

@@ -1,7 +1,8 @@
 // A tab that shows one file of a run, current or as of a step.
 
 import { Preview } from "../preview/preview.js";
-import { fetchJson, showRun, on, runApiUrl } from "../core/event_stream.js";
+import { showRun, on, runApiUrl } from "../core/event_stream.js";
+import { fetchJson } from "../core/loading/fetch.js";
 import { followTheme } from "../core/theme.js";
 
 const parameters = new URLSearchParams(location.search);

@@ -1,6 +1,6 @@
 // The events of steps, fetched on demand; those of the last few steps are kept.
 
-import { fetchJson } from "../core/event_stream.js";
+import { fetchJson } from "../core/loading/fetch.js";
 
 const MAX_STEPS = 4;
 

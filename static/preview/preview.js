@@ -5,7 +5,8 @@ import { formatAge, formatBytes, decodePath } from "../core/format.js";
 import { TokenCost } from "./token_cost.js";
 import { loadKind } from "./loader.js";
 import { showProgress } from "./progress_note.js";
-import { fetchJson, emit, runApiUrl, currentRun } from "../core/event_stream.js";
+import { emit, runApiUrl, currentRun } from "../core/event_stream.js";
+import { fetchJson } from "../core/loading/fetch.js";
 
 const MIN_INTERVAL_MS = 250; // ms between two requests for a file that keeps changing
 const AGE_REFRESH_MS = 20_000; // ms between updates of the file's displayed age

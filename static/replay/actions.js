@@ -1,7 +1,8 @@
 // What can be done with a run that has ended: replay it, compare a replay with it.
 
 import { showComparison } from "../compare/open.js";
-import { apiUrl, currentRun, emit, fetchJson, showRun } from "../core/event_stream.js";
+import { apiUrl, currentRun, emit, showRun } from "../core/event_stream.js";
+import { fetchJson } from "../core/loading/fetch.js";
 import { compareRuns } from "../history/group_row.js";
 
 /** Start a replay of the run that the page shows, and show the replay. */

@@ -6,7 +6,7 @@ import { formatBytes, fileKind, formatNumber, plural } from "../core/format.js";
 import { Gallery } from "./gallery.js";
 import { MAX_FRAMES, pageFigure, closeFrames } from "./framed_result.js";
 import { caption, downloadLink, openButton, rawUrl, fileVersion } from "./output_file.js";
-import { fetchJson } from "../core/event_stream.js";
+import { fetchJson } from "../core/loading/fetch.js";
 
 const REFRESH_MS = 500; // ms between two requests while files are written
 const ANSWER_FILE = "output/answer.txt";

@@ -1,6 +1,7 @@
 // What a user asks of a run while it works; the run's stream then says what has become of it.
 
-import { emit, fetchJson } from "../core/event_stream.js";
+import { emit } from "../core/event_stream.js";
+import { fetchJson } from "../core/loading/fetch.js";
 
 const HEADERS = { "Content-Type": "application/json" };
 

@@ -2,7 +2,8 @@
 
 import { copyText, h, icon } from "../core/dom.js";
 import { singleUser } from "../header/account.js";
-import { emit, fetchWithRetry, runApiUrl } from "../core/event_stream.js";
+import { emit, runApiUrl } from "../core/event_stream.js";
+import { fetchWithRetry } from "../core/loading/fetch.js";
 import { mountInspectorKey, openRequestInView } from "../inspector/open.js";
 import { replayRun, saveAsExample } from "../replay/actions.js";
 import { openShareDialog } from "./share.js";

@@ -2,7 +2,7 @@
 
 import { h, icon } from "../core/dom.js";
 import { plural } from "../core/format.js";
-import { fetchJson } from "../core/event_stream.js";
+import { fetchJson } from "../core/loading/fetch.js";
 
 const TYPING_MS = 200; // ms after the last keystroke
 const MAX_RANGES = 500; // highlights per match location

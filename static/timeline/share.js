@@ -2,7 +2,8 @@
 
 import { copyText, h, icon } from "../core/dom.js";
 import { plural } from "../core/format.js";
-import { fetchJson, runApiUrl } from "../core/event_stream.js";
+import { runApiUrl } from "../core/event_stream.js";
+import { fetchJson } from "../core/loading/fetch.js";
 
 const INSECURE = location.protocol === "http:" && !/^(localhost|127\.|\[::1\])/.test(location.host);
 

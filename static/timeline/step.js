@@ -13,7 +13,7 @@ import { usageParts } from "./totals.js";
 import { openRequests } from "../inspector/open.js";
 import { createStepActions } from "./step_actions.js";
 import { linkFiles } from "../core/run/file_links.js";
-import { fetchJson } from "../core/event_stream.js";
+import { fetchJson } from "../core/loading/fetch.js";
 import { createShortVerdict, createStepVerdict } from "../replay/step_verdict.js";
 
 const MAX_UNLOADED = 2000; // characters; longer text is removed when the step is unloaded

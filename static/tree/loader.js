@@ -1,6 +1,7 @@
 // Loads tree rows from the server, one request at a time per folder.
 
-import { fetchJson, runApiUrl } from "../core/event_stream.js";
+import { runApiUrl } from "../core/event_stream.js";
+import { fetchJson } from "../core/loading/fetch.js";
 import { parentOf } from "./model.js";
 
 export const PAGE = 1000; // rows per response

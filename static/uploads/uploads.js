@@ -1,7 +1,8 @@
 // Uploads of files and folders to a run's workspace, a few at a time.
 
 import { h, icon, loadStyles } from "../core/dom.js";
-import { apiUrl, fetchJson, showRun, emit, on, runApiUrl, currentRun } from "../core/event_stream.js";
+import { apiUrl, showRun, emit, on, runApiUrl, currentRun } from "../core/event_stream.js";
+import { fetchJson } from "../core/loading/fetch.js";
 import { findMissing } from "../tree/loader.js";
 import { BatchChip, FileChip } from "./chips.js";
 import { fromFiles, fromTransfer, pastedFiles } from "./drop_reader.js";

@@ -2,7 +2,8 @@
 
 import { waitForElement, h } from "../core/dom.js";
 import { Preview } from "../preview/preview.js";
-import { fetchJson, emit, on, runApiUrl, currentRun } from "../core/event_stream.js";
+import { emit, on, runApiUrl, currentRun } from "../core/event_stream.js";
+import { fetchJson } from "../core/loading/fetch.js";
 import { Tree } from "../tree/tree.js";
 import { TreeToolbar } from "../tree/actions/toolbar.js";
 import { FileOperations } from "../tree/actions/operations.js";

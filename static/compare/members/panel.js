@@ -2,7 +2,8 @@
 
 import { fetchExamples } from "../../composer/examples.js";
 import { h, loadStyles } from "../../core/dom.js";
-import { apiUrl, currentRun, emit, fetchJson } from "../../core/event_stream.js";
+import { apiUrl, currentRun, emit } from "../../core/event_stream.js";
+import { fetchJson } from "../../core/loading/fetch.js";
 import { currentSettings, settingsKey } from "../../core/preferences.js";
 import { pendingUploads } from "../../uploads/uploads.js";
 import { showComparison } from "../open.js";

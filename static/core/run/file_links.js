@@ -2,7 +2,7 @@
 
 import { h } from "../dom.js";
 import { decodePath } from "../format.js";
-import { fetchWithRetry } from "../event_stream.js";
+import { fetchWithRetry } from "../loading/fetch.js";
 
 const BATCH_MS = 40; // ms in which elements to scan are collected
 const MAX_SCANNED = 100_000; // characters of one element

@@ -1,7 +1,8 @@
 // A file's versions: step, size, by whom; one can be opened, and any two compared.
 
 import { h, icon, loadStyles } from "../../core/dom.js";
-import { emit, fetchJson, runApiUrl } from "../../core/event_stream.js";
+import { emit, runApiUrl } from "../../core/event_stream.js";
+import { fetchJson } from "../../core/loading/fetch.js";
 import { decodePath, formatBytes, formatNumber, plural } from "../../core/format.js";
 
 const CHANGES = { added: "created", changed: "changed", removed: "deleted" };

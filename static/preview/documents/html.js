@@ -2,7 +2,8 @@
 
 import { h, icon } from "../../core/dom.js";
 import { formatBytes } from "../../core/format.js";
-import { apiUrl, fetchJson, on, runApiUrl } from "../../core/event_stream.js";
+import { apiUrl, on, runApiUrl } from "../../core/event_stream.js";
+import { fetchJson } from "../../core/loading/fetch.js";
 import { isConfined, confinementPrompt } from "./confined_page.js";
 import { ExternalRequests } from "./external_requests.js";
 

@@ -1,7 +1,8 @@
 // Markdown preview: images and links of the workspace only, no images from the network.
 
 import { h } from "../../core/dom.js";
-import { fetchJson, emit, runApiUrl, currentRun } from "../../core/event_stream.js";
+import { emit, runApiUrl, currentRun } from "../../core/event_stream.js";
+import { fetchJson } from "../../core/loading/fetch.js";
 import { insertHtml, loadSanitiser } from "../../core/sanitised_html.js";
 import { sourceToggle } from "../source_toggle.js";
 

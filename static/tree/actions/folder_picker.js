@@ -2,7 +2,8 @@
 
 import { h, icon } from "../../core/dom.js";
 import { decodePath } from "../../core/format.js";
-import { fetchJson, runApiUrl } from "../../core/event_stream.js";
+import { runApiUrl } from "../../core/event_stream.js";
+import { fetchJson } from "../../core/loading/fetch.js";
 import { parentOf } from "../model.js";
 
 /** Let the user choose a folder, starting at one; resolves with its path, or null. */
