@@ -224,8 +224,8 @@ $(UV):
 		|| echo "Podman and rootless Docker could not be installed; their tests will be skipped."
 	@mkdir -p .make && touch $@
 
-# Optional: without Chromium the browser tests are skipped. The tests take half the time in the
-# headless shell; the benchmarks use Chromium itself.
+# Optional: without Chromium the browser tests are skipped. A page loads in half the
+# processor time in the headless shell; the benchmarks use Chromium itself.
 .make/chromium:
 	@{ command -v chromium && command -v chromium-headless-shell; } >/dev/null \
 		|| { $(APT) update -q; $(APT) install -y --no-install-recommends chromium \
