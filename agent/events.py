@@ -199,6 +199,7 @@ class SandboxReady(_Event):
         origin: ``new``; ``restarted`` after a stop, with its installed software;
             ``recreated``: a new container on the old files, without its installed software.
         image: The id of its image, ``sha256:…``; empty if unknown, as after a restart.
+        node: The name of the cluster's node that it is on; empty for this machine.
     """
 
     sandbox: str
@@ -206,6 +207,7 @@ class SandboxReady(_Event):
     pooled: bool
     origin: SandboxOrigin = "new"
     image: str = ""
+    node: str = ""
     kind: Literal["sandbox_ready"] = "sandbox_ready"
 
 

@@ -151,6 +151,11 @@ class Settings:
     ca_bundle: str = _setting(
         "SSL_CERT_FILE", "", str, "CA bundle for the sandboxes; empty: the host's"
     )
+    ray: str = _setting(
+        "STUDIO_RAY", "", str,
+        "Address of a Ray cluster on whose nodes the page's sandboxes are, or `local`; empty: "
+        "they are on this machine",
+    )  # fmt: skip
     memory: int = _setting(
         "STUDIO_MEMORY", 2 * 1024**3, at_least_one(parse_size), "Memory per sandbox"
     )

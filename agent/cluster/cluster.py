@@ -1,7 +1,8 @@
 """A Ray cluster that carries out runs: one actor per node, runs placed by free sandboxes."""
 
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -12,11 +13,12 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from agent.api.placement import RunOrder
 from agent.api.studio import Opener, containers
-from agent.cluster.node import Node, NodeLost
+from agent.cluster.node import Node, cause_of
+from agent.cluster.node_process import NodeProcess, Prepared
 from agent.cluster.parts import Part
 from agent.cluster.placed_run import PlacedRun
-from agent.cluster.worker import Prepared, Worker
-from agent.errors import EngineError, StudioError, UsageError
+from agent.cluster.worker import Worker
+from agent.errors import EngineError, UsageError
 from agent.provisioning.capacity import sandboxes_of_this_machine
 from agent.runs.folder import RunFolder
 from agent.util.cancellation import Stop
@@ -29,7 +31,6 @@ _POLL_SECONDS = 2.0
 _NO_NODE_SECONDS = 120.0
 _CLOSE_SECONDS = 60.0
 _LOCAL_STORE_BYTES = 100 * 1024**2
-_UNSENT_BATCHES = 4
 _CONTROL_THREADS = 2
 _MAX_UNDECLARED = 64
 
@@ -52,6 +53,8 @@ class Cluster:
         address: The cluster's address, or ``local`` for one on this machine.
         source: Creates the provider of sandboxes on a node.
         report: Called with sentences for people about nodes, from any thread.
+        process: What each node runs.
+        threads_per_sandbox: How many calls of that may be in progress at once, per sandbox.
     """
 
     def __init__(
@@ -59,10 +62,14 @@ class Cluster:
         address: str,
         source: Opener = containers,
         report: Callable[[str], None] = lambda _: None,
+        process: type[NodeProcess] = Worker,
+        threads_per_sandbox: int = 1,
     ) -> None:
         self._address = address
         self._source = source
         self._report = report
+        self._process = process
+        self._threads_per_sandbox = threads_per_sandbox
         self._nodes = _Nodes()
         self._closing = threading.Event()
         self._watcher = threading.Thread(target=self._watch, name="cluster", daemon=True)
@@ -74,15 +81,26 @@ class Cluster:
             StudioError: There is no cluster at this address, or no node can carry out runs.
         """
         with ExitStack() as on_failure:
-            _connect(self._address)
+            self.connect()
             on_failure.callback(ray.shutdown)
-            self._watcher.start()
             on_failure.callback(self._stop_watching)
             self._wait_for_nodes()
             on_failure.pop_all()
         return self
 
+    def connect(self) -> None:
+        """Connect; nodes are taken up as they become ready. ``close`` disconnects.
+
+        Raises:
+            UsageError: There is no cluster at this address.
+        """
+        _connect(self._address)
+        self._watcher.start()
+
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
         """Close the nodes' actors and disconnect."""
         self._stop_watching()
         closing = [each.actor.close.remote() for each in self._nodes.active]
@@ -103,6 +121,18 @@ class Cluster:
             return "a Ray cluster on that machine"
         return f"the Ray cluster {self._address}"
 
+    @property
+    def refusals(self) -> str:
+        """Which nodes are not used and why; empty if none."""
+        with self._nodes.changed:
+            return " ".join(f"{name}: {why}" for name, why in sorted(self._nodes.refused.items()))
+
+    @property
+    def nodes(self) -> list[Node]:
+        """The nodes that are ready."""
+        with self._nodes.changed:
+            return [each for each in self._nodes.active if each.sandboxes]
+
     def place(self, folder: RunFolder, order: RunOrder, blobs: BlobStore) -> PlacedRun:
         """Return the run of an order; see ``agent.api.placement.Placement``."""
         return PlacedRun(self, folder, order, blobs)
@@ -114,15 +144,37 @@ class Cluster:
         Raises:
             EngineError: The cluster has had no node for some time.
         """
-        with stop.on_set(self._wake):
-            node = self._take(stop)
+        node = self.take(stop)
         try:
             yield node
         finally:
             if node is not None:
-                with self._nodes.changed:
-                    node.busy -= 1
-                    self._nodes.changed.notify_all()
+                self.give_back(node)
+
+    def take(self, stop: Stop, wanted: Node | None = None) -> Node | None:
+        """Wait for a free sandbox and count it as busy; return its node, None if stopped first.
+
+        Args:
+            stop: Ends the wait.
+            wanted: The node to use if it is still there, even if none of its sandboxes is free.
+
+        Raises:
+            EngineError: The cluster has had no node for some time.
+        """
+        with stop.on_set(self._wake):
+            return self._take(stop, wanted)
+
+    def give_back(self, node: Node) -> None:
+        """Count a sandbox of a node as free."""
+        with self._nodes.changed:
+            node.busy -= 1
+            self._nodes.changed.notify_all()
+
+    @property
+    def has_free_sandbox(self) -> bool:
+        """Whether ``take`` returns without waiting."""
+        with self._nodes.changed:
+            return any(each.busy < each.sandboxes for each in self._nodes.active)
 
     def carry_out(self, node: Node, run: str, order: RunOrder) -> Iterator[Part]:
         """Carry out a run on a node and yield its parts.
@@ -131,20 +183,12 @@ class Cluster:
             NodeLost: The node or its process ended before the run did.
             StudioError: The run cannot begin there.
         """
-        options = {
-            "num_returns": "streaming", "_generator_backpressure_num_objects": _UNSENT_BATCHES,
-        }  # fmt: skip
-        try:
-            for batch in node.actor.carry_out.options(**options).remote(run, order):
-                yield from ray.get(batch)
-        except ray.exceptions.RayTaskError as error:
-            raise _cause_of(error) from error
-        except ray.exceptions.RayError as error:
-            raise NodeLost(node.name) from error
+        for batch in node.stream("carry_out", run, order):
+            yield from batch
 
     def stop_run(self, node: Node, run: str) -> None:
         """End a run on a node early."""
-        node.actor.stop.remote(run)
+        node.send("stop", run)
 
     def lose(self, node: Node) -> None:
         """Use a node's process no longer; a new one follows if the node is still there."""
@@ -154,21 +198,24 @@ class Cluster:
             self._nodes.active.remove(node)
             self._nodes.changed.notify_all()
         ray.kill(node.actor)
-        self._report(f"Node {node.name} was lost. Its unfinished runs start again elsewhere.")
+        self._report(f"Node {node.name} was lost. {self._process.LOSS}")
 
-    def _take(self, stop: Stop) -> Node | None:
-        missing = 0.0
+    def _take(self, stop: Stop, wanted: Node | None) -> Node | None:
+        ready_at = time.monotonic()
         with self._nodes.changed:
             while not stop.is_set:
+                if wanted is not None and wanted in self._nodes.active:
+                    wanted.busy += 1
+                    return wanted
                 free = [each for each in self._nodes.active if each.busy < each.sandboxes]
                 if free:
                     node = max(free, key=lambda each: (each.sandboxes - each.busy) / each.sandboxes)
                     node.busy += 1
                     return node
                 self._nodes.changed.wait(_POLL_SECONDS)
-                ready = any(each.sandboxes for each in self._nodes.active)
-                missing = 0.0 if ready else missing + _POLL_SECONDS
-                if missing > _NO_NODE_SECONDS:
+                if self._nodes.active:
+                    ready_at = time.monotonic()
+                elif time.monotonic() - ready_at > _NO_NODE_SECONDS:
                     raise EngineError(self._no_nodes())
         return None
 
@@ -188,8 +235,7 @@ class Cluster:
                 self._nodes.changed.wait(_POLL_SECONDS)
 
     def _no_nodes(self) -> str:
-        whys = [f"{name}: {why}" for name, why in sorted(self._nodes.refused.items())]
-        return " ".join(["No node of the cluster can carry out runs.", *whys])
+        return f"No node of the cluster can carry out runs. {self.refusals}".rstrip()
 
     def _stop_watching(self) -> None:
         self._closing.set()
@@ -218,9 +264,23 @@ class Cluster:
                 continue
             if each["NodeID"] in self._nodes.refused:
                 continue
-            node = _start(each, self._source)
+            node = self._start(each)
             with self._nodes.changed:
                 self._nodes.active.append(node)
+
+    def _start(self, listed: Mapping[str, Any]) -> Node:
+        """Start the actor of a node that Ray lists."""
+        declared = int(listed["Resources"].get(RESOURCE, 0))
+        threads = declared or _MAX_UNDECLARED
+        options = {
+            "num_cpus": 0, "resources": {RESOURCE: declared} if declared else {},
+            "max_concurrency": threads * self._threads_per_sandbox + _CONTROL_THREADS,
+            "max_restarts": 0,
+            "scheduling_strategy": NodeAffinitySchedulingStrategy(listed["NodeID"], soft=False),
+        }  # fmt: skip
+        actor = ray.remote(self._process).options(**options).remote(self._source, declared)
+        name = f"{listed['NodeManagerHostname']} ({listed['NodeID'][:6]})"
+        return Node(listed["NodeID"], name, actor, threads, actor.prepare.remote())
 
     def _take_up(self, node: Node) -> None:
         done, _ = ray.wait([node.preparing], timeout=0)
@@ -229,7 +289,7 @@ class Cluster:
         try:
             prepared: Prepared = ray.get(node.preparing)
         except ray.exceptions.RayError as error:
-            why = str(_cause_of(error)) if isinstance(error, ray.exceptions.RayTaskError) else (
+            why = str(cause_of(error)) if isinstance(error, ray.exceptions.RayTaskError) else (
                 "its process could not be started."
             )  # fmt: skip
             with self._nodes.changed:
@@ -240,6 +300,7 @@ class Cluster:
             return
         with self._nodes.changed:
             node.preparing, node.sandboxes = None, min(prepared.sandboxes, node.threads)
+            node.image = prepared.image
         self._report(f"Node {node.name} is ready: {node.sandboxes} sandboxes")
 
 
@@ -255,23 +316,3 @@ def _connect(address: str) -> None:
         ray.init(address, **options)
     except (ConnectionError, OSError, RuntimeError, ValueError) as error:
         raise UsageError(f"There is no Ray cluster at {address!r} to connect to: {error}") from None
-
-
-def _start(listed: Any, source: Opener) -> Node:
-    """Start the actor of a node that Ray lists."""
-    declared = int(listed["Resources"].get(RESOURCE, 0))
-    threads = declared or _MAX_UNDECLARED
-    options = {
-        "num_cpus": 0, "resources": {RESOURCE: declared} if declared else {},
-        "max_concurrency": threads + _CONTROL_THREADS, "max_restarts": 0,
-        "scheduling_strategy": NodeAffinitySchedulingStrategy(listed["NodeID"], soft=False),
-    }  # fmt: skip
-    actor = ray.remote(Worker).options(**options).remote(source, declared)
-    name = f"{listed['NodeManagerHostname']} ({listed['NodeID'][:6]})"
-    return Node(listed["NodeID"], name, actor, threads, actor.prepare.remote())
-
-
-def _cause_of(error: ray.exceptions.RayTaskError) -> Exception:
-    """Return what a node raised."""
-    cause = error.cause
-    return cause if isinstance(cause, StudioError | OSError) else EngineError(str(cause))

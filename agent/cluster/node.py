@@ -1,13 +1,27 @@
 """A node of the cluster, as the driver sees it."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from agent.errors import StudioError
+import ray
+import ray.exceptions
+
+from agent.errors import EngineError, StudioError, ToolError
+
+_UNSENT_ITEMS = 4
+_CHECK_SECONDS = 1.0
+GiveUp = Callable[[], bool]
+"""Asked once a second whether to wait for a node no longer."""
 
 
 class NodeLost(StudioError):
-    """A node ended before its run did."""
+    """A node ended before its work did, or does not answer."""
+
+
+class NodeSilent(NodeLost):
+    """A node does not answer, but may still be there."""
 
 
 @dataclass(eq=False)
@@ -17,11 +31,12 @@ class Node:
     Attributes:
         id: Ray's id of the node.
         name: The node's host name, for people.
-        actor: The handle of its ``Worker``.
-        threads: How many runs the actor can carry out at once at the most.
-        preparing: The pending answer of ``Worker.prepare``; None once it is there.
-        sandboxes: How many runs it carries out at once; 0 until it is prepared.
-        busy: How many it carries out now.
+        actor: The handle of its ``NodeProcess``.
+        threads: How many runs or sandboxes the actor can have at once at the most.
+        preparing: The pending answer of ``NodeProcess.prepare``; None once it is there.
+        sandboxes: How many it has at once; 0 until it is prepared.
+        busy: How many are in use now.
+        image: The tag of its image; empty if it has none.
     """
 
     id: str
@@ -31,3 +46,62 @@ class Node:
     preparing: Any
     sandboxes: int = 0
     busy: int = 0
+    image: str = ""
+
+    def call(self, method: str, *args: Any, give_up: GiveUp = lambda: False) -> Any:
+        """Call a method of the node's process and return its result.
+
+        Args:
+            method: The method's name.
+            args: Its arguments, which can be pickled.
+            give_up: See ``GiveUp``.
+
+        Raises:
+            NodeLost: The node or its process ended, or ``give_up`` returned true.
+        """
+        pending = getattr(self.actor, method).remote(*args)
+        with self._errors():
+            while not ray.wait([pending], timeout=_CHECK_SECONDS)[0]:
+                self._raise_if(give_up)
+            return ray.get(pending)
+
+    def stream(self, method: str, *args: Any, give_up: GiveUp = lambda: False) -> Iterator[Any]:
+        """Call a method of the node's process that yields, and yield its items; see ``call``."""
+        options = {
+            "num_returns": "streaming", "_generator_backpressure_num_objects": _UNSENT_ITEMS,
+        }  # fmt: skip
+        items = getattr(self.actor, method).options(**options).remote(*args)
+        with self._errors():
+            while True:
+                if not ray.wait([items], timeout=_CHECK_SECONDS)[0]:
+                    self._raise_if(give_up)
+                    continue
+                following = next(items, None)
+                if following is None:
+                    return
+                yield ray.get(following)
+
+    def send(self, method: str, *args: Any) -> None:
+        """Call a method of the node's process without waiting for it."""
+        getattr(self.actor, method).remote(*args)
+
+    def _raise_if(self, give_up: GiveUp) -> None:
+        if give_up():
+            raise NodeSilent(self.name)
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Raise what the node raised, or ``NodeLost``."""
+        try:
+            yield
+        except ray.exceptions.RayTaskError as error:
+            raise cause_of(error) from error
+        except ray.exceptions.RayError as error:
+            raise NodeLost(self.name) from error
+
+
+def cause_of(error: ray.exceptions.RayTaskError) -> Exception:
+    """Return what a node raised."""
+    cause = error.cause
+    known = isinstance(cause, StudioError | ToolError | OSError)
+    return cause if known else EngineError(str(cause))

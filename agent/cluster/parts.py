@@ -1,6 +1,6 @@
-"""What a node sends of a run: its record, its file versions and its workspace, in parts.
+"""What is sent between a node and its driver, in parts: a run's record, file versions and files.
 
-The journal is sent while the run is in progress, except its end: that follows when everything
+A run's journal is sent while the run is in progress, except its end: that follows when everything
 else has arrived, so a run whose journal has an end is complete.
 """
 
@@ -20,7 +20,9 @@ CHUNK = 1024**2
 MAX_FILE_BYTES = 1024**3
 """Size of a file above which it stays on the node: a sparse one would fill the driver's disk."""
 
-Kind = Literal["journal", "record", "blob", "file", "folder", "link", "removed", "ended"]
+Kind = Literal[
+    "journal", "record", "blob", "file", "folder", "link", "removed", "left_out", "synced", "ended"
+]
 
 
 class Part(NamedTuple):
@@ -28,14 +30,16 @@ class Part(NamedTuple):
 
     Attributes:
         kind: ``journal``, ``record`` (another file of the run's folder), ``blob`` (the content of
-            a file version), ``file``, ``folder``, ``link`` or ``removed`` (in the workspace),
-            or ``ended``.
+            a file version), ``file``, ``folder``, ``link``, ``removed`` or ``left_out`` (in the
+            workspace), ``synced`` (all changes of the workspace up to ``number`` were sent), or
+            ``ended``.
         path: The path in the run's folder or the workspace.
         data: A content's next bytes; a link's target; why the run ended.
         last: Whether the content is complete.
         mode: Permission bits of a file.
         status: How the run ended.
         answer: Its answer.
+        number: See ``agent.cluster.sandboxes.mirror``.
     """
 
     kind: Kind
@@ -45,6 +49,7 @@ class Part(NamedTuple):
     mode: int = 0o644
     status: str = ""
     answer: str = ""
+    number: int = 0
 
 
 class Sender:
@@ -98,26 +103,39 @@ class Sender:
             yield from self._node(workspace, path, node)
 
     def _node(self, workspace: Workspace, path: str, node: Node) -> Iterator[Part]:
-        if node.kind == "folder":
-            yield Part("folder", path)
-        elif node.kind == "link":
-            yield Part("link", path, os.fsencode(node.target))
-        elif node.kind == "file" and node.size > MAX_FILE_BYTES:
+        if node.kind == "file" and node.size > MAX_FILE_BYTES:
             self.left_out.append(path)
-        elif node.kind == "file" and (node.hash is None or self._inputs.get(path) != node.hash):
+        elif node.hash is None or self._inputs.get(path) != node.hash:
             try:
-                with workspace.open_read(RelPath.trusted(path)) as file:
-                    yield from _chunks("file", path, file, node.mode)
+                yield from node_parts(workspace, path, node)
             except WorkspaceError:
                 self.left_out.append(path)
 
 
+def node_parts(workspace: Workspace, path: str, node: Node) -> Iterator[Part]:
+    """Yield a path of the workspace: a file with its content as it is now; no special file.
+
+    Raises:
+        WorkspaceError: The file is missing or cannot be read.
+    """
+    if node.kind == "folder":
+        yield Part("folder", path)
+    elif node.kind == "link":
+        yield Part("link", path, os.fsencode(node.target))
+    elif node.kind == "file":
+        with workspace.open_read(RelPath.trusted(path)) as file:
+            yield from _chunks("file", path, file, node.mode)
+
+
 def _chunks(kind: Kind, path: str, file: BinaryIO, mode: int = 0o644) -> Iterator[Part]:
-    data = file.read(CHUNK)
-    while following := file.read(CHUNK):
-        yield Part(kind, path, data, last=False)
-        data = following
-    yield Part(kind, path, data, mode=mode)
+    """Yield a content; what is appended to it meanwhile is left for the next time."""
+    left, last = file.seek(0, os.SEEK_END), False
+    file.seek(0)
+    while not last:
+        data = file.read(min(CHUNK, left))
+        left -= len(data)
+        last = not left or not data
+        yield Part(kind, path, data, last=last, mode=mode)
 
 
 def batches(parts: Iterator[Part], size: int = CHUNK) -> Iterator[list[Part]]:

@@ -1,25 +1,147 @@
-"""Writes a run that a node carries out into the data folder, as an ordinary run."""
+"""Writes what another machine sends: files into a workspace, a run into the data folder."""
 
+import hashlib
 import logging
 import os
 import re
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import BinaryIO
+import stat
+from contextlib import suppress
 
-from agent.cluster.parts import CHUNK, Part
-from agent.errors import RunError, WorkspaceError
+from agent.cluster.parts import Part
+from agent.errors import RunError, StorageFull, WorkspaceError
 from agent.runs.folder import RunFolder
 from agent.tasks.setup import write_files
+from agent.util.text import format_size
 from agent.workspace import paths
-from agent.workspace.files import Workspace
+from agent.workspace.files import FileKind, Workspace
 from agent.workspace.paths import ROOT, RelPath
+from agent.workspace.staging import ANY_VERSION, FileWriter
 from agent.workspace.versions.blobs import BlobStore
+from agent.workspace.versions.manifest import Node
 
 _log = logging.getLogger(__name__)
 _RECORD = re.compile(r"(?:outputs|requests)(?:/[.-]*\w[\w.-]*)+|manifests\.jsonl")
 _FOLDERS = ("input", "output")
+
+
+class FileReceiver:
+    """Writes files, folders and links into a workspace; nothing outside of it is touched.
+
+    Args:
+        workspace: The workspace.
+        limit: Bytes that all received files may have together; None for no limit but the disk.
+    """
+
+    def __init__(self, workspace: Workspace, limit: int | None = None) -> None:
+        self._workspace = workspace
+        self._limit = limit
+        self._sizes: dict[str, int] = {}
+        self._total = 0
+        self._path = ""
+        self._upload: FileWriter | None = None
+        self._digest = hashlib.sha256()
+        self._size = 0
+
+    def receive(self, part: Part) -> Node | None:
+        """Write a part.
+
+        Returns:
+            What the path is now; None if it was removed or its content is incomplete.
+
+        Raises:
+            WorkspaceError: The workspace does not accept the path, or it does not fit. The
+                rest of this file is then ignored.
+        """
+        path = RelPath(part.path)
+        if part.kind == "file":
+            return self._receive_content(path, part)
+        self.abort()
+        if part.kind == "folder":
+            return self._make_folder(path)
+        self._workspace.remove(path)
+        self._forget(path)
+        return self._make_link(path, part.data) if part.kind == "link" else None
+
+    def abort(self) -> None:
+        """Discard a file whose content is incomplete."""
+        if self._upload is not None:
+            self._upload.abort()
+        self._upload, self._path = None, ""
+
+    def _receive_content(self, path: RelPath, part: Part) -> Node | None:
+        if path != self._path:
+            self.abort()
+            self._path, self._digest, self._size = path, hashlib.sha256(), 0
+            self._upload = self._workspace.open_write(path)
+        if self._upload is None:  # its beginning was refused
+            return None
+        try:
+            self._write(self._upload, path, part.data)
+            return self._finish(self._upload, path, part.mode) if part.last else None
+        except WorkspaceError:
+            self._upload.abort()
+            self._upload = None
+            raise
+        finally:
+            if part.last:
+                self.abort()
+
+    def _write(self, upload: FileWriter, path: RelPath, data: bytes) -> None:
+        self._size += len(data)
+        total = self._total - self._sizes.get(path, 0) + self._size
+        if self._limit is not None and total > self._limit:
+            raise StorageFull(
+                f"“{path.display}” does not fit: the files have more than "
+                f"{format_size(self._limit)} together."
+            )
+        upload.write(data)
+        self._digest.update(data)
+
+    def _finish(self, upload: FileWriter, path: RelPath, mode: int) -> Node:
+        before = self._kind(path)
+        if before == "file":
+            upload.replace(ANY_VERSION)
+        else:
+            if before is not None:
+                self._workspace.remove(path)
+            upload.commit()
+        self._forget(path)
+        self._sizes[path] = self._size
+        self._total += self._size
+        with self._workspace.open_root(path) as root:
+            opened = paths.open_file(root, path)
+            try:
+                os.fchmod(opened, mode & 0o777 | 0o600)
+                now = stat.S_IMODE(os.fstat(opened).st_mode)
+            finally:
+                os.close(opened)
+        return Node("file", self._size, now, self._digest.hexdigest())
+
+    def _make_folder(self, path: RelPath) -> Node:
+        if self._kind(path) not in ("folder", None):
+            self._workspace.remove(path)
+            self._forget(path)
+        self._workspace.make_folder(path)
+        return Node("folder", mode=self._workspace.stat(path).mode)
+
+    def _make_link(self, path: RelPath, target: bytes) -> Node:
+        with self._workspace.open_root(path) as root, paths.folder_fd(root, path.parent) as at:
+            os.symlink(target, path.name, dir_fd=at)
+        return Node("link", mode=0o777, target=os.fsdecode(target))
+
+    def _kind(self, path: RelPath) -> FileKind | None:
+        try:
+            return self._workspace.stat(path).kind
+        except WorkspaceError:
+            return None
+
+    def _forget(self, path: str) -> None:
+        """Count the files at and below a path no longer."""
+        below = [path] if path in self._sizes else [
+            each for each in self._sizes if each.startswith(f"{path}/")
+        ]  # fmt: skip
+        self._total -= sum(map(self._sizes.pop, below))
 
 
 class Receiver:
@@ -37,6 +159,7 @@ class Receiver:
         self._blobs = blobs
         self._incoming = folder.path / "incoming"
         self._content = self._incoming / "content"
+        self._files: FileReceiver | None = None
 
     def reset(self) -> None:
         """Forget what was received, before the run starts again; its documents are in place.
@@ -46,6 +169,8 @@ class Receiver:
             TaskError: A document cannot be written.
         """
         workspace = Workspace(self._folder.workspace)
+        self._abort()
+        self._files = FileReceiver(workspace)
         for entry in workspace.list(ROOT):
             workspace.remove(ROOT.child(entry.name))
         for name in _FOLDERS:
@@ -69,16 +194,17 @@ class Receiver:
         if part.kind == "journal":
             with self._folder.journal.open("ab") as file:
                 file.write(part.data)
-        elif part.kind in ("record", "blob", "file"):
+        elif part.kind in ("record", "blob"):
             with self._content.open("ab") as file:
                 file.write(part.data)
             if part.last:
                 self._store(part)
-        elif part.kind in ("folder", "link", "removed"):
+        elif part.kind in ("file", "folder", "link", "removed"):
             self._change(part)
 
     def close(self) -> None:
         """Make the record durable and remove what is unfinished."""
+        self._abort()
         with suppress(FileNotFoundError), self._folder.journal.open("rb") as file:
             os.fsync(file.fileno())
         shutil.rmtree(self._incoming, ignore_errors=True)
@@ -92,43 +218,20 @@ class Receiver:
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._content.replace(target)
             return
-        with self._content.open("rb") as file:
-            if part.kind == "blob":
-                with suppress(WorkspaceError):  # a full store keeps no more versions
-                    self._blobs.put(file, limit=os.fstat(file.fileno()).st_size)
-            else:
-                self._write_file(part, file)
+        with self._content.open("rb") as file, suppress(WorkspaceError):
+            # A full store keeps no more versions.
+            self._blobs.put(file, limit=os.fstat(file.fileno()).st_size)
         self._content.unlink()
 
-    def _write_file(self, part: Part, source: BinaryIO) -> None:
-        workspace = Workspace(self._folder.workspace)
-        with self._skipping(part):
-            path = RelPath(part.path)
-            workspace.remove(path)
-            workspace.write(path, iter(lambda: source.read(CHUNK), b""))
-            with workspace.open_root(path) as root:
-                opened = paths.open_file(root, path)
-                try:
-                    os.fchmod(opened, part.mode & 0o777 | 0o600)
-                finally:
-                    os.close(opened)
-
     def _change(self, part: Part) -> None:
-        workspace = Workspace(self._folder.workspace)
-        with self._skipping(part):
-            path = RelPath(part.path)
-            if part.kind == "folder":
-                workspace.make_folder(path)
-                return
-            workspace.remove(path)
-            if part.kind == "link":
-                with workspace.open_root(path) as root, paths.folder_fd(root, path.parent) as at:
-                    os.symlink(part.data, path.name, dir_fd=at)
-
-    @contextmanager
-    def _skipping(self, part: Part) -> Iterator[None]:
-        """Leave out a path that the workspace does not accept, and say so in the log."""
+        """Change the workspace; leave out what it does not accept, and say so in the log."""
+        if self._files is None:
+            self._files = FileReceiver(Workspace(self._folder.workspace))
         try:
-            yield
+            self._files.receive(part)
         except WorkspaceError as error:
             _log.warning("Run %s: %.200r is left out: %s", self._folder.id, part.path, error)
+
+    def _abort(self) -> None:
+        if self._files is not None:
+            self._files.abort()

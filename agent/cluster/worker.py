@@ -1,92 +1,34 @@
-"""What runs on a node: an engine, an image, a pool of sandboxes and a data folder of its own.
-
-One process per node; ``agent.cluster.cluster`` makes it an actor. A run's copies on the node are
-deleted when they have been sent.
-"""
+"""Carries out whole runs on a node; its copies of a run are deleted when they have been sent."""
 
 import hashlib
 import shutil
-import subprocess
-import sys
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from agent.api.models import select_model
 from agent.api.placement import RunOrder
-from agent.api.studio import ClosableSandboxProvider, Opener
-from agent.cluster.cleanup import delete_runs
+from agent.cluster.node_process import NodeProcess, discard_run
 from agent.cluster.parts import Part, Sender, batches
-from agent.data_folder import lock_first_free
 from agent.errors import StudioError
 from agent.events import Event, RunEnded, StepEnded
 from agent.limits import adapt_to_model
-from agent.provisioning.capacity import sandboxes_of_this_machine
-from agent.provisioning.provider import DockerSandboxProvider
 from agent.runs.folder import RunFolder
 from agent.runs.inputs import INPUT_FOLDER
 from agent.runs.recorded_run import RecordedRun, SandboxProvider, Task
-from agent.sandbox.disk import volume
-from agent.settings import load
 from agent.tasks.setup import write_files
 from agent.util.cancellation import Stop
 from agent.workspace.files import Workspace
 from agent.workspace.versions.blobs import BlobStore
 
 _SEND_SECONDS = 0.5
-_PROJECT_ROOT = Path(__file__).resolve().parents[2]
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A node that can carry out runs.
+class Worker(NodeProcess):
+    """Carries out runs on its node."""
 
-    Attributes:
-        sandboxes: How many at once.
-        data: Its data folder.
-    """
-
-    sandboxes: int
-    data: str
-
-
-class Worker:
-    """Carries out runs on its node; methods may be called from several threads.
-
-    The node's settings are those of its environment.
-
-    Args:
-        source: Creates the provider of sandboxes for the locked data folder.
-        sandboxes: How many runs at once; 0 for the node's settings, else what its processors and
-            memory allow.
-    """
-
-    def __init__(self, source: Opener, sandboxes: int = 0) -> None:
-        self._settings = load()
-        self._resources = ExitStack()
-        data = self._resources.enter_context(lock_first_free(self._settings.data / "cluster"))
-        self._data = data.path
-        delete_runs(self._data)
-        self._resources.callback(delete_runs, self._data)
-        self._watch_for_end()
-        self._provider: ClosableSandboxProvider = source(self._settings, data)
-        self._resources.callback(self._provider.close)
-        self._sandboxes = sandboxes or self._settings.max_runs or sandboxes_of_this_machine()
-        self._lock = threading.Lock()
-        self._stops: dict[str, Stop] = {}
-
-    def prepare(self) -> Prepared:
-        """Wait until sandboxes can be created: the image is built if the node has none.
-
-        Raises:
-            EngineError: There is no engine, or the image cannot be built.
-        """
-        if isinstance(self._provider, DockerSandboxProvider):
-            self._provider.wait_until_ready(Stop())
-        return Prepared(self._sandboxes, str(self._data))
+    LOSS = "Its unfinished runs start again elsewhere."
 
     def carry_out(self, run: str, order: RunOrder) -> Iterator[list[Part]]:
         """Carry out a run and yield its parts in batches; the last one is ``ended``.
@@ -105,24 +47,7 @@ class Worker:
                 end = _end(recorded, sender)
             yield [end]
         finally:
-            with self._lock:
-                self._stops.pop(run, None)
-
-    def stop(self, run: str) -> None:
-        """End a run early; it ends as ``stopped``. It may begin only after this call."""
-        self._stop_of(run).set()
-
-    def close(self) -> None:
-        """End everything and delete what the node stores."""
-        with self._lock:
-            stops = list(self._stops.values())
-        for stop in stops:
-            stop.set()
-        self._resources.close()
-
-    def _stop_of(self, run: str) -> Stop:
-        with self._lock:
-            return self._stops.setdefault(run, Stop())
+            self._forget_stop(run)
 
     @contextmanager
     def _created(
@@ -150,18 +75,6 @@ class Worker:
             if _is_due(event, sent):
                 yield from sender.new_events()
                 sent = time.monotonic()
-
-    def _watch_for_end(self) -> None:
-        """Start the process that cleans up if this one is killed, with Ray's or alone."""
-        engine = (self._settings.docker_host, self._settings.runtime_dir)
-        watcher = subprocess.Popen(
-            [sys.executable, "-m", f"{__package__}.cleanup", str(self._data), *engine],
-            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            cwd=_PROJECT_ROOT, start_new_session=True,
-        )  # fmt: skip
-        assert watcher.stdin is not None
-        self._resources.callback(watcher.stdin.close)
-        watcher.wait()  # its child goes on, and belongs to no process that ends it
 
 
 class _OwnStore:
@@ -211,6 +124,5 @@ def _close(recorded: RecordedRun) -> None:
 
 
 def _discard(folder: RunFolder, store: Path) -> None:
-    shutil.rmtree(folder.path, ignore_errors=True)
+    discard_run(folder)
     shutil.rmtree(store, ignore_errors=True)
-    volume.discard(folder.sandbox_folder)

@@ -2,7 +2,6 @@
 
 import logging
 import threading
-import uuid
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from agent.data_folder import DataFolder
 from agent.errors import EngineError, ImageError, SandboxError
 from agent.events import SandboxOrigin
 from agent.provisioning.backend import Backend
+from agent.provisioning.folders import create_folder, create_workspace
 from agent.runs.disk_usage import all_sandbox_ids, bytes_on_disk
 from agent.runs.folder import RunFolder
 from agent.sandbox.base import Sandbox
@@ -43,18 +43,14 @@ class SandboxFactory:
     def __init__(
         self, settings: Settings, data: DataFolder, backend: Backend, *, disks: bool
     ) -> None:
-        self._settings, self._data, self._backend, self._disks = settings, data, backend, disks
+        self._settings, self._data, self._backend = settings, data, backend
+        self._disk = settings.disk if disks else None
         self._lock = threading.Lock()
         self._container_locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
 
-    def create_folder(self) -> str:
-        """Create a sandbox's folder, with its own disk if possible; return the sandbox's id."""
-        sandbox_id = uuid.uuid4().hex
-        folder = self._data.workspace(sandbox_id).parent
-        if self._disks:
-            volume.create(folder, self._settings.disk)
-        folder.mkdir(mode=0o700, exist_ok=True)
-        return sandbox_id
+    def create_workspace(self) -> str:
+        """See ``agent.provisioning.folders.create_workspace``."""
+        return create_workspace(self._data, self._disk)
 
     def create_idle(self) -> Sandbox:
         """Create a sandbox that no run uses yet, with its own folder.
@@ -62,7 +58,7 @@ class SandboxFactory:
         Raises:
             StudioError: it cannot be created; nothing is left behind.
         """
-        sandbox_id = self.create_folder()
+        sandbox_id = create_folder(self._data, self._disk)
         with ExitStack() as on_failure:
             on_failure.callback(volume.discard, self._data.path / "sandboxes" / sandbox_id)
             sandbox = self.create_new(sandbox_id)

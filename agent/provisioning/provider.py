@@ -61,7 +61,7 @@ class DockerSandboxProvider:
         self._factory = SandboxFactory(settings, data, self._backend, disks=disks)
         self._factory.remove_orphans()
         self._ahead = (
-            SandboxAhead(self._create_workspace(), self._factory.create_new) if ahead else None
+            SandboxAhead(self._factory.create_workspace(), self._factory.create_new) if ahead else None
         )
         self._workspace_ahead = self._ahead.sandbox_id if self._ahead else ""
         self._backend.notify(on_status, self._begin_creating)
@@ -98,13 +98,7 @@ class DockerSandboxProvider:
     def create_workspace(self) -> str:
         """Create a sandbox's folder with an empty workspace but no container; return its id."""
         prepared, self._workspace_ahead = self._workspace_ahead, ""
-        return prepared or self._create_workspace()
-
-    def _create_workspace(self) -> str:
-        sandbox_id = self._factory.create_folder()
-        for name in ("input", "output"):
-            (self.data.workspace(sandbox_id) / name).mkdir(parents=True)
-        return sandbox_id
+        return prepared or self._factory.create_workspace()
 
     def empty_workspace(self, sandbox_id: str) -> None:
         """Empty a sandbox's workspace; see ``SandboxFactory.empty_workspace``."""

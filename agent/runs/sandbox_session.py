@@ -75,6 +75,7 @@ class SandboxSession:
                 self._append(self._next_step, replace(delta, by_user=True))
         except (WorkspaceError, OSError) as error:
             _log.warning("A user's file changes may be attributed to a step: %s", error)
+        self.sandbox.files_changed([*removed, *(path for pair in moved for path in pair), *written])
 
     def record_version(self, step: int, *, final: bool = False) -> Iterator[Event]:
         """Record a version of the workspace; if that fails, the run continues.

@@ -3,7 +3,7 @@
 Every implementation passes ``tests/contract/sandbox_suite.py``.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
@@ -188,6 +188,13 @@ class Sandbox(Protocol):
 
         Raises:
             SandboxError: it is gone and could not be restarted.
+        """
+
+    def files_changed(self, paths: Iterable[str]) -> None:
+        """Take note that files were changed from outside, before the next command.
+
+        Args:
+            paths: Their paths relative to the workspace; of a folder, all of it.
         """
 
     def set_stop(self, stop: Stop) -> None:

@@ -5,7 +5,7 @@ import errno
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -177,6 +177,9 @@ class SupervisedSandbox(ABC):
             self._ensure_link()
         finally:
             timer.cancel()
+
+    def files_changed(self, paths: Iterable[str]) -> None:  # noqa: B027 - the folder is mounted
+        """See ``Sandbox.files_changed``."""
 
     def set_stop(self, stop: Stop) -> None:
         """See ``Sandbox.set_stop``."""

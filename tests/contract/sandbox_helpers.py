@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from agent.provisioning.provider import DockerSandboxProvider
 from agent.runs.folder import RunFolder
+from agent.runs.recorded_run import SandboxProvider
 from agent.sandbox.base import CommandEnd, EndReason, FolderEntry, OutputChunk, Sandbox
 from agent.util.cancellation import Stop
 
@@ -65,7 +65,7 @@ def run(sandbox: Sandbox, command: str, timeout: float = 30.0, stop: Stop | None
     return collect_result(sandbox.execute(command, timeout=timeout, stop=stop or Stop()))
 
 
-def acquire_sandbox(provider: DockerSandboxProvider, folder: RunFolder) -> Sandbox:
+def acquire_sandbox(provider: SandboxProvider, folder: RunFolder) -> Sandbox:
     """Acquire a run's sandbox as the application does."""
     events = provider.acquire(folder, Stop())
     while True:
@@ -74,6 +74,12 @@ def acquire_sandbox(provider: DockerSandboxProvider, folder: RunFolder) -> Sandb
         except StopIteration as end:
             sandbox: Sandbox = end.value
             return sandbox
+
+
+def touch(sandbox: Sandbox, name: str) -> None:
+    """Create a file in the workspace from outside."""
+    (sandbox.workspace / name).touch()
+    sandbox.files_changed([name])
 
 
 def check_output(sandbox: Sandbox, command: str) -> str:

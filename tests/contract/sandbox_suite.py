@@ -14,6 +14,7 @@ from tests.contract.sandbox_helpers import (
     collect_result,
     run,
     run_until_first_output,
+    touch,
     unique_duration,
 )
 from tests.contract.sandbox_jobs_suite import SandboxJobsSuite
@@ -69,7 +70,7 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
         command = "echo first; until [ -e gate ]; do sleep 0.01; done; echo second"
         items = sandbox.execute(command, timeout=30, stop=Stop())
         assert next(items) == OutputChunk("stdout", b"first\n")
-        (sandbox.workspace / "gate").touch()
+        touch(sandbox, "gate")
         assert collect_result(items).stdout == b"second\n"
 
     def test_any_output_bytes_are_unchanged(self, sandbox: Sandbox) -> None:
@@ -226,7 +227,7 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
         is_dead = "grep -q '^State:.[ZX]' /proc/$$/status || [ ! -e /proc/$$ ]"
         kill_shell = f"kill -9 $$; until {is_dead}; do sleep 0.01; done; touch done"
         run(sandbox, f"x=kept; (until [ -e gate ]; do sleep 0.01; done; {kill_shell}) &")
-        (sandbox.workspace / "gate").touch()
+        touch(sandbox, "gate")
         assert becomes_true((sandbox.workspace / "done").exists)
         result = run(sandbox, "echo $x")
         assert (result.stdout, "has been restarted" in result.note) == (b"kept\n", True), result
@@ -276,7 +277,7 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
         next(items)
         with pytest.raises(SandboxError, match="still running"):
             run(sandbox, "echo other")
-        (sandbox.workspace / "gate").touch()
+        touch(sandbox, "gate")
         assert collect_result(items).code == 0
 
     def test_end_processes_ends_background_processes_and_keeps_the_shell(

@@ -11,10 +11,15 @@ from pathlib import Path
 from agent.workspace import paths
 from agent.workspace.paths import RelPath
 from agent.workspace.tree import scan
-from agent.workspace.versions.blobs import BlobStore
 from agent.workspace.versions.dirty_set import DirtySet, SweepNeeded
 from agent.workspace.versions.manifest import Delta, Manifest, Node
-from agent.workspace.versions.reader import Fingerprint, NodeReader, fingerprint
+from agent.workspace.versions.reader import (
+    MAX_STORED_BYTES,
+    ContentStore,
+    Fingerprint,
+    NodeReader,
+    fingerprint,
+)
 from agent.workspace.versions.watch import WorkspaceWatcher
 
 MAX_NAMES = 200_000
@@ -40,23 +45,25 @@ class SnapshotTracker:
         manifest: Manifest of a run to continue; it is updated in place.
         sweep_below: Number of names up to which every ``take`` is a sweep.
         max_names: Maximum number of names in the manifest.
+        max_stored: Size in bytes of a file above which its content is neither stored nor compared.
     """
 
     def __init__(
         self,
         root: Path,
-        blobs: BlobStore,
+        blobs: ContentStore,
         watch: WorkspaceWatcher | None = None,
         *,
         manifest: Manifest | None = None,
         sweep_below: int = SWEEP_BELOW,
         max_names: int = MAX_NAMES,
+        max_stored: int = MAX_STORED_BYTES,
     ) -> None:
         self.manifest = manifest or Manifest()
         self.sweeps = 0
         """Number of sweeps so far."""
         self._root, self._watch = root, watch
-        self._reader = NodeReader(blobs)
+        self._reader = NodeReader(blobs, max_stored=max_stored)
         self._sweep_below, self._max_names = sweep_below, max_names
         self._cache: dict[str, tuple[Fingerprint, Node]] = {}
         self._hard_linked: set[str] = set()

@@ -49,15 +49,24 @@ def containers_of(folder: Path, engine: docker.DockerClient) -> list[str]:
 
 
 @contextmanager
-def ray_nodes(folder: Path, count: int, sandboxes: int) -> Iterator[Nodes]:
-    """Start a cluster whose head runs nothing, with a token for all connections."""
+def ray_nodes(
+    folder: Path, count: int, sandboxes: int, *, token: bool = True
+) -> Iterator[Nodes]:
+    """Start a cluster whose head runs nothing, with a token for all connections.
+
+    A process takes over the token when it imports Ray, so one that has done so needs a cluster
+    without.
+    """
     # Ray's sockets need a short path; its logs are removed with the folder.
     with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp") as ray_folder:
         environment = {
-            **os.environ, "RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token",
-            "RAY_AUTH_TOKEN": secrets.token_hex(32), "PYTHONPATH": str(ROOT),
+            **os.environ, "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": str(ROOT),
             "RAY_TMPDIR": ray_folder,
         }  # fmt: skip
+        if token:
+            environment |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+        else:
+            environment["RAY_AUTH_MODE"] = "disabled"
         with _nodes(folder, count, sandboxes, environment) as nodes:
             yield nodes
 

@@ -1,0 +1,284 @@
+"""Provides runs that are carried out here with sandboxes on the nodes of a Ray cluster."""
+
+import logging
+import threading
+import time
+import uuid
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+
+from agent.api.studio import Opener, containers
+from agent.cluster.cluster import Cluster
+from agent.cluster.node import Node
+from agent.cluster.sandboxes.host import SandboxHost
+from agent.cluster.sandboxes.placed import PlacedSandbox
+from agent.cluster.sandboxes.remote_sandbox import RemoteSandbox
+from agent.cluster.sandboxes.workspace_copy import WorkspaceCopy
+from agent.data_folder import DataFolder
+from agent.errors import EngineError, SandboxError, StudioError
+from agent.events import Event, Preparing, SandboxReady
+from agent.provisioning.backend import SetupStatus
+from agent.provisioning.folders import create_workspace
+from agent.runs.folder import RunFolder
+from agent.sandbox.base import Sandbox
+from agent.sandbox.disk import volume
+from agent.sandbox.docker.inventory import Inventory
+from agent.settings import Settings
+from agent.util.cancellation import Stop
+from agent.util.wait import WaitCancelled, run_cancellable
+from agent.workspace.files import Workspace
+from agent.workspace.versions.blobs import BlobStore
+
+_ATTEMPTS = 3
+_ANSWER_SECONDS = 10.0
+_THREADS_PER_SANDBOX = 12
+"""For a sandbox's shell, its jobs, its changes, and calls."""
+_NO_ENGINE = (
+    "Sandboxes of {path} are not removed by the page, which uses a cluster, but by the next "
+    "command that uses that folder."
+)
+_CLOSED = "The studio is shutting down."
+_log = logging.getLogger(__name__)
+
+
+class ClusterSandboxProvider:
+    """Provides the runs of one data folder with sandboxes on a cluster's nodes.
+
+    Args:
+        settings: The cluster's address; the limits of the copies of workspaces.
+        data: The data folder, locked by this process.
+        on_status: Called with each change of ``setup_status``, from any thread.
+        source: Creates the provider of sandboxes on a node.
+        address: The cluster's address, instead of the settings'.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        data: DataFolder,
+        on_status: Callable[[SetupStatus], None] = lambda _: None,
+        *,
+        source: Opener = containers,
+        address: str = "",
+    ) -> None:
+        self.data = data
+        self.blobs = BlobStore(data.path / "blobs", limit=settings.blob_store_bytes)
+        self._settings = settings
+        self._address = address or settings.ray
+        self._source = source
+        self._on_status = on_status
+        self._on_capacity: Callable[[int], None] = lambda _: None
+        self._lock = threading.Lock()
+        self._cluster: Cluster | None = None
+        self._connecting: threading.Thread | None = None
+        self._failure = ""
+        self._closed = False
+        self._places: dict[str, Node] = {}
+
+    @property
+    def setup_status(self) -> SetupStatus:
+        """Whether a node is ready; what is wrong with the others."""
+        cluster, name = self._cluster, f"Ray cluster {self._address}"
+        if self._failure:
+            return SetupStatus("failed", self._failure)
+        if cluster is None:
+            return SetupStatus("connecting", f"Connecting to the {name}")
+        if not cluster.nodes:
+            detail = f"Waiting for a node of the {name}. {cluster.refusals}".rstrip()
+            return SetupStatus("connecting", detail)
+        image = next((node.image for node in cluster.nodes if node.image), "")
+        return SetupStatus("ready", image=image, warning=cluster.refusals)
+
+    @property
+    def capacity(self) -> int:
+        """How many sandboxes the nodes that are ready have room for."""
+        return self._cluster.capacity if self._cluster is not None else 0
+
+    def on_capacity(self, listener: Callable[[int], None]) -> None:
+        """Call a function with the capacity now and whenever a node comes or goes."""
+        self._on_capacity = listener
+        listener(self.capacity)
+
+    def open(self) -> None:
+        """Start to connect in the background. Idempotent; tries again after a failure."""
+        with self._lock:
+            connecting = self._connecting is not None and self._connecting.is_alive()
+            if self._closed or connecting or self._cluster is not None:
+                return
+            self._failure = ""
+            self._connecting = threading.Thread(target=self._connect, name="cluster", daemon=True)
+            self._connecting.start()
+
+    def close(self) -> None:
+        """Remove the sandboxes from the nodes and disconnect."""
+        with self._lock:
+            self._closed = True
+            connecting, self._connecting = self._connecting, None
+        if connecting is not None:
+            connecting.join()
+        if self._cluster is not None:
+            self._cluster.close()
+        volume.detach_all(self.data.path)
+
+    def create_workspace(self) -> str:
+        """Create a sandbox's folder with an empty workspace; return the sandbox's id."""
+        return create_workspace(self.data, self._settings.disk)
+
+    def empty_workspace(self, sandbox_id: str) -> None:
+        """Do nothing: all files here belong to this process."""
+
+    def remove_container(self, sandbox_id: str) -> None:
+        """Remove a stopped sandbox from its node, if that is still there."""
+        node = self._places.pop(sandbox_id, None)
+        if node is not None:
+            with suppress(StudioError):  # the node removes it when it ends
+                node.call("release", sandbox_id, False)
+
+    def remove_leftovers(self, folder: DataFolder) -> None:
+        """Refuse: this machine may have no engine.
+
+        Raises:
+            EngineError: Always.
+        """
+        raise EngineError(_NO_ENGINE.format(path=folder.path))
+
+    def remove_expired(self) -> None:
+        """Remove sandboxes that were stopped too long ago, on all nodes."""
+        for node in self._nodes():
+            node.send("remove_expired")
+
+    def inventory(self) -> Inventory:
+        """Return what the nodes store; a node that does not answer is left out."""
+        found = [each for node in self._nodes() for each in _inventory(node)]
+        images = {image.tag: image for each in found for image in each.images}
+        sandboxes = tuple(sandbox for each in found for sandbox in each.sandboxes)
+        return Inventory(sandboxes, tuple(images.values()))
+
+    def acquire(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
+        """Return the run's sandbox on a node; see ``agent.runs.recorded_run.SandboxProvider``.
+
+        Raises:
+            StudioError: There is no cluster, no node, or no sandbox to be had.
+        """
+        cluster = yield from self._wait_for_cluster(stop)
+        if cluster is None:
+            return None
+        for _ in range(_ATTEMPTS):
+            if not cluster.has_free_sandbox:
+                detail = self.setup_status.detail or "Waiting for a free sandbox on the nodes"
+                yield Preparing(state="starting_sandbox", detail=detail)
+            node = cluster.take(stop, self._places.get(folder.sandbox))
+            if node is None:
+                return None
+            placed = PlacedSandbox(node, folder.sandbox, cluster.lose)
+            try:
+                return (yield from self._open(cluster, placed, folder, stop))
+            except StudioError:
+                if not placed.lost or stop.is_set:
+                    raise
+        raise EngineError(f"{_ATTEMPTS} nodes were lost while they started this sandbox.")
+
+    def _open(
+        self, cluster: Cluster, placed: PlacedSandbox, folder: RunFolder, stop: Stop
+    ) -> Generator[Event, None, Sandbox | None]:
+        """Start a run's sandbox and send its files; None if a stop comes first."""
+        began = time.monotonic()
+        copy = WorkspaceCopy(Workspace(folder.workspace), placed, self._settings.disk)
+        with ExitStack() as on_failure:
+            on_failure.callback(cluster.give_back, placed.node)
+            on_failure.callback(_release_quietly, placed, keep=folder.sandbox_used)
+            ready = yield from _start(placed, folder, stop)
+            if ready is None or not (yield from _send_files(copy, placed.node, stop)):
+                return None
+            on_failure.pop_all()
+        self._places[folder.sandbox] = placed.node
+        recreated = folder.sandbox_used and ready.origin == "new"
+        folder.set_sandbox(folder.sandbox)
+        yield replace(
+            ready, sandbox=folder.sandbox, seconds=time.monotonic() - began,
+            origin="recreated" if recreated else ready.origin, node=placed.node.name,
+        )  # fmt: skip
+        return RemoteSandbox(
+            folder.sandbox, folder.workspace, placed, copy,
+            on_end=lambda: cluster.give_back(placed.node),
+        )  # fmt: skip
+
+    def _wait_for_cluster(self, stop: Stop) -> Generator[Event, None, Cluster | None]:
+        """Wait until this process is connected; None if a stop comes first."""
+        self.open()
+        connecting = self._connecting
+        if self._cluster is None and connecting is not None:
+            yield Preparing(state="starting_sandbox", detail=self.setup_status.detail)
+            try:
+                run_cancellable(connecting.join, stop)
+            except WaitCancelled:
+                return None
+        if self._cluster is None:
+            raise EngineError(self._failure or _CLOSED)
+        return self._cluster
+
+    def _connect(self) -> None:
+        self._on_status(self.setup_status)
+        cluster = Cluster(
+            self._address, self._source, self._report, SandboxHost, _THREADS_PER_SANDBOX
+        )
+        try:
+            cluster.connect()
+        except StudioError as error:
+            self._failure = str(error)
+        else:
+            self._cluster = cluster
+        self._on_status(self.setup_status)
+
+    def _report(self, sentence: str) -> None:
+        """Log what happened to a node, and pass on what follows from it."""
+        _log.warning("%s", sentence)
+        self._on_status(self.setup_status)
+        self._on_capacity(self.capacity)
+
+    def _nodes(self) -> list[Node]:
+        return self._cluster.nodes if self._cluster is not None else []
+
+
+def _start(
+    placed: PlacedSandbox, folder: RunFolder, stop: Stop
+) -> Generator[Event, None, SandboxReady | None]:
+    """Create or restart a sandbox; yield the events before it is ready."""
+    call, ready = uuid.uuid4().hex, None
+    arguments = (folder.network, folder.memory, call)
+    with stop.on_set(lambda: placed.send("stop", call)):
+        for event in placed.stream("acquire", *arguments, stop=stop):
+            if isinstance(event, SandboxReady):
+                ready = event
+            else:
+                yield event
+    return ready
+
+
+def _send_files(copy: WorkspaceCopy, node: Node, stop: Stop) -> Generator[Event, None, bool]:
+    """Send a run's files; return False if a stop comes first."""
+    told = False
+    for _ in copy.begin():
+        if stop.is_set:
+            return False
+        if not told:
+            yield Preparing(state="starting_sandbox", detail=f"Sending files to {node.name}")
+            told = True
+    return True
+
+
+def _release_quietly(placed: PlacedSandbox, *, keep: bool) -> None:
+    try:
+        placed.release(keep=keep)
+    except SandboxError as error:
+        _log.warning("%s", error)
+
+
+def _inventory(node: Node) -> Iterator[Inventory]:
+    """Yield what a node stores, if it answers."""
+    end = time.monotonic() + _ANSWER_SECONDS
+    try:
+        yield node.call("inventory", give_up=lambda: time.monotonic() > end)
+    except StudioError as error:
+        _log.warning("Node %s does not tell what it stores: %s", node.name, error)

@@ -1,0 +1,190 @@
+"""The driver's side of a workspace: a copy of the node's that is kept equal to it."""
+
+import logging
+import math
+import os
+import threading
+from collections.abc import Iterable, Iterator
+
+from agent.cluster.parts import Part, batches, node_parts
+from agent.cluster.receiver import FileReceiver
+from agent.cluster.sandboxes.mirror import create_tracker
+from agent.cluster.sandboxes.placed import PlacedSandbox
+from agent.errors import SandboxError, StudioError, WorkspaceError
+from agent.util.text import one_line
+from agent.workspace import paths
+from agent.workspace.files import Workspace
+from agent.workspace.paths import RelPath
+from agent.workspace.versions.manifest import Node, NodeKind
+
+_MAX_NAMED = 10
+_LEFT_OUT = (
+    "These files stay on the sandbox's node and are not among the run's files, because they are "
+    "too large or cannot be copied: {names}."
+)
+_REFUSED = (
+    "The user has changed these files, but the sandbox could not take them: {names}. Its disk may "
+    "be full."
+)
+_log = logging.getLogger(__name__)
+
+
+class WorkspaceCopy:
+    """Receives the changes of a sandbox's workspace, and sends those of the user.
+
+    Args:
+        workspace: The copy.
+        placed: The sandbox.
+        limit: Bytes that all received files may have together.
+    """
+
+    def __init__(self, workspace: Workspace, placed: PlacedSandbox, limit: int) -> None:
+        self._workspace = workspace
+        self._placed = placed
+        self._receiver = FileReceiver(workspace, limit)
+        self._tracker = create_tracker(workspace.root)
+        self._changed = threading.Condition()
+        self._version = 0
+        self._failure: StudioError | OSError | None = None
+        self._overwritten: dict[str, float] = {}
+        self._left_out: list[str] = []
+        self._refused: list[str] = []
+        self._unsent: set[str] = set()
+        self._first = True
+        self._put_lock = threading.Lock()
+
+    def begin(self) -> Iterator[int]:
+        """Make the node's workspace equal to this one; yield the number of paths left to send.
+
+        Raises:
+            StudioError: A file cannot be read here or written there.
+        """
+        self._tracker.take(final=True)
+        nodes = self._tracker.manifest.nodes
+        wanted: list[str] = self._placed.call("begin", dict(nodes))
+        for number, path in enumerate(wanted):
+            yield len(wanted) - number
+            self._put(node_parts(self._workspace, path, nodes[path]))
+        thread = threading.Thread(target=self._receive, name="workspace copy", daemon=True)
+        thread.start()
+
+    def files_changed(self, paths: Iterable[str]) -> None:
+        """Send what the user has changed; what cannot be sent now is sent before a command."""
+        with self._put_lock:
+            self._unsent.update(paths)
+        try:
+            self.send_changes()
+        except StudioError as error:
+            _log.warning("A user's changes have not reached the sandbox: %s", error)
+
+    def send_changes(self) -> None:
+        """Send the user's changes that have not reached the sandbox.
+
+        Raises:
+            SandboxError: The node was lost.
+        """
+        with self._put_lock:
+            if self._first:  # what has changed since ``begin``
+                delta = self._tracker.take()
+                self._unsent.update(delta.changed, delta.removed)
+                self._first = False
+            for path in sorted(self._unsent):
+                try:
+                    self._send(RelPath.trusted(path))
+                except WorkspaceError as error:
+                    _log.warning("%.200r cannot be written to a sandbox: %s", path, error)
+                    self._refused.append(path)
+                self._unsent.discard(path)
+
+    def wait_for(self, version: int) -> None:
+        """Wait until a version of the node's workspace has been received.
+
+        Raises:
+            SandboxError: The node was lost, or the files cannot be stored here.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._version >= version or self._failure)
+            if self._version < version:
+                if isinstance(self._failure, SandboxError):
+                    raise self._failure
+                raise SandboxError(f"The sandbox's files cannot be stored: {self._failure}")
+
+    def take_left_out(self) -> str:
+        """Return sentences on the files that were not copied since the last call."""
+        with self._changed:
+            left_out, self._left_out = self._left_out, []
+            refused, self._refused = self._refused, []
+        texts = (_named(_LEFT_OUT, left_out), _named(_REFUSED, refused))
+        return " ".join(filter(None, texts))
+
+    def _receive(self) -> None:
+        """Receive changes until the sandbox is closed or lost."""
+        failure: StudioError | OSError = SandboxError("The sandbox was closed.")
+        try:
+            for parts in self._placed.stream("changes"):
+                with self._changed:
+                    for part in parts:
+                        self._apply(part)
+        except (StudioError, OSError) as error:
+            failure = error
+        with self._changed:
+            self._receiver.abort()
+            self._failure = failure
+            self._changed.notify_all()
+
+    def _apply(self, part: Part) -> None:
+        if part.kind == "synced":
+            self._version = part.number
+            self._changed.notify_all()
+        elif part.kind == "left_out":
+            self._left_out.append(part.path)
+        elif part.kind in ("file", "folder", "link", "removed"):
+            if self._overwritten.get(part.path, 0) > part.number:
+                return
+            try:
+                self._receiver.receive(part)
+            except WorkspaceError as error:
+                _log.warning("%.200r of a sandbox is left out: %s", part.path, error)
+                self._left_out.append(part.path)
+
+    def _send(self, path: RelPath) -> None:
+        """Send a path as it is now, with all below it, or that it is gone."""
+        with self._changed:
+            self._overwritten[path] = math.inf
+        sent: float = 0
+        try:
+            sent = self._put(self._parts(path))
+        finally:
+            with self._changed:
+                self._overwritten[path] = sent
+
+    def _parts(self, path: RelPath) -> Iterator[Part]:
+        try:
+            entry = self._workspace.stat(path)
+        except WorkspaceError:
+            yield Part("removed", path)
+            return
+        target = self._link_target(path) if entry.kind == "link" else ""
+        kind: NodeKind = "device" if entry.kind == "other" else entry.kind
+        node = Node(kind, entry.size, entry.mode, target=target)
+        yield from node_parts(self._workspace, path, node)
+        if kind == "folder":
+            for child in self._workspace.list(path):
+                yield from self._parts(path.child(child.name))
+
+    def _link_target(self, path: RelPath) -> str:
+        with self._workspace.open_root(path) as root, paths.folder_fd(root, path.parent) as folder:
+            return os.readlink(path.name, dir_fd=folder)
+
+    def _put(self, parts: Iterator[Part]) -> int:
+        """Send parts and wait until they are written; return the number of sets so far."""
+        count = 0
+        for batch in batches(parts):
+            count = self._placed.call("put", batch)
+        return count
+
+
+def _named(text: str, found: list[str]) -> str:
+    names = [one_line(RelPath.trusted(path).display) for path in found[:_MAX_NAMED]]
+    more = ["…"] if len(found) > _MAX_NAMED else []
+    return text.format(names=", ".join(names + more)) if names else ""
