@@ -8,6 +8,7 @@ from types import FrameType
 import uvicorn
 
 from agent.cli import main as cli
+from agent.cluster.connect import sandboxes_on
 from agent.data_folder import DataFolder
 from agent.provisioning.backend import SetupStatus
 from agent.provisioning.provider import DockerSandboxProvider
@@ -40,7 +41,8 @@ def serve(settings: Settings) -> None:
         # Imported when nothing else can go wrong: Gradio takes seconds.
         from sandbox_ui.application import create_app
 
-        app = create_app(settings, DockerSandboxProvider(settings, data, print_status))
+        source = sandboxes_on if settings.ray else DockerSandboxProvider
+        app = create_app(settings, source(settings, data, print_status))
         config = uvicorn.Config(app, settings.host, settings.port, log_level="warning")
         print(f"The studio is at {page_url(settings.host, sockets)}", flush=True)
         _Server(config, app.state.closing).run(sockets)

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -88,6 +88,13 @@ _THREADS = 2
 class StudioSandboxProvider(RunSandboxProvider, health.HasSetupStatus, HasInventory, Protocol):
     """Provider of sandboxes; opened and closed with the application."""
 
+    @property
+    def capacity(self) -> int | None:
+        """How many sandboxes a cluster's nodes have room for; None if there is no cluster."""
+
+    def on_capacity(self, listener: Callable[[int], None]) -> None:
+        """Call a function with the capacity now and whenever it changes, if there is a cluster."""
+
     def open(self) -> None:
         """Prepare engine and image in the background; return at once."""
 
@@ -114,7 +121,7 @@ class _Services:
 
     @classmethod
     def from_settings(cls, settings: Settings, provider: StudioSandboxProvider) -> "_Services":
-        limits = studio_limits(settings)
+        limits = studio_limits(settings, provider.capacity)
         queue = RunQueue(limits.max_runs, limits.max_runs_per_user)
         admission = Admission(
             queue, lambda owner, size: quota.check(owner, size), limits.max_sandboxes
@@ -127,7 +134,9 @@ class _Services:
         catalog = Catalog(settings.data, runs, provider)
         quota = Quota(catalog, limits.max_storage_per_user)
         expiry = ExpiryJob(catalog, Retention(limits.retention_days, limits.max_storage))
-        usage = UsageReporter(catalog, queue, provider, settings, limits, expiry.rule.description)
+        usage = UsageReporter(
+            catalog, admission, provider, settings, limits, expiry.rule.description
+        )
         comparisons = ComparisonManager(registry, runs, catalog, quota, settings)
         evaluations = EvaluationManager(suites, runs, catalog, comparisons.drafts, settings)
         return cls(
@@ -139,6 +148,7 @@ class _Services:
     async def lifespan(self, _app: FastAPI) -> AsyncIterator[None]:
         """Lifespan context: start all services, and stop them at shutdown."""
         event_loops.set_default_thread_pool(asyncio.get_running_loop(), "application", _THREADS)
+        self.provider.on_capacity(self._resize)
         self.provider.open()
         self.catalog.open()
         self.runs.open()
@@ -211,6 +221,12 @@ class _Services:
     def _example_limits(self) -> ExampleLimits:
         settings = self.settings
         return ExampleLimits(settings.examples_per_user, settings.examples_bytes)
+
+    def _resize(self, capacity: int) -> None:
+        """Adapt the limits on concurrent runs to what the cluster's nodes have room for."""
+        limits = studio_limits(self.settings, capacity)
+        self.runs.admission.max_sandboxes = limits.max_sandboxes
+        self.runs.admission.queue.resize(limits.max_runs, limits.max_runs_per_user)
 
     def _health(self) -> dict[str, Any]:
         return health.report(self.provider, self.settings, self.catalog.history.unreadable())

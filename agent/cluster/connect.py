@@ -1,13 +1,20 @@
-"""The option ``--ray``: where the commands ``eval`` and ``rollout`` carry out their runs."""
+"""Connects to a Ray cluster, if it is installed: for the commands' ``--ray`` and ``STUDIO_RAY``."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from agent.api.placement import Placement
 from agent.api.studio import Opener, containers
+from agent.data_folder import DataFolder
 from agent.errors import UsageError
 from agent.installation import pip_install
+from agent.provisioning.backend import SetupStatus
+from agent.settings import Settings
+
+if TYPE_CHECKING:
+    from agent.cluster.sandboxes.provider import ClusterSandboxProvider
 
 _FILE = "requirements-ray.txt"
 
@@ -27,8 +34,49 @@ def placement_on(
     """
     if not address:
         return nullcontext()
-    if find_spec("ray") is None:
-        raise UsageError(f"--ray needs Ray. Install it: {pip_install(_FILE)}")
+    _require_ray("--ray")
     from agent.cluster.cluster import Cluster  # imports Ray
 
     return Cluster(address, source, report)
+
+
+def sandboxes_on(
+    settings: Settings, data: DataFolder, on_status: Callable[[SetupStatus], None]
+) -> "ClusterSandboxProvider":
+    """Return the provider of sandboxes on the nodes of the settings' cluster.
+
+    Args:
+        settings: The cluster's address, and the limits of workspaces.
+        data: The data folder, locked by this process.
+        on_status: Called with each change of the provider's status, from any thread.
+
+    Raises:
+        UsageError: Ray is not installed.
+    """
+    _require_ray("STUDIO_RAY")
+    from agent.cluster.sandboxes.provider import ClusterSandboxProvider  # imports Ray
+
+    return ClusterSandboxProvider(settings, data, on_status)
+
+
+def opener_on(address: str, source: Opener) -> Opener:
+    """Return what creates providers of sandboxes on a cluster's nodes.
+
+    Args:
+        address: The cluster's address, or ``local``.
+        source: Creates the provider of sandboxes on a node.
+
+    Raises:
+        UsageError: Ray is not installed.
+    """
+    _require_ray("--ray")
+    from agent.cluster.sandboxes.provider import ClusterSandboxProvider  # imports Ray
+
+    return lambda settings, data: ClusterSandboxProvider(
+        settings, data, source=source, address=address
+    )
+
+
+def _require_ray(needed_by: str) -> None:
+    if find_spec("ray") is None:
+        raise UsageError(f"{needed_by} needs Ray. Install it: {pip_install(_FILE)}")

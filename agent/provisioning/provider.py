@@ -71,6 +71,14 @@ class DockerSandboxProvider:
         """The current setup status."""
         return self._backend.setup_status
 
+    @property
+    def capacity(self) -> int | None:
+        """None: the sandboxes are on this machine, without a limit by this provider."""
+        return None
+
+    def on_capacity(self, listener: Callable[[int], None]) -> None:
+        """Do nothing: the capacity does not change."""
+
     def open(self) -> None:
         """Start to connect, clean up and build in the background. Idempotent."""
         self._backend.open()

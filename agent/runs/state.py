@@ -202,6 +202,7 @@ class RunState:
     network: NetworkAccess = "open"
     limits: dict[str, float | None] = field(default_factory=dict)
     sandbox: str = ""
+    node: str = ""
     state: StateName = "draft"
     detail: str = ""
     progress: float | None = None
@@ -311,7 +312,7 @@ class RunState:
             paused = isinstance(event, Paused)
             self._set_state("paused" if paused else "waiting_model", event.at)
         elif isinstance(event, SandboxReady):
-            self.sandbox = event.sandbox
+            self.sandbox, self.node = event.sandbox, event.node
             self._set_state("waiting_model", event.at)
         elif event.state != "ready":
             since = self.state_since if self.state == event.state else event.at

@@ -30,9 +30,17 @@ class StudioLimits:
     retention_days: float | None
 
 
-def studio_limits(settings: Settings) -> StudioLimits:
-    """Return the limits for this machine."""
-    runs = settings.max_runs or sandboxes_of_this_machine()
+def studio_limits(settings: Settings, capacity: int | None = None) -> StudioLimits:
+    """Return the limits for this machine.
+
+    Args:
+        settings: The operator's settings.
+        capacity: How many sandboxes a cluster has room for, which is where they are; None if they
+            are on this machine.
+    """
+    runs = settings.max_runs or (
+        sandboxes_of_this_machine() if capacity is None else max(1, capacity)
+    )
     keep = (
         _disk_size(settings.data) // 2
         if settings.retention_bytes is None
@@ -44,7 +52,7 @@ def studio_limits(settings: Settings) -> StudioLimits:
     return StudioLimits(
         max_runs=runs,
         max_runs_per_user=min(settings.max_runs_per_user or -(-runs // 2), runs),
-        max_sandboxes=max(settings.max_sandboxes, runs),
+        max_sandboxes=max(settings.max_sandboxes if capacity is None else capacity, runs),
         max_storage=keep or None,
         max_storage_per_user=each or None,
         retention_days=settings.retention_days,

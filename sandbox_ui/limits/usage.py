@@ -14,7 +14,7 @@ from sandbox_ui.auth.user import account_name
 from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.history.drafts import draft_sizes
 from sandbox_ui.limits.studio_limits import StudioLimits
-from sandbox_ui.scheduling.queue import RunQueue
+from sandbox_ui.scheduling.admission import Admission
 
 _MAX_LISTED_RUNS = 20
 _MAX_USERS = 50
@@ -36,7 +36,7 @@ class UsageReporter:
 
     Args:
         catalog: The catalog of all runs.
-        queue: The queue of runs.
+        admission: The limits on concurrent runs.
         provider: Provider of the sandboxes.
         settings: The operator's settings.
         limits: The limits derived from them.
@@ -46,14 +46,15 @@ class UsageReporter:
     def __init__(
         self,
         catalog: Catalog,
-        queue: RunQueue,
+        admission: Admission,
         provider: HasInventory,
         settings: Settings,
         limits: StudioLimits,
         retention_text: str,
     ) -> None:
         self._catalog = catalog
-        self._queue = queue
+        self._admission = admission
+        self._queue = admission.queue
         self._provider = provider
         self._settings = settings
         self._studio_limits = limits
@@ -122,13 +123,13 @@ class UsageReporter:
         return [{name: getattr(run, name) for name in names} for run in runs if run.size]
 
     def _limits(self, owner: str | None) -> dict[str, Any]:
-        settings, limits = self._settings, self._studio_limits
+        settings = self._settings
         return {
-            "max_runs": limits.max_runs_per_user if owner else limits.max_runs,
-            "max_runs_total": limits.max_runs,
+            "max_runs": self._queue.max_active_of(owner or ""),
+            "max_runs_total": self._queue.max_active,
             "active": self._queue.count_active(owner),
             "queued": self._queue.count_waiting(owner),
-            "sandboxes": limits.max_sandboxes,
+            "sandboxes": self._admission.max_sandboxes,
             "memory": settings.memory,
             "cpus": settings.cpus,
             "disk": settings.disk,

@@ -33,6 +33,9 @@ class Admission:
         check_quota: Called with the owner, and the bytes that are about to be stored, before a run
             is created or started; raises ``QuotaExceeded`` to refuse.
         max_sandboxes: Maximum number of running sandboxes; idle ones are stopped to free slots.
+
+    Attributes:
+        max_sandboxes: See above; it may be changed.
     """
 
     def __init__(
@@ -43,7 +46,7 @@ class Admission:
     ) -> None:
         self.queue = queue or RunQueue()
         self._check_quota = check_quota
-        self._max_sandboxes = max_sandboxes
+        self.max_sandboxes = max_sandboxes
         self._drafts: dict[str, list[RunFolder]] = {}
         self._lock = threading.Lock()
         self._stop_lock = threading.Lock()
@@ -116,7 +119,7 @@ class Admission:
         """Stop idle sandboxes if the limit would be exceeded."""
         with self._stop_lock:
             runs = idle_runs()
-            excess = len(runs) + self.queue.active_count - self._max_sandboxes
+            excess = len(runs) + self.queue.active_count - self.max_sandboxes
             for run in runs[: max(0, excess)]:
                 run.stop_sandbox()
 

@@ -72,6 +72,13 @@ class RunQueue:
         self._served_count = self._entered_count = 0
         self.closed = False
 
+    def resize(self, max_active: int, max_active_per_user: int) -> None:
+        """Change the limits, which active runs may exceed until they end."""
+        with self._changed:
+            self.max_active = max_active
+            self.max_active_per_user = min(max_active_per_user, max_active)
+            self._activate_next()
+
     def max_active_of(self, owner: str) -> int:
         """How many runs of a user may be active; the operator, whose id is empty, may use all."""
         return self.max_active_per_user if owner else self.max_active

@@ -1,7 +1,7 @@
 """Process sandboxes, which need no engine and do not isolate anything."""
 
 import uuid
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 from agent.data_folder import DataFolder
@@ -29,7 +29,11 @@ class LocalSandboxProvider:
         self.data = data
         self.blobs = BlobStore(data / "blobs")
         self.setup_status = SetupStatus("ready", image="none")
+        self.capacity: int | None = None
         self.take_count = 0
+
+    def on_capacity(self, listener: Callable[[int], None]) -> None:
+        pass
 
     def open(self) -> None:
         pass

@@ -99,7 +99,7 @@ class SandboxHost(NodeProcess):
 
     def changes(self, key: str) -> Iterator[list[Part]]:
         """See ``WorkspaceMirror.changes``."""
-        return self._get(key).mirror.changes()
+        yield from self._get(key).mirror.changes()
 
     def command(
         self, key: str, call: str, method: str, args: tuple[Any, ...], options: dict[str, Any]

@@ -49,9 +49,7 @@ def containers_of(folder: Path, engine: docker.DockerClient) -> list[str]:
 
 
 @contextmanager
-def ray_nodes(
-    folder: Path, count: int, sandboxes: int, *, token: bool = True
-) -> Iterator[Nodes]:
+def ray_nodes(folder: Path, count: int, sandboxes: int, *, token: bool = True) -> Iterator[Nodes]:
     """Start a cluster whose head runs nothing, with a token for all connections.
 
     A process takes over the token when it imports Ray, so one that has done so needs a cluster

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -33,7 +32,7 @@ class Placement:
 
 
 @pytest.fixture(scope="module")
-def placement(image: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Placement]:  # noqa: ARG001 - built first
+def placement(image: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Placement]:
     from agent.cluster.sandboxes.provider import ClusterSandboxProvider
 
     folder = tmp_path_factory.mktemp("cluster")
