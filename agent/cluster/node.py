@@ -59,7 +59,7 @@ class Node:
         Raises:
             NodeLost: The node or its process ended, or ``give_up`` returned true.
         """
-        pending = getattr(self.actor, method).remote(*args)
+        pending = self._method(method).remote(*args)
         with self._errors():
             while not ray.wait([pending], timeout=_CHECK_SECONDS)[0]:
                 self._raise_if(give_up)
@@ -70,7 +70,7 @@ class Node:
         options = {
             "num_returns": "streaming", "_generator_backpressure_num_objects": _UNSENT_ITEMS,
         }  # fmt: skip
-        items = getattr(self.actor, method).options(**options).remote(*args)
+        items = self._method(method).options(**options).remote(*args)
         with self._errors():
             while True:
                 if not ray.wait([items], timeout=_CHECK_SECONDS)[0]:
@@ -83,7 +83,13 @@ class Node:
 
     def send(self, method: str, *args: Any) -> None:
         """Call a method of the node's process without waiting for it."""
-        getattr(self.actor, method).remote(*args)
+        if ray.is_initialized():
+            self._method(method).remote(*args)
+
+    def _method(self, name: str) -> Any:
+        if not ray.is_initialized():  # Ray would start a cluster
+            raise NodeLost(self.name)
+        return getattr(self.actor, name)
 
     def _raise_if(self, give_up: GiveUp) -> None:
         if give_up():

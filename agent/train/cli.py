@@ -45,6 +45,8 @@ def _add_train(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     add("--output", metavar="DIR", type=Path,
          help="folder for the results (default: training-RECIPE)")  # fmt: skip
     add("--resume", action="store_true", help="continue from the last checkpoint in the folder")
+    add("--ray", metavar="ADDRESS", default="",
+         help="have the sandboxes on a Ray cluster's nodes; local: on one here")  # fmt: skip
     add("--seed", metavar="N", type=int, help="replace the recipe's seed")
     add("--set", metavar="KEY=VALUE", action="append", default=[], dest="changes",
          help="replace a value of the recipe, such as reinforced.steps=5; repeatable")  # fmt: skip
@@ -66,7 +68,7 @@ def train(args: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        carry_out(recipe, output, resume=args.resume)
+        carry_out(recipe, output, resume=args.resume, ray=args.ray)
     except KeyboardInterrupt:
         print(f"Stopped. Continue with --resume; the checkpoints are in {output}.", file=sys.stderr)
         return 130

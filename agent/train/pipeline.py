@@ -142,7 +142,9 @@ class Training:
         (self._output / "table.md").write_text(curves.table(self._log), encoding="utf-8")
 
 
-def train(recipe: Recipe, output: Path, *, resume: bool, studio: Studio | None = None) -> None:
+def train(
+    recipe: Recipe, output: Path, *, resume: bool, studio: Studio | None = None, ray: str = ""
+) -> None:
     """Run a training.
 
     Args:
@@ -150,12 +152,17 @@ def train(recipe: Recipe, output: Path, *, resume: bool, studio: Studio | None =
         output: The training's folder.
         resume: Whether to continue an existing training.
         studio: Runs the rollouts; by default one in the training's folder.
+        ray: Address of the Ray cluster on whose nodes that has its sandboxes, or ``local``; empty
+            for sandboxes on this machine.
 
     Raises:
         TrainError: if the folder contains a training and ``resume`` is not set, if it contains
-            another recipe's training, or if the training cannot continue.
+            another recipe's training, or if the training cannot continue, or if it has several
+            processes and ``ray`` is set.
     """
     state = PartialState()
+    if ray and state.num_processes > 1:
+        raise TrainError("--ray needs a training in one process: each would need a cluster.")
     if state.is_main_process:
         _prepare_folder(recipe, output, resume=resume)
     state.wait_for_everyone()
@@ -166,7 +173,7 @@ def train(recipe: Recipe, output: Path, *, resume: bool, studio: Studio | None =
     set_seed(recipe.seed)
     if recipe.threads:
         torch.set_num_threads(recipe.threads)
-    with _open_studio(recipe, output, studio) as active_studio:
+    with _open_studio(recipe, output, studio, ray) as active_studio:
         Training(recipe, output, active_studio).run()
 
 
@@ -179,12 +186,12 @@ def _silence_libraries() -> None:
 
 
 @contextmanager
-def _open_studio(recipe: Recipe, output: Path, studio: Studio | None) -> Iterator[Studio]:
+def _open_studio(recipe: Recipe, output: Path, studio: Studio | None, ray: str) -> Iterator[Studio]:
     if studio is not None:
         yield studio
         return
     run_settings = replace(settings(), warm_sandboxes=0, data=output / "runs")
-    with create_studio(run_settings, recipe.rollouts.sandbox) as new_studio:
+    with create_studio(run_settings, recipe.rollouts.sandbox, ray) as new_studio:
         yield new_studio
 
 

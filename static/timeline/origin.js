@@ -1,4 +1,4 @@
-// Where a run comes from and what was made from it: chips in the run's head.
+// Where a run comes from, what was made from it, and where its sandbox is: chips in the run's head.
 
 import { h } from "../core/dom.js";
 
@@ -32,6 +32,7 @@ export function mountOrigin(place, run) {
   });
   run.on("state", show);
   run.on("family", show);
+  run.on("node", show);
 }
 
 /** A chip: a label, and what it is about in bold type, which `onclick` opens. */
@@ -40,3 +41,5 @@ export function originChip(label, name, { title = "", onclick = null } = {}) {
   if (!onclick) return h("span", { class: "chip", title: title || null }, ...content);
   return h("button", { type: "button", class: "chip", title: title || null, onclick }, ...content);
 }
+
+addOriginChip((run) => (run.node ? originChip("sandbox on ", run.node, { title: "The cluster's node that the sandbox is on" }) : null), 1);

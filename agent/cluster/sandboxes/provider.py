@@ -117,8 +117,9 @@ class ClusterSandboxProvider:
             connecting, self._connecting = self._connecting, None
         if connecting is not None:
             connecting.join()
-        if self._cluster is not None:
-            self._cluster.close()
+        cluster, self._cluster = self._cluster, None
+        if cluster is not None:
+            cluster.close()
         volume.detach_all(self.data.path)
 
     def create_workspace(self) -> str:
@@ -145,12 +146,12 @@ class ClusterSandboxProvider:
 
     def remove_expired(self) -> None:
         """Remove sandboxes that were stopped too long ago, on all nodes."""
-        for node in self._nodes():
+        for node in self.nodes:
             node.send("remove_expired")
 
     def inventory(self) -> Inventory:
         """Return what the nodes store; a node that does not answer is left out."""
-        found = [each for node in self._nodes() for each in _inventory(node)]
+        found = [each for node in self.nodes for each in _inventory(node)]
         images = {image.tag: image for each in found for image in each.images}
         sandboxes = tuple(sandbox for each in found for sandbox in each.sandboxes)
         return Inventory(sandboxes, tuple(images.values()))
@@ -237,7 +238,9 @@ class ClusterSandboxProvider:
         self._on_status(self.setup_status)
         self._on_capacity(self.capacity)
 
-    def _nodes(self) -> list[Node]:
+    @property
+    def nodes(self) -> list[Node]:
+        """The nodes that are ready."""
         return self._cluster.nodes if self._cluster is not None else []
 
 

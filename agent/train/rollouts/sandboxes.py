@@ -7,6 +7,7 @@ from collections.abc import Generator
 from typing import Literal
 
 from agent.api.studio import Opener, Studio, containers
+from agent.cluster.connect import opener_on
 from agent.data_folder import DataFolder
 from agent.errors import EngineError
 from agent.events import Event, Preparing, SandboxReady
@@ -22,11 +23,23 @@ _NETWORK_MUST_BE_OPEN = (
 )
 
 
-def create_studio(settings: Settings, sandbox: Literal["container", "process"]) -> Studio:
-    """Create a studio with such sandboxes; warn on stderr if they isolate nothing."""
+def create_studio(
+    settings: Settings, sandbox: Literal["container", "process"], ray: str = ""
+) -> Studio:
+    """Create a studio with such sandboxes; warn on stderr if they isolate nothing.
+
+    Args:
+        settings: The studio's settings.
+        sandbox: The kind of sandboxes.
+        ray: Address of the Ray cluster on whose nodes they are, or ``local``; empty for this
+            machine.
+
+    Raises:
+        UsageError: Ray is needed but not installed.
+    """
     if sandbox == "process":
         print(NO_ISOLATION_WARNING, file=sys.stderr)
-    return Studio(settings, opener(sandbox))
+    return Studio(settings, opener_on(ray, opener(sandbox)) if ray else opener(sandbox))
 
 
 def opener(sandbox: Literal["container", "process"]) -> Opener:

@@ -25,6 +25,7 @@ export class Run {
     this.elsewhere = false; // whether another process carries it out
     this.parent = null; // what it was made from: { run, step, kind }
     this.forked = null; // what a fork has copied: { step, totals }
+    this.node = ""; // the cluster's node that its sandbox is on
     this.imported = ""; // the format of the file that it comes from
     this.step = 0;
     // current or last step
@@ -109,6 +110,7 @@ export class Run {
     this.parent = parent;
     this.forked = state.forked;
     this.imported = imported;
+    this.node = state.node ?? "";
     this.limits = limits;
     this.mode = mode;
     this.network = network;
@@ -123,9 +125,16 @@ export class Run {
       if (kind === "run_started") this.limits = limits;
       if (kind === "run_started") this.mode = mode;
       if (kind === "run_started") this.network = network;
+      if (kind === "sandbox_ready") this.#setNode(event.node ?? "");
       if (kind === "run_continued" && limits?.steps) this.limits = limits;
     }
     this.emit("events", events);
+  }
+
+  #setNode(node) {
+    if (node === this.node) return;
+    this.node = node;
+    this.emit("node");
   }
 
   #updateStatus(status) {

@@ -25,11 +25,13 @@ class Nodes:
     """A cluster that runs: its address, the nodes' processes and folders.
 
     Attributes:
+        ids: Ray's ids of the nodes.
         environment: What a program needs in order to connect to it.
     """
 
     address: str
     raylets: tuple[int, ...]
+    ids: tuple[str, ...]
     folders: tuple[Path, ...]
     environment: Mapping[str, str]
 
@@ -84,7 +86,9 @@ def _nodes(
         try:
             known = json.loads(process.stdout.readline())
             folders = tuple(folder / f"node{number}" for number in range(count))
-            yield Nodes(known["address"], tuple(known["raylets"]), folders, environment)
+            yield Nodes(
+                known["address"], tuple(known["raylets"]), tuple(known["ids"]), folders, environment
+            )
         finally:
             process.stdin.close()
             process.wait(120)

@@ -27,7 +27,9 @@ def main() -> None:
     ]  # fmt: skip
     cluster.wait_for_nodes()
     pids = [node.all_processes["raylet"][0].process.pid for node in nodes]
-    print(json.dumps({"address": cluster.address, "raylets": pids}), flush=True)
+    ids = [node.node_id for node in nodes]
+    known = {"address": cluster.address, "raylets": pids, "ids": ids}
+    print(json.dumps(known), flush=True)
     sys.stdin.read()
     cluster.shutdown()
 
