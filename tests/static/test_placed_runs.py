@@ -126,7 +126,7 @@ def test_a_lost_node_ends_the_round_and_another_one_continues(
     studio.send("Go on")
     expect(studio.state).to_contain_text("submitted", timeout=TIMEOUT_MS)
     result = observations(endpoint)[-1]
-    assert "kept\nduring.txt\nkept.txt" in result
+    assert "kept\noutput:\nduring.txt\nkept.txt" in result
     assert "'/opt/installed': No such file" in result
     _, again = ready_events(placement)
     assert again.origin == "recreated"

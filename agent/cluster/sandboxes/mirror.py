@@ -207,7 +207,9 @@ def create_tracker(root: Path, watcher: WorkspaceWatcher | None = None) -> Snaps
 
 def _is_local(node: Node) -> bool:
     """Whether a path is never sent to the driver."""
-    return node.kind not in ("file", "folder", "link") or node.size > MAX_FILE_BYTES
+    return node.kind not in ("file", "folder", "link") or (
+        node.kind == "file" and node.hash is None
+    )
 
 
 def _differ(own: Node | None, wanted: Node) -> bool:

@@ -88,7 +88,8 @@ class ClusterSandboxProvider:
             detail = f"Waiting for a node of the {name}. {cluster.refusals}".rstrip()
             return SetupStatus("connecting", detail)
         image = next((node.image for node in cluster.nodes if node.image), "")
-        return SetupStatus("ready", image=image, warning=cluster.refusals)
+        detail = f"{len(cluster.nodes)} nodes with {cluster.capacity} sandboxes"
+        return SetupStatus("ready", detail, image=image, warning=cluster.refusals)
 
     @property
     def capacity(self) -> int:
@@ -167,12 +168,15 @@ class ClusterSandboxProvider:
             return None
         for _ in range(_ATTEMPTS):
             if not cluster.has_free_sandbox:
-                detail = self.setup_status.detail or "Waiting for a free sandbox on the nodes"
+                status = self.setup_status
+                detail = "All sandboxes of the nodes are in use" if status.phase == "ready" else (
+                    status.detail
+                )  # fmt: skip
                 yield Preparing(state="starting_sandbox", detail=detail)
             node = cluster.take(stop, self._places.get(folder.sandbox))
             if node is None:
                 return None
-            placed = PlacedSandbox(node, folder.sandbox, cluster.lose)
+            placed = PlacedSandbox(node, folder.sandbox, self._lose)
             try:
                 return (yield from self._open(cluster, placed, folder, stop))
             except StudioError:
@@ -234,9 +238,14 @@ class ClusterSandboxProvider:
 
     def _report(self, sentence: str) -> None:
         """Log what happened to a node, and pass on what follows from it."""
-        _log.warning("%s", sentence)
+        _log.info("%s", sentence)
         self._on_status(self.setup_status)
         self._on_capacity(self.capacity)
+
+    def _lose(self, node: Node) -> None:
+        _log.warning("Node %s was lost", node.name)
+        if self._cluster is not None:
+            self._cluster.lose(node)
 
     @property
     def nodes(self) -> list[Node]:

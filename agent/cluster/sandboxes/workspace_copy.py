@@ -5,11 +5,11 @@ import math
 import os
 import threading
 from collections.abc import Iterable, Iterator
+from typing import Any, Protocol
 
 from agent.cluster.parts import Part, batches, node_parts
 from agent.cluster.receiver import FileReceiver
 from agent.cluster.sandboxes.mirror import create_tracker
-from agent.cluster.sandboxes.placed import PlacedSandbox
 from agent.errors import SandboxError, StudioError, WorkspaceError
 from agent.util.text import one_line
 from agent.workspace import paths
@@ -29,18 +29,28 @@ _REFUSED = (
 _log = logging.getLogger(__name__)
 
 
+class MirrorCalls(Protocol):
+    """Calls to a ``WorkspaceMirror``: ``agent.cluster.sandboxes.placed.PlacedSandbox``."""
+
+    def call(self, method: str, *args: Any) -> Any:
+        """Call a method and return its result. Raises ``StudioError``."""
+
+    def stream(self, method: str, *args: Any) -> Iterator[Any]:
+        """Call a method and yield its items. Raises ``StudioError``."""
+
+
 class WorkspaceCopy:
     """Receives the changes of a sandbox's workspace, and sends those of the user.
 
     Args:
         workspace: The copy.
-        placed: The sandbox.
+        mirror: The node's side.
         limit: Bytes that all received files may have together.
     """
 
-    def __init__(self, workspace: Workspace, placed: PlacedSandbox, limit: int) -> None:
+    def __init__(self, workspace: Workspace, mirror: MirrorCalls, limit: int) -> None:
         self._workspace = workspace
-        self._placed = placed
+        self._mirror = mirror
         self._receiver = FileReceiver(workspace, limit)
         self._tracker = create_tracker(workspace.root)
         self._changed = threading.Condition()
@@ -61,7 +71,7 @@ class WorkspaceCopy:
         """
         self._tracker.take(final=True)
         nodes = self._tracker.manifest.nodes
-        wanted: list[str] = self._placed.call("begin", dict(nodes))
+        wanted: list[str] = self._mirror.call("begin", dict(nodes))
         for number, path in enumerate(wanted):
             yield len(wanted) - number
             self._put(node_parts(self._workspace, path, nodes[path]))
@@ -121,7 +131,7 @@ class WorkspaceCopy:
         """Receive changes until the sandbox is closed or lost."""
         failure: StudioError | OSError = SandboxError("The sandbox was closed.")
         try:
-            for parts in self._placed.stream("changes"):
+            for parts in self._mirror.stream("changes"):
                 with self._changed:
                     for part in parts:
                         self._apply(part)
@@ -136,16 +146,20 @@ class WorkspaceCopy:
         if part.kind == "synced":
             self._version = part.number
             self._changed.notify_all()
+        elif self._overwritten.get(part.path, 0) > part.number:
+            return
         elif part.kind == "left_out":
             self._left_out.append(part.path)
+            self._change(Part("removed", part.path))  # an earlier content would be wrong
         elif part.kind in ("file", "folder", "link", "removed"):
-            if self._overwritten.get(part.path, 0) > part.number:
-                return
-            try:
-                self._receiver.receive(part)
-            except WorkspaceError as error:
-                _log.warning("%.200r of a sandbox is left out: %s", part.path, error)
-                self._left_out.append(part.path)
+            self._change(part)
+
+    def _change(self, part: Part) -> None:
+        try:
+            self._receiver.receive(part)
+        except WorkspaceError as error:
+            _log.warning("%.200r of a sandbox is left out: %s", part.path, error)
+            self._left_out.append(part.path)
 
     def _send(self, path: RelPath) -> None:
         """Send a path as it is now, with all below it, or that it is gone."""
@@ -180,7 +194,7 @@ class WorkspaceCopy:
         """Send parts and wait until they are written; return the number of sets so far."""
         count = 0
         for batch in batches(parts):
-            count = self._placed.call("put", batch)
+            count = self._mirror.call("put", batch)
         return count
 
 
