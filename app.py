@@ -4,16 +4,19 @@ import asyncio
 import sys
 from collections.abc import Sequence
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import uvicorn
 
 from agent.cli import main as cli
-from agent.cluster.connect import sandboxes_on
 from agent.data_folder import DataFolder
 from agent.provisioning.backend import SetupStatus
 from agent.provisioning.provider import DockerSandboxProvider
 from agent.settings import Settings
 from sandbox_ui.listen import bind_sockets, page_url
+
+if TYPE_CHECKING:
+    from sandbox_ui.application import StudioSandboxProvider
 
 
 class _Server(uvicorn.Server):
@@ -35,14 +38,22 @@ def print_status(status: SetupStatus) -> None:
     print(f"{status.phase}: {share}{detail}".rstrip(": "), flush=True)
 
 
+def _create_provider(settings: Settings, data: DataFolder) -> "StudioSandboxProvider":
+    """Return the provider of sandboxes on this machine, or on a cluster's nodes."""
+    if not settings.ray:
+        return DockerSandboxProvider(settings, data, print_status)
+    from agent.cluster.connect import sandboxes_on  # imports what few need
+
+    return sandboxes_on(settings, data, print_status)
+
+
 def serve(settings: Settings) -> None:
     """Serve the page until the process is told to end."""
     with DataFolder(settings.data) as data, bind_sockets(settings.host, settings.port) as sockets:
         # Imported when nothing else can go wrong: Gradio takes seconds.
         from sandbox_ui.application import create_app
 
-        source = sandboxes_on if settings.ray else DockerSandboxProvider
-        app = create_app(settings, source(settings, data, print_status))
+        app = create_app(settings, _create_provider(settings, data))
         config = uvicorn.Config(app, settings.host, settings.port, log_level="warning")
         print(f"The studio is at {page_url(settings.host, sockets)}", flush=True)
         _Server(config, app.state.closing).run(sockets)

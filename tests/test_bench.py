@@ -18,7 +18,16 @@ from tests.bench.context import ROOT
 from tests.bench.tables import Sample, Table, format_duration
 from tests.support.browser import CHROMIUM
 
-LONG_TABLES = {"builtin", "cluster", "load", "reference", "startup", "transfers", *BROWSER_TABLES}
+LONG_TABLES = {
+    "builtin",
+    "cluster",
+    "load",
+    "placed-sandboxes",
+    "reference",
+    "startup",
+    "transfers",
+    *BROWSER_TABLES,
+}
 """Tables that start the application or a browser, or install the reference."""
 
 

@@ -21,7 +21,7 @@ from tests.bench.agent import (
     shell,
     steps,
 )
-from tests.bench.cluster import placement, sizing
+from tests.bench.cluster import placement, sandboxes, sizing
 from tests.bench.context import BenchContext, bench_context, print_progress
 from tests.bench.page import comparison, opening, previews, reports, scrubbing, streaming, tree
 from tests.bench.page.preview_files import PREVIEW_FILES
@@ -54,6 +54,7 @@ TABLES: dict[str, Callable[[BenchContext], Table]] = {
     "rollouts": rollouts.table,
     "evaluations": rollouts.evaluations_table,
     "cluster": placement.table,
+    "placed-sandboxes": sandboxes.table,
     "previews": previews.table,
     "builtin": builtin.table,
 }
@@ -82,6 +83,7 @@ QUICK: dict[str, Callable[[BenchContext], Table]] = {
     "rollouts": partial(rollouts.table, count=2, concurrency=(1, 2), turn_seconds=0.1),
     "evaluations": partial(rollouts.evaluations_table, count=2, concurrency=(2,)),
     "cluster": partial(placement.table, count=2, workers=(1,)),
+    "placed-sandboxes": partial(sandboxes.table, count=2),
     "previews": partial(previews.table, files=PREVIEW_FILES[:4], scale=0.001, times=1),
     "builtin": partial(builtin.table, trials=1, only=("count", "outside")),
 }

@@ -1,0 +1,52 @@
+"""Commands in a sandbox on a node of a Ray cluster, beside the same in a sandbox of this process."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from importlib.util import find_spec
+
+from tests.bench.context import ROOT, BenchContext, print_progress
+from tests.bench.tables import Sample, Table, format_duration
+from tests.support.cluster.nodes import ray_nodes
+
+_PROGRAM = "tests.bench.cluster.sandbox_program"
+
+
+def table(context: BenchContext, *, count: int = 30) -> Table:
+    """Measure commands whose output and files come from a node of this machine, and from here."""
+    result = Table(
+        "Sandboxes on a cluster",
+        ("a command, median", "on a node", "here"),
+        notes=[
+            "A command counts until its output and all files that it has written have arrived in "
+            "this process. The node is on this machine: a network's time comes on top."
+        ],
+    )
+    if find_spec("ray") is None:
+        result.notes.append("Not measured: Ray is not installed (make .make/ray).")
+        return result
+    print_progress("sandboxes on a cluster")
+    folder = context.folder / "placed-sandboxes"
+    folder.mkdir()
+    with ray_nodes(folder, 1, 2) as nodes:
+        placed = _measure(context, "placed-sandbox", nodes.environment, nodes.address, count)
+    here = _measure(context, "sandbox-here", {}, "", count)
+    for name, seconds in placed.items():
+        times = (
+            format_duration(Sample.from_seconds(each).median) for each in (seconds, here[name])
+        )
+        result.add(name, *times)
+    return result
+
+
+def _measure(
+    context: BenchContext, name: str, environment: Mapping[str, str], address: str, count: int
+) -> dict[str, list[float]]:
+    output = subprocess.run(
+        [sys.executable, "-m", _PROGRAM, address, str(count)],
+        env={**environment, **context.environment(name, **environment)}, cwd=ROOT, check=True,
+        stdout=subprocess.PIPE,
+    ).stdout  # fmt: skip
+    known: dict[str, list[float]] = json.loads(output.splitlines()[-1])
+    return known
