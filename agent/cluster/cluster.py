@@ -1,5 +1,6 @@
 """A Ray cluster that carries out runs: one actor per node, runs placed by free sandboxes."""
 
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -32,6 +33,7 @@ _NO_NODE_SECONDS = 120.0
 _CLOSE_SECONDS = 60.0
 _LOCAL_STORE_BYTES = 100 * 1024**2
 _CONTROL_THREADS = 2
+_CONNECT_SECONDS = 10.0
 _MAX_UNDECLARED = 64
 
 
@@ -313,6 +315,14 @@ def _connect(address: str) -> None:
             "num_cpus": 1, "resources": {RESOURCE: sandboxes_of_this_machine()},
         }  # fmt: skip
     try:
+        _check_reachable(address)
         ray.init(address, **options)
     except (ConnectionError, OSError, RuntimeError, ValueError) as error:
         raise UsageError(f"There is no Ray cluster at {address!r} to connect to: {error}") from None
+
+
+def _check_reachable(address: str) -> None:
+    """Raise ``OSError`` at once if nothing listens there; Ray would wait for minutes."""
+    host, _, port = address.rpartition(":")
+    if host and port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()

@@ -73,7 +73,8 @@ class ClusterSandboxProvider:
         self._cluster: Cluster | None = None
         self._connecting: threading.Thread | None = None
         self._failure = ""
-        self._closed = False
+        self._connected = threading.Event()
+        self._closing = threading.Event()
         self._places: dict[str, Node] = {}
 
     @property
@@ -105,22 +106,21 @@ class ClusterSandboxProvider:
         """Start to connect in the background. Idempotent; tries again after a failure."""
         with self._lock:
             connecting = self._connecting is not None and self._connecting.is_alive()
-            if self._closed or connecting or self._cluster is not None:
+            if self._closing.is_set() or connecting:
                 return
             self._failure = ""
+            self._connected.clear()
             self._connecting = threading.Thread(target=self._connect, name="cluster", daemon=True)
             self._connecting.start()
 
     def close(self) -> None:
         """Remove the sandboxes from the nodes and disconnect."""
         with self._lock:
-            self._closed = True
+            self._closing.set()
             connecting, self._connecting = self._connecting, None
         if connecting is not None:
             connecting.join()
-        cluster, self._cluster = self._cluster, None
-        if cluster is not None:
-            cluster.close()
+        self._connected.set()  # nobody waits any more
         volume.detach_all(self.data.path)
 
     def create_workspace(self) -> str:
@@ -212,11 +212,10 @@ class ClusterSandboxProvider:
     def _wait_for_cluster(self, stop: Stop) -> Generator[Event, None, Cluster | None]:
         """Wait until this process is connected; None if a stop comes first."""
         self.open()
-        connecting = self._connecting
-        if self._cluster is None and connecting is not None:
+        if not self._connected.is_set():
             yield Preparing(state="starting_sandbox", detail=self.setup_status.detail)
             try:
-                run_cancellable(connecting.join, stop)
+                run_cancellable(self._connected.wait, stop)
             except WaitCancelled:
                 return None
         if self._cluster is None:
@@ -224,6 +223,11 @@ class ClusterSandboxProvider:
         return self._cluster
 
     def _connect(self) -> None:
+        """Connect, and disconnect when the provider is closed.
+
+        The thread stays: Linux ends the processes of a local cluster together with the thread
+        that started them.
+        """
         self._on_status(self.setup_status)
         cluster = Cluster(
             self._address, self._source, self._report, SandboxHost, _THREADS_PER_SANDBOX
@@ -234,7 +238,12 @@ class ClusterSandboxProvider:
             self._failure = str(error)
         else:
             self._cluster = cluster
+        self._connected.set()
         self._on_status(self.setup_status)
+        if self._cluster is not None:
+            self._closing.wait()
+            self._cluster = None
+            cluster.close()
 
     def _report(self, sentence: str) -> None:
         """Log what happened to a node, and pass on what follows from it."""

@@ -1,4 +1,4 @@
-"""Commands in a sandbox on a node of a Ray cluster, beside the same in a sandbox of this process."""
+"""Commands in a sandbox on a node of a Ray cluster, beside the same in a sandbox here."""
 
 import json
 import subprocess
@@ -32,11 +32,9 @@ def table(context: BenchContext, *, count: int = 30) -> Table:
     with ray_nodes(folder, 1, 2) as nodes:
         placed = _measure(context, "placed-sandbox", nodes.environment, nodes.address, count)
     here = _measure(context, "sandbox-here", {}, "", count)
-    for name, seconds in placed.items():
-        times = (
-            format_duration(Sample.from_seconds(each).median) for each in (seconds, here[name])
-        )
-        result.add(name, *times)
+    for name in placed:
+        samples = (Sample.from_seconds(each[name]) for each in (placed, here))
+        result.add(name, *(format_duration(each.median) for each in samples))
     return result
 
 
