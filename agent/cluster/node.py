@@ -1,5 +1,6 @@
 """A node of the cluster, as the driver sees it."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,8 +13,12 @@ from agent.errors import EngineError, StudioError, ToolError
 
 _UNSENT_ITEMS = 4
 _CHECK_SECONDS = 1.0
-GiveUp = Callable[[], bool]
-"""Asked once a second whether to wait for a node no longer."""
+GiveUp = Callable[[float], bool]
+"""Asked once a second, with the seconds without an answer, whether to wait no longer."""
+
+
+def _never(_seconds: float) -> bool:
+    return False
 
 
 class NodeLost(StudioError):
@@ -48,7 +53,7 @@ class Node:
     busy: int = 0
     image: str = ""
 
-    def call(self, method: str, *args: Any, give_up: GiveUp = lambda: False) -> Any:
+    def call(self, method: str, *args: Any, give_up: GiveUp = _never) -> Any:
         """Call a method of the node's process and return its result.
 
         Args:
@@ -61,11 +66,10 @@ class Node:
         """
         pending = self._method(method).remote(*args)
         with self._errors():
-            while not ray.wait([pending], timeout=_CHECK_SECONDS)[0]:
-                self._raise_if(give_up)
+            self._wait(pending, give_up)
             return ray.get(pending)
 
-    def stream(self, method: str, *args: Any, give_up: GiveUp = lambda: False) -> Iterator[Any]:
+    def stream(self, method: str, *args: Any, give_up: GiveUp = _never) -> Iterator[Any]:
         """Call a method of the node's process that yields, and yield its items; see ``call``."""
         options = {
             "num_returns": "streaming", "_generator_backpressure_num_objects": _UNSENT_ITEMS,
@@ -73,9 +77,7 @@ class Node:
         items = self._method(method).options(**options).remote(*args)
         with self._errors():
             while True:
-                if not ray.wait([items], timeout=_CHECK_SECONDS)[0]:
-                    self._raise_if(give_up)
-                    continue
+                self._wait(items, give_up)
                 following = next(items, None)
                 if following is None:
                     return
@@ -91,9 +93,11 @@ class Node:
             raise NodeLost(self.name)
         return getattr(self.actor, name)
 
-    def _raise_if(self, give_up: GiveUp) -> None:
-        if give_up():
-            raise NodeSilent(self.name)
+    def _wait(self, pending: Any, give_up: GiveUp) -> None:
+        began = time.monotonic()
+        while not ray.wait([pending], timeout=_CHECK_SECONDS)[0]:
+            if give_up(time.monotonic() - began):
+                raise NodeSilent(self.name)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

@@ -1,5 +1,6 @@
 """Handling of Ctrl-C and SIGTERM at a terminal."""
 
+import ctypes
 import os
 import signal
 import socket
@@ -11,6 +12,8 @@ from types import FrameType
 
 from agent.util.cancellation import Stop
 
+_libc = ctypes.CDLL(None, use_errno=True)
+_SIGACTION_BYTES = 512  # more than any C library's ``struct sigaction``
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _STOPPING_MESSAGE = "Stopping. Press Ctrl-C again to abort the active runs."
 _CLEANUP_MESSAGE = (
@@ -99,3 +102,23 @@ def stop_on_signals(stop: Stop) -> Iterator[SignalHandler]:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+@contextmanager
+def restored_handler(number: signal.Signals) -> Iterator[None]:
+    """Restore the handler of a signal after the block, in which a library replaces it.
+
+    ``signal.signal`` could do this in the main thread only.
+    """
+    handler = ctypes.create_string_buffer(_SIGACTION_BYTES)
+    _sigaction(number, None, handler)
+    try:
+        yield
+    finally:
+        _sigaction(number, handler, None)
+
+
+def _sigaction(number: int, new: object, old: object) -> None:
+    if _libc.sigaction(number, new, old) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))

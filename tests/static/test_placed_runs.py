@@ -1,8 +1,13 @@
 """The page with its sandboxes on the nodes of a real cluster."""
 
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import docker
 import httpx
 import pytest
 from playwright.sync_api import Browser, expect
@@ -11,6 +16,7 @@ from agent.events import SandboxReady
 from agent.runs import journal
 from agent.runs.folder import RunFolder
 from agent.settings import Settings
+from tests.support.cluster.nodes import ROOT, containers_of
 from tests.support.cluster.placement import Placement, open_placement
 from tests.support.models.endpoint import Endpoint, ScriptedTurns
 from tests.support.page_states import SUBMIT, bash
@@ -137,3 +143,25 @@ def test_a_lost_node_ends_the_round_and_another_one_continues(
 def ready_events(placement: Placement) -> list[SandboxReady]:
     events = (event for _, event in journal.read(the_run(placement).journal))
     return [event for event in events if isinstance(event, SandboxReady)]
+
+
+def test_the_page_as_a_program_ends_in_order(tmp_path: Path, engine: docker.DockerClient) -> None:
+    environment = {
+        **os.environ, "STUDIO_RAY": "local", "STUDIO_DATA": str(tmp_path),
+        "GRADIO_SERVER_PORT": "0",
+    }  # fmt: skip
+    process = subprocess.Popen(
+        [sys.executable, "app.py"], env=environment, cwd=ROOT, text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    with process:
+        assert process.stdout is not None
+        lines = list[str]()
+        while not lines or not lines[-1].startswith("ready"):
+            lines.append(process.stdout.readline())
+            assert lines[-1], lines
+        process.send_signal(signal.SIGTERM)
+        rest = process.stdout.read()
+    assert "SIGTERM received" not in rest  # Ray's handler would abort the program
+    assert process.returncode == -signal.SIGTERM
+    assert not containers_of(tmp_path, engine)

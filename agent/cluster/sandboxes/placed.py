@@ -3,11 +3,11 @@
 from collections.abc import Callable, Generator
 from typing import Any
 
-from agent.cluster.node import Node, NodeLost, NodeSilent
+from agent.cluster.node import GiveUp, Node, NodeLost, NodeSilent
 from agent.errors import SandboxError
 from agent.util.cancellation import Stop
 
-_ANSWER_SECONDS = 20.0
+_ANSWER_SECONDS = 30.0
 LOST = (
     "The node {name} was lost, and with it the sandbox. Send a message to continue on another node "
     "with the files as they were last received; installed software is lost."
@@ -38,24 +38,32 @@ class PlacedSandbox:
         """Make ``stop`` end later waits for a node that does not answer."""
         self._stop = stop
 
-    def call(self, method: str, *args: Any, stop: Stop | None = None) -> Any:
+    def call(self, method: str, *args: Any) -> Any:
         """Call a method of ``SandboxHost`` and return its result.
 
         Raises:
-            SandboxError: The node was lost, or it does not answer a stop.
+            SandboxError: The node was lost, or it does not answer although a stop was set.
         """
         try:
-            return self.node.call(method, self._key, *args, give_up=lambda: self._gives_up(stop))
+            return self.node.call(method, self._key, *args, give_up=self._give_up(self._stop))
         except NodeLost as error:
             raise self._loss(error) from error
 
     def stream(
         self, method: str, *args: Any, stop: Stop | None = None
     ) -> Generator[Any, None, None]:
-        """Call a method of ``SandboxHost`` and yield its items; see ``call``."""
-        give_up = lambda: self._gives_up(stop)  # noqa: E731 - as in call
+        """Call a method of ``SandboxHost`` and yield its items.
+
+        Args:
+            method: The method.
+            args: Its arguments.
+            stop: After it, an item has to come soon; without it, any silence is accepted.
+
+        Raises:
+            SandboxError: As for ``call``.
+        """
         try:
-            yield from self.node.stream(method, self._key, *args, give_up=give_up)
+            yield from self.node.stream(method, self._key, *args, give_up=self._give_up(stop))
         except NodeLost as error:
             raise self._loss(error) from error
 
@@ -74,9 +82,12 @@ class PlacedSandbox:
         """Call a method of ``SandboxHost`` without waiting; the key is not among its arguments."""
         self.node.send(method, *args)
 
-    def _gives_up(self, stop: Stop | None) -> bool:
-        waited = max(self._stop.seconds_since_set(), (stop or self._stop).seconds_since_set())
-        return self.lost or waited > _ANSWER_SECONDS
+    def _give_up(self, stop: Stop | None) -> GiveUp:
+        def give_up(seconds: float) -> bool:
+            after_stop = min(seconds, stop.seconds_since_set()) if stop is not None else 0.0
+            return self.lost or after_stop > _ANSWER_SECONDS
+
+        return give_up
 
     def _loss(self, error: NodeLost) -> SandboxError:
         self.lost = True

@@ -1,6 +1,7 @@
 """Provides runs that are carried out here with sandboxes on the nodes of a Ray cluster."""
 
 import logging
+import signal
 import threading
 import time
 import uuid
@@ -26,6 +27,7 @@ from agent.sandbox.disk import volume
 from agent.sandbox.docker.inventory import Inventory
 from agent.settings import Settings
 from agent.util.cancellation import Stop
+from agent.util.signals import restored_handler
 from agent.util.wait import WaitCancelled, run_cancellable
 from agent.workspace.files import Workspace
 from agent.workspace.versions.blobs import BlobStore
@@ -89,7 +91,7 @@ class ClusterSandboxProvider:
             detail = f"Waiting for a node of the {name}. {cluster.refusals}".rstrip()
             return SetupStatus("connecting", detail)
         image = next((node.image for node in cluster.nodes if node.image), "")
-        detail = f"{len(cluster.nodes)} nodes with {cluster.capacity} sandboxes"
+        detail = f"Nodes: {len(cluster.nodes)}, sandboxes: {cluster.capacity}"
         return SetupStatus("ready", detail, image=image, warning=cluster.refusals)
 
     @property
@@ -233,7 +235,8 @@ class ClusterSandboxProvider:
             self._address, self._source, self._report, SandboxHost, _THREADS_PER_SANDBOX
         )
         try:
-            cluster.connect()
+            with restored_handler(signal.SIGTERM):  # Ray's would abort this process
+                cluster.connect()
         except StudioError as error:
             self._failure = str(error)
         else:
@@ -298,8 +301,7 @@ def _release_quietly(placed: PlacedSandbox, *, keep: bool) -> None:
 
 def _inventory(node: Node) -> Iterator[Inventory]:
     """Yield what a node stores, if it answers."""
-    end = time.monotonic() + _ANSWER_SECONDS
     try:
-        yield node.call("inventory", give_up=lambda: time.monotonic() > end)
+        yield node.call("inventory", give_up=lambda seconds: seconds > _ANSWER_SECONDS)
     except StudioError as error:
         _log.warning("Node %s does not tell what it stores: %s", node.name, error)

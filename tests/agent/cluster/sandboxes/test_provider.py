@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,25 @@ def test_a_stop_ends_the_wait_for_a_sandbox(placement: Placement) -> None:
     stop.set()
     assert acquire(placement, placement.create_run(), stop) == (None, None)
     sandbox = placement.acquire(placement.create_run())
+    sandbox.close()
+
+
+def test_a_sandbox_that_is_silent_after_a_stop_is_not_lost(
+    placement: Placement, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent.cluster.sandboxes.placed._ANSWER_SECONDS", 1.5)
+    folder = placement.create_run()
+    _, sandbox = acquire(placement, folder)
+    stop = Stop()
+    stop.set()
+    sandbox.set_stop(stop)
+    assert run(sandbox, "sleep 100", stop=stop).end_reason == "stop"
+    time.sleep(4)  # longer than a node may take for an answer
+    (folder.workspace / "input" / "note").write_text("kept")
+    sandbox.files_changed(["input/note"])
+    assert not sandbox.lost
+    sandbox.set_stop(Stop())
+    assert check_output(sandbox, "sleep 4; cat input/note") == "kept"
     sandbox.close()
 
 
