@@ -75,6 +75,8 @@ class SandboxHost(NodeProcess):
         Raises:
             StudioError: There is none to be had.
         """
+        if key in self._running:  # the driver did not get the answer to an earlier call
+            self.release(key, keep=True)
         folder = self._folders.get(key)
         if folder is None:
             folder = RunFolder.create(self._data, self._provider.create_workspace(), run_id=key)

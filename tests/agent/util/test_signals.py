@@ -1,5 +1,6 @@
 """Ctrl-C at a terminal."""
 
+import ctypes
 import signal
 import sys
 import threading
@@ -7,8 +8,11 @@ import traceback
 from types import CodeType
 
 from agent.util.cancellation import Stop
-from agent.util.signals import stop_on_signals
+from agent.util.signals import restored_handler, stop_on_signals
 from tests.support.server import wait_until
+
+IGNORE = ctypes.c_void_p(1)
+"""``SIG_IGN`` in C."""
 
 
 def test_a_signal_that_does_not_wake_the_main_thread_stops_too() -> None:
@@ -23,6 +27,24 @@ def test_a_signal_that_does_not_wake_the_main_thread_stops_too() -> None:
         sender.start()
         assert stop.wait(30)
     sender.join()
+
+
+def test_a_handler_that_a_library_replaces_in_another_thread_is_restored() -> None:
+    received = list[int]()
+    before = signal.signal(signal.SIGUSR1, lambda number, _: received.append(number))
+
+    def replace() -> None:
+        with restored_handler(signal.SIGUSR1):
+            ctypes.CDLL(None).signal(signal.SIGUSR1, IGNORE)
+
+    try:
+        thread = threading.Thread(target=replace)
+        thread.start()
+        thread.join()
+        signal.raise_signal(signal.SIGUSR1)
+        assert received == [signal.SIGUSR1]
+    finally:
+        signal.signal(signal.SIGUSR1, before)
 
 
 def called_by(thread: threading.Thread) -> list[CodeType]:

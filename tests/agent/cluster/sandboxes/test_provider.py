@@ -61,15 +61,16 @@ def test_a_removed_sandbox_leaves_nothing_on_its_node(
 ) -> None:
     folder = placement.create_run()
     root = placement.nodes.folders[0].parent
-    others = set(containers_of(root, engine))
     _, sandbox = acquire(placement, folder)
     check_output(sandbox, "echo 1 > output/file")
     inventory = placement.provider.inventory()
     assert folder.sandbox in {each.sandbox_id for each in inventory.sandboxes if each.running}
     sandbox.stop()
-    assert set(containers_of(root, engine)) > others
+    stopped = set(containers_of(root, engine))
     placement.provider.remove_container(folder.sandbox)
-    assert set(containers_of(root, engine)) <= others
+    assert len(stopped - set(containers_of(root, engine))) == 1
+    known = {each.sandbox_id for each in placement.provider.inventory().sandboxes}
+    assert folder.sandbox not in known
     assert not list(root.glob(f"node*/cluster/runs/{folder.sandbox}"))
     assert (folder.workspace / "output" / "file").exists()
 
