@@ -63,6 +63,18 @@ def test_the_queue_is_first_in_first_out_up_to_the_limit(tmp_path: Path) -> None
     assert [is_active(ticket) for ticket in tickets] == [True, False, True, False]
 
 
+def test_a_larger_limit_starts_waiting_runs_and_a_smaller_one_ends_none() -> None:
+    queue = RunQueue(1)
+    tickets = [queue.enter() for _ in range(4)]
+    queue.resize(3, 2)
+    assert [is_active(ticket) for ticket in tickets] == [True, True, True, False]
+    queue.resize(1, 5)
+    assert (queue.active_count, queue.max_active_of("a user")) == (3, 1)
+    tickets[0].leave()
+    tickets[1].leave()
+    assert [is_active(ticket) for ticket in tickets[2:]] == [True, False]
+
+
 def test_a_user_with_many_runs_does_not_block_others() -> None:
     queue = RunQueue(1)
     tickets = {f"a{number}": queue.enter("ann") for number in range(4)}
