@@ -4,7 +4,7 @@ import logging
 import math
 import os
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from agent.cluster.parts import Part, batches, node_parts
@@ -64,17 +64,17 @@ class WorkspaceCopy:
         self._put_lock = threading.Lock()
 
     def begin(self) -> Iterator[int]:
-        """Make the node's workspace equal to this one; yield the number of paths left to send.
+        """Make the node's workspace equal to this one; yield before each part that is sent.
 
         Raises:
-            StudioError: A file cannot be read here or written there.
+            StudioError: A file cannot be written there.
         """
         self._tracker.take(final=True)
         nodes = self._tracker.manifest.nodes
         wanted: list[str] = self._mirror.call("begin", dict(nodes))
-        for number, path in enumerate(wanted):
-            yield len(wanted) - number
-            self._put(node_parts(self._workspace, path, nodes[path]))
+        for number, batch in enumerate(batches(self._readable(wanted, nodes))):
+            yield number
+            self._mirror.call("put", batch)
         thread = threading.Thread(target=self._receive, name="workspace copy", daemon=True)
         thread.start()
 
@@ -185,6 +185,14 @@ class WorkspaceCopy:
         if kind == "folder":
             for child in self._workspace.list(path):
                 yield from self._parts(path.child(child.name))
+
+    def _readable(self, wanted: Iterable[str], nodes: Mapping[str, Node]) -> Iterator[Part]:
+        """Yield paths, except those that the user is just changing: these are sent later."""
+        for path in wanted:
+            try:
+                yield from node_parts(self._workspace, path, nodes[path])
+            except WorkspaceError:
+                self._unsent.add(path)
 
     def _link_target(self, path: RelPath) -> str:
         with self._workspace.open_root(path) as root, paths.folder_fd(root, path.parent) as folder:

@@ -80,6 +80,8 @@ def test_the_node_begins_with_the_files_of_the_driver(ends: Ends) -> None:
     (ends.here / "input" / "same").write_text("same")
     (ends.here / "deep" / "er").mkdir(parents=True)
     (ends.here / "deep" / "link").symlink_to("/etc/passwd")
+    for number in range(1500):
+        (ends.here / "deep" / str(number)).write_text(str(number))
     (ends.there / "input" / "same").write_text("same")
     (ends.there / "output" / "of an earlier command").write_text("x")
     (ends.there / "gone" / "too").mkdir(parents=True)
