@@ -182,7 +182,9 @@ class ClusterSandboxProvider:
             try:
                 return (yield from self._open(cluster, placed, folder, stop))
             except StudioError:
-                if not placed.lost or stop.is_set:
+                if stop.is_set:
+                    return None
+                if not placed.lost:
                     raise
         raise EngineError(f"{_ATTEMPTS} nodes were lost while they started this sandbox.")
 
@@ -198,14 +200,14 @@ class ClusterSandboxProvider:
             ready = yield from _start(placed, folder, stop)
             if ready is None or not (yield from _send_files(copy, placed.node, stop)):
                 return None
+            recreated = folder.sandbox_used and ready.origin == "new"
+            folder.set_sandbox(folder.sandbox)
+            yield replace(
+                ready, sandbox=folder.sandbox, seconds=time.monotonic() - began,
+                origin="recreated" if recreated else ready.origin, node=placed.node.name,
+            )  # fmt: skip
             on_failure.pop_all()
         self._places[folder.sandbox] = placed.node
-        recreated = folder.sandbox_used and ready.origin == "new"
-        folder.set_sandbox(folder.sandbox)
-        yield replace(
-            ready, sandbox=folder.sandbox, seconds=time.monotonic() - began,
-            origin="recreated" if recreated else ready.origin, node=placed.node.name,
-        )  # fmt: skip
         return RemoteSandbox(
             folder.sandbox, folder.workspace, placed, copy,
             on_end=lambda: cluster.give_back(placed.node),
