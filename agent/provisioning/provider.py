@@ -61,7 +61,9 @@ class DockerSandboxProvider:
         self._factory = SandboxFactory(settings, data, self._backend, disks=disks)
         self._factory.remove_orphans()
         self._ahead = (
-            SandboxAhead(self._factory.create_workspace(), self._factory.create_new) if ahead else None
+            SandboxAhead(self._factory.create_workspace(), self._factory.create_new)
+            if ahead
+            else None
         )
         self._workspace_ahead = self._ahead.sandbox_id if self._ahead else ""
         self._backend.notify(on_status, self._begin_creating)

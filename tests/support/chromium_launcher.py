@@ -6,7 +6,8 @@ any interface, which every sandbox with a network does. No option turns this off
 Chromium assumes that it is online and observes nothing. Any user may install such a filter.
 
 Where the headless shell is installed, it is the browser: the same engine without the window's own
-pages, which take half of a page load's processor time. FULL_CHROMIUM in the environment selects Chromium itself.
+pages, which take half of a page load's processor time. FULL_CHROMIUM in the environment selects
+Chromium itself.
 """
 
 import ctypes
