@@ -148,7 +148,7 @@ def _unpack(archive: bytes, home: Path) -> Path:
     try:
         members = [copy.copy(member) for member in _members(archive)]  # unpacking changes them
         home.mkdir(mode=0o700, parents=True)
-        with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+        with tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as tar:
             # The default filter of later Pythons changes modes; Python 3.11.2 has no filters.
             tar.extraction_filter = lambda member, _: member
             tar.extractall(home, members, numeric_owner=True)
@@ -166,7 +166,7 @@ def _members(archive: bytes) -> tuple[tarfile.TarInfo, ...]:
     """
     files: set[PurePosixPath] = set()
     links: set[PurePosixPath] = set()
-    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+    with tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as tar:
         members = tuple(tar)
     for member in members:
         name = PurePosixPath(member.name)

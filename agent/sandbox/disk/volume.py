@@ -4,12 +4,15 @@
 
     <data>/sandboxes/<sandbox>     the mount point: the workspace and its staging folder
     <data>/disks/<sandbox>         the sparse file, which takes only the space in use
+    <data>/empty-disks/<id>        a formatted disk of one size, which new ones are copies of
 
 This enforces the quota at any write speed. It requires root and loop devices; without them a
 sandbox's folder is a plain folder, which these functions leave as it is. All state is in these
 paths and the kernel's mounts, so that nothing is lost track of when the process is killed.
 """
 
+import errno
+import hashlib
 import logging
 import os
 import shutil
@@ -23,6 +26,7 @@ from agent.errors import SandboxError
 
 _log = logging.getLogger(__name__)
 _lock = threading.Lock()
+_format_lock = threading.Lock()
 _TIMEOUT_SECONDS = 60
 _TOOL_PATH = "/usr/sbin:/sbin:/usr/bin:/bin"
 _MOUNT_OPTIONS = "loop,nosuid,nodev,noatime,discard,errors=remount-ro"
@@ -47,22 +51,72 @@ def create(folder: Path, size: int) -> bool:
     """
     if os.geteuid() != 0:
         return False
-    file = disk_image(folder)
+    file, empty = disk_image(folder), _empty_disk(folder, size)
     try:
-        for parent in (file.parent, folder.parent):
+        for parent in (file.parent, folder.parent, empty.parent):
             parent.mkdir(mode=0o700, exist_ok=True)
-        with file.open("xb") as image_file:
-            os.fchmod(image_file.fileno(), 0o600)
-            image_file.truncate(size)
-        _run_tool("mkfs.ext4", *_MKFS_OPTIONS.split(), str(file))
+        _format_once(empty, size)
+        _copy_sparse(empty, file)
         attach(folder)
         folder.chmod(0o700)
         (folder / "lost+found").rmdir()
     except (OSError, SandboxError) as error:
         _log.warning("A sandbox has no disk of its own; its usage is only monitored: %s", error)
         discard(folder)
+        with suppress(OSError):
+            empty.unlink(missing_ok=True)  # in case it is damaged
         return False
     return True
+
+
+def _empty_disk(folder: Path, size: int) -> Path:
+    """Return where the formatted disk of a size is kept, next to a sandbox's folder."""
+    name = hashlib.sha256(f"{size} {_MKFS_OPTIONS}".encode()).hexdigest()[:16]
+    return folder.parent.parent / "empty-disks" / name
+
+
+def _format_once(file: Path, size: int) -> None:
+    """Create a formatted disk if it does not exist: to copy it takes a tenth of the time."""
+    with _format_lock:
+        if file.exists():
+            return
+        part = file.with_suffix(".part")
+        _create_sparse(part, size)
+        _run_tool("mkfs.ext4", *_MKFS_OPTIONS.split(), str(part))
+        with part.open("rb") as formatted:
+            os.fsync(formatted.fileno())
+        part.replace(file)
+
+
+def _create_sparse(file: Path, size: int) -> None:
+    """Create a file of zeros that takes no space, replacing an earlier one."""
+    file.unlink(missing_ok=True)
+    with file.open("xb") as created:
+        os.fchmod(created.fileno(), 0o600)
+        created.truncate(size)
+
+
+def _copy_sparse(source: Path, target: Path) -> None:
+    """Copy a file without its holes."""
+    with source.open("rb") as old:
+        _create_sparse(target, os.fstat(old.fileno()).st_size)
+        with target.open("r+b") as new:
+            end = 0
+            while (begin := _next_data(old.fileno(), end)) is not None:
+                end = os.lseek(old.fileno(), begin, os.SEEK_HOLE)
+                os.lseek(new.fileno(), begin, os.SEEK_SET)
+                while begin < end:
+                    begin += os.sendfile(new.fileno(), old.fileno(), begin, end - begin)
+
+
+def _next_data(file: int, after: int) -> int | None:
+    """Return where a file's next data begin; None if only a hole is left."""
+    try:
+        return os.lseek(file, after, os.SEEK_DATA)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            return None
+        raise
 
 
 def is_attached(folder: Path) -> bool:
