@@ -75,6 +75,42 @@ def test_the_disk_is_full_exactly_at_the_quota(folder: Path) -> None:
 
 
 @needs_loop_devices
+def test_disks_of_a_size_are_copies_of_one_that_is_formatted_once(
+    data: DataFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    formatted = []
+    run_tool = volume._run_tool
+
+    def count(name: str, *arguments: str) -> None:
+        formatted.append(name) if name == "mkfs.ext4" else None
+        run_tool(name, *arguments)
+
+    monkeypatch.setattr(volume, "_run_tool", count)
+    folders = [data.workspace(name).parent for name in ("one", "two", "three")]
+    for folder, size in zip(folders, (DISK_SIZE, DISK_SIZE, 2 * DISK_SIZE), strict=True):
+        assert volume.create(folder, size)
+        (folder / "name.txt").write_text(folder.name)
+    assert formatted == ["mkfs.ext4"] * 2
+    assert [(folder / "name.txt").read_text() for folder in folders] == ["one", "two", "three"]
+    assert [len(list(folder.iterdir())) for folder in folders] == [1, 1, 1]
+    for folder in folders:
+        volume.detach(folder)
+        subprocess.run(
+            ["fsck.ext4", "-f", "-n", str(volume.disk_image(folder))], check=True, timeout=60
+        )
+
+
+@needs_loop_devices
+def test_a_damaged_formatted_disk_is_made_again(data: DataFolder) -> None:
+    first, second, third = (data.workspace(name).parent for name in ("one", "two", "three"))
+    assert volume.create(first, DISK_SIZE)
+    with volume._empty_disk(first, DISK_SIZE).open("r+b") as file:
+        file.write(bytes(MEGABYTE))
+    assert not volume.create(second, DISK_SIZE)
+    assert volume.create(third, DISK_SIZE)
+
+
+@needs_loop_devices
 def test_unused_space_uses_no_host_space(folder: Path) -> None:
     assert bytes_on_disk(volume.disk_image(folder).parent) < 5 * MEGABYTE
     (folder / "file").write_bytes(os.urandom(20 * MEGABYTE))
