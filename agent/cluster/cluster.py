@@ -192,15 +192,20 @@ class Cluster:
         """End a run on a node early."""
         node.send("stop", run)
 
-    def lose(self, node: Node) -> None:
-        """Use a node's process no longer; a new one follows if the node is still there."""
+    def lose(self, node: Node) -> bool:
+        """Use a node's process no longer; a new one follows if the node is still there.
+
+        Returns:
+            False if it was lost already.
+        """
         with self._nodes.changed:
             if node not in self._nodes.active:
-                return
+                return False
             self._nodes.active.remove(node)
             self._nodes.changed.notify_all()
         ray.kill(node.actor)
         self._report(f"Node {node.name} was lost. {self._process.LOSS}")
+        return True
 
     def _take(self, stop: Stop, wanted: Node | None) -> Node | None:
         ready_at = time.monotonic()
@@ -308,7 +313,7 @@ class Cluster:
 
 def _connect(address: str) -> None:
     """Connect to a cluster, or start one on this machine. Raises ``UsageError``."""
-    options: dict[str, Any] = {"log_to_driver": False, "logging_level": "WARNING"}
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if address == "local":
         options |= {
             "include_dashboard": False, "object_store_memory": _LOCAL_STORE_BYTES,

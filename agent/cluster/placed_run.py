@@ -32,7 +32,7 @@ class Nodes(Protocol):
     def stop_run(self, node: Node, run: str) -> None:
         """End a run early."""
 
-    def lose(self, node: Node) -> None:
+    def lose(self, node: Node) -> bool:
         """Use a node's process no longer."""
 
 

@@ -257,9 +257,8 @@ class ClusterSandboxProvider:
         self._on_capacity(self.capacity)
 
     def _lose(self, node: Node) -> None:
-        _log.warning("Node %s was lost", node.name)
-        if self._cluster is not None:
-            self._cluster.lose(node)
+        if self._cluster is not None and self._cluster.lose(node):
+            _log.warning("Node %s was lost", node.name)
 
     @property
     def nodes(self) -> list[Node]:
