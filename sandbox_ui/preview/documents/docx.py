@@ -36,7 +36,7 @@ _READ_ERRORS = (
     KeyError, IndexError, ValueError, AttributeError, OSError, zipfile.BadZipFile, ExpatError,
 )  # fmt: skip
 _WORDS = re.compile(r"\w+")
-_MARKUP = re.compile(r"<[^>]*>")
+_MARKUP = re.compile(r"<[^<>]*>")
 _STYLES = """
 p[style-name='Title'] => h1:fresh
 p[style-name='Subtitle'] => p > em:fresh

@@ -108,6 +108,7 @@ def test_the_command_line_imports_tasks_only_when_it_uses_them() -> None:
         "agent.cluster.worker",
         "agent.compare.scoring",  # compares an answer with the expected one
         "agent.compare.figures.statistics",
+        "agent.inspect_extension.choices",  # imported by Inspect alone
     }
     program = "import sys, agent.cli.main; print(*sys.modules)"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
