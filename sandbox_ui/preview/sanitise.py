@@ -13,7 +13,7 @@ _TAGS = (
     "figcaption kbd samp var abbr cite q del ins details summary"
 )
 _DATA_IMAGE = re.compile(r"data:image/(png|jpeg|gif|webp|bmp);base64,[A-Za-z0-9+/=\s]+")
-_MARKUP = re.compile(r"<[^>]*>|&nbsp;")
+_MARKUP = re.compile(r"<[^<>]*>|&nbsp;")
 _WEB = re.compile(r"https?://", re.IGNORECASE)
 
 
