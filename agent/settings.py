@@ -153,8 +153,8 @@ class Settings:
     )
     ray: str = _setting(
         "STUDIO_RAY", "", str,
-        "Address of a Ray cluster on whose nodes the page's sandboxes are, or `local`; empty: "
-        "they are on this machine",
+        "Address of a Ray cluster; the page's sandboxes are created on its nodes. `local` starts "
+        "one; empty: on this machine",
     )  # fmt: skip
     memory: int = _setting(
         "STUDIO_MEMORY", 2 * 1024**3, at_least_one(parse_size), "Memory per sandbox"

@@ -1,5 +1,7 @@
 """A Ray cluster that carries out runs: one actor per node, runs placed by free sandboxes."""
 
+import logging
+import math
 import socket
 import threading
 import time
@@ -35,6 +37,7 @@ _LOCAL_STORE_BYTES = 100 * 1024**2
 _CONTROL_THREADS = 2
 _CONNECT_SECONDS = 10.0
 _MAX_UNDECLARED = 64
+_log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -43,6 +46,7 @@ class _Nodes:
 
     active: list[Node] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
+    retry_at: dict[str, float] = field(default_factory=dict)
     changed: threading.Condition = field(default_factory=threading.Condition)
 
 
@@ -57,6 +61,8 @@ class Cluster:
         report: Called with sentences for people about nodes, from any thread.
         process: What each node runs.
         threads_per_sandbox: How many calls of that may be in progress at once, per sandbox.
+        retry_seconds: After how long a node that could not be used is tried again; by default
+            never.
     """
 
     def __init__(
@@ -66,12 +72,14 @@ class Cluster:
         report: Callable[[str], None] = lambda _: None,
         process: type[NodeProcess] = Worker,
         threads_per_sandbox: int = 1,
+        retry_seconds: float = math.inf,
     ) -> None:
         self._address = address
         self._source = source
         self._report = report
         self._process = process
         self._threads_per_sandbox = threads_per_sandbox
+        self._retry_seconds = retry_seconds
         self._nodes = _Nodes()
         self._closing = threading.Event()
         self._watcher = threading.Thread(target=self._watch, name="cluster", daemon=True)
@@ -251,12 +259,20 @@ class Cluster:
     def _watch(self) -> None:
         """Start an actor on each new node, and take up those that are ready."""
         while not self._closing.is_set():
-            self._start_actors()
-            for node in list(self._nodes.active):
-                if node.preparing is not None:
-                    self._take_up(node)
+            try:
+                self._look_for_nodes()
+            except Exception:
+                if math.isinf(self._retry_seconds):
+                    raise
+                _log.exception("The nodes of the cluster cannot be listed; this is tried again")
             self._wake()
             self._closing.wait(0.1 if self._is_preparing() else _POLL_SECONDS)
+
+    def _look_for_nodes(self) -> None:
+        self._start_actors()
+        for node in list(self._nodes.active):
+            if node.preparing is not None:
+                self._take_up(node)
 
     def _is_preparing(self) -> bool:
         return any(each.preparing is not None for each in self._nodes.active)
@@ -269,7 +285,7 @@ class Cluster:
             wanted = RESOURCE in each["Resources"] or not declared
             if not (each["Alive"] and wanted) or each["NodeID"] in known:
                 continue
-            if each["NodeID"] in self._nodes.refused:
+            if time.monotonic() < self._nodes.retry_at.get(each["NodeID"], 0.0):
                 continue
             node = self._start(each)
             with self._nodes.changed:
@@ -302,10 +318,12 @@ class Cluster:
             with self._nodes.changed:
                 self._nodes.active.remove(node)
                 self._nodes.refused[node.id] = why
+                self._nodes.retry_at[node.id] = time.monotonic() + self._retry_seconds
             self._report(f"Node {node.name} is not used: {why}")
             ray.kill(node.actor)
             return
         with self._nodes.changed:
+            self._nodes.refused.pop(node.id, None)
             node.preparing, node.sandboxes = None, min(prepared.sandboxes, node.threads)
             node.image = prepared.image
         self._report(f"Node {node.name} is ready: {node.sandboxes} sandboxes")
@@ -322,7 +340,7 @@ def _connect(address: str) -> None:
     try:
         _check_reachable(address)
         ray.init(address, **options)
-    except (ConnectionError, OSError, RuntimeError, ValueError) as error:
+    except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
         raise UsageError(f"There is no Ray cluster at {address!r} to connect to: {error}") from None
 
 

@@ -59,8 +59,7 @@ class FileReceiver:
         self.abort()
         if part.kind == "folder":
             return self._make_folder(path)
-        self._workspace.remove(path)
-        self._forget(path)
+        self._remove(path)
         return self._make_link(path, part.data) if part.kind == "link" else None
 
     def abort(self) -> None:
@@ -104,9 +103,9 @@ class FileReceiver:
             upload.replace(ANY_VERSION)
         else:
             if before is not None:
-                self._workspace.remove(path)
+                self._remove(path)
             upload.commit()
-        self._forget(path)
+        self._total -= self._sizes.pop(path, 0)
         self._sizes[path] = self._size
         self._total += self._size
         with self._workspace.open_root(path) as root:
@@ -120,8 +119,7 @@ class FileReceiver:
 
     def _make_folder(self, path: RelPath) -> Node:
         if self._kind(path) not in ("folder", None):
-            self._workspace.remove(path)
-            self._forget(path)
+            self._remove(path)
         self._workspace.make_folder(path)
         return Node("folder", mode=self._workspace.stat(path).mode)
 
@@ -136,12 +134,13 @@ class FileReceiver:
         except WorkspaceError:
             return None
 
-    def _forget(self, path: str) -> None:
-        """Count the files at and below a path no longer."""
-        below = [path] if path in self._sizes else [
-            each for each in self._sizes if each.startswith(f"{path}/")
-        ]  # fmt: skip
-        self._total -= sum(map(self._sizes.pop, below))
+    def _remove(self, path: RelPath) -> None:
+        """Remove a path, and count the files at and below it no longer."""
+        removed: list[str] = [path] if path in self._sizes else []
+        if self._kind(path) == "folder":
+            removed = [each for each in self._sizes if each.startswith(f"{path}/")]
+        self._workspace.remove(path)
+        self._total -= sum(map(self._sizes.pop, removed))
 
 
 class Receiver:

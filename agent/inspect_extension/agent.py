@@ -6,7 +6,7 @@ from inspect_ai.agent import Agent, AgentState, agent
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import LimitExceededError
 
-from agent.inspect_extension.choices import ChoiceQuestion, state_answer
+from agent.inspect_extension.choices import ChoiceQuestion, normalize_answer
 from agent.inspect_extension.config import registered_name
 from agent.inspect_extension.loop import AgentLoop, Options, find_environment
 
@@ -97,4 +97,4 @@ async def _work_on_sample(state: TaskState, options: Options) -> None:
         await AgentLoop(agent_state, options, find_environment()).carry_out()
     finally:
         state.messages, state.output = agent_state.messages, agent_state.output
-        state_answer(state)
+        normalize_answer(state)

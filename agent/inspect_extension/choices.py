@@ -59,13 +59,13 @@ class ChoiceQuestion:
     def mark(self, state: AgentState) -> None:
         """Mark the choices that the completion names, for the scorer ``choice()``."""
         self._sample.output = state.output
-        state_answer(self._sample)
+        normalize_answer(self._sample)
         answers = parse_answers(self._sample, self._multiple_correct)
         if answers:
             set_choices_based_on_generated_response(self._sample, answers)
 
 
-def state_answer(sample: TaskState) -> None:
+def normalize_answer(sample: TaskState) -> None:
     """Write a completion of letters alone in the form that Inspect reads: ``ANSWER: B``.
 
     The prompts ask for ``output/answer.txt`` with the answer and nothing else, which for a model

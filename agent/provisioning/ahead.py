@@ -55,12 +55,12 @@ class SandboxAhead:
             return
         try:
             sandbox.close()
-        except StudioError as error:
+        except (StudioError, OSError) as error:
             _log.warning("An unused sandbox could not be closed: %s", error)
 
     def _work(self) -> None:
         try:
             self._created.set_result(self._create(self.sandbox_id))
-        except (StudioError, OSError) as error:  # the run's own attempt says what is wrong
+        except Exception as error:  # noqa: BLE001 - the run's own attempt says what is wrong
             _log.info("A sandbox could not be created ahead of its run: %s", error)
             self._created.set_result(None)

@@ -1,6 +1,7 @@
 """Provides sandboxes to runs: from the warm pool, newly created, or restarted."""
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Generator
 
@@ -57,6 +58,7 @@ class DockerSandboxProvider:
         self.blobs = BlobStore(data.path / "blobs", limit=settings.blob_store_bytes)
         self._pool_size = settings.warm_sandboxes
         self._pool: SandboxPool | None = None
+        self._close_lock, self._closed = threading.Lock(), False
         self._backend = backend or Backend(settings, data)
         self._factory = SandboxFactory(settings, data, self._backend, disks=disks)
         self._factory.remove_orphans()
@@ -95,7 +97,14 @@ class DockerSandboxProvider:
             continue
 
     def close(self) -> None:
-        """Remove the idle sandboxes and close the backend; a setup in progress creates none."""
+        """Remove the idle sandboxes and close the backend; a setup in progress creates none.
+
+        May be called twice: the second time, another process may have the data folder.
+        """
+        with self._close_lock:
+            closed, self._closed = self._closed, True
+        if closed:
+            return
         self._backend.cancel_setup()
         if self._ahead is not None:
             self._ahead.close()

@@ -46,7 +46,7 @@ def _add_train(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
          help="folder for the results (default: training-RECIPE)")  # fmt: skip
     add("--resume", action="store_true", help="continue from the last checkpoint in the folder")
     add("--ray", metavar="ADDRESS", default="",
-         help="have the sandboxes on a Ray cluster's nodes; local: on one here")  # fmt: skip
+         help="create the sandboxes on a Ray cluster's nodes; local starts one here")  # fmt: skip
     add("--seed", metavar="N", type=int, help="replace the recipe's seed")
     add("--set", metavar="KEY=VALUE", action="append", default=[], dest="changes",
          help="replace a value of the recipe, such as reinforced.steps=5; repeatable")  # fmt: skip

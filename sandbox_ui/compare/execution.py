@@ -23,20 +23,20 @@ class PlannedRun(Protocol):
 
 
 _Run = TypeVar("_Run", bound=PlannedRun)
-_StartedRun = TypeVar("_StartedRun", bound=PlannedRun, contravariant=True)
+_PlannedRun = TypeVar("_PlannedRun", bound=PlannedRun, contravariant=True)
 
 
-class Starter(Protocol[_StartedRun]):
+class Starter(Protocol[_PlannedRun]):
     """Starts and stops runs."""
 
     @property
     def max_active(self) -> int:
         """How many runs may be in progress at the same time."""
 
-    def prepare(self, job: _StartedRun, /) -> str:
-        """Create a draft for a job; return its id. Raises ``StudioError``."""
+    def prepare(self, planned: _PlannedRun, /) -> str:
+        """Create a draft for a planned run; return its id. Raises ``StudioError``."""
 
-    def start(self, run: str, job: _StartedRun, /) -> None:
+    def start(self, run: str, planned: _PlannedRun, /) -> None:
         """Start a prepared run. Raises ``StudioError`` and ``OSError``."""
 
     def stop(self, run: str, /) -> None:
@@ -47,7 +47,7 @@ class Starter(Protocol[_StartedRun]):
 
 
 class Execution(Generic[_Run]):
-    """Carries out jobs in a thread of its own, until none is left.
+    """Carries out planned runs in a thread of its own, until none is left.
 
     A member whose run cannot be started is given up, and the others go on. When a quota is used
     up, nothing more is started.
@@ -55,7 +55,7 @@ class Execution(Generic[_Run]):
     Args:
         name: What is carried out, for the log: ``comparison`` or ``evaluation`` with its id.
         members: The members, in order.
-        jobs: What to do, in this order.
+        planned: What to do, in this order.
         starter: Starts and stops the runs.
         on_changed: Called without arguments when a run was started or has ended.
         on_ended: Called when everything has ended.
@@ -65,14 +65,14 @@ class Execution(Generic[_Run]):
         self,
         name: str,
         members: Sequence[Member],
-        jobs: Iterable[_Run],
+        planned: Iterable[_Run],
         starter: Starter[_Run],
         on_changed: Callable[[], None],
         on_ended: Callable[["Execution[Any]"], None],
     ) -> None:
         self._name = name
         self._members = members
-        self._pending = deque(jobs)
+        self._pending = deque(planned)
         self._starter = starter
         self._on_changed = on_changed
         self._on_ended = on_ended
@@ -140,7 +140,7 @@ class Execution(Generic[_Run]):
             return None
 
     def _startable(self) -> _Run | None:
-        """Return the first job that may be started now."""
+        """Return the first planned run that may be started now."""
         if len(self._active) >= self._starter.max_active:
             return None
         members = self._members
@@ -154,21 +154,21 @@ class Execution(Generic[_Run]):
             None,
         )
 
-    def _start(self, job: _Run) -> None:
+    def _start(self, planned: _Run) -> None:
         everyone = range(len(self._members))
         try:
-            self._start_run(job)
+            self._start_run(planned)
         except QuotaExceeded as error:
             self._give_up(everyone, str(error))
         except StudioError as error:
-            self._give_up((job.member,), f"{self._members[job.member].label}: {error}")
+            self._give_up((planned.member,), f"{self._members[planned.member].label}: {error}")
         except OSError as error:
             _log.warning("A run of the %s cannot be started: %s", self._name, error)
             self._give_up(everyone, _DISK_FULL_MESSAGE)
         self._on_changed()
 
-    def _start_run(self, job: _Run) -> None:
-        run, member = self._starter.prepare(job), job.member
+    def _start_run(self, planned: _Run) -> None:
+        run, member = self._starter.prepare(planned), planned.member
         with self._changed:
             admitted = not self._closed and member not in self._stopped_members
             if admitted:
@@ -177,7 +177,7 @@ class Execution(Generic[_Run]):
             self._starter.discard(run)
             return
         try:
-            self._starter.start(run, job)
+            self._starter.start(run, planned)
         except BaseException:
             self.run_ended(run)
             raise

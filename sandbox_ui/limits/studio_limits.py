@@ -38,9 +38,10 @@ def studio_limits(settings: Settings, capacity: int | None = None) -> StudioLimi
         capacity: How many sandboxes a cluster has room for, which is where they are; None if they
             are on this machine.
     """
-    runs = settings.max_runs or (
-        sandboxes_of_this_machine() if capacity is None else max(1, capacity)
-    )
+    room = sandboxes_of_this_machine() if capacity is None else max(1, capacity)
+    runs = settings.max_runs or room
+    if capacity is not None:
+        runs = min(runs, room)  # idle sandboxes make room only for so many
     keep = (
         _disk_size(settings.data) // 2
         if settings.retention_bytes is None

@@ -60,6 +60,8 @@ class SandboxHost(NodeProcess):
         super().__init__(source, sandboxes)
         self._folders: dict[str, RunFolder] = {}
         self._running: dict[str, _Hosted] = {}
+        self._waits: dict[str, str] = {}
+        """The id of the stop that interrupts waits of a sandbox."""
 
     def acquire(
         self, key: str, network: NetworkPolicy, memory: int | None, call: str
@@ -151,7 +153,10 @@ class SandboxHost(NodeProcess):
 
     def renew_stop(self, key: str, call: str) -> None:
         """Let ``stop`` with this id interrupt later waits for an unresponsive sandbox."""
-        self._get(key).sandbox.set_stop(self._stop_of(call))
+        hosted = self._get(key)
+        self._forget_stop(self._waits.get(key, ""))
+        self._waits[key] = call
+        hosted.sandbox.set_stop(self._stop_of(call))
 
     def release(self, key: str, keep: bool) -> None:
         """Stop a sandbox so that ``acquire`` restarts it, or remove it with its files.
@@ -160,6 +165,7 @@ class SandboxHost(NodeProcess):
             SandboxError: It cannot be stopped.
         """
         hosted = self._running.pop(key, None)
+        self._forget_stop(self._waits.pop(key, ""))
         try:
             if hosted is not None:
                 hosted.mirror.close()

@@ -77,9 +77,12 @@ class WorkspaceMirror:
             self._tracker.take(final=True)
             own = self._tracker.manifest.nodes
             kept = [path for path, node in own.items() if path not in wanted and _is_local(node)]
-            needed = {*wanted, *kept, *(above for path in kept for above in _parents(path))}
+            needed = {*wanted, *kept, *(above for path in kept for above in parents_of(path))}
             for path in _roots(path for path in own if path not in needed):
-                self._apply(Part("removed", path))
+                try:
+                    self._apply(Part("removed", path))
+                except WorkspaceError as error:  # such as a path that is too long
+                    _log.warning("%.200r stays in a workspace: %s", path, error)
             return [path for path, node in wanted.items() if _differ(own.get(path), node)]
 
     def put(self, parts: Iterable[Part]) -> int:
@@ -132,6 +135,7 @@ class WorkspaceMirror:
         """End ``changes``."""
         with self._changed:
             self._closed = True
+            self._receiver.abort()
             self._changed.notify_all()
         self._watcher.close()
 
@@ -144,7 +148,9 @@ class WorkspaceMirror:
             raise
         manifest = self._tracker.manifest
         if part.kind == "removed":
-            below = (each for each in manifest.nodes if each.startswith(f"{part.path}/"))
+            known, below = manifest.nodes.get(part.path), list[str]()
+            if known is not None and known.kind == "folder":
+                below = [each for each in manifest.nodes if each.startswith(f"{part.path}/")]
             manifest.apply(Delta(removed=(part.path, *below)))
         elif node is not None and node.size > MAX_FILE_BYTES:
             self._tracker.record_user_changes(written=[part.path])
@@ -195,8 +201,8 @@ class WorkspaceMirror:
         else:
             try:
                 yield from node_parts(self._workspace, path, node)
-            except (WorkspaceError, OSError):
-                if (self._workspace.root / path).exists():  # else the next changes remove it
+            except (WorkspaceError, OSError) as error:
+                if not is_missing(error):  # else the next changes remove it
                     yield Part("left_out", path)
 
 
@@ -221,7 +227,14 @@ def _differ(own: Node | None, wanted: Node) -> bool:
     return own.hash != wanted.hash
 
 
-def _parents(path: str) -> Iterator[str]:
+def is_missing(error: Exception) -> bool:
+    """Whether an error about a path says that there is no such path."""
+    cause = error.__cause__ if isinstance(error, WorkspaceError) else error
+    return isinstance(cause, FileNotFoundError | NotADirectoryError)
+
+
+def parents_of(path: str) -> Iterator[str]:
+    """Yield the folders that a path is in, the nearest first."""
     while path := path.rpartition("/")[0]:
         yield path
 
@@ -229,4 +242,4 @@ def _parents(path: str) -> Iterator[str]:
 def _roots(paths: Iterable[str]) -> Iterator[str]:
     """Yield the paths that are not below another one of them."""
     found = set(paths)
-    return (path for path in sorted(found) if not any(above in found for above in _parents(path)))
+    return (path for path in sorted(found) if not any(above in found for above in parents_of(path)))

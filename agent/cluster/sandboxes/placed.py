@@ -1,11 +1,15 @@
 """A sandbox's place on a node, and calls to it."""
 
+import math
 from collections.abc import Callable, Generator
 from typing import Any
 
 from agent.cluster.node import GiveUp, Node, NodeLost, NodeSilent
 from agent.errors import SandboxError
 from agent.util.cancellation import Stop
+
+RELEASE_SECONDS = 60.0
+"""Time that a node has to stop or remove a sandbox."""
 
 _ANSWER_SECONDS = 30.0
 LOST = (
@@ -68,15 +72,24 @@ class PlacedSandbox:
             raise self._loss(error) from error
 
     def release(self, *, keep: bool) -> None:
-        """Stop the sandbox, or remove it; a node that was lost is not waited for.
+        """Stop the sandbox, or remove it; a node that was lost or is silent is not waited for.
 
         Raises:
             SandboxError: It cannot be stopped.
         """
         if self.lost:
             self.node.send("release", self._key, keep)
-        else:
-            self.call("release", keep)
+            return
+        try:
+            self.node.call(
+                "release", self._key, keep, give_up=lambda seconds: seconds > RELEASE_SECONDS
+            )
+        except NodeLost as error:
+            raise self._loss(error) from error
+
+    def is_late(self, stop: Stop | None) -> bool:
+        """Whether the node has not done in time what has to follow a stop."""
+        return self._give_up(stop or self._stop)(math.inf)
 
     def send(self, method: str, *args: Any) -> None:
         """Call a method of ``SandboxHost`` without waiting; the key is not among its arguments."""

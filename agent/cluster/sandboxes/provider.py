@@ -13,7 +13,7 @@ from agent.api.studio import Opener, containers
 from agent.cluster.cluster import Cluster
 from agent.cluster.node import Node
 from agent.cluster.sandboxes.host import SandboxHost
-from agent.cluster.sandboxes.placed import PlacedSandbox
+from agent.cluster.sandboxes.placed import RELEASE_SECONDS, PlacedSandbox
 from agent.cluster.sandboxes.remote_sandbox import RemoteSandbox
 from agent.cluster.sandboxes.workspace_copy import WorkspaceCopy
 from agent.data_folder import DataFolder
@@ -34,6 +34,7 @@ from agent.workspace.versions.blobs import BlobStore
 
 _ATTEMPTS = 3
 _ANSWER_SECONDS = 10.0
+_RETRY_SECONDS = 60.0
 _THREADS_PER_SANDBOX = 12
 """For a sandbox's shell, its jobs, its changes, and calls."""
 _NO_ENGINE = (
@@ -137,7 +138,9 @@ class ClusterSandboxProvider:
         node = self._places.pop(sandbox_id, None)
         if node is not None:
             with suppress(StudioError):  # the node removes it when it ends
-                node.call("release", sandbox_id, False)
+                node.call(
+                    "release", sandbox_id, False, give_up=lambda seconds: seconds > RELEASE_SECONDS
+                )
 
     def remove_leftovers(self, folder: DataFolder) -> None:
         """Refuse: this machine may have no engine.
@@ -234,13 +237,17 @@ class ClusterSandboxProvider:
         """
         self._on_status(self.setup_status)
         cluster = Cluster(
-            self._address, self._source, self._report, SandboxHost, _THREADS_PER_SANDBOX
-        )
+            self._address, self._source, self._report, SandboxHost, _THREADS_PER_SANDBOX,
+            retry_seconds=_RETRY_SECONDS,
+        )  # fmt: skip
         try:
             with restored_handler(signal.SIGTERM):  # Ray's would abort this process
                 cluster.connect()
         except StudioError as error:
             self._failure = str(error)
+        except Exception as error:  # noqa: BLE001 - runs wait for this thread
+            _log.exception("The cluster cannot be used")
+            self._failure = f"The Ray cluster {self._address} cannot be used: {error}"
         else:
             self._cluster = cluster
         self._connected.set()

@@ -174,7 +174,7 @@ class RemoteSandbox:
         self._raise_if_closed()
         self._copy.send_changes()
         _, version = self._placed.call("use", method, args, options, True)
-        self._copy.wait_for(version)
+        self._copy.wait_for(version, lambda: self._placed.is_late(None))
 
     def _command(
         self, method: str, command: str, options: Mapping[str, Any], stop: Stop
@@ -198,7 +198,7 @@ class RemoteSandbox:
                 try:
                     for batch in batches:
                         for item in batch:
-                            yield self._complete(item) if isinstance(item, Ended) else item
+                            yield self._complete(item, stop) if isinstance(item, Ended) else item
                 except GeneratorExit:
                     self._placed.send("stop", call)
                     with suppress(StudioError):
@@ -210,9 +210,9 @@ class RemoteSandbox:
                 raise
             yield CommandEnd(None, "stop", time.monotonic() - began)
 
-    def _complete(self, ended: Ended) -> CommandEnd:
+    def _complete(self, ended: Ended, stop: Stop) -> CommandEnd:
         """Wait for the files of a command that has ended, and name those that do not come."""
-        self._copy.wait_for(ended.version)
+        self._copy.wait_for(ended.version, lambda: self._placed.is_late(stop))
         notes = (ended.end.note, self._copy.take_left_out())
         return replace(ended.end, note=" ".join(filter(None, notes)))
 

@@ -4,12 +4,12 @@ import logging
 import math
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from agent.cluster.parts import Part, batches, node_parts
 from agent.cluster.receiver import FileReceiver
-from agent.cluster.sandboxes.mirror import create_tracker
+from agent.cluster.sandboxes.mirror import create_tracker, is_missing, parents_of
 from agent.errors import SandboxError, StudioError, WorkspaceError
 from agent.util.text import one_line
 from agent.workspace import paths
@@ -19,13 +19,17 @@ from agent.workspace.versions.manifest import Node, NodeKind
 
 _MAX_NAMED = 10
 _LEFT_OUT = (
-    "These files stay on the sandbox's node and are not among the run's files, because they are "
-    "too large or cannot be copied: {names}."
+    "These files are on the sandbox's node only, not among the run's files, because they are too "
+    "large or cannot be copied: {names}. They may be deleted when the sandbox is started again."
 )
 _REFUSED = (
     "The user has changed these files, but the sandbox could not take them: {names}. Its disk may "
     "be full."
 )
+_LATE = (
+    "The sandbox's files have not arrived in time. Send a message to continue with those that have."
+)
+_CHECK_SECONDS = 1.0
 _log = logging.getLogger(__name__)
 
 
@@ -55,7 +59,7 @@ class WorkspaceCopy:
         self._tracker = create_tracker(workspace.root)
         self._changed = threading.Condition()
         self._version = 0
-        self._failure: StudioError | OSError | None = None
+        self._failure: Exception | None = None
         self._overwritten: dict[str, float] = {}
         self._left_out: list[str] = []
         self._refused: list[str] = []
@@ -106,18 +110,25 @@ class WorkspaceCopy:
                     self._refused.append(path)
                 self._unsent.discard(path)
 
-    def wait_for(self, version: int) -> None:
+    def wait_for(self, version: int, give_up: Callable[[], bool] = lambda: False) -> None:
         """Wait until a version of the node's workspace has been received.
 
+        Args:
+            version: The version.
+            give_up: Asked once a second; ends the wait.
+
         Raises:
-            SandboxError: The node was lost, or the files cannot be stored here.
+            SandboxError: The node was lost, or the files cannot be stored here, or ``give_up``
+                returned true.
         """
         with self._changed:
-            self._changed.wait_for(lambda: self._version >= version or self._failure)
-            if self._version < version:
+            while self._version < version:
                 if isinstance(self._failure, SandboxError):
                     raise self._failure
-                raise SandboxError(f"The sandbox's files cannot be stored: {self._failure}")
+                if self._failure is not None:
+                    raise SandboxError(f"The sandbox's files cannot be stored: {self._failure}")
+                if not self._changed.wait(_CHECK_SECONDS) and give_up():
+                    raise SandboxError(_LATE)
 
     def take_left_out(self) -> str:
         """Return sentences on the files that were not copied since the last call."""
@@ -129,13 +140,16 @@ class WorkspaceCopy:
 
     def _receive(self) -> None:
         """Receive changes until the sandbox is closed or lost."""
-        failure: StudioError | OSError = SandboxError("The sandbox was closed.")
+        failure: Exception = SandboxError("The sandbox was closed.")
         try:
             for parts in self._mirror.stream("changes"):
                 with self._changed:
                     for part in parts:
                         self._apply(part)
         except (StudioError, OSError) as error:
+            failure = error
+        except Exception as error:  # noqa: BLE001 - commands wait for this thread
+            _log.exception("The changes of a sandbox's files cannot be received")
             failure = error
         with self._changed:
             self._receiver.abort()
@@ -146,13 +160,18 @@ class WorkspaceCopy:
         if part.kind == "synced":
             self._version = part.number
             self._changed.notify_all()
-        elif self._overwritten.get(part.path, 0) > part.number:
-            return
+        elif self._is_overwritten(part):
+            self._receiver.abort()  # the beginning of the file may have been received
         elif part.kind == "left_out":
             self._left_out.append(part.path)
             self._change(Part("removed", part.path))  # an earlier content would be wrong
         elif part.kind in ("file", "folder", "link", "removed"):
             self._change(part)
+
+    def _is_overwritten(self, part: Part) -> bool:
+        """Whether the user has changed a path, or a folder that it is in, since it was read."""
+        changed = (self._overwritten.get(each, 0) for each in (part.path, *parents_of(part.path)))
+        return max(changed) > part.number
 
     def _change(self, part: Part) -> None:
         try:
@@ -173,18 +192,23 @@ class WorkspaceCopy:
                 self._overwritten[path] = sent
 
     def _parts(self, path: RelPath) -> Iterator[Part]:
-        try:
-            entry = self._workspace.stat(path)
-        except WorkspaceError:
-            yield Part("removed", path)
-            return
-        target = self._link_target(path) if entry.kind == "link" else ""
-        kind: NodeKind = "device" if entry.kind == "other" else entry.kind
-        node = Node(kind, entry.size, entry.mode, target=target)
-        yield from node_parts(self._workspace, path, node)
-        if kind == "folder":
-            for child in self._workspace.list(path):
-                yield from self._parts(path.child(child.name))
+        """Yield a path with all below it, or that it is gone. Raises ``WorkspaceError``."""
+        pending = [path]
+        while pending:
+            each = pending.pop()
+            try:
+                entry = self._workspace.stat(each)
+            except WorkspaceError as error:
+                if not is_missing(error):
+                    raise
+                yield Part("removed", each)
+                continue
+            target = self._link_target(each) if entry.kind == "link" else ""
+            kind: NodeKind = "device" if entry.kind == "other" else entry.kind
+            node = Node(kind, entry.size, entry.mode, target=target)
+            yield from node_parts(self._workspace, each, node)
+            if kind == "folder":
+                pending += [each.child(child.name) for child in self._workspace.list(each)]
 
     def _readable(self, wanted: Iterable[str], nodes: Mapping[str, Node]) -> Iterator[Part]:
         """Yield paths, except those that the user is just changing: these are sent later."""

@@ -169,6 +169,16 @@ def test_a_sandbox_created_ahead_that_no_run_takes_is_removed(
     assert network_names(engine, data) == []
 
 
+def test_a_second_close_leaves_the_data_folder_to_the_process_that_has_it_now(
+    data: DataFolder,
+) -> None:
+    provider = DockerSandboxProvider(load({}), data)
+    provider.close()
+    (data.path / "sandboxes" / "created-by-another-process").mkdir(parents=True)
+    provider.close()
+    assert (data.path / "sandboxes" / "created-by-another-process").exists()
+
+
 @pytest.mark.engine
 def test_the_run_says_why_its_sandbox_could_not_be_created_ahead(
     settings: Settings, data: DataFolder

@@ -1,6 +1,7 @@
 """The two ends of a workspace that is kept equal: what the sandbox changes, what the user does."""
 
 import os
+import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,9 +13,10 @@ from agent.cluster.parts import MAX_FILE_BYTES, Part
 from agent.cluster.sandboxes import mirror as mirrors
 from agent.cluster.sandboxes.mirror import WorkspaceMirror
 from agent.cluster.sandboxes.workspace_copy import WorkspaceCopy
-from agent.errors import SandboxError
+from agent.errors import SandboxError, WorkspaceError
 from agent.sandbox.process import ProcessSandbox
 from agent.workspace.files import Workspace
+from agent.workspace.paths import RelPath
 from tests.contract.sandbox_helpers import MEGABYTE, becomes_true, check_output
 
 LIMIT = 400 * MEGABYTE
@@ -256,3 +258,70 @@ def test_a_copy_whose_stream_ends_reports_it(begun: Ends) -> None:
     begun.mirror.close()
     with pytest.raises(SandboxError, match="closed"):
         begun.copy.wait_for(10)
+
+
+def test_the_rest_of_a_file_that_the_user_has_overwritten_is_ignored(begun: Ends) -> None:
+    begun.copy._apply(Part("file", "log", b"OLD-1", last=False))
+    (begun.here / "log").write_text("user")
+    begun.copy.files_changed(["log"])
+    begun.copy._apply(Part("file", "log", b"OLD-2"))
+    assert (begun.here / "log").read_text() == "user"
+    begun.copy._apply(Part("file", "log", b"NEW", number=1))
+    assert (begun.here / "log").read_text() == "NEW"
+
+
+def test_files_in_a_folder_that_the_user_has_removed_do_not_come_back(begun: Ends) -> None:
+    begun.run("mkdir folder; echo 1 > folder/file")
+    (begun.here / "folder" / "file").unlink()
+    (begun.here / "folder").rmdir()
+    begun.copy.files_changed(["folder"])
+    begun.copy._apply(Part("file", "folder/file", b"1"))
+    assert not (begun.here / "folder").exists()
+    begun.assert_equal()
+
+
+def test_any_failure_to_receive_ends_the_wait(begun: Ends, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(part: Part) -> None:
+        raise ValueError(part.path)
+
+    monkeypatch.setattr(begun.copy._receiver, "receive", fail)
+    with pytest.raises(SandboxError, match="cannot be stored"):
+        begun.run("touch file")
+
+
+def test_a_wait_for_files_ends_when_it_is_given_up(begun: Ends) -> None:
+    with pytest.raises(SandboxError, match="not arrived"):
+        begun.copy.wait_for(10, lambda: True)
+
+
+def test_paths_that_are_too_long_are_named_and_do_not_break_the_sandbox(begun: Ends) -> None:
+    name = "d" * 200
+    begun.run(f"for i in $(seq 21); do mkdir {name}; cd {name}; done; echo 1 > deep; cd /; true")
+    assert "too large or cannot be copied" in begun.copy.take_left_out()
+    begun.run("cd ~; echo 1 > file")
+    assert (begun.here / "file").exists()
+    again = WorkspaceCopy(Workspace(begun.here), begun, LIMIT)
+    for _ in again.begin():
+        continue
+
+
+def test_a_path_that_cannot_be_read_here_is_not_deleted_there(
+    begun: Ends, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun.run("echo 1 > keep")
+
+    def refuse(path: str) -> None:
+        raise WorkspaceError(f"{path} cannot be read.") from PermissionError(13, "denied")
+
+    monkeypatch.setattr(begun.copy._workspace, "stat", refuse)
+    begun.copy.files_changed(["keep"])
+    assert (begun.there / "keep").exists()
+    assert "keep" in begun.copy.take_left_out()
+
+
+def test_the_parts_of_a_deep_folder_are_found(ends: Ends) -> None:
+    subprocess.run(["mkdir", "-p", "/".join("a" * 1100)], cwd=ends.here, check=True)
+    try:
+        assert len(list(ends.copy._parts(RelPath("a")))) == 1100
+    finally:  # Python cannot remove it
+        subprocess.run(["rm", "-r", ends.here / "a"], check=False)
