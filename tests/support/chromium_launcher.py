@@ -58,4 +58,6 @@ if __name__ == "__main__":
     deny_netlink()
     shell = os.path.exists(HEADLESS_SHELL) and "FULL_CHROMIUM" not in os.environ  # noqa: PTH110
     program = HEADLESS_SHELL if shell else CHROMIUM
-    os.execv(program, [program, *sys.argv[1:]])
+    # The shell gives a sandboxed frame a process of its own only if it is told to.
+    isolation = ["--site-per-process", "--enable-features=IsolateSandboxedIframes"] if shell else []
+    os.execv(program, [program, *isolation, *sys.argv[1:]])
