@@ -123,7 +123,7 @@ class ClusterSandboxProvider:
             connecting, self._connecting = self._connecting, None
         if connecting is not None:
             connecting.join()
-        self._connected.set()  # nobody waits any more
+        self._connected.set()  # so that no run waits any longer
         volume.detach_all(self.data.path)
 
     def create_workspace(self) -> str:
@@ -290,13 +290,13 @@ def _start(
 
 def _send_files(copy: WorkspaceCopy, node: Node, stop: Stop) -> Generator[Event, None, bool]:
     """Send a run's files; return False if a stop comes first."""
-    told = False
+    announced = False
     for _ in copy.begin():
         if stop.is_set:
             return False
-        if not told:
+        if not announced:
             yield Preparing(state="starting_sandbox", detail=f"Sending files to {node.name}")
-            told = True
+            announced = True
     return True
 
 
