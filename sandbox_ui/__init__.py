@@ -2,3 +2,7 @@
 
 Imports neither docker nor openai.
 """
+
+from sandbox_ui.type_stubs import skip_type_stubs
+
+skip_type_stubs()  # before any module of this package imports Gradio

@@ -213,7 +213,8 @@ def test_a_sandbox_of_a_killed_command_is_removed(
         with run_server(app) as url, httpx.Client(base_url=url, timeout=60) as http:
             client = EvaluationClient(http)
             with evaluation_command(data, tasks, endpoint.url, *options) as command:
-                wait_until(lambda: any(data.rglob("output/begun")))
+                sandboxes = data / "headless" / "0" / "sandboxes"
+                wait_until(lambda: any(sandboxes.glob("*/workspace/output/begun")))
                 instance = read_instance_id(data / "headless" / "0")
                 assert list_containers(engine, instance)
                 os.kill(command.pid, signal.SIGKILL)
