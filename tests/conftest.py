@@ -39,20 +39,20 @@ for phase in ("connect", "read", "write", "pool"):
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Let workers begin with the slowest files: none is left to one of them at the end.
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the files of browser tests last, and of each kind the slowest first.
 
-    These have the longest timeouts, then the most tests. Needs ``--no-loadscope-reorder``, since
-    xdist otherwise only counts the tests.
+    From its first use the browser's event loop is the thread's running one, so that tests with
+    another loop come before. Slow files have long timeouts, then many tests; none is left to one
+    worker at the end. Needs ``--no-loadscope-reorder``: otherwise xdist only counts the tests.
     """
-    if not hasattr(config, "workerinput"):
-        return
     timeouts: dict[Path, float] = defaultdict(float)
     counts = Counter(item.path for item in items)
     for item in items:
         marker = item.get_closest_marker("timeout")
         timeouts[item.path] = max(timeouts[item.path], marker.args[0] if marker else 0)
-    items.sort(key=lambda item: (-timeouts[item.path], -counts[item.path]))
+    in_browser = {item.path for item in items if "browser" in getattr(item, "fixturenames", ())}
+    items.sort(key=lambda item: (item.path in in_browser, -timeouts[item.path], -counts[item.path]))
 
 
 def pytest_collection_finish() -> None:
@@ -129,9 +129,9 @@ def image(engine: docker.DockerClient) -> str:
     return ensure_image(engine, dockerfile_path(), show)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """Chromium, one per module; its thread cannot run another event loop meanwhile."""
+    """Chromium, one per worker; its thread cannot run another event loop from then on."""
     with launch_chromium() as browser:
         yield browser
 

@@ -1,4 +1,4 @@
-"""The benchmarks: each table with tiny numbers. No duration is asserted."""
+"""The benchmarks: their tables with tiny numbers. No duration is asserted."""
 
 import os
 import signal
@@ -7,7 +7,6 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import docker
 import pytest
@@ -18,28 +17,14 @@ from tests.bench.context import ROOT
 from tests.bench.tables import Sample, Table, format_duration
 from tests.support.browser import CHROMIUM
 
-LONG_TABLES = {
-    "builtin",
-    "cluster",
-    "load",
-    "placed-sandboxes",
-    "reference",
-    "startup",
-    "transfers",
-    *BROWSER_TABLES,
-}
-"""Tables that start the application or a browser, or install the reference."""
-
-
-def marked_table(name: str) -> Any:
-    """Return a table's name with the marks for its requirements."""
-    marks: list[pytest.MarkDecorator | pytest.Mark] = (
-        [pytest.mark.long] if name in LONG_TABLES else []
-    )
-    if name in BROWSER_TABLES:
-        missing = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"{CHROMIUM} is not installed")
-        marks += [pytest.mark.browser, missing]
-    return pytest.param(name, marks=marks)
+UNTESTED = {"reference", "cluster", "placed-sandboxes"}
+"""Tables that install the reference, or start a cluster for each of their rows."""
+IN_BROWSER = sorted(BROWSER_TABLES)
+CHROMIUM_MARKS = (
+    pytest.mark.browser,
+    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"{CHROMIUM} is not installed"),
+)
+OTHERS = sorted(TABLES.keys() - BROWSER_TABLES - UNTESTED)
 
 
 def start_benchmark(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
@@ -61,16 +46,20 @@ def short_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
+@pytest.mark.long
 @pytest.mark.engine
-@pytest.mark.parametrize("name", [marked_table(name) for name in TABLES])
-@pytest.mark.timeout(600)
-def test_a_table_is_measured_and_leaves_nothing(name: str, short_folder: Path, image: str) -> None:
-    process = start_benchmark(short_folder, name)
+@pytest.mark.parametrize("names", [pytest.param(IN_BROWSER, marks=CHROMIUM_MARKS), OTHERS])
+@pytest.mark.timeout(1200)
+def test_tables_are_measured_and_leave_nothing(
+    names: list[str], short_folder: Path, image: str
+) -> None:
+    process = start_benchmark(short_folder, *names)
     out, errors = process.communicate()
     assert process.returncode == 0, errors
-    heading, table = out.split("###")
+    heading, *tables = out.split("###")
     assert heading.startswith("## Measured on ")
-    assert table.count("\n| ") >= 3
+    assert len(tables) == len(names)
+    assert all(table.count("\n| ") >= 3 for table in tables)
     assert not list(short_folder.iterdir())
 
 

@@ -2,12 +2,13 @@
 
 import asyncio
 import json
+import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 import uvicorn
@@ -18,6 +19,13 @@ from sandbox_ui import application
 from sandbox_ui.application import StudioSandboxProvider
 
 TIMEOUT_SECONDS = 60.0
+T = TypeVar("T")
+
+
+def run_coroutine(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run it in a thread of its own: Playwright's event loop may be the running one here."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, coroutine).result()
 
 
 def create_app(settings: Settings, provider: StudioSandboxProvider) -> FastAPI:
@@ -26,19 +34,31 @@ def create_app(settings: Settings, provider: StudioSandboxProvider) -> FastAPI:
     async def create() -> FastAPI:
         return application.create_app(settings, provider)
 
-    # In a thread of its own, because Playwright's event loop may be the running one here.
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, create()).result()
+    return run_coroutine(create())
+
+
+_released_ports: list[int] = []
+"""Ports of ended servers. At the same address the browser has the scripts in its cache."""
+
+
+def _listen() -> socket.socket:
+    """Return a listening socket, on the last released port unless another process has taken it."""
+    try:
+        return socket.create_server(("127.0.0.1", _released_ports.pop() if _released_ports else 0))
+    except OSError:
+        return socket.create_server(("127.0.0.1", 0))
 
 
 @contextmanager
 def run_server(app: FastAPI) -> Iterator[str]:
-    """The application on a free port; yields its base URL."""
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning"))
+    """The application on a port of this machine; yields its base URL."""
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
     loop = asyncio.new_event_loop()
+    listener = _listen()
+    port: int = listener.getsockname()[1]
 
     def serve() -> None:
-        loop.run_until_complete(server.serve())
+        loop.run_until_complete(server.serve([listener]))
         remaining_tasks = asyncio.all_tasks(loop)  # Gradio's queue does not end its tasks
         for task in remaining_tasks:
             task.cancel()
@@ -49,13 +69,14 @@ def run_server(app: FastAPI) -> Iterator[str]:
     thread = threading.Thread(target=serve)
     thread.start()
     wait_until(lambda: server.started or not thread.is_alive())
-    port = server.servers[0].sockets[0].getsockname()[1]
     try:
         yield f"http://127.0.0.1:{port}"
     finally:
         loop.call_soon_threadsafe(app.state.closing.set)
         server.should_exit = True
         thread.join(TIMEOUT_SECONDS)
+        listener.close()
+        _released_ports.append(port)
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = TIMEOUT_SECONDS) -> None:

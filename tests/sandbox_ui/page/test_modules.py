@@ -1,6 +1,5 @@
 """The page's modules: the bundle is used only while it matches, and cached for good."""
 
-import asyncio
 import json
 import shutil
 from pathlib import Path
@@ -13,6 +12,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from sandbox_ui.page import modules
+from tests.support.server import run_coroutine
 from tests.support.tab import StudioTab
 
 MAIN = 'export * from "./core/a.js";\n'
@@ -85,7 +85,7 @@ def request(static: Path, url: str, encoding: str) -> httpx.Response:
         async with httpx.AsyncClient(transport=transport, base_url="http://studio") as client:
             return await client.get(url, headers={"accept-encoding": encoding})
 
-    return asyncio.run(get())
+    return run_coroutine(get())
 
 
 def test_bundled_modules_are_compressed_and_cached(static: Path) -> None:
