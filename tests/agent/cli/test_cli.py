@@ -117,8 +117,13 @@ def test_a_run_that_removes_its_output_folder_still_saves_a_record(
     assert json.loads((out / "trajectory.json").read_text())["metadata"]["status"] == "submitted"
 
 
+def files_that_contain(text: str, folder: Path) -> list[str]:
+    """Return the files below a folder with a text. grep skips what is empty in a disk's image."""
+    command = ["grep", "-rlaF", "--devices=skip", "-e", text, str(folder)]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False).stdout.split()
+
+
 @pytest.mark.engine
-@pytest.mark.long
 def test_the_key_is_only_in_the_request(
     command_line: CommandLine, tmp_path: Path, image: str
 ) -> None:
@@ -129,9 +134,8 @@ def test_the_key_is_only_in_the_request(
         )
     assert endpoint.requests[0].headers["authorization"] == "Bearer sk-secret-of-the-test"
     assert "sk-secret" not in result.stdout + result.stderr
-    saved = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert saved
-    assert not [path for path in saved if b"sk-secret" in path.read_bytes()]
+    assert files_that_contain("Look.", tmp_path)
+    assert not files_that_contain("sk-secret", tmp_path)
 
 
 @pytest.mark.engine

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Page
 
 from agent.settings import Settings
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.server import create_app, run_server
-from tests.support.tab import StudioTab, launch_chromium
+from tests.support.tab import StudioTab
 
 INJECT = """() => {
   const script = document.createElement("script");
@@ -34,9 +34,10 @@ def studio_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-def page() -> Iterator[Page]:
-    with launch_chromium() as browser:
-        yield browser.new_page()
+def page(browser: Browser) -> Iterator[Page]:
+    context = browser.new_context()
+    yield context.new_page()
+    context.close()
 
 
 def scripts_of(answer: httpx.Response) -> str:

@@ -1,4 +1,4 @@
-"""One Studio and one browser for all preview tests."""
+"""One Studio for all preview tests."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +10,6 @@ from agent.settings import Settings
 from tests.sandbox_ui.preview.file_viewer import FileViewer, open_file_viewer
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.server import create_app, run_server
-from tests.support.tab import launch_chromium
 
 
 @pytest.fixture(scope="package")
@@ -23,12 +22,6 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def studio_url(data: Path) -> Iterator[str]:
     with run_server(create_app(Settings(data=data), LocalSandboxProvider(data))) as studio_url:
         yield studio_url
-
-
-@pytest.fixture(scope="package")
-def browser() -> Iterator[Browser]:
-    with launch_chromium() as browser:
-        yield browser
 
 
 @pytest.fixture

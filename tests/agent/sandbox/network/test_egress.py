@@ -464,9 +464,9 @@ def test_a_proxy_that_cannot_start_reports_the_reason(
 
 
 @pytest.mark.long
-def test_a_hundred_networks_coexist(egress: Proxy) -> None:
-    networks = [egress.create_network() for _ in range(100)]
-    assert len({network.address for network in networks}) == 100
+def test_more_networks_than_docker_has_addresses_for_coexist(egress: Proxy) -> None:
+    networks = [egress.create_network() for _ in range(40)]  # Docker's own address pools: 31
+    assert len({network.address for network in networks}) == 40
     assert all(network.proxy_url.endswith(f":{PROXY_PORT}") for network in networks)
     for network in networks:
         egress.remove_network(network)
