@@ -41,7 +41,7 @@ LAYERS = {
         "__main__",
     ),
     "sandbox_ui": (
-        "listen middleware scheduling health",
+        "type_stubs listen middleware scheduling health",
         "auth preview runs",
         "workspace history",
         "limits",
