@@ -127,10 +127,6 @@ class Conversation:
         """Return the messages of the next request: the conversation, or what is summarised."""
         return self.messages if self._summary_request is None else self._summary_request
 
-    def estimated_tokens(self) -> int:
-        """Return an estimate of the conversation's length in tokens."""
-        return estimate_messages(self.messages)
-
     def unsent_observations(self) -> dict[str, str]:
         """Return the results that no request has contained yet, by the call's id."""
         results = [result for _, result in self._unsent_results()]

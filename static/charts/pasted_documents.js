@@ -10,7 +10,7 @@ const MAX_DOCUMENTS = 100;
 const AT_ONCE = 2;
 
 /** How the tokens are counted, and the error of that: docs/workspace.md has the measurement. */
-export const ESTIMATE_NOTE =
+const ESTIMATE_NOTE =
   "Estimated as a quarter of the characters, not counted with the model's tokenizer. Measured with the tokenizers of DeepSeek and Mistral, prose and code take 0.9 to 1.2 times as many tokens; tables of numbers, Chinese and Japanese take 2 to 4 times as many.";
 
 /** Count the documents of a run; return `{documents: [{path, pages, tokens, reason}], tokens, unknown}`. */

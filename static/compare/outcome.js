@@ -17,7 +17,7 @@ export function progress({ members, repetitions }) {
 export const isOver = ({ running, status, deleted }) => deleted || (running === undefined ? Boolean(status) : !running);
 
 /** A score as a word; empty if it is not known. */
-export function scoreWord(score) {
+function scoreWord(score) {
   if (score === null || score === undefined) return "";
   if (score === 1) return "right";
   return score === 0 ? "wrong" : `score ${score.toFixed(2)}`;

@@ -4,8 +4,8 @@
 import { h } from "../core/dom.js";
 import { fetchJson } from "../core/loading/fetch.js";
 
-export const PICTURE_WIDTH = 480;
-export const PICTURE_HEIGHT = 300;
+const PICTURE_WIDTH = 480;
+const PICTURE_HEIGHT = 300;
 const address = (file) => new URL(`ui/gallery/${file}`, document.baseURI).href;
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const touch = matchMedia("(hover: none)");

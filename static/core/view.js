@@ -17,7 +17,7 @@ export function registerView(name, { parameter, label, styles, load }) {
 }
 
 /** The view in the page's URL as { name, id }, or null. */
-export function linkedView() {
+function linkedView() {
   const address = new URLSearchParams(location.search);
   for (const [name, { parameter }] of views) if (address.get(parameter)) return { name, id: address.get(parameter) };
   return null;

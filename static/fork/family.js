@@ -35,7 +35,7 @@ function familyOf(run) {
 }
 
 /** What a run was made from, such as “fork of Title at step 4”. */
-export function parentChip({ run, step, kind, title, exists, visible }) {
+function parentChip({ run, step, kind, title, exists, visible }) {
   const label = KINDS[kind] ?? "made from";
   const place = kind !== "fork" ? "" : step ? ` at step ${step}` : " from its start";
   if (!visible) return originChip(`${label} ${exists ? "another run" : "a deleted run"}${place}`, "");

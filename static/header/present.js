@@ -6,7 +6,7 @@ import { emit, on, currentRun } from "../core/event_stream.js";
 const root = document.documentElement;
 const TYPING = "input, textarea, select, [contenteditable], dialog";
 
-export const isPresenting = () => "presenting" in root.dataset;
+const isPresenting = () => "presenting" in root.dataset;
 
 /** Begin or end the presentation of what is shown. */
 export function togglePresentation(begin = !isPresenting()) {

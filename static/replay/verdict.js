@@ -4,7 +4,7 @@ import { h } from "../core/dom.js";
 import { plural } from "../core/format.js";
 
 /** The verdicts, from best to worst. */
-export const VERDICTS = {
+const VERDICTS = {
   same: { label: "Same", short: "same", tone: "good", about: "Exit codes, outputs and files are equal." },
   volatile: {
     label: "Same but for volatile parts",

@@ -24,7 +24,7 @@ export const CHECKS = {
  * A member with the settings of the page: `settings` are the values of the settings' fields by name,
  * `defaults` the operator's; what is not set there is not part of the member.
  */
-export function memberFrom(settings, mode, defaults = {}) {
+function memberFrom(settings, mode, defaults = {}) {
   const { base_url: baseUrl, model, temperature, top_p: topP, max_tokens: maxTokens, extra_body: extraBody, calls, send_reasoning: sendReasoning } = settings;
   const { prompt, steps, network, hosts } = settings;
   return {
