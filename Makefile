@@ -37,20 +37,17 @@ unexport PYTHONDONTWRITEBYTECODE
 run: .make/venv .make/builtin $(VENDOR) $(BUNDLE) engine
 	@exec $(BIN)/python app.py
 
-# Every test that needs neither an engine nor a browser nor more than about two seconds, and of the
-# others the main paths: the contract suite on a real container, and one run of each main path in
-# the browser. Tests run even if a check fails.
+# make test: every test that needs neither an engine nor a browser nor more than about two seconds, and
+# of the others the main paths: the contract suite on a real container, and one run of each main path
+# in the browser. make test-all: all tests. Tests run even if a check fails.
 QUICK := main_path or not (engine or browser or long)
-test: .make/dev $(JS_TOOLS) $(VENDOR) $(BUNDLE) .make/builtin .make/train image .make/chromium
+test: SELECTED := -m "$(QUICK)"
+test test-all: .make/dev $(JS_TOOLS) $(VENDOR) $(BUNDLE) .make/builtin .make/train image .make/chromium
 	@status=0; $(MAKE) --no-print-directory check || status=1; \
-		$(BIN)/python -m pytest -m "$(QUICK)" $(PYTEST_FLAGS) || status=1; \
+		$(BIN)/python -m pytest $(SELECTED) $(PYTEST_FLAGS) || status=1; \
 		exit $$status
 
-# make test, and then all other tests: no test runs twice.
 test-all: .make/engines .make/inspect .make/ray .make/harbor
-	@status=0; $(MAKE) --no-print-directory test || status=1; \
-		$(BIN)/python -m pytest -m "not ($(QUICK))" $(PYTEST_FLAGS) || status=1; \
-		exit $$status
 
 check: .make/dev $(JS_TOOLS) $(VENDOR)
 	@$(BIN)/ruff format --check $(SOURCES)

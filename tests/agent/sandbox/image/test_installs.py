@@ -34,8 +34,10 @@ PACKAGE_GROUPS: dict[str, tuple[str, dict[str, str]]] = {
         "pandoc graphviz tesseract-ocr ffmpeg chromium",
         {
             "echo '**bold**' > a.md && pandoc a.md -o a.docx && pandoc a.docx -t plain": "bold",
-            "echo 'digraph { typeset }' | dot -Tpng -Gdpi=200 > a.png"
-            " && tesseract a.png -": "typeset",
+            "echo 'digraph { a -> b }' | dot -Tsvg": "<svg",
+            "python3 -c 'import pylab; pylab.figure(figsize=(6, 2));"
+            'pylab.figtext(0.1, 0.4, "typeset words", size=40); pylab.savefig("a.png")\''
+            " && tesseract a.png -": "typeset words",
             "ffmpeg -v error -f lavfi -i testsrc=d=1 a.mp4 && ffprobe -i a.mp4 2>&1": "h264",
             "chromium --headless --no-sandbox --disable-gpu --dump-dom"
             " 'data:text/html,<b id=x></b><script>x.append(6 * 7)</script>'": "42",
