@@ -40,6 +40,8 @@ _CONTAINER_REMOVED = (
     "The sandbox's container no longer exists: another program removed it. Send a message to "
     "continue in a new one, with the same files."
 )
+_CONTAINER_EXITED = ("is not running", "No such exec instance")
+"""In the engine's errors when the shell's process is started in a container that is exiting."""
 _OUT_OF_MEMORY = "The sandbox ran out of memory and was terminated."
 _SHELL_LOST = "The shell of this sandbox was lost; this is a new one, in /workspace."
 _SHELL_STATE_PATH = "/run/studio/shell"
@@ -225,7 +227,9 @@ class DockerSandbox(SupervisedSandbox):
             created = self._api.exec_create(self._container, [*command, *arguments], stdin=True)
             stream: Any = self._api.exec_start(created["Id"], socket=True)
         except docker.errors.APIError as error:
-            if error.status_code == HTTPStatus.CONFLICT:  # the container is exiting
+            if error.status_code == HTTPStatus.CONFLICT or any(
+                each in str(error) for each in _CONTAINER_EXITED
+            ):
                 raise ConnectionError(str(error)) from error
             raise
         ours = socket.socket(fileno=os.dup(stream.fileno()))

@@ -1,8 +1,8 @@
 """The built-in model solves file tasks of some families and each example of the page.
 
 The tests use the real page, the real inference engine and Docker sandboxes. The model is small and
-samples at its default temperature: of three tasks of a family, and of three attempts at an
-example, one must succeed. ``python -m tests.bench builtin`` measures how often it solves those
+samples at its default temperature: of six tasks of a family, and of six attempts at an example,
+one must succeed. ``python -m tests.bench builtin`` measures how often it solves those
 of every family.
 """
 
@@ -39,6 +39,7 @@ END_STATES = re.compile("answered|submitted|limit|failed")
 RUN_TIMEOUT_MS = 100_000
 """Milliseconds that a run may take on a busy machine."""
 
+ATTEMPTS = 6
 EXAMPLES = [each for each in examples() if each.builtin and not each.expected]
 VISITORS = [1840, 2115, 2760, 3320, 3985, 4210, 5130, 5475, 3640, 2895, 1980, 2410]
 BUSY_MONTHS = ["April", "May", "June", "July", "August", "September"]
@@ -117,7 +118,7 @@ def solve(studio: StudioTab, studio_url: str, task: FileTask) -> bool:
 def test_a_task_of_a_family_succeeds_on_the_page(
     studio: StudioTab, studio_url: str, family: str
 ) -> None:
-    tasks = list(generate_file_tasks("parameters", 3, 20261121, family))
+    tasks = list(generate_file_tasks("parameters", ATTEMPTS, 20261121, family))
     texts = [task.text for task in tasks]
     assert any(solve(studio, studio_url, task) for task in tasks), texts
 
@@ -127,7 +128,7 @@ def test_each_example_is_solved_correctly(
     studio: StudioTab, studio_url: str, example: Example
 ) -> None:
     path, is_correct = EXPECTED_FILES[example.title]
-    attempts = (run_example(studio, studio_url, example) for _ in range(3))
+    attempts = (run_example(studio, studio_url, example) for _ in range(ATTEMPTS))
     assert any(is_correct(files.get(path, b"")) for files in attempts)
 
 

@@ -4,9 +4,11 @@ import subprocess
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import docker
 import pytest
+from docker import APIClient
 
 from agent.errors import SandboxError
 from agent.sandbox.base import SandboxLimits
@@ -105,6 +107,25 @@ def test_an_externally_stopped_container_is_restarted(
     result = run(sandbox, "echo $x")
     assert result.stdout == b"kept\n"
     assert "restarted" in result.note
+
+
+def test_a_container_that_exits_before_its_shell_starts_is_restarted(
+    sandbox: DockerSandbox, engine: docker.DockerClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(sandbox, "true")
+    start, starts = APIClient.exec_start, list[str]()
+
+    def exit_first(api: APIClient, process: str, **options: Any) -> Any:
+        starts.append(process)
+        if len(starts) == 1:
+            engine.api.kill(sandbox.container)
+            engine.api.wait(sandbox.container)
+        return start(api, process, **options)
+
+    monkeypatch.setattr(APIClient, "exec_start", exit_first)
+    assert run(sandbox, "kill -9 $PPID; sleep 1006").end_reason == "lost"
+    assert check_output(sandbox, "echo on") == "on"
+    assert len(starts) == 2
 
 
 def test_a_killed_supervisor_is_restarted(sandbox: DockerSandbox) -> None:
