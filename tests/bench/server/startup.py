@@ -30,7 +30,7 @@ def table(context: BenchContext, *, times: int = 5) -> Table:
     sizes = [_measure_start(context, durations) for _ in range(times + 1)]
     for name, seconds in durations.items():
         result.add(name, *Sample.from_seconds(seconds[1:]).cells("s"))
-    result.add("of it: `import gradio`, for comparison", *_measure_import(context, "gradio", times))
+    result.add("`import gradio` alone, for comparison", *_measure_import(context, "gradio", times))
     image = context.client.images.get(context.image).attrs["Size"]
     result.notes = [
         "Bar: the page within 5 s.",
