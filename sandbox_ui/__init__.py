@@ -3,6 +3,6 @@
 Imports neither docker nor openai.
 """
 
-from sandbox_ui.type_stubs import skip_type_stubs
+from sandbox_ui.gradio_import import skip_type_stubs
 
 skip_type_stubs()  # before any module of this package imports Gradio

@@ -131,7 +131,7 @@ def image(engine: docker.DockerClient) -> str:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """Chromium, one per worker; its thread cannot run another event loop from then on."""
+    """Chromium, one per worker. Once it runs, its thread cannot run another event loop."""
     with launch_chromium() as browser:
         yield browser
 

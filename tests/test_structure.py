@@ -41,7 +41,7 @@ LAYERS = {
         "__main__",
     ),
     "sandbox_ui": (
-        "type_stubs listen middleware scheduling health",
+        "gradio_import listen middleware scheduling health",
         "auth preview runs",
         "workspace history",
         "limits",

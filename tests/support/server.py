@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 def run_coroutine(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run it in a thread of its own: Playwright's event loop may be the running one here."""
+    """Run a coroutine in another thread: Playwright's event loop may be running in this one."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, coroutine).result()
 
@@ -38,7 +38,7 @@ def create_app(settings: Settings, provider: StudioSandboxProvider) -> FastAPI:
 
 
 _released_ports: list[int] = []
-"""Ports of ended servers. At the same address the browser has the scripts in its cache."""
+"""Ports of stopped servers, to be reused: the browser caches scripts by address."""
 
 
 def _listen() -> socket.socket:
@@ -51,7 +51,7 @@ def _listen() -> socket.socket:
 
 @contextmanager
 def run_server(app: FastAPI) -> Iterator[str]:
-    """The application on a port of this machine; yields its base URL."""
+    """Serve the application on a local port; yields its base URL."""
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
     loop = asyncio.new_event_loop()
     listener = _listen()

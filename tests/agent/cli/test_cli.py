@@ -118,7 +118,7 @@ def test_a_run_that_removes_its_output_folder_still_saves_a_record(
 
 
 def files_that_contain(text: str, folder: Path) -> list[str]:
-    """Return the files below a folder with a text. grep skips what is empty in a disk's image."""
+    """Return the files in a folder that contain a text. grep skips the holes of sparse files."""
     command = ["grep", "-rlaF", "--devices=skip", "-e", text, str(folder)]
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False).stdout.split()
 

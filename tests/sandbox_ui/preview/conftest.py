@@ -1,4 +1,4 @@
-"""One Studio for all preview tests."""
+"""The studio that all preview tests share."""
 
 from collections.abc import Iterator
 from pathlib import Path

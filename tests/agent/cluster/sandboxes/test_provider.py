@@ -147,6 +147,7 @@ def test_a_cluster_that_is_not_there_is_reported_and_tried_again(
         provider = ClusterSandboxProvider(Settings(ray="127.0.0.1:1"), data)
         folder = RunFolder.create(tmp_path, provider.create_workspace())
         provider.open()
+        assert provider.setup_status.phase in ("connecting", "failed")
         wait_until(lambda: provider.setup_status.phase == "failed", 120)
         with pytest.raises(EngineError, match="There is no Ray cluster at"):
             acquire_sandbox(provider, folder)

@@ -1,4 +1,4 @@
-"""Gradio is imported without writing type stubs."""
+"""Importing Gradio writes no type stubs."""
 
 import importlib.util
 import subprocess

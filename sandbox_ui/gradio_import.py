@@ -1,7 +1,7 @@
-"""Keeps Gradio from writing type stubs (``.pyi``) of its components whenever it is imported.
+"""Stops Gradio from writing type stubs (``.pyi``) for its components each time it is imported.
 
-For every component class Gradio parses the class's source and renders a stub, which takes half of
-the import's time, and it writes into the installed package. No option turns this off.
+Gradio parses the source of every component class and writes a stub into the installed package. This
+takes half of the import's time, and no option turns it off.
 """
 
 import sys
@@ -13,16 +13,16 @@ _MODULE = "gradio.component_meta"
 
 
 class _LoaderWithoutStubs(SourceFileLoader):
-    """Loads the module that writes the stubs, without its function for it."""
+    """Loads the module and replaces the function that writes the stubs."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Execute the module's code and replace the function."""
+        """Execute the module, then replace the function with one that does nothing."""
         super().exec_module(module)
         module.__dict__["create_or_modify_pyi"] = lambda *_arguments: None
 
 
 class _ModuleFinder:
-    """Finds that module; finds it once, since it is imported once."""
+    """Finds the module the first time that it is imported, and then removes itself."""
 
     @staticmethod
     def find_spec(
@@ -39,6 +39,6 @@ class _ModuleFinder:
 
 
 def skip_type_stubs() -> None:
-    """Have Gradio imported without writing stubs; without effect if it has been imported."""
-    if _MODULE not in sys.modules and _ModuleFinder not in sys.meta_path:
+    """Make the first import of Gradio skip its type stubs; call it before that import."""
+    if _MODULE not in sys.modules:
         sys.meta_path.insert(0, _ModuleFinder)
