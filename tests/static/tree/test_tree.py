@@ -292,6 +292,12 @@ def test_a_document_shows_its_prompt_token_count(tree_tab: TreeTab) -> None:
 # Many files, deep folders, unusual names
 
 
+def test_a_closed_folder_is_counted_up_to_a_thousand(tree_tab: TreeTab) -> None:
+    tree_tab.write(*(f"output/many/{number}.txt" for number in range(1000)))
+    tree_tab.open()
+    expect(tree_tab.row("many")).to_contain_text("1,000+ items")
+
+
 def test_ten_thousand_files_in_one_folder_can_be_scrolled_and_opened(tree_tab: TreeTab) -> None:
     write_many(tree_tab)
     tree_tab.open()
