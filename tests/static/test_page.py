@@ -15,8 +15,9 @@ from agent.models import demonstration
 from agent.provisioning.provider import DockerSandboxProvider
 from agent.settings import Settings
 from tests.support.models.endpoint import Call, Endpoint, Turn
+from tests.support.page_pool import release_page, take_page
 from tests.support.server import create_app, run_server
-from tests.support.tab import NARROW, WIDE, StudioTab, release_context, take_context
+from tests.support.tab import NARROW, WIDE, StudioTab
 
 pytestmark = [pytest.mark.engine, pytest.mark.browser]
 
@@ -76,15 +77,14 @@ def open_tab(browser: Browser, studio_urls: dict[str, str]) -> Iterator[Callable
         which: str = "connected", size: tuple[int, int] = WIDE, scheme: Any = "light"
     ) -> StudioTab:
         viewport: Any = {"width": size[0], "height": size[1]}
-        context = take_context(browser, viewport=viewport, color_scheme=scheme)
-        studio = StudioTab(context.new_page())
+        studio = StudioTab(take_page(browser, viewport=viewport, color_scheme=scheme))
         opened.append(studio)
         studio.open(studio_urls[which])
         return studio
 
     yield open_tab
     for studio in opened:
-        release_context(studio.page.context)
+        release_page(studio.page)
     assert [error for studio in opened for error in studio.errors] == []
 
 

@@ -8,6 +8,7 @@ from playwright.sync_api import Browser
 from agent.data_folder import DataFolder
 from agent.provisioning.provider import DockerSandboxProvider
 from agent.settings import Settings
+from tests.support.page_pool import release_page, take_page
 from tests.support.server import create_app, run_server
 from tests.support.tab import WIDE, StudioTab
 
@@ -19,8 +20,7 @@ def open_docker_studio(browser: Browser, settings: Settings) -> Iterator[StudioT
         DataFolder(settings.data) as data,
         run_server(create_app(settings, DockerSandboxProvider(settings, data))) as at,
     ):
-        context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
-        studio = StudioTab(context.new_page())
+        studio = StudioTab(take_page(browser, viewport={"width": WIDE[0], "height": WIDE[1]}))
         studio.open(at)
         yield studio
-        context.close()
+        release_page(studio.page)

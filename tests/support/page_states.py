@@ -16,8 +16,9 @@ from agent.settings import Settings
 from agent.util.cancellation import Stop
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn
+from tests.support.page_pool import add_init_script, release_page, take_page
 from tests.support.server import create_app, run_server
-from tests.support.tab import StudioTab, release_context, take_context
+from tests.support.tab import StudioTab
 
 SIZES = ((1280, 860), (390, 844))
 SCHEMES = ("light", "dark")
@@ -82,10 +83,9 @@ def serve_scripted(data: Path) -> Iterator[ScriptedStudio]:
 def open_scripted(browser: Browser, stage: ScriptedStudio) -> Iterator[StudioTab]:
     """Open a tab on a scripted studio; an active run is stopped at the end."""
     viewport = {"width": 1280, "height": 860}
-    context = take_context(
-        browser, viewport=viewport, color_scheme="light", reduced_motion="reduce"
+    studio = StudioTab(
+        take_page(browser, viewport=viewport, color_scheme="light", reduced_motion="reduce")
     )
-    studio = StudioTab(context.new_page())
     stage.provider.stages, stage.turns = (), ()
     stage.provider.gate.clear()
     try:
@@ -95,7 +95,7 @@ def open_scripted(browser: Browser, stage: ScriptedStudio) -> Iterator[StudioTab
         studio.page.evaluate("document.querySelector('#stop').click()")
         expect(studio.button("Stop")).to_be_disabled()
     finally:
-        release_context(context)
+        release_page(studio.page)
 
 
 def set_appearance(studio: StudioTab, size: tuple[int, int], scheme: Any) -> None:
@@ -212,7 +212,7 @@ def stopped(studio: StudioTab, stage: ScriptedStudio) -> None:
 
 def limit_reached(studio: StudioTab, stage: ScriptedStudio) -> None:
     # Before the page's own scripts: they save the settings at times of their own.
-    studio.page.add_init_script("localStorage.setItem('studio-settings', '{\"steps\": 2}')")
+    add_init_script(studio.page, "localStorage.setItem('studio-settings', '{\"steps\": 2}')")
     studio.page.reload()
     studio.task.wait_for()
     stage.set_turns(*(bash(f"echo {number}") for number in range(3)))

@@ -21,6 +21,7 @@ from agent.settings import Settings
 from agent.util.cancellation import Stop
 from sandbox_ui.auth.passwords import hash_password
 from tests.support.local_provider import LocalSandboxProvider
+from tests.support.page_pool import release_page, take_page
 from tests.support.recorded_runs import write_ended_run
 from tests.support.server import create_app, run_server
 from tests.support.tab import NARROW, WIDE, StudioTab
@@ -215,10 +216,8 @@ def test_usage_is_keyboard_operable(
     History(tmp_path).page()
     settings = Settings(data=tmp_path, retention_days=30.0, retention_bytes=2_000_000)
     with run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as studio_url:
-        context = browser.new_context(
-            viewport={"width": size[0], "height": size[1]}, color_scheme=scheme
-        )
-        studio = StudioTab(context.new_page())
+        viewport = {"width": size[0], "height": size[1]}
+        studio = StudioTab(take_page(browser, viewport=viewport, color_scheme=scheme))
         studio.open(studio_url)
         studio.page.keyboard.press("Control+k")
         studio.page.get_by_role("dialog", name="History").get_by_role(
@@ -248,4 +247,4 @@ def test_usage_is_keyboard_operable(
         expect(dialog).to_be_hidden()
         expect(studio.page).to_have_title("pinned")
         assert studio.errors == []
-        context.close()
+        release_page(studio.page)

@@ -10,7 +10,8 @@ import httpx
 from playwright.sync_api import Browser, Locator, Request, expect
 
 from sandbox_ui.preview.base import JsonPreview, Preview, PreviewRequest, Renderer
-from tests.support.tab import WIDE, StudioTab, release_context, take_context
+from tests.support.page_pool import listen, release_page, take_page
+from tests.support.tab import WIDE, StudioTab
 
 
 def preview_data(render: Renderer, path: Path, **options: str) -> dict[str, object]:
@@ -35,7 +36,7 @@ class FileViewer:
         self.studio, self.page, self.studio_url = studio, studio.page, studio_url
         self.run = httpx.post(f"{studio_url}/api/runs").json()["run"]
         self.foreign: list[str] = []
-        self.page.on("request", self._record_request)
+        listen(self.page, "request", self._record_request)
 
     def _record_request(self, request: Request) -> None:
         if not request.url.startswith((self.studio_url, "data:", "blob:")):
@@ -78,8 +79,8 @@ def open_file_viewer(
 
     Scripts of hostile files would set ``window.hacked``, which must stay unset.
     """
-    context = take_context(browser, viewport={"width": WIDE[0], "height": WIDE[1]})
-    viewer = FileViewer(StudioTab(context.new_page()), studio_url)
+    page = take_page(browser, viewport={"width": WIDE[0], "height": WIDE[1]})
+    viewer = FileViewer(StudioTab(page), studio_url)
     try:
         yield viewer
         assert viewer.page.evaluate("window.hacked") is None
@@ -88,5 +89,5 @@ def open_file_viewer(
         unexpected = [each for each in errors if not any(word in each for word in excused)]
         assert not unexpected, unexpected
     finally:
-        release_context(context)
+        release_page(page)
         httpx.delete(f"{studio_url}/api/runs/{viewer.run}").raise_for_status()  # drafts are limited

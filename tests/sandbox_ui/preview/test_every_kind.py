@@ -17,6 +17,7 @@ from tests.sandbox_ui.preview.images import encode_image, stripes
 from tests.sandbox_ui.preview.media import test_audio, test_midi
 from tests.sandbox_ui.preview.samples import SAMPLES, Sample, svg
 from tests.sandbox_ui.preview.text import test_notebook
+from tests.support.page_pool import listen
 
 pytestmark = pytest.mark.browser
 
@@ -45,7 +46,7 @@ def test_every_sample_has_its_expected_preview_and_the_good_one_is_accessible(
     with open_file_viewer(
         browser, studio_url, excused=EXPECTED_ERRORS if kind == "html" else ()
     ) as viewer:
-        viewer.page.on("requestfailed", lambda request: ignore_blocked(viewer, request))
+        listen(viewer.page, "requestfailed", lambda request: ignore_blocked(viewer, request))
         for sample in SAMPLES[kind]:
             viewer.upload(sample.name, sample.content)
         viewer.open()

@@ -23,6 +23,7 @@ from agent.runs.folder import RunFolder
 from agent.settings import Settings
 from tests.static.test_states import violations
 from tests.support.local_provider import LocalSandboxProvider
+from tests.support.page_pool import listen
 from tests.support.server import create_app, run_server
 from tests.support.tab import NARROW, WIDE, StudioTab, open_studio
 
@@ -196,7 +197,7 @@ def test_new_steps_of_a_running_run_are_added(browser: Browser, server: Server) 
         chart = open_chart(studio)
         assert figures(chart)["All prompts"] == "1,000"
         asked: list[str] = []
-        studio.page.on("request", lambda request: asked.append(request.url))
+        listen(studio.page, "request", lambda request: asked.append(request.url))
         server.append(run, step(2, Usage(1200, 100)))
         expect(chart.locator(".figures dd").first).to_have_text("2,200")
         series = [url for url in asked if "/tokens" in url]

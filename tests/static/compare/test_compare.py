@@ -13,9 +13,10 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from agent.settings import Settings
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn
+from tests.support.page_pool import release_page, take_page
 from tests.support.recorded_runs import write_ended_run
 from tests.support.server import create_app, run_server, wait_until
-from tests.support.tab import NARROW, WIDE, StudioTab, release_context, take_context
+from tests.support.tab import NARROW, WIDE, StudioTab
 
 pytestmark = pytest.mark.browser
 
@@ -121,8 +122,7 @@ def open_tab(browser: Browser, server: CompareServer) -> Iterator[Callable[..., 
     opened: list[CompareTab] = []
 
     def open_tab(size: tuple[int, int] = WIDE, comparison: str = "") -> CompareTab:
-        context = take_context(browser, viewport={"width": size[0], "height": size[1]})
-        tab = CompareTab(context.new_page())
+        tab = CompareTab(take_page(browser, viewport={"width": size[0], "height": size[1]}))
         opened.append(tab)
         if comparison:
             tab.open_comparison(server.url, comparison)
@@ -132,7 +132,7 @@ def open_tab(browser: Browser, server: CompareServer) -> Iterator[Callable[..., 
 
     yield open_tab
     for each in opened:
-        release_context(each.page.context)
+        release_page(each.page)
     assert [error for each in opened for error in each.errors] == []
 
 

@@ -13,8 +13,9 @@ from agent.models import demonstration
 from agent.settings import Settings
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn
+from tests.support.page_pool import release_page, take_page
 from tests.support.server import create_app, run_server
-from tests.support.tab import NARROW, WIDE, StudioTab, release_context, take_context
+from tests.support.tab import NARROW, WIDE, StudioTab
 
 pytestmark = pytest.mark.browser
 
@@ -77,8 +78,7 @@ def open_tab(
     script.turns, script.requests = (), []
 
     def open_tab(which: str = "connected", size: tuple[int, int] = WIDE) -> StudioTab:
-        context = take_context(browser, viewport={"width": size[0], "height": size[1]})
-        studio = StudioTab(context.new_page())
+        studio = StudioTab(take_page(browser, viewport={"width": size[0], "height": size[1]}))
         opened.append(studio)
         studio.open(studio_urls[which])
         return studio
@@ -87,7 +87,7 @@ def open_tab(
     for studio in opened:
         studio.task.press("Escape")
         expect(studio.button("Stop")).to_be_disabled()
-        release_context(studio.page.context)
+        release_page(studio.page)
     assert [error for studio in opened for error in studio.errors] == []
 
 

@@ -13,8 +13,9 @@ from agent.models import demonstration
 from agent.models.builtin.install import find_files
 from agent.settings import Settings
 from tests.support.local_provider import LocalSandboxProvider
+from tests.support.page_pool import release_page, take_page
 from tests.support.server import create_app, run_server
-from tests.support.tab import NARROW, WIDE, StudioTab, release_context, take_context
+from tests.support.tab import NARROW, WIDE, StudioTab
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 COMPARISON_TIMEOUT_MS = 120_000
@@ -34,11 +35,10 @@ def open_tab(browser: Browser, studio_url: str) -> OpenTab:
     @contextmanager
     def open_tab(size: tuple[int, int] = WIDE, **options: str) -> Iterator[StudioTab]:
         viewport = {"width": size[0], "height": size[1]}
-        context = take_context(browser, viewport=viewport, **options)
-        studio = StudioTab(context.new_page())
+        studio = StudioTab(take_page(browser, viewport=viewport, **options))
         studio.open(studio_url)
         yield studio
-        release_context(context)
+        release_page(studio.page)
         assert studio.errors == []
 
     return open_tab

@@ -12,7 +12,8 @@ from playwright.sync_api import Browser, expect
 
 from tests.faults.app_process import AppProcess, start_app
 from tests.support.models.endpoint import Call, Endpoint, Turn
-from tests.support.tab import NARROW, WIDE, StudioTab, release_context, take_context
+from tests.support.page_pool import release_page, take_page
+from tests.support.tab import NARROW, WIDE, StudioTab
 
 pytestmark = pytest.mark.browser
 
@@ -37,11 +38,10 @@ def studio(
     browser: Browser, app: AppProcess, request: pytest.FixtureRequest
 ) -> Iterator[StudioTab]:
     width, height = request.param
-    context = take_context(browser, viewport={"width": width, "height": height})
-    studio = StudioTab(context.new_page())
+    studio = StudioTab(take_page(browser, viewport={"width": width, "height": height}))
     studio.open(app.studio_url)
     yield studio
-    release_context(context)
+    release_page(studio.page)
 
 
 def test_a_lost_server_is_reported_at_once_and_typed_text_is_kept(
@@ -113,18 +113,16 @@ def test_the_browser_of_the_tests_loads_the_page_while_networks_change(
     assert set(failures) <= {"net::ERR_ABORTED"}
 
 
-def test_a_context_of_an_earlier_test_contains_nothing_stored(
+def test_a_page_of_an_earlier_test_contains_nothing_stored(
     browser: Browser, studio_url: str
 ) -> None:
     stored = "[localStorage.length, sessionStorage.length, document.cookie]"
-    context = take_context(browser, viewport=None)
-    page = context.new_page()
+    page = take_page(browser, viewport=None)
     page.goto(f"{studio_url}/healthz")
     page.evaluate("localStorage.a = sessionStorage.a = document.cookie = 'a=1'")
     assert page.evaluate(stored) == [1, 1, "a=1"]
-    release_context(context)
-    assert take_context(browser, viewport=None) is context
-    page = context.new_page()
+    release_page(page)
+    assert take_page(browser, viewport=None) is page
     page.goto(f"{studio_url}/healthz")
     assert page.evaluate(stored) == [0, 0, ""]
-    release_context(context)
+    release_page(page)

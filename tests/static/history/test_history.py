@@ -23,9 +23,10 @@ from agent.runs.folder import RunFolder
 from agent.settings import Settings
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, ScriptedTurns, Turn
+from tests.support.page_pool import release_page, take_page
 from tests.support.recorded_runs import write_ended_run
 from tests.support.server import create_app, run_server
-from tests.support.tab import NARROW, WIDE, StudioTab, release_context, take_context
+from tests.support.tab import NARROW, WIDE, StudioTab
 
 pytestmark = pytest.mark.browser
 
@@ -102,13 +103,11 @@ OpenTab = Callable[..., HistoryTab]
 @pytest.fixture
 def open_tab(browser: Browser, studio_url: str, data: Path) -> Iterator[OpenTab]:
     """Open a tab; the test fails on console errors and if injected script ran."""
-    contexts, tabs = [], list[HistoryTab]()
+    tabs = list[HistoryTab]()
 
     def open_tab(path: str = "", size: tuple[int, int] = WIDE, **more: Any) -> HistoryTab:
         viewport = {"width": size[0], "height": size[1]}
-        context = take_context(browser, viewport=viewport, **more)
-        contexts.append(context)
-        tabs.append(HistoryTab(context.new_page()))
+        tabs.append(HistoryTab(take_page(browser, viewport=viewport, **more)))
         tabs[-1].open(f"{studio_url}/{path}")
         return tabs[-1]
 
@@ -116,8 +115,8 @@ def open_tab(browser: Browser, studio_url: str, data: Path) -> Iterator[OpenTab]
     for tab in tabs:
         assert tab.page.evaluate("window.hacked") is None
         assert tab.errors == []
-    for context in contexts:
-        release_context(context)
+    for tab in tabs:
+        release_page(tab.page)
 
 
 def test_an_empty_history_explains_itself(open_tab: OpenTab) -> None:

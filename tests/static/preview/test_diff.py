@@ -7,7 +7,8 @@ from playwright.sync_api import Browser, Locator, expect
 
 from tests.support import file_run
 from tests.support.file_run import ServedRun
-from tests.support.tab import WIDE, StudioTab, release_context, take_context
+from tests.support.page_pool import release_page, take_page
+from tests.support.tab import WIDE, StudioTab
 
 pytestmark = pytest.mark.browser
 
@@ -36,14 +37,13 @@ class DiffTab(StudioTab):
 
 @pytest.fixture
 def tab(browser: Browser, served_run: ServedRun) -> Iterator[DiffTab]:
-    context = take_context(browser, viewport={"width": WIDE[0], "height": WIDE[1]})
-    tab = DiffTab(context.new_page())
+    tab = DiffTab(take_page(browser, viewport={"width": WIDE[0], "height": WIDE[1]}))
     tab.open(f"{served_run.studio_url}/?run={served_run.run}")
     expect(tab.page.locator("#step-7")).to_be_attached()
     expect(tab.file("output")).to_be_visible()
     yield tab
     assert tab.page.evaluate("window.hacked") is None
-    release_context(context)
+    release_page(tab.page)
     assert tab.errors == []
 
 

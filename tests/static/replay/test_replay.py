@@ -16,7 +16,8 @@ from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun, Task
 from tests.agent.api.conftest import bash
 from tests.support.local_provider import LocalSandboxProvider
-from tests.support.tab import NARROW, WIDE, StudioTab, release_context, take_context
+from tests.support.page_pool import release_page, take_page
+from tests.support.tab import NARROW, WIDE, StudioTab
 
 pytestmark = pytest.mark.browser
 
@@ -27,10 +28,9 @@ SUBMIT = ScriptedTurn(calls=(ToolCall("", "submit", "{}"),))
 
 @pytest.fixture
 def tab(browser: Browser) -> Iterator[StudioTab]:
-    context = take_context(browser, viewport={"width": WIDE[0], "height": WIDE[1]})
-    tab = StudioTab(context.new_page())
+    tab = StudioTab(take_page(browser, viewport={"width": WIDE[0], "height": WIDE[1]}))
     yield tab
-    release_context(context)
+    release_page(tab.page)
     assert tab.errors == []
 
 

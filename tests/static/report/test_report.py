@@ -18,7 +18,8 @@ from agent.report.report import save_parts, save_report
 from agent.runs.folder import RunFolder
 from tests.agent.compare.test_description import TWELVE, compare, described, write_run
 from tests.agent.report.recorded import PNG, Recorder, hostile_run
-from tests.support.tab import NARROW, WIDE, release_context, take_context
+from tests.support.page_pool import listen, release_page, take_page
+from tests.support.tab import NARROW, WIDE
 
 pytestmark = pytest.mark.browser
 
@@ -54,11 +55,10 @@ def opened(
 ) -> Iterator[Page]:
     """Open a file; its page may request nothing else and raise no error."""
     width, height = size
-    context = take_context(browser, viewport={"width": width, "height": height}, offline=offline)
-    page = context.new_page()
+    page = take_page(browser, viewport={"width": width, "height": height}, offline=offline)
     requests, errors = list[str](), list[str]()
-    page.on("request", lambda request: requests.append(request.url))
-    page.on("pageerror", lambda error: errors.append(str(error)))
+    listen(page, "request", lambda request: requests.append(request.url))
+    listen(page, "pageerror", lambda error: errors.append(str(error)))
     page.clock.install()
     page.goto(file.as_uri())
     yield page
@@ -67,14 +67,14 @@ def opened(
     assert loaded[:1] == [file.as_uri()] if not offline else loaded == [file.as_uri()]
     assert errors == []
     assert page.evaluate("window.hacked") is None
-    release_context(context)
+    release_page(page)
 
 
 @contextmanager
 def new_page(browser: Browser) -> Iterator[Page]:
-    context = take_context(browser)
-    yield context.new_page()
-    release_context(context)
+    page = take_page(browser)
+    yield page
+    release_page(page)
 
 
 def saved(folder: RunFolder, tmp_path: Path) -> Path:

@@ -12,7 +12,8 @@ from playwright.sync_api import APIResponse, Browser, Locator, Route, expect
 
 from tests.support import file_run
 from tests.support.file_run import ServedRun
-from tests.support.tab import NARROW, WIDE, StudioTab, release_context, take_context
+from tests.support.page_pool import listen, release_page, take_page
+from tests.support.tab import NARROW, WIDE, StudioTab
 
 pytestmark = pytest.mark.browser
 
@@ -50,16 +51,15 @@ def open_tab(browser: Browser, served_run: ServedRun) -> Iterator[Callable[..., 
 
     def open_tab(size: tuple[int, int] = WIDE, scheme: Any = "light", run: str = "") -> ResultsTab:
         viewport: Any = {"width": size[0], "height": size[1]}
-        context = take_context(browser, viewport=viewport, color_scheme=scheme)
-        tab = ResultsTab(context.new_page())
-        tab.page.on("request", lambda request: requested.append(request.url))
+        tab = ResultsTab(take_page(browser, viewport=viewport, color_scheme=scheme))
+        listen(tab.page, "request", lambda request: requested.append(request.url))
         opened.append(tab)
         tab.open(f"{served_run.studio_url}/?run={run or served_run.run}")
         return tab
 
     yield open_tab
     for each in opened:
-        release_context(each.page.context)
+        release_page(each.page)
     assert [error for each in opened for error in each.errors] == []
     own = (served_run.studio_url, "data:", "blob:")
     assert [url for url in requested if not url.startswith(own)] == []
@@ -105,8 +105,7 @@ def test_an_html_result_is_shown_and_opens_automatically(
     turns = [file_run.bash("A page.", f"{write} > output/page.html"), *file_run.submit("See it.\n")]
     with file_run.serve_recorded_run(tmp_path_factory.mktemp("data"), turns) as served_run:
         for size in (WIDE, NARROW):
-            context = browser.new_context(viewport={"width": size[0], "height": size[1]})
-            page = ResultsTab(context.new_page())
+            page = ResultsTab(take_page(browser, viewport={"width": size[0], "height": size[1]}))
             page.open(f"{served_run.studio_url}/?run={served_run.run}")
             page.outputs.locator(".pages").scroll_into_view_if_needed()
             shown = page.outputs.frame_locator("iframe[title='page.html']")
@@ -117,7 +116,7 @@ def test_an_html_result_is_shown_and_opens_automatically(
             preview = page.workspace.frame_locator("iframe[title='page.html']")
             expect(preview.get_by_role("heading")).to_have_text("Across the island")
             assert page.page.evaluate("window.hacked") is None
-            context.close()
+            release_page(page.page)
 
 
 @pytest.mark.parametrize("size", [(1280, 600), (900, 520), (390, 844), (390, 600)])
@@ -169,8 +168,7 @@ def test_the_layout_does_not_shift_while_images_load(
     served_run: ServedRun,
     size: tuple[int, int],
 ) -> None:
-    context = browser.new_context(viewport={"width": size[0], "height": size[1]})
-    page = ResultsTab(context.new_page())
+    page = ResultsTab(take_page(browser, viewport={"width": size[0], "height": size[1]}))
     paused: list[Any] = []
     is_pausing = True
     page.page.route(
@@ -193,7 +191,7 @@ def test_the_layout_does_not_shift_while_images_load(
         "[...document.querySelectorAll('.gallery img')].some((each) => each.naturalWidth)"
     )
     assert tiles.evaluate_all(tops) == before
-    context.close()
+    release_page(page.page)
 
 
 def test_an_unplayable_file_shows_a_message_and_a_download(
@@ -202,8 +200,7 @@ def test_an_unplayable_file_shows_a_message_and_a_download(
     with file_run.serve_recorded_run(
         tmp_path_factory.mktemp("data"), file_run.mislabelled_file_turns()
     ) as broken:
-        context = browser.new_context()
-        page = ResultsTab(context.new_page())
+        page = ResultsTab(take_page(browser))
         page.open(f"{broken.studio_url}/?run={broken.run}")
         expect(page.outputs.locator(".audios .file")).to_contain_text(
             "This audio file cannot be played in this browser."
@@ -211,15 +208,14 @@ def test_an_unplayable_file_shows_a_message_and_a_download(
         expect(page.outputs.locator(".gallery .message")).to_have_text(["cannot be displayed"])
         expect(page.outputs.get_by_role("link", name="Download broken.png")).to_be_visible()
         assert page.page.evaluate("window.hacked") is None
-        context.close()
+        release_page(page.page)
 
 
 def test_a_second_round_shows_new_files_first(
     browser: Browser, open_tab: Callable[..., ResultsTab], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     with file_run.serve_recorded_run(tmp_path_factory.mktemp("data")) as served_run:
-        context = browser.new_context()
-        page = ResultsTab(context.new_page())
+        page = ResultsTab(take_page(browser))
         page.open(f"{served_run.studio_url}/?run={served_run.run}")
         expect(page.outputs.locator("figure")).to_have_count(9)
         served_run.turns = [
@@ -241,7 +237,7 @@ def test_a_second_round_shows_new_files_first(
             page.page.reload()
         httpx.delete(f"{served_run.files_url}/output/second.png").raise_for_status()
         expect(page.outputs.locator("figure .name", has_text="second.png")).to_have_count(0)
-        context.close()
+        release_page(page.page)
 
 
 def test_an_answer_with_columns_keeps_them_and_wraps_prose(
@@ -250,14 +246,13 @@ def test_an_answer_with_columns_keeps_them_and_wraps_prose(
     table = "Singapore    12 h 12 min\nOslo         18 h 49 min\n"
     answer = f"{'The longest and the shortest day. ' * 5}\n\n{table}"
     with file_run.serve_recorded_run(tmp_path, [*file_run.submit(answer)]) as served_run:
-        context = browser.new_context(viewport={"width": NARROW[0], "height": NARROW[1]})
-        page = ResultsTab(context.new_page())
+        page = ResultsTab(take_page(browser, viewport={"width": NARROW[0], "height": NARROW[1]}))
         page.open(f"{served_run.studio_url}/?run={served_run.run}")
         shown = page.timeline.locator(".answer.columns")
         expect(shown).to_contain_text("Oslo")
         assert table.strip() in shown.inner_text()
         assert shown.evaluate("it => it.scrollWidth <= it.clientWidth")
-        context.close()
+        release_page(page.page)
 
 
 # Paths
@@ -293,8 +288,7 @@ def test_a_control_click_opens_a_path_in_a_new_tab(open_tab: Callable[..., Resul
 
 def test_a_path_becomes_a_link_when_its_file_exists(browser: Browser, tmp_path: Path) -> None:
     with file_run.serve_recorded_run(tmp_path) as served_run:
-        context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
-        page = ResultsTab(context.new_page())
+        page = ResultsTab(take_page(browser, viewport={"width": WIDE[0], "height": WIDE[1]}))
         page.open(f"{served_run.studio_url}/?run={served_run.run}")
         expect(page.outputs).to_be_visible()
         served_run.turns += [
@@ -309,7 +303,7 @@ def test_a_path_becomes_a_link_when_its_file_exists(browser: Browser, tmp_path: 
         page.paths(".task").last.click()
         expect(page.preview_title).to_have_text("late.txt")
         assert page.errors == []
-        context.close()
+        release_page(page.page)
 
 
 def test_a_path_becomes_a_link_when_its_file_is_created_while_the_server_looks(
@@ -325,8 +319,7 @@ def test_a_path_becomes_a_link_when_its_file_is_created_while_the_server_looks(
             answers.append((route, route.fetch()))
 
     with file_run.serve_recorded_run(tmp_path) as served_run:
-        context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
-        page = ResultsTab(context.new_page())
+        page = ResultsTab(take_page(browser, viewport={"width": WIDE[0], "height": WIDE[1]}))
         page.open(f"{served_run.studio_url}/?run={served_run.run}")
         expect(page.outputs).to_be_visible()
         write = file_run.bash("", "echo late > output/late.txt")
@@ -341,7 +334,7 @@ def test_a_path_becomes_a_link_when_its_file_is_created_while_the_server_looks(
         for route, answer in answers:
             route.fulfill(response=answer)
         expect(page.paths(".task").last).to_have_text("output/late.txt")
-        context.close()
+        release_page(page.page)
 
 
 def resolve_paths(served_run: ServedRun, *words: str) -> dict[str, str]:

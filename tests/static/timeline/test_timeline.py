@@ -32,8 +32,9 @@ from agent.runs.folder import RunFolder
 from agent.settings import Settings
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn
+from tests.support.page_pool import add_init_script, release_page, take_page
 from tests.support.server import create_app, run_server, wait_until
-from tests.support.tab import NARROW, WIDE, StudioTab, release_context, take_context
+from tests.support.tab import NARROW, WIDE, StudioTab
 
 pytestmark = pytest.mark.browser
 
@@ -157,14 +158,14 @@ def open_tab(browser: Browser, server: JournalServer) -> Iterator[Callable[..., 
 
     def open_tab(size: tuple[int, int] = WIDE, scheme: Any = "light") -> TimelineTab:
         viewport: Any = {"width": size[0], "height": size[1]}
-        context = take_context(browser, viewport=viewport, color_scheme=scheme)
-        context.grant_permissions(["clipboard-read", "clipboard-write"])
-        opened.append(TimelineTab(context.new_page(), server.studio_url))
+        page = take_page(browser, viewport=viewport, color_scheme=scheme)
+        page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        opened.append(TimelineTab(page, server.studio_url))
         return opened[-1]
 
     yield open_tab
     for each in opened:
-        release_context(each.page.context)
+        release_page(each.page)
     assert [error for each in opened for error in each.errors] == []
 
 
@@ -637,10 +638,13 @@ def test_scrolling_by_the_user_ends_the_scroll_to_a_step(
     open_tab: Callable[..., TimelineTab], server: JournalServer
 ) -> None:
     page = open_tab()
-    page.page.add_init_script("""
+    add_init_script(
+        page.page,
+        """
         const frame = requestAnimationFrame;  // slow ones: the scroll to the step takes a while
         window.requestAnimationFrame = (act) => frame(() => setTimeout(act, 500));
-    """)
+    """,
+    )
     page.open_run(server.write_run(200), "#step-100")
     expect(page.step(100).locator("pre").first).to_be_attached()
     page.page.get_by_role("group", name="Steps").hover()

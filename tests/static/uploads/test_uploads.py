@@ -12,8 +12,9 @@ from playwright.sync_api import Browser, Locator, expect
 
 from agent.runs.folder import RunFolder
 from tests.support.hostile.flaky_proxy import run_flaky_proxy
+from tests.support.page_pool import listen, release_page, take_page
 from tests.support.server import wait_until
-from tests.support.tab import WIDE, StudioTab, release_context, take_context
+from tests.support.tab import WIDE, StudioTab
 
 pytestmark = pytest.mark.browser
 
@@ -29,15 +30,14 @@ PASTE = """([files, text, target]) => {
 
 @contextmanager
 def open_studio_tab(browser: Browser, studio_url: str, *excused: str) -> Iterator[StudioTab]:
-    context = take_context(browser, viewport={"width": WIDE[0], "height": WIDE[1]})
+    studio = StudioTab(take_page(browser, viewport={"width": WIDE[0], "height": WIDE[1]}))
     try:
-        studio = StudioTab(context.new_page())
         studio.open(studio_url)
         yield studio
         errors = studio.errors
         assert [each for each in errors if not any(word in each for word in excused)] == []
     finally:
-        release_context(context)
+        release_page(studio.page)
 
 
 @pytest.fixture
@@ -243,7 +243,8 @@ def test_an_interrupted_upload_resumes_at_its_offset(
         open_studio_tab(browser, proxy.url, "Failed to load") as studio,
     ):
         starts: list[str] = []
-        studio.page.on(
+        listen(
+            studio.page,
             "request",
             lambda request: (
                 starts.append(request.headers.get("upload-offset", ""))
@@ -271,7 +272,8 @@ def test_an_upload_continues_when_the_same_file_is_chosen_after_a_reload(
     content = bytes(range(256)) * 80_000
     (tmp_path / "big.bin").write_bytes(content)
     starts: list[int] = []
-    studio.page.on(
+    listen(
+        studio.page,
         "request",
         lambda request: (
             starts.append(int(request.headers["upload-offset"]))

@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, FrameLocator, Route, expect
 from sandbox_ui.preview.documents import html as page
 from tests.sandbox_ui.preview.file_viewer import preview_data
 from tests.support.browser import FLAGS, LAUNCHER
+from tests.support.page_pool import release_page, take_page
 from tests.support.tab import WIDE, StudioTab
 
 # Console messages about requests of the framed page that the browser blocked.
@@ -50,11 +51,11 @@ class HtmlTab:
 
 @pytest.fixture
 def tab(browser: Browser, studio_url: str) -> Iterator[HtmlTab]:
-    context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
-    tab = HtmlTab(StudioTab(context.new_page()), studio_url)
+    page = take_page(browser, viewport={"width": WIDE[0], "height": WIDE[1]})
+    tab = HtmlTab(StudioTab(page), studio_url)
     yield tab
     assert tab.page.evaluate("window.hacked") is None
-    context.close()
+    release_page(page)
     httpx.delete(f"{studio_url}/api/runs/{tab.run}").raise_for_status()  # drafts are limited
     errors = [
         each for each in tab.studio.errors if not any(word in each for word in EXPECTED_ERRORS)

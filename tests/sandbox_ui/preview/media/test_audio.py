@@ -14,6 +14,7 @@ from playwright.sync_api import Response, expect
 from sandbox_ui.preview.base import PreviewError, PreviewRequest
 from sandbox_ui.preview.media import audio
 from tests.sandbox_ui.preview.file_viewer import FileViewer, preview_data
+from tests.support.page_pool import listen
 
 FILES = Path(__file__).parents[1] / "files"
 
@@ -266,7 +267,7 @@ def test_a_long_wav_is_not_fetched_whole(viewer: FileViewer, data: Path) -> None
         if answer.request.resource_type == "media":
             statuses.append(answer.status)
 
-    viewer.page.on("response", record)
+    listen(viewer.page, "response", record)
     canvas = viewer.show("long.wav")
     expect(canvas.locator(".time")).to_have_text("0:00 / 2:00:00")
     canvas.get_by_role("button", name="Zoom in").click()
