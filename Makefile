@@ -39,13 +39,13 @@ run: .make/venv .make/builtin $(VENDOR) $(BUNDLE) engine
 
 # make test: every test that needs neither an engine nor a browser nor more than about two seconds, and
 # of the others the main paths: the contract suite on a real container, and one run of each main path
-# in the browser. make test-all: all tests. Tests run even if a check fails.
+# in the browser. make test-all: all tests. The checks run beside them, and are printed at the end.
 QUICK := main_path or not (engine or browser or long)
 test: SELECTED := -m "$(QUICK)"
 test test-all: .make/dev $(JS_TOOLS) $(VENDOR) $(BUNDLE) .make/builtin .make/train image .make/chromium
-	@status=0; $(MAKE) --no-print-directory check || status=1; \
+	@mkdir -p .make; $(MAKE) --no-print-directory check > .make/check.log 2>&1 & check=$$!; status=0; \
 		$(BIN)/python -m pytest $(SELECTED) $(PYTEST_FLAGS) || status=1; \
-		exit $$status
+		wait $$check || status=1; cat .make/check.log; exit $$status
 
 test-all: .make/engines .make/inspect .make/ray .make/harbor
 
