@@ -9,7 +9,7 @@ from agent.runs.folder import RunFolder
 from agent.workspace.paths import RelPath
 from agent.workspace.versions.blobs import BlobStore
 from agent.workspace.versions.log import ManifestLog
-from agent.workspace.versions.restore import manifest_at, not_kept
+from agent.workspace.versions.restore import not_kept
 
 _MAX_LISTED = 200
 
@@ -68,7 +68,7 @@ def describe_fork(folder: RunFolder, step: int, blobs: BlobStore) -> ForkDescrip
         UsageError: The run cannot be forked there.
     """
     cut = cut_run(folder, step)
-    nodes = manifest_at(ManifestLog(folder.manifests), step).nodes
+    nodes = ManifestLog(folder.manifests).manifest(step).nodes
     missing = not_kept(nodes, blobs)
     state, sandbox = cut.state, folder.network
     return ForkDescription(

@@ -25,7 +25,7 @@ from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
 from agent.workspace.versions.blobs import BlobStore
 from agent.workspace.versions.log import ManifestLog
-from agent.workspace.versions.restore import NotRestored, manifest_at
+from agent.workspace.versions.restore import NotRestored
 
 _MAX_LISTED = 200
 
@@ -80,7 +80,7 @@ def fork_run(
     """
     cut = cut_run(parent, step)
     with ExitStack() as on_failure, blobs.protected():
-        manifest = manifest_at(ManifestLog(parent.manifests), step)
+        manifest = ManifestLog(parent.manifests).manifest(step)
         # From here on the contents stay, even if the parent is deleted before the end.
         stored = (node.hash for node in manifest.nodes.values() if node.hash and node.stored)
         if data is not None and data != parent.data:

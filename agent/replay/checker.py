@@ -16,13 +16,13 @@ from agent.events import (
     StepVerified,
     Verdict,
 )
-from agent.replay.blobs import Contents
 from agent.replay.calls import Sides, compare_call
 from agent.replay.files import FileChecker, FilesChecked, worst
 from agent.replay.placing import place
 from agent.replay.recording import RecordedStep, Recording, StepRecord, read_step
 from agent.replay.texts import Times
 from agent.runs.recorded_run import RecordedRun
+from agent.workspace.versions.blobs import StoredContents
 
 _UNREADABLE = "A part of this step's record cannot be read."
 _BY_USER = "The user changed files before or during this step."
@@ -57,7 +57,11 @@ class ReplayChecker:
     """
 
     def __init__(
-        self, recording: Recording, run: RecordedRun, contents: Contents, preparation: Preparation
+        self,
+        recording: Recording,
+        run: RecordedRun,
+        contents: StoredContents,
+        preparation: Preparation,
     ) -> None:
         self._recording = recording
         self._run = run

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from agent.errors import JournalError
 from agent.events import CheckedFile, Verdict
-from agent.replay.blobs import Contents
 from agent.replay.contents import MAX_BYTES, compare_contents
 from agent.replay.texts import TextComparison, Times
 from agent.replay.volatile import normalise
 from agent.workspace.paths import RelPath
+from agent.workspace.versions.blobs import StoredContents
 from agent.workspace.versions.log import ManifestLog
-from agent.workspace.versions.manifest import Delta, Node
+from agent.workspace.versions.manifest import Delta, Manifest, Node
 
 MAX_LISTED = 100
 """Maximum paths listed for a step."""
@@ -39,7 +39,7 @@ class ManifestReader:
     """
 
     def __init__(self, log: Path) -> None:
-        self.nodes: dict[str, Node] = {}
+        self.manifest = Manifest()
         self._log = ManifestLog(log)
         self._offset = 0
 
@@ -51,7 +51,7 @@ class ManifestReader:
             if number > step:
                 break
             self._offset = offset
-            self._apply(delta)
+            self.manifest.apply(delta)
             touched.update(delta.changed, delta.removed)
             by_user = by_user or delta.by_user
         return touched, by_user
@@ -62,11 +62,6 @@ class ManifestReader:
             if number > step or not (delta.by_user or number == 0):
                 return
             yield delta
-
-    def _apply(self, delta: Delta) -> None:
-        for path in delta.removed:
-            self.nodes.pop(path, None)
-        self.nodes.update(delta.changed)
 
 
 class FileChecker:
@@ -81,7 +76,9 @@ class FileChecker:
         contents: The contents of the recorded run's files, and of the replay's.
     """
 
-    def __init__(self, recorded: Path, replayed: Path, contents: tuple[Contents, Contents]) -> None:
+    def __init__(
+        self, recorded: Path, replayed: Path, contents: tuple[StoredContents, StoredContents]
+    ) -> None:
         self.recorded = ManifestReader(recorded)
         self.ignored: set[str] = set()
         """Paths that could not be restored."""
@@ -101,7 +98,7 @@ class FileChecker:
         return FilesChecked(tuple(ranked[:MAX_LISTED]), len(ranked)), by_user
 
     def _compare(self, paths: list[str], times: Times) -> list[CheckedFile]:
-        before, now = self.recorded.nodes, self._replayed.nodes
+        before, now = self.recorded.manifest.nodes, self._replayed.manifest.nodes
         found: list[CheckedFile] = []
         missing: list[str] = []
         extra: list[str] = []

@@ -8,13 +8,13 @@ from functools import partial
 from typing import BinaryIO
 
 from agent.errors import JournalError, WorkspaceError
-from agent.replay.blobs import Contents
 from agent.runs.user_changes import ChangeKind, UserChange
 from agent.workspace import paths
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
 from agent.workspace.staging import FileWriter
 from agent.workspace.tree import open_or_create_folders
+from agent.workspace.versions.blobs import StoredContents
 from agent.workspace.versions.manifest import Delta, Node
 
 _CHUNK = 1024**2
@@ -34,7 +34,7 @@ class Placed:
     missing: dict[str, str] = field(default_factory=dict)
 
 
-def place(workspace: Workspace, deltas: Iterable[Delta], contents: Contents) -> Placed:
+def place(workspace: Workspace, deltas: Iterable[Delta], contents: StoredContents) -> Placed:
     """Apply deltas to a workspace: remove, write and link what they say.
 
     Every write is confined to the workspace, whatever the record or a process in the sandbox does.
@@ -80,7 +80,7 @@ def _remove(workspace: Workspace, path: str) -> UserChange:
     return UserChange("removed", checked)
 
 
-def _write(workspace: Workspace, path: str, node: Node, contents: Contents) -> UserChange:
+def _write(workspace: Workspace, path: str, node: Node, contents: StoredContents) -> UserChange:
     checked = RelPath(path)
     if node.kind == "folder":
         workspace.make_folder(checked)

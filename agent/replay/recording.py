@@ -28,11 +28,11 @@ from agent.events import (
     UnreadableEvent,
     WorkspaceChanged,
 )
-from agent.replay.blobs import StoredContents
 from agent.replay.texts import read_lines
 from agent.runs import journal
 from agent.runs.folder import RunFolder
 from agent.sandbox.base import StreamName
+from agent.workspace.versions.blobs import StoredContents
 
 NOTHING_TO_REPLAY = "There is nothing to replay: the model made no calls in this run."
 PLAIN_MODE = "There is nothing to replay: this run had no sandbox, so it executed no commands."

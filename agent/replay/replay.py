@@ -12,7 +12,6 @@ from agent.errors import RunError
 from agent.events import Event, RunStarted
 from agent.limits import Limits
 from agent.prompts import Prompt
-from agent.replay.blobs import Contents
 from agent.replay.checker import Preparation, ReplayChecker
 from agent.replay.files import ManifestReader
 from agent.replay.model import ReplayModel
@@ -27,6 +26,7 @@ from agent.sandbox.network.policy import NetworkPolicy
 from agent.util.cancellation import Stop
 from agent.workspace.files import Workspace
 from agent.workspace.paths import display_text
+from agent.workspace.versions.blobs import StoredContents
 
 _MAX_NOTES = 20
 _NO_INPUTS = "The record holds no content of the inputs: {names}. Give them with the replay."
@@ -53,7 +53,7 @@ class Replay:
     def events(
         self,
         run: RecordedRun,
-        contents: Contents,
+        contents: StoredContents,
         stop: Stop,
         ticket: Ticket | None = None,
         limits: Limits | None = None,

@@ -55,7 +55,7 @@ class ManifestLog:
                     return
 
     def manifest(self, step: int | None = None) -> Manifest:
-        """Return the manifest after ``step``; the latest if None."""
+        """Return the manifest after ``step`` (0: before the first); the latest if None."""
         return Manifest.from_deltas(
             delta for number, delta in self.read() if step is None or number <= step
         )

@@ -13,8 +13,7 @@ from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
 from agent.workspace.tree import open_or_create_folders
 from agent.workspace.versions.blobs import BlobStore
-from agent.workspace.versions.log import ManifestLog
-from agent.workspace.versions.manifest import Manifest, Node
+from agent.workspace.versions.manifest import Node
 
 _CHUNK = 1024**2
 _MODES = 0o1777
@@ -29,11 +28,6 @@ class NotRestored:
 
     path: str
     reason: str
-
-
-def manifest_at(log: ManifestLog, step: int) -> Manifest:
-    """Return the workspace after a step; 0 is before the first."""
-    return Manifest.from_deltas(delta for number, delta in log.read() if number <= step)
 
 
 def not_kept(nodes: Mapping[str, Node], blobs: BlobStore) -> list[NotRestored]:
