@@ -94,6 +94,11 @@ class _Event:
     at: float = field(default_factory=now)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _StepEvent(_Event):
+    step: int
+
+
 @dataclass(frozen=True, slots=True)
 class EarlierMessage:
     """A message of a conversation that a client continues with a new run."""
@@ -212,37 +217,33 @@ class SandboxReady(_Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepStarted(_Event):
+class StepStarted(_StepEvent):
     """A model turn begins; ``note`` is the text added to the last message for it."""
 
-    step: int
     note: str
     kind: Literal["step_started"] = "step_started"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReasoningDelta(_Event):
+class ReasoningDelta(_StepEvent):
     """More of the model's reasoning."""
 
-    step: int
     text: str
     kind: Literal["reasoning_delta"] = "reasoning_delta"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TextDelta(_Event):
+class TextDelta(_StepEvent):
     """More of the model's text."""
 
-    step: int
     text: str
     kind: Literal["text_delta"] = "text_delta"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallDelta(_Event):
+class CallDelta(_StepEvent):
     """More of a tool call as the model writes it; ``name`` comes with its first part."""
 
-    step: int
     index: int
     name: str
     arguments: str
@@ -250,10 +251,9 @@ class CallDelta(_Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Retrying(_Event):
+class Retrying(_StepEvent):
     """A turn failed temporarily and is retried; its streamed deltas are void."""
 
-    step: int
     attempt: int
     reason: str
     wait: float
@@ -261,16 +261,15 @@ class Retrying(_Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Notice(_Event):
+class Notice(_StepEvent):
     """A sentence telling the user that the loop adapted something."""
 
-    step: int
     text: str
     kind: Literal["notice"] = "notice"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelAnswered(_Event):
+class ModelAnswered(_StepEvent):
     """A complete model turn.
 
     Attributes:
@@ -280,7 +279,6 @@ class ModelAnswered(_Event):
             and are not sent to subscribers (``without_tokens``).
     """
 
-    step: int
     text: str
     reasoning: str
     calls: tuple[ToolCall, ...]
@@ -294,10 +292,9 @@ class ModelAnswered(_Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolStarted(_Event):
+class ToolStarted(_StepEvent):
     """A tool call is being executed; ``summary`` is one line for the user."""
 
-    step: int
     call_id: str
     name: str
     arguments: dict[str, Any]
@@ -306,7 +303,7 @@ class ToolStarted(_Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolOutput(_Event):
+class ToolOutput(_StepEvent):
     """Output of a tool call as it arrives.
 
     Attributes:
@@ -315,7 +312,6 @@ class ToolOutput(_Event):
         output_file: The file in the run's folder that holds the whole output, if it is long.
     """
 
-    step: int
     call_id: str
     stream: StreamName
     text: str
@@ -325,7 +321,7 @@ class ToolOutput(_Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolEnded(_Event):
+class ToolEnded(_StepEvent):
     """A tool call has its result.
 
     Attributes:
@@ -337,7 +333,6 @@ class ToolEnded(_Event):
         used: What the call used of the computer; None in journals of earlier versions.
     """
 
-    step: int
     call_id: str
     name: str
     ok: bool
@@ -354,28 +349,26 @@ class ToolEnded(_Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reminder(_Event):
+class Reminder(_StepEvent):
     """The loop sent the model a user message (a reminder, a last warning)."""
 
-    step: int
     text: str
     kind: Literal["reminder"] = "reminder"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Paused(_Event):
+class Paused(_StepEvent):
     """The round waits for the user before its next model turn.
 
     Attributes:
         step: The last step; 0 if none has begun.
     """
 
-    step: int
     kind: Literal["paused"] = "paused"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resumed(_Event):
+class Resumed(_StepEvent):
     """A paused round goes on.
 
     Attributes:
@@ -383,13 +376,12 @@ class Resumed(_Event):
         seconds: How long it waited.
     """
 
-    step: int
     seconds: float
     kind: Literal["resumed"] = "resumed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MessageDelivered(_Event):
+class MessageDelivered(_StepEvent):
     """A message that the user sent while the round ran reaches the model with this step.
 
     Attributes:
@@ -397,7 +389,6 @@ class MessageDelivered(_Event):
         sent: When the user sent it.
     """
 
-    step: int
     text: str
     message: str = ""
     sent: float = 0.0
@@ -405,7 +396,7 @@ class MessageDelivered(_Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalRequested(_Event):
+class ApprovalRequested(_StepEvent):
     """A call waits for the user's decision.
 
     Attributes:
@@ -414,7 +405,6 @@ class ApprovalRequested(_Event):
         reasons: Why it waits.
     """
 
-    step: int
     call_id: str
     name: str
     arguments: dict[str, Any]
@@ -424,7 +414,7 @@ class ApprovalRequested(_Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallReviewed(_Event):
+class CallReviewed(_StepEvent):
     """The user decided on a call that waited.
 
     Attributes:
@@ -433,7 +423,6 @@ class CallReviewed(_Event):
         note: What the model is told of an edit, at the end of the call's observation.
     """
 
-    step: int
     call_id: str
     decision: Decision
     arguments: dict[str, Any] | None = None
@@ -443,7 +432,7 @@ class CallReviewed(_Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ObservationEdited(_Event):
+class ObservationEdited(_StepEvent):
     """The user edited what the model sees of a call's result, before it was sent.
 
     Attributes:
@@ -451,24 +440,22 @@ class ObservationEdited(_Event):
             what the tool returned.
     """
 
-    step: int
     call_id: str
     observation: str
     kind: Literal["observation_edited"] = "observation_edited"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ObservationsCleared(_Event):
+class ObservationsCleared(_StepEvent):
     """A note replaces older observations, to free space in the model's context."""
 
-    step: int
     call_ids: tuple[str, ...]
     note: str
     kind: Literal["observations_cleared"] = "observations_cleared"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SummaryStarted(_Event):
+class SummaryStarted(_StepEvent):
     """The model is asked to summarise older steps, to free space in its context.
 
     The request holds the conversation up to the end of these steps, then ``instruction``.
@@ -480,7 +467,6 @@ class SummaryStarted(_Event):
         instruction: What the model is asked.
     """
 
-    step: int
     first_step: int
     last_step: int
     instruction: str
@@ -488,7 +474,7 @@ class SummaryStarted(_Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SummaryEnded(_Event):
+class SummaryEnded(_StepEvent):
     """A summary replaces older steps in the conversation, or could not be made.
 
     The steps themselves stay in the journal.
@@ -504,7 +490,6 @@ class SummaryEnded(_Event):
         summary_tokens: About how many tokens ``text`` takes.
     """
 
-    step: int
     first_step: int
     last_step: int
     text: str
@@ -527,20 +512,18 @@ class FileChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorkspaceChanged(_Event):
+class WorkspaceChanged(_StepEvent):
     """A step's workspace changes: the first 200 paths; ``total`` counts all."""
 
-    step: int
     changes: tuple[FileChange, ...]
     total: int
     kind: Literal["workspace_changed"] = "workspace_changed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepEnded(_Event):
+class StepEnded(_StepEvent):
     """A step is complete: its turn, its calls, their results."""
 
-    step: int
     totals: Totals
     kind: Literal["step_ended"] = "step_ended"
 
@@ -609,7 +592,7 @@ class CheckedFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepVerified(_Event):
+class StepVerified(_StepEvent):
     """A replayed step was compared with the recorded one.
 
     Attributes:
@@ -618,7 +601,6 @@ class StepVerified(_Event):
         notes: Sentences on the step or its record.
     """
 
-    step: int
     verdict: Verdict
     calls: tuple[CheckedCall, ...] = ()
     files: tuple[CheckedFile, ...] = ()
@@ -628,7 +610,7 @@ class StepVerified(_Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnreadableEvent(_Event):
+class UnreadableEvent(_StepEvent):
     """A journal line that this version cannot read; this event is never written.
 
     Attributes:
@@ -638,7 +620,6 @@ class UnreadableEvent(_Event):
         text: A sentence about it for the user.
     """
 
-    step: int
     event_kind: str
     text: str
     kind: Literal["unreadable"] = "unreadable"
