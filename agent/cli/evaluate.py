@@ -24,7 +24,7 @@ from agent.models.base import ModelConfig
 from agent.settings import Settings
 from agent.util.cancellation import Stop
 from agent.util.signals import stop_on_signals
-from agent.util.text import sanitize
+from agent.util.text import format_duration, sanitize
 from agent.workspace.versions.blobs import BlobStore
 
 
@@ -114,19 +114,13 @@ class _Report:
         ]
         parts += filter(None, [progress.status.replace("_", " "), progress.reason[:200]])
         if progress.remaining and progress.done < progress.total:
-            parts.append(f"about {_duration(progress.remaining)} left")
+            parts.append(f"about {format_duration(progress.remaining)} left")
         _print(" – ".join(parts))
 
 
 def _print(line: str) -> None:
     with suppress(BrokenPipeError):
         print(sanitize(line), file=sys.stderr, flush=True)
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def _check(options: argparse.Namespace, *, resume: bool) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from agent.errors import TrainError
-from agent.util.text import one_line
+from agent.util.text import format_duration, one_line
 
 
 class TrainingLog:
@@ -80,13 +80,6 @@ class Progress:
         print_line(
             f"{self._stage} {step}/{self._steps}: {message}; {each:.1f} s per step, {left} left"
         )
-
-
-def format_duration(seconds: float) -> str:
-    """Format a duration for display."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def print_line(text: str) -> None:

@@ -96,3 +96,10 @@ def format_size(count: float) -> str:
         units.pop(0)
     digits = 1 if units[0] != "bytes" and count < 10 else 0
     return f"{count:.{digits}f} {units[0]}"
+
+
+def format_duration(seconds: float) -> str:
+    """Format a duration: ``45 s``, ``12 min``, ``1.5 h``."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

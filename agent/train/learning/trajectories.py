@@ -18,7 +18,7 @@ from agent.traces.formats import atif
 from agent.traces.trace import TurnIds
 from agent.train.recipe import SupervisedConfig
 from agent.train.rollouts.policy import Policy
-from agent.train.rollouts.sequence import TokenSequence
+from agent.train.rollouts.sequence import GrowingSequence, TokenSequence
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
 
@@ -79,7 +79,7 @@ def _document(path: Path) -> Document:
 
 def _read(path: Path, check: "_IdCheck") -> Iterator[TokenSequence]:
     """Yield the sequences of a trajectory: one, unless the agent changed the conversation."""
-    current = _Growing()
+    current = GrowingSequence()
     with _document(path).reader() as reader:
         for step in atif.read_steps(reader):
             if not _is_sampled(step):
@@ -87,8 +87,8 @@ def _read(path: Path, check: "_IdCheck") -> Iterator[TokenSequence]:
             ids = check.read(step)
             if current.ids and ids.prompt[: len(current.ids)] != tuple(current.ids):
                 yield current.finish()
-                current = _Growing()
-            current.add(ids)
+                current = GrowingSequence()
+            current.add(ids.prompt[len(current.ids) :], ids.generated, ids.logprobs)
     if current.ids:
         yield current.finish()
 
@@ -100,29 +100,6 @@ def _is_sampled(step: Fields) -> bool:
         and not step.flag("is_copied_context")
         and step.count("llm_call_count") != 0
     )
-
-
-class _Growing:
-    """A sequence to which turns are added."""
-
-    def __init__(self) -> None:
-        self.ids: list[int] = []
-        self._mask: list[int] = []
-        self._logprobs: list[float] = []
-        self._prompt = 0
-
-    def add(self, turn: TurnIds) -> None:
-        read = turn.prompt[len(self.ids) :]
-        self._prompt = self._prompt or len(read)
-        self.ids += read + turn.generated
-        self._mask += [0] * len(read) + [1] * len(turn.generated)
-        known = turn.logprobs or (0.0,) * len(turn.generated)
-        self._logprobs += (0.0,) * len(read) + known
-
-    def finish(self) -> TokenSequence:
-        return TokenSequence(
-            tuple(self.ids), tuple(self._mask), tuple(self._logprobs), self._prompt
-        )
 
 
 class _IdCheck:

@@ -12,7 +12,7 @@ from agent.capabilities import Rates
 from agent.errors import TaskError
 from agent.tasks.scoring import Score, score_domains
 from agent.train.rollouts.rollouts import Rollout
-from agent.util.text import one_line
+from agent.util.text import format_duration, one_line
 
 RESULTS_FILE = "results.jsonl"
 
@@ -64,7 +64,7 @@ class Results:
         return (
             f"{count}/{self._total}  {one_line(last.task.id)}  {last.status}{why}  "
             f"{last.reward:.2f} in {last.seconds:.1f} s  (mean {mean:.3f}, "
-            f"{_format_duration(left)} left)"
+            f"{format_duration(left)} left)"
         )
 
     def scores(self) -> dict[str, Score]:
@@ -112,7 +112,7 @@ def format_throughput(finished: Sequence[Rollout], seconds: float) -> str:
     model = sum(each.totals.model_seconds for each in finished)
     sandbox = sum(each.totals.sandbox_seconds for each in finished)
     return (
-        f"{len(finished)} rollouts in {_format_duration(seconds)}, "
+        f"{len(finished)} rollouts in {format_duration(seconds)}, "
         f"{len(finished) / seconds * 60:.1f} per minute; share of "
         f"their time: model {model / total:.1%}, commands and files {sandbox / total:.1%}, "
         f"sandbox start {setup / total:.1%}"
@@ -154,10 +154,3 @@ def _to_json(rollout: Rollout) -> dict[str, Any]:
         "sandbox_seconds": round(totals.sandbox_seconds, 3),
         "capabilities": rollout.capabilities and asdict(rollout.capabilities),
     }
-
-
-def _format_duration(seconds: float) -> str:
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"

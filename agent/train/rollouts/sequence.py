@@ -23,6 +23,35 @@ class TokenSequence:
     prompt: int
 
 
+class GrowingSequence:
+    """A sequence to which turns are added.
+
+    Attributes:
+        ids: The ids so far.
+    """
+
+    def __init__(self) -> None:
+        self.ids: list[int] = []
+        self._mask: list[int] = []
+        self._logprobs: list[float] = []
+        self._prompt = 0
+
+    def add(
+        self, read: tuple[int, ...], generated: tuple[int, ...], logprobs: tuple[float, ...]
+    ) -> None:
+        """Add a turn: what was read before the answer, and the answer."""
+        self._prompt = self._prompt or len(read)
+        self.ids += read + generated
+        self._mask += [0] * len(read) + [1] * len(generated)
+        self._logprobs += (0.0,) * len(read) + (logprobs or (0.0,) * len(generated))
+
+    def finish(self) -> TokenSequence:
+        """Return the sequence."""
+        return TokenSequence(
+            tuple(self.ids), tuple(self._mask), tuple(self._logprobs), self._prompt
+        )
+
+
 def sequence_from_events(events: Iterable[Event]) -> TokenSequence | None:
     """Return the token sequence of a run's events.
 
@@ -30,19 +59,12 @@ def sequence_from_events(events: Iterable[Event]) -> TokenSequence | None:
         None if the run cannot be trained on: it has no answer, a turn has no ids, or the
         conversation was truncated, so that later answers do not follow from the ids before them.
     """
-    ids: list[int] = []
-    mask: list[int] = []
-    logprobs: list[float] = []
-    prompt = 0
+    sequence = GrowingSequence()
     for event in events:
         if not isinstance(event, ModelAnswered):
             continue
         turn = event.tokens
-        if turn is None or turn.kept != len(ids):
+        if turn is None or turn.kept != len(sequence.ids):
             return None
-        prompt = prompt or len(turn.read)
-        ids += turn.read + turn.generated
-        mask += [0] * len(turn.read) + [1] * len(turn.generated)
-        known = turn.logprobs or (0.0,) * len(turn.generated)
-        logprobs += (0.0,) * len(turn.read) + known
-    return TokenSequence(tuple(ids), tuple(mask), tuple(logprobs), prompt) if ids else None
+        sequence.add(turn.read, turn.generated, turn.logprobs)
+    return sequence.finish() if sequence.ids else None
