@@ -49,8 +49,11 @@ _EARLIER_KEYS = {
 """Names of earlier versions, by today's name. They are read where today's is not set."""
 
 
-def _setting(key: str, default: Any, parse: Callable[[str], Any], doc: str) -> Any:
-    return field(default=default, metadata={"key": key, "parse": parse, "doc": doc})
+def _setting(
+    key: str, default: Any, parse: Callable[[str], Any], doc: str, *, secret: bool = False
+) -> Any:
+    metadata = {"key": key, "parse": parse, "doc": doc}
+    return field(default=default, repr=not secret, metadata=metadata)
 
 
 def _default_data() -> Path:
@@ -65,15 +68,10 @@ class Settings:
     base_url: str = _setting(
         "OPENAI_BASE_URL", "", str, "URL of an OpenAI-compatible endpoint, `…/v1`; empty: none"
     )
-    api_key: str = field(
-        default="",
-        repr=False,
-        metadata={
-            "key": "OPENAI_API_KEY",
-            "parse": str,
-            "doc": "Its API key, sent to no other endpoint",
-        },
-    )
+    api_key: str = _setting(
+        "OPENAI_API_KEY", "", str,
+        "Its API key, sent to no other endpoint", secret=True,
+    )  # fmt: skip
     model: str = _setting("OPENAI_MODEL", "", str, "Model name at that endpoint")
     builtin: bool = _setting(
         "STUDIO_BUILTIN", True, parse_on_off,
@@ -95,30 +93,20 @@ class Settings:
         "OTEL_EXPORTER_OTLP_ENDPOINT", "", str,
         "URL of an OpenTelemetry collector, `http://host:4318`: `export --format otel` sends to it",
     )  # fmt: skip
-    otlp_headers: str = field(
-        default="",
-        repr=False,
-        metadata={
-            "key": "OTEL_EXPORTER_OTLP_HEADERS",
-            "parse": str,
-            "doc": "Headers for it, such as a key: `name=value,name=value`, percent-encoded",
-        },
-    )
+    otlp_headers: str = _setting(
+        "OTEL_EXPORTER_OTLP_HEADERS", "", str,
+        "Headers for it, such as a key: `name=value,name=value`, percent-encoded", secret=True,
+    )  # fmt: skip
     root_path: str = _setting(
         "GRADIO_ROOT_PATH",
         "",
         parse_root_path,
         "Path prefix behind a reverse proxy, such as `/studio`",
     )
-    users: tuple[tuple[str, str], ...] = field(
-        default=(),
-        repr=False,
-        metadata={
-            "key": "STUDIO_USERS",
-            "parse": parse_users,
-            "doc": "Accounts as `name:hash`, or a file of such lines; empty: no login",
-        },
-    )
+    users: tuple[tuple[str, str], ...] = _setting(
+        "STUDIO_USERS", (), parse_users,
+        "Accounts as `name:hash`, or a file of such lines; empty: no login", secret=True,
+    )  # fmt: skip
     operators: tuple[str, ...] = _setting(
         "STUDIO_OPERATORS", (), parse_names, "Accounts that can view and change all runs"
     )

@@ -13,7 +13,7 @@ import shutil
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from agent.errors import JournalError, ModelRefused, RunError, UsageError
@@ -63,19 +63,8 @@ _DEFAULT_LIMITS = ExampleLimits()
 
 
 @dataclass(frozen=True, slots=True)
-class _About:
-    """The content of ``example.json``."""
-
-    title: str
-    task: str
-    owner: str
-    seconds: int
-    inputs: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class SavedExample:
-    """A recorded run that plays as an example.
+    """A recorded run that plays as an example; what follows its folder is in ``example.json``.
 
     Attributes:
         id: The id of the run that it was made from.
@@ -175,14 +164,17 @@ def save(
     if not steps:
         raise UsageError(NOTHING_TO_REPLAY)
     seconds = max(1, round(steps[-1].at - began.at))
-    about = _About(title, began.task.strip(), owner, seconds, began.inputs)
+    about = {
+        "title": title, "task": began.task.strip(), "owner": owner, "seconds": seconds,
+        "inputs": began.inputs,
+    }  # fmt: skip
     new = folder.with_name(f"new-{folder.name}")
     try:
         shutil.rmtree(new, ignore_errors=True)
         new.mkdir(parents=True)
         shutil.copyfile(recording.journal, new / "journal.jsonl")
         _copy_files(recording, new)
-        (new / "example.json").write_text(json.dumps(asdict(about)))
+        (new / "example.json").write_text(json.dumps(about))
         _check_size(new, others, limits)
         shutil.rmtree(folder, ignore_errors=True)
         new.rename(folder)
@@ -254,11 +246,9 @@ def delete(data: Path, owner: str, example: str) -> None:
 
 
 def _load(folder: Path) -> SavedExample:
-    about = _About(**json.loads((folder / "example.json").read_text()))
-    return SavedExample(
-        folder.name, folder, about.title, about.task, about.owner, about.seconds,
-        tuple(about.inputs),
-    )  # fmt: skip
+    about = dict(json.loads((folder / "example.json").read_text()))
+    inputs = tuple(about.pop("inputs", ()))
+    return SavedExample(folder.name, folder, inputs=inputs, **about)
 
 
 def _copy_files(recording: Recording, folder: Path) -> None:
