@@ -25,6 +25,7 @@ from sandbox_ui.auth.access import GroupKind, RunGroups
 from sandbox_ui.auth.identity import Identities
 from sandbox_ui.auth.middleware import AuthMiddleware
 from sandbox_ui.compare.drafts import delete_unrecorded_drafts
+from sandbox_ui.compare.groups import GroupManager
 from sandbox_ui.compare.listing import ComparisonListing
 from sandbox_ui.compare.manager import ComparisonManager
 from sandbox_ui.compare.registry import ComparisonRegistry
@@ -65,7 +66,7 @@ from sandbox_ui.routes.recorded_runs.replays import ReplayRoutes
 from sandbox_ui.routes.reports import ReportRoutes
 from sandbox_ui.routes.requests import RequestRoutes
 from sandbox_ui.routes.runs import RunRoutes
-from sandbox_ui.routes.share_links import GroupManager, ShareLinkRoutes
+from sandbox_ui.routes.share_links import ShareLinkRoutes
 from sandbox_ui.routes.steering import SteeringRoutes
 from sandbox_ui.routes.usage import UsageRoutes
 from sandbox_ui.routes.workspace.archives import ArchiveRoutes
@@ -138,7 +139,7 @@ class _Services:
             catalog, admission, provider, settings, limits, expiry.rule.description
         )
         comparisons = ComparisonManager(registry, runs, catalog, quota, settings)
-        evaluations = EvaluationManager(suites, runs, catalog, comparisons.drafts, settings)
+        evaluations = EvaluationManager(suites, runs, catalog, settings)
         return cls(
             settings, provider, runs, identities, catalog, quota, expiry, usage, comparisons,
             evaluations,
@@ -179,7 +180,7 @@ class _Services:
     def routes(self) -> Iterator[BaseRoute]:
         """Yield all routes; those of a single run (stream, files, previews) come last."""
         runs, previews = self.runs, self.previews
-        groups: dict[GroupKind, GroupManager] = {
+        groups: dict[GroupKind, GroupManager[Any]] = {
             "comparison": self.comparisons,
             "evaluation": self.evaluations,
         }

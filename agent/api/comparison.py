@@ -251,7 +251,7 @@ def carry_out(studio: RunCreator, folder: ComparisonFolder, plan: Plan) -> Compa
 
     runner = Runner(folder, create, plan.concurrency, judge, plan.on_progress)
     folder.set_stopped(False)
-    missing = missing_repetitions(comparison, folder.runs(), summaries(folder))
+    missing = missing_repetitions(folder, summaries(folder))
     problems = runner.carry_out(missing, plan.stop)
     if plan.stop.is_set:
         folder.set_stopped(True)

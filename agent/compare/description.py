@@ -46,7 +46,7 @@ def describe(
         "created": comparison.created,
         "canEdit": can_edit,
         "pinned": folder.pinned,
-        "state": state_of(folder, entries, summaries, running=running),
+        "state": state_of(folder, summaries, running=running),
         "inputs": inputs,
         "baseline": comparison.baseline,
         "varying": [camel_case(each) for each in comparison.varying],
@@ -69,25 +69,18 @@ def _characters(inputs: list[dict[str, Any]]) -> int | None:
 
 
 def state_of(
-    folder: ComparisonFolder,
-    entries: Collection[RunEntry],
-    summaries: Mapping[str, Summary | None],
-    *,
-    running: bool,
+    folder: ComparisonFolder, summaries: Mapping[str, Summary | None], *, running: bool
 ) -> State:
     """Return what a comparison as a whole is doing."""
     if running:
         return "running"
-    comparison = folder.definition
-    if comparison.from_runs or not missing_repetitions(comparison, entries, summaries):
+    if folder.definition.from_runs or not missing_repetitions(folder, summaries):
         return "finished"
     return "stopped" if folder.stopped else "interrupted"
 
 
 def missing_repetitions(
-    comparison: Comparison,
-    entries: Collection[RunEntry],
-    summaries: Mapping[str, Summary | None],
+    folder: ComparisonFolder, summaries: Mapping[str, Summary | None]
 ) -> list[tuple[int, int]]:
     """Return the (member, repetition) pairs still to do, in the order in which they are started.
 
@@ -95,7 +88,8 @@ def missing_repetitions(
     not. The members take turns, so that a comparison that ends early compares as many
     repetitions of each as possible.
     """
-    known = {(each.member, each.repetition): each.run for each in entries}
+    comparison = folder.definition
+    known = {(each.member, each.repetition): each.run for each in folder.runs()}
     return [
         (member, repetition)
         for repetition in range(1, comparison.repetitions + 1)

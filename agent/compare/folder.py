@@ -12,11 +12,8 @@ Nothing of a run is copied. The two lists are append-only (``agent.util.entry_li
 import hashlib
 import time
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Self
-
-from pydantic import TypeAdapter
 
 from agent.compare.comparison import Comparison
 from agent.compare.record_folder import Record, RecordFolder, not_found_message
@@ -60,16 +57,6 @@ class ScoreEntry:
     at: float = 0.0
 
 
-@cache
-def _run_adapter() -> TypeAdapter[RunEntry]:
-    return TypeAdapter(RunEntry)
-
-
-@cache
-def _score_adapter() -> TypeAdapter[ScoreEntry]:
-    return TypeAdapter(ScoreEntry)
-
-
 class ComparisonFolder(RecordFolder[Comparison]):
     """The folder of one comparison; ``create`` creates one, ``open`` opens an existing one.
 
@@ -82,8 +69,13 @@ class ComparisonFolder(RecordFolder[Comparison]):
 
     def __init__(self, data: Path, record: Record[Comparison]) -> None:
         super().__init__(data, record)
-        self._runs = EntryList(self.path / "runs.jsonl", _run_adapter(), _MAX_LIST_BYTES)
-        self._scores = EntryList(self.path / "scores.jsonl", _score_adapter(), _MAX_LIST_BYTES)
+        self._runs = EntryList(
+            self.path / "runs.jsonl", RunEntry, lambda each: (each.member, each.repetition),
+            _MAX_LIST_BYTES,
+        )  # fmt: skip
+        self._scores = EntryList(
+            self.path / "scores.jsonl", ScoreEntry, lambda each: each.run, _MAX_LIST_BYTES
+        )
 
     @classmethod
     def create(cls, data: Path, comparison: Comparison, title: str = "") -> Self:
@@ -101,20 +93,19 @@ class ComparisonFolder(RecordFolder[Comparison]):
 
     def runs(self) -> list[RunEntry]:
         """Return its runs by member and repetition; of one started again, the last."""
-        known = {(each.member, each.repetition): each for each in self._runs}
-        return [known[key] for key in sorted(known)]
+        return [entry for _, entry in sorted(self._runs.entries().items())]
 
     def add_run(self, member: int, repetition: int, run: str) -> None:
         """Record that a run is a repetition of a member. Raises ``OSError``."""
-        self._runs.append(RunEntry(member=member, repetition=repetition, run=run, at=time.time()))
+        self._runs.add(RunEntry(member=member, repetition=repetition, run=run, at=time.time()))
 
     def scores(self) -> dict[str, ScoreEntry]:
         """Return the last verdict of the judge on each run."""
-        return {each.run: each for each in self._scores}
+        return self._scores.entries()
 
     def add_score(self, score: ScoreEntry) -> None:
         """Record a verdict of the judge. Raises ``OSError``."""
-        self._scores.append(replace(score, at=time.time()))
+        self._scores.add(replace(score, at=time.time()))
 
 
 def digest_of(answer: str) -> str:

@@ -15,15 +15,12 @@ copied. The two lists are append-only (``agent.util.entry_list``).
 
 import hashlib
 import json
-import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
-
-from pydantic import TypeAdapter
 
 from agent.compare.folder import digest_of
 from agent.compare.record_folder import Record, RecordFolder, not_found_message
@@ -92,16 +89,6 @@ class ScoreEntry:
     at: float = 0.0
 
 
-@cache
-def _run_adapter() -> TypeAdapter[RunEntry]:
-    return TypeAdapter(RunEntry)
-
-
-@cache
-def _score_adapter() -> TypeAdapter[ScoreEntry]:
-    return TypeAdapter(ScoreEntry)
-
-
 class EvaluationFolder(RecordFolder[Evaluation]):
     """The folder of one evaluation; ``create`` creates one, ``open`` opens an existing one.
 
@@ -114,12 +101,12 @@ class EvaluationFolder(RecordFolder[Evaluation]):
 
     def __init__(self, data: Path, record: Record[Evaluation]) -> None:
         super().__init__(data, record)
-        self._runs = EntryList(self.path / "runs.jsonl", _run_adapter(), _MAX_LIST_BYTES)
-        self._scores = EntryList(self.path / "scores.jsonl", _score_adapter(), _MAX_LIST_BYTES)
-        self._cache_lock = threading.Lock()
-        self._known_runs: dict[Key, RunEntry] | None = None
-        self._known_scores: dict[str, ScoreEntry] | None = None
-        self._read_until = [0, 0]
+        self._runs = EntryList(
+            self.path / "runs.jsonl", RunEntry, lambda each: each.key, _MAX_LIST_BYTES
+        )
+        self._scores = EntryList(
+            self.path / "scores.jsonl", ScoreEntry, lambda each: each.run, _MAX_LIST_BYTES
+        )
 
     @classmethod
     def create(
@@ -164,32 +151,25 @@ class EvaluationFolder(RecordFolder[Evaluation]):
 
     def runs(self) -> list[RunEntry]:
         """Return its runs by task, member and repetition; of one started again, the last."""
-        with self._cache_lock:
-            known = self._read_runs()
-            return [known[key] for key in sorted(known)]
+        return [entry for _, entry in sorted(self._runs.entries().items())]
 
     def add_run(self, task: int, member: int, repetition: int, run: str) -> RunEntry:
         """Record that a run is a repetition of a task by a member. Raises ``OSError``."""
-        with self._cache_lock:
-            known, key = self._read_runs(), (task, member, repetition)
-            attempt = known[key].attempt + 1 if key in known else 1
-            entry = RunEntry(
-                task=task, member=member, repetition=repetition, run=run, at=time.time(),
-                attempt=attempt,
-            )  # fmt: skip
-            self._runs.append(entry)
-            known[key] = entry
+        earlier = self._runs.get((task, member, repetition))
+        entry = RunEntry(
+            task=task, member=member, repetition=repetition, run=run, at=time.time(),
+            attempt=earlier.attempt + 1 if earlier else 1,
+        )  # fmt: skip
+        self._runs.add(entry)
         return entry
 
     def score(self, run: str) -> ScoreEntry | None:
         """Return the last score of a run; None if it has none."""
-        with self._cache_lock:
-            return self._read_scores().get(run)
+        return self._scores.get(run)
 
     def scores(self) -> dict[str, ScoreEntry]:
         """Return the last score of each run."""
-        with self._cache_lock:
-            return dict(self._read_scores())
+        return self._scores.entries()
 
     def add_score(self, run: str, score: TaskScore, answer: str, scorer: str = "") -> ScoreEntry:
         """Record the score of a run's answer. Raises ``OSError``."""
@@ -199,34 +179,12 @@ class EvaluationFolder(RecordFolder[Evaluation]):
             extracted=score.extracted, reason=score.reason, scorer=scorer, version=score.version,
             answer=digest_of(answer), at=time.time(),
         )  # fmt: skip
-        with self._cache_lock:
-            known = self._read_scores()
-            self._scores.append(entry)
-            known[run] = entry
+        self._scores.add(entry)
         return entry
 
     def read_further(self) -> tuple[list[RunEntry], list[ScoreEntry]]:
         """Read and return the runs and scores that another process has added since."""
-        with self._cache_lock:
-            runs, scores = self._read_runs(), self._read_scores()
-            further_runs, self._read_until[0] = self._runs.read_after(self._read_until[0])
-            further_scores, self._read_until[1] = self._scores.read_after(self._read_until[1])
-            runs.update((each.key, each) for each in further_runs)
-            scores.update((each.run, each) for each in further_scores)
-        return further_runs, further_scores
-
-    def _read_runs(self) -> dict[Key, RunEntry]:
-        """Return the runs, read once: mostly this process alone adds to them."""
-        if self._known_runs is None:
-            entries, self._read_until[0] = self._runs.read_after(0)
-            self._known_runs = {each.key: each for each in entries}
-        return self._known_runs
-
-    def _read_scores(self) -> dict[str, ScoreEntry]:
-        if self._known_scores is None:
-            entries, self._read_until[1] = self._scores.read_after(0)
-            self._known_scores = {each.run: each for each in entries}
-        return self._known_scores
+        return self._runs.read_further(), self._scores.read_further()
 
 
 def hash_of(suite: Suite) -> str:

@@ -8,69 +8,105 @@ import errno
 import json
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+_K = TypeVar("_K")
 _T = TypeVar("_T")
 _BLOCK = 4096
 
 
-class EntryList(Generic[_T]):
-    """A list of dataclass objects, one JSON object per line. Thread-safe; one process writes.
+@cache
+def _adapter(entry_class: type[Any]) -> TypeAdapter[Any]:
+    return TypeAdapter(entry_class)
+
+
+class EntryList(Generic[_K, _T]):
+    """A list of dataclass objects, one JSON object per line; of each key the last one counts.
+
+    It is read once: mostly this process alone adds to it. Thread-safe; one process writes.
 
     Args:
         path: The file; a missing one is an empty list.
-        adapter: Validates an entry.
+        entry_class: The class of the entries.
+        key: Returns an entry's key.
         max_bytes: Bytes to read at most; further entries are ignored.
     """
 
-    def __init__(self, path: Path, adapter: TypeAdapter[_T], max_bytes: int) -> None:
+    def __init__(
+        self, path: Path, entry_class: type[_T], key: Callable[[_T], _K], max_bytes: int
+    ) -> None:
         self._path = path
-        self._adapter = adapter
+        self._entry_class: type[Any] = entry_class
+        self._key = key
         self._max_bytes = max_bytes
+        self._known: dict[_K, _T] | None = None
+        self._position = 0
         self._lock = threading.Lock()
 
-    def __iter__(self) -> Iterator[_T]:
-        """Yield the entries in the order in which they were added."""
-        yield from self.read_after(0)[0]
+    def entries(self) -> dict[_K, _T]:
+        """Return the entries by key."""
+        with self._lock:
+            return dict(self._read())
 
-    def read_after(self, position: int) -> tuple[list[_T], int]:
-        """Return the entries after a position in the file, and the position where they end.
+    def get(self, key: _K) -> _T | None:
+        """Return the entry of a key; None if there is none."""
+        with self._lock:
+            return self._read().get(key)
 
-        Another process may add entries meanwhile: the position is the end of a whole line.
-        """
+    def add(self, entry: _T) -> None:
+        """Add an entry, and wait until the disk has it. Raises ``OSError``."""
+        with self._lock:
+            known = self._read()
+            self._append(entry)
+            known[self._key(entry)] = entry
+
+    def read_further(self) -> list[_T]:
+        """Read and return the entries that another process has added since."""
+        with self._lock:
+            known, further = self._read(), self._read_on()
+            known.update((self._key(each), each) for each in further)
+        return further
+
+    def _read(self) -> dict[_K, _T]:
+        if self._known is None:
+            self._known = {self._key(each): each for each in self._read_on()}
+        return self._known
+
+    def _read_on(self) -> list[_T]:
+        """Return the entries after those that were read; a line may be incomplete as yet."""
         try:
             with self._path.open("rb") as file:
-                file.seek(position)
-                content = file.read(max(0, self._max_bytes - position))
+                file.seek(self._position)
+                content = file.read(max(0, self._max_bytes - self._position))
         except FileNotFoundError:
-            return [], 0
+            self._position = 0
+            return []
         entries = list[_T]()
         *lines, torn = content.split(b"\n")
         for line in lines:
             with suppress(ValidationError):
-                entries.append(self._adapter.validate_json(line))
-        return entries, position + len(content) - len(torn)
+                entries.append(_adapter(self._entry_class).validate_json(line))
+        self._position += len(content) - len(torn)
+        return entries
 
-    def append(self, entry: _T) -> None:
-        """Add an entry, and wait until the disk has it. Raises ``OSError``."""
-        values: Any = entry
-        line = json.dumps(asdict(values)).encode() + b"\n"
-        with self._lock:
-            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                _complete_last_line(file)
-                written = os.write(file, line)
-                if written != len(line):  # the disk is full; the torn line is cut off next time
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                os.fdatasync(file)
-            finally:
-                os.close(file)
+    def _append(self, entry: Any) -> None:
+        line = json.dumps(asdict(entry)).encode() + b"\n"
+        file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            _complete_last_line(file)
+            written = os.write(file, line)
+            if written != len(line):  # the disk is full; the torn line is cut off next time
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fdatasync(file)
+        finally:
+            os.close(file)
 
 
 def read_bounded(path: Path, limit: int, *, whole: bool = True) -> bytes:

@@ -1,10 +1,12 @@
 """The definition of a comparison from a request, and the options of its members."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
 from agent.compare.comparison import (
+    MAX_LABEL,
     Comparison,
     ExpectedAnswer,
     Judge,
@@ -13,12 +15,12 @@ from agent.compare.comparison import (
     varying_fields,
 )
 from agent.errors import ModelRefused, RunError, UsageError
-from agent.models.builtin.install import BUILTIN_ID
+from agent.events import Mode
+from agent.models.builtin.install import BUILTIN_ID, BUILTIN_NAME
 from agent.models.openai.base_url import parse_base_url, same_endpoint
 from agent.sandbox.network.policy import parse_policy
 from agent.settings import Settings
 from sandbox_ui.auth.user import User
-from sandbox_ui.compare.labels import labelled
 from sandbox_ui.compare.request import (
     ComparisonRequest,
     ExpectedRequest,
@@ -30,6 +32,8 @@ from sandbox_ui.compare.request import (
 )
 from sandbox_ui.runs import run_options
 from sandbox_ui.runs.run_options import RunOptions
+
+_MODE_LABELS: dict[Mode, str] = {"plain": "Without sandbox", "sandbox": "With sandbox"}
 
 
 def define(
@@ -94,26 +98,25 @@ def judge_of(asked: JudgeRequest, settings: Settings) -> Judge:
 
 
 def continued(
-    definition: Comparison, request: ResumeRequest, settings: Settings, user: User
+    text: str,
+    members: Sequence[Member],
+    judge: Judge | None,
+    request: ResumeRequest,
+    settings: Settings,
+    user: User,
 ) -> Participants:
-    """Return the options with which a comparison is continued.
+    """Return the options with which a comparison or an evaluation is continued.
+
+    Args:
+        text: The text of its task, or of one of its tasks.
+        members: Its members.
+        judge: Its judge.
+        request: The keys, which are not stored.
+        settings: The operator's settings.
+        user: The user on whose behalf the endpoints are used.
 
     Raises:
         StudioError: if a member is unknown, its endpoint is another one, or it has no model.
-    """
-    judge = definition.expected.judge if definition.expected else None
-    participants = stored_participants(definition.members, judge, request, settings)
-    require_models(definition.task, definition.members, participants, settings, user)
-    return participants
-
-
-def stored_participants(
-    members: Sequence[Member], judge: Judge | None, request: ResumeRequest, settings: Settings
-) -> Participants:
-    """Return the options of stored members and of a stored judge, with the keys that are given.
-
-    Raises:
-        UsageError: if a member is unknown, or its endpoint is another one.
     """
     given: dict[int, KeyRequest] = {}
     for each in request.members:
@@ -123,15 +126,13 @@ def stored_participants(
     options = [
         _stored_options(member, given.get(index), settings) for index, member in enumerate(members)
     ]
-    if judge is None:
-        return Participants(options)
-    judging = RunOptions(
-        base_url=judge.base_url or None,
-        api_key=request.judge_api_key,
-        model=judge.model,
-        mode="plain",
-    )
-    return Participants(options, judging)
+    judging = None
+    if judge is not None:
+        url, key = judge.base_url or None, request.judge_api_key
+        judging = RunOptions(base_url=url, api_key=key, model=judge.model, mode="plain")
+    participants = Participants(options, judging)
+    require_models(text, members, participants, settings, user)
+    return participants
 
 
 def require_models(
@@ -267,3 +268,32 @@ def _stored_options(member: Member, given: KeyRequest | None, settings: Settings
         network=member.network,
         hosts=" ".join(member.hosts),
     )
+
+
+def labelled(members: Sequence[Member]) -> list[Member]:
+    """Return members with the given labels, or else with what distinguishes them."""
+    models = {member.model for member in members}
+    modes = {member.mode for member in members}
+    labelled = [
+        replace(each, label=each.label or _default_label(each, models, modes)) for each in members
+    ]
+    return with_distinct_labels(labelled)
+
+
+def with_distinct_labels(members: Sequence[Member]) -> list[Member]:
+    """Return members with numbers after those labels that occur more than once."""
+    counts, seen = Counter(member.label for member in members), Counter[str]()
+    numbered = []
+    for member in members:
+        label = member.label
+        seen[label] += 1
+        suffix = f" {seen[label]}" if counts[label] > 1 else ""
+        numbered.append(replace(member, label=f"{label[: MAX_LABEL - len(suffix)]}{suffix}"))
+    return numbered
+
+
+def _default_label(member: Member, models: set[str], modes: set[Mode]) -> str:
+    name = BUILTIN_NAME if member.model == BUILTIN_ID else member.model
+    if len(models) == 1:
+        return _MODE_LABELS[member.mode]
+    return f"{name}, {_MODE_LABELS[member.mode].lower()}" if len(modes) > 1 else name

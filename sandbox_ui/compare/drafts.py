@@ -47,16 +47,12 @@ class Drafts:
     Args:
         registry: The comparisons.
         runs: The live runs.
-        catalog: The catalog of all runs.
         quota: The users' storage quotas.
     """
 
-    def __init__(
-        self, registry: ComparisonRegistry, runs: RunManager, catalog: Catalog, quota: Quota
-    ) -> None:
+    def __init__(self, registry: ComparisonRegistry, runs: RunManager, quota: Quota) -> None:
         self._registry = registry
         self._runs = runs
-        self._catalog = catalog
         self._quota = quota
 
     def take(self, definition: Comparison, title: str, draft: str) -> ComparisonFolder:
@@ -84,12 +80,6 @@ class Drafts:
                 self._registry.delete(folder.id)
                 raise
         return folder
-
-    def delete(self, draft: str) -> None:
-        """Delete a draft whose files were copied, unless its owner has used it meanwhile."""
-        with suppress(StudioError, OSError):
-            if not self._runs.has_started(draft):
-                self._catalog.delete([draft])
 
     def _require_storage(self, definition: Comparison) -> None:
         """Check that the copies of the inputs for all runs fit into the owner's quota."""

@@ -4,49 +4,18 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any
 
 from agent.compare.comparison import Member
+from agent.compare.runner import is_builtin
 from agent.errors import QuotaExceeded, StudioError
-from sandbox_ui.compare.starter import is_builtin
+from sandbox_ui.compare.starter import PlannedRun, RunStarter
 
 _DISK_FULL_MESSAGE = "The studio's disk is full. Free some space, then press Resume."
 _log = logging.getLogger(__name__)
 
 
-class PlannedRun(Protocol):
-    """One run that is to be started."""
-
-    @property
-    def member(self) -> int:
-        """The index of its member."""
-
-
-_Run = TypeVar("_Run", bound=PlannedRun)
-_PlannedRun = TypeVar("_PlannedRun", bound=PlannedRun, contravariant=True)
-
-
-class Starter(Protocol[_PlannedRun]):
-    """Starts and stops runs."""
-
-    @property
-    def max_active(self) -> int:
-        """How many runs may be in progress at the same time."""
-
-    def prepare(self, planned: _PlannedRun, /) -> str:
-        """Create a draft for a planned run; return its id. Raises ``StudioError``."""
-
-    def start(self, run: str, planned: _PlannedRun, /) -> None:
-        """Start a prepared run. Raises ``StudioError`` and ``OSError``."""
-
-    def stop(self, run: str, /) -> None:
-        """Request a run to stop."""
-
-    def discard(self, run: str, /) -> None:
-        """Delete a run that has not started."""
-
-
-class Execution(Generic[_Run]):
+class Execution:
     """Carries out planned runs in a thread of its own, until none is left.
 
     A member whose run cannot be started is given up, and the others go on. When a quota is used
@@ -65,10 +34,10 @@ class Execution(Generic[_Run]):
         self,
         name: str,
         members: Sequence[Member],
-        planned: Iterable[_Run],
-        starter: Starter[_Run],
+        planned: Iterable[PlannedRun],
+        starter: RunStarter[Any],
         on_changed: Callable[[], None],
-        on_ended: Callable[["Execution[Any]"], None],
+        on_ended: Callable[["Execution"], None],
     ) -> None:
         self._name = name
         self._members = members
@@ -128,7 +97,7 @@ class Execution(Generic[_Run]):
             _log.exception("The %s was interrupted", self._name)
         self._on_ended(self)
 
-    def _next(self) -> _Run | None:
+    def _next(self) -> PlannedRun | None:
         """Wait until a run may be started and return it; None when all have ended."""
         with self._changed:
             while not self._closed and (self._pending or self._active):
@@ -139,7 +108,7 @@ class Execution(Generic[_Run]):
                 self._changed.wait()
             return None
 
-    def _startable(self) -> _Run | None:
+    def _startable(self) -> PlannedRun | None:
         """Return the first planned run that may be started now."""
         if len(self._active) >= self._starter.max_active:
             return None
@@ -154,7 +123,7 @@ class Execution(Generic[_Run]):
             None,
         )
 
-    def _start(self, planned: _Run) -> None:
+    def _start(self, planned: PlannedRun) -> None:
         everyone = range(len(self._members))
         try:
             self._start_run(planned)
@@ -167,7 +136,7 @@ class Execution(Generic[_Run]):
             self._give_up(everyone, _DISK_FULL_MESSAGE)
         self._on_changed()
 
-    def _start_run(self, planned: _Run) -> None:
+    def _start_run(self, planned: PlannedRun) -> None:
         run, member = self._starter.prepare(planned), planned.member
         with self._changed:
             admitted = not self._closed and member not in self._stopped_members

@@ -151,7 +151,7 @@ class ComparisonListing:
             "at": listed.at,
             "state": state,
             "members": [member.label for member in folder.definition.members],
-            "runs": [entry.run for entry in self._registry.runs(folder.id)],
+            "runs": [entry.run for entry in folder.runs()],
             "repetitions": folder.definition.repetitions,
             "verdict": verdict,
             "in_title": listed.in_title,
@@ -209,12 +209,11 @@ def list_comparisons(
         owner: Only this user's comparisons; None for all users'.
         pinned: Only pinned comparisons.
     """
-    groups = (_listed(registry, folder) for folder in registry.all(owner))
-    return select(groups, words, pinned=pinned)
+    return select(map(_listed, registry.all(owner)), words, pinned=pinned)
 
 
-def _listed(registry: ComparisonRegistry, folder: ComparisonFolder) -> ListedGroup:
-    times = (entry.at for entry in registry.runs(folder.id))
+def _listed(folder: ComparisonFolder) -> ListedGroup:
+    times = (entry.at for entry in folder.runs())
     at = max(times, default=folder.definition.created)
     title = folder.title or title_for_task(folder.definition.task)
     texts = [folder.definition.task, *(each.path for each in folder.definition.inputs)]

@@ -1,6 +1,5 @@
 """Comparisons of the studio: start, stop, continue, describe, delete."""
 
-import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -10,39 +9,35 @@ from typing import Any
 from agent.compare.comparison import Comparison
 from agent.compare.description import describe, missing_repetitions
 from agent.compare.folder import ComparisonFolder
-from agent.errors import QuotaExceeded, RunActive, RunError, RunPinned, StudioError
+from agent.compare.runner import is_builtin
+from agent.errors import RunError, StudioError
 from agent.models.base import Model
 from agent.runs.summary import Summary
 from agent.settings import Settings
 from agent.titles import title_for_task
 from sandbox_ui.auth.user import User
 from sandbox_ui.compare.background import BackgroundWork, unscored
-from sandbox_ui.compare.definition import continued, define
+from sandbox_ui.compare.definition import define
 from sandbox_ui.compare.drafts import Drafts
-from sandbox_ui.compare.execution import Execution
+from sandbox_ui.compare.groups import GroupManager
 from sandbox_ui.compare.inputs import InputStore
 from sandbox_ui.compare.registry import ComparisonRegistry
 from sandbox_ui.compare.request import ComparisonRequest, Participants, ResumeRequest
 from sandbox_ui.compare.selection import compare_runs
-from sandbox_ui.compare.starter import Repetition, RunStarter, is_builtin
+from sandbox_ui.compare.starter import ComparisonStarter, PlannedRun
 from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.limits.quota import Quota
 from sandbox_ui.runs import run_options
-from sandbox_ui.runs.followers import Followers
 from sandbox_ui.runs.manager import RunManager
-
-MAX_RUNNING = 20
-"""Maximum number of comparisons of one user in progress: each occupies a thread."""
 
 _DESCRIPTION_SECONDS = 0.5
 _MAX_DESCRIBED = 32
-_JOIN_SECONDS = 10.0
 _BUILTIN_NOTE = (
     "The built-in model answers one run at a time, so its runs are carried out one after the other."
 )
 
 
-class ComparisonManager:
+class ComparisonManager(GroupManager[ComparisonFolder]):
     """The comparisons of one data folder. Thread-safe.
 
     Args:
@@ -55,8 +50,10 @@ class ComparisonManager:
     Attributes:
         registry: The comparisons.
         followers: Who is told when a comparison's runs start or end.
-        drafts: Makes comparisons from drafts.
     """
+
+    max_running = 20
+    registry: ComparisonRegistry
 
     def __init__(
         self,
@@ -66,17 +63,10 @@ class ComparisonManager:
         quota: Quota,
         settings: Settings,
     ) -> None:
-        self.registry = registry
-        self.followers = Followers()
-        self._runs = runs
-        self._catalog = catalog
-        self.drafts = Drafts(registry, runs, catalog, quota)
-        self._settings = settings
-        self._executions: dict[str, Execution[Repetition]] = {}
-        self._reasons: dict[str, str] = {}
+        super().__init__(registry, runs, catalog, settings)
+        self._drafts = Drafts(registry, runs, quota)
         self._described: dict[str, tuple[float, dict[str, Any]]] = {}
         self._verdicts: dict[str, tuple[str, str]] = {}
-        self._lock = threading.RLock()
         self._work = BackgroundWork(self._summaries, self.followers.notify)
         self._judges: dict[str, Model] = {}
         runs.on_round_ended(self._run_ended)
@@ -85,8 +75,7 @@ class ComparisonManager:
     def close(self) -> None:
         """Start no further runs; call before the live runs are closed."""
         self._work.close()
-        for execution in self._running():
-            execution.close(_JOIN_SECONDS)
+        super().close()
 
     def create(self, request: ComparisonRequest, user: User) -> str:
         """Start a comparison; return its id. The draft with its inputs is deleted.
@@ -99,14 +88,14 @@ class ComparisonManager:
         self._runs.admission.check_start(user.id, definition.task)
         draft = request.inputs or self._runs.create_draft(user.id)
         try:
-            folder = self.drafts.take(definition, request.title, draft)
+            folder = self._drafts.take(definition, request.title, draft)
         except BaseException:
             if not request.inputs:
                 self._catalog.delete([draft])
             raise
         workspace = self._runs.workspace(draft)
-        self._work.measure(folder, workspace, lambda: self.drafts.delete(draft))
-        self._carry_out(folder, participants, user)
+        self._work.measure(folder, workspace, lambda: self._catalog.discard_draft(draft))
+        self._carry_out(folder, self._missing(folder), participants, user)
         return folder.id
 
     def create_from_runs(self, run_ids: Sequence[str], title: str, user: User) -> str:
@@ -119,7 +108,7 @@ class ComparisonManager:
         definition = compare_runs(run_ids, self._runs, self.registry)
         folder = self.registry.create(replace(definition, owner=user.id), title)
         for member, run in enumerate(run_ids):
-            self.registry.add_run(folder.id, member, 1, run)
+            folder.add_run(member, 1, run)
         return folder.id
 
     def describe(self, comparison: str, *, fresh: bool = True) -> dict[str, Any]:
@@ -166,7 +155,7 @@ class ComparisonManager:
             folder.set_stopped(True)
             execution.stop(member)
         else:  # runs of a comparison that was made from runs, or was continued one by one
-            for entry in self.registry.runs(comparison):
+            for entry in folder.runs():
                 if member in (None, entry.member):
                     with suppress(StudioError):
                         self._runs.stop(entry.run)
@@ -179,78 +168,20 @@ class ComparisonManager:
             RunActive: if the comparison is in progress.
             StudioError: if there is nothing to start, or a member has no model.
         """
-        folder = self.registry.folder(comparison)
-        if comparison in self._executions:
-            raise RunActive("This comparison is in progress.")
+        folder = self._idle_folder(comparison)
         missing = self._missing(folder)
         if not missing and not self._lacks_verdicts(folder):
             raise RunError("All runs of this comparison have been carried out.")
-        participants = continued(folder.definition, request, self._settings, user)
-        self._require_capacity(folder.owner)
-        self._runs.admission.check_start(folder.owner, folder.definition.task)
-        self._carry_out(folder, participants, user)
+        expected = folder.definition.expected
+        judge = expected.judge if expected else None
+        self._continue(folder, missing, folder.definition.task, judge, request, user)
 
-    def rename(self, comparison: str, title: str) -> str:
-        """Rename a comparison; empty restores the task's first line. Return the new title.
-
-        Raises:
-            RunError: if it does not exist.
-        """
-        folder = self.registry.folder(comparison)
-        folder.set_title(title)
-        self.followers.notify(comparison)
+    def _title_of(self, folder: ComparisonFolder) -> str:
         return folder.title or title_for_task(folder.definition.task)
 
-    def pin(self, comparison: str, pinned: bool) -> bool:
-        """Protect a comparison and its runs from deletion, or end that; return the new state.
-
-        Raises:
-            RunError: if it does not exist.
-        """
-        folder = self.registry.folder(comparison)
-        for run in self.registry.run_ids(comparison):
-            with suppress(RunError):  # it was deleted
-                self._catalog.pin(run, pinned)
-        folder.set_pinned(pinned)
-        self.followers.notify(comparison)
-        return folder.pinned
-
-    def delete(self, comparison: str, *, with_runs: bool = False) -> int:
-        """Delete a comparison, and on request the runs that it started.
-
-        Returns:
-            The bytes of runs freed on disk.
-
-        Raises:
-            RunActive: if it is in progress.
-            RunPinned: if it, or one of the runs to delete, is pinned.
-            RunError: if it does not exist or a run cannot be deleted.
-        """
-        folder = self.registry.folder(comparison)
-        if comparison in self._executions:
-            raise RunActive("A comparison in progress cannot be deleted. Stop it first.")
-        if folder.pinned:
-            raise RunPinned("This comparison is pinned. Unpin it, then delete it.")
-        own = [run for run in self.registry.run_ids(comparison) if self._belongs(run, comparison)]
-        unused = [run for run in own if not self._runs.has_started(run)]
-        gone = own if with_runs else unused
-        freed = self._catalog.delete(gone) if gone else 0
-        for run in set(own).difference(gone):
-            self._runs.folder(run).leave_comparison()
-            self._catalog.history.indexer.changed(run)
-        try:
-            self.registry.delete(comparison)
-        except OSError as error:
-            raise RunError(f"The comparison cannot be deleted: {error.strerror}.") from error
-        self._described.pop(comparison, None)
-        self._verdicts.pop(comparison, None)
-        self._reasons.pop(comparison, None)
-        self.followers.notify(comparison)
-        return freed
-
-    def is_running(self, comparison: str) -> bool:
-        """Whether runs of a comparison are in progress or are to be started."""
-        return comparison in self._executions
+    def _forget(self, group: str) -> None:
+        self._described.pop(group, None)
+        self._verdicts.pop(group, None)
 
     def _describe(self, folder: ComparisonFolder) -> dict[str, Any]:
         comparison = folder.definition
@@ -258,13 +189,12 @@ class ComparisonManager:
         running = folder.id in self._executions or any(
             each is not None and each.running for each in summaries.values()
         )
-        execution = self._executions.get(folder.id)
-        missing = missing_repetitions(comparison, self.registry.runs(folder.id), summaries)
+        missing = missing_repetitions(folder, summaries)
         if not running:
             self._work.score(folder)  # what an earlier process left
         return describe(folder, summaries, running=running) | {
             "note": self._note(comparison) if running else "",
-            "reason": execution.reason if execution else self._reasons.get(folder.id, ""),
+            "reason": self._reason(folder.id),
             "canResume": not running
             and not comparison.from_runs
             and (bool(missing) or self._lacks_verdicts(folder)),
@@ -285,11 +215,10 @@ class ComparisonManager:
             return ""
         return f"At most {at_once} of the {total} runs are in progress at the same time."
 
-    def _missing(self, folder: ComparisonFolder) -> list[tuple[int, int]]:
+    def _missing(self, folder: ComparisonFolder) -> list[PlannedRun]:
         if folder.definition.from_runs:
             return []
-        entries = self.registry.runs(folder.id)
-        return missing_repetitions(folder.definition, entries, self._summaries(folder))
+        return [PlannedRun(*each) for each in missing_repetitions(folder, self._summaries(folder))]
 
     def _lacks_verdicts(self, folder: ComparisonFolder) -> bool:
         """Whether ended runs wait for a judge, whose key is not stored."""
@@ -298,46 +227,27 @@ class ComparisonManager:
             return False
         return bool(unscored(folder, self._summaries(folder)))
 
-    def _carry_out(self, folder: ComparisonFolder, participants: Participants, user: User) -> None:
-        """Start the missing repetitions, in the background."""
-        starter = RunStarter(
-            folder.definition,
-            participants,
-            user,
-            self.registry,
-            self._runs,
-            self._catalog,
-            self._settings,
-        )
-        missing = self._missing(folder)
-        judge = participants.judge
-        if judge is not None:
-            self._judges[folder.id] = run_options.model_for("", judge, self._settings, user)
-        folder.set_stopped(False)
-        self._reasons.pop(folder.id, None)
-        execution = Execution(
-            f"comparison {folder.id}",
-            folder.definition.members,
-            [Repetition(*each) for each in missing],
-            starter,
-            lambda: self.followers.notify(folder.id),
-            lambda ended: self._ended(folder, ended),
-        )
-        with self._lock:
-            if folder.id in self._executions:
-                raise RunActive("This comparison is in progress.")
-            self._executions[folder.id] = execution
-        execution.begin()
+    def _carry_out(
+        self,
+        folder: ComparisonFolder,
+        planned: Sequence[PlannedRun],
+        participants: Participants,
+        user: User,
+    ) -> None:
+        starter = ComparisonStarter(
+            folder=folder, participants=participants, user=user, runs=self._runs,
+            catalog=self._catalog, settings=self._settings,
+        )  # fmt: skip
+        if participants.judge is not None:
+            self._judges[folder.id] = run_options.model_for(
+                "", participants.judge, self._settings, user
+            )
+        self._register(folder, planned, starter).begin()
         self.followers.notify(folder.id)
 
-    def _ended(self, folder: ComparisonFolder, execution: Execution[Repetition]) -> None:
-        """Forget an execution, and with it the keys; delete inputs that are not needed again."""
-        with self._lock:
-            del self._executions[folder.id]
-            if execution.reason:
-                self._reasons[folder.id] = execution.reason
-            judge = self._judges.pop(folder.id, None)
-        self._work.score(folder, judge)
+    def _ended(self, folder: ComparisonFolder) -> None:
+        """Score the answers, and delete inputs that are not needed again."""
+        self._work.score(folder, self._judges.pop(folder.id, None))
         with suppress(StudioError):  # the comparison was deleted, or the history is locked
             if not self._missing(folder):
                 InputStore(folder.path).discard()
@@ -359,28 +269,8 @@ class ComparisonManager:
             if not self._known_runs(comparison).isdisjoint(runs):
                 self.followers.notify(comparison)
 
-    def _running(self) -> list[Execution[Repetition]]:
-        with self._lock:
-            return list(self._executions.values())
-
     def _known_runs(self, comparison: str) -> set[str]:
         try:
             return set(self.registry.run_ids(comparison))
         except RunError:
             return set()
-
-    def _belongs(self, run: str, comparison: str) -> bool:
-        """Whether a run exists and was started by a comparison."""
-        try:
-            return self._runs.peek_folder(run).comparison == comparison
-        except RunError:
-            return False
-
-    def _require_capacity(self, owner: str) -> None:
-        with self._lock:
-            running = list(self._executions)
-        if sum(self.registry.folder(each).owner == owner for each in running) >= MAX_RUNNING:
-            raise QuotaExceeded(
-                f"{MAX_RUNNING} of your comparisons are in progress. Wait until one has ended, or "
-                "stop one."
-            )

@@ -1,108 +1,111 @@
-"""The comparisons of a data folder, and which runs belong to them."""
+"""The comparisons, and the evaluations, of a data folder."""
 
 import threading
-from collections.abc import Collection
-from contextlib import suppress
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
 
 from agent.compare.comparison import Comparison
-from agent.compare.folder import ComparisonFolder, RunEntry
+from agent.compare.folder import ComparisonFolder
+from agent.compare.record_folder import RecordFolder
 from agent.errors import RunError
 
-
-@dataclass(slots=True)
-class _Known:
-    """A comparison in memory, with its runs as read from its folder."""
-
-    folder: ComparisonFolder
-    runs: list[RunEntry]
+Folder = TypeVar("Folder", bound=RecordFolder[Any])
 
 
-class ComparisonRegistry:
-    """The comparisons of one data folder; only this process changes them. Thread-safe.
+class GroupRegistry(ABC, Generic[Folder]):
+    """The comparisons, or the evaluations, of one data folder. Thread-safe.
+
+    Only this process changes them, except those in other places, which other processes carry out.
 
     Args:
         data: The data folder.
     """
 
+    folder_class: ClassVar[type[RecordFolder[Any]]]
+
     def __init__(self, data: Path) -> None:
         self._data = data
-        self._place = data / "comparisons"
-        self._known: dict[str, _Known] = {}
-        self._listed = -1
+        self._folders: dict[str, Folder] = {}
+        self._listed: dict[Path, int] = {}
         self._lock = threading.RLock()
+
+    @abstractmethod
+    def run_ids(self, group: str) -> Collection[str]:
+        """Return the ids of its runs. Raises ``RunError`` if it does not exist."""
+
+    def folder(self, group: str) -> Folder:
+        """Return the folder with an id. Raises ``RunError`` if it does not exist."""
+        with self._lock:
+            known = self._folders.get(group)
+            if known is not None and self.is_elsewhere(known) and not known.path.is_dir():
+                self._forget(group)  # it was moved to the data folder
+                known = None
+            return known or self._add(self.folder_class.find(self._places(), group))
+
+    def is_elsewhere(self, folder: RecordFolder[Any]) -> bool:
+        """Return whether a folder is in another place, which another process uses."""
+        return folder.data != self._data
+
+    def delete(self, group: str) -> None:
+        """Delete a folder; its runs remain. Raises ``OSError``."""
+        with self._lock:
+            folder = self.folder(group)
+            self._forget(group)
+            folder.delete()
+
+    def all(self, owner: str | None = None) -> list[Folder]:
+        """Return all folders, or one user's, except unreadable ones, in no order."""
+        with self._lock:
+            self._look_for_others()
+            folders = [each for name in list(self._folders) if (each := self._find(name))]
+        return [each for each in folders if owner is None or each.owner == owner]
+
+    def _places(self) -> Sequence[Path]:
+        """Return the data folders in which there may be any."""
+        return [self._data]
+
+    def _add(self, folder: Any) -> Folder:
+        with self._lock:
+            self._folders[folder.id] = folder
+        known: Folder = folder
+        return known
+
+    def _look_for_others(self) -> None:
+        """Read what appeared in the places, such as comparisons of the command line."""
+        for data in dict.fromkeys(self._places()):
+            place = data / self.folder_class.parent
+            try:
+                listed = place.stat().st_mtime_ns
+            except FileNotFoundError:
+                continue
+            if listed == self._listed.get(place):
+                continue
+            found = [self._find(path.name) for path in place.iterdir()]
+            if None not in found:  # one that is being created has no record yet
+                self._listed[place] = listed
+
+    def _find(self, group: str) -> Folder | None:
+        try:
+            return self.folder(group)
+        except RunError:
+            self._forget(group)
+            return None
+
+    def _forget(self, group: str) -> None:
+        self._folders.pop(group, None)
+
+
+class ComparisonRegistry(GroupRegistry[ComparisonFolder]):
+    """The comparisons of one data folder. Thread-safe."""
+
+    folder_class = ComparisonFolder
 
     def create(self, definition: Comparison, title: str = "") -> ComparisonFolder:
         """Create a comparison; its id and time are set here. Raises ``OSError``."""
-        folder = ComparisonFolder.create(self._data, definition, title)
-        with self._lock:
-            self._known[folder.id] = _Known(folder, [])
-        return folder
+        return self._add(ComparisonFolder.create(self._data, definition, title))
 
-    def folder(self, comparison: str) -> ComparisonFolder:
-        """Return a comparison's folder.
-
-        Raises:
-            RunError: if the comparison does not exist.
-        """
-        return self._get(comparison).folder
-
-    def runs(self, comparison: str) -> list[RunEntry]:
-        """Return a comparison's runs, by member and repetition.
-
-        Raises:
-            RunError: if the comparison does not exist.
-        """
-        return self._get(comparison).runs
-
-    def run_ids(self, comparison: str) -> Collection[str]:
-        """Return the ids of a comparison's runs.
-
-        Raises:
-            RunError: if the comparison does not exist.
-        """
-        return {entry.run for entry in self.runs(comparison)}
-
-    def add_run(self, comparison: str, member: int, repetition: int, run: str) -> None:
-        """Record that a run is a repetition of a member. Raises ``OSError``."""
-        with self._lock:
-            known = self._get(comparison)
-            known.folder.add_run(member, repetition, run)
-            known.runs = known.folder.runs()
-
-    def delete(self, comparison: str) -> None:
-        """Delete a comparison; its runs remain. Raises ``OSError``."""
-        with self._lock:
-            folder = self._get(comparison).folder
-            del self._known[comparison]
-            folder.delete()
-
-    def all(self, owner: str | None = None) -> list[ComparisonFolder]:
-        """Return all comparisons, or one user's, except unreadable ones, in no order."""
-        with self._lock:
-            self._look_for_others()
-            folders = [known.folder for known in self._known.values()]
-        return [each for each in folders if owner is None or each.owner == owner]
-
-    def _get(self, comparison: str) -> _Known:
-        with self._lock:
-            known = self._known.get(comparison)
-            if known is None:
-                folder = ComparisonFolder.open(self._data, comparison)
-                known = self._known[comparison] = _Known(folder, folder.runs())
-            return known
-
-    def _look_for_others(self) -> None:
-        """Read comparisons that appeared in the folder, such as those of the command line."""
-        try:
-            listed = self._place.stat().st_mtime_ns
-        except FileNotFoundError:
-            return
-        if listed == self._listed:
-            return
-        self._listed = listed
-        for path in self._place.iterdir():
-            if path.name not in self._known:
-                with suppress(RunError):
-                    self._get(path.name)
+    def run_ids(self, group: str) -> Collection[str]:
+        """Return the ids of a comparison's runs. Raises ``RunError`` if it does not exist."""
+        return {entry.run for entry in self.folder(group).runs()}

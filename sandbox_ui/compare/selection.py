@@ -17,8 +17,8 @@ from agent.events import Event, Forked, RunContinued, RunStarted
 from agent.models.builtin.install import BUILTIN_BASE_NAME, BUILTIN_ID, BUILTIN_NAME
 from agent.runs.inputs import INPUT_FOLDER
 from agent.workspace.paths import RelPath
+from sandbox_ui.compare.definition import with_distinct_labels
 from sandbox_ui.compare.inputs import hash_input
-from sandbox_ui.compare.labels import with_distinct_labels
 from sandbox_ui.compare.registry import ComparisonRegistry
 from sandbox_ui.runs.manager import RunManager
 

@@ -1,137 +1,115 @@
 """Start one run of a comparison as an ordinary run: same queue, quota and limits."""
 
+from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Generic
 
-from agent.compare.comparison import Comparison, Member
+from agent.compare.folder import ComparisonFolder
 from agent.errors import StudioError
-from agent.models.builtin.install import BUILTIN_ID
 from agent.settings import Settings
+from agent.workspace.files import Workspace
 from sandbox_ui.auth.user import User
 from sandbox_ui.compare.inputs import InputStore
-from sandbox_ui.compare.registry import ComparisonRegistry
+from sandbox_ui.compare.registry import Folder
 from sandbox_ui.compare.request import Participants
 from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.runs import run_options
 from sandbox_ui.runs.manager import RunManager
 
 
-def is_builtin(member: Member) -> bool:
-    """Whether the built-in model answers for a member."""
-    return member.model == BUILTIN_ID
-
-
 @dataclass(frozen=True, slots=True)
-class Repetition:
-    """Repetition ``number`` (from 1) of a member."""
+class PlannedRun:
+    """One run to start: repetition ``repetition`` (from 1) by a member; of a task, if several."""
 
     member: int
-    number: int
+    repetition: int
+    task: int = 0
 
 
-class RunStarter:
-    """Starts the runs of one comparison, and stops and deletes them.
+@dataclass(frozen=True, kw_only=True)
+class RunStarter(ABC, Generic[Folder]):
+    """Starts the runs of one comparison or evaluation, and stops and deletes them.
 
-    Args:
-        comparison: The comparison's definition.
+    Attributes:
+        folder: The comparison or evaluation.
         participants: The options of its members, with keys.
         user: The user on whose behalf the endpoints are used.
-        registry: The comparisons of the data folder.
         runs: The live runs.
         catalog: The catalog of all runs.
         settings: The operator's settings.
     """
 
-    def __init__(
-        self,
-        comparison: Comparison,
-        participants: Participants,
-        user: User,
-        registry: ComparisonRegistry,
-        runs: RunManager,
-        catalog: Catalog,
-        settings: Settings,
-    ) -> None:
-        self._comparison = comparison
-        self._participants = participants
-        self._user = user
-        self._registry = registry
-        self._runs = runs
-        self._catalog = catalog
-        self._settings = settings
-        self._inputs = InputStore(registry.folder(comparison.id).path)
+    folder: Folder
+    participants: Participants
+    user: User
+    runs: RunManager
+    catalog: Catalog
+    settings: Settings
 
     @property
     def max_active(self) -> int:
-        """How many runs of the comparison the queue lets be in progress at the same time."""
-        return self._runs.admission.queue.max_active_of(self._comparison.owner)
+        """How many runs may be in progress at the same time: as many as the queue lets."""
+        return self.runs.admission.queue.max_active_of(self.folder.owner)
 
-    def prepare(self, _repetition: Repetition) -> str:
-        """Create a draft with the comparison's inputs; return its id.
+    def prepare(self, planned: PlannedRun) -> str:
+        """Create a draft with the run's inputs; return its id.
 
         Raises:
             StudioError: if it cannot be created; nothing is left of it.
         """
-        comparison = self._comparison
-        run = self._runs.create_draft(comparison.owner, comparison.id)
-        try:
-            with self._runs.locked_workspace(run) as workspace:
-                self._inputs.give(workspace, comparison.inputs)
-        except BaseException:
-            self.discard(run)
-            raise
+        with (
+            self.catalog.new_draft(self.folder.owner, self.folder.id) as run,
+            self.runs.locked_workspace(run) as workspace,
+        ):
+            self.write_inputs(planned, workspace)
         return run
 
-    def start(self, run: str, repetition: Repetition) -> None:
-        """Start a prepared run as a repetition of a member.
+    @abstractmethod
+    def write_inputs(self, planned: PlannedRun, workspace: Workspace) -> None:
+        """Write the documents of a run into its workspace. Raises ``StudioError``."""
 
-        A run that cannot be started remains a draft; continuing the comparison replaces it.
+    @abstractmethod
+    def start(self, run: str, planned: PlannedRun) -> None:
+        """Start a prepared run; the earlier run of this repetition becomes independent.
+
+        A run that cannot be started remains a draft, which is replaced when its group is continued.
 
         Raises:
             StudioError: if it cannot be started.
             OSError: if it cannot be recorded; the run is deleted then.
         """
-        comparison, member = self._comparison, repetition.member
-        options = self._participants.members[member]
-        model = run_options.model_for(comparison.task, options, self._settings, self._user)
-        task = run_options.task_for(comparison.task, options, model)
-        limits = run_options.limits_for(options, self._settings, model)
-        self._replace(repetition)
-        try:
-            self._registry.add_run(comparison.id, member, repetition.number, run)
-        except OSError:
-            self.discard(run)
-            raise
-        self._runs.start(run, task, model, limits)
 
     def stop(self, run: str) -> None:
         """Request a run to stop; do nothing if it was deleted."""
         with suppress(StudioError):
-            self._runs.stop(run)
+            self.runs.stop(run)
 
     def discard(self, run: str) -> None:
         """Delete a run that has not started."""
-        discard_draft(run, self._runs, self._catalog)
-
-    def _replace(self, repetition: Repetition) -> None:
-        """Release this repetition's earlier run."""
-        for entry in self._registry.runs(self._comparison.id):
-            if (entry.member, entry.repetition) == (repetition.member, repetition.number):
-                release_run(entry.run, self._runs, self._catalog)
+        self.catalog.discard_draft(run)
 
 
-def release_run(run: str, runs: RunManager, catalog: Catalog) -> None:
-    """Make a run independent of its comparison or evaluation; one without a task is deleted."""
-    with suppress(StudioError, OSError):
-        if runs.has_started(run):
-            runs.folder(run).leave_comparison()
-            catalog.history.indexer.changed(run)
-        else:
-            catalog.delete([run])
+@dataclass(frozen=True, kw_only=True)
+class ComparisonStarter(RunStarter[ComparisonFolder]):
+    """Starts the runs of one comparison."""
 
+    def write_inputs(self, _planned: PlannedRun, workspace: Workspace) -> None:
+        """Copy the comparison's inputs, the same for all of its runs."""
+        InputStore(self.folder.path).give(workspace, self.folder.definition.inputs)
 
-def discard_draft(run: str, runs: RunManager, catalog: Catalog) -> None:
-    """Delete a run that has not started."""
-    with suppress(StudioError, OSError):
-        if not runs.has_started(run):
-            catalog.delete([run])
+    def start(self, run: str, planned: PlannedRun) -> None:
+        """Start a prepared run; see ``RunStarter``."""
+        text, options = self.folder.definition.task, self.participants.members[planned.member]
+        model = run_options.model_for(text, options, self.settings, self.user)
+        task = run_options.task_for(text, options, model)
+        limits = run_options.limits_for(options, self.settings, model)
+        for entry in self.folder.runs():
+            if (entry.member, entry.repetition) == (planned.member, planned.repetition):
+                self.catalog.release(entry.run)
+        try:
+            self.folder.add_run(planned.member, planned.repetition, run)
+        except OSError:
+            self.discard(run)
+            raise
+        self.runs.start(run, task, model, limits)

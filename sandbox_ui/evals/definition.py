@@ -20,9 +20,8 @@ from sandbox_ui.compare.definition import (
     judge_options,
     members_of,
     require_models,
-    stored_participants,
 )
-from sandbox_ui.compare.request import Participants, ResumeRequest
+from sandbox_ui.compare.request import Participants
 from sandbox_ui.evals.request import EvaluationRequest, SuiteRequest
 
 
@@ -48,26 +47,6 @@ def define(
     participants = Participants(options, judge_options(judge) if judge else None)
     require_models(loaded[0].tasks[0].text, members, participants, settings, user)
     return definition, participants
-
-
-def continued(
-    definition: Evaluation, text: str, request: ResumeRequest, settings: Settings, user: User
-) -> Participants:
-    """Return the options with which an evaluation is continued.
-
-    Args:
-        definition: The evaluation.
-        text: The text of one of its tasks.
-        request: The keys, which are not stored.
-        settings: The operator's settings.
-        user: The user on whose behalf the endpoints are used.
-
-    Raises:
-        StudioError: if a member is unknown, its endpoint is another one, or it has no model.
-    """
-    participants = stored_participants(definition.members, definition.judge, request, settings)
-    require_models(text, definition.members, participants, settings, user)
-    return participants
 
 
 @contextmanager

@@ -1,15 +1,14 @@
 """Evaluations of the studio: start, stop, continue, describe, delete."""
 
-import threading
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from agent.compare.outcomes import is_unfinished
 from agent.data_folder import is_in_use
-from agent.errors import QuotaExceeded, RunActive, RunError, RunPinned, StorageFull, StudioError
+from agent.errors import RunActive, RunError, StorageFull, StudioError
 from agent.evals import process
 from agent.evals.description import title_of
 from agent.evals.evaluation import remaining_seconds
@@ -19,37 +18,29 @@ from agent.evals.scorers.score import JudgeAccess
 from agent.runs.summary import Summary
 from agent.settings import Settings
 from sandbox_ui.auth.user import User
-from sandbox_ui.compare.drafts import Drafts
-from sandbox_ui.compare.execution import Execution
+from sandbox_ui.compare.groups import GroupManager
 from sandbox_ui.compare.request import Participants, ResumeRequest
-from sandbox_ui.compare.starter import release_run
+from sandbox_ui.compare.starter import PlannedRun
 from sandbox_ui.evals.cells import Place
-from sandbox_ui.evals.definition import continued, define, loaded_suites
+from sandbox_ui.evals.definition import define, loaded_suites
 from sandbox_ui.evals.documents import Documents
 from sandbox_ui.evals.observed import ObservedEvaluation
 from sandbox_ui.evals.registry import EvaluationRegistry
 from sandbox_ui.evals.request import EvaluationRequest
 from sandbox_ui.evals.scoring import BackgroundScoring
-from sandbox_ui.evals.starter import EvaluationStarter, TaskRun
+from sandbox_ui.evals.starter import EvaluationStarter
 from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.runs import run_options
-from sandbox_ui.runs.followers import Followers
 from sandbox_ui.runs.manager import RunManager
 
-MAX_RUNNING = 5
-"""Maximum number of evaluations of one user in progress: each occupies a thread."""
 
-_JOIN_SECONDS = 10.0
-
-
-class EvaluationManager:
+class EvaluationManager(GroupManager[EvaluationFolder]):
     """The evaluations of one data folder. Thread-safe.
 
     Args:
         registry: The evaluations.
         runs: The live runs.
         catalog: The catalog of all runs.
-        drafts: Deletes drafts with uploaded data that was taken over.
         settings: The operator's settings.
 
     Attributes:
@@ -57,25 +48,20 @@ class EvaluationManager:
         followers: Who is told when something about an evaluation changes.
     """
 
+    max_running = 5
+    registry: EvaluationRegistry
+
     def __init__(
         self,
         registry: EvaluationRegistry,
         runs: RunManager,
         catalog: Catalog,
-        drafts: Drafts,
         settings: Settings,
     ) -> None:
-        self.registry = registry
-        self.followers = Followers()
-        self._runs = runs
-        self._catalog = catalog
-        self._drafts = drafts
-        self._settings = settings
-        self._executions: dict[str, _Progress] = {}
+        super().__init__(registry, runs, catalog, settings)
+        self._started: dict[str, _Start] = {}
         self._observed: dict[str, ObservedEvaluation] = {}
-        self._reasons: dict[str, str] = {}
         self._judges: dict[str, JudgeAccess] = {}
-        self._lock = threading.RLock()
         self._scoring = BackgroundScoring(self._scored)
         self._documents = Documents(registry, self._summaries, self.is_running)
         runs.on_round_ended(self._run_ended)
@@ -83,8 +69,7 @@ class EvaluationManager:
     def close(self) -> None:
         """Start no further runs; call before the live runs are closed."""
         self._scoring.close()
-        for each in self._running():
-            each.execution.close(_JOIN_SECONDS)
+        super().close()
 
     def create(self, request: EvaluationRequest, user: User) -> str:
         """Start an evaluation; return its id. The draft with its data is deleted.
@@ -105,8 +90,8 @@ class EvaluationManager:
                     "Free some space on the studio's disk."
                 ) from error
         if request.inputs:
-            self._drafts.delete(request.inputs)
-        self._carry_out(folder, missing(folder, {}), participants, user)
+            self._catalog.discard_draft(request.inputs)
+        self._carry_out(folder, _planned(missing(folder, {})), participants, user)
         return folder.id
 
     def in_brief(self, owner: str | None) -> list[dict[str, Any]]:
@@ -186,14 +171,11 @@ class EvaluationManager:
             RunError: if it does not exist.
         """
         counts = self.registry.cells(evaluation).counts()
-        carried_out = self._executions.get(evaluation)
+        start = self._started.get(evaluation)
         remaining = None
-        if carried_out is not None:
-            remaining = remaining_seconds(
-                counts["done"] - carried_out.done_before,
-                counts["total"] - carried_out.done_before,
-                time.time() - carried_out.began,
-            )
+        if start is not None and evaluation in self._executions:
+            done, total = counts["done"] - start.done, counts["total"] - start.done
+            remaining = remaining_seconds(done, total, time.time() - start.at)
         return {"counts": counts, "remaining": remaining}
 
     def stop(self, evaluation: str) -> None:
@@ -203,10 +185,10 @@ class EvaluationManager:
             RunError: if it does not exist.
         """
         folder = self._own_folder(evaluation)
-        carried_out = self._executions.get(evaluation)
-        if carried_out is not None:
+        execution = self._executions.get(evaluation)
+        if execution is not None:
             folder.set_stopped(True)
-            carried_out.execution.stop()
+            execution.stop()
         self.followers.notify(evaluation)
 
     def resume(self, evaluation: str, request: ResumeRequest, user: User) -> None:
@@ -220,7 +202,7 @@ class EvaluationManager:
         todo = missing(folder, self._summaries(evaluation, self.registry.run_ids(evaluation)))
         if not todo and not self._unscored(folder):
             raise RunError("All runs of this evaluation have been carried out.")
-        self._continue(folder, todo, request, user)
+        self._continue_runs(folder, todo, request, user)
 
     def retry_infrastructure(self, evaluation: str, request: ResumeRequest, user: User) -> None:
         """Start again the runs that failed by an infrastructure error, and only those.
@@ -235,61 +217,7 @@ class EvaluationManager:
         )
         if not todo:
             raise RunError("No run of this evaluation failed by an infrastructure error.")
-        self._continue(folder, todo, request, user)
-
-    def rename(self, evaluation: str, title: str) -> str:
-        """Rename an evaluation; empty restores the suites' titles. Return the new title.
-
-        Raises:
-            RunError: if it does not exist.
-        """
-        folder = self._own_folder(evaluation)
-        folder.set_title(title)
-        self._documents.forget(evaluation)
-        self.followers.notify(evaluation)
-        return title_of(folder)
-
-    def pin(self, evaluation: str, pinned: bool) -> bool:
-        """Protect an evaluation and its runs from deletion, or end that; return the new state.
-
-        Raises:
-            RunError: if it does not exist.
-        """
-        folder = self._own_folder(evaluation)
-        for run in self.registry.run_ids(evaluation):
-            with suppress(RunError):  # it was deleted
-                self._catalog.pin(run, pinned)
-        folder.set_pinned(pinned)
-        self._documents.forget(evaluation)
-        self.followers.notify(evaluation)
-        return folder.pinned
-
-    def delete(self, evaluation: str, *, with_runs: bool = False) -> int:
-        """Delete an evaluation, and on request the runs that it started.
-
-        Returns:
-            The bytes of runs freed on disk.
-
-        Raises:
-            RunActive: if it is in progress.
-            RunPinned: if it, or one of the runs to delete, is pinned.
-            RunError: if it does not exist or a run cannot be deleted.
-        """
-        folder = self._idle_folder(evaluation)
-        if folder.pinned:
-            raise RunPinned("This evaluation is pinned. Unpin it, then delete it.")
-        own = [run for run in self.registry.run_ids(evaluation) if self._belongs(run, evaluation)]
-        freed = self._catalog.delete(own) if with_runs and own else 0
-        for run in () if with_runs else own:
-            release_run(run, self._runs, self._catalog)
-        try:
-            self.registry.delete(evaluation)
-        except OSError as error:
-            raise RunError(f"The evaluation cannot be deleted: {error.strerror}.") from error
-        self._documents.forget(evaluation)
-        self._reasons.pop(evaluation, None)
-        self.followers.notify(evaluation)
-        return freed
+        self._continue_runs(folder, todo, request, user)
 
     def is_running(self, evaluation: str) -> bool:
         """Whether runs of an evaluation are in progress, or their scores are being computed."""
@@ -306,11 +234,9 @@ class EvaluationManager:
         running, folder = self.is_running(evaluation), self.registry.folder(evaluation)
         elsewhere = self._where(folder)
         counts = self.registry.cells(evaluation).counts()
-        carried_out = self._executions.get(evaluation)
-        reason = carried_out.execution.reason if carried_out else self._reasons.get(evaluation, "")
         return self.progress(evaluation) | {
             "state": "running" if running else described["state"],
-            "reason": reason,
+            "reason": self._reason(evaluation),
             "elsewhere": elsewhere,
             "canResume": not running
             and (counts["done"] < counts["total"] or bool(self._unscored(folder))),
@@ -318,35 +244,32 @@ class EvaluationManager:
             "now": time.time(),
         }
 
-    def _continue(
+    def _continue_runs(
         self, folder: EvaluationFolder, todo: Iterable[Key], request: ResumeRequest, user: User
     ) -> None:
-        text = folder.tasks[0].text
-        participants = continued(folder.definition, text, request, self._settings, user)
-        self._require_capacity(folder.owner)
-        self._runs.admission.check_start(folder.owner, text)
-        self._carry_out(folder, todo, participants, user)
+        text, judge = folder.tasks[0].text, folder.definition.judge
+        self._continue(folder, _planned(todo), text, judge, request, user)
+
+    def _title_of(self, folder: EvaluationFolder) -> str:
+        return title_of(folder)
+
+    def _forget(self, group: str) -> None:
+        self._documents.forget(group)
 
     def _carry_out(
         self,
         folder: EvaluationFolder,
-        todo: Iterable[Key],
+        planned: Sequence[PlannedRun],
         participants: Participants,
         user: User,
     ) -> None:
-        """Start runs in the background, and score those that have no scores."""
         cells = self.registry.cells(folder.id)
         cells.load(self._summaries(folder.id, cells.run_ids()), running=True)
         starter = EvaluationStarter(
-            folder,
-            cells,
-            participants,
-            user,
-            self._runs,
-            self._catalog,
-            self._settings,
-            lambda place: self._refresh(folder.id, [place]),
-        )
+            folder=folder, cells=cells, participants=participants, user=user, runs=self._runs,
+            catalog=self._catalog, settings=self._settings,
+            on_recorded=lambda place: self._refresh(folder.id, [place]),
+        )  # fmt: skip
         judge, access = folder.definition.judge, participants.judge
         if judge is not None and access is not None:
             model = run_options.model_for("", access, self._settings, user)
@@ -354,31 +277,15 @@ class EvaluationManager:
                 model=model, name=judge.model, prompt=judge.prompt, votes=judge.votes
             )
         unscored = self._unscored(folder)
-        execution = Execution(
-            f"evaluation {folder.id}",
-            folder.definition.members,
-            [TaskRun(*key) for key in todo],
-            starter,
-            lambda: self.followers.notify(folder.id),
-            lambda ended: self._ended(folder, ended),
-        )
-        with self._lock:
-            if folder.id in self._executions:
-                raise RunActive("This evaluation is in progress.")
-            self._executions[folder.id] = _Progress(execution, cells.counts()["done"])
-        folder.set_stopped(False)
-        self._reasons.pop(folder.id, None)
+        self._started[folder.id] = _Start(cells.counts()["done"])
+        execution = self._register(folder, planned, starter)
         for run in unscored:
             self._score(folder, run)
         execution.begin()
         self._refresh(folder.id, cells.unsettled())
 
-    def _ended(self, folder: EvaluationFolder, execution: Execution[TaskRun]) -> None:
-        """Forget an execution, and with it the keys, once no score needs them."""
-        with self._lock:
-            del self._executions[folder.id]
-            if execution.reason:
-                self._reasons[folder.id] = execution.reason
+    def _ended(self, folder: EvaluationFolder) -> None:
+        """Update the cells, and forget the judge's key once no score needs it."""
         with suppress(StudioError):  # it was deleted, or the history is locked
             self._refresh(folder.id, self.registry.cells(folder.id).unsettled())
         self._forget_judge(folder.id)
@@ -394,7 +301,7 @@ class EvaluationManager:
                     self._score(self.registry.folder(evaluation), run)
                     self._refresh(evaluation, [(entry.task, entry.member)])
         for each in self._running():
-            each.execution.run_ended(run)
+            each.run_ended(run)
 
     def _score(self, folder: EvaluationFolder, run: str) -> None:
         """Score a run's answer in the background, if it has ended with a result."""
@@ -442,20 +349,8 @@ class EvaluationManager:
                 self._observed[evaluation] = known
             return known
 
-    def _running(self) -> "list[_Progress]":
-        with self._lock:
-            return list(self._executions.values())
-
-    def _idle_folder(self, evaluation: str) -> EvaluationFolder:
-        """Return the folder of an evaluation that is not in progress."""
-        folder = self._own_folder(evaluation)
-        if self.is_running(evaluation):
-            raise RunActive("This evaluation is in progress. Stop it first.")
-        return folder
-
-    def _own_folder(self, evaluation: str) -> EvaluationFolder:
-        """Return the folder of an evaluation that no other process uses."""
-        folder = self.registry.folder(evaluation)
+    def _own_folder(self, group: str) -> EvaluationFolder:
+        folder = self.registry.folder(group)
         if self.registry.is_elsewhere(folder):
             raise RunActive(self._where(folder))
         return folder
@@ -485,32 +380,19 @@ class EvaluationManager:
         cells, judged = self.registry.cells(folder.id), folder.definition.judge is not None
         return [run for run in cells.unscored() if judged or not cells.has_score(run)]
 
-    def _belongs(self, run: str, evaluation: str) -> bool:
-        """Whether a run exists and was started by an evaluation."""
-        try:
-            return self._runs.peek_folder(run).comparison == evaluation
-        except RunError:
-            return False
-
-    def _require_capacity(self, owner: str) -> None:
-        with self._lock:
-            running = list(self._executions)
-        if sum(self.registry.folder(each).owner == owner for each in running) >= MAX_RUNNING:
-            raise QuotaExceeded(
-                f"{MAX_RUNNING} of your evaluations are in progress. Wait until one has ended, or "
-                "stop one."
-            )
-
 
 def has_answer(summary: Summary) -> bool:
     """Whether a run has ended with a result that can be scored."""
     return not summary.running and not is_unfinished(summary) and not is_infrastructure(summary)
 
 
-@dataclass(slots=True)
-class _Progress:
-    """The execution of an evaluation, and what had been done when it began."""
+def _planned(keys: Iterable[Key]) -> list[PlannedRun]:
+    return [PlannedRun(member, repetition, task) for task, member, repetition in keys]
 
-    execution: Execution[TaskRun]
-    done_before: int
-    began: float = field(default_factory=time.time)
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """When an evaluation was started or continued, and how many runs were done by then."""
+
+    done: int
+    at: float = field(default_factory=time.time)

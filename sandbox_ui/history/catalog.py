@@ -2,8 +2,8 @@
 
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -86,6 +86,39 @@ class Catalog:
             self._failed[folder.path] = (time.monotonic(), error)
             raise
         self._failed.pop(folder.path, None)
+
+    @contextmanager
+    def new_draft(self, owner: str, group: str = "") -> Iterator[str]:
+        """Create a draft and yield its id; if the block fails, nothing is left of it.
+
+        Args:
+            owner: Its owner.
+            group: The comparison or the evaluation that it belongs to.
+
+        Raises:
+            StudioError: It cannot be created.
+        """
+        run = self._runs.create_draft(owner, group)
+        try:
+            yield run
+        except BaseException:
+            self.discard_draft(run)
+            raise
+
+    def discard_draft(self, run: str) -> None:
+        """Delete a run that has not started; do nothing if it has, or cannot be deleted."""
+        with suppress(StudioError, OSError):
+            if not self._runs.has_started(run):
+                self.delete([run])
+
+    def release(self, run: str) -> None:
+        """Make a run independent of its comparison or evaluation; one without a task is deleted."""
+        with suppress(StudioError, OSError):
+            if self._runs.has_started(run):
+                self._runs.folder(run).leave_comparison()
+                self.history.indexer.changed(run)
+            else:
+                self.delete([run])
 
     def start_indexing(self) -> None:
         """Index runs in the background; call after the live runs are opened."""

@@ -10,6 +10,7 @@ from agent.runs.recorded_run import Task
 from agent.runs.requests.body import read_rounds
 from agent.settings import Settings
 from sandbox_ui.auth.access import Access
+from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.openai_api.conversation import ClientInput
 from sandbox_ui.openai_api.errors import ApiError
 from sandbox_ui.openai_api.files import FileStore
@@ -75,12 +76,16 @@ class Launcher:
 
     Args:
         runs: The live runs.
+        catalog: The catalog of all runs.
         files: The files of the API.
         settings: The operator's settings.
     """
 
-    def __init__(self, runs: RunManager, files: FileStore, settings: Settings) -> None:
+    def __init__(
+        self, runs: RunManager, catalog: Catalog, files: FileStore, settings: Settings
+    ) -> None:
         self._runs = runs
+        self._catalog = catalog
         self._files = files
         self._settings = settings
 
@@ -110,15 +115,11 @@ class Launcher:
         options = self._options(order)
         task = self._task(order, options, model)
         limits = sandbox.limits(self._settings, model, order.parameters.max_tokens)
-        run = self._runs.create_draft(access.user.id)
-        try:
+        with self._catalog.new_draft(access.user.id) as run:
             self._files.attach(run, given.attachments, access)
             if sandbox.memory_bytes is not None:
                 self._runs.folder(run).set_memory(sandbox.memory_bytes)
             self._runs.start(run, task, model, limits)
-        except BaseException:
-            self._files.discard(run)
-            raise
         return StartedRound(run, 1, 0, 1, order.served.mode)
 
     def _continue(self, order: Order, model: Model, access: Access) -> StartedRound:

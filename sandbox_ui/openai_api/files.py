@@ -96,13 +96,9 @@ class FileStore:
         Raises:
             StudioError: if it cannot be stored; nothing is left of it.
         """
-        run = self._runs.create_draft(owner)
-        try:
+        with self._catalog.new_draft(owner) as run:
             path = self._write(run, name, content, size)
             return self.describe(FileRef(run, path))
-        except BaseException:
-            self.discard(run)
-            raise
 
     def attach(self, run: str, attachments: Sequence[Attachment], access: Access) -> None:
         """Copy files into ``input/`` of a run.
@@ -179,7 +175,7 @@ class FileStore:
         with self._runs.locked_workspace(ref.run) as workspace:
             workspace.remove(ref.path)
         if not self._inputs(ref.run):
-            self.discard(ref.run)
+            self._catalog.discard_draft(ref.run)
 
     def produced(self, run: str, first_step: int) -> list[ProducedFile]:
         """Return the files in ``output/`` that steps from a number on have changed.
@@ -192,12 +188,6 @@ class FileStore:
             for row in results["outputs"]["files"]
             if row["path"] != ANSWER_FILE and (row["step"] or first_step) >= first_step
         ]
-
-    def discard(self, run: str) -> None:
-        """Delete a run that has not started."""
-        with suppress(StudioError, OSError):
-            if not self._runs.has_started(run):
-                self._catalog.delete([run])
 
     def _inputs(self, run: str) -> Iterator[RelPath]:
         with suppress(StudioError):

@@ -73,7 +73,7 @@ class OpenAIRoutes:
         self._closing = closing
         self._models = ModelCatalogue(settings)
         self._files = FileStore(runs, catalog, quota)
-        self._launcher = Launcher(runs, self._files, settings)
+        self._launcher = Launcher(runs, catalog, self._files, settings)
 
     @property
     def routes(self) -> list[Route]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Protocol
+from typing import Any
 
 from anyio.to_thread import run_sync
 from starlette.requests import Request
@@ -11,9 +11,10 @@ from starlette.routing import Route
 
 from agent.errors import RunError
 from sandbox_ui.auth import share_links
-from sandbox_ui.auth.access import GROUP_KINDS, GroupKind, RunGroups
+from sandbox_ui.auth.access import GROUP_KINDS, GroupKind
 from sandbox_ui.auth.identity import Identities
 from sandbox_ui.auth.share_links import Shareable
+from sandbox_ui.compare.groups import GroupManager
 from sandbox_ui.routes.helpers import (
     COMPARISON_PATH,
     EVALUATION_PATH,
@@ -22,25 +23,12 @@ from sandbox_ui.routes.helpers import (
     json_response,
     route,
 )
-from sandbox_ui.runs.followers import Followers
 from sandbox_ui.runs.manager import RunManager
 
 _INVALID_LINK_MESSAGE = "This link is no longer valid. Ask the sender for a new one."
 
 
 _PARAMETERS: dict[GroupKind, str] = {"comparison": "compare", "evaluation": "evaluation"}
-
-
-class GroupManager(Protocol):
-    """The comparisons or the evaluations, and their followers."""
-
-    @property
-    def registry(self) -> RunGroups:
-        """Their folders."""
-
-    @property
-    def followers(self) -> Followers:
-        """Who is told when one of them changes."""
 
 
 class ShareLinkRoutes:
@@ -53,7 +41,10 @@ class ShareLinkRoutes:
     """
 
     def __init__(
-        self, runs: RunManager, groups: Mapping[GroupKind, GroupManager], identities: Identities
+        self,
+        runs: RunManager,
+        groups: Mapping[GroupKind, GroupManager[Any]],
+        identities: Identities,
     ) -> None:
         self._runs = runs
         self._groups = groups
@@ -107,9 +98,10 @@ class ShareLinkRoutes:
         if "run" in request.path_params:
             return self._runs.folder(get_run_id(request))
         kind = _kind(request)
-        return self._groups[kind].registry.folder(request.path_params[kind])
+        folder: Shareable = self._groups[kind].registry.folder(request.path_params[kind])
+        return folder
 
-    def _group(self, request: Request) -> GroupManager:
+    def _group(self, request: Request) -> GroupManager[Any]:
         return self._groups[_kind(request)]
 
     def _query_for(self, token: str) -> str:

@@ -238,7 +238,7 @@ def test_interrupted_and_stopped_runs_do_not_count_and_are_done_again(tmp_path: 
     found = described(folder)
     assert found["state"] == "interrupted"
     known = summaries(tmp_path, folder)
-    assert missing_repetitions(folder.definition, folder.runs(), known) == [(0, 1), (1, 1), (1, 2)]
+    assert missing_repetitions(folder, known) == [(0, 1), (1, 1), (1, 2)]
     assert [each["n"] for each in cells(found, "score")] == [1, 0]
     assert cells(found, "score")[0]["text"] == "0.00"  # a failure is not right
     assert found["verdict"]["text"] == ""

@@ -74,9 +74,11 @@ def test_the_list_of_runs_survives_a_kill_at_any_byte(tmp_path: Path) -> None:
     both = (folder.path / "runs.jsonl").read_bytes()
     for cut in range(len(whole), len(both)):
         (folder.path / "runs.jsonl").write_bytes(both[:cut])
-        assert [each.run for each in folder.runs()] == ["first"]
-        folder.add_run(0, 2, "again")
-        assert [each.run for each in folder.runs()] == ["first", "again"]
+        opened = ComparisonFolder.open(tmp_path, folder.id)
+        assert [each.run for each in opened.runs()] == ["first"]
+        opened.add_run(0, 2, "again")
+        again = ComparisonFolder.open(tmp_path, folder.id)
+        assert [each.run for each in (*opened.runs(), *again.runs())] == ["first", "again"] * 2
 
 
 def test_an_unreadable_line_is_skipped(tmp_path: Path) -> None:
@@ -85,7 +87,8 @@ def test_an_unreadable_line_is_skipped(tmp_path: Path) -> None:
     with (folder.path / "runs.jsonl").open("ab") as file:
         file.write(b'{"kind": "of a newer version"}\n\xff\n')
     folder.add_run(0, 2, "second")
-    assert [each.run for each in folder.runs()] == ["first", "second"]
+    opened = ComparisonFolder.open(tmp_path, folder.id)
+    assert [each.run for each in opened.runs()] == ["first", "second"]
 
 
 def test_the_last_verdict_of_the_judge_counts(tmp_path: Path) -> None:

@@ -1,0 +1,221 @@
+"""What the managers of comparisons and of evaluations have in common."""
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Any, ClassVar, Generic
+
+from agent.compare.comparison import Judge, Member
+from agent.errors import QuotaExceeded, RunActive, RunError, RunPinned
+from agent.settings import Settings
+from sandbox_ui.auth.user import User
+from sandbox_ui.compare.definition import continued
+from sandbox_ui.compare.execution import Execution
+from sandbox_ui.compare.registry import Folder, GroupRegistry
+from sandbox_ui.compare.request import Participants, ResumeRequest
+from sandbox_ui.compare.starter import PlannedRun, RunStarter
+from sandbox_ui.history.catalog import Catalog
+from sandbox_ui.runs.followers import Followers
+from sandbox_ui.runs.manager import RunManager
+
+_JOIN_SECONDS = 10.0
+
+
+class GroupManager(ABC, Generic[Folder]):
+    """Carries out, changes and deletes comparisons, or evaluations. Thread-safe.
+
+    Args:
+        registry: The comparisons or the evaluations of a data folder.
+        runs: The live runs.
+        catalog: The catalog of all runs.
+        settings: The operator's settings.
+
+    Attributes:
+        registry: The comparisons or the evaluations.
+        followers: Who is told when something about one of them changes.
+    """
+
+    max_running: ClassVar[int]
+    """Maximum number of one user's in progress: each occupies a thread."""
+
+    def __init__(
+        self,
+        registry: GroupRegistry[Folder],
+        runs: RunManager,
+        catalog: Catalog,
+        settings: Settings,
+    ) -> None:
+        self.registry = registry
+        self.followers = Followers()
+        self._runs = runs
+        self._catalog = catalog
+        self._settings = settings
+        self._noun = registry.folder_class.noun
+        self._executions: dict[str, Execution] = {}
+        self._reasons: dict[str, str] = {}
+        self._lock = threading.RLock()
+
+    def close(self) -> None:
+        """Start no further runs; call before the live runs are closed."""
+        for execution in self._running():
+            execution.close(_JOIN_SECONDS)
+
+    def is_running(self, group: str) -> bool:
+        """Whether runs are in progress or are to be started."""
+        return group in self._executions
+
+    def rename(self, group: str, title: str) -> str:
+        """Change the title; empty restores the default. Return the new title.
+
+        Raises:
+            RunError: if it does not exist.
+        """
+        folder = self._own_folder(group)
+        folder.set_title(title)
+        self._forget(group)
+        self.followers.notify(group)
+        return self._title_of(folder)
+
+    def pin(self, group: str, pinned: bool) -> bool:
+        """Protect it and its runs from deletion, or end that; return the new state.
+
+        Raises:
+            RunError: if it does not exist.
+        """
+        folder = self._own_folder(group)
+        for run in self.registry.run_ids(group):
+            with suppress(RunError):  # it was deleted
+                self._catalog.pin(run, pinned)
+        folder.set_pinned(pinned)
+        self._forget(group)
+        self.followers.notify(group)
+        return folder.pinned
+
+    def delete(self, group: str, *, with_runs: bool = False) -> int:
+        """Delete it, and on request the runs that it started.
+
+        Returns:
+            The bytes of runs freed on disk.
+
+        Raises:
+            RunActive: if it is in progress.
+            RunPinned: if it, or one of the runs to delete, is pinned.
+            RunError: if it does not exist or a run cannot be deleted.
+        """
+        folder = self._idle_folder(group)
+        if folder.pinned:
+            raise RunPinned(f"This {self._noun} is pinned. Unpin it, then delete it.")
+        own = [run for run in self.registry.run_ids(group) if self._belongs(run, group)]
+        gone = own if with_runs else [run for run in own if not self._runs.has_started(run)]
+        freed = self._catalog.delete(gone) if gone else 0
+        for run in set(own).difference(gone):
+            self._catalog.release(run)
+        try:
+            self.registry.delete(group)
+        except OSError as error:
+            raise RunError(f"The {self._noun} cannot be deleted: {error.strerror}.") from error
+        self._forget(group)
+        self._reasons.pop(group, None)
+        self.followers.notify(group)
+        return freed
+
+    @abstractmethod
+    def _title_of(self, folder: Folder) -> str: ...
+
+    @abstractmethod
+    def _forget(self, group: str) -> None:
+        """Describe it anew: its title has changed, or it was deleted."""
+
+    @abstractmethod
+    def _carry_out(
+        self,
+        folder: Folder,
+        planned: Sequence[PlannedRun],
+        participants: Participants,
+        user: User,
+    ) -> None:
+        """Start runs in the background, and score those that have no scores."""
+
+    @abstractmethod
+    def _ended(self, folder: Folder) -> None:
+        """React to the end of an execution, which is forgotten."""
+
+    def _continue(
+        self,
+        folder: Folder,
+        planned: Sequence[PlannedRun],
+        text: str,
+        judge: Judge | None,
+        request: ResumeRequest,
+        user: User,
+    ) -> None:
+        """Carry out further runs, with the keys of a request; ``text`` is that of a task."""
+        members: Sequence[Member] = folder.definition.members
+        participants = continued(text, members, judge, request, self._settings, user)
+        self._require_capacity(folder.owner)
+        self._runs.admission.check_start(folder.owner, text)
+        self._carry_out(folder, planned, participants, user)
+
+    def _register(
+        self, folder: Folder, planned: Iterable[PlannedRun], starter: RunStarter[Any]
+    ) -> Execution:
+        """Return an execution, which has not begun; its end forgets it, and with it the keys."""
+        execution = Execution(
+            f"{self._noun} {folder.id}",
+            folder.definition.members,
+            planned,
+            starter,
+            lambda: self.followers.notify(folder.id),
+            lambda ended: self._unregister(folder, ended),
+        )
+        folder.set_stopped(False)
+        with self._lock:
+            if folder.id in self._executions:
+                raise RunActive(f"This {self._noun} is in progress.")
+            self._executions[folder.id] = execution
+            self._reasons.pop(folder.id, None)
+        return execution
+
+    def _unregister(self, folder: Folder, execution: Execution) -> None:
+        with self._lock:
+            del self._executions[folder.id]
+            if execution.reason:
+                self._reasons[folder.id] = execution.reason
+        self._ended(folder)
+
+    def _reason(self, group: str) -> str:
+        """Return why runs could not be started; empty if none failed to start."""
+        execution = self._executions.get(group)
+        return execution.reason if execution else self._reasons.get(group, "")
+
+    def _running(self) -> list[Execution]:
+        with self._lock:
+            return list(self._executions.values())
+
+    def _own_folder(self, group: str) -> Folder:
+        """Return a folder that no other process uses."""
+        return self.registry.folder(group)
+
+    def _idle_folder(self, group: str) -> Folder:
+        """Return the folder of what is not in progress."""
+        folder = self._own_folder(group)
+        if self.is_running(group):
+            raise RunActive(f"This {self._noun} is in progress. Stop it first.")
+        return folder
+
+    def _belongs(self, run: str, group: str) -> bool:
+        """Whether a run exists and was started by a comparison or an evaluation."""
+        try:
+            return self._runs.peek_folder(run).comparison == group
+        except RunError:
+            return False
+
+    def _require_capacity(self, owner: str) -> None:
+        with self._lock:
+            running = list(self._executions)
+        if sum(self.registry.folder(each).owner == owner for each in running) >= self.max_running:
+            raise QuotaExceeded(
+                f"{self.max_running} of your {self._noun}s are in progress. Wait until one has "
+                "ended, or stop one."
+            )
