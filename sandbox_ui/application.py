@@ -26,10 +26,9 @@ from sandbox_ui.auth.identity import Identities
 from sandbox_ui.auth.middleware import AuthMiddleware
 from sandbox_ui.compare.drafts import delete_unrecorded_drafts
 from sandbox_ui.compare.groups import GroupManager
-from sandbox_ui.compare.listing import ComparisonListing
 from sandbox_ui.compare.manager import ComparisonManager
 from sandbox_ui.compare.registry import ComparisonRegistry
-from sandbox_ui.evals.listing import EvaluationListing
+from sandbox_ui.evals.listing import RunListing
 from sandbox_ui.evals.manager import EvaluationManager
 from sandbox_ui.evals.registry import EvaluationRegistry
 from sandbox_ui.history.catalog import Catalog
@@ -184,9 +183,7 @@ class _Services:
             "comparison": self.comparisons,
             "evaluation": self.evaluations,
         }
-        listing = ComparisonListing(
-            self.comparisons, self.catalog, EvaluationListing(self.evaluations)
-        )
+        listing = RunListing(self.catalog, self.comparisons, self.evaluations)
         for group in (
             InfoRoutes(self._health, previews),
             HistoryRoutes(self.catalog, listing, self.expiry.rule.description),

@@ -23,7 +23,7 @@ _BLOCK = 4096
 
 
 @cache
-def _adapter(entry_class: type[Any]) -> TypeAdapter[Any]:
+def _adapter(entry_class: type) -> TypeAdapter[Any]:
     return TypeAdapter(entry_class)
 
 
@@ -43,7 +43,7 @@ class EntryList(Generic[_K, _T]):
         self, path: Path, entry_class: type[_T], key: Callable[[_T], _K], max_bytes: int
     ) -> None:
         self._path = path
-        self._entry_class: type[Any] = entry_class
+        self._entry_class: type = entry_class
         self._key = key
         self._max_bytes = max_bytes
         self._known: dict[_K, _T] | None = None

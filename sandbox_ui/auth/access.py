@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import gradio as gr
 from starlette.requests import Request
 
 from agent.compare.folder import COMPARISON_NOT_FOUND
+from agent.compare.record_folder import RecordFolder
 from agent.errors import RunError, StudioError
 from agent.evals.folder import EVALUATION_NOT_FOUND
 from agent.runs.folder import RUN_NOT_FOUND, RunFolder
@@ -28,25 +29,13 @@ class ReadOnly(StudioError):
     """The run was shared with this user, who may not change it."""
 
 
-class OwnedFolder(Shareable, Protocol):
-    """The folder of a comparison or an evaluation."""
-
-    @property
-    def owner(self) -> str:
-        """The owner; empty for the operator."""
-
-    @property
-    def data(self) -> Path:
-        """The data folder that contains it."""
-
-
 class RunGroups(Protocol):
     """The comparisons, or the evaluations, of the studio.
 
     Both methods raise ``RunError`` if there is none with this id.
     """
 
-    def folder(self, group: str, /) -> OwnedFolder:
+    def folder(self, group: str, /) -> RecordFolder[Any]:
         """Return its folder."""
 
     def run_ids(self, group: str, /) -> Collection[str]:
@@ -212,12 +201,12 @@ class Access:
             return False
         return True
 
-    def _owns(self, find: Callable[[], OwnedFolder | RunFolder]) -> bool:
+    def _owns(self, find: Callable[[], Shareable]) -> bool:
         if self._user is None:
             return False
         return self._user.operator or find().owner == self._user.id
 
-    def _is_elsewhere(self, folder: OwnedFolder | RunFolder) -> bool:
+    def _is_elsewhere(self, folder: Shareable) -> bool:
         return self._data is not None and folder.data != self._data
 
     def _is_run_elsewhere(self, run: str) -> bool:

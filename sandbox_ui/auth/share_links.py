@@ -6,27 +6,17 @@ revoked.
 """
 
 import secrets
-from collections.abc import Iterable
-from typing import Protocol
+from typing import Any
 
+from agent.compare.record_folder import RecordFolder
+from agent.runs.folder import RunFolder
 from sandbox_ui.auth.tokens import digest
 
 _MAX_LINKS = 20
 
 
-class Shareable(Protocol):
-    """The folder of a run, a comparison or an evaluation."""
-
-    @property
-    def id(self) -> str:
-        """Its id."""
-
-    @property
-    def share_link_digests(self) -> tuple[str, ...]:
-        """The digests of its shared links."""
-
-    def set_share_link_digests(self, digests: Iterable[str]) -> None:
-        """Replace the digests."""
+Shareable = RunFolder | RecordFolder[Any]
+"""The folder of a run, a comparison or an evaluation."""
 
 
 def create(folder: Shareable) -> str:

@@ -72,11 +72,12 @@ def members_of(
     Raises:
         StudioError: if a value is invalid.
     """
-    options = [_options_of(each) for each in requests]
-    members = [
-        _member_of(asked, each, settings) for asked, each in zip(requests, options, strict=True)
+    members = labelled([_member_of(each, settings) for each in requests])
+    options = [
+        _options_of(member, asked.base_url, asked.api_key)
+        for member, asked in zip(members, requests, strict=True)
     ]
-    return labelled(members), [_without_demonstration(each, settings) for each in options]
+    return members, options
 
 
 def judge_options(judge: JudgeRequest) -> RunOptions:
@@ -162,42 +163,6 @@ def require_models(
             raise type(error)(f"{member.label}: {error}") from error
 
 
-def _options_of(asked: MemberRequest) -> RunOptions:
-    try:
-        network = parse_policy(asked.network)
-    except ValueError as error:
-        raise UsageError(f"network: {error}") from error
-    extra = asked.extra_body
-    return RunOptions(
-        base_url=asked.base_url,
-        api_key=asked.api_key,
-        model=asked.model,
-        temperature=asked.temperature,
-        top_p=asked.top_p,
-        max_tokens=asked.max_tokens,
-        extra_body=extra if isinstance(extra, str) else json.dumps(extra),
-        calls=asked.calls,
-        send_reasoning=asked.send_reasoning,
-        mode=asked.mode,
-        prompt=asked.prompt,
-        steps=asked.max_steps,
-        network=network.access,
-        hosts=" ".join(network.hosts),
-    )
-
-
-def _without_demonstration(options: RunOptions, settings: Settings) -> RunOptions:
-    """Return options with which a real model answers: without an endpoint, the built-in one."""
-    return options if _endpoint(options, settings) else replace(options, model=BUILTIN_ID)
-
-
-def _endpoint(options: RunOptions, settings: Settings) -> str:
-    """Return the endpoint's URL; empty for the built-in model."""
-    if options.model == BUILTIN_ID:
-        return ""
-    return settings.base_url.strip() if options.base_url is None else options.base_url.strip()
-
-
 def _stored_url(url: str, settings: Settings) -> str:
     """Return the URL as it is stored: empty for the studio's, and without a query.
 
@@ -209,23 +174,28 @@ def _stored_url(url: str, settings: Settings) -> str:
     return parse_base_url(url).display_url
 
 
-def _member_of(asked: MemberRequest, options: RunOptions, settings: Settings) -> Member:
-    url = _endpoint(options, settings)
-    model = (options.model or "").strip() or settings.model
-    extra = run_options.parse_extra_body(options.extra_body)
+def _member_of(asked: MemberRequest, settings: Settings) -> Member:
+    """Return a member as it is stored; without an endpoint, the built-in model answers."""
+    url = settings.base_url if asked.base_url is None else asked.base_url
+    url = "" if asked.model == BUILTIN_ID else url.strip()
+    extra = asked.extra_body
+    try:
+        network = parse_policy(asked.network)
+    except ValueError as error:
+        raise UsageError(f"network: {error}") from error
     return Member(
         label=asked.label.strip(),
         mode=asked.mode,
-        model=model if url else BUILTIN_ID,
+        model=(asked.model.strip() or settings.model) if url else BUILTIN_ID,
         base_url=_stored_url(url, settings),
         prompt=asked.prompt,
         max_steps=min(asked.max_steps, settings.max_steps) if asked.max_steps else None,
         max_tokens=asked.max_tokens,
         temperature=asked.temperature,
         top_p=asked.top_p,
-        extra_body=extra,
-        network=parse_policy(asked.network).access,
-        hosts=parse_policy(asked.network).hosts,
+        extra_body=run_options.parse_extra_body(extra) if isinstance(extra, str) else extra,
+        network=network.access,
+        hosts=network.hosts,
         calls=asked.calls,
         send_reasoning=asked.send_reasoning,
     )
@@ -244,17 +214,28 @@ def _expected_of(asked: ExpectedRequest | None, settings: Settings) -> ExpectedA
 
 
 def _stored_options(member: Member, given: KeyRequest | None, settings: Settings) -> RunOptions:
-    url: str | None = member.base_url or None
-    if given is not None and given.base_url is not None:
-        if _stored_url(given.base_url.strip(), settings) != member.base_url:
-            raise UsageError(
-                f"{member.label}: this is not the endpoint that was used before, "
-                f"{member.base_url or 'the studio’s'}."
-            )
-        url = given.base_url
+    if given is None:
+        return _options_of(member, None, "")
+    url = given.base_url
+    if url is not None and _stored_url(url.strip(), settings) != member.base_url:
+        raise UsageError(
+            f"{member.label}: this is not the endpoint that was used before, "
+            f"{member.base_url or 'the studio’s'}."
+        )
+    return _options_of(member, url, given.api_key)
+
+
+def _options_of(member: Member, url: str | None, key: str) -> RunOptions:
+    """Return the options with which a member's model is called.
+
+    Args:
+        member: The member as it is stored.
+        url: Its endpoint, which may have a query; None for what is stored.
+        key: Its key.
+    """
     return RunOptions(
-        base_url=url,
-        api_key=given.api_key if given else "",
+        base_url=(member.base_url or None) if url is None else url,
+        api_key=key,
         model=member.model,
         temperature=member.temperature,
         top_p=member.top_p,

@@ -4,39 +4,20 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
-from agent.compare.comparison import MAX_MEMBERS, MAX_REPETITIONS, Member
+from agent.compare.comparison import Member
 from agent.compare.folder import ComparisonFolder
+from agent.compare.record_folder import RecordFolder
 from agent.errors import RunError
 from agent.history import search
 from agent.history.index import HistoryPage, cursor_after, parse_cursor
 from agent.titles import title_for_task
+from sandbox_ui.auth.access import GroupKind
 from sandbox_ui.compare.manager import ComparisonManager
 from sandbox_ui.compare.registry import ComparisonRegistry
-from sandbox_ui.history.catalog import Catalog
-
-_MAX_RUNS = MAX_MEMBERS * MAX_REPETITIONS
-_VERDICT_SECONDS = 0.3
-"""Seconds of one request in which verdicts are computed that are not yet known."""
 
 SortKey = tuple[bool, float, str]
-
-
-class GroupFolder(Protocol):
-    """The folder of a comparison or an evaluation."""
-
-    @property
-    def id(self) -> str:
-        """Its id."""
-
-    @property
-    def title(self) -> str:
-        """The title that the user gave it."""
-
-    @property
-    def pinned(self) -> bool:
-        """Whether it is pinned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +32,7 @@ class ListedGroup:
         in_title: Whether all searched words are in the title; such rows come first.
     """
 
-    folder: GroupFolder
+    folder: RecordFolder[Any]
     title: str
     text: str
     at: float
@@ -61,101 +42,6 @@ class ListedGroup:
     def sort_key(self) -> SortKey:
         """The list is in descending order of this, like that of runs."""
         return self.in_title, self.at, self.folder.id
-
-
-class Groups(Protocol):
-    """Another kind of groups of runs in the list."""
-
-    def ids(self, owner: str | None, /) -> list[str]:
-        """Return the ids of all groups, or of one user's."""
-
-    def find(self, words: str, owner: str | None, /, *, pinned: bool) -> list[ListedGroup]:
-        """Return the groups that contain all words, in no order."""
-
-    def row(self, listed: ListedGroup, end: float, /) -> dict[str, Any]:
-        """Return a group's row; what takes long only until ``end`` on the monotonic clock."""
-
-
-class ComparisonListing:
-    """The list of runs and comparisons.
-
-    Args:
-        comparisons: The comparisons.
-        catalog: The catalog of all runs.
-        evaluations: The evaluations, which are listed with them.
-    """
-
-    def __init__(
-        self, comparisons: ComparisonManager, catalog: Catalog, evaluations: Groups
-    ) -> None:
-        self._evaluations = evaluations
-        self._comparisons = comparisons
-        self._registry = comparisons.registry
-        self._catalog = catalog
-
-    def page(
-        self, words: str, before: str, limit: int, *, pinned: bool, owner: str | None
-    ) -> tuple[HistoryPage, list[dict[str, Any]]]:
-        """Return a page; runs of comparisons are on it only if words are searched.
-
-        Args:
-            words: See ``Catalog.list`` and ``list_comparisons``.
-            before: The cursor of the page; empty for the first one.
-            limit: The maximum number of rows.
-            pinned: Only pinned ones.
-            owner: Only this user's; None for all users'.
-
-        Returns:
-            The page with its runs, and its comparisons and evaluations as JSON values, newest
-            first; their ``kind`` tells them apart.
-
-        Raises:
-            StudioError: if ``before`` is not a cursor.
-        """
-        folded = [each.id for each in self._registry.all(owner) if not each.definition.from_runs]
-        folded += self._evaluations.ids(owner)
-        page = self._catalog.list(words, before, limit, pinned=pinned, owner=owner, folded=folded)
-        found = list_comparisons(self._registry, words, owner, pinned=pinned)
-        evaluations = self._evaluations.find(words, owner, pinned=pinned)
-        page, listed = merge_into_page(page, [*found, *evaluations], before, limit)
-        end = time.monotonic() + _VERDICT_SECONDS
-        known = {each.folder.id for each in evaluations}
-        return page, [
-            self._evaluations.row(each, end) if each.folder.id in known else self._row(each, end)
-            for each in listed
-        ]
-
-    def runs_of(self, comparison: str, owner: str | None) -> HistoryPage:
-        """Return the existing runs of a comparison, in the order of their ends.
-
-        Raises:
-            RunError: if the comparison does not exist.
-        """
-        runs = self._registry.run_ids(comparison)
-        page = self._catalog.list(limit=_MAX_RUNS, owner=owner, only=runs)
-        return replace(page, entries=page.entries[::-1])
-
-    def _row(self, listed: ListedGroup, end: float) -> dict[str, Any]:
-        """Return a comparison's row; its verdict only if that is known, or there is time left."""
-        folder = self._registry.folder(listed.folder.id)
-        if self._comparisons.last_verdict(folder.id) is None and time.monotonic() < end:
-            with suppress(RunError):  # it was deleted
-                self._comparisons.describe(folder.id)
-        state, verdict = self._comparisons.last_verdict(folder.id) or ("", "")
-        return {
-            "kind": "comparison",
-            "id": folder.id,
-            "title": listed.title,
-            "renamed": bool(folder.title),
-            "pinned": folder.pinned,
-            "at": listed.at,
-            "state": state,
-            "members": [member.label for member in folder.definition.members],
-            "runs": [entry.run for entry in folder.runs()],
-            "repetitions": folder.definition.repetitions,
-            "verdict": verdict,
-            "in_title": listed.in_title,
-        }
 
 
 def merge_into_page(
@@ -210,6 +96,44 @@ def list_comparisons(
         pinned: Only pinned comparisons.
     """
     return select(map(_listed, registry.all(owner)), words, pinned=pinned)
+
+
+def comparison_row(
+    comparisons: ComparisonManager, listed: ListedGroup, end: float
+) -> dict[str, Any]:
+    """Return a comparison's row.
+
+    Args:
+        comparisons: The comparisons.
+        listed: The comparison.
+        end: Until then, on the monotonic clock, a verdict may be computed that is not known.
+    """
+    folder = comparisons.registry.folder(listed.folder.id)
+    if comparisons.last_verdict(folder.id) is None and time.monotonic() < end:
+        with suppress(RunError):  # it was deleted
+            comparisons.describe(folder.id)
+    state, verdict = comparisons.last_verdict(folder.id) or ("", "")
+    return group_row("comparison", listed) | {
+        "state": state,
+        "runs": [entry.run for entry in folder.runs()],
+        "repetitions": folder.definition.repetitions,
+        "verdict": verdict,
+    }
+
+
+def group_row(kind: GroupKind, listed: ListedGroup) -> dict[str, Any]:
+    """Return what the rows of comparisons and of evaluations have in common."""
+    folder = listed.folder
+    return {
+        "kind": kind,
+        "id": folder.id,
+        "title": listed.title,
+        "renamed": bool(folder.title),
+        "pinned": folder.pinned,
+        "at": listed.at,
+        "members": [member.label for member in folder.definition.members],
+        "in_title": listed.in_title,
+    }
 
 
 def _listed(folder: ComparisonFolder) -> ListedGroup:

@@ -1,71 +1,134 @@
-"""Evaluations in the list of runs: one row each."""
+"""The list of runs, comparisons and evaluations."""
 
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
+from agent.compare.comparison import MAX_MEMBERS, MAX_REPETITIONS
 from agent.errors import RunError
 from agent.evals.description import title_of
-from sandbox_ui.compare.listing import ListedGroup, names_of, select
+from agent.evals.folder import EvaluationFolder
+from agent.history.index import HistoryPage
+from sandbox_ui.compare.listing import (
+    ListedGroup,
+    comparison_row,
+    group_row,
+    list_comparisons,
+    merge_into_page,
+    names_of,
+    select,
+)
+from sandbox_ui.compare.manager import ComparisonManager
 from sandbox_ui.evals.manager import EvaluationManager
+from sandbox_ui.evals.registry import EvaluationRegistry
+from sandbox_ui.history.catalog import Catalog
+
+_MAX_RUNS = MAX_MEMBERS * MAX_REPETITIONS
+_COMPUTED_SECONDS = 0.3
+"""Seconds of one request in which verdicts and results are computed that are not yet known."""
 
 
-class EvaluationListing:
-    """The evaluations of the list of runs.
+class RunListing:
+    """The list of runs, comparisons and evaluations.
 
     Args:
+        catalog: The catalog of all runs.
+        comparisons: The comparisons.
         evaluations: The evaluations.
     """
 
-    def __init__(self, evaluations: EvaluationManager) -> None:
+    def __init__(
+        self, catalog: Catalog, comparisons: ComparisonManager, evaluations: EvaluationManager
+    ) -> None:
+        self._catalog = catalog
+        self._comparisons = comparisons
         self._evaluations = evaluations
-        self._registry = evaluations.registry
 
-    def ids(self, owner: str | None) -> list[str]:
-        """Return the ids of all evaluations, or of one user's."""
-        return [folder.id for folder in self._registry.all(owner)]
-
-    def find(self, words: str, owner: str | None, *, pinned: bool) -> list[ListedGroup]:
-        """Return the evaluations that contain all words, in no order.
+    def page(
+        self, words: str, before: str, limit: int, *, pinned: bool, owner: str | None
+    ) -> tuple[HistoryPage, list[dict[str, Any]]]:
+        """Return a page; runs of comparisons and evaluations are on it only if words are searched.
 
         Args:
-            words: Search words; each must occur in the title, a suite, a label or a model's name.
-            owner: Only this user's; None for all users'.
+            words: See ``Catalog.list``, ``list_comparisons`` and ``list_evaluations``.
+            before: The cursor of the page; empty for the first one.
+            limit: The maximum number of rows.
             pinned: Only pinned ones.
-        """
-        groups = []
-        for folder in self._registry.all(owner):
-            definition = folder.definition
-            suites = [text for each in definition.suites for text in (each.title, each.domain)]
-            text = "\n".join([*suites, *names_of(definition.members)])
-            at = self._registry.cells(folder.id).latest
-            groups.append(ListedGroup(folder, title_of(folder), text, at))
-        return select(groups, words, pinned=pinned)
+            owner: Only this user's; None for all users'.
 
-    def row(self, listed: ListedGroup, end: float) -> dict[str, Any]:
-        """Return an evaluation's row.
+        Returns:
+            The page with its runs, and its comparisons and evaluations as JSON values, newest
+            first; their ``kind`` tells them apart.
 
-        Args:
-            listed: The evaluation.
-            end: Until then, on the monotonic clock, results may be computed that are not known.
+        Raises:
+            StudioError: if ``before`` is not a cursor.
         """
-        folder = self._registry.folder(listed.folder.id)
-        described: Mapping[str, Any] = {}
-        if time.monotonic() < end:
-            with suppress(RunError):  # it was deleted
-                described = self._evaluations.overview(folder.id, fresh=False)
-        return {
-            "kind": "evaluation",
-            "id": folder.id,
-            "title": listed.title,
-            "renamed": bool(folder.title),
-            "pinned": folder.pinned,
-            "at": listed.at,
-            "state": described.get("state", ""),
-            "members": [member.label for member in folder.definition.members],
-            "suites": [suite.title for suite in folder.definition.suites],
-            "counts": self._registry.cells(folder.id).counts() if described else None,
-            "runs": len(self._registry.run_ids(folder.id)),
-            "in_title": listed.in_title,
-        }
+        comparisons, evaluations = self._comparisons.registry, self._evaluations.registry
+        folded = [each.id for each in comparisons.all(owner) if not each.definition.from_runs]
+        folded += [each.id for each in evaluations.all(owner)]
+        page = self._catalog.list(words, before, limit, pinned=pinned, owner=owner, folded=folded)
+        found = list_comparisons(comparisons, words, owner, pinned=pinned)
+        found += list_evaluations(evaluations, words, owner, pinned=pinned)
+        page, listed = merge_into_page(page, found, before, limit)
+        end = time.monotonic() + _COMPUTED_SECONDS
+        return page, [
+            evaluation_row(self._evaluations, each, end)
+            if isinstance(each.folder, EvaluationFolder)
+            else comparison_row(self._comparisons, each, end)
+            for each in listed
+        ]
+
+    def runs_of(self, comparison: str, owner: str | None) -> HistoryPage:
+        """Return the existing runs of a comparison, in the order of their ends.
+
+        Raises:
+            RunError: if the comparison does not exist.
+        """
+        runs = self._comparisons.registry.run_ids(comparison)
+        page = self._catalog.list(limit=_MAX_RUNS, owner=owner, only=runs)
+        return replace(page, entries=page.entries[::-1])
+
+
+def list_evaluations(
+    registry: EvaluationRegistry, words: str, owner: str | None, *, pinned: bool
+) -> list[ListedGroup]:
+    """Return the evaluations that contain all words, in no order.
+
+    Args:
+        registry: The evaluations.
+        words: Search words; each must occur in the title, a suite, a label or a model's name.
+        owner: Only this user's; None for all users'.
+        pinned: Only pinned ones.
+    """
+    groups = []
+    for folder in registry.all(owner):
+        definition = folder.definition
+        suites = [text for each in definition.suites for text in (each.title, each.domain)]
+        text = "\n".join([*suites, *names_of(definition.members)])
+        groups.append(ListedGroup(folder, title_of(folder), text, registry.cells(folder.id).latest))
+    return select(groups, words, pinned=pinned)
+
+
+def evaluation_row(
+    evaluations: EvaluationManager, listed: ListedGroup, end: float
+) -> dict[str, Any]:
+    """Return an evaluation's row.
+
+    Args:
+        evaluations: The evaluations.
+        listed: The evaluation.
+        end: Until then, on the monotonic clock, results may be computed that are not known.
+    """
+    evaluation, registry = listed.folder.id, evaluations.registry
+    described: Mapping[str, Any] = {}
+    if time.monotonic() < end:
+        with suppress(RunError):  # it was deleted
+            described = evaluations.overview(evaluation, fresh=False)
+    return group_row("evaluation", listed) | {
+        "state": described.get("state", ""),
+        "suites": [suite.title for suite in registry.folder(evaluation).definition.suites],
+        "counts": registry.cells(evaluation).counts() if described else None,
+        "runs": len(registry.run_ids(evaluation)),
+    }

@@ -17,6 +17,7 @@ from agent.history.family import Family, find_family
 from agent.history.index import History, HistoryEntry, HistoryPage, HistoryTotals
 from agent.runs.disk_usage import bytes_on_disk
 from agent.runs.folder import RUN_NOT_FOUND, RunFolder
+from agent.runs.parent import Parent
 from agent.workspace.versions.blobs import BlobStore
 from sandbox_ui.history.drafts import Draft, DraftCache, draft_sizes
 from sandbox_ui.runs.manager import RunManager, RunSandboxProvider
@@ -88,17 +89,18 @@ class Catalog:
         self._failed.pop(folder.path, None)
 
     @contextmanager
-    def new_draft(self, owner: str, group: str = "") -> Iterator[str]:
+    def new_draft(self, owner: str, group: str = "", parent: Parent | None = None) -> Iterator[str]:
         """Create a draft and yield its id; if the block fails, nothing is left of it.
 
         Args:
             owner: Its owner.
             group: The comparison or the evaluation that it belongs to.
+            parent: The run that it is made from.
 
         Raises:
             StudioError: It cannot be created.
         """
-        run = self._runs.create_draft(owner, group)
+        run = self._runs.create_draft(owner, group, parent)
         try:
             yield run
         except BaseException:

@@ -4,7 +4,7 @@ import errno
 import json
 from collections.abc import Awaitable, Callable
 from functools import wraps
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from anyio.to_thread import run_sync
 from pydantic_core import to_json
@@ -27,6 +27,8 @@ from agent.errors import (
 )
 from agent.workspace.paths import RelPath
 from sandbox_ui.auth.access import GROUP_KINDS, ReadOnly, SignInRequired, get_access
+from sandbox_ui.compare.groups import GroupManager
+from sandbox_ui.history.catalog import Catalog
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 RUN_PATH = "/api/runs/{run}"
@@ -203,17 +205,9 @@ def _status(error: StudioError) -> int:
     )
 
 
-class TitledAndPinned(Protocol):
-    """What gives runs or comparisons titles and protects them from deletion."""
-
-    def rename(self, item: str, title: str, /) -> str:
-        """Rename an item; return its new title."""
-
-    def pin(self, item: str, pinned: bool, /) -> bool:
-        """Pin or unpin an item; return the new state."""
-
-
-async def change_title_or_pin(request: Request, items: TitledAndPinned, item: str) -> Response:
+async def change_title_or_pin(
+    request: Request, items: Catalog | GroupManager[Any], item: str
+) -> Response:
     """Change an item's ``title`` or ``pinned`` as the request's body says; return what was saved.
 
     Raises:

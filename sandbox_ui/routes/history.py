@@ -13,7 +13,7 @@ from starlette.routing import Route
 from agent.errors import StudioError
 from agent.history.index import HistoryEntry, HistoryPage
 from sandbox_ui.auth.access import get_access
-from sandbox_ui.compare.listing import ComparisonListing
+from sandbox_ui.evals.listing import RunListing
 from sandbox_ui.history.catalog import Catalog, Relations
 from sandbox_ui.routes.helpers import (
     RUN_PATH,
@@ -33,11 +33,11 @@ class HistoryRoutes:
 
     Args:
         catalog: The catalog of all runs.
-        listing: The list of runs and comparisons.
+        listing: The list of runs, comparisons and evaluations.
         retention_text: The retention rule, in words.
     """
 
-    def __init__(self, catalog: Catalog, listing: ComparisonListing, retention_text: str) -> None:
+    def __init__(self, catalog: Catalog, listing: RunListing, retention_text: str) -> None:
         self._catalog = catalog
         self._listing = listing
         self._retention_text = retention_text

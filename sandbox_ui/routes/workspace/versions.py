@@ -13,7 +13,15 @@ from agent.errors import WorkspaceError
 from sandbox_ui.auth.access import get_access
 from sandbox_ui.preview.kinds import DIFFERENCE
 from sandbox_ui.preview.service import PreviewService
-from sandbox_ui.routes.helpers import RUN_PATH, get_path, get_run_id, get_step, json_response, route
+from sandbox_ui.routes.helpers import (
+    RUN_PATH,
+    get_path,
+    get_run_id,
+    get_step,
+    json_response,
+    read_body,
+    route,
+)
 from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.workspace.outputs import list_results
 from sandbox_ui.workspace.past_listing import version_rows
@@ -61,7 +69,10 @@ class VersionRoutes:
     async def file_links(self, request: Request) -> Response:
         """Return the paths of the files that words name; the body is a JSON list of words."""
         workspace = self._runs.workspace(get_run_id(request))
-        words = _parse_words(await _body(request))
+        body = await read_body(request, _MAX_BODY_BYTES)
+        if body is None:
+            raise WorkspaceError("Too many words in one request.")
+        words = _parse_words(body)
         return json_response({"paths": await run_sync(find_linked_files, workspace, words)})
 
     async def difference(self, request: Request) -> Response:
@@ -89,15 +100,6 @@ def _to_json(difference: Difference) -> bytes:
     names = ("path", "step", "base", "before", "after", "display", "reason")
     view = to_json({name: getattr(difference, name) for name in names})
     return to_json(head)[:-1] + b',"view":' + view[:-1] + b',"text":' + difference.text + b"}}"
-
-
-async def _body(request: Request) -> bytes:
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > _MAX_BODY_BYTES:
-            raise WorkspaceError("Too many words in one request.")
-    return body
 
 
 def _parse_words(body: bytes) -> list[str]:
