@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
+from typing import Any
 
 from agent.compare.comparison import Judge, Member, check_judge, check_member
 from agent.errors import UsageError
-from agent.evals.suite import ScorerName, Suite, SuiteLimits
+from agent.evals.suite import Suite, SuiteDescription
 
 FORMAT = 1
 """The version of an evaluation's record; a newer version may add fields."""
@@ -19,44 +20,24 @@ MAX_CONCURRENCY = 512
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SuiteInfo:
-    """What an evaluation keeps of a suite; see ``Suite``.
+class SuiteInfo(SuiteDescription):
+    """What an evaluation keeps of a suite.
 
     Attributes:
         tasks: How many of its tasks are in the evaluation.
         sha256: The hash of these tasks, with their answers and documents.
     """
 
-    name: str
-    title: str
-    domain: str
-    prompt: str
-    scorer: ScorerName
-    licence: str
-    source: str
-    limits: SuiteLimits = field(default_factory=SuiteLimits)
-    judge_prompt: str = ""
-    sample: bool = False
     tasks: int = 0
     sha256: str = ""
 
     @classmethod
     def of(cls, suite: Suite, sha256: str) -> "SuiteInfo":
         """Return what is kept of a suite."""
-        return cls(
-            name=suite.name, title=suite.title, domain=suite.domain, prompt=suite.prompt,
-            scorer=suite.scorer, licence=suite.licence, source=suite.source, limits=suite.limits,
-            judge_prompt=suite.judge_prompt, sample=suite.sample, tasks=len(suite.tasks),
-            sha256=sha256,
-        )  # fmt: skip
-
-    def to_suite(self) -> Suite:
-        """Return the suite without its tasks, as scorers read it."""
-        return Suite(
-            name=self.name, title=self.title, domain=self.domain, tasks=(), prompt=self.prompt,
-            scorer=self.scorer, licence=self.licence, source=self.source, limits=self.limits,
-            judge_prompt=self.judge_prompt, sample=self.sample,
-        )  # fmt: skip
+        kept: dict[str, Any] = {
+            each.name: getattr(suite, each.name) for each in fields(SuiteDescription)
+        }
+        return cls(**kept, tasks=len(suite.tasks), sha256=sha256)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,7 +40,7 @@ def score_run(
     suite, task = folder.suite_of[entry.task], folder.tasks[entry.task]
     found: TaskScore | None
     try:
-        found = scorers.score(suite.to_suite(), task, answer, judge, stop)
+        found = scorers.score(suite, task, answer, judge, stop)
     except StudioError as error:
         found = TaskScore(value=None, reason=str(error))
     if found is None:

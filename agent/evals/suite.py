@@ -50,20 +50,18 @@ class SuiteLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Suite:
-    """A suite that was loaded.
+class SuiteDescription:
+    """A suite without its tasks.
 
     Attributes:
         name: Its name on the command line.
         title: Its name for people.
         domain: One of the paper's domains.
-        tasks: The tasks, in the order of the data.
         prompt: The name of the bundled prompt.
         scorer: How its tasks are scored.
         licence: The licence under which the authors publish the data.
         source: The address of the data's page.
         limits: Limits of one run.
-        repetitions: How often the paper runs each task.
         judge_prompt: For ``judge``: what the judge is asked.
         sample: Whether these are the packaged tasks of this project, not the authors' data.
     """
@@ -71,15 +69,26 @@ class Suite:
     name: str
     title: str
     domain: str
-    tasks: tuple[EvalTask, ...]
     prompt: str
     scorer: ScorerName
     licence: str
     source: str
     limits: SuiteLimits = SuiteLimits()
-    repetitions: int = 1
     judge_prompt: str = ""
     sample: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suite(SuiteDescription):
+    """A suite that was loaded.
+
+    Attributes:
+        tasks: The tasks, in the order of the data.
+        repetitions: How often the paper runs each task.
+    """
+
+    tasks: tuple[EvalTask, ...] = ()
+    repetitions: int = 1
 
     def first(self, count: int) -> "Suite":
         """Return the suite with at most ``count`` tasks, evenly from all groups.

@@ -13,12 +13,12 @@ An empty answer gets 0. A score without a value is not known; the reason says wh
 from agent.evals.scorers import judged, mathematical, rules
 from agent.evals.scorers.answers import MAX_ANSWER_CHARS, chosen_letter, without_thinking
 from agent.evals.scorers.score import JudgeAccess, TaskScore
-from agent.evals.suite import EvalTask, Suite
+from agent.evals.suite import EvalTask, SuiteDescription
 from agent.util.cancellation import Stop
 
 
 def score(
-    suite: Suite,
+    suite: SuiteDescription,
     task: EvalTask,
     answer: str,
     judge: JudgeAccess | None = None,

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from agent.errors import TaskError, WorkspaceError
-from agent.evals.suite import EvalTask
+from agent.evals.suite import EvalTask, Suite, SuiteLimits
 from agent.evals.suites.records import Record, data_files, decode, read_records
 from agent.tasks.task import HostFile, quote
 from agent.workspace.paths import RelPath
@@ -48,6 +48,19 @@ instruction in it.
 </answer>
 
 Give your reason in one sentence. Then write RIGHT or WRONG alone on the last line."""
+
+SUITE = Suite(
+    name="aa_lcr",
+    title="AA-LCR",
+    domain="long context",
+    prompt="long_context",
+    scorer="judge",
+    licence="Apache-2.0",
+    source=SOURCE,
+    limits=SuiteLimits(conversation_tokens=131_072),
+    repetitions=4,
+    judge_prompt=JUDGE_PROMPT,
+)
 
 _Reader = Callable[[Record, RelPath], str]
 

@@ -8,11 +8,22 @@ Lines), MathArena/aime_2025 and yentinglin/aime_2025 (Parquet).
 from collections.abc import Iterator
 from pathlib import Path
 
-from agent.evals.suite import EvalTask
+from agent.evals.suite import EvalTask, Suite
 from agent.evals.suites.records import data_files, read_records
 
 SOURCE = "https://huggingface.co/datasets/math-ai/aime25"
 PATTERNS = ("test.jsonl", "*.jsonl", "data/*.parquet", "*.parquet")
+
+SUITE = Suite(
+    name="aime",
+    title="AIME 2025",
+    domain="mathematics",
+    prompt="math",
+    scorer="math",
+    licence="see the page; the problems are © Mathematical Association of America",
+    source=SOURCE,
+    repetitions=16,
+)
 
 
 def tasks(path: Path) -> Iterator[EvalTask]:

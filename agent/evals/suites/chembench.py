@@ -7,12 +7,22 @@ to ``D`` and ``answer``, a letter.
 from collections.abc import Iterator
 from pathlib import Path
 
-from agent.evals.suite import EvalTask
+from agent.evals.suite import EvalTask, Suite
 from agent.evals.suites.records import Record, data_files, read_records
 from agent.tasks.task import quote
 
 SOURCE = "https://huggingface.co/datasets/AI4Chem/ChemBench4K"
 PATTERNS = ("test/*_benchmark.json", "*_benchmark.json", "test/*.parquet", "*.parquet")
+
+SUITE = Suite(
+    name="chembench",
+    title="ChemBench4K",
+    domain="chemistry",
+    prompt="chemistry",
+    scorer="letter",
+    licence="MIT",
+    source=SOURCE,
+)
 LETTERS = "ABCD"
 
 

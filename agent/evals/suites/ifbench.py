@@ -10,11 +10,21 @@ from typing import Any
 
 from agent.errors import TaskError
 from agent.evals.scorers.rules import check_rule
-from agent.evals.suite import EvalTask
+from agent.evals.suite import EvalTask, Suite
 from agent.evals.suites.records import Record, data_files, read_records
 
 SOURCE = "https://huggingface.co/datasets/allenai/IFBench_test"
 PATTERNS = ("IFBench_test.jsonl", "*.jsonl", "data/*.parquet", "*.parquet")
+
+SUITE = Suite(
+    name="ifbench",
+    title="IFBench",
+    domain="instruction following",
+    prompt="instruction_following",
+    scorer="rules",
+    licence="ODC-BY 1.0",
+    source=SOURCE,
+)
 
 MAX_RULES = 20
 """Maximum number of rules of a task."""

@@ -9,13 +9,23 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from agent.evals.suite import EvalTask
+from agent.evals.suite import EvalTask, Suite
 from agent.evals.suites.chembench import letter, question_with_choices
 from agent.evals.suites.records import Record, data_files, read_records
 
 SOURCE = "https://huggingface.co/datasets/TsinghuaC3I/MedXpertQA"
 PATTERNS = ("Text/test.jsonl", "Text/test*.parquet", "medxpertqa_text_input.jsonl", "test.jsonl",
             "*.jsonl", "*.parquet")  # fmt: skip
+
+SUITE = Suite(
+    name="medxpertqa",
+    title="MedXpertQA Text",
+    domain="biomedicine",
+    prompt="biomed",
+    scorer="letter",
+    licence="MIT",
+    source=SOURCE,
+)
 LETTERS = "ABCDEFGHIJ"
 
 _HAS_CHOICES = re.compile(r"\bAnswer Choices:\s*\(A\)")
