@@ -2,6 +2,7 @@
 
 import { h, icon, loadStyles } from "../core/dom.js";
 import { emit } from "../core/event_stream.js";
+import { closeMenu, openMenu } from "../core/widgets/menu.js";
 import { fetchJson } from "../core/loading/fetch.js";
 import { singleUser } from "../header/account.js";
 import { togglePresentation } from "../header/present.js";
@@ -35,19 +36,14 @@ export class ViewTools {
       "Present ",
       h("kbd", {}, "p"),
     );
-    this.exportButton = button("export", "Export", () => this.showMenu(this.menu.hidden), { "aria-haspopup": "menu", "aria-expanded": "false" });
-    this.menu = h("div", { class: "menu", role: "menu", "aria-label": "Export", hidden: true }, ...exports.map((each) => this.exportLink(...each)));
-    this.menu.addEventListener("keydown", (event) => this.onKey(event));
-    this.menu.addEventListener("click", () => this.showMenu(false));
+    const items = exports.map(([kind, text, note]) => ({ text, note, href: page.url(`export.${kind}`) }));
+    const exportButton = button("export", "Export", () => openMenu(items, exportButton), { "aria-haspopup": "menu", "aria-expanded": "false" });
     const share = singleUser ? null : button("share owner-only", "Share", () => this.share());
     this.deleteButton = button("delete owner-only", "Delete", () => this.confirmDeletion(), { "aria-label": `Delete the ${noun}` });
-    const exporting = h("span", { class: "menu-place" }, this.exportButton, this.menu);
     this.element = h("div", { class: "comparison-tools", role: "group", "aria-label": `Actions on the ${noun}` });
-    this.element.append(this.stop, this.resume, present, exporting, ...(share ? [share] : []), this.deleteButton);
+    this.element.append(this.stop, this.resume, present, exportButton, ...(share ? [share] : []), this.deleteButton);
     this.narrow = h("div", { class: "narrow-tools" });
-    this.onPointer = (event) => exporting.contains(event.target) || this.showMenu(false);
     this.onWidth = () => this.arrange();
-    document.addEventListener("pointerdown", this.onPointer);
     NARROW.addEventListener("change", this.onWidth);
     this.arrange();
   }
@@ -65,31 +61,6 @@ export class ViewTools {
     showElsewhere(this.stop, elsewhere);
     showElsewhere(this.resume, elsewhere);
     this.deleteButton.hidden = !canEdit || state === "running";
-  }
-
-  exportLink(kind, label, name) {
-    const attributes = { role: "menuitem", tabindex: "-1", href: this.page.url(`export.${kind}`), download: "" };
-    return h("a", attributes, h("span", {}, label), h("small", {}, name));
-  }
-
-  showMenu(visible) {
-    if (this.menu.hidden === !visible) return;
-    this.menu.hidden = !visible;
-    this.exportButton.setAttribute("aria-expanded", String(visible));
-    if (visible) this.menu.firstChild.focus();
-  }
-
-  onKey(event) {
-    const items = [...this.menu.children];
-    const at = items.indexOf(document.activeElement);
-    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: -1 }[event.key];
-    if (to !== undefined) items.at(to % items.length).focus();
-    else if (event.key === "Escape") {
-      this.showMenu(false);
-      this.exportButton.focus();
-    } else return;
-    event.preventDefault();
-    event.stopPropagation();
   }
 
   share() {
@@ -137,7 +108,7 @@ export class ViewTools {
   }
 
   close() {
-    document.removeEventListener("pointerdown", this.onPointer);
+    closeMenu(false);
     NARROW.removeEventListener("change", this.onWidth);
     this.element.remove();
   }

@@ -2,6 +2,7 @@
 
 import { h } from "../core/dom.js";
 import { openRun } from "../core/view.js";
+import { openMenu } from "../core/widgets/menu.js";
 import { plural } from "../core/format.js";
 import { runUrl } from "../history/run_summary.js";
 import { OUTCOMES, domainName, percent } from "./words.js";
@@ -206,39 +207,13 @@ export class CellTable {
 
   /** List the repetitions of a cell. */
   showRuns(cell, runs) {
-    this.menu?.remove();
-    const link = ({ run, repetition, outcome }) =>
-      h(
-        "a",
-        { role: "menuitem", tabindex: "-1", href: runUrl(run), onclick: (event) => (event.preventDefault(), openRun(run)) },
-        h("span", {}, `Run ${repetition}`),
-        h("small", {}, OUTCOMES[outcome].text),
-      );
-    const menu = h("div", { class: "menu cell-menu", role: "menu", "aria-label": "Runs" }, ...runs.map(link));
-    this.menu = menu;
-    const close = (focus) => {
-      menu.remove();
-      document.removeEventListener("pointerdown", onPointer);
-      if (focus) this.cellAt(this.at)?.focus();
-    };
-    const onPointer = (event) => menu.contains(event.target) || close(false);
-    menu.addEventListener("keydown", (event) => {
-      const items = [...menu.querySelectorAll("a")];
-      const place = items.indexOf(/** @type {HTMLAnchorElement} */ (document.activeElement));
-      if (event.key === "Escape") close(true);
-      else if (event.key === "ArrowDown") items[(place + 1) % items.length].focus();
-      else if (event.key === "ArrowUp") items.at(place - 1).focus();
-      else return;
-      event.preventDefault();
-      event.stopPropagation();
-    });
-    document.addEventListener("pointerdown", onPointer);
-    const box = cell.getBoundingClientRect();
-    const outer = this.element.getBoundingClientRect();
-    menu.style.top = `${box.bottom - outer.top}px`;
-    menu.style.left = `${Math.max(0, Math.min(box.left - outer.left, outer.width - 200))}px`;
-    this.element.append(menu);
-    menu.querySelector("a").focus();
+    const items = runs.map(({ run, repetition, outcome }) => ({
+      text: `Run ${repetition}`,
+      note: OUTCOMES[outcome].text,
+      href: runUrl(run),
+      run: () => openRun(run),
+    }));
+    openMenu(items, cell, { focus: (options) => this.cellAt(this.at)?.focus(options) }); // the cell may have been drawn again
   }
 
   onFocus(event) {

@@ -1,6 +1,7 @@
 // Tools of the timeline: find, tokens, requests, expand, collapse and export.
 
 import { copyText, h, icon } from "../core/dom.js";
+import { closeMenu, openMenu } from "../core/widgets/menu.js";
 import { singleUser } from "../header/account.js";
 import { emit, runApiUrl } from "../core/event_stream.js";
 import { fetchWithRetry } from "../core/loading/fetch.js";
@@ -22,22 +23,15 @@ export function mountRunTools(container, { onExpand, onFind }) {
     expandButton.title = label;
     if (notify) onExpand(expanded);
   };
-  const menu = new ExportMenu(container, button);
+  const exportButton = button("export", "Export", () => openMenu(exportItems(), exportButton), { "aria-haspopup": "menu", "aria-expanded": "false" });
   const tokens = button("chart", "Where the tokens go", () => openTokens());
   const requests = button("request", "Requests and settings", openRequestInView, { title: "Requests and settings (i)", "aria-keyshortcuts": "i" });
   mountInspectorKey();
-  container.append(
-    button("find", "Find in run", onFind, { title: "Find in run (/)", "aria-keyshortcuts": "/" }),
-    tokens,
-    requests,
-    expandButton,
-    menu.button,
-    menu.list,
-  );
+  container.append(button("find", "Find in run", onFind, { title: "Find in run (/)", "aria-keyshortcuts": "/" }), tokens, requests, expandButton, exportButton);
   return {
     reset() {
       setExpanded(false);
-      menu.show(false);
+      closeMenu(false);
     },
   };
 }
@@ -61,70 +55,23 @@ async function openReport() {
   }
 }
 
-/** The export menu, with mouse and arrow keys. */
-class ExportMenu {
-  constructor(container, button) {
-    this.button = button("export", "Export", () => this.show(this.list.hidden), { "aria-haspopup": "menu", "aria-expanded": "false" });
-    this.list = h("div", { class: "menu", role: "menu", "aria-label": "Export", hidden: true });
-    this.list.append(
-      menuItem("button", "Copy conversation", { type: "button", onclick: (event) => copyConversation(event.currentTarget) }),
-      menuItem("a", "Download conversation", { download: "", "data-path": "conversation.md" }, "Markdown"),
-      menuItem("a", "Download steps", { download: "", "data-path": "steps.csv" }, "CSV"),
-      menuItem("button", "Download report…", { type: "button", onclick: () => (this.show(false), openReport()) }, "HTML"),
-      menuItem("a", "Download trace", { download: "", "data-path": "export/atif" }, "ATIF"),
-      menuItem("a", "Download messages", { download: "", "data-path": "export/messages" }, "OpenAI"),
-      menuItem("a", "Download session", { download: "", "data-path": "export/sts" }, "Hugging Face"),
-      menuItem("a", "Download spans", { download: "", "data-path": "export/otel" }, "OpenTelemetry"),
-      menuItem("a", "Download everything", { download: "", "data-path": "run.zip" }, "zip"),
-    );
-    this.list.append(
-      menuItem("button", "Replay", {
-        type: "button",
-        class: "owner-only",
-        title: "Execute the recorded commands again and compare the results",
-        onclick: () => (this.show(false), replayRun()),
-      }),
-      menuItem("button", "Save as example", {
-        type: "button",
-        class: "owner-only",
-        title: "Play this run from the examples, without a model and with real commands",
-        onclick: () => (this.show(false), saveAsExample()),
-      }),
-    );
-    if (!singleUser)
-      this.list.append(menuItem("button", "Share…", { type: "button", class: "owner-only", onclick: () => (this.show(false), openShareDialog()) }));
-    this.list.addEventListener("keydown", (event) => this.key(event));
-    this.list.addEventListener("click", (event) => event.target.closest("a") && this.show(false));
-    document.addEventListener("pointerdown", (event) => container.contains(event.target) || this.show(false));
-    container.addEventListener("focusout", ({ relatedTarget: to }) => to && !this.list.contains(to) && to !== this.button && this.show(false));
-  }
-
-  show(visible) {
-    if (this.list.hidden === !visible) return;
-    this.list.hidden = !visible;
-    this.button.setAttribute("aria-expanded", String(visible));
-    if (!visible) return;
-    for (const link of this.list.querySelectorAll("a")) link.href = runApiUrl(link.dataset.path);
-    this.list.firstChild.focus();
-  }
-
-  key(event) {
-    const items = [...this.list.children].filter((each) => each.checkVisibility());
-    const now = items.indexOf(document.activeElement);
-    const to = { ArrowDown: now + 1, ArrowUp: now - 1, Home: 0, End: -1 }[event.key];
-    if (to !== undefined) items.at(to % items.length).focus();
-    else if (event.key === "Escape") {
-      this.show(false);
-      this.button.focus();
-    } else return;
-    event.preventDefault();
-    event.stopPropagation(); // Escape would stop the run
-  }
-}
-
-function menuItem(tag, label, attributes, kind = "") {
-  const text = h("span", {}, label);
-  return h(tag, { role: "menuitem", tabindex: "-1", ...attributes }, text, kind ? h("small", {}, kind) : null);
+/** The items of the export menu. */
+function exportItems() {
+  const download = (text, path, note) => ({ text, note, href: runApiUrl(path) });
+  return [
+    { text: "Copy conversation", run: copyConversation, stays: true },
+    download("Download conversation", "conversation.md", "Markdown"),
+    download("Download steps", "steps.csv", "CSV"),
+    { text: "Download report…", note: "HTML", run: openReport },
+    download("Download trace", "export/atif", "ATIF"),
+    download("Download messages", "export/messages", "OpenAI"),
+    download("Download session", "export/sts", "Hugging Face"),
+    download("Download spans", "export/otel", "OpenTelemetry"),
+    download("Download everything", "run.zip", "zip"),
+    { text: "Replay", title: "Execute the recorded commands again and compare the results", ownerOnly: true, run: replayRun },
+    { text: "Save as example", title: "Play this run from the examples, without a model and with real commands", ownerOnly: true, run: saveAsExample },
+    ...(singleUser ? [] : [{ text: "Share…", ownerOnly: true, run: () => openShareDialog() }]),
+  ];
 }
 
 function copyConversation(button) {

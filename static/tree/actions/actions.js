@@ -2,7 +2,7 @@
 
 import { currentRun } from "../../core/event_stream.js";
 import { openVersions } from "../../playback/versions/open.js";
-import { openMenu } from "./menu.js";
+import { openMenu } from "../../core/widgets/menu.js";
 import { parentOf } from "../model.js";
 
 const FIXED_FOLDERS = new Set(["input", "output"]); // the model expects these

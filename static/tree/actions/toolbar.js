@@ -3,7 +3,7 @@
 import { h, icon } from "../../core/dom.js";
 import { formatNumber, plural, decodePath } from "../../core/format.js";
 import { currentRun } from "../../core/event_stream.js";
-import { openMenu } from "./menu.js";
+import { openMenu } from "../../core/widgets/menu.js";
 import { parentOf } from "../model.js";
 
 const TYPING_MS = 140; // ms after the last keystroke
@@ -18,8 +18,8 @@ export class TreeToolbar {
     this.filter = find(".filter");
     this.sort = find(".sort");
     this.emptyMessage = find(".empty-message");
-    find(".create").addEventListener("click", ({ currentTarget }) => openMenu(actions.createItems(this.folder()), currentTarget, currentTarget));
-    find(".more").addEventListener("click", ({ currentTarget }) => openMenu(actions.workspaceItems(), currentTarget, currentTarget));
+    find(".create").addEventListener("click", ({ currentTarget }) => openMenu(actions.createItems(this.folder()), currentTarget));
+    find(".more").addEventListener("click", ({ currentTarget }) => openMenu(actions.workspaceItems(), currentTarget));
     find(".finder label").prepend(icon("find"));
     this.sort.value = tree.options.sort;
     this.sort.addEventListener("change", () => tree.setOption("sort", this.sort.value));
