@@ -20,7 +20,7 @@ _HEADER = """
     aria-expanded="false" aria-controls="settings"><span class="hide-small">Settings</span></button>
   <button type="button" class="quiet theme" aria-label="Switch theme"></button>
 </header>
-<dialog class="history" aria-labelledby="history-title"></dialog>
+<dialog class="window history" aria-labelledby="history-title"></dialog>
 """
 
 

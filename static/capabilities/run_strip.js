@@ -29,7 +29,7 @@ export class RunStrip {
     this.track.addEventListener("click", (event) => this.select(event));
     this.track.addEventListener("pointermove", (event) => this.hover(event));
     this.panel = h("div", { class: "panel", hidden: true });
-    this.button = h("button", { type: "button", class: "quiet", "aria-expanded": "false", onclick: () => this.open(this.panel.hidden) }, "Capabilities");
+    this.button = h("button", { class: "quiet", "aria-expanded": "false", onclick: () => this.open(this.panel.hidden) }, "Capabilities");
     container.append(this.track, this.button, this.panel);
     this.reset();
   }

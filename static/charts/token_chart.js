@@ -33,11 +33,7 @@ class TokenChart {
     this.panels = new Map();
     this.counted = new Map();
     this.asTable = false;
-    this.toggle = h(
-      "button",
-      { type: "button", class: "quiet as-table", "aria-pressed": "false", onclick: () => this.showTables(!this.asTable) },
-      "Show as tables",
-    );
+    this.toggle = h("button", { class: "quiet as-table", "aria-pressed": "false", onclick: () => this.showTables(!this.asTable) }, "Show as tables");
     this.legend = h("ul", { class: "legend" });
     this.grid = h("div", { class: "panels" });
     this.element = h(

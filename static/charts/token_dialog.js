@@ -1,7 +1,8 @@
 // The token chart of the run that the page shows, in a dialog.
 
-import { h, icon, loadStyles } from "../core/dom.js";
+import { h, loadStyles } from "../core/dom.js";
 import { currentRun, on } from "../core/event_stream.js";
+import { openDialog } from "../core/widgets/dialog.js";
 import { mountTokenChart } from "./token_chart.js";
 
 const CHANGING = new Set(["model_answered", "step_ended", "run_ended", "run_started"]);
@@ -10,18 +11,8 @@ let opened = null;
 /** Open the dialog; a click on a step closes it and goes to the step. */
 export async function openTokenDialog() {
   await loadStyles("charts/charts.css");
-  opened?.dialog.close();
-  const close = h("button", { type: "button", class: "quiet", "aria-label": "Close", onclick: () => dialog.close() }, icon("close"));
   const body = h("div", { class: "body" });
-  const dialog = h(
-    "dialog",
-    { class: "token-dialog", "aria-labelledby": "tokens-title" },
-    h("div", { class: "header" }, h("h2", { id: "tokens-title", tabindex: "-1" }, "Where the tokens go"), close),
-    body,
-  );
-  document.querySelector(".gradio-container").append(dialog);
-  dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
-  dialog.showModal();
+  const dialog = openDialog({ name: "token-dialog", title: "Where the tokens go", dismissible: true }, body);
   dialog.querySelector("h2").focus();
   const chart = mountTokenChart(body, {
     runs: [{ run: currentRun.id, label: "" }],
@@ -35,7 +26,6 @@ export async function openTokenDialog() {
   opened = { dialog, chart };
   dialog.addEventListener("close", () => {
     chart.destroy();
-    dialog.remove();
     if (opened?.dialog === dialog) opened = null;
   });
 }

@@ -37,7 +37,7 @@ export class TokenTable {
   row(step, sum) {
     const { estimated } = step;
     const name = this.onStep
-      ? h("button", { type: "button", class: "inline", title: step.summary, onclick: () => this.onStep(step.step) }, String(step.step))
+      ? h("button", { class: "inline", title: step.summary, onclick: () => this.onStep(step.step) }, String(step.step))
       : String(step.step);
     const cell = (count) => h("td", { class: count === null ? "dim" : null }, count === null ? NOT_REPORTED : countText(count, { estimated, exact: true }));
     return h("tr", {}, h("th", { scope: "row" }, name), ...COLUMNS.map(([, key]) => cell(step[key])), cell(sum));

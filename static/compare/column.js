@@ -1,6 +1,6 @@
 // One member's column: its head, and the timeline of one of its runs at reduced detail.
 
-import { h, icon } from "../core/dom.js";
+import { h, icon, iconButton, isModified, plainClick, setIcon } from "../core/dom.js";
 import { Run } from "../core/run/run.js";
 import { RunStrip } from "../capabilities/run_strip.js";
 import { RunThread } from "../timeline/thread.js";
@@ -39,11 +39,15 @@ export class MemberColumn {
     const id = `member-${member.index}`;
     this.label = h("span", { class: "label", dir: "auto" });
     this.state = h("span", { class: "pill" });
-    this.title = h("button", { type: "button", class: "member-title", id: `${id}-tab` }, this.label, this.state);
+    this.title = h("button", { class: "member-title", id: `${id}-tab` }, this.label, this.state);
     this.chooser = h("select", { class: "repetition", "aria-label": "Repetition", hidden: true, onchange: () => this.choose(this.chooser.value) });
-    this.unfoldButton = h("button", { type: "button", class: "quiet", onclick: () => this.unfold(!this.whole) }, icon("expand"));
-    this.openLink = h("a", { class: "quiet", title: "Open this run", "aria-label": "Open this run", onclick: (event) => this.open(event) }, icon("link"));
-    this.stopButton = h("button", { type: "button", class: "quiet stop-member owner-only", hidden: true, onclick: () => onStop(this.index) }, "Stop");
+    this.unfoldButton = iconButton("expand", "", () => this.unfold(!this.whole), { class: "quiet" });
+    this.openLink = h(
+      "a",
+      { class: "quiet", title: "Open this run", "aria-label": "Open this run", onclick: plainClick(() => openRun(this.run.id)) },
+      icon("link"),
+    );
+    this.stopButton = h("button", { class: "quiet stop-member owner-only", hidden: true, onclick: () => onStop(this.index) }, "Stop");
     this.tools = h("span", { class: "head-tools" }, this.chooser, this.stopButton, this.unfoldButton, this.openLink);
     this.head = h("div", { class: `head ${baseline ? "baseline" : ""}`, role: "presentation" }, this.title, this.tools);
     this.note = h("p", { class: "column-note", hidden: true });
@@ -134,19 +138,10 @@ export class MemberColumn {
     openRun(this.run.id, link.closest(".step").dataset.step);
   }
 
-  open(event) {
-    if (isModified(event)) return;
-    event.preventDefault();
-    openRun(this.run.id);
-  }
-
   /** Show the run whole, with all that its steps contain, or at reduced detail. */
   unfold(whole) {
     this.whole = whole;
-    const label = whole ? "Fold the run" : "Unfold the whole run";
-    this.unfoldButton.replaceChildren(icon(whole ? "collapse" : "expand"));
-    this.unfoldButton.title = label;
-    this.unfoldButton.setAttribute("aria-label", label);
+    setIcon(this.unfoldButton, whole ? "collapse" : "expand", whole ? "Fold the run" : "Unfold the whole run");
     this.unfoldButton.setAttribute("aria-pressed", String(whole));
     this.element.classList.toggle("whole", whole);
     this.place.firstChild?.classList.toggle("reduced", !whole);
@@ -173,8 +168,6 @@ export class MemberColumn {
     this.thread?.reset();
   }
 }
-
-const isModified = (event) => event.ctrlKey || event.metaKey || event.shiftKey;
 
 function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;

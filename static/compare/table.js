@@ -22,7 +22,7 @@ export class ComparisonTable {
     this.table = h("table", { class: "measures num" });
     this.all = false; // whether all rows are shown
     const scroller = h("div", { class: "table-scroller", tabindex: "0", role: "region", "aria-label": "Measures" }, this.table);
-    this.toggle = h("button", { type: "button", class: "quiet all-measures", "aria-expanded": "false", onclick: () => this.showAll(!this.all) });
+    this.toggle = h("button", { class: "quiet all-measures", "aria-expanded": "false", onclick: () => this.showAll(!this.all) });
     this.element = h("div", { class: "measures-place", hidden: true }, scroller, this.toggle);
     this.showAll(false);
   }

@@ -1,7 +1,8 @@
 // Actions on a comparison or an evaluation: present, stop, resume, export, share, delete.
 
-import { h, icon, loadStyles } from "../core/dom.js";
+import { h, loadStyles } from "../core/dom.js";
 import { emit } from "../core/event_stream.js";
+import { openDialog } from "../core/widgets/dialog.js";
 import { closeMenu, openMenu } from "../core/widgets/menu.js";
 import { fetchJson } from "../core/loading/fetch.js";
 import { singleUser } from "../header/account.js";
@@ -27,12 +28,12 @@ export class ViewTools {
   constructor(page, { noun, exports, resumeTitle }) {
     this.page = page;
     this.noun = noun;
-    const button = (name, label, onclick, attributes = {}) => h("button", { type: "button", class: `quiet ${name}`, onclick, ...attributes }, label);
+    const button = (name, label, onclick, attributes = {}) => h("button", { class: `quiet ${name}`, onclick, ...attributes }, label);
     this.stop = button("stop-all owner-only", "Stop", () => page.act("stop"), { hidden: true, "aria-label": `Stop the ${noun}` });
     this.resume = button("resume owner-only", "Resume", () => page.resume(), { hidden: true, title: resumeTitle });
     const present = h(
       "button",
-      { type: "button", class: "quiet present", "aria-keyshortcuts": "p", title: "Present (p)", onclick: () => togglePresentation() },
+      { class: "quiet present", "aria-keyshortcuts": "p", title: "Present (p)", onclick: () => togglePresentation() },
       "Present ",
       h("kbd", {}, "p"),
     );
@@ -76,24 +77,14 @@ export class ViewTools {
     await loadStyles("header/header.css");
     const runs = h("input", { type: "checkbox", id: "delete-runs" });
     const status = h("p", { role: "status" });
-    const remove = h("button", { type: "button", class: "plain danger", onclick: () => this.remove(runs.checked, status, dialog) }, "Delete");
-    const dialog = h(
-      "dialog",
-      { class: "share confirm", "aria-labelledby": "delete-title" },
-      h(
-        "div",
-        { class: "header" },
-        h("h2", { id: "delete-title" }, `Delete this ${this.noun}?`),
-        h("button", { type: "button", class: "quiet", "aria-label": "Close", onclick: () => dialog.close() }, icon("close")),
-      ),
+    const remove = h("button", { class: "plain danger", onclick: () => this.remove(runs.checked, status, dialog) }, "Delete");
+    const dialog = openDialog(
+      { name: "share confirm", title: `Delete this ${this.noun}?` },
       h("p", {}, "Its runs are kept, and History lists them one by one. This cannot be undone."),
       h("label", { class: "check", for: "delete-runs" }, runs, "Delete its runs and their files, too"),
       status,
-      h("div", { class: "row" }, remove, h("button", { type: "button", class: "plain", onclick: () => dialog.close() }, "Cancel")),
+      h("div", { class: "row" }, remove, h("button", { class: "plain", onclick: () => dialog.close() }, "Cancel")),
     );
-    dialog.addEventListener("close", () => dialog.remove());
-    document.querySelector(".gradio-container").append(dialog);
-    dialog.showModal();
   }
 
   async remove(runs, status, dialog) {

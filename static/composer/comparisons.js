@@ -20,8 +20,8 @@ export async function createComparisons(section, examples) {
 }
 
 function heading() {
-  const own = h("button", { type: "button", class: "inline", onclick: () => document.querySelector("#compare")?.click() }, "Compare your own…");
-  const evaluate = h("button", { type: "button", class: "inline", "aria-haspopup": "dialog", onclick: () => openEvaluation() }, "Evaluate on tasks…");
+  const own = h("button", { class: "inline", onclick: () => document.querySelector("#compare")?.click() }, "Compare your own…");
+  const evaluate = h("button", { class: "inline", "aria-haspopup": "dialog", onclick: () => openEvaluation() }, "Evaluate on tasks…");
   return h("div", { class: "section-head" }, h("h3", {}, "One model, with and without"), own, evaluate);
 }
 
@@ -31,7 +31,7 @@ function versusCard(example, recordings) {
   const versus = new Versus(example, recordings[recordingName(example)]);
   const card = h(
     "button",
-    { type: "button", class: "versus", "aria-label": `Compare: ${example.title}. ${example.task}`, onclick: () => startComparison(example, card) },
+    { class: "versus", "aria-label": `Compare: ${example.title}. ${example.task}`, onclick: () => startComparison(example, card) },
     h("span", { class: "versus-task" }, h("b", {}, example.task), h("small", { class: "go" }, icon("play"), "Compare now")),
     versus.element,
   );
@@ -43,7 +43,7 @@ function choices(examples) {
   const button = (example) => {
     const element = h(
       "button",
-      { type: "button", class: "choice", "aria-label": `Compare: ${example.title}`, title: example.task, onclick: () => startComparison(example, element) },
+      { class: "choice", "aria-label": `Compare: ${example.title}`, title: example.task, onclick: () => startComparison(example, element) },
       example.title,
     );
     for (const name of ["pointerenter", "focusin"]) element.addEventListener(name, () => showExample(example));

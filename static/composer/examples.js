@@ -1,7 +1,7 @@
 // Example tasks. Without a model, recorded demonstrations are played.
 
 import { builtinAvailable } from "../core/builtin_model.js";
-import { h, icon } from "../core/dom.js";
+import { h, icon, iconButton } from "../core/dom.js";
 import { plural } from "../core/format.js";
 import { hasEndpoint } from "../core/preferences.js";
 import { apiUrl, showRun, emit, on, currentRun } from "../core/event_stream.js";
@@ -65,7 +65,7 @@ export function mountExamples(element) {
       "div",
       { class: "drawer-head" },
       h("h2", { id: "examples-title" }, "Examples"),
-      h("button", { type: "button", class: "quiet", "aria-label": "Close examples", onclick: () => dialog.close() }, icon("close")),
+      iconButton("close", "Close examples", () => dialog.close(), { class: "quiet" }),
     ),
     note,
     list,
@@ -97,7 +97,7 @@ function exampleRow(example, dialog, note) {
   };
   const content = [h("b", {}, example.title), h("span", {}, exampleDescription(example)), h("small", { class: "num" }, ...exampleNeeds(example))];
   if (example.saved) return savedRow(example, content, choose, note);
-  if (!isPlayable(example)) return h("button", { type: "button", class: "example", onclick: () => choose() }, ...content);
+  if (!isPlayable(example)) return h("button", { class: "example", onclick: () => choose() }, ...content);
   return h("div", { class: "example" }, ...content, exampleButtons(example, choose));
 }
 
@@ -121,12 +121,8 @@ function savedRow(example, content, choose, note) {
     actions.hidden = false;
     remove.focus();
   };
-  const confirm = h(
-    "button",
-    { type: "button", class: "plain danger", onclick: () => deleteExample(example, row, note).then((deleted) => deleted || keep()) },
-    "Delete",
-  );
-  const cancel = h("button", { type: "button", class: "plain", onclick: keep }, "Cancel");
+  const confirm = h("button", { class: "plain danger", onclick: () => deleteExample(example, row, note).then((deleted) => deleted || keep()) }, "Delete");
+  const cancel = h("button", { class: "plain", onclick: keep }, "Cancel");
   const question = h("p", {}, "Delete this example? The run that it was made from stays.");
   const confirmation = h("div", { class: "confirmation", role: "group", "aria-label": `Delete “${example.title}”` }, question, confirm, cancel);
   actions.append(remove);
@@ -134,7 +130,7 @@ function savedRow(example, content, choose, note) {
   return row;
 }
 
-const action = (label, { title }, onclick) => h("button", { type: "button", class: "quiet", "aria-label": `${label}: ${title}`, onclick }, label);
+const action = (label, { title }, onclick) => h("button", { class: "quiet", "aria-label": `${label}: ${title}`, onclick }, label);
 
 /** Delete a saved example and its row; return whether it was deleted. */
 async function deleteExample(example, row, note) {

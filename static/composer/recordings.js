@@ -1,7 +1,7 @@
 // Recorded runs that ship with the studio: they play at once, without an engine and without a model.
 
 import { h, icon } from "../core/dom.js";
-import { apiUrl, emit, showRun } from "../core/event_stream.js";
+import { apiUrl, reported, showRun } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
 
 let wanted = null; // the run that is played once it is loaded
@@ -17,7 +17,7 @@ export function takeWanted(run) {
 export async function showRecordings(place) {
   const recordings = await fetchJson(apiUrl("recordings")).catch(() => []);
   const buttons = recordings.map(({ name, title, about, steps }) =>
-    h("button", { type: "button", class: "chip", title: `${about} (${steps} steps)`, onclick: () => playRecording(name) }, icon("play"), h("b", {}, title)),
+    h("button", { class: "chip", title: `${about} (${steps} steps)`, onclick: () => reported(playRecording(name)) }, icon("play"), h("b", {}, title)),
   );
   place.hidden = !buttons.length;
   place.replaceChildren(h("span", {}, "Recorded runs, which play at once: "), ...buttons);
@@ -25,11 +25,7 @@ export async function showRecordings(place) {
 
 /** Open a recorded run and play it. */
 async function playRecording(name) {
-  try {
-    const { run } = await fetchJson(apiUrl(`recordings/${name}`), { method: "POST" });
-    wanted = run;
-    showRun(run);
-  } catch (error) {
-    emit("notice", { text: error.message });
-  }
+  const { run } = await fetchJson(apiUrl(`recordings/${name}`), { method: "POST" });
+  wanted = run;
+  showRun(run);
 }

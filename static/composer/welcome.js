@@ -1,7 +1,7 @@
 // The page without a run: what this is, comparisons, demonstrations, and small tasks to try.
 
 import { builtinDescription, builtinAvailable } from "../core/builtin_model.js";
-import { h, icon } from "../core/dom.js";
+import { h, icon, plainClick } from "../core/dom.js";
 import { runUrl, draftRow, stateElement, runTitle } from "../history/run_summary.js";
 import { exampleDescription, exampleButtons, fetchExamples, exampleFiles, isPlayable, exampleNeeds, runExample } from "./examples.js";
 import { formatAge, plural } from "../core/format.js";
@@ -62,7 +62,7 @@ export function openSettings() {
   document.querySelector(".app-header .settings").click();
 }
 
-const linkButton = (text, onclick) => h("button", { type: "button", class: "inline", onclick }, text);
+const linkButton = (text, onclick) => h("button", { class: "inline", onclick }, text);
 
 async function showExamples() {
   const shown = view;
@@ -90,7 +90,7 @@ const whenIdle = (action) => (window.requestIdleCallback ?? setTimeout)(action);
 
 /** The three ways to begin. */
 function showWays(element, demonstration) {
-  const way = (label, onclick, attributes = {}) => h("button", { type: "button", onclick, ...attributes }, label);
+  const way = (label, onclick, attributes = {}) => h("button", { onclick, ...attributes }, label);
   element.replaceChildren(
     demonstration ? way("Play a demonstration", () => runExample(demonstration, { play: true }), { class: "first" }) : "",
     way("Connect a model", openSettings),
@@ -126,9 +126,7 @@ function builtinExamples(all) {
 function tile(example) {
   const playable = isPlayable(example);
   const label = `${hasEndpoint() ? "Try" : "Watch"}: ${example.title}`;
-  const element = playable
-    ? h("div", { class: "tile" })
-    : h("button", { type: "button", class: "tile", "aria-label": label, onclick: () => runExample(example) });
+  const element = playable ? h("div", { class: "tile" }) : h("button", { class: "tile", "aria-label": label, onclick: () => runExample(example) });
   element.append(
     examplePicture(example.demonstration, { mover: element }),
     h("b", {}, example.title),
@@ -142,7 +140,7 @@ function smallTask(example) {
   const facts = exampleFiles(example);
   const element = h(
     "button",
-    { type: "button", class: "demo", "aria-label": `Try: ${example.title}`, onclick: () => runExample(example) },
+    { class: "demo", "aria-label": `Try: ${example.title}`, onclick: () => runExample(example) },
     h("b", {}, example.title),
     h("span", { title: exampleDescription(example) }, exampleDescription(example)),
     h("small", { class: "num" }, ...(facts.length ? facts : [icon("play"), "try"])),
@@ -176,21 +174,14 @@ async function showLatest(section) {
   section.replaceChildren(
     h("h3", {}, drafts.length ? "Your drafts and runs" : "Your runs"),
     h("ul", { class: "latest-runs" }, ...[...drafts, ...runs].map((row) => h("li", {}, runLink(row, now)))),
-    total > runs.length
-      ? h("p", { class: "all-runs" }, h("button", { type: "button", class: "inline", onclick: () => emit("history") }, `All ${plural(total, "run")}`))
-      : "",
+    total > runs.length ? h("p", { class: "all-runs" }, h("button", { class: "inline", onclick: () => emit("history") }, `All ${plural(total, "run")}`)) : "",
   );
 }
 
 function runLink(row, now) {
-  const open = (event) => {
-    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-    event.preventDefault();
-    showRun(row.run);
-  };
   return h(
     "a",
-    { href: runUrl(row.run), onclick: open },
+    { href: runUrl(row.run), onclick: plainClick(() => showRun(row.run)) },
     h("b", { dir: "auto" }, runTitle(row)),
     row.draft ? h("span", { class: "run-state" }, `draft, ${plural(row.files, "file")}`) : stateElement(row),
     h("small", { class: "num" }, row.running ? "now" : formatAge(now - row.at)),

@@ -39,9 +39,13 @@ const ICONS = {
   fullscreen: "M9.5 2.5h4v4M6.5 13.5h-4v-4M13 3 9 7M3 13l4-4",
 };
 
-/** Create an element with attributes (`on…` are listeners) and children; strings become text. */
+/**
+ * Create an element with attributes (`on…` are listeners) and children; strings become text. A button
+ * submits no form unless its type says so.
+ */
 export function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
+  if (tag === "button") element.setAttribute("type", "button");
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
@@ -68,6 +72,27 @@ export function icon(name) {
   }
   return svg;
 }
+
+/** Return a button that shows an icon; `label` says what it does, on hovering and to screen readers. */
+export const iconButton = (name, label, onclick, attributes = {}) =>
+  h("button", { class: "quiet icon-button", title: label, "aria-label": label, onclick, ...attributes }, icon(name));
+
+/** Show another icon on a button, with another label. */
+export function setIcon(button, name, label) {
+  button.replaceChildren(icon(name));
+  button.title = label;
+  button.setAttribute("aria-label", label);
+}
+
+/** Whether a click asks the browser for a new tab, window or download. */
+export const isModified = ({ ctrlKey, metaKey, shiftKey }) => ctrlKey || metaKey || shiftKey;
+
+/** Return a listener of clicks on a link that calls `act` instead of following it, unless a modifier key is held. */
+export const plainClick = (act) => (event) => {
+  if (isModified(event)) return;
+  event.preventDefault();
+  act(event);
+};
 
 const styleSheets = new Map();
 

@@ -15,6 +15,17 @@ export const emit = (name, data) => currentRun.emit(name, data);
 
 export const runApiUrl = (path) => currentRun.url(path);
 
+/** Show the failure of a promise as a notice; return whether it succeeded. */
+export async function reported(promise) {
+  try {
+    await promise;
+    return true;
+  } catch (error) {
+    emit("notice", { text: error.message });
+    return false;
+  }
+}
+
 const RECOVERY_MS = 250; // ms until a browser recovers from a change of the networks
 const GRACE_MS = 2000; // ms that a stream may be interrupted while the server responds
 

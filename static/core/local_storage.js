@@ -1,4 +1,4 @@
-// Settings of the file tree in local storage.
+// Values in local storage, as JSON.
 
 export function readStored(name, fallback) {
   try {

@@ -2,30 +2,15 @@
 
 import { setFieldValue } from "./dom.js";
 import { emit } from "./event_stream.js";
+import { readStored, writeStored } from "./local_storage.js";
 
-const SETTINGS = "studio-settings";
-const SENT_TEXTS = "studio-sent";
+const SETTINGS = "settings"; // names in local storage
+const SENT_TEXTS = "sent";
 const MAX_SENT = 50;
 const BUILTIN = "builtin";
 const ENDPOINT = "#endpoint textarea";
 const KEY = "#key input";
 const MAX_LENGTH = 20_000;
-
-function read(name, fallback) {
-  try {
-    return JSON.parse(localStorage.getItem(name)) ?? fallback;
-  } catch {
-    return fallback;
-  }
-}
-
-function write(name, value) {
-  try {
-    localStorage.setItem(name, JSON.stringify(value));
-  } catch {
-    // storage is unavailable
-  }
-}
 
 let defaults = [];
 let fieldsShown = []; // descriptions of the settings' fields
@@ -63,7 +48,7 @@ function updateEndpoint(fields, values) {
 /** Return the fields' values, with those chosen earlier in this browser; `fields` describe the inputs. */
 export function restoreSettings(fields, values) {
   defaults = values;
-  const stored = read(SETTINGS, {});
+  const stored = readStored(SETTINGS, {});
   const restored = values.map((value, at) => {
     const storedValue = stored[fields[at].name];
     return accepts(fields[at], storedValue) ? storedValue : value;
@@ -76,7 +61,7 @@ export function restoreSettings(fields, values) {
 export function saveSettings(fields, values) {
   updateEndpoint(fields, values);
   const changed = values.flatMap((value, at) => (equal(value, defaults[at]) || hasSecret(fields[at], value) ? [] : [[fields[at].name, value]]));
-  write(SETTINGS, Object.fromEntries(changed));
+  writeStored(SETTINGS, Object.fromEntries(changed));
 }
 
 /**
@@ -104,7 +89,7 @@ const originOf = (url) => (URL.canParse(url) ? new URL(url).origin : "");
 
 /** Restore the operator's defaults and an empty key. */
 export function resetSettings() {
-  write(SETTINGS, {});
+  writeStored(SETTINGS, {});
   return [...defaults, ""];
 }
 
@@ -120,9 +105,9 @@ function accepts({ choices, minimum, maximum }, value) {
 }
 
 /** The texts sent from this browser, oldest first. */
-export const sentTexts = () => read(SENT_TEXTS, []).filter((text) => typeof text === "string");
+export const sentTexts = () => readStored(SENT_TEXTS, []).filter((text) => typeof text === "string");
 
 export function saveSentText(text) {
   if (!text || text.length > MAX_LENGTH) return;
-  write(SENT_TEXTS, [...sentTexts().filter((other) => other !== text), text].slice(-MAX_SENT));
+  writeStored(SENT_TEXTS, [...sentTexts().filter((other) => other !== text), text].slice(-MAX_SENT));
 }

@@ -76,7 +76,7 @@ export function rememberOrigin(run, { name, id }) {
 export function createBackButton() {
   const origin = () => (currentRun.id ? JSON.parse(sessionStorage.getItem(`view:${currentRun.id}`)) : null);
   const name = h("span", { class: "hide-small" });
-  const button = h("button", { type: "button", class: "quiet back", hidden: true }, "←", name);
+  const button = h("button", { class: "quiet back", hidden: true }, "←", name);
   button.addEventListener("click", () => showView(origin().name, origin().id));
   on("reset", () => {
     button.hidden = !origin();

@@ -1,6 +1,6 @@
 // The table task × member. Only the rows in view are in the document, however many tasks there are.
 
-import { h } from "../core/dom.js";
+import { h, isModified } from "../core/dom.js";
 import { openRun } from "../core/view.js";
 import { openMenu } from "../core/widgets/menu.js";
 import { plural } from "../core/format.js";
@@ -119,7 +119,6 @@ export class CellTable {
       h(
         "button",
         {
-          type: "button",
           class: "outcome-chip",
           "data-outcome": name,
           "data-tone": OUTCOMES[name].tone,
@@ -183,11 +182,7 @@ export class CellTable {
     const reason = runs.map((run) => run.reason).find(Boolean);
     if (reason) attributes.title = reason;
     if (runs.length === 1) return h("a", { ...attributes, href: runUrl(runs[0].run), "data-run": runs[0].run }, ...content);
-    return h(
-      "button",
-      { type: "button", ...attributes, "aria-disabled": runs.length ? null : "true", "aria-haspopup": runs.length ? "menu" : null },
-      ...content,
-    );
+    return h("button", { ...attributes, "aria-disabled": runs.length ? null : "true", "aria-haspopup": runs.length ? "menu" : null }, ...content);
   }
 
   /** @param {number[]} place row and column */
@@ -197,7 +192,7 @@ export class CellTable {
 
   onClick(event) {
     const cell = event.target.closest(".cell");
-    if (!cell || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    if (!cell || isModified(event)) return;
     const [row, column] = cell.dataset.at.split(" ").map(Number);
     event.preventDefault();
     if (cell.dataset.run) return void openRun(cell.dataset.run);

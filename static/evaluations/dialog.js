@@ -3,22 +3,19 @@
 import { MemberEditor } from "../compare/members/editor.js";
 import { field, judgeFields, number } from "../compare/members/form.js";
 import { judgeRequest, memberRequest } from "../compare/members/member.js";
-import { h, icon, loadStyles } from "../core/dom.js";
+import { h, loadStyles } from "../core/dom.js";
 import { apiUrl } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
 import { plural } from "../core/format.js";
 import { currentSettings, settingsKey } from "../core/preferences.js";
+import { openDialog } from "../core/widgets/dialog.js";
 import { showEvaluation } from "./open.js";
 import { domainName } from "./words.js";
-
-let opened = null;
 
 /** Open the dialog. */
 export async function openEvaluateDialog() {
   await Promise.all([loadStyles("evaluations/evaluations.css"), loadStyles("compare/members/panel.css")]);
-  opened?.dialog.close();
-  opened = new EvaluateDialog();
-  await opened.load();
+  await new EvaluateDialog().load();
 }
 
 class EvaluateDialog {
@@ -38,16 +35,13 @@ class EvaluateDialog {
       this.judgePlace,
     );
     this.status = h("p", { role: "status" });
-    this.startButton = h("button", { type: "button", class: "plain start", onclick: () => this.start() }, "Start evaluation");
-    const close = h("button", { type: "button", class: "quiet", "aria-label": "Close", onclick: () => this.dialog.close() }, icon("close"));
+    this.startButton = h("button", { class: "plain start", onclick: () => this.start() }, "Start evaluation");
     const set = (name) => (value) => {
       this.numbers[name] = value;
       this.update();
     };
-    this.dialog = h(
-      "dialog",
-      { class: "evaluate", "aria-labelledby": "evaluate-title" },
-      h("div", { class: "header" }, h("h2", { id: "evaluate-title", tabindex: "-1" }, "Evaluate"), close),
+    this.dialog = openDialog(
+      { name: "evaluate", title: "Evaluate" },
       h("p", {}, "Tasks with known answers, for each member: plain and in the sandbox. Every run counts for quotas and limits."),
       h("h3", {}, "Suites"),
       this.suites,
@@ -62,7 +56,7 @@ class EvaluateDialog {
         field("Tasks of a suite, at most", number(null, set("limit"), { min: 1, step: 1, placeholder: "all" })),
       ),
       this.judgeSection,
-      h("div", { class: "end" }, this.status, h("button", { type: "button", class: "plain", onclick: () => this.dialog.close() }, "Cancel"), this.startButton),
+      h("div", { class: "end" }, this.status, h("button", { class: "plain", onclick: () => this.dialog.close() }, "Cancel"), this.startButton),
     );
     this.judgePlace.append(
       ...judgeFields(this.judge, () => this.update()),
@@ -71,12 +65,6 @@ class EvaluateDialog {
         number(4, (value) => (this.judge.votes = value ?? 4), { min: 1, max: 20, step: 1 }),
       ),
     );
-    this.dialog.addEventListener("close", () => {
-      this.dialog.remove();
-      if (opened === this) opened = null;
-    });
-    document.querySelector(".gradio-container").append(this.dialog);
-    this.dialog.showModal();
     this.dialog.querySelector("h2").focus();
     this.editor.reset();
   }

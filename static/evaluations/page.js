@@ -37,11 +37,7 @@ export class EvaluationPage {
     this.message = h("p", { class: "page-message", role: "alert", hidden: true });
     this.bar = h("progress", { "aria-label": "Runs done" });
     this.progress = h("p", { class: "progress-text num" });
-    this.retry = h(
-      "button",
-      { type: "button", class: "inline owner-only", hidden: true, onclick: () => this.retryInfrastructure() },
-      "Retry infrastructure errors",
-    );
+    this.retry = h("button", { class: "inline owner-only", hidden: true, onclick: () => this.retryInfrastructure() }, "Retry infrastructure errors");
     this.keys = new EndpointKeys();
     this.elsewhere = h("p", { class: "elsewhere-line", id: "elsewhere", hidden: true });
     this.apart = h("p", { class: "apart-line", hidden: true });

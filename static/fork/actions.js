@@ -1,6 +1,6 @@
 // Forks on the page: what a step and a message offer.
 
-import { emit } from "../core/event_stream.js";
+import { reported } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
 import { h } from "../core/dom.js";
 import { promptNames } from "../core/preferences.js";
@@ -8,8 +8,6 @@ import { addStepAction } from "../timeline/step_actions.js";
 import { openForkDialog } from "./dialog.js";
 import { optionsAtStart, startFork } from "./start.js";
 import "./family.js";
-
-const reported = (action) => action.catch((error) => emit("notice", { text: error.message }));
 
 addStepAction({
   label: "Fork from here…",
@@ -48,5 +46,5 @@ const startOptions = async (run) => optionsAtStart({ ...(await describe(run, 0))
 export function editMessageButton(run, text, before) {
   const title = "Edit this message and send it in a new run, from the state before it";
   const open = () => reported(openForkDialog(run, before, { title: "Edit and retry", message: text }));
-  return h("button", { type: "button", class: "edit-message owner-only", title, onclick: open }, "Edit and retry…");
+  return h("button", { class: "edit-message owner-only", title, onclick: open }, "Edit and retry…");
 }

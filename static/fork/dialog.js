@@ -1,15 +1,14 @@
 // The dialog of a fork: message, model and limits, and what does not come along.
 
-import { h, icon, loadStyles } from "../core/dom.js";
+import { h, loadStyles } from "../core/dom.js";
 import { fetchJson } from "../core/loading/fetch.js";
 import { decodePath, plural } from "../core/format.js";
 import { currentSettings, promptNames } from "../core/preferences.js";
+import { openDialog } from "../core/widgets/dialog.js";
 import { optionsAtStart, startFork } from "./start.js";
 
 const MAX_LISTED = 20;
 const SAME = ["", "the same"];
-
-let opened = null;
 
 /**
  * Open the dialog for a fork of `run` after `step`.
@@ -20,15 +19,11 @@ let opened = null;
  */
 export async function openForkDialog(run, step, { title = step ? `Fork from step ${step}` : "Start over", message = "", focus = "message" } = {}) {
   await loadStyles("fork/fork.css");
-  opened?.close();
-  const dialog = new ForkDialog(run, step, title, message);
-  opened = dialog.element;
-  dialog.show(focus);
-  await dialog.load();
+  await new ForkDialog(run, step, { title, message, focus }).load();
 }
 
 class ForkDialog {
-  constructor(run, step, title, message) {
+  constructor(run, step, { title, message, focus }) {
     this.run = run;
     this.step = step;
     this.about = null;
@@ -44,7 +39,6 @@ class ForkDialog {
     this.reinstall = h("input", { type: "checkbox", name: "reinstall" });
     this.status = h("p", { role: "status" });
     this.start = h("button", { type: "submit", class: "plain start", disabled: true }, "Fork");
-    const close = h("button", { type: "button", class: "quiet", "aria-label": "Close", onclick: () => this.element.close() }, icon("close"));
     const field = (label, input) => h("label", { class: "field" }, h("span", {}, label), input);
     const text = step
       ? "A new run with the files and the conversation as they were after this step. This run stays as it is."
@@ -57,24 +51,9 @@ class ForkDialog {
       this.endpoint.element,
       h("h3", {}, "Does not come along"),
       this.missing,
-      h("div", { class: "end" }, this.status, h("button", { type: "button", class: "plain", onclick: () => this.element.close() }, "Cancel"), this.start),
+      h("div", { class: "end" }, this.status, h("button", { class: "plain", onclick: () => this.element.close() }, "Cancel"), this.start),
     );
-    this.element = h(
-      "dialog",
-      { class: "fork", "aria-labelledby": "fork-title" },
-      h("div", { class: "header" }, h("h2", { id: "fork-title", tabindex: "-1" }, title), close),
-      h("p", { class: "about" }, text),
-      form,
-    );
-    this.element.addEventListener("close", () => {
-      this.element.remove();
-      if (opened === this.element) opened = null;
-    });
-  }
-
-  show(focus) {
-    document.querySelector(".gradio-container").append(this.element);
-    this.element.showModal();
+    this.element = openDialog({ name: "fork", title }, h("p", { class: "about" }, text), form);
     this[focus].focus();
     if (focus === "model") this.model.select();
   }

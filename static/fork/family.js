@@ -1,6 +1,6 @@
 // The family of a run as chips in the run's head: its parent, and a button that opens the tree.
 
-import { emit, on } from "../core/event_stream.js";
+import { emit, on, reported } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
 import { plural } from "../core/format.js";
 import { openRun } from "../core/view.js";
@@ -46,7 +46,7 @@ function parentChip({ run, step, kind, title, exists, visible }) {
 }
 
 function treeChip(run, forks) {
-  const open = () => openFamily(run.id).catch((error) => emit("notice", { text: error.message }));
+  const open = () => reported(openFamily(run.id));
   const chip = originChip(forks ? plural(forks, "fork") : "all forks and replays", "", { title: "Show all forks and replays as a tree", onclick: open });
   chip.setAttribute("aria-haspopup", "dialog");
   return chip;

@@ -1,14 +1,13 @@
 // The family of a run as a tree: what it was made from, and all that was made from these.
 
-import { h, icon, loadStyles } from "../core/dom.js";
+import { h, loadStyles, plainClick } from "../core/dom.js";
 import { apiUrl } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
 import { stateElement, runTitle, runUrl } from "../history/run_summary.js";
 import { openRun } from "../core/view.js";
+import { openDialog } from "../core/widgets/dialog.js";
 
 const UNAVAILABLE = { hidden: "A run you cannot open", deleted: "A deleted run" };
-
-let opened = null;
 
 /**
  * Open the tree of a run's family.
@@ -18,8 +17,6 @@ let opened = null;
  */
 export async function openFamily(run, { onOpen = () => {} } = {}) {
   const [{ members, more }] = await Promise.all([fetchJson(apiUrl(`runs/${run}/family/tree`)), loadStyles("fork/family.css")]);
-  opened?.close();
-  const close = h("button", { type: "button", class: "quiet", "aria-label": "Close family", onclick: () => dialog.close() }, icon("close"));
   const choose = (member) => {
     dialog.close();
     onOpen();
@@ -27,22 +24,12 @@ export async function openFamily(run, { onOpen = () => {} } = {}) {
   };
   const tree = h("ul", { role: "tree", "aria-labelledby": "family-title" }, ...members.map((member) => treeRow(member, member.run === run, choose)));
   tree.addEventListener("keydown", (event) => moveFocus(event, tree));
-  const dialog = h(
-    "dialog",
-    { class: "family", "aria-labelledby": "family-title" },
-    h("div", { class: "header" }, h("h2", { id: "family-title" }, "Forks and replays"), close),
+  const dialog = openDialog(
+    { name: "family", title: "Forks and replays", dismissible: true },
     h("p", { class: "about" }, "All runs made from the same first run. Each stands below the run that it was made from."),
     tree,
     more ? h("p", { class: "about" }, `The first ${members.length} are shown. To find others, search in History.`) : null,
   );
-  dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
-  dialog.addEventListener("close", () => {
-    dialog.remove();
-    if (opened === dialog) opened = null;
-  });
-  opened = dialog;
-  document.querySelector(".gradio-container").append(dialog);
-  dialog.showModal();
   focusRow(tree, tree.querySelector("[aria-current]") ?? tree.querySelector(".member"));
 }
 
@@ -53,14 +40,9 @@ function treeRow(member, isCurrent, choose) {
     const label = UNAVAILABLE[status] ?? UNAVAILABLE.hidden;
     return h("li", { role: "none" }, h("span", { ...attributes, "aria-disabled": "true" }, h("span", { class: "dim" }, label)));
   }
-  const open = (event) => {
-    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-    event.preventDefault();
-    choose(member);
-  };
   const link = h(
     "a",
-    { ...attributes, href: runUrl(run), "aria-current": isCurrent ? "true" : null, onclick: open },
+    { ...attributes, href: runUrl(run), "aria-current": isCurrent ? "true" : null, onclick: plainClick(() => choose(member)) },
     h("b", { dir: "auto" }, runTitle(member)),
     h("span", { class: "facts" }, ...facts(member, isCurrent)),
   );

@@ -1,7 +1,7 @@
 // The current account (user or guest) and its API tokens.
 
 import { copyText, h, loadStyles } from "../core/dom.js";
-import { apiUrl, emit, on, currentRun } from "../core/event_stream.js";
+import { apiUrl, on, reported, currentRun } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
 
 /** Whether this is a single-user instance, without accounts. */
@@ -60,7 +60,7 @@ class AccountSection {
           {},
           h("b", {}, token.label),
           h("small", {}, `created ${new Date(1000 * token.created).toLocaleDateString()}`),
-          h("button", { type: "button", "aria-label": `Revoke ${token.label}`, onclick: () => this.revoke(token) }, "Revoke"),
+          h("button", { "aria-label": `Revoke ${token.label}`, onclick: () => this.revoke(token) }, "Revoke"),
         ),
       ),
     );
@@ -70,7 +70,7 @@ class AccountSection {
     event.preventDefault();
     try {
       const { text } = await fetchJson(apiUrl("tokens"), { method: "POST", body: JSON.stringify({ label: this.label.value }) });
-      const button = h("button", { type: "button", onclick: () => copyText(text, button) }, "Copy");
+      const button = h("button", { onclick: () => copyText(text, button) }, "Copy");
       this.created.replaceChildren(h("p", {}, "Copy the token now. It will not be shown again."), h("code", { class: "token" }, text), button);
       this.label.value = "";
       await this.load();
@@ -80,7 +80,7 @@ class AccountSection {
   }
 
   async revoke({ id }) {
-    await fetchJson(apiUrl(`tokens/${id}`), { method: "DELETE" }).catch((error) => emit("notice", { text: error.message }));
+    await reported(fetchJson(apiUrl(`tokens/${id}`), { method: "DELETE" }));
     this.created.replaceChildren();
     await this.load();
   }

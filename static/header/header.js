@@ -1,12 +1,12 @@
 // The page's header: title, state with elapsed time, buttons.
 
-import { waitForElement, h, icon } from "../core/dom.js";
+import { waitForElement, h, icon, iconButton } from "../core/dom.js";
 import { editTitle } from "../history/run_summary.js";
 import { formatClock } from "../core/format.js";
 import { mountHistory, renameRun } from "../history/history.js";
 import { clearKeyWithEndpoint } from "../core/preferences.js";
 import { mountAccount } from "./account.js";
-import { showRun, emit, on, currentRun } from "../core/event_stream.js";
+import { showRun, emit, on, reported, currentRun } from "../core/event_stream.js";
 import { stateTone, stateLabel } from "../core/run_states.js";
 import { mountThemeButton } from "../core/theme.js";
 import { createBackButton, leave as leaveView } from "../core/view.js";
@@ -91,16 +91,8 @@ function mountTitle(heading) {
   let current = "";
   let rename = renameShownRun;
   const placeholder = heading.firstElementChild; // for screen readers: a heading must not be empty
-  const button = h("button", { type: "button", title: "Rename", dir: "auto" });
-  button.addEventListener("click", () =>
-    editTitle(heading, current, async (text) => {
-      try {
-        await rename(text);
-      } catch (error) {
-        emit("notice", { text: error.message });
-      }
-    }),
-  );
+  const button = h("button", { title: "Rename", dir: "auto" });
+  button.addEventListener("click", () => editTitle(heading, current, (text) => reported(rename(text))));
   on("renamed", ({ run, title }) => {
     if (run !== currentRun.id || !currentRun.status) return;
     currentRun.status.title = title;
@@ -117,7 +109,7 @@ function mountTitle(heading) {
 }
 
 function mountSettings(button, settings) {
-  const close = h("button", { type: "button", class: "quiet", "aria-label": "Close settings" }, icon("close"));
+  const close = iconButton("close", "Close settings", () => show(false), { class: "quiet" });
   settings.prepend(h("div", { class: "drawer-head" }, h("h2", {}, "Settings"), close));
   settings.setAttribute("role", "dialog");
   settings.setAttribute("aria-label", "Settings");
@@ -129,9 +121,8 @@ function mountSettings(button, settings) {
     else if (settings.contains(document.activeElement)) button.focus();
   };
   show(false);
-  settings.append(h("button", { type: "button", class: "storage", onclick: () => (show(false), emit("usage")) }, "Storage and limits"));
+  settings.append(h("button", { class: "storage", onclick: () => (show(false), emit("usage")) }, "Storage and limits"));
   button.addEventListener("click", () => show(!settings.classList.contains("open")));
-  close.addEventListener("click", () => show(false));
   document.addEventListener(
     "keydown",
     (event) => {

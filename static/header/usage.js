@@ -1,10 +1,11 @@
 // Storage, sandboxes, limits and the runs that use the most.
 
-import { h, icon, loadStyles } from "../core/dom.js";
+import { h, iconButton, loadStyles, plainClick } from "../core/dom.js";
 import { runUrl, runTitle } from "../history/run_summary.js";
 import { formatAge, formatBytes, plural } from "../core/format.js";
 import { apiUrl, showRun, emit, on, currentRun } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
+import { openDialog } from "../core/widgets/dialog.js";
 
 const REFRESH_MS = 5000; // ms, while the dialog is open
 const HOUR = 3600;
@@ -12,28 +13,13 @@ const DAY = 24 * HOUR;
 
 class UsageDialog {
   constructor() {
-    this.heading = h("h2", { id: "usage-title", tabindex: "-1" }, "Storage and limits");
-    this.status = h("p", { class: "status-line", role: "status" });
-    this.body = h("div", { class: "scroller", tabindex: "0", role: "region", "aria-labelledby": "usage-title" });
-    const close = h("button", { type: "button", class: "quiet", "aria-label": "Close storage and limits", onclick: () => this.dialog.close() }, icon("close"));
-    this.dialog = h(
-      "dialog",
-      { class: "history usage", "aria-labelledby": "usage-title" },
-      h("div", { class: "header" }, this.heading, h("span", { class: "grow" }), close),
-      this.status,
-      this.body,
-    );
-    this.dialog.addEventListener("click", (event) => event.target === this.dialog && this.dialog.close());
-    this.dialog.addEventListener("close", () => clearTimeout(this.timer));
-    document.querySelector(".app-header").after(this.dialog);
-  }
-
-  async open() {
-    await loadStyles("header/header.css");
     this.statusUntil = 0;
     this.confirmation = null;
-    this.body.replaceChildren();
-    if (!this.dialog.open) this.dialog.showModal();
+    this.status = h("p", { class: "status-line", role: "status" });
+    this.body = h("div", { class: "scroller", tabindex: "0", role: "region", "aria-labelledby": "usage-title" });
+    this.dialog = openDialog({ name: "history usage", title: "Storage and limits", dismissible: true }, this.status, this.body);
+    this.dialog.addEventListener("close", () => clearTimeout(this.timer));
+    this.heading = this.dialog.querySelector("h2");
     this.setStatus("Loading…");
     this.heading.focus();
     this.load();
@@ -78,7 +64,7 @@ class UsageDialog {
             "p",
             { class: "note" },
             `Showing the ${largest.length} largest of ${plural(runs.count, "run")}. `,
-            h("button", { type: "button", class: "inline", "data-key": "all", onclick: () => (this.dialog.close(), emit("history")) }, "All runs"),
+            h("button", { class: "inline", "data-key": "all", onclick: () => (this.dialog.close(), emit("history")) }, "All runs"),
           )
         : null;
     return section("Largest runs", h("ul", { class: "largest" }, ...rows), note);
@@ -88,15 +74,11 @@ class UsageDialog {
     const title = runTitle(row);
     const link = h(
       "a",
-      { class: "name", href: runUrl(row.run), dir: "auto", "data-key": `open ${row.run}`, onclick: (event) => this.openRun(event, row) },
+      { class: "name", href: runUrl(row.run), dir: "auto", "data-key": `open ${row.run}`, onclick: plainClick(() => this.openRun(row)) },
       title,
     );
     const tool = (name, iconName, label, attributes, onclick) =>
-      h(
-        "button",
-        { type: "button", class: `quiet ${name}`, "aria-label": `${label} “${title}”`, title: label, "data-key": `${name} ${row.run}`, onclick, ...attributes },
-        icon(iconName),
-      );
+      iconButton(iconName, label, onclick, { class: `quiet ${name}`, "aria-label": `${label} “${title}”`, "data-key": `${name} ${row.run}`, ...attributes });
     const element = h(
       "li",
       { class: "large-run" },
@@ -120,9 +102,7 @@ class UsageDialog {
     return element;
   }
 
-  openRun(event, row) {
-    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-    event.preventDefault();
+  openRun(row) {
     this.dialog.close();
     showRun(row.run);
   }
@@ -142,8 +122,8 @@ class UsageDialog {
     const frees = h("span", { class: "dim" }, "…");
     this.spaceRequest = new AbortController();
     const { signal } = this.spaceRequest;
-    const confirm = h("button", { type: "button", class: "plain danger", onclick: () => this.remove(row) }, "Delete");
-    const cancel = h("button", { type: "button", class: "plain", onclick: () => this.cancel() }, "Cancel");
+    const confirm = h("button", { class: "plain danger", onclick: () => this.remove(row) }, "Delete");
+    const cancel = h("button", { class: "plain", onclick: () => this.cancel() }, "Cancel");
     this.confirmation = h(
       "div",
       { class: "confirmation", role: "group", "aria-label": `Delete “${runTitle(row)}”` },
@@ -292,6 +272,7 @@ const formatDuration = (s) =>
         ? plural(Math.round(s / HOUR), "hour")
         : plural(Math.round(s / DAY), "day");
 
-let usage = null;
-
-on("usage", () => (usage ??= new UsageDialog()).open());
+on("usage", async () => {
+  await loadStyles("header/header.css");
+  new UsageDialog();
+});

@@ -65,9 +65,9 @@ export class RunSelection {
     const comparable = this.size >= 2 && this.size <= MAX_COMPARED;
     this.bar.replaceChildren(
       h("p", {}, `${plural(this.size, "run")} selected`),
-      ...(comparable ? [h("button", { type: "button", class: "plain compare", onclick: () => this.compare() }, "Compare")] : []),
-      h("button", { type: "button", class: "plain", onclick: () => this.confirm() }, "Delete…"),
-      h("button", { type: "button", class: "plain", onclick: () => this.cancel() }, "Clear selection"),
+      ...(comparable ? [h("button", { class: "plain compare", onclick: () => this.compare() }, "Compare")] : []),
+      h("button", { class: "plain", onclick: () => this.confirm() }, "Delete…"),
+      h("button", { class: "plain", onclick: () => this.cancel() }, "Clear selection"),
     );
   }
 
@@ -95,7 +95,7 @@ export class RunSelection {
     if (!runs.length) return;
     const rows = runs.map((run) => this.rowOf(run)).filter(Boolean);
     this.returnFocus = this.history.rows.get(runs[0])?.element.querySelector(".open");
-    const cancel = h("button", { type: "button", class: "plain keep", onclick: () => this.cancel() }, "Cancel");
+    const cancel = h("button", { class: "plain keep", onclick: () => this.cancel() }, "Cancel");
     const name = rows.length === 1 ? `“${truncate(runTitle(rows[0]))}”` : plural(rows.length, "run");
     if (rows.some(({ running }) => running)) {
       const subject = rows.length === 1 ? `${name} is still running` : "One of them is still running";
@@ -105,12 +105,12 @@ export class RunSelection {
     const pinned = rows.filter((row) => row.pinned);
     if (pinned.length) {
       const subject = rows.length === 1 ? `${name} is pinned` : `${formatNumber(pinned.length)} of them ${pinned.length === 1 ? "is" : "are"} pinned`;
-      const unpin = h("button", { type: "button", class: "plain", onclick: () => this.unpin(pinned) }, "Unpin…");
+      const unpin = h("button", { class: "plain", onclick: () => this.unpin(pinned) }, "Unpin…");
       this.bar.replaceChildren(h("p", {}, `${subject}. Unpin ${pinned.length === 1 ? "it" : "them"} first.`), unpin, cancel);
       return cancel.focus();
     }
     const sentence = h("p", {}, `Delete ${name} and all files? `, h("span", { class: "frees dim" }, "…"));
-    const confirm = h("button", { type: "button", class: "plain danger", onclick: () => this.remove(runs) }, "Delete");
+    const confirm = h("button", { class: "plain danger", onclick: () => this.remove(runs) }, "Delete");
     this.bar.replaceChildren(sentence, confirm, cancel);
     confirm.focus();
     try {

@@ -1,6 +1,6 @@
 // A comparison or an evaluation in the list: one row, which unfolds.
 
-import { h, icon } from "../core/dom.js";
+import { h, icon, isModified } from "../core/dom.js";
 import { plural } from "../core/format.js";
 import { apiUrl, showRun } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
@@ -39,7 +39,6 @@ export function groupCells(row, { searched, unfolded, now, subRuns, isSelected }
   const unfold = h(
     "button",
     {
-      type: "button",
       class: "quiet unfold",
       "aria-expanded": String(Boolean(unfolded)),
       "aria-label": `${kind === "evaluation" ? "Results" : "Runs"} of “${title}”`,
@@ -131,7 +130,7 @@ export class GroupActions {
   /** Handle a click in such a row; return whether it was one. */
   onClick(event, row) {
     const { target } = event;
-    const modified = event.ctrlKey || event.metaKey || event.shiftKey;
+    const modified = isModified(event);
     const run = target.closest("a.sub-run")?.dataset.run;
     if (target.closest(".unfold")) this.unfold(row);
     else if (target.closest(".delete")) this.confirmDeletion(row);
@@ -165,7 +164,7 @@ export class GroupActions {
   /** Ask whether the comparison alone is deleted, or its runs and their files, too. */
   confirmDeletion(row) {
     const { bar } = this.history.selection;
-    const button = (label, onclick, kind = "") => h("button", { type: "button", class: `plain ${kind}`, onclick }, label);
+    const button = (label, onclick, kind = "") => h("button", { class: `plain ${kind}`, onclick }, label);
     const cancel = button("Cancel", () => this.closeBar(row));
     bar.hidden = false;
     bar.dataset.runs = "";

@@ -1,6 +1,6 @@
 // The user's runs and drafts: search, open, rename, delete.
 
-import { h, icon } from "../core/dom.js";
+import { h, icon, iconButton } from "../core/dom.js";
 import { draftRow, runDuration } from "./run_summary.js";
 import { formatBytes, plural } from "../core/format.js";
 import { RowActions } from "./row_actions.js";
@@ -65,7 +65,7 @@ class HistoryDialog {
     });
     this.pinnedOnly = h(
       "button",
-      { type: "button", class: "quiet only", "aria-pressed": "false", title: "Show only pinned runs", onclick: () => this.filterPinned(!this.pinned) },
+      { class: "quiet only", "aria-pressed": "false", title: "Show only pinned runs", onclick: () => this.filterPinned(!this.pinned) },
       icon("pin"),
       h("span", { class: "hide-small" }, "Pinned"),
     );
@@ -77,7 +77,7 @@ class HistoryDialog {
     this.traces = new TraceImport(this.dialog, { onProgress: (text) => this.showMessage(text), onImported: (runs) => this.onImported(runs) });
     this.scroller = h("div", { class: "scroller" }, this.traces.problems, this.pinnedCards, this.body, this.end, this.retention);
     this.heading = h("h2", { id: "history-title", tabindex: "-1" }, "History");
-    const close = h("button", { type: "button", class: "quiet", "aria-label": "Close history", onclick: () => this.dialog.close() }, icon("close"));
+    const close = iconButton("close", "Close history", () => this.dialog.close(), { class: "quiet" });
     this.dialog.append(
       h("div", { class: "header" }, this.heading, h("label", { class: "search-field" }, icon("find"), this.field), this.pinnedOnly, close),
       h(
@@ -85,7 +85,7 @@ class HistoryDialog {
         { class: "list-status" },
         this.status,
         this.traces.button,
-        h("button", { type: "button", class: "inline", onclick: () => this.showUsage() }, "Storage and limits"),
+        h("button", { class: "inline", onclick: () => this.showUsage() }, "Storage and limits"),
       ),
       this.scroller,
       this.selection.bar,
@@ -256,7 +256,7 @@ class HistoryDialog {
           "div",
           { class: "empty-message" },
           h("p", {}, "The runs could not be loaded."),
-          h("button", { type: "button", class: "plain", onclick: () => this.reload() }, "Try again"),
+          h("button", { class: "plain", onclick: () => this.reload() }, "Try again"),
         ),
       );
     }

@@ -21,7 +21,7 @@ export class TraceImport {
     this.files = []; // waiting
     this.busy = false;
     this.input = h("input", { type: "file", multiple: true, accept: TYPES, hidden: true, onchange: () => this.choose() });
-    this.button = h("button", { type: "button", class: "inline", title: HINT, onclick: () => this.input.click() }, "Import…");
+    this.button = h("button", { class: "inline", title: HINT, onclick: () => this.input.click() }, "Import…");
     this.overlay = h("div", { class: "drop-overlay", hidden: true }, h("span", {}, "Drop runs and traces here to import them"));
     this.problems = h("div", { class: "import-problems", role: "alert", hidden: true });
     dialog.append(this.overlay, this.input);

@@ -1,5 +1,6 @@
 // Actions on one run of the list, by pointer or keyboard: open, pin, rename.
 
+import { isModified } from "../core/dom.js";
 import { editTitle } from "./run_summary.js";
 import { apiUrl, emit, showRun } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
@@ -31,7 +32,7 @@ export class RowActions {
     else if (event.target.closest(".rename")) this.rename(row);
     else if (event.target.closest(".relatives")) this.openFamily(row);
     else if (event.target.closest(".delete")) this.history.selection.select([row.run]);
-    else if (event.target.closest("a.open") && !(event.ctrlKey || event.metaKey || event.shiftKey)) {
+    else if (event.target.closest("a.open") && !isModified(event)) {
       event.preventDefault();
       if (!row.error) this.open(row);
       else this.history.showMessage(`${row.error} It can be deleted.`);
@@ -40,7 +41,7 @@ export class RowActions {
 
   onCard(event) {
     const { run } = event.target.closest("a.tile")?.dataset ?? {};
-    if (!run || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    if (!run || isModified(event)) return;
     event.preventDefault();
     this.open({ run });
   }

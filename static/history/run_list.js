@@ -1,6 +1,6 @@
 // The list of runs: its rows, grouped by day, created once and updated in place.
 
-import { h, icon } from "../core/dom.js";
+import { h, iconButton } from "../core/dom.js";
 import { runUrl, dayHeading, runFacts, highlightTerms, thumbnails, timeOfDay, runTitle, originLine } from "./run_summary.js";
 import { groupCells, isGroup } from "./group_row.js";
 import { currentRun } from "../core/event_stream.js";
@@ -19,8 +19,7 @@ export function createRow(row, options) {
 export function updateRow(element, row, options) {
   const { searched, selected, now } = options;
   const title = runTitle(row);
-  const tool = (name, iconName, label) =>
-    h("button", { type: "button", class: `quiet ${name}`, tabindex: "-1", "aria-label": `${label} “${title}”`, title: label }, icon(iconName));
+  const tool = (name, iconName, label) => iconButton(iconName, label, null, { class: `quiet ${name}`, tabindex: "-1", "aria-label": `${label} “${title}”` });
   const focusedClass = element.contains(document.activeElement) ? document.activeElement.className : null;
   const actions = h(
     "span",
@@ -58,11 +57,8 @@ function matchPlace(match) {
 
 function pinButton(pinned, title) {
   const label = pinned ? "Pinned: never deleted automatically" : "Pin: never delete automatically";
-  return h(
-    "button",
-    { type: "button", class: "quiet pin", tabindex: "-1", "aria-pressed": String(Boolean(pinned)), "aria-label": `Pin “${title}”`, title: label },
-    icon("pin"),
-  );
+  const pressed = String(Boolean(pinned));
+  return iconButton("pin", label, null, { class: "quiet pin", tabindex: "-1", "aria-pressed": pressed, "aria-label": `Pin “${title}”` });
 }
 
 /** Order of rows: drafts, then those with the searched words in their titles; newest first. */

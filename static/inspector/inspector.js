@@ -1,9 +1,10 @@
 // The inspector: what a step sent to the model and what came back, and the run's settings.
 
-import { copyText, h, icon, loadStyles } from "../core/dom.js";
+import { copyText, h, iconButton, loadStyles } from "../core/dom.js";
 import { apiUrl, on } from "../core/event_stream.js";
 import { fetchJson, fetchWithRetry } from "../core/loading/fetch.js";
 import { formatBytes, formatSeconds } from "../core/format.js";
+import { openDialog } from "../core/widgets/dialog.js";
 import { fact, requestPage } from "./request_page.js";
 import { runPage } from "./run_page.js";
 import { Section, SectionSearch } from "./sections.js";
@@ -15,7 +16,6 @@ let opened = null;
 /** Open the inspector of a run by id, at a step and a page: request, response or run. */
 export async function openInspector({ run, step, page = "request" }) {
   await loadStyles("inspector/inspector.css");
-  opened?.dialog.close();
   opened = new Inspector(run, step, page);
 }
 
@@ -29,43 +29,25 @@ class Inspector {
     this.attempt = 0;
     this.requests = 0;
     this.build();
-    document.querySelector(".gradio-container").append(this.dialog);
-    this.dialog.showModal();
     this.heading.focus();
     this.show();
   }
 
   build() {
-    const button = (name, label, onclick, keys) =>
-      h(
-        "button",
-        { type: "button", class: "quiet", "aria-label": label, title: keys ? `${label} (${keys})` : label, "aria-keyshortcuts": keys ?? null, onclick },
-        icon(name),
-      );
-    this.heading = h("h2", { id: "inspector-title", tabindex: "-1" });
+    const button = (name, label, onclick, keys) => iconButton(name, label, onclick, { class: "quiet", title: `${label} (${keys})`, "aria-keyshortcuts": keys });
     this.attempts = h("select", { "aria-label": "Request of this step", hidden: true, onchange: () => this.choose(Number(this.attempts.value)) });
     this.before = button("up", "Step before", () => this.go(-1), "[");
     this.after = button("down", "Next step", () => this.go(1), "]");
     this.tabs = Object.entries(PAGES).map(([page, label]) =>
-      h("button", { type: "button", role: "tab", id: `inspector-${page}`, "aria-controls": "inspector-page", onclick: () => this.turnTo(page) }, label),
+      h("button", { role: "tab", id: `inspector-${page}`, "aria-controls": "inspector-page", onclick: () => this.turnTo(page) }, label),
     );
     this.copies = Object.entries(FORMS).map(([form, label]) =>
-      h("button", { type: "button", class: "quiet", onclick: (event) => copyText(this.fetchForm(form), event.currentTarget) }, label),
+      h("button", { class: "quiet", onclick: (event) => copyText(this.fetchForm(form), event.currentTarget) }, label),
     );
     this.body = h("div", { class: "body", id: "inspector-page", role: "tabpanel", tabindex: "0" });
     this.search = new SectionSearch(this.body);
-    this.dialog = h(
-      "dialog",
-      { class: "inspector", "aria-labelledby": "inspector-title" },
-      h(
-        "div",
-        { class: "header" },
-        this.heading,
-        this.attempts,
-        this.before,
-        this.after,
-        button("close", "Close", () => this.dialog.close()),
-      ),
+    this.dialog = openDialog(
+      { name: "inspector", title: "", dismissible: true },
       h(
         "div",
         { class: "tools" },
@@ -75,8 +57,8 @@ class Inspector {
       ),
       this.body,
     );
-    this.dialog.addEventListener("click", (event) => event.target === this.dialog && this.dialog.close());
-    this.dialog.addEventListener("close", () => this.dialog.remove());
+    this.heading = this.dialog.querySelector("h2");
+    this.heading.after(this.attempts, this.before, this.after);
     this.dialog.addEventListener("keydown", (event) => this.key(event));
   }
 

@@ -43,7 +43,7 @@ export class Section {
       const pre = h("pre", { tabindex: "0", dir: "auto", "aria-label": title || "Text" }, node);
       const more =
         text.length > MAX_SHOWN
-          ? h("button", { type: "button", class: "plain", onclick: () => this.showAll(node, text, more) }, `Show all ${formatNumber(text.length)} characters`)
+          ? h("button", { class: "plain", onclick: () => this.showAll(node, text, more) }, `Show all ${formatNumber(text.length)} characters`)
           : null;
       this.body.append(...[title ? h("h4", {}, title) : null, pre, more].filter(Boolean));
       return { node, pre, more, text };

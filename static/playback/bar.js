@@ -1,6 +1,6 @@
 // The time bar below the run: play, speed, the track, and the time.
 
-import { h, icon, waitForElement } from "../core/dom.js";
+import { h, iconButton, setIcon, waitForElement } from "../core/dom.js";
 import { formatClock, plural } from "../core/format.js";
 import { PACES } from "./clock.js";
 import { Track } from "./track.js";
@@ -12,13 +12,14 @@ export class TimeBar {
     this.scrubber = scrubber;
     const { player } = scrubber;
     this.track = new Track({ onMove: (step) => scrubber.goTo(step) });
-    this.playButton = button("play", "Play", () => (player.playing ? player.pause() : player.play()), { class: "main" });
+    this.playButton = iconButton("play", "Play", () => (player.playing ? player.pause() : player.play()), { class: "main" });
     this.speed = h("select", { "aria-label": "Speed", onchange: () => player.setPace(this.speed.value) });
     this.speed.append(...PACES.map(({ name, label }) => h("option", { value: name }, label)));
     this.speed.value = player.pace.name;
-    this.loop = h("button", { type: "button", class: "quiet loop", title: "Start again at the end", onclick: () => this.toggleLoop() }, "Loop");
+    this.loop = h("button", { class: "quiet loop", title: "Start again at the end", onclick: () => this.toggleLoop() }, "Loop");
     this.time = h("span", { class: "num time" });
-    const step = (by, label, keys) => button(by < 0 ? "before" : "next", `${label} (${keys})`, () => scrubber.move(by), { "aria-keyshortcuts": keys });
+    const step = (by, label, keys) =>
+      iconButton(by < 0 ? "before" : "next", `${label} (${keys})`, () => scrubber.move(by), { class: "quiet", "aria-keyshortcuts": keys });
     const controls = h("div", { class: "play" }, step(-1, "Previous step", "["), this.playButton, step(1, "Next step", "]"), this.speed, this.loop);
     this.element = h("section", { class: "time-bar", "aria-label": "Time", hidden: true }, controls, this.track.element, this.time);
     this.track.element.setAttribute("aria-keyshortcuts", "[ ] { } Home End");
@@ -56,12 +57,6 @@ export class TimeBar {
     const [name, label] = player.playing ? ["pause", "Pause"] : ["play", "Play"];
     if (this.playButton.dataset.shows === name) return;
     this.playButton.dataset.shows = name;
-    this.playButton.replaceChildren(icon(name));
-    this.playButton.title = label;
-    this.playButton.setAttribute("aria-label", label);
+    setIcon(this.playButton, name, label);
   }
-}
-
-function button(name, label, onclick, attributes) {
-  return h("button", { type: "button", class: "quiet", "aria-label": label, title: label, onclick, ...attributes }, icon(name));
 }

@@ -11,8 +11,8 @@ export class MomentPill {
     this.scrubber = scrubber;
     this.label = h("span", { class: "num" });
     this.pill = h("span", { class: "pill past", role: "status" }, this.label);
-    this.live = h("button", { type: "button", class: "quiet", title: "Show the run as it is now", onclick: () => scrubber.goLive() }, "Live");
-    this.share = h("button", { type: "button", class: "quiet share-moment hide-small", onclick: () => this.#share() }, "Share this moment");
+    this.live = h("button", { class: "quiet", title: "Show the run as it is now", onclick: () => scrubber.goLive() }, "Live");
+    this.share = h("button", { class: "quiet share-moment hide-small", onclick: () => this.#share() }, "Share this moment");
     this.element = h("span", { class: "moment", hidden: true }, this.pill, this.live, this.share);
     waitForElement(".app-header .new").then((button) => button.before(this.element));
   }

@@ -1,6 +1,6 @@
 // File preview: the server detects a file's kind, the module of that kind shows it.
 
-import { h, icon } from "../core/dom.js";
+import { h, icon, iconButton } from "../core/dom.js";
 import { formatAge, formatBytes, decodePath } from "../core/format.js";
 import { TokenCost } from "./token_cost.js";
 import { loadKind } from "./loader.js";
@@ -90,21 +90,20 @@ export class Preview {
     this.busy = h("span", { class: "busy" });
     this.cost = new TokenCost();
     this.tools = h("span", { class: "tools" });
-    this.download = tool("download", "Download", "a", { download: "" });
-    this.newTab = tool("link", "Open in new tab", "a", { target: "_blank" });
-    this.fullScreen = tool("fullscreen", "Full screen", "button", { onclick: () => this.setFullScreen(!this.isFullScreen) });
+    this.download = iconLink("download", "Download", { download: "" });
+    this.newTab = iconLink("link", "Open in new tab", { target: "_blank" });
+    this.fullScreen = iconButton("fullscreen", "Full screen", () => this.setFullScreen(!this.isFullScreen));
     this.canvas = h("div", { class: "canvas", tabindex: "0" });
-    this.back = h("button", { type: "button", class: "quiet", hidden: true, onclick: () => this.openAs("") }, "Back");
-    this.currentVersion = h(
-      "button",
-      { type: "button", class: "quiet current", hidden: true, onclick: () => emit("open-current", this.path) },
-      "Current version",
-    );
+    this.back = h("button", { class: "quiet", hidden: true, onclick: () => this.openAs("") }, "Back");
+    this.currentVersion = h("button", { class: "quiet current", hidden: true, onclick: () => emit("open-current", this.path) }, "Current version");
     this.head = h("div", { class: "header" }, this.name, this.details, this.busy, this.back, this.currentVersion, this.tools);
     if (onMove)
-      this.head.append(tool("up", "Previous file", "button", { onclick: () => onMove(-1) }), tool("down", "Next file", "button", { onclick: () => onMove(1) }));
+      this.head.append(
+        iconButton("up", "Previous file", () => onMove(-1)),
+        iconButton("down", "Next file", () => onMove(1)),
+      );
     this.head.append(this.download, this.newTab, this.fullScreen);
-    if (onClose) this.head.append(tool("close", "Close preview", "button", { onclick: () => this.close() }));
+    if (onClose) this.head.append(iconButton("close", "Close preview", () => this.close()));
     element.append(this.head, this.cost.element, this.canvas);
     element.addEventListener("keydown", (event) => this.onKey(event));
     setInterval(() => this.refreshAge(), AGE_REFRESH_MS);
@@ -285,10 +284,7 @@ export class Preview {
 const handlesKeys = ({ target, defaultPrevented }) =>
   defaultPrevented || target.closest("input, textarea, select, audio, video, [contenteditable], [role=slider], [role=tree], [role=tablist]");
 
-function tool(iconName, label, tag, attributes) {
-  const type = tag === "button" ? { type: "button" } : {};
-  return h(tag, { class: "quiet icon-button", "aria-label": label, title: label, ...type, ...attributes }, icon(iconName));
-}
+const iconLink = (name, label, attributes) => h("a", { class: "quiet icon-button", "aria-label": label, title: label, ...attributes }, icon(name));
 
 /** Whether two entries describe the same content. */
 const sameContent = (one, other) => one?.modified === other.modified && one.step === other.step && one.size === other.size && one.kind === other.kind;
@@ -305,7 +301,7 @@ function nonFileMessage(entry) {
 
 /** The message if a file cannot be shown: the reason and alternatives. */
 function errorView(text, kind, file, again = false) {
-  const button = (words, act) => h("button", { type: "button", class: "quiet", onclick: act }, words);
+  const button = (words, act) => h("button", { class: "quiet", onclick: act }, words);
   return {
     element: h(
       "div",

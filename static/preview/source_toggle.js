@@ -8,6 +8,6 @@ const VIEW_NAMES = { markdown: "Rendered", json: "Tree", html: "Page", svg: "Ima
 export function sourceToggle(file, kind, current) {
   if (!VIEW_NAMES[kind]) return [];
   const button = (name, as) =>
-    h("button", { type: "button", class: "quiet", "aria-pressed": String(as === current), onclick: () => as !== current && file.preview.openAs(as) }, name);
+    h("button", { class: "quiet", "aria-pressed": String(as === current), onclick: () => as !== current && file.preview.openAs(as) }, name);
   return [h("span", { class: "view-toggle", role: "group", "aria-label": "View" }, button(VIEW_NAMES[kind], ""), button("Source", "text"))];
 }

@@ -1,39 +1,24 @@
 // What can be done with a run that has ended: replay it, compare a replay with it.
 
 import { showComparison } from "../compare/open.js";
-import { apiUrl, currentRun, emit, showRun } from "../core/event_stream.js";
+import { apiUrl, emit, reported, runApiUrl, showRun } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
 import { compareRuns } from "../history/group_row.js";
 
 /** Start a replay of the run that the page shows, and show the replay. */
-export async function replayRun() {
-  try {
-    const { run } = await fetchJson(apiUrl(`runs/${currentRun.id}/replays`), { method: "POST" });
-    showRun(run);
-  } catch (error) {
-    emit("notice", { text: error.message });
-  }
-}
+export const replayRun = () => reported(fetchJson(runApiUrl("replays"), { method: "POST" }).then(({ run }) => showRun(run)));
 
 /** Save the run that the page shows as an example, which plays without a model. */
-export async function saveAsExample() {
-  try {
-    const { title } = await fetchJson(apiUrl(`runs/${currentRun.id}/example`), { method: "POST" });
-    emit("examples-changed");
-    emit("notice", { text: `Saved as an example: “${title}”. It plays under Examples, without a model.` });
-  } catch (error) {
-    emit("notice", { text: error.message });
-  }
-}
+export const saveAsExample = () =>
+  reported(
+    fetchJson(runApiUrl("example"), { method: "POST" }).then(({ title }) => {
+      emit("examples-changed");
+      emit("notice", { text: `Saved as an example: “${title}”. It plays under Examples, without a model.` });
+    }),
+  );
 
 /** Show the replay beside the recorded run. */
-export async function compareReplay(recorded, replay) {
-  try {
-    showComparison(await compareRuns([recorded, replay]));
-  } catch (error) {
-    emit("notice", { text: error.message });
-  }
-}
+export const compareReplay = (recorded, replay) => reported(compareRuns([recorded, replay]).then((id) => showComparison(id)));
 
 /** Return the latest replays of a run, latest first. */
 export async function fetchReplays(run) {

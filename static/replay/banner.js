@@ -1,6 +1,6 @@
 // The line above a run: of a replay its verdict, of a replayed run the verdicts of its replays.
 
-import { h } from "../core/dom.js";
+import { h, plainClick } from "../core/dom.js";
 import { currentRun, on, showRun } from "../core/event_stream.js";
 import { compareReplay, fetchReplays } from "./actions.js";
 import { createVerdictBadge, describeCounts, wordsOf } from "./verdict.js";
@@ -58,7 +58,7 @@ export class ReplayBanner {
     const source = replay.run ? runLink(replay.run, "recorded run") : "a journal";
     const parts = [badge, h("span", {}, "Replay of the ", source), h("span", { class: "dim num" }, describeCounts(replay, running))];
     if (replay.run && !running && currentRun.canEdit)
-      parts.push(h("button", { type: "button", class: "quiet", onclick: () => compareReplay(replay.run, currentRun.id) }, "Compare"));
+      parts.push(h("button", { class: "quiet", onclick: () => compareReplay(replay.run, currentRun.id) }, "Compare"));
     for (const note of replay.notes) parts.push(h("p", { class: "remark warn" }, note));
     return parts;
   }
@@ -77,10 +77,5 @@ export class ReplayBanner {
 
 /** A link to a run, which is shown without a reload. */
 function runLink(run, text, attributes = {}) {
-  const onclick = (event) => {
-    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-    event.preventDefault();
-    showRun(run);
-  };
-  return h("a", { href: `?run=${encodeURIComponent(run)}`, ...attributes, onclick }, text);
+  return h("a", { href: `?run=${encodeURIComponent(run)}`, ...attributes, onclick: plainClick(() => showRun(run)) }, text);
 }

@@ -1,8 +1,9 @@
 // The dialog that downloads a run's report: the user chooses how much of the files it contains.
 
-import { h, icon, loadStyles } from "../core/dom.js";
+import { h, loadStyles } from "../core/dom.js";
 import { runApiUrl } from "../core/event_stream.js";
 import { readStored, writeStored } from "../core/local_storage.js";
+import { openDialog } from "../core/widgets/dialog.js";
 
 const SIZES = [0, 5, 20, 100, 500]; // MB
 const DEFAULT_SIZE = 20;
@@ -25,18 +26,12 @@ export async function openReportDialog() {
   });
   if (!SIZES.includes(stored)) size.value = String(DEFAULT_SIZE);
   update();
-  const close = h("button", { type: "button", class: "quiet", "aria-label": "Close", onclick: () => dialog.close() }, icon("close"));
-  const dialog = h(
-    "dialog",
-    { class: "share report-size", "aria-labelledby": "report-title" },
-    h("div", { class: "header" }, h("h2", { id: "report-title" }, "Download report"), close),
+  const dialog = openDialog(
+    { name: "share report-size", title: "Download report" },
     h("p", {}, ABOUT),
     h("label", { class: "size", for: "report-files" }, "Files in it", size),
-    h("div", { class: "row" }, link, h("button", { type: "button", onclick: () => dialog.close() }, "Cancel")),
+    h("div", { class: "row" }, link, h("button", { onclick: () => dialog.close() }, "Cancel")),
   );
   link.addEventListener("click", () => setTimeout(() => dialog.close()));
-  dialog.addEventListener("close", () => dialog.remove());
-  document.querySelector(".gradio-container").append(dialog);
-  dialog.showModal();
   link.focus();
 }

@@ -1,6 +1,6 @@
 // The player of a report: the slider over the steps, playback, and the files as of a step.
 
-import { h, icon } from "../core/dom.js";
+import { h, iconButton, setIcon } from "../core/dom.js";
 import { formatClock } from "../core/format.js";
 import { offsetsOf, PACES, paceNamed, PlaybackClock } from "../playback/clock.js";
 import { Track } from "../playback/track.js";
@@ -33,7 +33,7 @@ export class Player {
 
   draw(bar) {
     const button = (name, label, onclick, keys, kind = "") =>
-      h("button", { type: "button", class: kind, title: `${label} (${keys})`, "aria-label": label, "aria-keyshortcuts": keys, onclick }, icon(name));
+      iconButton(name, label, onclick, { class: kind, title: `${label} (${keys})`, "aria-keyshortcuts": keys });
     this.playButton = button("play", "Play", () => this.toggle(), "Space", "play");
     const before = button("caret", "Previous step", () => this.move(-1), "[", "previous");
     before.firstChild.setAttribute("transform", "scale(-1 1)");
@@ -41,7 +41,7 @@ export class Player {
     const options = PACES.map(({ name, label }) => h("option", { value: name, selected: name === FAST }, label));
     const pace = h("select", { "aria-label": "Speed" }, ...options);
     pace.addEventListener("change", () => this.setPace(paceNamed(pace.value)));
-    this.all = h("button", { type: "button", class: "all", title: "Show the whole run (End)", hidden: true, onclick: () => this.showAll() }, "Whole run");
+    this.all = h("button", { class: "all", title: "Show the whole run (End)", hidden: true, onclick: () => this.showAll() }, "Whole run");
     this.track = new Track({ onMove: (step) => this.goTo(step) });
     this.track.setSteps(this.steps);
     this.time = h("span", { class: "time num" });
@@ -208,8 +208,7 @@ export class Player {
   }
 
   showButton(name, label) {
-    this.playButton.replaceChildren(icon(name));
-    this.playButton.setAttribute("aria-label", label);
+    setIcon(this.playButton, name, label);
     this.playButton.title = `${label} (Space)`;
   }
 

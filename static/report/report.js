@@ -1,6 +1,6 @@
 // The script of a report, bundled into one file and inlined: its only script. It loads nothing.
 
-import { h, icon } from "../core/dom.js";
+import { h, iconButton } from "../core/dom.js";
 import { enableDownloads } from "./downloads.js";
 import { Player } from "./player.js";
 
@@ -12,10 +12,6 @@ const isDark = () => (root.dataset.theme ?? (matchMedia("(prefers-color-scheme: 
 /** @returns {HTMLDetailsElement[]} */
 const detailsOf = (selector) => [...document.querySelectorAll(selector)];
 
-function button(name, label, onclick) {
-  return h("button", { type: "button", title: label, "aria-label": label, onclick }, icon(name));
-}
-
 /** Expand all calls and reasoning, or collapse them. */
 function toggleAll() {
   const all = detailsOf(".step details");
@@ -24,8 +20,8 @@ function toggleAll() {
 }
 
 const tools = h("div", { class: "tools" });
-if (data.kind === "run") tools.append(button("expand", "Expand or collapse all", toggleAll));
-tools.append(button("theme", "Light or dark", () => (root.dataset.theme = isDark() ? "light" : "dark")));
+if (data.kind === "run") tools.append(iconButton("expand", "Expand or collapse all", toggleAll, { class: "" }));
+tools.append(iconButton("theme", "Light or dark", () => (root.dataset.theme = isDark() ? "light" : "dark"), { class: "" }));
 document.querySelector(".report-header").append(tools);
 
 enableDownloads(document);

@@ -1,6 +1,6 @@
 // Image gallery: tiles with reserved sizes, and a large view with previous and next.
 
-import { h, icon } from "../core/dom.js";
+import { h, icon, iconButton } from "../core/dom.js";
 import { formatBytes } from "../core/format.js";
 import { downloadLink, openButton, rawUrl, viewUrl } from "./output_file.js";
 
@@ -21,7 +21,7 @@ export class Gallery {
 
 function tile(file, size) {
   const image = h("img", { alt: "", loading: "lazy", decoding: "async", draggable: "false" });
-  const box = h("button", { type: "button", class: "open", "aria-label": `Enlarge ${file.name}` }, image);
+  const box = h("button", { class: "open", "aria-label": `Enlarge ${file.name}` }, image);
   loadFirst(image, [thumbnail(file, size), rawUrl(file)], () => image.replaceWith(icon("image"), h("span", { class: "message" }, "cannot be displayed")));
   return h(
     "figure",
@@ -59,23 +59,13 @@ function loadFirst(image, addresses, onNone) {
 function openLightbox(files, first, onClose) {
   let at = first;
   let pointerStart = null;
-  const tool = (iconName, label, onclick) =>
-    h("button", { type: "button", class: "quiet icon-button", "aria-label": label, title: label, onclick }, icon(iconName));
   const name = h("b");
   const position = h("small", { class: "num", role: "status" });
   const links = h("span", { class: "links" });
   const stage = h("div", { class: "stage", tabindex: "-1", autofocus: true });
   const single = files.length === 1;
-  const previousButton = h(
-    "button",
-    { type: "button", class: "navigate before", "aria-label": "Previous image", hidden: single, onclick: () => turn(-1) },
-    icon("caret"),
-  );
-  const nextButton = h(
-    "button",
-    { type: "button", class: "navigate after", "aria-label": "Next image", hidden: single, onclick: () => turn(1) },
-    icon("caret"),
-  );
+  const previousButton = h("button", { class: "navigate before", "aria-label": "Previous image", hidden: single, onclick: () => turn(-1) }, icon("caret"));
+  const nextButton = h("button", { class: "navigate after", "aria-label": "Next image", hidden: single, onclick: () => turn(1) }, icon("caret"));
   const dialog = h(
     "dialog",
     { class: "lightbox", "aria-label": "Images" },
@@ -86,7 +76,7 @@ function openLightbox(files, first, onClose) {
       position,
       h("span", { class: "grow" }),
       links,
-      tool("close", "Close", () => dialog.close()),
+      iconButton("close", "Close", () => dialog.close()),
     ),
     previousButton,
     stage,
@@ -98,7 +88,7 @@ function openLightbox(files, first, onClose) {
     name.textContent = file.name;
     position.textContent = single ? formatBytes(file.size) : `${at + 1} of ${files.length} · ${formatBytes(file.size)}`;
     links.replaceChildren(
-      tool("file", "Open in workspace", () => (dialog.close(), file.run.emit("open-file", file.path))),
+      iconButton("file", "Open in workspace", () => (dialog.close(), file.run.emit("open-file", file.path))),
       downloadLink(file),
     );
     image.onload = () => stage.replaceChildren(image);

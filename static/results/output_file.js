@@ -15,7 +15,7 @@ export const downloadLink = (file) =>
   );
 
 export const openButton = (file, attributes = {}, ...children) =>
-  h("button", { type: "button", "aria-label": `Open ${file.name}`, onclick: () => file.run.emit("open-file", file.path), ...attributes }, ...children);
+  h("button", { "aria-label": `Open ${file.name}`, onclick: () => file.run.emit("open-file", file.path), ...attributes }, ...children);
 
 /** The caption of a file: name, size, download. */
 export const caption = (file) =>

@@ -41,8 +41,7 @@ export class Approval {
   }
 
   #choices() {
-    const choice = (name, key, onclick, kind = "") =>
-      h("button", { type: "button", class: kind, "aria-keyshortcuts": key, title: `${name} (${key})`, onclick }, name);
+    const choice = (name, key, onclick, kind = "") => h("button", { class: kind, "aria-keyshortcuts": key, title: `${name} (${key})`, onclick }, name);
     this.problem = h("p", { class: "problem", role: "alert", hidden: true });
     return h(
       "div",

@@ -8,12 +8,7 @@ import { nameOf, RULES } from "./rules.js";
 /** Put the controls before the element `stop`. */
 export function mountControls(stop) {
   const button = (name, label, title, onclick) =>
-    h(
-      "button",
-      { type: "button", class: `steer owner-only ${name}`, title, hidden: true, onclick },
-      icon(name === "step" ? "next" : name),
-      h("span", {}, label),
-    );
+    h("button", { class: `steer owner-only ${name}`, title, hidden: true, onclick }, icon(name === "step" ? "next" : name), h("span", {}, label));
   const pause = button("pause", "Pause", "Wait before the next turn of the model; a command that runs ends first", () => steer(currentRun, "pause"));
   const resume = button("play", "Resume", "Let the model go on", () => steer(currentRun, "resume"));
   const step = button("step", "Step", "Take one step, then wait again", () => steer(currentRun, "step"));

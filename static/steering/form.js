@@ -16,7 +16,7 @@ export function createForm({ label, field, submit, onSubmit, onCancel }) {
     { class: "choices owner-only" },
     h("label", {}, label, field),
     h("button", { type: "submit", class: "primary" }, submit),
-    h("button", { type: "button", onclick: onCancel }, "Cancel"),
+    h("button", { onclick: onCancel }, "Cancel"),
     problem,
   );
   element.addEventListener("submit", (event) => {

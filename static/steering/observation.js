@@ -51,7 +51,7 @@ export class ObservationEdit {
 
   #choice() {
     const onclick = () => this.edit();
-    return h("div", { class: "choices owner-only" }, h("button", { type: "button", onclick }, "Edit what the model sees…"));
+    return h("div", { class: "choices owner-only" }, h("button", { onclick }, "Edit what the model sees…"));
   }
 
   edit() {

@@ -37,7 +37,7 @@ export class MessageQueue {
 
   #message({ id, text }) {
     const { running } = this.run;
-    const button = (label, onclick) => h("button", { type: "button", class: "owner-only", onclick }, label);
+    const button = (label, onclick) => h("button", { class: "owner-only", onclick }, label);
     return h(
       "div",
       { class: "task waiting" },

@@ -1,22 +1,11 @@
 // What a user asks of a run while it works; the run's stream then says what has become of it.
 
-import { emit } from "../core/event_stream.js";
+import { reported } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
 
 const HEADERS = { "Content-Type": "application/json" };
 
 const send = (run, path, method, body) => fetchJson(run.url(path), { method, ...(body && { body: JSON.stringify(body), headers: HEADERS }) });
-
-/** Report the failure of a request; return whether it succeeded. */
-export async function reported(request) {
-  try {
-    await request;
-    return true;
-  } catch (error) {
-    emit("notice", { text: error.message });
-    return false;
-  }
-}
 
 /** Pause, resume or step a run, as `action` says. */
 export const steer = (run, action) => reported(send(run, action, "POST"));

@@ -1,9 +1,9 @@
 // Tools of the timeline: find, tokens, requests, expand, collapse and export.
 
-import { copyText, h, icon } from "../core/dom.js";
+import { copyText, iconButton, setIcon } from "../core/dom.js";
 import { closeMenu, openMenu } from "../core/widgets/menu.js";
 import { singleUser } from "../header/account.js";
-import { emit, runApiUrl } from "../core/event_stream.js";
+import { reported, runApiUrl } from "../core/event_stream.js";
 import { fetchWithRetry } from "../core/loading/fetch.js";
 import { mountInspectorKey, openRequestInView } from "../inspector/open.js";
 import { replayRun, saveAsExample } from "../replay/actions.js";
@@ -11,16 +11,12 @@ import { openShareDialog } from "./share.js";
 
 /** Fill `container`; return a function that resets the tools for another run. */
 export function mountRunTools(container, { onExpand, onFind }) {
-  const button = (name, label, onclick, attributes = {}) =>
-    h("button", { type: "button", class: "quiet", "aria-label": label, title: label, onclick, ...attributes }, icon(name));
+  const button = (name, label, onclick, attributes = {}) => iconButton(name, label, onclick, { class: "quiet", ...attributes });
   const expandButton = button("expand", "Expand all", () => setExpanded(!expanded));
   let expanded = false;
   const setExpanded = (value, notify = true) => {
     expanded = value;
-    const label = expanded ? "Collapse all" : "Expand all";
-    expandButton.replaceChildren(icon(expanded ? "collapse" : "expand"));
-    expandButton.setAttribute("aria-label", label);
-    expandButton.title = label;
+    setIcon(expandButton, expanded ? "collapse" : "expand", expanded ? "Collapse all" : "Expand all");
     if (notify) onExpand(expanded);
   };
   const exportButton = button("export", "Export", () => openMenu(exportItems(), exportButton), { "aria-haspopup": "menu", "aria-expanded": "false" });
@@ -36,24 +32,10 @@ export function mountRunTools(container, { onExpand, onFind }) {
   };
 }
 
-/** The chart and its library are loaded when they are first needed. */
-async function openTokens() {
-  try {
-    const { openTokenDialog } = await import("../charts/token_dialog.js");
-    await openTokenDialog();
-  } catch (error) {
-    emit("notice", { text: error.message });
-  }
-}
+// These dialogs and their libraries are loaded when they are first needed.
+const openTokens = () => reported(import("../charts/token_dialog.js").then(({ openTokenDialog }) => openTokenDialog()));
 
-async function openReport() {
-  try {
-    const { openReportDialog } = await import("../report/download.js");
-    await openReportDialog();
-  } catch (error) {
-    emit("notice", { text: error.message });
-  }
-}
+const openReport = () => reported(import("../report/download.js").then(({ openReportDialog }) => openReportDialog()));
 
 /** The items of the export menu. */
 function exportItems() {

@@ -1,41 +1,25 @@
 // Search in a run: the server searches all of it, the page steps through the matches.
 
-import { h, icon } from "../core/dom.js";
+import { h } from "../core/dom.js";
 import { plural } from "../core/format.js";
 import { fetchJson } from "../core/loading/fetch.js";
+import { FindBar } from "../core/widgets/find_bar.js";
 
-const TYPING_MS = 200; // ms after the last keystroke
 const MAX_RANGES = 500; // highlights per match location
 
-export class RunSearch {
+export class RunSearch extends FindBar {
   /** `goTo(place)` scrolls to a location and returns its element. */
   constructor(run, box, thread, goTo) {
+    super("Find in run", { back: thread, element: box });
     this.run = run;
-    this.box = box;
     this.thread = thread;
     this.goTo = goTo;
     this.matches = [];
     this.query = "";
     this.current = 0;
     this.highlights = new Highlights("found");
-    const tool = (name, label, onclick) => h("button", { type: "button", class: "quiet", "aria-label": label, title: label, onclick }, icon(name));
-    this.field = h("input", { type: "search", "aria-label": "Find in run", placeholder: "Find in run", autocomplete: "off", spellcheck: "false" });
-    this.status = h("span", { class: "match-count num", role: "status" });
     this.context = h("span", { class: "line" });
-    box.append(
-      icon("find"),
-      this.field,
-      this.status,
-      tool("up", "Previous match", () => this.move(-1)),
-      tool("down", "Next match", () => this.move(1)),
-      tool("close", "Close find", () => this.close(true)),
-      this.context,
-    );
-    this.field.addEventListener("input", () => {
-      clearTimeout(this.timer);
-      this.timer = setTimeout(() => this.search(), TYPING_MS);
-    });
-    box.addEventListener("keydown", (event) => this.key(event));
+    box.append(this.context);
     document.addEventListener("keydown", (event) => {
       if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || !run.started) return;
       if (/** @type {Element} */ (event.target).closest?.("input, textarea, select, [contenteditable], [role=dialog]")) return;
@@ -44,30 +28,10 @@ export class RunSearch {
     });
   }
 
-  key(event) {
-    if (event.key === "Escape") this.close(true);
-    else if (event.key === "Enter" && event.target === this.field) this.move(event.shiftKey ? -1 : 1);
-    else return;
-    event.preventDefault();
-    event.stopPropagation(); // Escape would stop the run, Ctrl+Enter begin one
-  }
-
-  /** Open the box; search for `text`, or for what is in the box. */
-  open(text = this.field.value) {
-    this.box.hidden = false;
-    this.field.value = text;
-    this.field.select();
-    this.field.focus();
-    if (this.field.value) this.search();
-  }
-
-  close(back = false) {
-    clearTimeout(this.timer);
-    this.box.hidden = true;
+  clear() {
     this.query = "";
     this.matches = [];
     this.highlights.clear();
-    if (back) this.thread.focus();
   }
 
   /** Search for the current text and show the first match. */
@@ -114,7 +78,7 @@ export class RunSearch {
 
   /** Highlight the matches in an element added to the page. */
   highlight(element) {
-    if (!this.query || this.box.hidden) return;
+    if (!this.query || this.element.hidden) return;
     for (const range of matchRanges(element, this.query)) this.highlights.add(range);
   }
 

@@ -39,7 +39,7 @@ export function mountOrigin(place, run) {
 export function originChip(label, name, { title = "", onclick = null } = {}) {
   const content = [label, name ? h("b", { dir: "auto" }, name) : null];
   if (!onclick) return h("span", { class: "chip", title: title || null }, ...content);
-  return h("button", { type: "button", class: "chip", title: title || null, onclick }, ...content);
+  return h("button", { class: "chip", title: title || null, onclick }, ...content);
 }
 
 addOriginChip((run) => (run.node ? originChip("sandbox on ", run.node, { title: "The cluster's node that the sandbox is on" }) : null), 1);

@@ -32,13 +32,13 @@ export function createRoundEnd(status, reason, answer, { onAnswer, onRetry = und
 }
 
 function failureActions(onRetry, onSettings) {
-  const button = (label, onclick) => h("button", { type: "button", class: "plain", onclick }, label);
+  const button = (label, onclick) => h("button", { class: "plain", onclick }, label);
   return h("div", { class: "failure-actions owner-only" }, button("Retry", onRetry), button("Open settings", onSettings));
 }
 
 function answerSection(answer, onAnswer) {
   const text = h("div", { class: "answer" }, answer);
   renderMarkdown(text, answer).then(() => onAnswer(text));
-  const copyButton = h("button", { type: "button", class: "quiet copy", onclick: (e) => copyText(answer, e.target) }, "Copy answer");
+  const copyButton = h("button", { class: "quiet copy", onclick: (e) => copyText(answer, e.target) }, "Copy answer");
   return [text, copyButton];
 }

@@ -1,9 +1,10 @@
 // Shared links to a run or a comparison: created on request, revocable at any time.
 
-import { copyText, h, icon } from "../core/dom.js";
+import { copyText, h } from "../core/dom.js";
 import { plural } from "../core/format.js";
 import { runApiUrl } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
+import { openDialog } from "../core/widgets/dialog.js";
 
 const INSECURE = location.protocol === "http:" && !/^(localhost|127\.|\[::1\])/.test(location.host);
 
@@ -17,14 +18,11 @@ const OF_RUN = {
 export async function openShareDialog({ url = OF_RUN.url, title = OF_RUN.title, text = OF_RUN.text, hash = "" } = {}) {
   const status = h("p", { role: "status" });
   const field = h("input", { readonly: true, "aria-label": "Link", hidden: true, onfocus: () => field.select() });
-  const copyButton = h("button", { type: "button", hidden: true, onclick: () => copyText(field.value, copyButton) }, "Copy");
-  const createButton = h("button", { type: "button", class: "create", onclick: () => createLink() }, "Create link");
-  const revokeButton = h("button", { type: "button", class: "danger", hidden: true, onclick: () => revokeLinks() }, "Revoke all links");
-  const close = h("button", { type: "button", class: "quiet", "aria-label": "Close", onclick: () => dialog.close() }, icon("close"));
-  const dialog = h(
-    "dialog",
-    { class: "share", "aria-labelledby": "share-title" },
-    h("div", { class: "header" }, h("h2", { id: "share-title" }, title), close),
+  const copyButton = h("button", { hidden: true, onclick: () => copyText(field.value, copyButton) }, "Copy");
+  const createButton = h("button", { class: "create", onclick: () => createLink() }, "Create link");
+  const revokeButton = h("button", { class: "danger", hidden: true, onclick: () => revokeLinks() }, "Revoke all links");
+  openDialog(
+    { name: "share", title },
     h("p", {}, text),
     INSECURE ? h("p", { class: "warn" }, "This page is served over plain HTTP: others on the network can read it, including the link.") : null,
     h("div", { class: "row" }, field, copyButton),
@@ -54,8 +52,5 @@ export async function openShareDialog({ url = OF_RUN.url, title = OF_RUN.title, 
       createButton.focus();
     });
 
-  dialog.addEventListener("close", () => dialog.remove());
-  document.querySelector(".gradio-container").append(dialog);
-  dialog.showModal();
   await reportErrors(refresh);
 }

@@ -436,7 +436,7 @@ export class Step {
   requestButton() {
     const { run } = this.view;
     const title = "What this step sent to the model, and what came back (i)";
-    const attributes = { type: "button", class: "more request", title, "aria-label": `Request of step ${this.number}` };
+    const attributes = { class: "more request", title, "aria-label": `Request of step ${this.number}` };
     return h("button", { ...attributes, onclick: () => openRequests(run.id, this.number) }, "Request");
   }
 

@@ -25,7 +25,7 @@ export function createStepActions(step) {
   const shown = step.view.anchored ? actions.filter(({ isVisible }) => !isVisible || isVisible(step)) : [];
   if (!shown.length) return null;
   const buttons = shown.map(({ label, title, onclick }) =>
-    h("button", { type: "button", title, "aria-label": `${label.replace(/…$/, "")}, step ${step.number}`, onclick: () => onclick(step) }, label),
+    h("button", { title, "aria-label": `${label.replace(/…$/, "")}, step ${step.number}`, onclick: () => onclick(step) }, label),
   );
   return h("div", { class: "step-actions owner-only", role: "group", "aria-label": `Actions of step ${step.number}` }, ...buttons);
 }

@@ -46,7 +46,7 @@ export class StepFiles {
   }
 
   toggleButton(label) {
-    const button = h("button", { type: "button", class: "more", "aria-expanded": String(this.expanded) }, label);
+    const button = h("button", { class: "more", "aria-expanded": String(this.expanded) }, label);
     button.addEventListener("click", async () => {
       this.expanded = !this.expanded;
       if (this.expanded) await this.step.load();
@@ -62,19 +62,15 @@ function chip({ kind, path }, { number: step, view }) {
   const open = (compared) => view.run.emit("open-version", { path, step, compared });
   const openDiff = () => open(true);
   if (kind === "removed") {
-    return h(
-      "button",
-      { type: "button", class: "chip deleted", title: `deleted: ${name}`, "aria-label": `Deleted: ${name}`, onclick: openDiff },
-      h("span", {}, `− ${name}`),
-    );
+    return h("button", { class: "chip deleted", title: `deleted: ${name}`, "aria-label": `Deleted: ${name}`, onclick: openDiff }, h("span", {}, `− ${name}`));
   }
-  const openButton = h("button", { type: "button", class: "name", title: `${kind}: ${name}`, onclick: () => open(false) }, `${SIGNS[kind]} ${name}`);
+  const openButton = h("button", { class: "name", title: `${kind}: ${name}`, onclick: () => open(false) }, `${SIGNS[kind]} ${name}`);
   const comparesImages = kind === "changed" && fileKind(path) === "image"; // two images, with a divider
   const label = comparesImages ? `Compare ${name} before and after step ${step}` : `Changes to ${name} in step ${step}`;
   return h(
     "span",
     { class: "chip file" },
     openButton,
-    h("button", { type: "button", class: "differs", title: label, "aria-label": label, onclick: openDiff }, icon("diff"), comparesImages ? "compare" : null),
+    h("button", { class: "differs", title: label, "aria-label": label, onclick: openDiff }, icon("diff"), comparesImages ? "compare" : null),
   );
 }

@@ -220,7 +220,7 @@ export class RunThread {
     for (const message of this.messages) message.querySelector(".edit-message")?.remove();
     this.results.remove();
     const chips = inputs.map((path) => {
-      const attributes = { type: "button", class: "chip", title: "Open this file", onclick: () => this.run.emit("open-file", path) };
+      const attributes = { class: "chip", title: "Open this file", onclick: () => this.run.emit("open-file", path) };
       return h("button", attributes, icon("file"), h("b", {}, decodePath(path).replace(/^input\//, "")));
     });
     const task = text

@@ -1,5 +1,6 @@
 // The timeline of the run that the page shows: its thread, totals, tools, search and links to steps.
 
+import { isModified } from "../core/dom.js";
 import { editMessageButton } from "../fork/actions.js";
 import { RunStrip } from "../capabilities/run_strip.js";
 import { Scrubber } from "../playback/scrubber.js";
@@ -112,7 +113,7 @@ class Timeline extends RunThread {
   /** Clicking a step's number, or a link to it, puts the step into the URL. */
   onClick(event) {
     const { hash } = event.target.closest("a:is(.step-number, .step-link)") ?? {};
-    if (!hash || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    if (!hash || isModified(event)) return;
     event.preventDefault();
     if (hash === location.hash) this.goToLink();
     else location.hash = hash; // a hashchange event follows

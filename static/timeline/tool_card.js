@@ -296,7 +296,7 @@ export class ToolCard {
     if (this.requests?.length) parts.push(...requestChips(this.requests));
     const source = this.arguments.command && this.name === "execute_bash" ? this.arguments.command : this.arguments.file_text;
     const buttons = [];
-    const copyButton = (name, text) => h("button", { type: "button", onclick: (e) => copyText(text(), e.target) }, `Copy ${name}`);
+    const copyButton = (name, text) => h("button", { onclick: (e) => copyText(text(), e.target) }, `Copy ${name}`);
     if (source) buttons.push(copyButton(this.name === "execute_bash" ? "command" : "text", () => source));
     if (this.out) buttons.push(copyButton("output", () => this.outputElement.textContent));
     if (observation) buttons.push(this.observationButton());
@@ -304,7 +304,7 @@ export class ToolCard {
   }
 
   observationButton() {
-    const button = h("button", { type: "button", "aria-expanded": "false" }, "What the model saw");
+    const button = h("button", { "aria-expanded": "false" }, "What the model saw");
     let view = null;
     button.addEventListener("click", () => {
       button.setAttribute("aria-expanded", String(!view));

@@ -20,7 +20,7 @@ export class TreeRow {
     this.mark = h("span", { class: "new" });
     this.size = h("small", { class: "num size" });
     this.age = h("small", { class: "num age" });
-    const menuButton = h("button", { type: "button", class: "quiet row-menu", tabindex: "-1", "aria-hidden": "true", title: "Actions" }, "⋯");
+    const menuButton = h("button", { class: "quiet row-menu", tabindex: "-1", "aria-hidden": "true", title: "Actions" }, "⋯");
     this.element = h(
       "div",
       { class: `row ${kind}`, role: "treeitem", tabindex: "-1", draggable: "true", "aria-label": entry.name },

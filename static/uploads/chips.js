@@ -1,7 +1,7 @@
 // Upload chips: one per file, or one for a batch.
 
 import { fetchDocumentInfo, formatDocumentInfo, mayHaveText } from "../core/document_info.js";
-import { h, icon } from "../core/dom.js";
+import { h, icon, iconButton } from "../core/dom.js";
 import { formatBytes, formatNumber, plural, formatSeconds } from "../core/format.js";
 import { isBelow } from "../tree/model.js";
 import { Rate } from "./resumable_upload.js";
@@ -15,8 +15,8 @@ class UploadChip {
     this.status = h("span", { class: "num" }, "waiting");
     this.info = h("span", { class: "more" });
     this.bar = h("span", { class: "done", role: "progressbar", "aria-label": `Uploading ${name}`, "aria-valuemin": 0, "aria-valuemax": 100 });
-    this.retry = h("button", { type: "button", class: "quiet retry", hidden: true, onclick: onRetry }, "Retry");
-    this.remove = h("button", { type: "button", class: "quiet", "aria-label": `Remove ${name}`, title: `Remove ${name}`, onclick: onRemove }, icon("close"));
+    this.retry = h("button", { class: "quiet retry", hidden: true, onclick: onRetry }, "Retry");
+    this.remove = iconButton("close", `Remove ${name}`, onRemove, { class: "quiet" });
     this.element = h("span", { class: "chip upload" }, icon(iconName), this.name, this.status, this.info, this.retry, this.remove, this.bar);
   }
 

@@ -138,7 +138,7 @@ function mountFileInputs(element) {
   const folder = h("input", { type: "file", hidden: true, webkitdirectory: true, multiple: true, "aria-label": "Folder to attach" });
   const chooseFolder = h(
     "button",
-    { type: "button", class: "quiet choose-folder", "aria-label": "Attach folder", title: "Attach folder", onclick: () => folder.click() },
+    { class: "quiet choose-folder", "aria-label": "Attach folder", title: "Attach folder", onclick: () => folder.click() },
     icon("folder"),
   );
   input.after(folder);

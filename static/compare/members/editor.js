@@ -27,11 +27,7 @@ export class MemberEditor {
 
   draw() {
     const { members } = this;
-    const addButton = h(
-      "button",
-      { type: "button", class: "quiet add-member", disabled: members.length >= MAX_MEMBERS, onclick: () => this.add() },
-      "+ Add member",
-    );
+    const addButton = h("button", { class: "quiet add-member", disabled: members.length >= MAX_MEMBERS, onclick: () => this.add() }, "+ Add member");
     if (addButton.disabled) addButton.title = `At most ${MAX_MEMBERS} members`;
     this.chips.replaceChildren(...members.map((member) => h("span", { role: "listitem" }, this.chip(member))), h("span", { role: "listitem" }, addButton));
     this.changed(members);
@@ -43,15 +39,10 @@ export class MemberEditor {
     return h(
       "span",
       { class: `chip member ${editing ? "editing" : ""}` },
-      h(
-        "button",
-        { type: "button", class: "name", "aria-expanded": String(editing), "aria-label": `Edit ${title}`, onclick: () => this.edit(editing ? null : member) },
-        title,
-      ),
+      h("button", { class: "name", "aria-expanded": String(editing), "aria-label": `Edit ${title}`, onclick: () => this.edit(editing ? null : member) }, title),
       h(
         "button",
         {
-          type: "button",
           class: "quiet",
           "aria-label": `Remove ${title}`,
           title: "Remove",

@@ -21,8 +21,8 @@ export class ComparePanel {
     this.repetitions = h("input", { type: "number", min: 1, max: MAX_REPETITIONS, step: 1, value: 1, "aria-label": "Repetitions of each member" });
     this.expectedPlace = h("div");
     this.status = h("p", { class: "panel-status", role: "status" });
-    this.startButton = h("button", { type: "button", class: "start", onclick: () => this.start() }, "Start comparison");
-    const close = h("button", { type: "button", class: "quiet", onclick: () => this.close() }, "Cancel");
+    this.startButton = h("button", { class: "start", onclick: () => this.start() }, "Start comparison");
+    const close = h("button", { class: "quiet", onclick: () => this.close() }, "Cancel");
     this.element = h(
       "section",
       { class: "compare-panel", "aria-label": "Comparison of members" },

@@ -1,6 +1,6 @@
 // Turns paths in messages, commands and output into links if they name a file of the run.
 
-import { h } from "../dom.js";
+import { h, plainClick } from "../dom.js";
 import { decodePath } from "../format.js";
 import { fetchWithRetry } from "../loading/fetch.js";
 
@@ -168,11 +168,7 @@ const overlap = (one, other) => one.at < other.at + other.word.length && other.a
 
 function createLink(run, path, text) {
   const query = new URLSearchParams({ run: run.id, path });
-  const link = h("a", { class: "path", href: new URL(`look?${query}`, document.baseURI).href, title: "Open this file" }, text.cloneNode());
-  link.addEventListener("click", (event) => {
-    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-    event.preventDefault();
-    run.emit("open-file", path);
-  });
-  return link;
+  const href = new URL(`look?${query}`, document.baseURI).href;
+  const onclick = plainClick(() => run.emit("open-file", path));
+  return h("a", { class: "path", href, title: "Open this file", onclick }, text.cloneNode());
 }

@@ -69,7 +69,7 @@ function menuItem({
   return h(
     href ? "a" : "button",
     {
-      ...(href ? { href, download: !run } : { type: "button" }),
+      ...(href && { href, download: !run }),
       role: checked === undefined ? "menuitem" : "menuitemcheckbox",
       tabindex: "-1",
       class: [danger ? "danger" : "", ownerOnly ? "owner-only" : ""].join(" ").trim() || null,

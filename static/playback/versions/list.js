@@ -1,8 +1,9 @@
 // A file's versions: step, size, by whom; one can be opened, and any two compared.
 
-import { h, icon, loadStyles } from "../../core/dom.js";
+import { h, loadStyles } from "../../core/dom.js";
 import { emit, runApiUrl } from "../../core/event_stream.js";
 import { fetchJson } from "../../core/loading/fetch.js";
+import { openDialog } from "../../core/widgets/dialog.js";
 import { decodePath, formatBytes, formatNumber, plural } from "../../core/format.js";
 
 const CHANGES = { added: "created", changed: "changed", removed: "deleted" };
@@ -10,8 +11,7 @@ const CHANGES = { added: "created", changed: "changed", removed: "deleted" };
 export async function openVersionList(path) {
   const [{ total, versions }] = await Promise.all([fetchJson(runApiUrl(`versions/${path}`)), loadStyles("header/header.css")]);
   const name = decodePath(path);
-  const close = h("button", { type: "button", class: "quiet", "aria-label": "Close", onclick: () => dialog.close() }, icon("close"));
-  const compare = h("button", { type: "button", class: "create", disabled: true, onclick: () => act(() => compareChosen()) }, "Compare the two");
+  const compare = h("button", { class: "create", disabled: true, onclick: () => act(() => compareChosen()) }, "Compare the two");
   const rows = versions.map((version) => row(version));
   const list = h(
     "table",
@@ -20,18 +20,13 @@ export async function openVersionList(path) {
     h("tbody", {}, ...rows),
   );
   const more = total > versions.length ? ` The newest ${formatNumber(versions.length)} are listed.` : "";
-  const dialog = h(
-    "dialog",
-    { class: "share versions", "aria-labelledby": "versions-title" },
-    h("div", { class: "header" }, h("h2", { id: "versions-title", dir: "auto" }, `Versions of ${name}`), close),
+  const dialog = openDialog(
+    { name: "share versions", title: `Versions of ${name}` },
     h("p", {}, total ? `${plural(total, "version")}, newest first.${more} Choose two to compare.` : "No version of this file was recorded."),
     total ? h("div", { class: "table", tabindex: "0", role: "group", "aria-label": "Versions" }, list) : null,
     total > 1 ? h("div", { class: "row" }, compare) : null,
   );
   dialog.addEventListener("change", () => limitChoice());
-  dialog.addEventListener("close", () => dialog.remove());
-  document.querySelector(".gradio-container").append(dialog);
-  dialog.showModal();
 
   const chosen = () => versions.filter((_, index) => rows[index].querySelector("input")?.checked);
 
@@ -68,7 +63,7 @@ export async function openVersionList(path) {
       h("td", {}, CHANGES[change]),
       h("td", { class: "num" }, size === null ? "" : formatBytes(size)),
       h("td", {}, by === "user" ? "user" : "model"),
-      h("td", {}, open ? h("button", { type: "button", class: "inline", "aria-label": `Open the version of ${label}`, onclick: openIt }, "Open") : state),
+      h("td", {}, open ? h("button", { class: "inline", "aria-label": `Open the version of ${label}`, onclick: openIt }, "Open") : state),
     );
   }
 }

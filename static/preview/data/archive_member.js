@@ -59,14 +59,9 @@ export class ArchiveMemberView {
     this.details = h("small", { class: "num" });
     this.tools = h("span", { class: "tools" });
     this.canvas = h("div", { class: "inset", tabindex: "0" });
-    const back = h(
-      "button",
-      { type: "button", class: "quiet", "aria-label": "Back to archive", onclick: onBack },
-      h("span", { "aria-hidden": "true" }, "‹"),
-      "Archive",
-    );
+    const back = h("button", { class: "quiet", "aria-label": "Back to archive", onclick: onBack }, h("span", { "aria-hidden": "true" }, "‹"), "Archive");
     const downloadLink = h("a", { class: "quiet", href: this.member.raw(), download: name }, "Download");
-    const extractButton = h("button", { type: "button", class: "quiet", onclick: () => this.extract(name, extractButton) }, "Extract to workspace");
+    const extractButton = h("button", { class: "quiet", onclick: () => this.extract(name, extractButton) }, "Extract to workspace");
     extractButton.hidden = !currentRun.canEditFiles || !archive.preview.onMove; // a file's own tab has no uploads
     this.element = h(
       "div",

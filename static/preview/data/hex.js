@@ -16,7 +16,7 @@ class HexView {
     this.description = h("p", { class: "file-type" });
     this.properties = h("dl");
     this.offsetField = h("input", { type: "text", size: 12, placeholder: "offset, 0x… or %", "aria-label": "Go to offset", spellcheck: "false" });
-    this.offsetForm = h("form", { class: "go-to-offset" }, this.offsetField, h("button", { class: "quiet" }, "Go"));
+    this.offsetForm = h("form", { class: "go-to-offset" }, this.offsetField, h("button", { type: "submit", class: "quiet" }, "Go"));
     this.offsetForm.addEventListener("submit", (event) => {
       event.preventDefault();
       this.goTo(this.offsetField.value.trim());
@@ -165,7 +165,7 @@ class HexView {
       const { strings } = await this.file.ask({ as: "hex", offset });
       if (offset !== this.top * WIDTH) return;
       const found = strings.map(([at, text]) =>
-        h("button", { type: "button", onclick: () => this.show(at) }, h("small", {}, at.toString(16).padStart(8, "0")), h("span", {}, text)),
+        h("button", { onclick: () => this.show(at) }, h("small", {}, at.toString(16).padStart(8, "0")), h("span", {}, text)),
       );
       this.stringList.replaceChildren(...(found.length ? found : [h("p", {}, `No strings in the next ${formatBytes(65536)}.`)]));
     } catch (error) {

@@ -41,7 +41,7 @@ class JsonTree {
     this.file = file;
     this.root = h("div", { class: "branches", role: "tree", "aria-label": `Contents of ${file.name}` });
     this.path = h("code", { class: "path" });
-    const tool = (name, act) => h("button", { type: "button", class: "quiet", onclick: act }, name);
+    const tool = (name, act) => h("button", { class: "quiet", onclick: act }, name);
     this.bar = h(
       "div",
       { class: "about" },
@@ -128,7 +128,6 @@ class JsonTree {
       const more = h(
         "button",
         {
-          type: "button",
           class: "quiet",
           tabindex: "-1",
           onclick: async () => {

@@ -34,7 +34,7 @@ function versionButton(file, step) {
   const openVersion = () => emit("open-version", { path: file.path, step: Number(step) });
   const inStudio = Boolean(document.querySelector(".workspace"));
   if (!inStudio) return h("a", { class: "quiet", href: versionUrl(step) }, `After step ${step}`);
-  return h("button", { type: "button", class: "quiet", title: `Show the file after step ${step}`, onclick: openVersion }, `After step ${step}`);
+  return h("button", { class: "quiet", title: `Show the file after step ${step}`, onclick: openVersion }, `After step ${step}`);
 }
 
 function versionUrl(step) {

@@ -21,7 +21,7 @@ export function renderImageDiff(file, { before, after, step, base = null }, addT
   slider.addEventListener("input", () => element.style.setProperty("--seen", `${slider.value}%`));
   const bar = h("div", { class: "slider", hidden: true }, h("span", {}, "before"), slider, h("span", {}, "after"));
   element.prepend(bar);
-  const buttons = MODES.map(([mode, label]) => h("button", { type: "button", class: "quiet", onclick: () => ((chosen = true), setMode(mode)) }, label));
+  const buttons = MODES.map(([mode, label]) => h("button", { class: "quiet", onclick: () => ((chosen = true), setMode(mode)) }, label));
   const setMode = (wanted) => {
     element.className = `images ${wanted}`;
     bar.hidden = wanted === "side-by-side";

@@ -1,6 +1,6 @@
 // Two versions of a text, unified or side by side.
 
-import { h, icon } from "../../core/dom.js";
+import { h, iconButton } from "../../core/dom.js";
 import { formatMode, formatNumber, plural } from "../../core/format.js";
 import { canWrap, loadCodeMirror, loadLanguage, viewExtensions } from "../text/code_view.js";
 import { loadMerge } from "./line_changes.js";
@@ -67,12 +67,10 @@ class TextDiff {
 
   tools() {
     if (!this.both) return [];
-    const tool = (name, label, move) =>
-      h("button", { type: "button", class: "quiet icon-button", "aria-label": label, title: label, onclick: () => move(this.current) }, icon(name));
+    const tool = (name, label, move) => iconButton(name, label, () => move(this.current));
     this.splitButton = h(
       "button",
       {
-        type: "button",
         class: "quiet",
         "aria-pressed": String(this.split),
         hidden: this.needsColumns,

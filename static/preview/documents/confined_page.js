@@ -31,7 +31,7 @@ function probe() {
 
 /** Explain the limits of this browser and let the user choose: `onChoose("off" | "unconfined")`. */
 export function confinementPrompt(onChoose) {
-  const choice = (words, scripts) => h("button", { type: "button", class: "quiet", onclick: () => onChoose(scripts) }, words);
+  const choice = (words, scripts) => h("button", { class: "quiet", onclick: () => onChoose(scripts) }, words);
   return h(
     "div",
     { class: "message" },

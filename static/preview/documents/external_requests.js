@@ -12,7 +12,7 @@ export class ExternalRequests {
     this.allowed = false;
     this.summary = h("summary");
     this.list = h("ul");
-    this.button = h("button", { type: "button", class: "quiet", onclick: () => this.toggle() });
+    this.button = h("button", { class: "quiet", onclick: () => this.toggle() });
     this.details = h("details", {}, this.summary, this.list);
     this.element = h("div", { class: "external-requests", role: "status", hidden: true }, this.details, this.button);
     this.add(addresses);

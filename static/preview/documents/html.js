@@ -43,12 +43,12 @@ class HtmlPreview {
 
   addTools({ title, size }) {
     this.file.setDetails(title);
-    const source = h("button", { type: "button", class: "quiet", onclick: () => this.file.preview.openAs("text") }, "Source");
-    const reload = h("button", { type: "button", class: "quiet", onclick: () => this.reload(true) }, "Reload");
+    const source = h("button", { class: "quiet", onclick: () => this.file.preview.openAs("text") }, "Source");
+    const reload = h("button", { class: "quiet", onclick: () => this.reload(true) }, "Reload");
     this.file.setTools(source, reload);
     if (!size) return void this.frames.replaceChildren(h("p", { class: "message" }, "This file is empty."));
     if (size <= MAX_AUTOMATIC) return void this.show();
-    const showButton = h("button", { type: "button", class: "quiet", onclick: () => this.show() }, "Show anyway");
+    const showButton = h("button", { class: "quiet", onclick: () => this.show() }, "Show anyway");
     this.frames.replaceChildren(
       h("div", { class: "message" }, icon("file"), h("p", {}, `This page is large (${formatBytes(size)}) and may load slowly.`), h("div", {}, showButton)),
     );
@@ -170,9 +170,9 @@ class HtmlPreview {
 
   showLocation() {
     const otherPage = this.path !== this.file.path;
-    const back = h("button", { type: "button", class: "quiet", onclick: () => this.back() }, `Back to ${this.file.name}`);
+    const back = h("button", { class: "quiet", onclick: () => this.back() }, `Back to ${this.file.name}`);
     if (otherPage) return void this.showNote("This is another page of the workspace.", back);
-    const run = h("button", { type: "button", class: "quiet", onclick: () => this.setScripts("unconfined") }, "Run scripts");
+    const run = h("button", { class: "quiet", onclick: () => this.setScripts("unconfined") }, "Run scripts");
     this.showNote(NOTES[this.scripts], ...(this.scripts === "off" ? [run] : []));
   }
 

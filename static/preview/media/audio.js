@@ -149,7 +149,7 @@ class AudioPreview {
 
 /** A button that shows what `toggle` returns, whether it is on. */
 function toggleButton(text, title, toggle) {
-  const button = h("button", { type: "button", class: "quiet", "aria-pressed": "false", title }, text);
+  const button = h("button", { class: "quiet", "aria-pressed": "false", title }, text);
   button.addEventListener("click", async () => {
     button.disabled = true;
     button.setAttribute("aria-pressed", String(await toggle()));

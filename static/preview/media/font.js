@@ -178,11 +178,7 @@ class FontPreview {
     const rest = this.first.characters - limit;
     const more =
       rest > 0 &&
-      h(
-        "button",
-        { type: "button", class: "quiet", onclick: () => block.replaceWith(this.grid(limit * 4)) },
-        `Show more of ${formatNumber(this.first.characters)} characters`,
-      );
+      h("button", { class: "quiet", onclick: () => block.replaceWith(this.grid(limit * 4)) }, `Show more of ${formatNumber(this.first.characters)} characters`);
     const block = h("div", { class: "all" }, all, more || null);
     return block;
   }

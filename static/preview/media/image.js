@@ -112,13 +112,11 @@ class ImagePreview {
     const step = preview.changedIn?.(path, this.file.step ?? undefined);
     if (step === undefined) return;
     const title = `Compare with the version before step ${step}`;
-    this.file.setTools(
-      h("button", { type: "button", class: "quiet", title, onclick: () => emit("open-version", { path, step, compared: true }) }, icon("diff"), "Compare"),
-    );
+    this.file.setTools(h("button", { class: "quiet", title, onclick: () => emit("open-version", { path, step, compared: true }) }, icon("diff"), "Compare"));
   }
 
   offerFullSize() {
-    const open = h("button", { type: "button", class: "quiet", onclick: () => this.showFullSize() }, "Show full size");
+    const open = h("button", { class: "quiet", onclick: () => this.showFullSize() }, "Show full size");
     this.addNote(
       `Scaled down to ${formatNumber(this.first.max_converted_side)} pixels.`,
       "",

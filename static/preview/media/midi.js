@@ -62,7 +62,7 @@ class MidiPreview {
     const label = name && instrument && !name.toLowerCase().includes(instrument.toLowerCase()) ? `${name}, ${instrument.toLowerCase()}` : name || instrument;
     const button = h(
       "button",
-      { type: "button", class: "quiet track", "aria-pressed": String(!this.roll.muted.has(at)), title: `${label}: ${plural(noteCount, "note")}` },
+      { class: "quiet track", "aria-pressed": String(!this.roll.muted.has(at)), title: `${label}: ${plural(noteCount, "note")}` },
       h("i", { style: `background: var(${COLOURS[at % COLOURS.length]})` }),
       h("span", {}, label),
     );

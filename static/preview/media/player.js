@@ -1,6 +1,6 @@
 // Helpers for audio, video and MIDI: reload with position, errors, play button, keys.
 
-import { h, icon, loadStyles } from "../../core/dom.js";
+import { h, icon, loadStyles, setIcon } from "../../core/dom.js";
 
 await loadStyles("preview/media/media.css");
 
@@ -36,7 +36,7 @@ export function determineDuration(media) {
 
 /** The message if the browser cannot play the file, with alternatives. */
 export function playbackError(file, what) {
-  const hex = h("button", { type: "button", class: "quiet", onclick: () => file.preview.openAs("hex") }, "View as hex");
+  const hex = h("button", { class: "quiet", onclick: () => file.preview.openAs("hex") }, "View as hex");
   return h(
     "div",
     { class: "message", role: "status" },
@@ -48,11 +48,9 @@ export function playbackError(file, what) {
 
 /** Play/pause button with an icon. */
 export function playButton(onclick) {
-  const button = h("button", { type: "button", class: "play", onclick });
+  const button = h("button", { class: "play", onclick });
   button.show = (playing) => {
-    button.replaceChildren(icon(playing ? "pause" : "play"));
-    button.setAttribute("aria-label", playing ? "Pause" : "Play");
-    button.title = playing ? "Pause" : "Play";
+    setIcon(button, playing ? "pause" : "play", playing ? "Pause" : "Play");
   };
   button.show(false);
   return button;
@@ -61,11 +59,7 @@ export function playButton(onclick) {
 /** Button that calls `zoom` with a factor. */
 export function zoomButton(isIn, zoom) {
   const label = isIn ? "Zoom in" : "Zoom out";
-  return h(
-    "button",
-    { type: "button", class: "quiet icon-button", "aria-label": label, title: label, onclick: () => zoom(isIn ? 1.5 : 0.67) },
-    isIn ? "+" : "−",
-  );
+  return h("button", { class: "quiet icon-button", "aria-label": label, title: label, onclick: () => zoom(isIn ? 1.5 : 0.67) }, isIn ? "+" : "−");
 }
 
 export function volumeSlider(set, start = 1) {

@@ -63,7 +63,7 @@ class SvgPreview {
     this.element.removeAttribute("aria-busy");
     this.setVisible(false);
     this.notes.replaceChildren();
-    const sourceButton = h("button", { type: "button", class: "quiet", onclick: () => this.file.preview.openAs("text") }, "View source");
+    const sourceButton = h("button", { class: "quiet", onclick: () => this.file.preview.openAs("text") }, "View source");
     const downloadLink = h("a", { class: "quiet", href: this.file.address("files", {}), download: this.file.name }, "Download");
     this.errorElement.replaceChildren(icon("file"), h("p", {}, text), h("div", {}, downloadLink, sourceButton));
   }

@@ -16,7 +16,7 @@ export class ImageZoom {
     this.fitting = true;
     this.field = h("div", { class: "field" }, image);
     this.stage = h("div", { class: "stage", tabindex: "0", role: "group", "aria-label": label }, this.field);
-    this.level = h("button", { type: "button", class: "quiet num level", onclick: () => this.toggle() });
+    this.level = h("button", { class: "quiet num level", onclick: () => this.toggle() });
     this.bar = h(
       "div",
       { class: "zoombar", role: "toolbar", "aria-label": "Zoom" },
@@ -41,7 +41,7 @@ export class ImageZoom {
   }
 
   button(text, label, onclick) {
-    return h("button", { type: "button", class: "quiet", "aria-label": label, title: label, onclick }, text);
+    return h("button", { class: "quiet", "aria-label": label, title: label, onclick }, text);
   }
 
   size(width, height) {

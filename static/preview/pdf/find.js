@@ -1,69 +1,21 @@
 // Search in a PDF: the server searches some pages per request.
 
-import { h, icon } from "../../core/dom.js";
 import { formatNumber, plural } from "../../core/format.js";
+import { FindBar } from "../../core/widgets/find_bar.js";
 
-const TYPING_MS = 200; // ms after the last keystroke
 const MAX_MATCHES = 5000; // matches
 
-export class PdfSearch {
+export class PdfSearch extends FindBar {
   constructor(pages) {
+    super("Find in this PDF", { back: pages.element, matchCase: true });
     this.pages = pages;
     this.matches = [];
     this.current = -1;
     this.request = 0;
-    const tool = (name, label, act) => h("button", { type: "button", class: "quiet icon-button", "aria-label": label, title: label, onclick: act }, icon(name));
-    this.field = h("input", { type: "search", "aria-label": "Find in this PDF", placeholder: "Find in this PDF", autocomplete: "off", spellcheck: "false" });
-    this.status = h("span", { class: "match-count num", role: "status" });
-    this.case = h(
-      "button",
-      { type: "button", class: "quiet match-case", "aria-pressed": "false", "aria-label": "Match case", title: "Match case", onclick: () => this.toggle() },
-      "Aa",
-    );
-    this.element = h(
-      "div",
-      { class: "search", role: "search", hidden: true },
-      icon("find"),
-      this.field,
-      this.status,
-      this.case,
-      tool("up", "Previous match", () => this.move(-1)),
-      tool("down", "Next match", () => this.move(1)),
-      tool("close", "Close find", () => this.close()),
-    );
-    this.field.addEventListener("input", () => {
-      clearTimeout(this.timer);
-      this.timer = setTimeout(() => this.search(), TYPING_MS);
-    });
-    this.element.addEventListener("keydown", (event) => this.onKey(event));
-  }
-
-  onKey(event) {
-    if (event.key === "Escape") this.close();
-    else if (event.key === "Enter" && event.target === this.field) this.move(event.shiftKey ? -1 : 1);
-    else return;
-    event.preventDefault();
-    event.stopPropagation(); // Escape would stop the run
-  }
-
-  open() {
-    this.element.hidden = false;
-    const selected = String(getSelection()).trim();
-    if (selected && selected.length < 100 && !selected.includes("\n")) this.field.value = selected;
-    this.field.focus();
-    this.field.select();
-    if (this.field.value) this.search();
-  }
-
-  close() {
-    clearTimeout(this.timer);
-    this.request += 1;
-    this.element.hidden = true;
-    this.clear();
-    this.pages.element.focus({ preventScroll: true });
   }
 
   clear() {
+    this.request++;
     this.matches = [];
     this.current = -1;
     this.status.textContent = "";
@@ -71,15 +23,10 @@ export class PdfSearch {
     this.pages.setMatches(new Map(), null);
   }
 
-  toggle() {
-    this.case.setAttribute("aria-pressed", String(this.case.ariaPressed !== "true"));
-    this.search();
-  }
-
   /** Search all pages, starting at the current one. */
   async search() {
-    const request = ++this.request;
     this.clear();
+    const { request } = this;
     const query = this.field.value.trim();
     if (!query) return;
     const start = this.pages.current;
@@ -100,7 +47,7 @@ export class PdfSearch {
   }
 
   ask(query, start) {
-    const matchCase = this.case.ariaPressed === "true" ? { match_case: 1 } : {};
+    const matchCase = this.matchesCase ? { match_case: 1 } : {};
     return this.pages.file.ask({ as: "pdf", find: query, start, ...matchCase }).catch(() => null);
   }
 

@@ -116,7 +116,6 @@ export class PdfPage {
     for (const [left, top, width, height, to] of links) {
       this.textLayer.append(
         h("button", {
-          type: "button",
           class: "page-link",
           title: `Go to page ${to + 1}`,
           "aria-label": `Go to page ${to + 1}`,

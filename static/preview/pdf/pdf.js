@@ -1,6 +1,6 @@
 // PDF preview: pages, with page number, zoom and search below.
 
-import { h, icon } from "../../core/dom.js";
+import { h, iconButton } from "../../core/dom.js";
 import { formatNumber, plural } from "../../core/format.js";
 import { PdfPages } from "./pages.js";
 import { PdfSearch } from "./find.js";
@@ -21,8 +21,7 @@ class PdfPreview {
   }
 
   bar() {
-    const tool = (name, label, act) => h("button", { type: "button", class: "quiet icon-button", "aria-label": label, title: label, onclick: act }, icon(name));
-    const textButton = (text, label, act) => h("button", { type: "button", class: "quiet icon-button", "aria-label": label, title: label, onclick: act }, text);
+    const textButton = (text, label, act) => h("button", { class: "quiet icon-button", "aria-label": label, title: label, onclick: act }, text);
     this.contentsButton = textButton("☰", "Contents", () => this.toggleContents());
     this.page = h("input", {
       class: "num",
@@ -47,15 +46,15 @@ class PdfPreview {
       "div",
       { class: "about", role: "toolbar", "aria-label": "Pages and zoom" },
       this.contentsButton,
-      tool("up", "Previous page", () => this.pages.goTo(this.pages.current - 1)),
+      iconButton("up", "Previous page", () => this.pages.goTo(this.pages.current - 1)),
       this.page,
       this.pageCount,
-      tool("down", "Next page", () => this.pages.goTo(this.pages.current + 1)),
+      iconButton("down", "Next page", () => this.pages.goTo(this.pages.current + 1)),
       h("span", { class: "spacer" }),
       textButton("−", "Zoom out", () => this.zoomBy(1 / STEP)),
       this.level,
       textButton("+", "Zoom in", () => this.zoomBy(STEP)),
-      tool("find", "Find", () => this.search.open()),
+      iconButton("find", "Find", () => this.search.openWithSelection()),
     );
   }
 
@@ -113,7 +112,7 @@ class PdfPreview {
   }
 
   onKey(event) {
-    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "f") this.search.open();
+    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "f") this.search.openWithSelection();
     else if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select")) return;
     else if (event.key === "+" || event.key === "=") this.zoomBy(STEP);
     else if (event.key === "-") this.zoomBy(1 / STEP);
@@ -150,7 +149,7 @@ class PdfPreview {
       ...outline.map(([title, page, level]) =>
         h(
           "button",
-          { type: "button", class: "quiet", "data-page": page, style: `padding-left: ${10 + level * 14}px`, title, onclick: () => this.openEntry(page) },
+          { class: "quiet", "data-page": page, style: `padding-left: ${10 + level * 14}px`, title, onclick: () => this.openEntry(page) },
           h("span", {}, title || "…"),
           h("small", { class: "num" }, formatNumber(page + 1)),
         ),

@@ -1,6 +1,6 @@
 // Below a grid: the full text of a cell, and the selection with its sum and a copy button.
 
-import { copyText, h, icon } from "../../core/dom.js";
+import { copyText, h, iconButton } from "../../core/dom.js";
 import { formatBytes, formatNumber, plural } from "../../core/format.js";
 
 const numberFormat = new Intl.NumberFormat("en", { maximumSignificantDigits: 8 });
@@ -11,8 +11,8 @@ export class CellViewer {
     this.name = h("b");
     this.size = h("small", { class: "num" });
     this.text = h("pre", { tabindex: "0" });
-    const copyButton = h("button", { type: "button", class: "quiet", onclick: () => copyText(this.text.textContent, copyButton) }, "Copy");
-    const closeButton = h("button", { type: "button", class: "quiet icon-button", "aria-label": "Close cell", onclick: () => this.close() }, icon("close"));
+    const copyButton = h("button", { class: "quiet", onclick: () => copyText(this.text.textContent, copyButton) }, "Copy");
+    const closeButton = iconButton("close", "Close cell", () => this.close());
     this.element = h(
       "section",
       { class: "cell-viewer", "aria-label": "Cell", hidden: true },
@@ -65,7 +65,7 @@ export function createFooter(grid) {
   const description = h("span", { class: "description" });
   const message = h("span", { class: "message", role: "status" });
   const summary = h("span", { class: "num", "aria-live": "polite" });
-  const copyButton = h("button", { type: "button", class: "quiet", onclick: () => copyText(grid.selection.text(), copyButton) }, "Copy");
+  const copyButton = h("button", { class: "quiet", onclick: () => copyText(grid.selection.text(), copyButton) }, "Copy");
   const element = h("div", { class: "footer" }, description, message, summary, copyButton);
   return {
     element,

@@ -85,7 +85,7 @@ class Database {
         const selected = name === this.name;
         return h(
           "button",
-          { type: "button", role: "tab", "aria-selected": String(selected), tabindex: selected ? "0" : "-1", title: name, onclick: () => this.openTable(name) },
+          { role: "tab", "aria-selected": String(selected), tabindex: selected ? "0" : "-1", title: name, onclick: () => this.openTable(name) },
           h("b", {}, name),
           h("small", { class: "num" }, rows ? `${rows[1] ? "about " : ""}${formatCount(rows[0])}` : kind === "table" ? "" : kind),
         );

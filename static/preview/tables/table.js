@@ -103,7 +103,6 @@ class Table {
         h(
           "button",
           {
-            type: "button",
             role: "tab",
             "aria-selected": String(at === sheet),
             tabindex: at === sheet ? "0" : "-1",

@@ -22,5 +22,5 @@ function mergeControls(type, act) {
     act(event);
     content.focus(); // the button is gone
   };
-  return h("button", { type: "button", class: "quiet", onclick: decide }, type === "accept" ? "Keep mine" : "Use the file's");
+  return h("button", { class: "quiet", onclick: decide }, type === "accept" ? "Keep mine" : "Use the file's");
 }

@@ -27,9 +27,9 @@ export class Editor {
     this.view = null;
     this.version = null;
     this.library = null; // CodeMirror, once it is loaded
-    const button = (text, kind, act) => h("button", { type: "button", class: `quiet ${kind}`, onclick: act }, text);
+    const button = (text, kind, act) => h("button", { class: `quiet ${kind}`, onclick: act }, text);
     this.state = h("span", { class: "unsaved", role: "status" });
-    this.save = h("button", { type: "button", class: "quiet save", title: "Save (Ctrl+S)", disabled: true, onclick: () => this.saveFile() }, "Save");
+    this.save = h("button", { class: "quiet save", title: "Save (Ctrl+S)", disabled: true, onclick: () => this.saveFile() }, "Save");
     this.leave = button("Done", "leave", () => this.leaveEditor());
     this.tools = [this.state, this.save, this.leave];
     this.alert = h("div", { class: "alert", role: "alert" });
@@ -215,9 +215,7 @@ export class Editor {
   }
 
   showMessage(text, ...actions) {
-    this.alert.replaceChildren(
-      ...(text ? [h("p", {}, text), ...actions.map(([label, act]) => h("button", { type: "button", class: "quiet", onclick: act }, label))] : []),
-    );
+    this.alert.replaceChildren(...(text ? [h("p", {}, text), ...actions.map(([label, act]) => h("button", { class: "quiet", onclick: act }, label))] : []));
     if (this.view) this.view.dispatch({ effects: this.conflict.reconfigure([]) });
   }
 

@@ -1,6 +1,6 @@
 // Markdown preview: images and links of the workspace only, no images from the network.
 
-import { h } from "../../core/dom.js";
+import { h, isModified } from "../../core/dom.js";
 import { emit, runApiUrl, currentRun } from "../../core/event_stream.js";
 import { fetchJson } from "../../core/loading/fetch.js";
 import { insertHtml, loadSanitiser } from "../../core/sanitised_html.js";
@@ -43,7 +43,7 @@ function tableOfContents(headings) {
     h(
       "li",
       { class: heading.tagName.toLowerCase() },
-      h("button", { type: "button", class: "inline", onclick: () => heading.scrollIntoView({ block: "start" }) }, heading.textContent),
+      h("button", { class: "inline", onclick: () => heading.scrollIntoView({ block: "start" }) }, heading.textContent),
     );
   return h("details", { class: "outline" }, h("summary", {}, "Contents"), h("ul", {}, ...headings.slice(0, MAX_ENTRIES).map(entry)));
 }
@@ -75,7 +75,7 @@ function link(file, address, anchor) {
   if (!path) return;
   anchor.href = new URL(`look?${new URLSearchParams({ run: currentRun.id, path })}`, document.baseURI).href;
   anchor.addEventListener("click", (event) => {
-    if (!document.querySelector(".workspace") || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    if (!document.querySelector(".workspace") || isModified(event)) return;
     event.preventDefault();
     emit("open-file", path);
   });

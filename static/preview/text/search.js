@@ -1,75 +1,26 @@
 // Search in a text that is only partly loaded: the server searches, part by part.
 
-import { h, icon } from "../../core/dom.js";
 import { formatNumber } from "../../core/format.js";
+import { FindBar } from "../../core/widgets/find_bar.js";
 
-const TYPING_MS = 200; // ms after the last keystroke
 const MAX_MATCHES = 10_000; // matches; refine more frequent words
 const MAX_HIGHLIGHTS = 2000; // highlights on the page
 
-export class TextSearch {
+export class TextSearch extends FindBar {
   constructor(reader) {
+    super("Find in this file", { back: reader.element, matchCase: true });
     this.reader = reader;
     this.matches = [];
     this.query = "";
     this.request = 0;
     this.current = -1;
-    const tool = (name, label, act) => h("button", { type: "button", class: "quiet icon-button", "aria-label": label, title: label, onclick: act }, icon(name));
-    this.field = h("input", { type: "search", "aria-label": "Find in this file", placeholder: "Find in this file", autocomplete: "off", spellcheck: "false" });
-    this.case = h(
-      "button",
-      { type: "button", class: "quiet match-case", "aria-pressed": "false", "aria-label": "Match case", title: "Match case", onclick: () => this.toggle() },
-      "Aa",
-    );
-    this.status = h("span", { class: "match-count num", role: "status" });
-    this.element = h(
-      "div",
-      { class: "search", role: "search", hidden: true },
-      icon("find"),
-      this.field,
-      this.status,
-      this.case,
-      tool("up", "Previous match", () => this.move(-1)),
-      tool("down", "Next match", () => this.move(1)),
-      tool("close", "Close find", () => this.close(true)),
-    );
-    this.field.addEventListener("input", () => {
-      clearTimeout(this.timer);
-      this.timer = setTimeout(() => this.search(), TYPING_MS);
-    });
-    this.element.addEventListener("keydown", (event) => this.onKey(event));
   }
 
-  onKey(event) {
-    if (event.key === "Escape") this.close(true);
-    else if (event.key === "Enter" && event.target === this.field) this.move(event.shiftKey ? -1 : 1);
-    else return;
-    event.preventDefault();
-    event.stopPropagation(); // Escape would stop the run
-  }
-
-  toggle() {
-    this.case.setAttribute("aria-pressed", String(this.case.ariaPressed !== "true"));
-    this.search();
-  }
-
-  open() {
-    this.element.hidden = false;
-    const selected = String(getSelection()).trim();
-    if (selected && selected.length < 100 && !selected.includes("\n")) this.field.value = selected;
-    this.field.select();
-    this.field.focus();
-    if (this.field.value) this.search();
-  }
-
-  close(back = false) {
-    clearTimeout(this.timer);
+  clear() {
     this.request++;
-    this.element.hidden = true;
     this.query = "";
     this.matches = [];
     highlight(null, []);
-    if (back) this.reader.element.focus();
   }
 
   /** Search from the view to the end of the file, then the part before. */
@@ -108,7 +59,7 @@ export class TextSearch {
   async *searchPart(start, stop, request) {
     const before = this.searched;
     while (start < stop && request === this.request) {
-      const { matches, next } = await this.reader.ask({ find: this.query, match_case: this.case.ariaPressed === "true" ? 1 : 0, start, stop });
+      const { matches, next } = await this.reader.ask({ find: this.query, match_case: this.matchesCase ? 1 : 0, start, stop });
       if (request !== this.request || this.reader.closed) return;
       const current = this.matches[this.current];
       this.matches = [...this.matches, ...matches].sort((a, b) => a - b);
@@ -163,10 +114,9 @@ export class TextSearch {
 
   ranges(root) {
     const found = [];
-    const sensitive = this.case.ariaPressed === "true";
     const normalize = (text) => {
       const lowered = text.toLowerCase();
-      return sensitive || lowered.length !== text.length ? text : lowered;
+      return this.matchesCase || lowered.length !== text.length ? text : lowered;
     };
     const query = normalize(this.query);
     const nodes = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);

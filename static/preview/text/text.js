@@ -1,6 +1,6 @@
 // Text preview of any size: pages, highlighting, search, go to line, follow, edit.
 
-import { h, icon, loadStyles } from "../../core/dom.js";
+import { h, icon, iconButton, loadStyles } from "../../core/dom.js";
 import { formatNumber } from "../../core/format.js";
 import { Editor, findDraft } from "./editor.js";
 import { TextPager } from "./pager.js";
@@ -65,13 +65,7 @@ class TextView {
   }
 
   bar() {
-    const tool = (name, label, act, more = {}) =>
-      h("button", { type: "button", class: "quiet icon-button", "aria-label": label, title: label, onclick: act, ...more }, icon(name));
-    this.wrapper = h(
-      "button",
-      { type: "button", class: "quiet", "aria-pressed": String(wraps()), title: "Wrap long lines", onclick: () => this.toggleWrap() },
-      "Wrap",
-    );
+    this.wrapper = h("button", { class: "quiet", "aria-pressed": String(wraps()), title: "Wrap long lines", onclick: () => this.toggleWrap() }, "Wrap");
     this.encodingSelect = h("select", {
       "aria-label": "Encoding",
       title: "Reopen with another encoding",
@@ -91,9 +85,9 @@ class TextView {
       { class: "about" },
       this.position,
       this.goTo,
-      tool("start", "Start of the file", () => this.reader.toStart()),
-      tool("end", "End of the file", () => this.reader.toEnd()),
-      tool("find", "Find (Ctrl+F)", () => this.search.open()),
+      iconButton("start", "Start of the file", () => this.reader.toStart()),
+      iconButton("end", "End of the file", () => this.reader.toEnd()),
+      iconButton("find", "Find (Ctrl+F)", () => this.search.openWithSelection()),
       this.wrapper,
       this.lineEnding,
       this.encodingSelect,
@@ -175,7 +169,7 @@ class TextView {
     if (event.defaultPrevented || (!element.contains(target) && !isWholePage)) return;
     const control = event.ctrlKey || event.metaKey;
     const typing = target.closest("input, textarea, select");
-    if (control && key.toLowerCase() === "f" && !event.shiftKey && !this.editor) this.search.open();
+    if (control && key.toLowerCase() === "f" && !event.shiftKey && !this.editor) this.search.openWithSelection();
     else if (control && key.toLowerCase() === "g" && !this.editor) this.goTo.focus();
     else if (!typing && !this.editor && key === "Home") this.reader.toStart();
     else if (!typing && !this.editor && key === "End") this.reader.toEnd();
@@ -188,7 +182,7 @@ class TextView {
   addTools() {
     const tools = sourceToggle(this.file, this.kind, "text");
     if (!this.file.step && this.reader.size <= MAX_EDITABLE) {
-      tools.push(h("button", { type: "button", class: "quiet edit", onclick: () => this.edit() }, icon("edit"), "Edit"));
+      tools.push(h("button", { class: "quiet edit", onclick: () => this.edit() }, icon("edit"), "Edit"));
     }
     this.tools = tools;
     this.file.setTools(...tools);

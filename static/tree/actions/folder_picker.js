@@ -12,8 +12,8 @@ export function pickFolder(title, start) {
     const back = document.activeElement;
     const path = h("p", { class: "target-path" });
     const list = h("ul");
-    const moveButton = h("button", { type: "button", class: "quiet primary" }, "Move here");
-    const cancelButton = h("button", { type: "button", class: "quiet" }, "Cancel");
+    const moveButton = h("button", { class: "quiet primary" }, "Move here");
+    const cancelButton = h("button", { class: "quiet" }, "Cancel");
     const dialog = h(
       "dialog",
       { class: "folder-picker", "aria-label": title },
@@ -50,7 +50,7 @@ export function pickFolder(title, start) {
   });
 }
 
-const folderItem = (iconName, text, onclick) => h("li", {}, h("button", { type: "button", class: "quiet", onclick }, icon(iconName), h("bdi", {}, text)));
+const folderItem = (iconName, text, onclick) => h("li", {}, h("button", { class: "quiet", onclick }, icon(iconName), h("bdi", {}, text)));
 
 async function fetchFolders(folder) {
   try {

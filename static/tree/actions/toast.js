@@ -1,6 +1,6 @@
 // A temporary notification with undo.
 
-import { h, icon } from "../../core/dom.js";
+import { h, iconButton } from "../../core/dom.js";
 
 const DURATION_SECONDS = 12;
 let timer = 0;
@@ -8,8 +8,8 @@ let timer = 0;
 /** Show a notification; `undo`, if given, reverts the action. */
 export function showToast(text, { undo = null, bad = false } = {}) {
   close();
-  const undoButton = undo && h("button", { type: "button", class: "quiet", onclick: () => (close(), undo()) }, "Undo");
-  const closeButton = h("button", { type: "button", class: "quiet icon-button", "aria-label": "Close", onclick: close }, icon("close"));
+  const undoButton = undo && h("button", { class: "quiet", onclick: () => (close(), undo()) }, "Undo");
+  const closeButton = iconButton("close", "Close", close);
   const element = h("div", { class: bad ? "toast bad" : "toast" }, h("span", {}, text), undoButton, closeButton);
   const pause = () => clearTimeout(timer);
   const start = () => (timer = setTimeout(close, DURATION_SECONDS * 1000));

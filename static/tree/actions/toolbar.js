@@ -69,8 +69,7 @@ export class TreeToolbar {
     this.root = path;
     const names = path ? path.split("/") : [];
     const folders = names.map((_, index) => names.slice(0, index + 1).join("/"));
-    const crumb = (folder, text) =>
-      h("button", { type: "button", class: "crumb", "data-folder": folder, "aria-current": folder === path ? "true" : null }, h("bdi", {}, text));
+    const crumb = (folder, text) => h("button", { class: "crumb", "data-folder": folder, "aria-current": folder === path ? "true" : null }, h("bdi", {}, text));
     const crumbs = folders.map((folder, index) => crumb(folder, decodePath(names[index])));
     if (crumbs.length > 3) crumbs.splice(0, crumbs.length - 2, crumb(parentOf(folders.at(-2)), "…"));
     const parts = [crumb("", "workspace"), ...crumbs];
