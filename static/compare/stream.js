@@ -1,25 +1,21 @@
 // The stream of a comparison: what it has come to, and the events of the runs that are followed.
 
 import { apiUrl } from "../core/run/run.js";
+import { ViewStream } from "./view_page.js";
 
-const RETRY_MS = 2000; // ms until a refused stream is opened again
-
-export class ComparisonStream {
+export class ComparisonStream extends ViewStream {
   /**
    * `onComparison` receives the comparison's JSON; `onMessages` all that has come since the last
    * frame, as [run, name, data]; `onRefused` is called when the server refuses the stream.
    */
   constructor(id, { onComparison, onMessages, onRefused }) {
+    super({ comparison: onComparison, run: (message) => this.receive(message) }, onRefused);
     this.id = id;
-    this.onComparison = onComparison;
     this.onMessages = onMessages;
-    this.onRefused = onRefused;
     this.cursors = new Map(); // run → cursor
     this.runs = [];
     this.pending = [];
     this.frame = 0;
-    this.onVisibility = () => (document.hidden ? this.disconnect() : this.connect());
-    document.addEventListener("visibilitychange", this.onVisibility);
   }
 
   /** Follow these runs from now on; those that were followed before continue where they were. */
@@ -31,27 +27,10 @@ export class ComparisonStream {
     this.connect();
   }
 
-  /** Forget a run's cursor: its state is sent again. */
-  forget(run) {
-    this.cursors.delete(run);
-  }
-
-  connect() {
-    if (this.source || this.closed || document.hidden) return;
+  address() {
     const query = new URLSearchParams({ runs: this.runs.join() });
     if (this.cursors.size) query.set("cursor", [...this.cursors].map(([run, cursor]) => `${run}:${cursor}`).join());
-    this.source = new EventSource(apiUrl(`comparisons/${this.id}/events?${query}`));
-    this.source.addEventListener("comparison", (message) => this.onComparison(JSON.parse(message.data)));
-    this.source.addEventListener("run", (message) => this.receive(JSON.parse(message.data)));
-    this.source.addEventListener("error", () => this.onError());
-  }
-
-  /** The browser reconnects automatically, but to the address with the old cursors. */
-  onError() {
-    const refused = this.source?.readyState === EventSource.CLOSED;
-    this.disconnect();
-    if (refused) this.onRefused();
-    this.timer = setTimeout(() => this.connect(), refused ? RETRY_MS : RETRY_MS / 4);
+    return apiUrl(`comparisons/${this.id}/events?${query}`);
   }
 
   receive({ run, id, event, data }) {
@@ -70,15 +49,7 @@ export class ComparisonStream {
   }
 
   disconnect() {
-    clearTimeout(this.timer);
-    this.source?.close();
-    this.source = null;
+    super.disconnect();
     this.flush();
-  }
-
-  close() {
-    this.closed = true;
-    this.disconnect();
-    document.removeEventListener("visibilitychange", this.onVisibility);
   }
 }

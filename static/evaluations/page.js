@@ -1,18 +1,17 @@
 // The page of one evaluation: the paper's figure, its tables, and the outcomes of all tasks.
 
 import { h } from "../core/dom.js";
-import { apiUrl, currentRun, emit } from "../core/event_stream.js";
+import { emit } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
 import { formatNumber, plural } from "../core/format.js";
-import { EndpointKeys } from "../compare/endpoint_keys.js";
 import { showElsewhere, ViewTools } from "../compare/tools.js";
+import { ViewPage } from "../compare/view_page.js";
 import { CellTable } from "./cells.js";
 import { Figure } from "./figure.js";
 import { ResultTables } from "./results.js";
 import { EvaluationStream } from "./stream.js";
 import { evaluationState, remainingText } from "./words.js";
 
-const RETRY_MS = 2000; // ms until the evaluation is read again, if the server did not answer
 const EXPORTS = [
   ["html", "Report", "HTML"],
   ["csv", "Table", "CSV"],
@@ -21,24 +20,18 @@ const EXPORTS = [
   ["svg", "Figure", "SVG"],
 ];
 
-export class EvaluationPage {
+export class EvaluationPage extends ViewPage {
   /** Show an evaluation in `place`; `onGone(text)` is called if there is none with this id. */
-  constructor(id, place, { onGone }) {
-    this.id = id;
-    this.place = place;
-    this.onGone = onGone;
-    this.evaluation = null;
-    this.closed = false;
+  constructor(id, place, options) {
+    super(`evaluations/${id}`, place, options);
     this.figure = new Figure();
     this.tables = new ResultTables();
     this.cells = new CellTable();
     this.tools = new ViewTools(this, { noun: "evaluation", exports: EXPORTS, resumeTitle: "Start the runs that are missing" });
     this.announcement = h("p", { class: "visually-hidden", role: "status" });
-    this.message = h("p", { class: "page-message", role: "alert", hidden: true });
     this.bar = h("progress", { "aria-label": "Runs done" });
     this.progress = h("p", { class: "progress-text num" });
     this.retry = h("button", { class: "inline owner-only", hidden: true, onclick: () => this.retryInfrastructure() }, "Retry infrastructure errors");
-    this.keys = new EndpointKeys();
     this.elsewhere = h("p", { class: "elsewhere-line", id: "elsewhere", hidden: true });
     this.apart = h("p", { class: "apart-line", hidden: true });
     this.suites = h("p", { class: "suites-line dim" });
@@ -52,48 +45,24 @@ export class EvaluationPage {
     );
     this.place.append(this.tools.narrow, this.message, this.loading, this.content, this.announcement);
     this.stream = new EvaluationStream(id, {
-      onOverview: (overview) => this.show({ ...this.evaluation, ...overview }),
+      onOverview: (overview) => this.show({ ...this.shown, ...overview }),
       onCells: (changed) => this.receive(changed),
       onReload: () => this.load(),
     });
     this.load();
   }
 
-  get url() {
-    return (path) => apiUrl(`evaluations/${this.id}${path ? `/${path}` : ""}`);
-  }
-
-  /** Read the evaluation with all of its cells, and follow it. */
-  async load() {
-    try {
-      const evaluation = await fetchJson(this.url(""));
-      if (this.closed) return;
-      this.cells.show(evaluation);
-      this.show(evaluation);
-      this.stream.follow(evaluation.cursor);
-    } catch (error) {
-      if (this.closed) return;
-      if (error.status === 401)
-        location.reload(); // signed out: the server redirects to the login page
-      else if (error.status === 404 || error.status === 403) this.onGone(error.message);
-      else {
-        this.loading.hidden = true;
-        this.showMessage(error.message);
-        setTimeout(() => this.closed || this.load(), RETRY_MS);
-      }
-    }
+  onLoaded(evaluation) {
+    this.cells.show(evaluation);
+    this.show(evaluation);
+    this.stream.follow(evaluation.cursor);
   }
 
   show(evaluation) {
     if (this.closed) return;
-    const before = this.evaluation;
-    this.evaluation = evaluation;
-    this.place.removeAttribute("aria-busy");
+    const before = this.replaceShown(evaluation);
     this.loading.hidden = true;
     this.content.hidden = false;
-    if (!before) this.showMessage("");
-    currentRun.canEdit = evaluation.canEdit;
-    if (before?.canEdit !== evaluation.canEdit) emit("permissions");
     this.figure.show(evaluation);
     this.tables.show(evaluation);
     this.tools.show(evaluation);
@@ -103,14 +72,14 @@ export class EvaluationPage {
 
   /** Take in changed cells with the numbers of runs by outcome. */
   receive({ cells, counts, remaining }) {
-    if (!this.evaluation) return;
-    this.evaluation = { ...this.evaluation, counts, remaining };
+    if (!this.shown) return;
+    this.shown = { ...this.shown, counts, remaining };
     this.cells.receive(cells);
     this.showProgress();
   }
 
   showProgress() {
-    const { counts, remaining, state, reason, suites, members, repetitions, title, canEdit, canRetry, judge, elsewhere } = this.evaluation;
+    const { counts, remaining, state, reason, suites, members, repetitions, title, canEdit, canRetry, judge, elsewhere } = this.shown;
     this.bar.max = counts.total;
     this.bar.value = counts.done;
     this.bar.hidden = state === "finished";
@@ -132,44 +101,24 @@ export class EvaluationPage {
       `${name}: ${plural(tasks, "task")}${sample ? " of this project, not the authors’" : `, ${licence}`}`;
     this.suites.textContent = `${suites.map(suite).join(" · ")} · ${plural(members.length, "member")}, ${plural(repetitions, "repetition")}`;
     const detail = [plural(suites.length, "suite"), plural(members.length, "member")].join(" · ");
-    emit("view", { title, canEdit, state: evaluationState(this.evaluation), detail, rename: (name) => this.rename(name) });
+    emit("view", { title, canEdit, state: evaluationState(this.shown), detail, rename: (name) => this.rename(name) });
   }
 
   showMessage(text) {
-    this.message.textContent = text;
-    this.message.hidden = !text;
+    super.showMessage(text);
+    if (text) this.loading.hidden = true;
   }
 
-  /** Ask the server to "stop", "resume" or "retry-infrastructure". */
-  async act(path, body = {}) {
-    try {
-      this.showMessage("");
-      await fetchJson(this.url(path), { method: "POST", body: JSON.stringify(body) });
-      this.show({ ...this.evaluation, ...(await fetchJson(`${this.url("")}?overview=1`)) });
-    } catch (error) {
-      this.showMessage(error.message);
-    }
-  }
-
-  resume() {
-    return this.act("resume", this.keys.request());
+  async refresh() {
+    this.show({ ...this.shown, ...(await fetchJson(`${this.url("")}?overview=1`)) });
   }
 
   retryInfrastructure() {
     return this.act("retry-infrastructure", this.keys.request());
   }
 
-  async rename(title) {
-    const saved = await fetchJson(this.url(""), { method: "PATCH", body: JSON.stringify({ title }) });
-    this.show({ ...this.evaluation, title: saved?.title ?? title });
-  }
-
   close() {
-    this.closed = true;
-    this.stream.close();
     this.cells.close();
-    this.tools.close();
-    currentRun.canEdit = true;
-    emit("permissions");
+    super.close();
   }
 }

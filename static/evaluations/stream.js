@@ -1,68 +1,34 @@
 // The stream of an evaluation: its results now and then, and the cells that change.
 
+import { ViewStream } from "../compare/view_page.js";
 import { apiUrl } from "../core/run/run.js";
 
-const RETRY_MS = 2000; // ms until a refused stream is opened again
-
-export class EvaluationStream {
+export class EvaluationStream extends ViewStream {
   /**
    * `onOverview` receives the evaluation without tasks and cells, `onCells` what has changed, and
    * `onReload` is called when everything is to be read again.
    */
   constructor(id, { onOverview, onCells, onReload }) {
+    const onChanged = (data) => {
+      this.cursor = data.cursor;
+      onCells(data);
+    };
+    const reload = () => {
+      this.disconnect();
+      onReload();
+    };
+    super({ evaluation: onOverview, cells: onChanged, reload }, onReload);
     this.id = id;
-    this.onOverview = onOverview;
-    this.onCells = onCells;
-    this.onReload = onReload;
     this.cursor = null;
-    this.source = null;
-    this.closed = false;
-    this.timer = 0;
-    this.onVisibility = () => (document.hidden ? this.disconnect() : this.connect());
-    document.addEventListener("visibilitychange", this.onVisibility);
   }
 
   /** Follow from a cursor; a stream that is connected goes on. */
   follow(cursor) {
     this.cursor = cursor;
-    if (!this.source) this.connect();
+    this.connect();
   }
 
-  connect() {
-    if (this.source || this.closed || document.hidden || this.cursor === null) return;
-    clearTimeout(this.timer);
-    this.source = new EventSource(apiUrl(`evaluations/${this.id}/events?${new URLSearchParams({ cursor: this.cursor })}`));
-    this.source.addEventListener("evaluation", (message) => this.onOverview(JSON.parse(message.data)));
-    this.source.addEventListener("cells", (message) => {
-      const data = JSON.parse(message.data);
-      this.cursor = data.cursor;
-      this.onCells(data);
-    });
-    this.source.addEventListener("reload", () => this.reload());
-    this.source.addEventListener("error", () => this.onError());
-  }
-
-  reload() {
-    this.disconnect();
-    this.onReload();
-  }
-
-  /** The browser reconnects automatically, but from the old cursor. */
-  onError() {
-    const refused = this.source?.readyState === EventSource.CLOSED;
-    this.disconnect();
-    this.timer = setTimeout(() => (refused ? this.reload() : this.connect()), refused ? RETRY_MS : RETRY_MS / 4);
-  }
-
-  disconnect() {
-    clearTimeout(this.timer);
-    this.source?.close();
-    this.source = null;
-  }
-
-  close() {
-    this.closed = true;
-    this.disconnect();
-    document.removeEventListener("visibilitychange", this.onVisibility);
+  address() {
+    return this.cursor === null ? null : apiUrl(`evaluations/${this.id}/events?${new URLSearchParams({ cursor: this.cursor })}`);
   }
 }
