@@ -14,17 +14,13 @@ const LIMIT_ROOM = 2; // the context's limit is drawn if it is at most this many
 /**
  * Draw the tokens of `runs`, a list of `{run, label}` of the same inputs, into `element`.
  *
- * `onStep({run, step})` opens a step; without it, steps cannot be opened. Returns `update(run)`,
- * to be called when a run has new events (of all runs without it), `setRuns(runs)` and `destroy()`.
+ * `onStep({run, step})` opens a step; without it, steps cannot be opened. The chart's `update(run)` is
+ * to be called when a run has new events (of all runs without it).
  */
 export function mountTokenChart(element, { runs, onStep = null }) {
   const chart = new TokenChart(element, onStep);
   chart.setRuns(runs);
-  return {
-    update: (run) => chart.update(run),
-    setRuns: (changed) => chart.setRuns(changed),
-    destroy: () => chart.destroy(),
-  };
+  return chart;
 }
 
 class TokenChart {

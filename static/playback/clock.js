@@ -1,7 +1,5 @@
 // The clock of a playback: which moments of a recorded run are due at a wall time.
 
-import { lastAtOrBefore } from "./search.js";
-
 /** How a run can be played: its speed, and the longest pause between two moments in seconds. */
 export const PACES = [
   { name: "1", label: "1×", speed: 1, longestPause: Infinity },
@@ -112,4 +110,15 @@ export class PlaybackClock {
     const [from, to] = [this.#offsets[index] ?? 0, this.#offsets[index + 1] ?? this.duration];
     return to > from ? (position - from) / (to - from) : 0;
   }
+}
+
+/** The index of the last number that is at most `value`; -1 if there is none. */
+function lastAtOrBefore(numbers, value) {
+  let [low, high] = [0, numbers.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (numbers[middle] <= value) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
 }

@@ -1,7 +1,6 @@
 // Base of previews that load parts, such as cells or slides, on scroll.
 
 import { h } from "../core/dom.js";
-import { onNearEnd } from "./on_near_end.js";
 
 export class LazyList {
   /**
@@ -72,4 +71,18 @@ export class LazyList {
       this.loading = false;
     }
   }
+}
+
+/** Call `act` when `element` is within one screen of the viewport; return a function that stops it. */
+function onNearEnd(element, act) {
+  let observer = null;
+  const frame = requestAnimationFrame(() => {
+    const root = element.closest(".canvas, .inset");
+    observer = new IntersectionObserver((seen) => seen.some(({ isIntersecting }) => isIntersecting) && act(), { root, rootMargin: "100%" });
+    observer.observe(element);
+  });
+  return () => {
+    cancelAnimationFrame(frame);
+    observer?.disconnect();
+  };
 }

@@ -19,6 +19,35 @@ import { createShortVerdict, createStepVerdict } from "../replay/step_verdict.js
 const MAX_UNLOADED = 2000; // characters; longer text is removed when the step is unloaded
 const USUAL_HEIGHT = "120px"; // of a step that was never shown
 
+/** How a step takes in its events, by kind; others change nothing. */
+const APPLY = {
+  reasoning_delta: (step, { text, at }) => step.addReasoning(text, at),
+  text_delta: (step, { text }) => step.addText(text),
+  call_delta: (step, event) => step.addCallText(event),
+  model_answered: (step, event) => step.endTurn(event),
+  message_delivered: (step, { text }) => step.addMessage(text),
+  resumed: (step, { seconds }) => step.addNote(`Paused for ${formatSeconds(seconds)}.`),
+  approval_requested: (step, event) => step.cardFor(event).ask(event),
+  call_reviewed: (step, event) => step.byId.get(event.call_id)?.review(event),
+  observation_edited: (step, event) => step.byId.get(event.call_id)?.editObservation(event),
+  tool_started: (step, event) => step.cardFor(event).start(event),
+  tool_output: (step, event) => step.byId.get(event.call_id)?.output(event),
+  tool_ended: (step, event) => step.endCall(event),
+  workspace_changed: (step, event) => step.addFiles(event),
+  retrying: (step, event) => step.retry(event),
+  notice: (step, { text }) => step.addNote(text),
+  reminder: (step, { text }) => step.addReminder(text),
+  observations_cleared: (step, { call_ids: ids }) => step.addNote(`${plural(ids.length, "older output")} removed from the conversation to free up space.`),
+  summary_started: (step, event) => step.add((step.pendingSummary = createPendingSummary(event))),
+  summary_ended(step, event) {
+    step.pendingSummary?.remove();
+    step.add(createContextSummary(event, step.view.run));
+  },
+  unreadable: (step, { text }) => step.addNote(text, "warn"),
+  step_verified: (step, event) => step.showVerdict(createStepVerdict(event)),
+  step_ended: (step) => step.finish(),
+};
+
 export class Step {
   /**
    * `view` is the thread that shows the step: its `run`, whether all steps are `expanded`, future
@@ -214,55 +243,7 @@ export class Step {
   }
 
   apply(event) {
-    switch (event.kind) {
-      case "reasoning_delta":
-        return this.addReasoning(event.text, event.at);
-      case "text_delta":
-        return this.addText(event.text);
-      case "call_delta":
-        return this.addCallText(event);
-      case "model_answered":
-        return this.endTurn(event);
-      case "message_delivered":
-        return this.addMessage(event.text);
-      case "resumed":
-        return this.addNote(`Paused for ${formatSeconds(event.seconds)}.`);
-      case "approval_requested":
-        return this.cardFor(event).ask(event);
-      case "call_reviewed":
-        return this.byId.get(event.call_id)?.review(event);
-      case "observation_edited":
-        return this.byId.get(event.call_id)?.editObservation(event);
-      case "tool_started":
-        return this.cardFor(event).start(event);
-      case "tool_output":
-        return this.byId.get(event.call_id)?.output(event);
-      case "tool_ended":
-        return this.endCall(event);
-      case "workspace_changed":
-        return this.addFiles(event);
-      case "retrying":
-        return this.retry(event);
-      case "notice":
-        return this.addNote(event.text);
-      case "reminder":
-        return this.addReminder(event.text);
-      case "observations_cleared":
-        return this.addNote(`${plural(event.call_ids.length, "older output")} removed from the conversation to free up space.`);
-      case "summary_started":
-        return this.add((this.pendingSummary = createPendingSummary(event)));
-      case "summary_ended":
-        this.pendingSummary?.remove();
-        return this.add(createContextSummary(event, this.view.run));
-      case "unreadable":
-        return this.addNote(event.text, "warn");
-      case "step_verified":
-        return this.showVerdict(createStepVerdict(event));
-      case "step_ended":
-        return this.finish();
-      default:
-        return undefined;
-    }
+    return APPLY[event.kind]?.(this, event);
   }
 
   addReasoning(text, at) {

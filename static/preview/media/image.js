@@ -1,6 +1,6 @@
 // Image preview: the file itself if the browser supports it, else a copy made by the server.
 
-import { h, icon, loadStyles } from "../../core/dom.js";
+import { h, icon } from "../../core/dom.js";
 import { formatNumber, plural } from "../../core/format.js";
 import { emit } from "../../core/event_stream.js";
 import { ImageZoom } from "./zoom.js";
@@ -164,8 +164,7 @@ class ImagePreview {
   }
 }
 
-export async function open(file, first) {
-  await loadStyles("preview/media/media.css");
+export function open(file, first) {
   const image = new ImagePreview(file);
   image.show(first);
   return { element: image.element, update: (next) => void image.show(next), onFileChanged: () => image.offerComparison(), close: () => image.zoom.close() };

@@ -1,8 +1,6 @@
 // Helpers for audio, video and MIDI: reload with position, errors, play button, keys.
 
-import { h, icon, loadStyles, setIcon } from "../../core/dom.js";
-
-await loadStyles("preview/media/media.css");
+import { h, icon, setIcon } from "../../core/dom.js";
 
 const SPEEDS = [0.5, 0.75, 1, 1.25, 1.5, 2];
 

@@ -1,6 +1,6 @@
 // SVG preview as an image, so that nothing in it runs or loads.
 
-import { h, icon, loadStyles } from "../../core/dom.js";
+import { h, icon } from "../../core/dom.js";
 import { formatNumber, plural } from "../../core/format.js";
 import { sourceToggle } from "../source_toggle.js";
 import { ImageZoom } from "./zoom.js";
@@ -69,8 +69,7 @@ class SvgPreview {
   }
 }
 
-export async function open(file, first) {
-  await loadStyles("preview/media/media.css");
+export function open(file, first) {
   const drawing = new SvgPreview(file);
   drawing.show(first);
   return { element: drawing.element, update: (next) => drawing.show(next), close: () => drawing.zoom.close() };

@@ -1,6 +1,6 @@
 // Grid of rows and columns; renders the visible part and loads rows on demand.
 
-import { h, loadStyles } from "../../core/dom.js";
+import { h } from "../../core/dom.js";
 import { formatBytes, formatNumber } from "../../core/format.js";
 import { GridSelection } from "./selection.js";
 import { createFooter, CellViewer } from "./cell_viewer.js";
@@ -347,6 +347,3 @@ function columnWidth(name, type, values, maxWidth = MAX_WIDTH, share = 0.95) {
 }
 
 const displayWidth = (text) => text.length + (text.match(/[\u2e80-\uffff]/g)?.length ?? 0);
-
-/** Resolves when the grid's style sheet is applied. */
-export const loadGridStyles = () => loadStyles("preview/tables/tables.css");

@@ -2,12 +2,9 @@
 
 import { h } from "../../core/dom.js";
 import { formatCount, formatNumber, plural } from "../../core/format.js";
-import { loadGridStyles, Grid } from "./grid.js";
+import { Grid } from "./grid.js";
 
-export async function open(file, first) {
-  await loadGridStyles();
-  return new Database(file, first);
-}
+export const open = (file, first) => new Database(file, first);
 
 class Database {
   constructor(file, first) {

@@ -2,16 +2,13 @@
 
 import { h } from "../../core/dom.js";
 import { formatNumber, plural } from "../../core/format.js";
-import { loadGridStyles, Grid } from "./grid.js";
+import { Grid } from "./grid.js";
 
 const approximate = new Intl.NumberFormat("en", { notation: "compact", compactDisplay: "long", maximumSignificantDigits: 2 });
 const MAX_DESCRIBED_CELLS = 200_000; // cells; larger tables get no statistics
 const MAX_DESCRIBED_BYTES = 8e6; // bytes; reading a larger workbook again takes too long
 
-export async function open(file, first) {
-  await loadGridStyles();
-  return new Table(file, first);
-}
+export const open = (file, first) => new Table(file, first);
 
 class Table {
   constructor(file, first) {

@@ -1,6 +1,6 @@
 // Text editor; a conflicting change of the file is shown in the text before saving.
 
-import { h, loadStyles } from "../../core/dom.js";
+import { h } from "../../core/dom.js";
 import { emit, currentRun } from "../../core/event_stream.js";
 import { canWrap, editingExtensions, loadCodeMirror, loadLanguage, viewExtensions } from "./code_view.js";
 import { commonEnds } from "./common_ends.js";
@@ -49,7 +49,6 @@ export class Editor {
   }
 
   async begin() {
-    await loadStyles("preview/text/text.css");
     const draft = findDraft(this.file);
     try {
       this.loading = loadCodeMirror();

@@ -1,9 +1,11 @@
 // Actions on tree rows: context menu and keyboard shortcuts.
 
-import { currentRun } from "../../core/event_stream.js";
-import { openVersions } from "../../playback/versions/open.js";
+import { currentRun, reported } from "../../core/event_stream.js";
 import { openMenu } from "../../core/widgets/menu.js";
 import { parentOf } from "../model.js";
+
+// Loaded when it is first needed.
+const openVersions = ({ path }) => reported(import("../../playback/version_list.js").then(({ openVersionList }) => openVersionList(path)));
 
 const FIXED_FOLDERS = new Set(["input", "output"]); // the model expects these
 
@@ -62,7 +64,7 @@ export class TreeActions {
       { text: open, keys: "Enter", run: () => this.open(entry) },
       folder && { text: "Show only this folder", run: () => tree.showFolder(entry.path) },
       !folder && { text: "Open in new tab", run: () => operations.openInNewTab(entry) },
-      entry.kind === "file" && { text: "Versions…", run: () => openVersions(entry.path) },
+      entry.kind === "file" && { text: "Versions…", run: () => openVersions(entry) },
       entry.kind !== "link" && { text: folder ? `Download${asOfStep()} as zip` : "Download", run: () => operations.download([entry]) },
       { text: "Copy path", keys: "Ctrl C", run: () => operations.copyPaths([entry]) },
       ...(folder && currentRun.canEditFiles ? [null, ...this.createItems(entry.path)] : []),
