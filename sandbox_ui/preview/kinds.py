@@ -118,7 +118,7 @@ def kind_of(name: str, head: bytes) -> str:
     if found and found != by_name:
         return found
     if by_name in _TEXT_BASED_KINDS or not by_name:
-        text = _is_text(head)
+        text = is_text(head)
         return (by_name or "text") if text else "hex"
     return by_name
 
@@ -134,7 +134,8 @@ def _signature(head: bytes) -> str:
     return "" if sign in _TEXT_LIKE_SIGNATURES and not _CONTROLS.search(head) else kind
 
 
-def _is_text(head: bytes) -> bool:
+def is_text(head: bytes) -> bool:
+    """Return whether a file with this start is read as text."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         return True
     return b"\0" not in head

@@ -10,9 +10,8 @@ from agent.workspace.paths import RelPath
 from agent.workspace.versions.manifest import Node
 from agent.workspace.versions.past_files import FileVersions
 from sandbox_ui.preview.base import PreviewRequest
-from sandbox_ui.preview.kinds import DIFFERENCE, HEAD_BYTES, kind_of
+from sandbox_ui.preview.kinds import DIFFERENCE, HEAD_BYTES, is_text, kind_of
 from sandbox_ui.preview.service import PreviewService
-from sandbox_ui.preview.text.versions import is_text
 
 DisplayKind = Literal["text", "images", "metadata"]
 _IMAGE_KINDS = {"image"}

@@ -71,7 +71,6 @@ def _listing(archive: Archive, start: int) -> dict[str, Any]:
         "unpacked_size": sum(max(entry.size, 0) for entry in files),
         "truncated": archive.truncated,
         "notes": [*archive.notes, *_notes(archive)],
-        "max_member_bytes": MAX_MEMBER_BYTES,
     }
 
 

@@ -10,6 +10,7 @@ from PIL import Image, ImageChops
 from pypdfium2 import raw
 
 from sandbox_ui.preview.base import BinaryPreview, PreviewError, PreviewRequest
+from sandbox_ui.preview.documents.pdf_text import open_page
 
 MAX_PIXELS = 16_000_000
 """Maximum pixels of an image."""
@@ -55,14 +56,9 @@ def render_thumbnail(pdf: pypdfium2.PdfDocument, max_side: int) -> BinaryPreview
 
 
 def _page(pdf: pypdfium2.PdfDocument, at: int) -> pypdfium2.PdfPage:
-    if at >= len(pdf):
-        raise PreviewError("This PDF has no such page.")
     if pdf.get_formtype() != raw.FORMTYPE_NONE:
         pdf.init_forms()
-    try:
-        return pdf[at]
-    except pypdfium2.PdfiumError:
-        raise PreviewError("This page cannot be read; it is damaged.") from None
+    return open_page(pdf, at)
 
 
 def _clip(text: str) -> tuple[int, int, int, int] | None:

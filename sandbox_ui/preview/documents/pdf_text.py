@@ -30,7 +30,7 @@ def read_text(pdf: pypdfium2.PdfDocument, at: int) -> dict[str, object]:
     Raises:
         PreviewError: The page does not exist.
     """
-    page = _page(pdf, at)
+    page = open_page(pdf, at)
     to_box = _box_converter(page)
     text = page.get_textpage()
     runs = [[*_rounded(to_box(*box)), words, ends] for box, words, ends in _runs(text)]
@@ -75,7 +75,12 @@ def _search_page(
         yield [_rounded(to_box(*text.get_rect(each))) for each in range(count)]
 
 
-def _page(pdf: pypdfium2.PdfDocument, at: int) -> pypdfium2.PdfPage:
+def open_page(pdf: pypdfium2.PdfDocument, at: int) -> pypdfium2.PdfPage:
+    """Return a page.
+
+    Raises:
+        PreviewError: The page does not exist or is damaged.
+    """
     if at >= len(pdf):
         raise PreviewError("This PDF has no such page.")
     try:

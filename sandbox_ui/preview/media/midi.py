@@ -37,9 +37,7 @@ def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
     if request.size > _MAX_READ_BYTES and not score.stop_reason:
         score.stop_reason = "only its first 16 MB were read"
     to_seconds = TickConverter(int.from_bytes(content[12:14], "big"), score.tempos)
-    return JsonPreview(
-        {"size": request.size, "stop_reason": score.stop_reason, **_music(score, to_seconds)}
-    )
+    return JsonPreview({**_music(score, to_seconds), "stop_reason": score.stop_reason})
 
 
 def _music(score: MidiScore, to_seconds: TickConverter) -> dict[str, Any]:

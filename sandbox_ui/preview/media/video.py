@@ -26,7 +26,7 @@ def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
     if not found and request.size > _SEARCHED_BYTES:
         file.seek(max(_SEARCHED_BYTES, request.size - _SEARCHED_BYTES))
         found = _find_codec(file.read(_SEARCHED_BYTES), _CODECS)
-    return JsonPreview({"codec": found, "size": request.size})
+    return JsonPreview({"codec": found})
 
 
 def _find_codec(content: bytes, codecs: tuple[tuple[bytes, str], ...]) -> str:

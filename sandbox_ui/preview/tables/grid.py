@@ -104,15 +104,12 @@ def requested_cell(request: PreviewRequest) -> tuple[int, int]:
 def grid_response(grid: Grid, request: PreviewRequest) -> dict[str, Any]:
     """Return the response to a request: a page of rows, a cell, a copy or statistics."""
     if "statistics" in request.options:
-        return {
-            "statistics": column_statistics(grid.rows, len(grid.names)),
-            "row_count": len(grid.rows),
-        }
+        return {"statistics": column_statistics(grid.rows, len(grid.names))}
     rows = _sorted_rows(grid, request)
     if "cell" in request.options:
         return _cell_response(rows, request)
     if "area" in request.options:
-        return _copy_response(grid, rows, request)
+        return _copy_response(rows, request)
     start = request.int_option("start", 0)
     page = rows[start : start + page_rows(len(grid.names))]
     width = len(grid.names)
@@ -226,24 +223,17 @@ def _cell_response(
             "blob": True,
         }
     text = cell_text(value)
-    return {
-        "text": text[:MAX_FULL_CELL_LENGTH],
-        "size": len(text),
-        "blob": False,
-        "null": value is None,
-    }
+    return {"text": text[:MAX_FULL_CELL_LENGTH], "size": len(text), "blob": False}
 
 
 def _copy_response(
-    grid: Grid, rows: list[tuple[int, Sequence[Any]]], request: PreviewRequest
+    rows: list[tuple[int, Sequence[Any]]], request: PreviewRequest
 ) -> dict[str, Any]:
     numbers = _numbers(request, "area")
     if len(numbers) != 4:
         raise PreviewError("There is nothing to copy.")
     top, left, bottom, right = numbers
     lines, size = [], 0
-    if request.options.get("with_header"):
-        lines.append("\t".join(map(_quote_tsv, grid.names[left : right + 1])))
     for _, row in rows[top : bottom + 1]:
         lines.append("\t".join(_quote_tsv(cell_text(value)) for value in row[left : right + 1]))
         size += len(lines[-1])

@@ -146,7 +146,7 @@ def _output(output: dict[str, Any]) -> dict[str, Any]:
         summary = f"{_text(output.get('ename'))}: {_text(output.get('evalue'))}"
         return {**_text_output(trace or summary), "error": True}
     data = {**output, **_dict(output.get("data"))}
-    return {**_rich_output(data), "count": _number(output.get("execution_count"))}
+    return _rich_output(data)
 
 
 def _rich_output(data: dict[str, Any]) -> dict[str, Any]:

@@ -5,13 +5,12 @@ The file is the later version, ``request.earlier_file`` the earlier one.
 
 from typing import BinaryIO
 
-from agent.util.charset import guess_encoding
 from sandbox_ui.preview.base import JsonPreview, PreviewError, PreviewRequest
+from sandbox_ui.preview.text.encoding import detect_format
 
 MAX_FILE_BYTES = 8 * 1024**2
 """Largest version compared, in bytes."""
 
-_BOMS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
 _INVISIBLE_CHARACTERS = str.maketrans(
     {code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\t\n"}
     | {0x7F: "␡"}
@@ -32,21 +31,10 @@ def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
     return JsonPreview({"before": before, "after": _read_text(file)})
 
 
-def is_text(head: bytes) -> bool:
-    """Return whether a file with this start can be compared by lines."""
-    return head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" not in head
-
-
 def _read_text(file: BinaryIO) -> str:
     content = file.read(MAX_FILE_BYTES + 1)
     if len(content) > MAX_FILE_BYTES:
         raise PreviewError(f"Only texts of up to {MAX_FILE_BYTES // 1024**2} MB are compared.")
-    return _decode(content).translate(_INVISIBLE_CHARACTERS)
-
-
-def _decode(content: bytes) -> str:
-    codec = next((codec for bom, codec in _BOMS if content.startswith(bom)), "utf-8")
-    try:
-        return content.decode(codec)
-    except UnicodeDecodeError as error:
-        return content.decode(guess_encoding(content, error.start), "replace")
+    text_format = detect_format(file)
+    text = text_format.decode(content[text_format.bom_length :])
+    return text.translate(_INVISIBLE_CHARACTERS)
