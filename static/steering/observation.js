@@ -67,9 +67,10 @@ export class ObservationEdit {
   }
 
   async save(text, problem) {
+    const unchanged = text === this.seen; // then no event follows
     try {
       await editObservation(this.run, this.card.id, text);
-      if (text === this.seen) this.#show();
+      if (unchanged) this.#show();
     } catch (error) {
       problem.hidden = false;
       problem.textContent = error.message;
