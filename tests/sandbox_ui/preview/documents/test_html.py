@@ -333,8 +333,8 @@ def test_navigation_resolves_no_external_host(
     tab: HtmlTab, browser: Browser, tmp_path: Path
 ) -> None:
     tab.upload("output/drawing.svg", DRAWN.replace("URL", "https://drawing.leak.test/"))
-    for name, page in NAVIGATES.items():
-        tab.upload(f"output/{name}.html", page.replace("URL", f"https://{name}.leak.test/"))
+    for name, content in NAVIGATES.items():
+        tab.upload(f"output/{name}.html", content.replace("URL", f"https://{name}.leak.test/"))
     with observed_browser(browser, tmp_path / "log") as observed:
         other = open_in_browser(observed.browser, tab)
         other.studio.open(f"{tab.studio_url}/?run={tab.run}")
