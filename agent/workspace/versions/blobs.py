@@ -62,10 +62,6 @@ class StoredContents:
         except FileNotFoundError as error:
             raise JournalError("The content of this file version is not stored.") from error
 
-    def has(self, digest: str) -> bool:
-        """Return whether the content is stored."""
-        return content_path(self._folder, digest).is_file()
-
 
 class BlobStore(StoredContents):
     """A folder of contents, ``ab/abcdef…``, written atomically.
@@ -103,6 +99,10 @@ class BlobStore(StoredContents):
             JournalError: ``digest`` is not a SHA-256 in hex.
         """
         return content_path(self.folder, digest)
+
+    def has(self, digest: str) -> bool:
+        """Return whether the content is stored."""
+        return self.path(digest).is_file()
 
     def put(self, file: BinaryIO, *, limit: int) -> tuple[str, int]:
         """Store ``file`` from its current position, if it is at most ``limit`` bytes.

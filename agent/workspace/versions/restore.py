@@ -12,7 +12,7 @@ from agent.workspace import paths
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
 from agent.workspace.tree import open_or_create_folders
-from agent.workspace.versions.blobs import StoredContents
+from agent.workspace.versions.blobs import BlobStore
 from agent.workspace.versions.manifest import Node
 
 _CHUNK = 1024**2
@@ -30,7 +30,7 @@ class NotRestored:
     reason: str
 
 
-def not_kept(nodes: Mapping[str, Node], blobs: StoredContents) -> list[NotRestored]:
+def not_kept(nodes: Mapping[str, Node], blobs: BlobStore) -> list[NotRestored]:
     """Return what ``restore`` would leave out, without writing anything."""
     missing = []
     for path, node in sorted(nodes.items()):
@@ -42,9 +42,7 @@ def not_kept(nodes: Mapping[str, Node], blobs: StoredContents) -> list[NotRestor
     return missing
 
 
-def restore(
-    nodes: Mapping[str, Node], blobs: StoredContents, target: Workspace
-) -> list[NotRestored]:
+def restore(nodes: Mapping[str, Node], blobs: BlobStore, target: Workspace) -> list[NotRestored]:
     """Write a manifest's nodes; files are copies, so a sandbox cannot change the store.
 
     A path that exists keeps its content and is reported, except a folder.
@@ -82,14 +80,14 @@ def _problem(node: Node) -> str:
     return (node.reason or "its content was not read") if not node.stored else ""
 
 
-def _has(blobs: StoredContents, digest: str) -> bool:
+def _has(blobs: BlobStore, digest: str) -> bool:
     try:
         return blobs.has(digest)
     except JournalError:
         return False
 
 
-def _write(root: int, path: RelPath, node: Node, blobs: StoredContents) -> None:
+def _write(root: int, path: RelPath, node: Node, blobs: BlobStore) -> None:
     problem = _problem(node)
     if problem:
         raise WorkspaceError(problem)
