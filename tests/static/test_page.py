@@ -14,8 +14,8 @@ from agent.data_folder import DataFolder
 from agent.models import demonstration
 from agent.provisioning.provider import DockerSandboxProvider
 from agent.settings import Settings
+from tests.support.browser.page_pool import release_page, take_page
 from tests.support.models.endpoint import Call, Endpoint, Turn
-from tests.support.page_pool import release_page, take_page
 from tests.support.server import create_app, run_server
 from tests.support.tab import NARROW, WIDE, StudioTab
 

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser
 from agent.data_folder import DataFolder
 from agent.provisioning.provider import DockerSandboxProvider
 from agent.settings import Settings
-from tests.support.page_pool import release_page, take_page
+from tests.support.browser.page_pool import release_page, take_page
 from tests.support.server import create_app, run_server
 from tests.support.tab import WIDE, StudioTab
 

@@ -14,9 +14,9 @@ from agent.runs.folder import RunFolder
 from agent.sandbox.base import Sandbox
 from agent.settings import Settings
 from agent.util.cancellation import Stop
+from tests.support.browser.page_pool import add_init_script, release_page, take_page
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn
-from tests.support.page_pool import add_init_script, release_page, take_page
 from tests.support.server import create_app, run_server
 from tests.support.tab import StudioTab
 

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect, sync_playwright
 
 from tests.support.browser import CHROMIUM, FLAGS, LAUNCHER
-from tests.support.page_pool import TIMEOUT_MS, listen, release_page, take_page
+from tests.support.browser.page_pool import TIMEOUT_MS, listen, release_page, take_page
 
 CONFINEMENT_PROBE = "/frames/confinement/outside"
 WIDE, NARROW = (1280, 860), (390, 844)

@@ -20,8 +20,8 @@ from agent.sandbox.docker.inventory import Inventory, SandboxUsage
 from agent.settings import Settings
 from agent.util.cancellation import Stop
 from sandbox_ui.auth.passwords import hash_password
+from tests.support.browser.page_pool import release_page, take_page
 from tests.support.local_provider import LocalSandboxProvider
-from tests.support.page_pool import release_page, take_page
 from tests.support.recorded_runs import write_ended_run
 from tests.support.server import create_app, run_server
 from tests.support.tab import NARROW, WIDE, StudioTab

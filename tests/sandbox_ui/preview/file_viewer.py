@@ -10,7 +10,7 @@ import httpx
 from playwright.sync_api import Browser, Locator, Request, expect
 
 from sandbox_ui.preview.base import JsonPreview, Preview, PreviewRequest, Renderer
-from tests.support.page_pool import listen, release_page, take_page
+from tests.support.browser.page_pool import listen, release_page, take_page
 from tests.support.tab import WIDE, StudioTab
 
 

@@ -17,7 +17,7 @@ from tests.sandbox_ui.preview.images import encode_image, stripes
 from tests.sandbox_ui.preview.media import test_audio, test_midi
 from tests.sandbox_ui.preview.samples import SAMPLES, Sample, svg
 from tests.sandbox_ui.preview.text import test_notebook
-from tests.support.page_pool import listen
+from tests.support.browser.page_pool import listen
 
 pytestmark = pytest.mark.browser
 

@@ -22,8 +22,8 @@ from agent.models.base import PartialCount, Usage
 from agent.runs.folder import RunFolder
 from agent.settings import Settings
 from tests.static.test_states import violations
+from tests.support.browser.page_pool import listen
 from tests.support.local_provider import LocalSandboxProvider
-from tests.support.page_pool import listen
 from tests.support.server import create_app, run_server
 from tests.support.tab import NARROW, WIDE, StudioTab, open_studio
 

@@ -11,9 +11,9 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from agent.settings import Settings
+from tests.support.browser.page_pool import release_page, take_page
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn
-from tests.support.page_pool import release_page, take_page
 from tests.support.recorded_runs import write_ended_run
 from tests.support.server import create_app, run_server, wait_until
 from tests.support.tab import NARROW, WIDE, StudioTab

@@ -12,8 +12,8 @@ from playwright.sync_api import Browser, Locator, Route, expect
 from agent.models import demonstration
 from agent.models.builtin.install import find_files
 from agent.settings import Settings
+from tests.support.browser.page_pool import release_page, take_page
 from tests.support.local_provider import LocalSandboxProvider
-from tests.support.page_pool import release_page, take_page
 from tests.support.server import create_app, run_server
 from tests.support.tab import NARROW, WIDE, StudioTab
 

@@ -11,8 +11,8 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.faults.app_process import AppProcess, start_app
+from tests.support.browser.page_pool import release_page, take_page
 from tests.support.models.endpoint import Call, Endpoint, Turn
-from tests.support.page_pool import release_page, take_page
 from tests.support.tab import NARROW, WIDE, StudioTab
 
 pytestmark = pytest.mark.browser

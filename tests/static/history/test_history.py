@@ -21,9 +21,9 @@ from agent.models import demonstration
 from agent.provisioning.provider import DockerSandboxProvider
 from agent.runs.folder import RunFolder
 from agent.settings import Settings
+from tests.support.browser.page_pool import release_page, take_page
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, ScriptedTurns, Turn
-from tests.support.page_pool import release_page, take_page
 from tests.support.recorded_runs import write_ended_run
 from tests.support.server import create_app, run_server
 from tests.support.tab import NARROW, WIDE, StudioTab

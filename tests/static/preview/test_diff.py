@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import Browser, Locator, expect
 
 from tests.support import file_run
+from tests.support.browser.page_pool import release_page, take_page
 from tests.support.file_run import ServedRun
-from tests.support.page_pool import release_page, take_page
 from tests.support.tab import WIDE, StudioTab
 
 pytestmark = pytest.mark.browser

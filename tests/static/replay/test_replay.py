@@ -15,8 +15,8 @@ from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun, Task
 from tests.agent.api.conftest import bash
+from tests.support.browser.page_pool import release_page, take_page
 from tests.support.local_provider import LocalSandboxProvider
-from tests.support.page_pool import release_page, take_page
 from tests.support.tab import NARROW, WIDE, StudioTab
 
 pytestmark = pytest.mark.browser

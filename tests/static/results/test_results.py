@@ -11,8 +11,8 @@ import pytest
 from playwright.sync_api import APIResponse, Browser, Locator, Route, expect
 
 from tests.support import file_run
+from tests.support.browser.page_pool import listen, release_page, take_page
 from tests.support.file_run import ServedRun
-from tests.support.page_pool import listen, release_page, take_page
 from tests.support.tab import NARROW, WIDE, StudioTab
 
 pytestmark = pytest.mark.browser

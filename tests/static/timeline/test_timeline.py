@@ -30,9 +30,9 @@ from agent.events import (
 from agent.models.base import ToolCall, Usage
 from agent.runs.folder import RunFolder
 from agent.settings import Settings
+from tests.support.browser.page_pool import add_init_script, release_page, take_page
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn
-from tests.support.page_pool import add_init_script, release_page, take_page
 from tests.support.server import create_app, run_server, wait_until
 from tests.support.tab import NARROW, WIDE, StudioTab
 

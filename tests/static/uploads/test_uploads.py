@@ -11,8 +11,8 @@ import pytest
 from playwright.sync_api import Browser, Locator, expect
 
 from agent.runs.folder import RunFolder
+from tests.support.browser.page_pool import listen, release_page, take_page
 from tests.support.hostile.flaky_proxy import run_flaky_proxy
-from tests.support.page_pool import listen, release_page, take_page
 from tests.support.server import wait_until
 from tests.support.tab import WIDE, StudioTab
 

@@ -14,7 +14,7 @@ from playwright.sync_api import Response, expect
 from sandbox_ui.preview.base import PreviewError, PreviewRequest
 from sandbox_ui.preview.media import audio
 from tests.sandbox_ui.preview.file_viewer import FileViewer, preview_data
-from tests.support.page_pool import listen
+from tests.support.browser.page_pool import listen
 
 FILES = Path(__file__).parents[1] / "files"
 
