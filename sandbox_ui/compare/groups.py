@@ -103,13 +103,16 @@ class GroupManager(ABC, Generic[Folder]):
             RunPinned: if it, or one of the runs to delete, is pinned.
             RunError: if it does not exist or a run cannot be deleted.
         """
-        folder = self._idle_folder(group)
+        folder = self._own_folder(group)
+        if self.is_running(group):
+            raise RunActive(f"This {self._noun} is in progress. Stop it first.")
         if folder.pinned:
             raise RunPinned(f"This {self._noun} is pinned. Unpin it, then delete it.")
         own = [run for run in self.registry.run_ids(group) if self._belongs(run, group)]
-        gone = own if with_runs else [run for run in own if not self._runs.has_started(run)]
-        freed = self._catalog.delete(gone) if gone else 0
-        for run in set(own).difference(gone):
+        freed = 0
+        if with_runs and own:
+            freed = self._catalog.delete(own)
+        for run in [] if with_runs else own:
             self._catalog.release(run)
         try:
             self.registry.delete(group)
@@ -169,12 +172,12 @@ class GroupManager(ABC, Generic[Folder]):
             lambda: self.followers.notify(folder.id),
             lambda ended: self._unregister(folder, ended),
         )
-        folder.set_stopped(False)
         with self._lock:
             if folder.id in self._executions:
                 raise RunActive(f"This {self._noun} is in progress.")
             self._executions[folder.id] = execution
             self._reasons.pop(folder.id, None)
+        folder.set_stopped(False)
         return execution
 
     def _unregister(self, folder: Folder, execution: Execution) -> None:
@@ -201,7 +204,7 @@ class GroupManager(ABC, Generic[Folder]):
         """Return the folder of what is not in progress."""
         folder = self._own_folder(group)
         if self.is_running(group):
-            raise RunActive(f"This {self._noun} is in progress. Stop it first.")
+            raise RunActive(f"This {self._noun} is in progress.")
         return folder
 
     def _belongs(self, run: str, group: str) -> bool:

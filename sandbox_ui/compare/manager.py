@@ -238,11 +238,12 @@ class ComparisonManager(GroupManager[ComparisonFolder]):
             folder=folder, participants=participants, user=user, runs=self._runs,
             catalog=self._catalog, settings=self._settings,
         )  # fmt: skip
-        if participants.judge is not None:
-            self._judges[folder.id] = run_options.model_for(
-                "", participants.judge, self._settings, user
-            )
-        self._register(folder, planned, starter).begin()
+        judge = participants.judge
+        judging = run_options.model_for("", judge, self._settings, user) if judge else None
+        execution = self._register(folder, planned, starter)
+        if judging is not None:
+            self._judges[folder.id] = judging
+        execution.begin()
         self.followers.notify(folder.id)
 
     def _ended(self, folder: ComparisonFolder) -> None:

@@ -82,8 +82,11 @@ class GroupRegistry(ABC, Generic[Folder]):
                 continue
             if listed == self._listed.get(place):
                 continue
-            found = [self._find(path.name) for path in place.iterdir()]
-            if None not in found:  # one that is being created has no record yet
+            names = [path.name for path in place.iterdir() if not path.name.startswith(".")]
+            for name in names:
+                self._find(name)
+            # One that is being created has no record yet: look again next time.
+            if all(self.folder_class.exists(data, name) for name in names):
                 self._listed[place] = listed
 
     def _find(self, group: str) -> Folder | None:

@@ -271,14 +271,14 @@ class EvaluationManager(GroupManager[EvaluationFolder]):
             on_recorded=lambda place: self._refresh(folder.id, [place]),
         )  # fmt: skip
         judge, access = folder.definition.judge, participants.judge
-        if judge is not None and access is not None:
-            model = run_options.model_for("", access, self._settings, user)
-            self._judges[folder.id] = JudgeAccess(
-                model=model, name=judge.model, prompt=judge.prompt, votes=judge.votes
-            )
+        judging = run_options.model_for("", access, self._settings, user) if access else None
         unscored = self._unscored(folder)
-        self._started[folder.id] = _Start(cells.counts()["done"])
         execution = self._register(folder, planned, starter)
+        if judge is not None and judging is not None:
+            self._judges[folder.id] = JudgeAccess(
+                model=judging, name=judge.model, prompt=judge.prompt, votes=judge.votes
+            )
+        self._started[folder.id] = _Start(cells.counts()["done"])
         for run in unscored:
             self._score(folder, run)
         execution.begin()

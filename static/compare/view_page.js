@@ -16,6 +16,8 @@ export class ViewPage {
     this.onGone = onGone;
     this.shown = null; // as the server sent it last
     this.closed = false;
+    this.failure = ""; // the message of the last read, if it failed
+    this.retryTimer = 0;
     this.keys = new EndpointKeys();
     this.message = h("p", { class: "page-message", role: "alert", hidden: true });
     this.stream = /** @type {ViewStream | null} */ (null);
@@ -26,10 +28,12 @@ export class ViewPage {
 
   /** Read all of it, and follow it if there is one. */
   async load() {
+    clearTimeout(this.retryTimer);
     try {
       const view = await fetchJson(this.url(""));
       if (this.closed) return;
-      this.showMessage("");
+      if (this.message.textContent === this.failure) this.showMessage("");
+      this.failure = "";
       this.onLoaded(view);
     } catch (error) {
       if (this.closed) return;
@@ -37,8 +41,10 @@ export class ViewPage {
         location.reload(); // signed out: the server redirects to the login page
       else if (error.status === 404 || error.status === 403) this.onGone(error.message);
       else {
+        this.failure = error.message;
         this.showMessage(error.message);
-        setTimeout(() => this.closed || this.load(), RETRY_MS);
+        clearTimeout(this.retryTimer);
+        this.retryTimer = setTimeout(() => this.load(), RETRY_MS);
       }
     }
   }
@@ -61,7 +67,7 @@ export class ViewPage {
 
   /** Show a message above the rest; "" removes it. */
   showMessage(text) {
-    this.message.textContent = text;
+    if (this.message.textContent !== text) this.message.textContent = text; // an alert is read out
     this.message.hidden = !text;
   }
 
@@ -92,6 +98,7 @@ export class ViewPage {
 
   close() {
     this.closed = true;
+    clearTimeout(this.retryTimer);
     this.stream.close();
     this.tools.close();
     currentRun.canEdit = true;

@@ -55,12 +55,17 @@ class StoredContents:
         """Open a content; the caller closes it.
 
         Raises:
-            JournalError: the content is not stored.
+            JournalError: the content is not stored, or cannot be read.
         """
         try:
             return content_path(self._folder, digest).open("rb")
         except FileNotFoundError as error:
             raise JournalError("The content of this file version is not stored.") from error
+        except OSError as error:
+            why = error.strerror
+            raise JournalError(
+                f"The content of this file version cannot be read: {why}."
+            ) from error
 
 
 class BlobStore(StoredContents):

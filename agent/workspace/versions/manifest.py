@@ -55,14 +55,17 @@ class Node:
         kind, size, mode = data.get("kind"), data.get("size", 0), data.get("mode")
         if kind not in _KINDS or not isinstance(size, int) or not isinstance(mode, int):
             raise JournalError(f"This is not a record of a file: {str(data)[:200]}")
+        digest, target = data.get("hash"), _decode_path(str(data.get("target", "")))
+        if not isinstance(digest, str | None) or "\0" in target:
+            raise JournalError(f"This is not a record of a file: {str(data)[:200]}")
         return cls(
             kind=kind,
             size=size,
             mode=mode,
-            hash=data.get("hash"),
+            hash=digest,
             stored=bool(data.get("kept", True)),
             reason=str(data.get("why", "")),
-            target=_decode_path(str(data.get("target", ""))),
+            target=target,
         )
 
 

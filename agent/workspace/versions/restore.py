@@ -105,17 +105,21 @@ def _write(root: int, path: RelPath, node: Node, blobs: BlobStore) -> None:
 
 
 def _copy(content: BinaryIO, folder: int, name: str, node: Node) -> None:
-    """Copy a content to a new file, and compare its hash."""
+    """Copy a content to a new file, and compare its hash; nothing is left if that fails."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     digest = hashlib.sha256()
-    with os.fdopen(os.open(name, flags, 0o600, dir_fd=folder), "wb") as file:
-        while chunk := content.read(_CHUNK):
-            digest.update(chunk)
-            file.write(chunk)
-        os.fchmod(file.fileno(), node.mode & _MODES)
-    if digest.hexdigest() != node.hash:
+    created = os.open(name, flags, 0o600, dir_fd=folder)
+    try:
+        with os.fdopen(created, "wb") as file:
+            while chunk := content.read(_CHUNK):
+                digest.update(chunk)
+                file.write(chunk)
+            os.fchmod(file.fileno(), node.mode & _MODES)
+        if digest.hexdigest() != node.hash:
+            raise WorkspaceError("its stored content is damaged")
+    except BaseException:
         os.unlink(name, dir_fd=folder)
-        raise WorkspaceError("its stored content is damaged")
+        raise
 
 
 def _set_folder_modes(root: int, nodes: Mapping[str, Node]) -> None:

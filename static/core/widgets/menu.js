@@ -8,13 +8,15 @@ let open = null;
  * Open a menu. An item is `{text, run, href?, note?, keys?, title?, danger?, checked?, ownerOnly?, stays?}`;
  * null is a separator. `run` gets the item's element; an item with `href` alone is a download, and one
  * that `stays` leaves the menu open. `at` is `{x, y}` or the element to open under, where a second
- * click closes the menu; `back` gets the focus afterwards.
+ * click closes the menu; `back` gets the focus afterwards. The menu is labelled by the element.
  */
 export function openMenu(items, at, back = at) {
   if (open?.at === at) return closeMenu();
   closeMenu();
   const elements = items.map((item) => (item ? menuItem(item) : h("hr")));
-  const element = h("div", { class: "context-menu", role: "menu" }, ...elements);
+  const owner = at instanceof Element ? at : back;
+  const label = owner instanceof Element ? (owner.getAttribute("aria-label") ?? owner.textContent.trim()) : null;
+  const element = h("div", { class: "context-menu", role: "menu", "aria-label": label }, ...elements);
   const place = back?.closest?.("dialog, section[aria-label]") ?? document.querySelector(".gradio-container");
   place.append(element);
   open = { element, at, back };
@@ -92,6 +94,7 @@ function position(element, at) {
 }
 
 function onKey(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return; // the browser's shortcuts
   const items = visibleItems();
   const at = items.indexOf(document.activeElement);
   const focusItem = (to) => items[(to + items.length) % items.length].focus();

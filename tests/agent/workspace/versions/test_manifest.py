@@ -70,6 +70,8 @@ def test_applying_all_deltas_yields_the_manifest() -> None:
         {"changed": [], "removed": []},
         {"changed": {"a": {"kind": "ghost", "mode": 0}}, "removed": []},
         {"changed": {"a": {"kind": "file", "size": "big", "mode": 0}}, "removed": []},
+        {"changed": {"a": {"kind": "file", "hash": 5, "mode": 0}}, "removed": []},
+        {"changed": {"a": {"kind": "link", "target": "b%00c", "mode": 0}}, "removed": []},
         {"changed": {"a": None}, "removed": []},
         {"changed": {}, "removed": None},
     ],
