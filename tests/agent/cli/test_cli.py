@@ -118,7 +118,7 @@ def test_a_run_that_removes_its_output_folder_still_saves_a_record(
 
 
 def files_that_contain(text: str, folder: Path) -> list[str]:
-    """Return the files in a folder that contain a text. grep skips the holes of sparse files."""
+    """Return the files in a folder that contain a text."""
     command = ["grep", "-rlaF", "--devices=skip", "-e", text, str(folder)]
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False).stdout.split()
 
@@ -130,8 +130,9 @@ def test_the_key_is_only_in_the_request(
     out = tmp_path / "out"
     with Endpoint([bash("env; cat /proc/*/environ"), SUBMIT]) as endpoint:
         result = command_line.run(
-            "run", "Look.", "--output", str(out), **endpoint_variables(endpoint)
-        )
+            "run", "Look.", "--output", str(out),
+            **endpoint_variables(endpoint), STUDIO_DISK="64 MB",
+        )  # fmt: skip
     assert endpoint.requests[0].headers["authorization"] == "Bearer sk-secret-of-the-test"
     assert "sk-secret" not in result.stdout + result.stderr
     assert files_that_contain("Look.", tmp_path)
