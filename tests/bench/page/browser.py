@@ -19,11 +19,10 @@ _SCRIPT = Path(__file__).with_suffix(".js")
 
 @contextmanager
 def launch_browser(context: BenchContext) -> Iterator[Browser]:
-    """Run Chromium as users have it; its profile and Gradio's files are in the context's folder."""
+    """Run Chromium; its profile and Gradio's files are in the context's folder."""
     environment = {
         "TMPDIR": str(context.folder),
         "GRADIO_TEMP_DIR": str(context.folder / "gradio"),
-        "FULL_CHROMIUM": "1",
     }
     with patch.dict(os.environ, environment), sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=LAUNCHER, args=FLAGS)
