@@ -518,7 +518,7 @@ def test_manifest_equals_a_full_scan_after_random_changes(scene: SnapshotScene, 
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(100, 140))
+@pytest.mark.parametrize("seed", range(100, 112))
 def test_manifest_equals_a_full_scan_after_many_random_changes(
     watched: SnapshotScene, seed: int
 ) -> None:
@@ -550,9 +550,9 @@ def test_more_events_than_the_kernel_queues_lose_nothing(watched: SnapshotScene)
     for _ in range(2):
         make_many_events(watched, 2 * queued)
         watched.step()
-    for folder in sorted(watched.root.glob("d*/e*")):
+    for folder in watched.root.glob("d*/e*"):  # each is watched again
         (folder / "after").write_text("x")
-        watched.step()
+    watched.step()
 
 
 def test_a_watcher_started_during_moves_follows_them(tmp_path: Path) -> None:
