@@ -25,7 +25,7 @@ from sandbox_ui.auth.access import GroupKind, RunGroups
 from sandbox_ui.auth.identity import Identities
 from sandbox_ui.auth.middleware import AuthMiddleware
 from sandbox_ui.compare.drafts import delete_unrecorded_drafts
-from sandbox_ui.compare.groups import GroupManager
+from sandbox_ui.compare.group_manager import GroupManager
 from sandbox_ui.compare.manager import ComparisonManager
 from sandbox_ui.compare.registry import ComparisonRegistry
 from sandbox_ui.evals.listing import RunListing

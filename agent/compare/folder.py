@@ -95,6 +95,11 @@ class ComparisonFolder(RecordFolder[Comparison]):
         """Return its runs by member and repetition; of one started again, the last."""
         return [entry for _, entry in sorted(self._runs.entries().items())]
 
+    def run_of(self, member: int, repetition: int) -> str | None:
+        """Return the last run of a member's repetition, or None."""
+        entry = self._runs.get((member, repetition))
+        return entry.run if entry else None
+
     def add_run(self, member: int, repetition: int, run: str) -> None:
         """Record that a run is a repetition of a member. Raises ``OSError``."""
         self._runs.add(RunEntry(member=member, repetition=repetition, run=run, at=time.time()))

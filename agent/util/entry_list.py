@@ -28,9 +28,9 @@ def _adapter(entry_class: type) -> TypeAdapter[Any]:
 
 
 class EntryList(Generic[_K, _T]):
-    """A list of dataclass objects, one JSON object per line; of each key the last one counts.
+    """A list of dataclass objects, one JSON object per line; the last entry with a key counts.
 
-    It is read once: mostly this process alone adds to it. Thread-safe; one process writes.
+    The file is read once, and again only by ``read_further``. Thread-safe; one process writes.
 
     Args:
         path: The file; a missing one is an empty list.
@@ -56,7 +56,7 @@ class EntryList(Generic[_K, _T]):
             return dict(self._read())
 
     def get(self, key: _K) -> _T | None:
-        """Return the entry of a key; None if there is none."""
+        """Return the last entry with a key, or None."""
         with self._lock:
             return self._read().get(key)
 
@@ -80,7 +80,7 @@ class EntryList(Generic[_K, _T]):
         return self._known
 
     def _read_on(self) -> list[_T]:
-        """Return the entries after those that were read; a line may be incomplete as yet."""
+        """Return the entries added since the last read, up to the last complete line."""
         try:
             with self._path.open("rb") as file:
                 file.seek(self._position)

@@ -86,7 +86,7 @@ def merge_into_page(
 def list_comparisons(
     registry: ComparisonRegistry, words: str, owner: str | None, *, pinned: bool
 ) -> list[ListedGroup]:
-    """Return the comparisons that contain all words, in no order.
+    """Return the comparisons that contain all words, unordered.
 
     Args:
         registry: The comparisons.
@@ -150,7 +150,7 @@ def names_of(members: Iterable[Member]) -> list[str]:
 
 
 def select(groups: Iterable[ListedGroup], words: str, *, pinned: bool) -> list[ListedGroup]:
-    """Return the groups of runs that contain all words, in no order.
+    """Return the groups of runs that contain all words, unordered.
 
     Args:
         groups: Comparisons or evaluations.

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from sandbox_ui.auth.user import User
 from sandbox_ui.compare.background import BackgroundWork, unscored
 from sandbox_ui.compare.definition import define
 from sandbox_ui.compare.drafts import Drafts
-from sandbox_ui.compare.groups import GroupManager
+from sandbox_ui.compare.group_manager import GroupManager
 from sandbox_ui.compare.inputs import InputStore
 from sandbox_ui.compare.registry import ComparisonRegistry
 from sandbox_ui.compare.request import ComparisonRequest, Participants, ResumeRequest
@@ -86,13 +86,9 @@ class ComparisonManager(GroupManager[ComparisonFolder]):
         definition, participants = define(request, self._settings, user)
         self._require_capacity(user.id)
         self._runs.admission.check_start(user.id, definition.task)
-        draft = request.inputs or self._runs.create_draft(user.id)
-        try:
+        given = request.inputs
+        with nullcontext(given) if given else self._catalog.new_draft(user.id) as draft:
             folder = self._drafts.take(definition, request.title, draft)
-        except BaseException:
-            if not request.inputs:
-                self._catalog.delete([draft])
-            raise
         workspace = self._runs.workspace(draft)
         self._work.measure(folder, workspace, lambda: self._catalog.discard_draft(draft))
         self._carry_out(folder, self._missing(folder), participants, user)

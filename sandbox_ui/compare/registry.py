@@ -56,14 +56,14 @@ class GroupRegistry(ABC, Generic[Folder]):
             folder.delete()
 
     def all(self, owner: str | None = None) -> list[Folder]:
-        """Return all folders, or one user's, except unreadable ones, in no order."""
+        """Return the readable folders of all users or of one, unordered."""
         with self._lock:
             self._look_for_others()
             folders = [each for name in list(self._folders) if (each := self._find(name))]
         return [each for each in folders if owner is None or each.owner == owner]
 
     def _places(self) -> Sequence[Path]:
-        """Return the data folders in which there may be any."""
+        """Return the data folders that are searched."""
         return [self._data]
 
     def _add(self, folder: Any) -> Folder:
@@ -73,7 +73,7 @@ class GroupRegistry(ABC, Generic[Folder]):
         return known
 
     def _look_for_others(self) -> None:
-        """Read what appeared in the places, such as comparisons of the command line."""
+        """Read folders that other processes have added, such as comparisons of the command line."""
         for data in dict.fromkeys(self._places()):
             place = data / self.folder_class.parent
             try:
@@ -85,7 +85,7 @@ class GroupRegistry(ABC, Generic[Folder]):
             names = [path.name for path in place.iterdir() if not path.name.startswith(".")]
             for name in names:
                 self._find(name)
-            # One that is being created has no record yet: look again next time.
+            # A folder that is being created has no record yet, so that it is looked for again.
             if all(self.folder_class.exists(data, name) for name in names):
                 self._listed[place] = listed
 
@@ -101,7 +101,7 @@ class GroupRegistry(ABC, Generic[Folder]):
 
 
 class ComparisonRegistry(GroupRegistry[ComparisonFolder]):
-    """The comparisons of one data folder. Thread-safe."""
+    """The comparisons of a data folder. Thread-safe."""
 
     folder_class = ComparisonFolder
 

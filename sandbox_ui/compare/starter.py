@@ -1,6 +1,7 @@
 """Start one run of a comparison as an ordinary run: same queue, quota and limits."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Generic
@@ -73,12 +74,31 @@ class RunStarter(ABC, Generic[Folder]):
     def start(self, run: str, planned: PlannedRun) -> None:
         """Start a prepared run; the earlier run of this repetition becomes independent.
 
-        A run that cannot be started remains a draft, which is replaced when its group is continued.
+        A run that cannot be started stays a draft, which is replaced when the group is resumed.
 
         Raises:
             StudioError: if it cannot be started.
             OSError: if it cannot be recorded; the run is deleted then.
         """
+
+    def record(self, run: str, earlier: str | None, add: Callable[[], object]) -> None:
+        """Record a run in place of an earlier one, which becomes independent.
+
+        Args:
+            run: The prepared run.
+            earlier: The earlier run of its repetition, if any.
+            add: Adds the run to the list in the folder.
+
+        Raises:
+            OSError: if it cannot be recorded; the run is deleted then.
+        """
+        if earlier is not None:
+            self.catalog.release(earlier)
+        try:
+            add()
+        except OSError:
+            self.discard(run)
+            raise
 
     def stop(self, run: str) -> None:
         """Request a run to stop; do nothing if it was deleted."""
@@ -92,7 +112,7 @@ class RunStarter(ABC, Generic[Folder]):
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonStarter(RunStarter[ComparisonFolder]):
-    """Starts the runs of one comparison."""
+    """Starts the runs of a comparison."""
 
     def write_inputs(self, _planned: PlannedRun, workspace: Workspace) -> None:
         """Copy the comparison's inputs, the same for all of its runs."""
@@ -104,12 +124,6 @@ class ComparisonStarter(RunStarter[ComparisonFolder]):
         model = run_options.model_for(text, options, self.settings, self.user)
         task = run_options.task_for(text, options, model)
         limits = run_options.limits_for(options, self.settings, model)
-        for entry in self.folder.runs():
-            if (entry.member, entry.repetition) == (planned.member, planned.repetition):
-                self.catalog.release(entry.run)
-        try:
-            self.folder.add_run(planned.member, planned.repetition, run)
-        except OSError:
-            self.discard(run)
-            raise
+        key = planned.member, planned.repetition
+        self.record(run, self.folder.run_of(*key), lambda: self.folder.add_run(*key, run))
         self.runs.start(run, task, model, limits)

@@ -94,7 +94,7 @@ class RunListing:
 def list_evaluations(
     registry: EvaluationRegistry, words: str, owner: str | None, *, pinned: bool
 ) -> list[ListedGroup]:
-    """Return the evaluations that contain all words, in no order.
+    """Return the evaluations that contain all words, unordered.
 
     Args:
         registry: The evaluations.

@@ -18,7 +18,7 @@ from agent.evals.scorers.score import JudgeAccess
 from agent.runs.summary import Summary
 from agent.settings import Settings
 from sandbox_ui.auth.user import User
-from sandbox_ui.compare.groups import GroupManager
+from sandbox_ui.compare.group_manager import GroupManager
 from sandbox_ui.compare.request import Participants, ResumeRequest
 from sandbox_ui.compare.starter import PlannedRun
 from sandbox_ui.evals.cells import Place

@@ -15,7 +15,7 @@ from sandbox_ui.runs import run_options
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationStarter(RunStarter[EvaluationFolder]):
-    """Starts the runs of one evaluation.
+    """Starts the runs of an evaluation.
 
     Attributes:
         cells: Its cells.
@@ -41,13 +41,7 @@ class EvaluationStarter(RunStarter[EvaluationFolder]):
         limits = replace(setup.limits, steps=min(setup.limits.steps, self.settings.max_steps))
         key = planned.task, planned.member, planned.repetition
         earlier = self.cells.entry_at(*key)
-        if earlier is not None:
-            self.catalog.release(earlier.run)
-        try:
-            self.cells.add_run(*key, run)
-        except OSError:
-            self.discard(run)
-            raise
+        self.record(run, earlier.run if earlier else None, lambda: self.cells.add_run(*key, run))
         task = Task(setup.text, setup.prompt, setup.mode, setup.network)
         try:
             self.runs.start(run, task, model, adapt_to_model(limits, model))

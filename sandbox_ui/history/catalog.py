@@ -108,13 +108,16 @@ class Catalog:
             raise
 
     def discard_draft(self, run: str) -> None:
-        """Delete a run that has not started; do nothing if it has, or cannot be deleted."""
+        """Delete a run if it has not started; do nothing if it cannot be deleted."""
         with suppress(StudioError, OSError):
             if not self._runs.has_started(run):
                 self.delete([run])
 
     def release(self, run: str) -> None:
-        """Make a run independent of its comparison or evaluation; one without a task is deleted."""
+        """Detach a run from its comparison or evaluation; delete it if it has not started.
+
+        Do nothing if that fails.
+        """
         with suppress(StudioError, OSError):
             if self._runs.has_started(run):
                 self._runs.folder(run).leave_comparison()

@@ -27,7 +27,7 @@ from agent.errors import (
 )
 from agent.workspace.paths import RelPath
 from sandbox_ui.auth.access import GROUP_KINDS, ReadOnly, SignInRequired, get_access
-from sandbox_ui.compare.groups import GroupManager
+from sandbox_ui.compare.group_manager import GroupManager
 from sandbox_ui.history.catalog import Catalog
 
 Endpoint = Callable[[Request], Awaitable[Response]]

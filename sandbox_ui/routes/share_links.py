@@ -14,7 +14,7 @@ from sandbox_ui.auth import share_links
 from sandbox_ui.auth.access import GROUP_KINDS, GroupKind
 from sandbox_ui.auth.identity import Identities
 from sandbox_ui.auth.share_links import Shareable
-from sandbox_ui.compare.groups import GroupManager
+from sandbox_ui.compare.group_manager import GroupManager
 from sandbox_ui.routes.helpers import (
     COMPARISON_PATH,
     EVALUATION_PATH,

@@ -1,15 +1,15 @@
-// What the pages of a comparison and of an evaluation have in common: reading, following, changing.
+// The base classes of the pages of a comparison and of an evaluation, and of their event streams.
 
 import { h } from "../core/dom.js";
 import { apiUrl, currentRun, emit } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
 import { EndpointKeys } from "./endpoint_keys.js";
 
-const RETRY_MS = 2000; // ms until it is read again, if the server did not answer
+const RETRY_MS = 2000; // ms until the next attempt after a failure
 
 /** Subclasses implement `show(view)`, and make `stream` and `tools`. */
 export class ViewPage {
-  /** `path` leads to its API; `onGone(text)` is called if there is nothing with this id. */
+  /** `path` is the API's path; `onGone(text)` is called if the comparison or evaluation does not exist. */
   constructor(path, place, { onGone }) {
     this.path = path;
     this.place = place;
@@ -26,7 +26,7 @@ export class ViewPage {
 
   url = (path) => apiUrl(path ? `${this.path}/${path}` : this.path);
 
-  /** Read all of it, and follow it if there is one. */
+  /** Load the comparison or evaluation and show it; try again if that fails. */
   async load() {
     clearTimeout(this.retryTimer);
     try {
@@ -55,7 +55,7 @@ export class ViewPage {
     this.show(view);
   }
 
-  /** Take in what is shown from now on; return what was shown before. */
+  /** Set what is shown; return what was shown before. */
   replaceShown(view) {
     const before = this.shown;
     this.shown = view;
@@ -82,7 +82,7 @@ export class ViewPage {
     }
   }
 
-  /** Read what has come of an action. */
+  /** Show the result of an action. */
   refresh() {
     return this.load();
   }
@@ -106,7 +106,7 @@ export class ViewPage {
   }
 }
 
-/** A stream of events, open while the page is visible. Subclasses say its `address()`, null for none yet. */
+/** An event stream, open while the page is visible. Subclasses return its `address()`, or null to stay closed. */
 export class ViewStream {
   /**
    * `listeners` receive the events' data, by name; `onRefused` is called a while after the server

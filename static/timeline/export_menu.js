@@ -32,7 +32,7 @@ export function mountRunTools(container, { onExpand, onFind }) {
   };
 }
 
-// These dialogs and their libraries are loaded when they are first needed.
+// These dialogs and their libraries are loaded on first use.
 const openTokens = () => reported(import("../charts/token_dialog.js").then(({ openTokenDialog }) => openTokenDialog()));
 
 const openReport = () => reported(import("../report/download.js").then(({ openReportDialog }) => openReportDialog()));

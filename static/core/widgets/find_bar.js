@@ -1,4 +1,4 @@
-// A bar to find a text: a field, the number of matches, and buttons to step through them.
+// The find bar: a search field, the number of matches, and buttons for the previous and the next match.
 
 import { h, icon, iconButton } from "../dom.js";
 
@@ -6,7 +6,7 @@ const TYPING_MS = 200; // ms after the last keystroke
 
 /** Subclasses implement `search()`, `move(by)`, which steps through the matches, and `clear()`. */
 export class FindBar {
-  /** `label` says where it finds; the focus returns to `back`; `matchCase` offers to distinguish case. */
+  /** `label` names what is searched; closing focuses `back`; with `matchCase` there is a button for it. */
   constructor(label, { back, matchCase = false, element = h("div", { class: "search", role: "search", hidden: true }) }) {
     this.element = element;
     this.back = back;

@@ -4,7 +4,7 @@ import { currentRun, reported } from "../../core/event_stream.js";
 import { openMenu } from "../../core/widgets/menu.js";
 import { parentOf } from "../model.js";
 
-// Loaded when it is first needed.
+// The list of versions is loaded on first use.
 const openVersions = ({ path }) => reported(import("../../playback/version_list.js").then(({ openVersionList }) => openVersionList(path)));
 
 const FIXED_FOLDERS = new Set(["input", "output"]); // the model expects these

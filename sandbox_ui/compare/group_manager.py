@@ -1,4 +1,4 @@
-"""What the managers of comparisons and of evaluations have in common."""
+"""The base class of the managers of comparisons and of evaluations: groups of runs."""
 
 import threading
 from abc import ABC, abstractmethod
@@ -37,7 +37,7 @@ class GroupManager(ABC, Generic[Folder]):
     """
 
     max_running: ClassVar[int]
-    """Maximum number of one user's in progress: each occupies a thread."""
+    """How many groups one user may have in progress; each occupies a thread."""
 
     def __init__(
         self,
@@ -62,14 +62,14 @@ class GroupManager(ABC, Generic[Folder]):
             execution.close(_JOIN_SECONDS)
 
     def is_running(self, group: str) -> bool:
-        """Whether runs are in progress or are to be started."""
+        """Return whether runs of a group are in progress or will be started."""
         return group in self._executions
 
     def rename(self, group: str, title: str) -> str:
-        """Change the title; empty restores the default. Return the new title.
+        """Change a group's title, or restore the default if it is empty; return the new title.
 
         Raises:
-            RunError: if it does not exist.
+            RunError: if the group does not exist.
         """
         folder = self._own_folder(group)
         folder.set_title(title)
@@ -78,10 +78,10 @@ class GroupManager(ABC, Generic[Folder]):
         return self._title_of(folder)
 
     def pin(self, group: str, pinned: bool) -> bool:
-        """Protect it and its runs from deletion, or end that; return the new state.
+        """Pin or unpin a group and its runs; return the new state. Pinned ones are not deleted.
 
         Raises:
-            RunError: if it does not exist.
+            RunError: if the group does not exist.
         """
         folder = self._own_folder(group)
         for run in self.registry.run_ids(group):
@@ -93,27 +93,30 @@ class GroupManager(ABC, Generic[Folder]):
         return folder.pinned
 
     def delete(self, group: str, *, with_runs: bool = False) -> int:
-        """Delete it, and on request the runs that it started.
+        """Delete a group; its runs become independent unless they are deleted with it.
+
+        Args:
+            group: Its id.
+            with_runs: Also delete the runs that it started.
 
         Returns:
-            The bytes of runs freed on disk.
+            The bytes freed by deleted runs.
 
         Raises:
-            RunActive: if it is in progress.
-            RunPinned: if it, or one of the runs to delete, is pinned.
-            RunError: if it does not exist or a run cannot be deleted.
+            RunActive: if the group is in progress.
+            RunPinned: if the group or a run to delete is pinned.
+            RunError: if the group does not exist, or the group or a run cannot be deleted.
         """
-        folder = self._own_folder(group)
-        if self.is_running(group):
-            raise RunActive(f"This {self._noun} is in progress. Stop it first.")
+        folder = self._idle_folder(group, advice=" Stop it first.")
         if folder.pinned:
             raise RunPinned(f"This {self._noun} is pinned. Unpin it, then delete it.")
         own = [run for run in self.registry.run_ids(group) if self._belongs(run, group)]
         freed = 0
-        if with_runs and own:
-            freed = self._catalog.delete(own)
-        for run in [] if with_runs else own:
-            self._catalog.release(run)
+        if with_runs:
+            freed = self._catalog.delete(own) if own else 0
+        else:
+            for run in own:
+                self._catalog.release(run)
         try:
             self.registry.delete(group)
         except OSError as error:
@@ -128,7 +131,7 @@ class GroupManager(ABC, Generic[Folder]):
 
     @abstractmethod
     def _forget(self, group: str) -> None:
-        """Describe it anew: its title has changed, or it was deleted."""
+        """Forget what is cached of a group, which has changed or was deleted."""
 
     @abstractmethod
     def _carry_out(
@@ -138,11 +141,11 @@ class GroupManager(ABC, Generic[Folder]):
         participants: Participants,
         user: User,
     ) -> None:
-        """Start runs in the background, and score those that have no scores."""
+        """Start the planned runs in the background, and score ended runs that have no score."""
 
     @abstractmethod
     def _ended(self, folder: Folder) -> None:
-        """React to the end of an execution, which is forgotten."""
+        """Called when all runs of an execution have ended; it is no longer registered."""
 
     def _continue(
         self,
@@ -153,7 +156,19 @@ class GroupManager(ABC, Generic[Folder]):
         request: ResumeRequest,
         user: User,
     ) -> None:
-        """Carry out further runs, with the keys of a request; ``text`` is that of a task."""
+        """Resume a group: carry out further runs.
+
+        Args:
+            folder: The group's folder.
+            planned: The runs to start.
+            text: The text of one of its tasks, with which the models are checked.
+            judge: Its judge.
+            request: The API keys, which are not stored.
+            user: The user on whose behalf the endpoints are used.
+
+        Raises:
+            StudioError: if a member has no model, or a quota or another limit is reached.
+        """
         members: Sequence[Member] = folder.definition.members
         participants = continued(text, members, judge, request, self._settings, user)
         self._require_capacity(folder.owner)
@@ -163,7 +178,7 @@ class GroupManager(ABC, Generic[Folder]):
     def _register(
         self, folder: Folder, planned: Iterable[PlannedRun], starter: RunStarter[Any]
     ) -> Execution:
-        """Return an execution, which has not begun; its end forgets it, and with it the keys."""
+        """Register and return an execution that has not begun; it is unregistered when it ends."""
         execution = Execution(
             f"{self._noun} {folder.id}",
             folder.definition.members,
@@ -197,18 +212,18 @@ class GroupManager(ABC, Generic[Folder]):
             return list(self._executions.values())
 
     def _own_folder(self, group: str) -> Folder:
-        """Return a folder that no other process uses."""
+        """Return a group's folder. Raises ``RunActive`` if another process uses it."""
         return self.registry.folder(group)
 
-    def _idle_folder(self, group: str) -> Folder:
-        """Return the folder of what is not in progress."""
+    def _idle_folder(self, group: str, *, advice: str = "") -> Folder:
+        """Return a group's folder. Raises ``RunActive``, with advice, if it is in progress."""
         folder = self._own_folder(group)
         if self.is_running(group):
-            raise RunActive(f"This {self._noun} is in progress.")
+            raise RunActive(f"This {self._noun} is in progress.{advice}")
         return folder
 
     def _belongs(self, run: str, group: str) -> bool:
-        """Whether a run exists and was started by a comparison or an evaluation."""
+        """Return whether a run exists and belongs to a group."""
         try:
             return self._runs.peek_folder(run).comparison == group
         except RunError:
