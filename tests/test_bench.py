@@ -15,7 +15,7 @@ from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
 from tests.bench.__main__ import BROWSER_TABLES, TABLES
 from tests.bench.context import ROOT
 from tests.bench.tables import Sample, Table, format_duration
-from tests.support.browser import CHROMIUM
+from tests.support.browser.chromium import CHROMIUM
 
 UNTESTED = {"reference", "cluster", "placed-sandboxes"}
 """Tables that install the reference, or start a cluster for each of their rows."""

@@ -28,7 +28,7 @@ from tests.bench.page import comparison, opening, previews, reports, scrubbing, 
 from tests.bench.page.preview_files import PREVIEW_FILES
 from tests.bench.server import history, idle, load, startup, transfers
 from tests.bench.tables import Table
-from tests.support.browser import CHROMIUM
+from tests.support.browser.chromium import CHROMIUM
 
 TABLES: dict[str, Callable[[BenchContext], Table]] = {
     "memory": memory.table,

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect, sync_playwright
 
-from tests.support.browser import CHROMIUM, FLAGS, LAUNCHER
+from tests.support.browser.chromium import CHROMIUM, FLAGS, LAUNCHER
 from tests.support.browser.page_pool import TIMEOUT_MS, listen, release_page, take_page
 
 CONFINEMENT_PROBE = "/frames/confinement/outside"

@@ -29,7 +29,7 @@ from agent.sandbox.docker.sandbox import DockerSandbox
 from agent.sandbox.engine.client import Client
 from agent.tools.toolbox import Toolbox
 from agent.util.cancellation import Stop
-from tests.support.browser import CHROMIUM, FLAGS, LAUNCHER
+from tests.support.browser.chromium import CHROMIUM, FLAGS, LAUNCHER
 
 
 @pytest.fixture

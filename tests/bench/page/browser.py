@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Error, Page, sync_playwright
 
 from tests.bench.agent.memory import private_memory
 from tests.bench.context import TIMEOUT_SECONDS, BenchContext
-from tests.support.browser import FLAGS, LAUNCHER
+from tests.support.browser.chromium import FLAGS, LAUNCHER
 
 _SCRIPT = Path(__file__).with_suffix(".js")
 

@@ -1,28 +1,42 @@
-"""Browser pages that tests use one after the other: a page that has been loaded loads fast."""
+"""A pool of browser pages: a page that an earlier test has loaded loads faster."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakKeyDictionary
 
-from playwright.sync_api import Browser, CDPSession, Dialog, Error, Page
+from playwright.sync_api import Browser, Dialog, Error, Page
 
 TIMEOUT_MS = 60_000
 """How long an action or an expected state may take, on a busy machine."""
 STORED = "local_storage,indexeddb,service_workers,cache_storage,file_systems"
 
+
+@dataclass
+class _Use:
+    """What is known of a page that a test has taken.
+
+    Attributes:
+        options: The options of its context.
+        listeners: Events and the listeners to remove from them.
+        has_scripts: Whether it runs scripts of the test in each document.
+    """
+
+    options: dict[str, Any]
+    listeners: list[tuple[Any, Any]] = field(default_factory=list)
+    has_scripts: bool = False
+
+
 _released: WeakKeyDictionary[Browser, dict[str, list[Page]]] = WeakKeyDictionary()
-_options: WeakKeyDictionary[Page, dict[str, Any]] = WeakKeyDictionary()
-_sessions: WeakKeyDictionary[Page, CDPSession] = WeakKeyDictionary()
-_listeners: WeakKeyDictionary[Page, list[tuple[Any, Any]]] = WeakKeyDictionary()
-_with_scripts: WeakSet[Page] = WeakSet()
+_uses: WeakKeyDictionary[Page, _Use] = WeakKeyDictionary()
 
 
 def take_page(browser: Browser, **options: Any) -> Page:
     """Return a page in which nothing is stored, in a context of its own.
 
-    It is a new one, or one that an earlier test released: with the application's scripts in the
-    browser's cache and compiled in the page's process, it loads in half the CPU time.
+    It may be one that an earlier test released, in which the application loads with less CPU: its
+    scripts are in the browser's cache and have been compiled by the page's process.
 
     Args:
         browser: The browser.
@@ -30,7 +44,7 @@ def take_page(browser: Browser, **options: Any) -> Page:
     """
     released = _released_with(browser, options)
     page = released.pop() if released else browser.new_context(**options).new_page()
-    _options[page] = options
+    _uses[page] = _Use(options)
     page.context.set_default_timeout(TIMEOUT_MS)
     return page
 
@@ -39,27 +53,28 @@ def listen(page: Page, event: str, listener: Callable[[Any], object]) -> None:
     """Listen to an event of a page, such as ``request``, until it is released."""
     emitter: Any = page  # whose `on` has an overload for each event's name
     emitter.on(event, listener)
-    _listeners.setdefault(page, []).append((event, listener))
+    if use := _uses.get(page):
+        use.listeners.append((event, listener))
 
 
 def add_init_script(page: Page, script: str) -> None:
     """Run a script before those of each document; no other test gets this page."""
     page.add_init_script(script)
-    _with_scripts.add(page)
+    _uses[page].has_scripts = True
 
 
 def release_page(page: Page) -> None:
-    """Leave a page for other tests: nothing that it stored is left, except in the HTTP cache."""
-    browser = page.context.browser
+    """Return a page to the pool; what it stored is deleted, except in the HTTP cache."""
+    browser, use = page.context.browser, _uses[page]
     assert browser
     try:
-        reusable = page not in _with_scripts and not page.evaluate("'__pwClock' in window")
+        reusable = not use.has_scripts and not page.evaluate("'__pwClock' in window")
         if reusable:
-            _reset(page)
+            _reset(page, use)
     except Error:  # such as a closed page, or one whose server has ended
         reusable = False
     if reusable:
-        _released_with(browser, _options[page]).append(page)
+        _released_with(browser, use.options).append(page)
     else:
         page.context.close()
 
@@ -69,14 +84,14 @@ def _released_with(browser: Browser, options: dict[str, Any]) -> list[Page]:
     return by_options.setdefault(str(sorted(options.items())), [])
 
 
-def _reset(page: Page) -> None:
-    context, options = page.context, _options[page]
+def _reset(page: Page, use: _Use) -> None:
+    context, options = page.context, use.options
     urls = [urlsplit(frame.url) for each in context.pages for frame in each.frames]
     origins = {f"{url.scheme}://{url.netloc}" for url in urls if url.netloc}
     for each in context.pages:
         if each != page:
             each.close()
-    for event, listener in _listeners.pop(page, []):
+    for event, listener in use.listeners:
         page.remove_listener(event, listener)
     page.unroute_all()
     context.unroute_all()
@@ -86,11 +101,10 @@ def _reset(page: Page) -> None:
     page.remove_listener("dialog", Dialog.accept)
     context.clear_cookies()
     context.clear_permissions()
-    if page not in _sessions:
-        _sessions[page] = context.new_cdp_session(page)
+    session = context.new_cdp_session(page)
     for origin in origins:
-        stored = {"origin": origin, "storageTypes": STORED}
-        _sessions[page].send("Storage.clearDataForOrigin", stored)
+        session.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": STORED})
+    session.detach()
     viewport = options.get("viewport")
     if viewport and viewport != page.viewport_size:
         page.set_viewport_size(viewport)

@@ -1,0 +1,1 @@
+"""The browser of the tests, and the pages that they share."""
