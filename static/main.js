@@ -1,4 +1,4 @@
-// Mount functions of the Gradio components; see sandbox_ui/page/component.py.
+// Mount functions of the Gradio components; see sandbox_ui/page/components.py.
 
 import * as composer from "./composer/composer.js";
 import * as header from "./header/header.js";

@@ -18,13 +18,16 @@ from agent.models.builtin.install import (
 )
 from agent.sandbox.network.policy import PACKAGE_HOSTS
 from agent.settings import Settings
-from sandbox_ui.page.component import js_call
-from sandbox_ui.page.composer import attachments, notice
+from sandbox_ui.page.components import (
+    attachments,
+    js_call,
+    notice,
+    page_header,
+    timeline,
+    workspace,
+)
 from sandbox_ui.page.handlers import ButtonHandlers
-from sandbox_ui.page.header import page_header
 from sandbox_ui.page.modules import STATIC
-from sandbox_ui.page.timeline import timeline
-from sandbox_ui.page.workspace import workspace
 from sandbox_ui.runs.run_options import RunOptions
 
 _STYLES = (
