@@ -11,6 +11,7 @@ os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 
 import gradio as gr
 from fastapi import FastAPI
+from gradio.routes import App
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute, Mount
 
@@ -278,6 +279,8 @@ def create_app(settings: Settings, provider: StudioSandboxProvider) -> FastAPI:
     )
     gradio = app.router.routes[-1]
     assert isinstance(gradio, Mount)
+    assert isinstance(gradio.app, App)
+    blocks.app = gradio.app  # as after Blocks.launch: the queue uses its root path and sessions
     gradio.app = RouteAllowlist(
         RequestValidation(GradioResultAccess(gradio.app, queue), parameters_of(blocks))
     )

@@ -1,5 +1,6 @@
 """Shared fixtures: engine, image, browser and a studio; in CI, required tests cannot be skipped."""
 
+import functools
 import gc
 import inspect
 import os
@@ -36,6 +37,11 @@ hypothesis.settings.load_profile("ordinary")
 DEFAULT_TIMEOUT = inspect.signature(httpx.Client).parameters["timeout"].default
 for phase in ("connect", "read", "write", "pool"):
     setattr(DEFAULT_TIMEOUT, phase, 60.0)
+
+# Each client would parse the machine's certificates, which takes longer than many a test.
+httpx._transports.default.create_ssl_context = functools.cache(  # type: ignore[attr-defined]
+    httpx.create_ssl_context
+)
 
 
 @pytest.hookimpl(trylast=True)
