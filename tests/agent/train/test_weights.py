@@ -2,12 +2,9 @@
 
 import pytest
 
-pytest.importorskip("torch")
-
-import torch
-
 from agent.train.recipe import WeightsConfig, load_recipe
-from agent.train.weights import resolve_dtype
+
+pytestmark = pytest.mark.usefixtures("training_packages")
 
 
 @pytest.mark.parametrize(
@@ -22,6 +19,10 @@ from agent.train.weights import resolve_dtype
 def test_auto_selects_bfloat16_only_with_processor_support(
     monkeypatch: pytest.MonkeyPatch, capabilities: dict[str, bool], dtype: str
 ) -> None:
+    import torch
+
+    from agent.train.weights import resolve_dtype
+
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
     assert resolve_dtype(WeightsConfig("m", dtype="auto")).dtype == dtype
