@@ -17,9 +17,14 @@ from fastapi import FastAPI
 from agent.settings import Settings
 from sandbox_ui import application
 from sandbox_ui.application import StudioSandboxProvider
+from sandbox_ui.preview.service import PreviewService
 
 TIMEOUT_SECONDS = 60.0
 T = TypeVar("T")
+
+# The preview worker starts with a test's first preview: most tests need none, and it takes two
+# seconds of the processor.
+PreviewService.open = lambda _service: None  # type: ignore[assignment, method-assign]
 
 
 def run_coroutine(coroutine: Coroutine[Any, Any, T]) -> T:

@@ -13,9 +13,12 @@ from typing import Any
 import pytest
 
 from agent.errors import WorkspaceError
+from agent.settings import Settings
 from sandbox_ui.preview.base import PreviewRequest
 from sandbox_ui.preview.service import PreviewService
 from sandbox_ui.preview.worker import TIMEOUT_SECONDS
+from tests.support.local_provider import LocalSandboxProvider
+from tests.support.server import create_app, run_server
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +43,15 @@ def test_the_worker_returns_the_rendered_preview(service: PreviewService, tmp_pa
         result = service.render("hex", file, PreviewRequest("a.bin", 5))
         assert file.tell() == 3
     assert json.loads(result.content)["head"] == b"hello".hex()
+
+
+def test_the_application_starts_it_in_advance(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[PreviewService] = []
+    monkeypatch.setattr(PreviewService, "open", lambda service: started.append(service))
+    with run_server(create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))):
+        assert len(started) == 1
 
 
 def test_content_in_memory_is_rendered(service: PreviewService) -> None:
