@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from agent.data_folder import DataFolder
 from agent.runs.folder import RunFolder
 from agent.sandbox.base import Sandbox
+from agent.sandbox.network.policy import NetworkPolicy
 from agent.settings import Settings
 from tests.contract.sandbox_helpers import acquire_sandbox
 from tests.support.cluster import nodes as cluster
@@ -25,7 +26,10 @@ class Placement:
     provider: "ClusterSandboxProvider"
 
     def create_run(self) -> RunFolder:
-        return RunFolder.create(self.provider.data.path, self.provider.create_workspace())
+        """Create a run whose sandbox has no network: to create one takes a second."""
+        run = RunFolder.create(self.provider.data.path, self.provider.create_workspace())
+        run.set_network(NetworkPolicy("none"))
+        return run
 
     def kill_node(self, name: str) -> None:
         """End all processes of a node, by the name that the page shows."""
