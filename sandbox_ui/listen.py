@@ -23,7 +23,7 @@ def bind_sockets(host: str, port: int) -> Iterator[list[socket.socket]]:
             )
             sockets = []
             for family, address in dict.fromkeys((each[0], each[4]) for each in addresses):
-                sockets.append(stack.enter_context(socket.socket(family, socket.SOCK_STREAM)))
+                sockets.append(stack.enter_context(_open_socket(family)))
                 _bind(sockets[-1], address)
         except OSError as error:
             raise AddressUnusable(
@@ -38,6 +38,16 @@ def page_url(host: str, sockets: list[socket.socket]) -> str:
     """Return the page's URL for a browser."""
     name = f"[{host}]" if ":" in host else host
     return f"http://{name}:{sockets[0].getsockname()[1]}"
+
+
+def _open_socket(family: int) -> socket.socket:
+    """Return a socket that names its protocol.
+
+    Only to the connections of such a socket does asyncio set TCP_NODELAY. Without it, whatever is
+    sent in two parts, as an answer and each event of a stream, waits some 40 ms for the client to
+    acknowledge the first.
+    """
+    return socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
 
 
 def _bind(sock: socket.socket, address: Any) -> None:

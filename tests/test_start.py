@@ -1,5 +1,6 @@
 """Failed startups: one sentence and an exit code, without a traceback."""
 
+import asyncio
 import os
 import socket
 import subprocess
@@ -97,6 +98,25 @@ def test_an_address_of_another_host_is_refused() -> None:
 def test_a_host_name_is_bound_at_each_of_its_addresses() -> None:
     with bind_sockets("localhost", 0) as sockets:
         assert page_url("localhost", sockets) == f"http://localhost:{sockets[0].getsockname()[1]}"
+
+
+def test_what_is_sent_does_not_wait_until_the_client_acknowledges_what_was_sent_before() -> None:
+    options: list[int] = []
+
+    def accept(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = writer.get_extra_info("socket")
+        options.append(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        writer.close()
+
+    async def connect(bound: socket.socket) -> None:
+        async with await asyncio.start_server(accept, sock=bound):
+            reader, writer = await asyncio.open_connection(*bound.getsockname())
+            await reader.read()
+            writer.close()
+
+    with bind_sockets("127.0.0.1", 0) as (bound,):
+        asyncio.run(connect(bound))
+    assert options == [1]
 
 
 def test_an_ipv6_address_is_in_brackets() -> None:

@@ -7,16 +7,18 @@ import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, TypeVar
 
 import httpx
 import uvicorn
 from fastapi import FastAPI
 
+from agent.errors import AddressUnusable
 from agent.settings import Settings
 from sandbox_ui import application
 from sandbox_ui.application import StudioSandboxProvider
+from sandbox_ui.listen import bind_sockets, page_url
 from sandbox_ui.preview.service import PreviewService
 
 TIMEOUT_SECONDS = 60.0
@@ -46,21 +48,30 @@ _released_ports: list[int] = []
 """Ports of stopped servers, to be reused: the browser caches scripts by address."""
 
 
-def _listen() -> socket.socket:
-    """Return a listening socket, on the last released port unless another process has taken it."""
-    try:
-        return socket.create_server(("127.0.0.1", _released_ports.pop() if _released_ports else 0))
-    except OSError:
-        return socket.create_server(("127.0.0.1", 0))
+@contextmanager
+def _listen() -> Iterator[socket.socket]:
+    """Bind a socket to the last released port, or to any if another process has taken it."""
+    with ExitStack() as stack:
+        try:
+            port = _released_ports.pop() if _released_ports else 0
+            (listener,) = stack.enter_context(bind_sockets("127.0.0.1", port))
+        except AddressUnusable:
+            (listener,) = stack.enter_context(bind_sockets("127.0.0.1", 0))
+        port = listener.getsockname()[1]  # the server closes the socket
+        yield listener
+        _released_ports.append(port)
 
 
 @contextmanager
 def run_server(app: FastAPI) -> Iterator[str]:
     """Serve the application on a local port; yields its base URL."""
+    with _listen() as listener:
+        yield from _serve(app, listener)
+
+
+def _serve(app: FastAPI, listener: socket.socket) -> Iterator[str]:
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
     loop = asyncio.new_event_loop()
-    listener = _listen()
-    port: int = listener.getsockname()[1]
 
     def serve() -> None:
         loop.run_until_complete(server.serve([listener]))
@@ -75,13 +86,11 @@ def run_server(app: FastAPI) -> Iterator[str]:
     thread.start()
     wait_until(lambda: server.started or not thread.is_alive())
     try:
-        yield f"http://127.0.0.1:{port}"
+        yield page_url("127.0.0.1", [listener])
     finally:
         loop.call_soon_threadsafe(app.state.closing.set)
         server.should_exit = True
         thread.join(TIMEOUT_SECONDS)
-        listener.close()
-        _released_ports.append(port)
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = TIMEOUT_SECONDS) -> None:
