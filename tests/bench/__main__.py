@@ -72,13 +72,13 @@ QUICK: dict[str, Callable[[BenchContext], Table]] = {
     "startup": partial(startup.table, times=1),
     "idle": partial(idle.table, seconds=1),
     "page": partial(streaming.table, lengths=(2, 5), gradio_lengths=(2, 4), window=2),
-    "comparison": partial(comparison.table, lengths=(2, 5), window=2),
-    "opening": partial(opening.table, times=1, gradio_times=1, lengths=(2, 5), cold=1),
+    "comparison": partial(comparison.table, lengths=(3,), window=2),
+    "opening": partial(opening.table, times=1, gradio_times=1, lengths=(3,), cold=1),
     "reports": partial(reports.table, lengths=(2, 5), times=1, moves=2),
     "tree": partial(tree.table, counts=(3, 1200), times=2, paints=1),
     "scrubbing": partial(scrubbing.table, steps=6, files=60, moves=3),
     "transfers": partial(transfers.table, size=4 * 1024**2, times=1),
-    "load": partial(load.table, run_counts=(1, 2), steps=3, idle_sandboxes=2, followers=3),
+    "load": partial(load.table, run_counts=(2,), steps=3, idle_sandboxes=2, followers=3),
     "history": partial(history.table, count=60, times=2),
     "comparisons": partial(comparisons.table, sizes=((1, 3), (2, 3)), times=1),
     "rollouts": partial(rollouts.table, count=2, concurrency=(1, 2), turn_seconds=0.1),
@@ -86,7 +86,7 @@ QUICK: dict[str, Callable[[BenchContext], Table]] = {
     "cluster": partial(placement.table, count=2, workers=(1,)),
     "placed-sandboxes": partial(sandboxes.table, count=2),
     "previews": partial(previews.table, files=PREVIEW_FILES[:4], scale=0.001, times=1),
-    "builtin": partial(builtin.table, trials=1, only=("count", "outside")),
+    "builtin": partial(builtin.table, trials=1, only=("outside",)),
 }
 
 BROWSER_TABLES = {

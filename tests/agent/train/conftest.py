@@ -9,6 +9,13 @@ import pytest
 from tests.agent.train.tiny_model import make_tiny_model
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave the tests that import PyTorch, which takes seconds, to ``make test-all``."""
+    for item in items:
+        if "training_packages" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.long)
+
+
 @pytest.fixture(scope="session")
 def training_packages() -> None:
     """Skip the test without the training packages; fail it if CI=true."""

@@ -9,7 +9,7 @@ from gradio.routes import App
 
 from agent.settings import Settings
 from tests.support.local_provider import LocalSandboxProvider
-from tests.support.server import create_app
+from tests.support.server import create_app, run_coroutine
 
 
 @pytest.fixture
@@ -38,8 +38,12 @@ def test_the_queue_uses_the_mounted_application(created: list[gr.Blocks], tmp_pa
     assert created[0].app.root_path == "/studio"
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning")  # Gradio leaves event loops unclosed
 def test_other_blocks_have_their_own(created: list[gr.Blocks]) -> None:
-    with gr.Blocks(analytics_enabled=False) as page:
-        gr.Textbox()
+    async def build() -> gr.Blocks:
+        with gr.Blocks(analytics_enabled=False) as page:
+            gr.Textbox()
+        return page
+
+    page = run_coroutine(build())
     assert isinstance(page.app, App)
+    assert set(created) == {page}

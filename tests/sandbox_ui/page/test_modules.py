@@ -106,7 +106,6 @@ def test_bundled_modules_are_compressed_and_cached(static: Path) -> None:
 
 
 @pytest.mark.browser
-@pytest.mark.main_path
 @pytest.mark.parametrize("bundled", [True, False])
 def test_the_page_works_with_and_without_the_bundle(
     browser: Browser, studio_url: str, monkeypatch: pytest.MonkeyPatch, *, bundled: bool

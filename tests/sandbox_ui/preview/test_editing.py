@@ -120,7 +120,6 @@ def test_single_changes_of_a_conflict_can_be_taken_from_the_file(
     assert content(conflict_viewer, "file.txt") == b"theirs\nb\nc\nd\nmine\n"
 
 
-@pytest.mark.main_path
 def test_unsaved_text_is_restored_after_another_file_was_opened(viewer: FileViewer) -> None:
     viewer.upload("a.txt", b"a\n")
     viewer.upload("b.txt", b"b\n")

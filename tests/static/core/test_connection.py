@@ -33,12 +33,9 @@ def app(tmp_path: Path, endpoint: Endpoint) -> Iterator[AppProcess]:
         yield app
 
 
-@pytest.fixture(params=[WIDE, NARROW], ids=["wide", "narrow"])
-def studio(
-    browser: Browser, app: AppProcess, request: pytest.FixtureRequest
-) -> Iterator[StudioTab]:
-    width, height = request.param
-    studio = StudioTab(take_page(browser, viewport={"width": width, "height": height}))
+@pytest.fixture
+def studio(browser: Browser, app: AppProcess) -> Iterator[StudioTab]:
+    studio = StudioTab(take_page(browser, viewport={"width": WIDE[0], "height": WIDE[1]}))
     studio.open(app.studio_url)
     yield studio
     release_page(studio.page)
@@ -51,6 +48,9 @@ def test_a_lost_server_is_reported_at_once_and_typed_text_is_kept(
     app.kill()
     expect(studio.state).to_have_text("Connection lost, reconnecting")
     expect(studio.page.locator("#hint")).to_contain_text("Connection lost")
+    studio.page.set_viewport_size({"width": NARROW[0], "height": NARROW[1]})
+    expect(studio.state).to_be_visible()
+    expect(studio.page.locator("#hint")).to_be_visible()
 
     studio.task.press("Control+Enter")
     expect(studio.page.get_by_role("alert")).to_contain_text("Not sent")
