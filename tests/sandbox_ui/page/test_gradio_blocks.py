@@ -40,7 +40,8 @@ def test_the_queue_uses_the_mounted_application(created: list[gr.Blocks], tmp_pa
 
 def test_other_blocks_have_their_own(created: list[gr.Blocks]) -> None:
     async def build() -> gr.Blocks:
-        with gr.Blocks(analytics_enabled=False) as page:
+        page = gr.Blocks(analytics_enabled=False)
+        with page:
             gr.Textbox()
         return page
 
