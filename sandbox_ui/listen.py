@@ -43,9 +43,8 @@ def page_url(host: str, sockets: list[socket.socket]) -> str:
 def _open_socket(family: int) -> socket.socket:
     """Return a socket that names its protocol.
 
-    Only to the connections of such a socket does asyncio set TCP_NODELAY. Without it, whatever is
-    sent in two parts, as an answer and each event of a stream, waits some 40 ms for the client to
-    acknowledge the first.
+    Only for the connections of such a socket does asyncio set TCP_NODELAY. Without it, the second
+    part of each answer waits some 40 ms until the client acknowledges the first.
     """
     return socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
 

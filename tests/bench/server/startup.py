@@ -1,4 +1,4 @@
-"""Startup and shutdown of the application, and the size of the image."""
+"""Startup and shutdown of the application, its smallest answers, and the size of the image."""
 
 import socket
 import sys
@@ -18,6 +18,8 @@ from tests.bench.tables import (
 )
 
 _POLL_SECONDS = 0.005
+_ANSWERS = 20
+_KEPT, _NEW = "`GET /healthz` on a kept connection", "the same on a new connection each time"
 
 
 def table(context: BenchContext, *, times: int = 5) -> Table:
@@ -27,9 +29,12 @@ def table(context: BenchContext, *, times: int = 5) -> Table:
         ("`python app.py`, from the start of the process", *SAMPLE_HEADINGS),
     )
     durations: dict[str, list[float]] = defaultdict(list)
-    sizes = [_measure_start(context, durations) for _ in range(times + 1)]
+    answers: dict[str, list[float]] = defaultdict(list)
+    sizes = [_measure_start(context, durations, answers) for _ in range(times + 1)]
     for name, seconds in durations.items():
         result.add(name, *Sample.from_seconds(seconds[1:]).cells("s"))
+    for name, seconds in answers.items():
+        result.add(name, *Sample.from_seconds(seconds).cells())
     result.add("`import gradio` alone, for comparison", *_measure_import(context, "gradio", times))
     image = context.client.images.get(context.image).attrs["Size"]
     result.notes = [
@@ -41,7 +46,9 @@ def table(context: BenchContext, *, times: int = 5) -> Table:
     return result
 
 
-def _measure_start(context: BenchContext, durations: dict[str, list[float]]) -> int:
+def _measure_start(
+    context: BenchContext, durations: dict[str, list[float]], answers: dict[str, list[float]]
+) -> int:
     port = _free_port()
     environment = context.environment(
         "startup", GRADIO_SERVER_PORT=str(port), GRADIO_SERVER_NAME="127.0.0.1"
@@ -54,11 +61,24 @@ def _measure_start(context: BenchContext, durations: dict[str, list[float]]) -> 
         durations["`GET /healthz` says that sandboxes can be had"].append(
             time.perf_counter() - start_time
         )
+        _measure_answers(port, answers)
         size = private_memory(process.pid)
         with record_duration(durations["from TERM to its end, warm sandbox removed"]):
             process.terminate()
             process.wait(TIMEOUT_SECONDS)
     return size
+
+
+def _measure_answers(port: int, answers: dict[str, list[float]]) -> None:
+    kept = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_SECONDS)
+    for _ in range(_ANSWERS):
+        new = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_SECONDS)
+        for name, connection in ((_KEPT, kept), (_NEW, new)):
+            with record_duration(answers[name]):
+                connection.request("GET", "/healthz")
+                connection.getresponse().read()
+        new.close()
+    kept.close()
 
 
 def _free_port() -> int:

@@ -131,7 +131,7 @@ def test_a_killed_program_leaves_nothing_on_the_nodes(
     )  # fmt: skip
     with process:
         assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
+        assert "ready\n" in process.stdout  # Ray may print warnings before
         assert containers_of(root, engine)
         process.send_signal(signal.SIGKILL)
     assert becomes_true(lambda: not containers_of(root, engine), 120)
