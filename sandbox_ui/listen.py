@@ -23,7 +23,7 @@ def bind_sockets(host: str, port: int) -> Iterator[list[socket.socket]]:
             )
             sockets = []
             for family, address in dict.fromkeys((each[0], each[4]) for each in addresses):
-                sockets.append(stack.enter_context(_open_socket(family)))
+                sockets.append(stack.enter_context(_tcp_socket(family)))
                 _bind(sockets[-1], address)
         except OSError as error:
             raise AddressUnusable(
@@ -40,11 +40,11 @@ def page_url(host: str, sockets: list[socket.socket]) -> str:
     return f"http://{name}:{sockets[0].getsockname()[1]}"
 
 
-def _open_socket(family: int) -> socket.socket:
-    """Return a socket that names its protocol.
+def _tcp_socket(family: int) -> socket.socket:
+    """Return a socket created with its protocol, without which asyncio sets no TCP_NODELAY.
 
-    Only for the connections of such a socket does asyncio set TCP_NODELAY. Without it, the second
-    part of each answer waits some 40 ms until the client acknowledges the first.
+    Without that option, the second part of an answer is not sent until the client acknowledges
+    the first, some 40 ms later.
     """
     return socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
 

@@ -24,6 +24,7 @@ from agent.sandbox.image.progress import BuildProgress
 from agent.workspace.files import Workspace
 from agent.workspace.versions.blobs import BlobStore
 from agent.workspace.versions.snapshots import SnapshotTracker
+from sandbox_ui.preview.service import PreviewService
 from tests.support.tab import launch_chromium
 
 NEVER_SKIPPED = ("engine", "browser", "builtin", "inspect")
@@ -38,10 +39,13 @@ DEFAULT_TIMEOUT = inspect.signature(httpx.Client).parameters["timeout"].default
 for phase in ("connect", "read", "write", "pool"):
     setattr(DEFAULT_TIMEOUT, phase, 60.0)
 
-# Each client would parse the machine's certificates, which takes longer than many a test.
+# All clients share one TLS context: creating one takes 30 ms, more than most tests.
 httpx._transports.default.create_ssl_context = functools.cache(  # type: ignore[attr-defined]
     httpx.create_ssl_context
 )
+
+# Preview workers start with the first preview: most tests need none, and one takes 2 s of CPU.
+PreviewService.open = lambda _service: None  # type: ignore[assignment, method-assign]
 
 
 @pytest.hookimpl(trylast=True)

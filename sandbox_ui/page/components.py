@@ -1,8 +1,7 @@
 """Gradio components whose content the page's JavaScript modules render.
 
 Gradio compiles templates as code, so the templates are constants: text from models, files and
-users arrives by the stream and becomes text nodes. These are functions instead of subclasses of
-``gr.HTML`` because Gradio would write a stub next to a subclass's source at every import.
+users arrives by the stream and becomes text nodes.
 """
 
 import json
@@ -35,7 +34,7 @@ def js_component(function: str, template: str, **kwargs: Any) -> gr.HTML:
 
 
 def js_call(function: str, first: Any) -> str:
-    """Return JavaScript that passes input values to a ``static/main.js`` function.
+    """Return JavaScript that calls a function of ``static/main.js`` with the input values.
 
     Args:
         function: The function's name.
@@ -75,7 +74,7 @@ _NOTICE = """
 
 
 def notice(**kwargs: Any) -> gr.HTML:
-    """Create the error notice; its value is a message and a suggested action."""
+    """Create the error notice; its value holds the message and a suggested action."""
     return js_component("mountNotice", _NOTICE, **kwargs)
 
 
@@ -92,7 +91,7 @@ _ATTACHMENTS = """
 def attachments(**kwargs: Any) -> gr.HTML:
     """Create the file attachments, the examples and the status hint for Run.
 
-    Its value replaces the text box's content when set; see ``ButtonHandlers.send``.
+    Setting its value replaces the text in the task's text box; see ``ButtonHandlers.send``.
     """
     return js_component("mountComposer", _ATTACHMENTS, **kwargs)
 
@@ -147,5 +146,5 @@ _WORKSPACE = """
 
 
 def workspace(**kwargs: Any) -> gr.HTML:
-    """Create the file panel of the run that the timeline shows."""
+    """Create the panel with the files of the run in the timeline."""
     return js_component("mountWorkspace", _WORKSPACE, **kwargs)

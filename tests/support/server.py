@@ -19,14 +19,9 @@ from agent.settings import Settings
 from sandbox_ui import application
 from sandbox_ui.application import StudioSandboxProvider
 from sandbox_ui.listen import bind_sockets, page_url
-from sandbox_ui.preview.service import PreviewService
 
 TIMEOUT_SECONDS = 60.0
 T = TypeVar("T")
-
-# The preview worker starts with a test's first preview: most tests need none, and it takes two
-# seconds of the processor.
-PreviewService.open = lambda _service: None  # type: ignore[assignment, method-assign]
 
 
 def run_coroutine(coroutine: Coroutine[Any, Any, T]) -> T:
@@ -48,25 +43,22 @@ _released_ports: list[int] = []
 """Ports of stopped servers, to be reused: the browser caches scripts by address."""
 
 
-@contextmanager
-def _listen() -> Iterator[socket.socket]:
-    """Bind a socket to the last released port, or to any if another process has taken it."""
-    with ExitStack() as stack:
-        try:
-            port = _released_ports.pop() if _released_ports else 0
-            (listener,) = stack.enter_context(bind_sockets("127.0.0.1", port))
-        except AddressUnusable:
-            (listener,) = stack.enter_context(bind_sockets("127.0.0.1", 0))
-        port = listener.getsockname()[1]  # the server closes the socket
-        yield listener
-        _released_ports.append(port)
+def _bind_socket(stack: ExitStack) -> socket.socket:
+    """Bind a socket until the stack is closed: to the last released port if it is still free."""
+    port = _released_ports.pop() if _released_ports else 0
+    try:
+        (listener,) = stack.enter_context(bind_sockets("127.0.0.1", port))
+    except AddressUnusable:
+        (listener,) = stack.enter_context(bind_sockets("127.0.0.1", 0))
+    stack.callback(_released_ports.append, listener.getsockname()[1])
+    return listener
 
 
 @contextmanager
 def run_server(app: FastAPI) -> Iterator[str]:
     """Serve the application on a local port; yields its base URL."""
-    with _listen() as listener:
-        yield from _serve(app, listener)
+    with ExitStack() as stack:
+        yield from _serve(app, _bind_socket(stack))
 
 
 def _serve(app: FastAPI, listener: socket.socket) -> Iterator[str]:

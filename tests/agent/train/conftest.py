@@ -10,7 +10,7 @@ from tests.agent.train.tiny_model import make_tiny_model
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave the tests that import PyTorch, which takes seconds, to ``make test-all``."""
+    """Mark the tests of training as ``long``: importing PyTorch takes seconds."""
     for item in items:
         if "training_packages" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.long)

@@ -20,7 +20,7 @@ from agent.util.cancellation import Stop
 from tests.agent.train.tiny_model import load_weights
 from tests.support.local_provider import LocalSandboxProvider
 
-pytestmark = [pytest.mark.long, pytest.mark.usefixtures("training_packages")]
+pytestmark = pytest.mark.usefixtures("training_packages")
 
 SMALL = """\
 model: {{name: {model}, lora: {{rank: 2, alpha: 4}}}}

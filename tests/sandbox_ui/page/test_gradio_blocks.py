@@ -14,7 +14,7 @@ from tests.support.server import create_app, run_coroutine
 
 @pytest.fixture
 def created(monkeypatch: pytest.MonkeyPatch) -> list[gr.Blocks]:
-    """The Blocks of each Gradio application created during the test."""
+    """Record for which Blocks Gradio creates applications."""
     created: list[gr.Blocks] = []
     original = App.create_app
 

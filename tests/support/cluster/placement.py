@@ -26,7 +26,7 @@ class Placement:
     provider: "ClusterSandboxProvider"
 
     def create_run(self) -> RunFolder:
-        """Create a run whose sandbox has no network: to create one takes a second."""
+        """Create a run without network access, since creating a network takes a second."""
         run = RunFolder.create(self.provider.data.path, self.provider.create_workspace())
         run.set_network(NetworkPolicy("none"))
         return run

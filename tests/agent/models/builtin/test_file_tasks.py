@@ -1,4 +1,4 @@
-"""The built-in model solves file tasks of two families and each example of the page.
+"""The built-in model solves file tasks of two families, and every example on the page.
 
 The tests use the real page, the real inference engine and Docker sandboxes. The model is small and
 samples at its default temperature: of six tasks of a family, and of six attempts at an example,

@@ -127,7 +127,6 @@ def test_batches_have_a_token_budget(training_packages: None) -> None:
     assert batch["input_ids"].shape == batch["labels"].shape == (3, 6)
 
 
-@pytest.mark.long
 def test_a_recipe_of_conversations_needs_no_tasks(
     training_packages: None, tiny_model: Path, create_recipe: Callable[..., Recipe], tmp_path: Path
 ) -> None:

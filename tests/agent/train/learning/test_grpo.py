@@ -91,7 +91,6 @@ def score_batch(trainer: Any, problems: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("advantage", ["rloo", "grpo"])
-@pytest.mark.long
 def test_the_advantage_matches_the_formula(
     advantage: str, tiny_model: Path, studio: Studio, tmp_path: Path
 ) -> None:
@@ -121,7 +120,6 @@ def test_a_failed_rollout_has_no_advantage(
 
 
 @pytest.mark.parametrize("loss", ["sequence-mean-token-sum", "token-mean"])
-@pytest.mark.long
 def test_environment_tokens_are_not_trained_on(
     loss: str, tiny_model: Path, studio: Studio, tmp_path: Path
 ) -> None:
@@ -156,7 +154,6 @@ def test_environment_tokens_are_not_trained_on(
         assert torch.allclose(parameter.grad, gradient, atol=1e-5)
 
 
-@pytest.mark.long
 def test_trained_tokens_are_the_sampled_tokens(
     tiny_model: Path, studio: Studio, tmp_path: Path
 ) -> None:
@@ -180,7 +177,6 @@ def test_trained_tokens_are_the_sampled_tokens(
     )
 
 
-@pytest.mark.long
 def test_a_rollout_that_failed_without_an_answer_has_no_reward(
     tiny_model: Path, studio: Studio, tmp_path: Path
 ) -> None:

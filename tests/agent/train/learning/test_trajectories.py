@@ -149,7 +149,6 @@ supervised: {{steps: 1, batch: 2, learning_rate: 1e-3, demonstrations: 2, warmup
 """
 
 
-@pytest.mark.long
 def test_exported_runs_are_learned_from_as_if_they_were_demonstrated(
     tiny_model: Path, tmp_path: Path
 ) -> None:

@@ -14,7 +14,7 @@ from agent.runs.folder import RunFolder
 from tests.support.cluster.nodes import ROOT
 
 pytest.importorskip("ray", reason="Ray is not installed (make .make/ray)")
-pytestmark = [pytest.mark.long, pytest.mark.usefixtures("training_packages")]
+pytestmark = pytest.mark.usefixtures("training_packages")
 
 RECIPE = """\
 model: {{name: {model}, lora: {{rank: 2, alpha: 4}}}}

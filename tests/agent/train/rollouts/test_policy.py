@@ -75,7 +75,6 @@ def test_log_probabilities_match_the_model(policy: "Policy") -> None:
         assert answer.logprobs == pytest.approx(expected, abs=1e-4)
 
 
-@pytest.mark.long
 def test_an_answer_ends_with_its_end_token_or_its_token_budget(policy: "Policy") -> None:
     end = policy.control_token_id("<|im_end|>")
     answers = sample_concurrently(
@@ -95,7 +94,6 @@ def test_a_stop_ends_the_wait(policy: "Policy") -> None:
         assert list(policy.sample(policy.encode("a"), 9, stop)) == []
 
 
-@pytest.mark.long
 def test_the_batch_does_not_wait_for_idle_callers(policy: "Policy") -> None:
     with policy.sampling(1.0) as batcher:
         batcher.change_active(5)
