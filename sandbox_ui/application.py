@@ -12,7 +12,7 @@ os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 import gradio as gr
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
-from starlette.routing import BaseRoute
+from starlette.routing import BaseRoute, Mount
 
 from agent.history.retention import Retention
 from agent.models.builtin import process
@@ -48,7 +48,6 @@ from sandbox_ui.page import build, modules
 from sandbox_ui.page.api import ApiFunctions
 from sandbox_ui.page.comparison_api import ComparisonFunctions
 from sandbox_ui.page.evaluation_api import EvaluationFunctions
-from sandbox_ui.page.gradio_blocks import mount
 from sandbox_ui.page.gradio_queue import OwnedQueue
 from sandbox_ui.page.gradio_results import GradioResultAccess
 from sandbox_ui.page.handlers import ButtonHandlers
@@ -265,9 +264,10 @@ def create_app(settings: Settings, provider: StudioSandboxProvider) -> FastAPI:
     app.mount("/ui", modules.PageFiles(directory=modules.STATIC))
     blocks = services.blocks()
     queue = OwnedQueue.install(blocks)
-    gradio = mount(
+    gr.mount_gradio_app(
         app,
         blocks,
+        path="/",
         root_path=settings.root_path or None,
         ssr_mode=False,
         run_history=False,
@@ -276,6 +276,8 @@ def create_app(settings: Settings, provider: StudioSandboxProvider) -> FastAPI:
         max_file_size=0,
         show_error=False,  # unexpected errors go to the log; expected ones carry a message
     )
+    gradio = app.router.routes[-1]
+    assert isinstance(gradio, Mount)
     gradio.app = RouteAllowlist(
         RequestValidation(GradioResultAccess(gradio.app, queue), parameters_of(blocks))
     )

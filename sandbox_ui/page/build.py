@@ -26,7 +26,6 @@ from sandbox_ui.page.components import (
     timeline,
     workspace,
 )
-from sandbox_ui.page.gradio_blocks import MountedBlocks
 from sandbox_ui.page.handlers import ButtonHandlers
 from sandbox_ui.page.modules import STATIC
 from sandbox_ui.runs.run_options import RunOptions
@@ -93,7 +92,7 @@ def build(
     handlers: ButtonHandlers, api_functions: Sequence[HasFunctions], settings: Settings
 ) -> gr.Blocks:
     """Build the page's components, wire the event handlers, register the API functions."""
-    page = MountedBlocks(title="LLM-in-Sandbox Studio", analytics_enabled=False)
+    page = gr.Blocks(title="LLM-in-Sandbox Studio", analytics_enabled=False)
     page.state_session_capacity = _MAX_SESSIONS
     with page:
         page_header(elem_id="header")
