@@ -196,7 +196,9 @@ def test_calls_wait_and_are_allowed_edited_and_denied(
     expect(approval(studio)).to_contain_text("Waits for your approval")
 
     # By keyboard, outside of fields: edit the command.
-    studio.timeline.locator("#step-2 .card summary").first.focus()
+    second = studio.timeline.locator("#step-2")
+    expect(second.get_by_role("button", name="Edit…")).to_be_visible()
+    second.locator(".card summary").first.focus()
     studio.page.keyboard.press("e")
     field = studio.page.get_by_role("textbox", name="Command")
     expect(field).to_be_focused()
@@ -212,7 +214,6 @@ def test_calls_wait_and_are_allowed_edited_and_denied(
     check_accessible(studio)
     shoot(studio, "edit")
     studio.page.keyboard.press("Control+Enter")
-    second = studio.timeline.locator("#step-2")
     expect(second).to_contain_text("You edited this call")
     expect(second.locator(".reviewed")).to_have_text("edited")
 
@@ -225,14 +226,14 @@ def test_calls_wait_and_are_allowed_edited_and_denied(
     field.fill('{"file_text": "new\\n"}')
     approval(studio).get_by_role("button", name="Execute").click()
 
-    expect(studio.timeline.locator("#step-4 .card.asks")).to_be_visible()
-    studio.timeline.locator("#step-4 .card summary").first.focus()
+    fourth = studio.timeline.locator("#step-4")
+    expect(fourth.get_by_role("button", name="Deny…")).to_be_visible()
+    fourth.locator(".card summary").first.focus()
     studio.page.keyboard.press("d")
     studio.page.get_by_role("textbox", name="Reason").fill("Not from the <b>network</b>.")
     shoot(studio, "deny")
     studio.page.keyboard.press("Enter")
     expect(studio.state).to_have_text("submitted")
-    fourth = studio.timeline.locator("#step-4")
     expect(fourth.locator(".card > summary")).to_contain_text("denied")
     expect(fourth).to_contain_text("Not from the <b>network</b>.")
     studio.page.reload()
