@@ -1,5 +1,6 @@
 """The HTML preview: pages work but cannot reach the network or the application."""
 
+import os
 import re
 import socket
 from collections.abc import Iterator
@@ -298,12 +299,20 @@ class ObservedBrowser:
 
 @contextmanager
 def observed_browser(browser: Browser, log: Path, *flags: str) -> Iterator[ObservedBrowser]:
-    """Launch a second browser whose requests to other hosts are observed."""
+    """Launch a second browser whose requests to other hosts are observed.
+
+    It is Chromium itself, as users have it: unlike the headless shell, it resolves hosts and
+    connects to them before it has checked whether a page may navigate there.
+    """
     with socket.create_server(("127.0.0.1", 0)) as listener:
         to = f"127.0.0.1:{listener.getsockname()[1]}"
         observing_flags = (f"--host-resolver-rules=MAP *.test {to}", f"--log-net-log={log}")
         launch = browser.browser_type.launch
-        other = launch(executable_path=LAUNCHER, args=[*FLAGS, *observing_flags, *flags])
+        other = launch(
+            executable_path=LAUNCHER,
+            args=[*FLAGS, *observing_flags, *flags],
+            env={**os.environ, "FULL_CHROMIUM": "1"},
+        )
         try:
             yield ObservedBrowser(other, listener, log)
         finally:
