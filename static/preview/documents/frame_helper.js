@@ -27,7 +27,7 @@
   const watched = new WeakSet();
   const [addWeak, hasWeak] = [WeakSet.prototype.add, WeakSet.prototype.has].map(uncurry);
   const changes = { __proto__: null, childList: true, subtree: true, attributes: true };
-  // Chromium 156 ends a page whose srcdoc frame uses WebRTC, which Connection-Allowlist forbids.
+  // Connection-Allowlist blocks WebRTC; Chromium 156 kills the page's process if a srcdoc frame uses it.
   const sandboxSrcdoc = (element) => {
     if (name(element) !== "iframe" || !has(element, "srcdoc") || get(element, "sandbox") === "") return;
     try {

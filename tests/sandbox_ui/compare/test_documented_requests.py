@@ -17,8 +17,8 @@ from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.server import create_app, run_server, wait_until
 from tests.test_docs import example_containing, run_shell
 
-FOLLOW = "timeout 60 sed '/event: run/q' <(exec ", " 2>/dev/null); kill $!"
-"""What surrounds a command whose output has no end, to read it up to an event."""
+READ_TO_RUN_EVENT = "timeout 60 sed '/event: run/q' <(exec {} 2>/dev/null); kill $!"
+"""Prints the output of an endless command up to a run's first event, then ends the command."""
 
 
 @pytest.fixture
@@ -54,14 +54,15 @@ def test_the_http_examples_for_comparisons_work(
     comparison = re.findall(r'"id":"([^"]+)"', run_shell(f"{address}\n{start}", tmp_path))[0]
     lines = [each.replace("/ID", f"/{comparison}") for each in rest.splitlines()[1:]]
 
-    def run(part: str, before: str = "", after: str = "") -> str:
+    def run(part: str, template: str = "{}") -> str:
         line = next(each for each in lines if part in each)
         lines.remove(line)
-        return run_shell(f"{address}\n{before}{line.partition('  #')[0]}{after}", tmp_path)
+        command = template.format(line.partition("  #")[0])
+        return run_shell(f"{address}\n{command}", tmp_path)
 
     wait_until(lambda: run_ids(client.read(comparison)) != [])
     assert '"state":"running"' in run(f"curl $at/comparisons/{comparison} ")
-    assert "event: run" in run("/events", *FOLLOW)
+    assert "event: run" in run("/events", READ_TO_RUN_EVENT)
     run('"member": 1')
     client.http.post(f"/api/comparisons/{comparison}/stop").raise_for_status()
     client.wait(comparison, "stopped")

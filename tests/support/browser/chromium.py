@@ -7,5 +7,5 @@ LAUNCHER = Path(__file__).with_name("chromium_launcher.py")
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--no-first-run",
-    "--allow-loopback-in-peer-connection",  # WebRTC uses no other interface without netlink
+    "--allow-loopback-in-peer-connection",  # without netlink, WebRTC finds no other interface
 ]  # fmt: skip

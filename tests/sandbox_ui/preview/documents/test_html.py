@@ -23,11 +23,11 @@ EXPECTED_ERRORS = ("Content Security Policy", "sandboxed", "Framing", "status of
 
 
 class HtmlTab:
-    """A tab that previews the HTML pages of a run."""
+    """A tab that previews the HTML pages of a run, by default of a new one."""
 
-    def __init__(self, studio: StudioTab, studio_url: str) -> None:
+    def __init__(self, studio: StudioTab, studio_url: str, run: str = "") -> None:
         self.studio, self.page, self.studio_url = studio, studio.page, studio_url
-        self.run = httpx.post(f"{studio_url}/api/runs").json()["run"]
+        self.run = run or httpx.post(f"{studio_url}/api/runs").json()["run"]
 
     def upload(self, path: str, content: str | bytes) -> None:
         """Put a file into the workspace, replacing an existing one."""
@@ -182,7 +182,7 @@ DRAWING = """<svg xmlns="http://www.w3.org/2000/svg">CALL</svg>"""
 
 @contextmanager
 def webrtc_call(seconds: float) -> Iterator[tuple[socket.socket, str]]:
-    """A socket with a timeout, and HTML that sends datagrams to it by WebRTC."""
+    """Yield a UDP socket with a timeout, and HTML that opens a WebRTC connection to it."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
         listener.bind(("127.0.0.1", 0))
         listener.settimeout(seconds)
@@ -190,16 +190,21 @@ def webrtc_call(seconds: float) -> Iterator[tuple[socket.socket, str]]:
 
 
 @pytest.mark.browser
-def test_a_page_makes_no_webrtc_connection(tab: HtmlTab) -> None:
-    with webrtc_call(60) as (listener, call):  # any other page makes one
-        tab.page.goto(f"data:text/html,{quote(call)}")
+def test_a_page_makes_no_webrtc_connection(tab: HtmlTab, browser: Browser) -> None:
+    """The page, a frame within it, and a drawing; Chromium 156 may kill the process of the page."""
+    other = open_in_new_tab(browser, tab)
+    with webrtc_call(60) as (listener, call):  # a page without our headers connects
+        other.page.goto(f"data:text/html,{quote(call)}")
         assert listener.recv(100)
     with webrtc_call(2) as (listener, call):  # the absence of a datagram has no event
         tab.upload("output/a.svg", DRAWING.replace("CALL", call))
-        tab.upload("output/page.html", f'{call}<iframe src="a.svg"></iframe><p>asked</p>')
-        expect(tab.show().locator("p")).to_have_text("asked")
+        page = f"{call}<iframe srcdoc='{call}'></iframe><iframe src='a.svg'></iframe>"
+        tab.upload("output/page.html", page)
+        with other.page.expect_request("**/a.svg"):
+            other.show()
         with pytest.raises(TimeoutError):
             listener.recv(100)
+    other.page.close()
 
 
 WITHIN = "<iframe srcdoc='INNER'></iframe>"
@@ -234,7 +239,6 @@ def test_frames_within_a_page_that_overrides_builtins_run_no_scripts(
     expect(frame.locator("body")).to_contain_text("asked")
     for number in range(3):
         within = frame.frame_locator("iframe").nth(number)
-        expect(within.locator("p")).to_have_text("within")
         expect(within.locator("body")).to_have_text("within")
 
 
@@ -276,7 +280,7 @@ DRAWN = """<svg xmlns="http://www.w3.org/2000/svg"><foreignObject>
 
 
 class ObservedBrowser:
-    """A browser whose ``.test`` hosts all resolve to a local listener, and its lookups."""
+    """A browser that resolves each ``.test`` host to a local listener, and a log of its lookups."""
 
     def __init__(self, browser: Browser, listener: socket.socket, log: Path) -> None:
         self.browser, self._listener, self._log = browser, listener, log
@@ -299,10 +303,10 @@ class ObservedBrowser:
 
 @contextmanager
 def observed_browser(browser: Browser, log: Path, *flags: str) -> Iterator[ObservedBrowser]:
-    """Launch a second browser whose requests to other hosts are observed.
+    """Launch a second browser, and observe its lookups of and connections to other hosts.
 
-    It is Chromium itself, as users have it: unlike the headless shell, it resolves hosts and
-    connects to them before it has checked whether a page may navigate there.
+    This is full Chromium. Unlike the headless shell, it looks up a host and connects to it before
+    it checks whether the page may navigate there.
     """
     with socket.create_server(("127.0.0.1", 0)) as listener:
         to = f"127.0.0.1:{listener.getsockname()[1]}"
@@ -322,17 +326,9 @@ def observed_browser(browser: Browser, log: Path, *flags: str) -> Iterator[Obser
 UNCONFINED = "--disable-features=ConnectionAllowlists"
 
 
-def open_in_browser(browser: Browser, tab: HtmlTab) -> HtmlTab:
-    """Open the same run in a tab of another browser."""
-    other = HtmlTab.__new__(HtmlTab)
-    page = browser.new_page()
-    other.studio, other.page, other.studio_url, other.run = (
-        StudioTab(page),
-        page,
-        tab.studio_url,
-        tab.run,
-    )
-    return other
+def open_in_new_tab(browser: Browser, tab: HtmlTab) -> HtmlTab:
+    """Return a new tab, of any browser, for the same run."""
+    return HtmlTab(StudioTab(browser.new_page()), tab.studio_url, tab.run)
 
 
 @pytest.mark.browser
@@ -343,7 +339,7 @@ def test_navigation_resolves_no_external_host(
     for name, content in NAVIGATES.items():
         tab.upload(f"output/{name}.html", content.replace("URL", f"https://{name}.leak.test/"))
     with observed_browser(browser, tmp_path / "log") as observed:
-        other = open_in_browser(observed.browser, tab)
+        other = open_in_new_tab(observed.browser, tab)
         other.studio.open(f"{tab.studio_url}/?run={tab.run}")
         for name in NAVIGATES:
             other.studio.file(f"{name}.html").click()
@@ -360,7 +356,7 @@ def test_an_unsupported_browser_asks_before_it_shows_a_page(
     page = f"<p>shown<script>document.body.append(' run'); location = '{EXTERNAL_URL}'</script>"
     tab.upload("output/page.html", page)
     with observed_browser(browser, tmp_path / "log", UNCONFINED) as observed:
-        other = open_in_browser(observed.browser, tab)
+        other = open_in_new_tab(observed.browser, tab)
         other.show()
         canvas = other.page.locator(".canvas")
         expect(canvas).to_contain_text("This browser cannot keep a page offline.")
@@ -380,7 +376,7 @@ def test_an_unsupported_browser_runs_scripts_only_on_request(
     tab.upload("output/page.html", MAP_PAGE)
     tab.upload("output/data.json", "{}")
     with observed_browser(browser, tmp_path / "log", UNCONFINED) as observed:
-        other = open_in_browser(observed.browser, tab)
+        other = open_in_new_tab(observed.browser, tab)
         other.show()
         other.studio.button("Run scripts").click()
         expect(other.frame.locator("body")).to_contain_text("data.json 200")
