@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from agent.limits import Limits, Price
     from agent.loop.steering import Steering
     from agent.models.base import Model, ModelConfig
-    from agent.models.openai.client import OpenAIModel
+    from agent.models.endpoint.client import EndpointModel
+    from agent.models.endpoint.client import EndpointModel as OpenAIModel
     from agent.prompts import Prompt
     from agent.sandbox.network.policy import NetworkPolicy
     from agent.settings import Settings
@@ -43,6 +44,7 @@ __all__ = [
     "CommandError",
     "CommandResult",
     "ComparisonResult",
+    "EndpointModel",
     "Entry",
     "Event",
     "ExpectedAnswer",

@@ -192,8 +192,8 @@ def test_only_the_recorder_drives_the_loop() -> None:
 @pytest.mark.parametrize(
     ("package", "forbidden"),
     [
-        ("agent.tools", ("agent.models.openai", "agent.sandbox.docker", "agent.runs")),
-        ("agent.loop", ("agent.sandbox.docker", "agent.models.openai", "agent.runs")),
+        ("agent.tools", ("agent.models.endpoint", "agent.sandbox.docker", "agent.runs")),
+        ("agent.loop", ("agent.sandbox.docker", "agent.models.endpoint", "agent.runs")),
         (
             "agent.tools.editor",
             ("agent.sandbox", "agent.models", "agent.workspace", "os", "pathlib"),

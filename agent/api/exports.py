@@ -27,14 +27,18 @@ _HOMES = {
     "limits": ("Limits", "Price"),
     "loop.steering": ("Steering",),
     "models.base": ("Model", "ModelConfig"),
-    "models.openai.client": ("OpenAIModel",),
+    "models.endpoint.client": ("EndpointModel",),
     "prompts": ("Prompt",),
     "sandbox.network.policy": ("NetworkPolicy",),
     "settings": ("Settings", "load"),
     "util.cancellation": ("Stop",),
     "tools.custom": ("Tool", "tool"),
 }
-_OTHER_NAMES = {"load_settings": "load", "hand_over": "save_results"}
+_OTHER_NAMES = {
+    "load_settings": "load",
+    "hand_over": "save_results",
+    "OpenAIModel": "EndpointModel",
+}
 """Public names that their modules, or programs for earlier versions, call otherwise."""
 
 

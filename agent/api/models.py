@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from agent.errors import UsageError
 from agent.models.base import Model, ModelConfig
 from agent.models.builtin.install import BUILTIN_ID
-from agent.models.openai.base_url import resolve_key
 from agent.models.resolve import resolve_model
+from agent.models.transport.base_url import resolve_key
 from agent.settings import Settings
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from agent.compare.runner import StartedRun
 from agent.events import Mode
 from agent.limits import Limits
 from agent.models.base import ModelConfig
-from agent.models.openai.base_url import resolve_key
+from agent.models.transport.base_url import resolve_key
 from agent.prompts import Prompt
 from agent.runs.folder import RunFolder
 from agent.sandbox.network.policy import NetworkPolicy

@@ -9,7 +9,7 @@ from agent.compare.folder import ComparisonFolder
 from agent.compare.outcomes import Outcome
 from agent.documents.text import extract_text
 from agent.errors import ContextTooLong, WorkspaceError
-from agent.models.openai.context_errors import ErrorDetails, length_error
+from agent.models.errors.context_errors import ErrorDetails, length_error
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
 

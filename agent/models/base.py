@@ -12,6 +12,9 @@ from agent.util.cancellation import Stop
 FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "other"]
 ReasoningField = Literal["reasoning_content", "reasoning"]
 ToolCallStyle = Literal["native", "text"]
+API = Literal["auto", "chat", "responses", "messages"]
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+Verbosity = Literal["low", "medium", "high"]
 PartialCount = Literal["cached", "reasoning", "cache_written"]
 
 
@@ -89,7 +92,7 @@ class SentRequest:
         size: The number of these bytes.
         tool_call_style: As in ``ModelConfig``.
         send_reasoning: As in ``ModelConfig``.
-        message_changes: How the messages were adapted (``agent.models.openai.compat``).
+        message_changes: How the messages were adapted (``agent.models.chat.compat``).
     """
 
     url: str
@@ -288,6 +291,13 @@ class ModelConfig:
         read_timeout: Read timeout: seconds without a byte after which a stream counts as broken.
         public_only: Whether to connect only to the public internet; set if a user other than the
             operator entered the URL.
+        api: How the endpoint is spoken to: Chat Completions, Responses or Messages; ``auto``
+            chooses by address and model, and follows a refusal that names another one.
+        effort: How much the model reasons; ``none`` switches reasoning off where that is possible.
+            Not sent if None.
+        thinking: Whether the model reasons before it answers; None for the endpoint's default.
+        verbosity: How long the answers are; not sent if None.
+        seed: Seed of the sampling; not sent if None.
     """
 
     base_url: str
@@ -301,3 +311,8 @@ class ModelConfig:
     send_reasoning: bool = True
     read_timeout: float = 120.0
     public_only: bool = False
+    api: API = "auto"
+    effort: Effort | None = None
+    thinking: bool | None = None
+    verbosity: Verbosity | None = None
+    seed: int | None = None

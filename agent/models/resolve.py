@@ -4,7 +4,7 @@ from agent.errors import RunError
 from agent.models.base import Model, ModelConfig
 from agent.models.builtin.install import BUILTIN_ID, BUILTIN_MISSING_MESSAGE
 from agent.models.builtin.model import create_builtin_model
-from agent.models.openai.deferred import DeferredOpenAIModel
+from agent.models.endpoint.deferred import DeferredEndpointModel
 
 
 class NoModelAvailable(RunError):
@@ -45,7 +45,7 @@ def resolve_model(
     if config.base_url and not config.model:
         raise NoModelAvailable(no_name_message)
     if config.base_url and not builtin_selected:
-        return DeferredOpenAIModel(config)
+        return DeferredEndpointModel(config)
     if not builtin_selected and (model := _demonstration(task)):
         return model
     return _require_builtin(no_endpoint_message, allowed=allow_builtin)

@@ -1,13 +1,13 @@
 """Redaction of keys and home folders in what leaves this machine.
 
-The journal has no key of the run's own endpoint: ``agent.models.openai.redaction`` replaces it
+The journal has no key of the run's own endpoint: ``agent.models.transport.redaction`` replaces it
 before it is recorded. A command's output or a file may still show others.
 """
 
 import re
 from collections.abc import Iterable
 
-from agent.models.openai.redaction import MIN_KEY_LENGTH, REPLACEMENT
+from agent.models.transport.redaction import MIN_KEY_LENGTH, REPLACEMENT
 
 _KEY = re.compile(
     r"(?<![A-Za-z0-9_-])(?:"

@@ -17,7 +17,7 @@ from agent.compare.comparison import (
 from agent.errors import ModelRefused, RunError, UsageError
 from agent.events import Mode
 from agent.models.builtin.install import BUILTIN_ID, BUILTIN_NAME
-from agent.models.openai.base_url import parse_base_url, same_endpoint
+from agent.models.transport.base_url import parse_base_url, same_endpoint
 from agent.sandbox.network.policy import parse_policy
 from agent.settings import Settings
 from sandbox_ui.auth.user import User

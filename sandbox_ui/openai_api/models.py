@@ -100,7 +100,7 @@ class ModelCatalogue:
             return []
         if settings.model:
             return [settings.model]
-        from agent.models.openai import probe  # slow to import, and rarely needed
+        from agent.models.passport import probe  # slow to import, and rarely needed
 
         with self._lock:
             if time.monotonic() - self._listed > _LIST_SECONDS:

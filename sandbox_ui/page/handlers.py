@@ -14,8 +14,8 @@ from anyio.to_thread import run_sync
 from agent.errors import StudioError, UsageError
 from agent.models.base import ModelConfig
 from agent.models.builtin.install import BUILTIN_DESCRIPTION, BUILTIN_ID, BUILTIN_NAME, find_files
-from agent.models.openai.base_url import same_endpoint
 from agent.models.resolve import NoModelAvailable
+from agent.models.transport.base_url import same_endpoint
 from agent.replay import examples as saved_examples
 from agent.replay.examples import SavedExample
 from agent.settings import Settings
@@ -189,7 +189,7 @@ def _changed_options(options: RunOptions, changes: object) -> RunOptions:
 def _test_endpoint(config: ModelConfig) -> tuple[Any, str]:
     if not config.base_url and find_files():
         return gr.skip(), f"{BUILTIN_DESCRIPTION}."
-    from agent.models.openai import probe  # slow to import, and rarely needed
+    from agent.models.passport import probe  # slow to import, and rarely needed
 
     try:
         result = probe.check_endpoint(config)

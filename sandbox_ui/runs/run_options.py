@@ -12,8 +12,8 @@ from agent.loop.approval import Rule, parse_rules
 from agent.models.base import Model, ModelConfig
 from agent.models.builtin.install import BUILTIN_BASE_NAME, BUILTIN_ID, BUILTIN_NAME
 from agent.models.builtin.model import default_prompt_name
-from agent.models.openai.base_url import resolve_key, same_endpoint
 from agent.models.resolve import resolve_model
+from agent.models.transport.base_url import resolve_key, same_endpoint
 from agent.runs.recorded_run import Task
 from agent.sandbox.network.policy import NetworkAccess, NetworkPolicy, parse_hosts
 from agent.settings import Settings

@@ -10,7 +10,7 @@ import pytest
 from agent.events import Event, Preparing, RunEnded
 from agent.limits import Limits
 from agent.models.base import ModelConfig
-from agent.models.openai.client import OpenAIModel
+from agent.models.endpoint.client import EndpointModel
 from agent.runs import journal
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import Task
@@ -63,7 +63,7 @@ def runs(tmp_path: Path, provider: HungSandboxProvider) -> Iterator[RunManager]:
 
 def start_run(runs: RunManager, endpoint: Endpoint) -> str:
     run = runs.create_draft()
-    runs.start(run, Task("Do it."), OpenAIModel(ModelConfig(endpoint.url, "m")), Limits())
+    runs.start(run, Task("Do it."), EndpointModel(ModelConfig(endpoint.url, "m")), Limits())
     return run
 
 
@@ -89,7 +89,7 @@ def stop_twice_concurrently(runs: RunManager, run: str) -> None:
 
 
 def assert_follow_up_succeeds(runs: RunManager, run: str, endpoint: Endpoint) -> None:
-    runs.follow_up(run, "Go on.", OpenAIModel(ModelConfig(endpoint.url, "m")), Limits())
+    runs.follow_up(run, "Go on.", EndpointModel(ModelConfig(endpoint.url, "m")), Limits())
     wait_until(lambda: journal_bytes(runs, run).count(b'"kind":"run_ended"') == 2)
     assert b'"status":"submitted"' in journal_bytes(runs, run)
 
@@ -142,7 +142,7 @@ def test_stop_during_a_snapshot(
     monkeypatch.setattr(SnapshotTracker, "take", slow_take)
     with Endpoint([bash("echo 1 > output/1"), SUBMIT]) as endpoint:
         run = runs.create_draft()
-        model = OpenAIModel(ModelConfig(endpoint.url, "m"))
+        model = EndpointModel(ModelConfig(endpoint.url, "m"))
         runs.start(run, Task("Do it."), model, Limits())
         assert snapshot_started.wait(20)
         stop_twice_concurrently(runs, run)

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from agent.errors import ModelError
 from agent.models.base import CallPiece, Finish, ModelConfig, Piece, ReasoningPiece, TextPiece
-from agent.models.openai import client as openai_client
-from agent.models.openai.client import OpenAIModel
-from agent.models.openai.stream import StreamParser
-from agent.models.openai.transport.bounds import limit_response
+from agent.models.chat.stream import StreamParser
+from agent.models.endpoint import client as endpoint_client
+from agent.models.endpoint.client import EndpointModel
+from agent.models.transport.bounds import limit_response
 from agent.util.cancellation import Stop
 from tests.contract.model_suite import REQUEST, calls_of, reasoning_of, text_of
 from tests.properties import property_test
@@ -46,8 +46,8 @@ def parse_stream(parts: list[bytes]) -> list[Piece] | str:
     client = httpx2.AsyncClient(
         transport=_PartsTransport(parts), event_hooks={"response": [limit_response]}
     )
-    with patch.object(openai_client, "shared_client", lambda *_, **__: client):
-        model = OpenAIModel(ModelConfig("http://endpoint/v1", "m"))
+    with patch.object(endpoint_client, "shared_client", lambda *_, **__: client):
+        model = EndpointModel(ModelConfig("http://endpoint/v1", "m"))
         try:
             return list(model.stream(REQUEST, Stop()))
         except ModelError as error:

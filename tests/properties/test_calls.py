@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from agent.models.base import Piece, ToolCall
-from agent.models.openai.stream import StreamParser
+from agent.models.chat.stream import StreamParser
 from agent.tools.actions import Action, InvalidCall
 from agent.tools.call_parser import TimeLimits, parse
 from tests.contract.model_suite import calls_of, text_of

@@ -8,7 +8,7 @@ from typing import Any
 
 from agent.events import RunEnded
 from agent.models.base import ModelConfig
-from agent.models.openai.client import OpenAIModel
+from agent.models.endpoint.client import EndpointModel
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun, Task
 from agent.settings import Settings
@@ -167,7 +167,7 @@ def serve_recorded_run(data: Path, scripted: list[Turn] | None = None) -> Iterat
         provider = LocalSandboxProvider(data)
         folder = RunFolder.create(data, provider.create_workspace())
         (folder.workspace / "input" / "rows.csv").write_text("a,1\nb,2\n")
-        model = OpenAIModel(ModelConfig(endpoint.url, "test-model"))
+        model = EndpointModel(ModelConfig(endpoint.url, "test-model"))
         with RecordedRun(folder, provider) as run:
             *_, ended = run.start(Task("Draw a chart of rows.csv."), model)
             assert isinstance(ended, RunEnded)

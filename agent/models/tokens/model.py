@@ -25,7 +25,7 @@ from agent.models.base import (
     Usage,
     UserMessage,
 )
-from agent.models.openai.request import replace_surrogates
+from agent.models.chat.request import replace_surrogates
 from agent.models.parsing.content import ContentParser, ContentPiece
 from agent.models.tokens import chatml
 from agent.models.tokens.chatml import ControlToken, Part

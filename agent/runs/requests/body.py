@@ -9,8 +9,8 @@ from agent.errors import RunError
 from agent.events import Event, ModelAnswered, RunContinued, RunStarted, StepStarted
 from agent.loop.conversation import Conversation
 from agent.models.base import SentRequest, ToolSchema
-from agent.models.openai.compat import adapt_messages
-from agent.models.openai.request import Body, encode_body, message_bodies, tool_bodies
+from agent.models.chat.compat import adapt_messages
+from agent.models.chat.request import Body, encode_body, message_bodies, tool_bodies
 from agent.runs import journal
 from agent.runs.compatibility.unreadable_events import decode_line
 from agent.runs.folder import RunFolder

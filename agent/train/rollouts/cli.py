@@ -14,8 +14,8 @@ from agent.limits import adapt_to_model
 from agent.models.base import Model, ModelConfig
 from agent.models.builtin.install import BUILTIN_ID
 from agent.models.builtin.model import default_prompt_name
-from agent.models.openai.base_url import resolve_key
 from agent.models.resolve import resolve_model
+from agent.models.transport.base_url import resolve_key
 from agent.sandbox.network.policy import NetworkPolicy, policy_argument
 from agent.settings import Settings
 from agent.util.cancellation import Stop

@@ -12,7 +12,7 @@ import pytest
 from agent.errors import ModelRefused, SandboxError
 from agent.events import Event
 from agent.models.base import ModelConfig, Preloadable
-from agent.models.openai.deferred import DeferredOpenAIModel
+from agent.models.endpoint.deferred import DeferredEndpointModel
 from agent.models.scripted import ScriptedModel
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun, Task
@@ -72,13 +72,13 @@ def test_a_run_imports_no_model_client_and_no_unused_module() -> None:
 def test_a_model_configuration_is_checked_without_importing_the_client() -> None:
     config = "ModelConfig('http://127.0.0.1:1/v1', 'm')"
     create_model = (
-        f"from agent.models.openai.deferred import *; model = DeferredOpenAIModel({config})"
+        f"from agent.models.endpoint.deferred import *; model = DeferredEndpointModel({config})"
     )
     assert "openai" not in modules_loaded_by(create_model)
     assert "openai" in modules_loaded_by(f"{create_model}; model._preload()")
     for address, key in (("ftp://host", ""), ("http://host/v1", "a\nkey")):
         with pytest.raises(ModelRefused):
-            DeferredOpenAIModel(ModelConfig(address, "m", key))
+            DeferredEndpointModel(ModelConfig(address, "m", key))
 
 
 def test_the_first_turn_reports_an_error_of_the_preload(
@@ -87,8 +87,8 @@ def test_the_first_turn_reports_an_error_of_the_preload(
     def refuse(config: ModelConfig) -> None:
         raise ModelRefused("No proxy.")
 
-    monkeypatch.setattr("agent.models.openai.client.OpenAIModel", refuse)
-    model = DeferredOpenAIModel(ModelConfig("http://host/v1", "m"))
+    monkeypatch.setattr("agent.models.endpoint.client.EndpointModel", refuse)
+    model = DeferredEndpointModel(ModelConfig("http://host/v1", "m"))
     assert isinstance(model, Preloadable)
     model._preload()
     with pytest.raises(ModelRefused, match="No proxy"):

@@ -10,7 +10,7 @@ from agent.compare.folder import ComparisonFolder
 from agent.compare.judge import prompt_for, verdict_in
 from agent.compare.scoring import is_right, numbers_in, score_of, score_run
 from agent.models.base import ModelConfig
-from agent.models.openai.deferred import DeferredOpenAIModel
+from agent.models.endpoint.deferred import DeferredEndpointModel
 from tests.support.models.endpoint import Endpoint
 from tests.support.models.turns import Turn
 
@@ -102,7 +102,7 @@ def test_a_judge_votes_through_its_own_endpoint(tmp_path: Path) -> None:
     comparison = folder(tmp_path, JUDGED)
     replies = ["It fits.\nRIGHT", "No.\n**Wrong.**", "I am not sure."]
     with Endpoint([Turn(text=text) for text in replies]) as endpoint:
-        model = DeferredOpenAIModel(ModelConfig(endpoint.url, "j", "secret"))
+        model = DeferredEndpointModel(ModelConfig(endpoint.url, "j", "secret"))
         entry = score_run(comparison, "run", "12 {task}", model)
         (sent, *_) = endpoint.requests
     assert entry is not None

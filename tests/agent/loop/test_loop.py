@@ -36,7 +36,7 @@ from agent.loop.conversation import Conversation
 from agent.loop.loop import Round
 from agent.loop.notes import REMINDER
 from agent.models.base import ModelConfig, ModelRequest, Piece, ReasoningPiece, ToolCall
-from agent.models.openai.client import OpenAIModel
+from agent.models.endpoint.client import EndpointModel
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.runs.state import format_totals
 from agent.sandbox.process import ProcessSandbox
@@ -81,7 +81,7 @@ class LoopRunner:
                     system="You work.", user="Do it.",
                 )
             )  # fmt: skip
-        model = OpenAIModel(ModelConfig(endpoint.url, "test-model", **config))
+        model = EndpointModel(ModelConfig(endpoint.url, "test-model", **config))
         return loop.run_round(
             Round(model, Toolbox(self.sandbox), self.conversation, limits, self.stop)
         )
@@ -372,7 +372,7 @@ def test_wall_time_ends_an_endless_turn(runner: LoopRunner) -> None:
 
 def test_wall_time_ends_a_stream_of_comments(runner: LoopRunner) -> None:
     with FloodServer(EVENT_STREAM_HEAD, endless_comments()) as server:
-        model = OpenAIModel(ModelConfig(server.url, "m"))
+        model = EndpointModel(ModelConfig(server.url, "m"))
         runner.conversation.apply(Reminder(step=0, text="Do it."))
         limits = replace(QUICK_RETRIES, seconds=1.0)
         round_ = Round(model, Toolbox(runner.sandbox), runner.conversation, limits, runner.stop)
@@ -598,7 +598,7 @@ def test_an_unmetered_model_reports_no_tokens(runner: LoopRunner) -> None:
 def test_plain_mode_accepts_the_first_answer(runner: LoopRunner) -> None:
     runner.conversation.apply(Reminder(step=0, text="What is 2+2?"))
     with Endpoint([Turn(text="4")]) as endpoint:
-        model = OpenAIModel(ModelConfig(endpoint.url, "m"))
+        model = EndpointModel(ModelConfig(endpoint.url, "m"))
         events = list(
             loop.run_round(Round(model, None, runner.conversation, QUICK_RETRIES, runner.stop))
         )
@@ -611,7 +611,7 @@ def test_plain_mode_ends_if_the_model_keeps_calling_tools(runner: LoopRunner) ->
     runner.conversation.apply(Reminder(step=0, text="What is 2+2?"))
     endless = (Turn(text="Let me see.", calls=[bash("ls")]) for _ in itertools.count())
     with Endpoint(endless) as endpoint:
-        model = OpenAIModel(ModelConfig(endpoint.url, "m"))
+        model = EndpointModel(ModelConfig(endpoint.url, "m"))
         events = list(
             loop.run_round(Round(model, None, runner.conversation, QUICK_RETRIES, runner.stop))
         )
@@ -622,7 +622,7 @@ def test_plain_mode_ends_if_the_model_keeps_calling_tools(runner: LoopRunner) ->
 def test_plain_mode_accepts_an_answer_after_one_call(runner: LoopRunner) -> None:
     runner.conversation.apply(Reminder(step=0, text="What is 2+2?"))
     with Endpoint([Turn(calls=[bash("ls")]), Turn(text="4")]) as endpoint:
-        model = OpenAIModel(ModelConfig(endpoint.url, "m"))
+        model = EndpointModel(ModelConfig(endpoint.url, "m"))
         events = list(
             loop.run_round(Round(model, None, runner.conversation, QUICK_RETRIES, runner.stop))
         )

@@ -29,7 +29,7 @@ from agent.history.trajectory import build_trajectory
 from agent.limits import Limits, Price
 from agent.loop.summary import INSTRUCTION
 from agent.models.base import ModelConfig
-from agent.models.openai.client import OpenAIModel
+from agent.models.endpoint.client import EndpointModel
 from agent.report.report import Budget, save_report
 from agent.runs import journal
 from agent.runs.event_recorder import EventRecorder
@@ -108,7 +108,7 @@ def play(
     run: RecordedRun, turns: Sequence[Turn], limits: Limits = LIMITS, message: str = ""
 ) -> Played:
     with Endpoint(turns) as endpoint:
-        model = OpenAIModel(ModelConfig(endpoint.url, "test-model"))
+        model = EndpointModel(ModelConfig(endpoint.url, "test-model"))
         events = list(
             run.follow_up(message, model, limits)
             if message
@@ -296,7 +296,7 @@ def test_stop_ends_the_summary(run: RecordedRun, fault: str) -> None:
             assert endpoint.wait_for_requests(6)
             stop.set()
 
-        model = OpenAIModel(ModelConfig(endpoint.url, "test-model"))
+        model = EndpointModel(ModelConfig(endpoint.url, "test-model"))
         task = Task("Count.", prompts.get_bundled("general"))
         events = []
         for event in run.start(task, model, LIMITS, stop):

@@ -12,9 +12,9 @@ import pytest
 
 from agent.errors import ModelRefused, ModelUnavailable
 from agent.models.base import Model, ModelConfig
-from agent.models.openai.client import OpenAIModel
-from agent.models.openai.connection_errors import CONNECT_TIMEOUT_SECONDS
-from agent.models.openai.probe import check_endpoint, list_models
+from agent.models.endpoint.client import EndpointModel
+from agent.models.errors.connection_errors import CONNECT_TIMEOUT_SECONDS
+from agent.models.passport.probe import check_endpoint, list_models
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.util.cancellation import Stop
 from tests.contract.model_suite import REQUEST, ModelSuite
@@ -31,7 +31,7 @@ class TestOpenAIModel(ModelSuite):
     @contextmanager
     def model(self, *turns: ScriptedTurn) -> Iterator[Model]:
         with Endpoint([endpoint_turn(turn) for turn in turns]) as endpoint:
-            yield OpenAIModel(ModelConfig(endpoint.url, "test-model"))
+            yield EndpointModel(ModelConfig(endpoint.url, "test-model"))
 
 
 def endpoint_turn(turn: ScriptedTurn) -> Turn:
@@ -55,7 +55,7 @@ def endpoint_turn(turn: ScriptedTurn) -> Turn:
 def test_a_stop_closes_the_connection() -> None:
     stop = Stop()
     with Endpoint([Turn(text="Hello", fault="silent")]) as endpoint:
-        model = OpenAIModel(ModelConfig(endpoint.url, "test-model"))
+        model = EndpointModel(ModelConfig(endpoint.url, "test-model"))
         for _ in model.stream(REQUEST, stop):
             stop.set()
         assert endpoint.wait_for_connections(0)
@@ -63,7 +63,7 @@ def test_a_stop_closes_the_connection() -> None:
 
 def test_a_stop_ends_the_wait_for_a_connection() -> None:
     stop = Stop()
-    model = OpenAIModel(ModelConfig("http://192.0.2.1/v1", "test-model"))
+    model = EndpointModel(ModelConfig("http://192.0.2.1/v1", "test-model"))
     timer = threading.Timer(0.2, stop.set)
     timer.start()
     start_time = time.monotonic()
@@ -89,7 +89,7 @@ def test_turns_leave_no_threads_or_connections() -> None:
 
 def run_turn(endpoint: Endpoint) -> None:
     stop = Stop()
-    model = OpenAIModel(ModelConfig(endpoint.url, "test-model"))
+    model = EndpointModel(ModelConfig(endpoint.url, "test-model"))
     with suppress(ModelUnavailable):
         for piece in model.stream(REQUEST, stop):
             if getattr(piece, "text", "") == "s":

@@ -11,7 +11,7 @@ import pytest
 from agent.api.studio import Studio
 from agent.cli.main import main
 from agent.models.base import ModelConfig
-from agent.models.openai.client import OpenAIModel
+from agent.models.endpoint.client import EndpointModel
 from agent.settings import Settings
 from agent.tasks.document_qa.generate import TRAIN_FAMILIES
 from agent.tasks.jsonl import read_tasks
@@ -132,7 +132,7 @@ def test_a_task_runs_and_is_scored(tmp_path: Path, image: str) -> None:
     settings = Settings(data=tmp_path / "data", image=image, warm_sandboxes=0)
     with Endpoint(turns) as endpoint, Studio(settings) as studio, studio.new() as run:
         write_inputs(problem, run.workspace)
-        model = OpenAIModel(ModelConfig(endpoint.url, "test-model"))
+        model = EndpointModel(ModelConfig(endpoint.url, "test-model"))
         assert [*run.start(build_task(problem), model)]
         with run.workspace.open_read(ANSWER_PATH) as answer:
             assert reward(problem, answer.read().decode()) == 1

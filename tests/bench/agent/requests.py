@@ -18,9 +18,9 @@ from agent.events import (
 )
 from agent.loop.conversation import Conversation
 from agent.models.base import ModelConfig, ModelRequest, ToolCall, Usage
-from agent.models.openai.recording import describe_request, record_request
-from agent.models.openai.request import encode_body, request_body
-from agent.models.openai.transport.bounds import response_listener
+from agent.models.chat.request import encode_body, request_body
+from agent.models.transport.bounds import response_listener
+from agent.models.transport.recording import describe_request, record_request
 from agent.runs.folder import RunFolder
 from agent.runs.requests.body import EXACT, rebuild_request
 from agent.runs.requests.log import RequestLog

@@ -10,7 +10,7 @@ import pytest
 from agent import prompts
 from agent.limits import Limits
 from agent.models.base import ModelConfig
-from agent.models.openai.client import OpenAIModel
+from agent.models.endpoint.client import EndpointModel
 from agent.runs.disk_usage import bytes_on_disk
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun, Task
@@ -50,7 +50,7 @@ class Studio:
         """Play a run of Ann with the operator's endpoint or one that she entered."""
         run: str = self.ann.post("/api/runs").json()["run"]
         config = ModelConfig(self.endpoint.url, "m", "sk-key-of-nobody", extra_body={"user": "ann"})
-        model = OpenAIModel(config)
+        model = EndpointModel(config)
         # An address of this machine is refused to users; it stands for one on the internet.
         model._config = ModelConfig(
             config.base_url, "m", config.api_key, extra_body=config.extra_body,

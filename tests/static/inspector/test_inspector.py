@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Locator, expect
 from agent import prompts
 from agent.limits import Limits
 from agent.models.base import ModelConfig
-from agent.models.openai.client import OpenAIModel
+from agent.models.endpoint.client import EndpointModel
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun, Task
 from agent.settings import Settings
@@ -45,7 +45,7 @@ class Server:
             Endpoint(TURNS) as endpoint,
             RecordedRun(RunFolder.open(self.data, run), LocalProvider(self.data)) as recorded,
         ):
-            model = OpenAIModel(ModelConfig(endpoint.url, "m", KEY, temperature=0.7))
+            model = EndpointModel(ModelConfig(endpoint.url, "m", KEY, temperature=0.7))
             list(recorded.start(task, model, Limits(backoff=0.0)))
         return run
 

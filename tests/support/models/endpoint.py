@@ -3,7 +3,7 @@
 It replaces the model in tests, with the real client.
 
     with Endpoint([Turn(text="Hello")]) as endpoint:
-        model = OpenAIModel(ModelConfig(endpoint.url, "test-model"))
+        model = EndpointModel(ModelConfig(endpoint.url, "test-model"))
 
 It validates the history that it receives, as strict as any server: an invalid history yields a 400
 and an entry in ``endpoint.history_errors``.

@@ -13,7 +13,7 @@ from agent.models.base import (
     ToolResult,
     UserMessage,
 )
-from agent.models.openai.client import OpenAIModel
+from agent.models.endpoint.client import EndpointModel
 from agent.util.cancellation import Stop
 from tests.contract.model_suite import REQUEST
 from tests.support.models.endpoint import Endpoint, Turn
@@ -31,7 +31,7 @@ HISTORY: list[Message] = [
 def stream_request(
     endpoint: Endpoint, request: ModelRequest = REQUEST, **settings: Any
 ) -> list[Piece]:
-    model = OpenAIModel(ModelConfig(endpoint.url, "test-model", **settings))
+    model = EndpointModel(ModelConfig(endpoint.url, "test-model", **settings))
     return list(model.stream(request, Stop()))
 
 

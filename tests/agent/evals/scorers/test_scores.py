@@ -8,7 +8,7 @@ from agent.evals.scorers.judged import NO_JUDGE
 from agent.evals.scorers.score import JudgeAccess, TaskScore
 from agent.evals.suite import EvalTask, Suite
 from agent.models.base import ModelConfig
-from agent.models.openai.deferred import DeferredOpenAIModel
+from agent.models.endpoint.deferred import DeferredEndpointModel
 from tests.support.models.endpoint import Endpoint
 from tests.support.models.turns import Turn
 
@@ -114,7 +114,7 @@ JUDGED = EvalTask(id="1", text="How many?", scorer="judge", expected="Twelve.")
 def test_a_judge_votes_four_times() -> None:
     replies = ["It fits.\nRIGHT", "No.\n**Wrong.**", "Yes.\nRIGHT", "Yes.\nVerdict: RIGHT"]
     with Endpoint([Turn(text=text) for text in replies]) as endpoint:
-        model = DeferredOpenAIModel(ModelConfig(endpoint.url, "j", "secret"))
+        model = DeferredEndpointModel(ModelConfig(endpoint.url, "j", "secret"))
         found = scored(JUDGED, "12 {task}", JudgeAccess(model=model, name="j"))
         (sent, *_) = endpoint.requests
     assert sent.body["messages"] == [{"role": "user", "content": "How many?|Twelve.|12 {task}"}]
@@ -126,7 +126,7 @@ def test_a_judge_votes_four_times() -> None:
 def test_a_vote_that_fails_leaves_the_others_and_is_reported() -> None:
     replies = ["Yes.\nRIGHT", "I am not sure.", "Yes.\nRIGHT", "Hm."]
     with Endpoint([Turn(text=text) for text in replies]) as endpoint:
-        model = DeferredOpenAIModel(ModelConfig(endpoint.url, "j", ""))
+        model = DeferredEndpointModel(ModelConfig(endpoint.url, "j", ""))
         found = scored(JUDGED, "12", JudgeAccess(model=model, name="j"))
     assert found.votes == (1.0, None, 1.0, None)
     assert (found.value, found.agreement) == (1.0, 1.0)
@@ -135,7 +135,7 @@ def test_a_vote_that_fails_leaves_the_others_and_is_reported() -> None:
 
 def test_a_judge_that_says_nothing_leaves_no_score() -> None:
     with Endpoint([Turn(text="Hm.")] * 4) as endpoint:
-        model = DeferredOpenAIModel(ModelConfig(endpoint.url, "j", ""))
+        model = DeferredEndpointModel(ModelConfig(endpoint.url, "j", ""))
         found = scored(JUDGED, "12", JudgeAccess(model=model, name="j"))
     assert (found.value, found.agreement) == (None, None)
     assert found.reason.startswith("4 of 4 votes failed.")

@@ -18,8 +18,8 @@ import pytest
 from agent import prompts
 from agent.limits import Limits
 from agent.models.base import Model, ModelConfig, ToolCall
-from agent.models.openai.client import OpenAIModel
-from agent.models.openai.request import encode_body
+from agent.models.chat.request import encode_body
+from agent.models.endpoint.client import EndpointModel
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun, Task
@@ -59,7 +59,7 @@ def play(run: RecordedRun, model: Model, limits: Limits = QUICK) -> RunFolder:
 def play_turns(run: RecordedRun, *turns: Turn, **options: Any) -> tuple[RunFolder, list[Any]]:
     """Run with an endpoint that answers so; return the bodies that it received, too."""
     with Endpoint(turns) as endpoint:
-        folder = play(run, OpenAIModel(ModelConfig(endpoint.url, "m", KEY, **options)))
+        folder = play(run, EndpointModel(ModelConfig(endpoint.url, "m", KEY, **options)))
     return folder, [request.body for request in endpoint.received]
 
 

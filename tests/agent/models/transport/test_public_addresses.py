@@ -12,8 +12,8 @@ import pytest
 
 from agent.errors import ModelRefused
 from agent.models.base import ModelConfig
-from agent.models.openai import probe
-from agent.models.openai.client import OpenAIModel
+from agent.models.endpoint.client import EndpointModel
+from agent.models.passport import probe
 from agent.settings import Settings
 from agent.util import ip_addresses
 from agent.util.cancellation import Stop
@@ -137,13 +137,13 @@ def test_a_visitor_cannot_reach_the_host_by_any_address(endpoint: Endpoint, host
     port = endpoint.url.rpartition(":")[2]
     config = ModelConfig(f"http://{host}:{port}", "m", public_only=True)
     with pytest.raises(ModelRefused, match="private network"):
-        list(OpenAIModel(config).stream(REQUEST, Stop()))
+        list(EndpointModel(config).stream(REQUEST, Stop()))
     assert "private network" in probe.check_endpoint(config)
     assert endpoint.requests == []
 
 
 CHECK_ENDPOINT = """
-from agent.models.openai import probe
+from agent.models.passport import probe
 from agent.models.base import ModelConfig
 print(probe.check_endpoint(ModelConfig("http://169.254.169.254/v1", "m", public_only=True)))
 """
@@ -173,7 +173,7 @@ def test_visitors_can_use_the_operators_endpoint_anywhere(
     settings = Settings(data=tmp_path, base_url=endpoint.url, model="m", api_key="secret")
     config = run_options.model_config(RunOptions(), settings, user_for_visitor("x"))
     assert (config.public_only, config.api_key) == (False, "secret")
-    assert list(OpenAIModel(config).stream(REQUEST, Stop()))
+    assert list(EndpointModel(config).stream(REQUEST, Stop()))
 
 
 @pytest.mark.parametrize("url", ["https://api.openai.com/v1", "https://API.openai.com:443/v1/"])

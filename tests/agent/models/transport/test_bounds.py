@@ -12,9 +12,9 @@ import pytest
 
 from agent.errors import ModelError, ModelRefused, ModelUnavailable
 from agent.models.base import ModelConfig, Piece
-from agent.models.openai.client import OpenAIModel
-from agent.models.openai.probe import check_endpoint, list_models
-from agent.models.openai.transport.bounds import MAX_BODY_BYTES, MAX_CALLS
+from agent.models.endpoint.client import EndpointModel
+from agent.models.passport.probe import check_endpoint, list_models
+from agent.models.transport.bounds import MAX_BODY_BYTES, MAX_CALLS
 from agent.util.cancellation import Stop
 from tests.contract.model_suite import REQUEST, calls_of, text_of
 from tests.support.hostile.flood import FloodServer
@@ -45,7 +45,7 @@ FLOODS: dict[str, tuple[str, Callable[[], Iterator[bytes]]]] = {
 
 
 def stream_from(url: str) -> list[Piece]:
-    return list(OpenAIModel(ModelConfig(url, "m")).stream(REQUEST, Stop()))
+    return list(EndpointModel(ModelConfig(url, "m")).stream(REQUEST, Stop()))
 
 
 @pytest.mark.parametrize("flood", FLOODS)
@@ -91,7 +91,7 @@ def test_only_the_beginning_of_an_error_is_read(packed: bool) -> None:
 
 
 def test_the_total_size_of_a_stream_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent.models.openai.transport.bounds.MAX_STREAM_BYTES", 2**20)
+    monkeypatch.setattr("agent.models.transport.bounds.MAX_STREAM_BYTES", 2**20)
     with (
         FloodServer(EVENTS, repeat(b'data: {"choices": []}\n\n' * 2849, GIGABYTE)) as server,
         pytest.raises(ModelRefused, match="sent more than 1 MB in one answer"),

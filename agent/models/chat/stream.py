@@ -13,10 +13,10 @@ from agent.models.base import (
     ReasoningPiece,
     Usage,
 )
-from agent.models.openai.request import replace_surrogates
-from agent.models.openai.tool_call_deltas import ToolCallAssembler
-from agent.models.openai.transport.bounds import AnswerSizeCounter, check_call_count
+from agent.models.chat.request import replace_surrogates
+from agent.models.chat.tool_call_deltas import ToolCallAssembler
 from agent.models.parsing.content import ContentParser
+from agent.models.transport.bounds import AnswerSizeCounter, check_call_count
 
 _REASONING_FIELDS: tuple[ReasoningField, ...] = ("reasoning_content", "reasoning")
 _FINISH_REASONS: dict[str, FinishReason] = {

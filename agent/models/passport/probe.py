@@ -13,7 +13,7 @@ from agent.models.base import (
     ToolSchema,
     UserMessage,
 )
-from agent.models.openai.client import OpenAIModel, fetch_models
+from agent.models.endpoint.client import EndpointModel, fetch_models
 from agent.util import event_loops
 from agent.util.cancellation import Stop
 
@@ -78,7 +78,7 @@ def _try_turn(config: ModelConfig) -> str:
         [UserMessage("Call the tool named ready. Say nothing else.")], [_READY_TOOL]
     )
     with Stop().with_timeout(_CHECK_SECONDS) as stop:
-        pieces = list(OpenAIModel(config).stream(request, stop))
+        pieces = list(EndpointModel(config).stream(request, stop))
     return _result_message(config, pieces, time.monotonic() - began)
 
 

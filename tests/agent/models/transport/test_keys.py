@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from agent.errors import ModelError, ModelRefused
 from agent.models.base import Finish, ModelConfig, Piece, TextPiece
-from agent.models.openai.base_url import parse_base_url, resolve_key, same_endpoint
-from agent.models.openai.client import OpenAIModel
-from agent.models.openai.probe import check_endpoint, list_models
-from agent.models.openai.redaction import KeyRedactor, redact
+from agent.models.endpoint.client import EndpointModel
+from agent.models.passport.probe import check_endpoint, list_models
+from agent.models.transport.base_url import parse_base_url, resolve_key, same_endpoint
+from agent.models.transport.redaction import KeyRedactor, redact
 from agent.util.cancellation import Stop
 from tests.contract.model_suite import REQUEST
 from tests.support.models.endpoint import Call, Endpoint, Turn
@@ -123,19 +123,19 @@ def test_urls_are_equal_only_if_the_client_requests_them_equally(tail: str, head
 @pytest.mark.parametrize("url", ["", "localhost:8000", "ftp://host/v1", "http://", "http://a b/v1"])
 def test_an_invalid_url_explains_what_to_enter(url: str) -> None:
     with pytest.raises(ModelRefused, match=r"address"):
-        OpenAIModel(ModelConfig(url, "m"))
+        EndpointModel(ModelConfig(url, "m"))
 
 
 def test_a_password_in_a_url_is_not_shown() -> None:
     with pytest.raises(ModelRefused) as caught:
-        OpenAIModel(ModelConfig("https://me:hunter2@host/v1", "m"))
+        EndpointModel(ModelConfig("https://me:hunter2@host/v1", "m"))
     assert "hunter2" not in str(caught.value)
 
 
 def test_a_redirect_is_not_followed() -> None:
     with Endpoint([Turn(text="stolen")]) as other, Endpoint() as endpoint:
         endpoint.redirect = f"{other.url}/chat/completions"
-        model = OpenAIModel(ModelConfig(endpoint.url, "m", api_key=KEY))
+        model = EndpointModel(ModelConfig(endpoint.url, "m", api_key=KEY))
         with pytest.raises(ModelRefused, match="another address"):
             list(model.stream(REQUEST, Stop()))
         with pytest.raises(ModelRefused, match="another address"):
@@ -145,7 +145,7 @@ def test_a_redirect_is_not_followed() -> None:
 
 def test_without_a_key_no_header_is_sent() -> None:
     with Endpoint([Turn(text="Hi")]) as endpoint:
-        list(OpenAIModel(ModelConfig(endpoint.url, "m", api_key="  ")).stream(REQUEST, Stop()))
+        list(EndpointModel(ModelConfig(endpoint.url, "m", api_key="  ")).stream(REQUEST, Stop()))
         list_models(ModelConfig(endpoint.url, ""))
     assert all("authorization" not in received.headers for received in endpoint.received)
 
@@ -153,7 +153,7 @@ def test_without_a_key_no_header_is_sent() -> None:
 @pytest.mark.parametrize("key", ["sk-\nX: y", "clé", "sk-\x00"])
 def test_an_invalid_key_is_reported_without_showing_it(key: str) -> None:
     with pytest.raises(ModelRefused, match="key") as caught:
-        OpenAIModel(ModelConfig("http://127.0.0.1:1/v1", "m", api_key=key))
+        EndpointModel(ModelConfig("http://127.0.0.1:1/v1", "m", api_key=key))
     assert key not in str(caught.value)
 
 
@@ -173,11 +173,11 @@ AMBIENT = {
 STREAM_REQUEST = """
 import json, sys
 from agent.models.base import Finish, ModelConfig, Piece, TextPiece
-from agent.models.openai.client import OpenAIModel
+from agent.models.endpoint.client import EndpointModel
 from agent.util.cancellation import Stop
 from tests.contract.model_suite import REQUEST, text_of
 url, key = sys.argv[1:]
-print(text_of(list(OpenAIModel(ModelConfig(url, "m", api_key=key)).stream(REQUEST, Stop()))))
+print(text_of(list(EndpointModel(ModelConfig(url, "m", api_key=key)).stream(REQUEST, Stop()))))
 """
 
 
@@ -225,7 +225,7 @@ def test_models_do_not_share_cookies() -> None:
 def test_the_repr_of_a_configuration_hides_its_key() -> None:
     config = ModelConfig(HOME, "m", api_key=KEY)
     assert KEY not in repr(config) + repr(replace(config, model="n"))
-    assert KEY not in repr(OpenAIModel(config))
+    assert KEY not in repr(EndpointModel(config))
 
 
 ECHOES = [
@@ -242,7 +242,7 @@ def test_a_key_echoed_by_an_endpoint_is_redacted(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     with Endpoint([Turn(fault="401", message=echo)]) as endpoint:
-        model = OpenAIModel(ModelConfig(endpoint.url, "m", api_key=KEY))
+        model = EndpointModel(ModelConfig(endpoint.url, "m", api_key=KEY))
         with pytest.raises(ModelError) as caught:
             list(model.stream(REQUEST, Stop()))
     logged = "".join(traceback.format_exception(caught.value)) + caplog.text
@@ -304,7 +304,7 @@ def test_a_key_in_an_answer_is_not_recorded(
     turn: Turn,
 ) -> None:
     with Endpoint([turn]) as endpoint:
-        model = OpenAIModel(ModelConfig(endpoint.url, "m", api_key=KEY))
+        model = EndpointModel(ModelConfig(endpoint.url, "m", api_key=KEY))
         pieces = str(list(model.stream(REQUEST, Stop())))
     assert KEY not in pieces
     assert "[key]" in pieces
@@ -313,7 +313,7 @@ def test_a_key_in_an_answer_is_not_recorded(
 @pytest.mark.parametrize("call", [Call("go", {}, id=f"call-{KEY}"), Call(f"go-{KEY}", {})])
 def test_a_key_in_a_tool_name_is_not_recorded(call: Call) -> None:
     with Endpoint([Turn(calls=[call])]) as endpoint:
-        model = OpenAIModel(ModelConfig(endpoint.url, "m", api_key=KEY))
+        model = EndpointModel(ModelConfig(endpoint.url, "m", api_key=KEY))
         pieces = str(list(model.stream(REQUEST, Stop())))
     assert KEY not in pieces
     assert "[key]" in pieces
@@ -321,5 +321,5 @@ def test_a_key_in_a_tool_name_is_not_recorded(call: Call) -> None:
 
 def test_a_five_megabyte_line_is_accepted() -> None:
     with Endpoint([Turn(text="x" * 5_000_000, fragment_length=5_000_000)]) as endpoint:
-        pieces = list(OpenAIModel(ModelConfig(endpoint.url, "m")).stream(REQUEST, Stop()))
+        pieces = list(EndpointModel(ModelConfig(endpoint.url, "m")).stream(REQUEST, Stop()))
     assert sum(len(piece.text) for piece in pieces if isinstance(piece, TextPiece)) == 5_000_000

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from agent.models.base import ModelConfig, ModelRequest, RequestRecorder, SentRequest
-from agent.models.openai.redaction import ByteRedactor, KeyRedactor, redact
-from agent.models.openai.request import Body, tool_bodies
-from agent.models.openai.transport.bounds import ResponseListener, response_listener
+from agent.models.chat.request import Body, tool_bodies
+from agent.models.transport.bounds import ResponseListener, response_listener
+from agent.models.transport.redaction import ByteRedactor, KeyRedactor, redact
 
 
 @contextmanager

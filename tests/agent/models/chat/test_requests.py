@@ -19,7 +19,7 @@ from agent.models.base import (
     Usage,
     UserMessage,
 )
-from agent.models.openai.client import OpenAIModel
+from agent.models.endpoint.client import EndpointModel
 from agent.util.cancellation import Stop
 from tests.contract.model_suite import BASH, REQUEST, calls_of, text_of
 from tests.support.models.endpoint import Endpoint, Turn
@@ -42,7 +42,7 @@ def test_only_configured_parameters_are_sent() -> None:
 
 def test_the_extra_body_overrides_settings() -> None:
     with Endpoint([Turn(text="Hi")] * 2) as endpoint:
-        model = OpenAIModel(
+        model = EndpointModel(
             ModelConfig(
                 endpoint.url,
                 "test-model",
@@ -123,7 +123,7 @@ def test_max_completion_tokens_is_detected_and_remembered() -> None:
     message = "Unsupported parameter: '{}' is not supported. Use 'max_completion_tokens' instead."
     turn = Turn(text="Hi", reject_if=_refusing("max_tokens", message=message))
     with Endpoint([turn] * 3) as endpoint:
-        model = OpenAIModel(ModelConfig(endpoint.url, "test-model", max_tokens=50))
+        model = EndpointModel(ModelConfig(endpoint.url, "test-model", max_tokens=50))
         first = list(model.stream(REQUEST, Stop()))
         second = list(model.stream(REQUEST, Stop()))
     assert [piece for piece in first if isinstance(piece, ModelNotice)] == [
@@ -191,7 +191,7 @@ def test_without_system_role_the_prompt_is_sent_as_user(status: int) -> None:
 
 def test_a_base_url_can_have_a_query() -> None:
     with Endpoint([Turn(text="Hi")]) as endpoint:
-        model = OpenAIModel(ModelConfig(f"{endpoint.url}?api-version=1", "m"))
+        model = EndpointModel(ModelConfig(f"{endpoint.url}?api-version=1", "m"))
         assert text_of(list(model.stream(REQUEST, Stop()))) == "Hi"
     assert endpoint.requests[0].path == "/v1/chat/completions?api-version=1"
 

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from agent.errors import ModelError, ModelRefused, ModelUnavailable
-from agent.models.openai.context_errors import ErrorDetails, length_error
-from agent.models.openai.redaction import redact
+from agent.models.errors.context_errors import ErrorDetails, length_error
+from agent.models.transport.redaction import redact
 
 NO_TOOLS_MESSAGE = (
     "The endpoint {where} does not support tool calls for the model {model}. Set the tool-call "

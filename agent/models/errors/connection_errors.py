@@ -4,8 +4,8 @@ import socket
 import ssl
 
 from agent.errors import ModelUnavailable
-from agent.models.openai.errors import Endpoint
-from agent.models.openai.redaction import redact
+from agent.models.errors.failures import Endpoint
+from agent.models.transport.redaction import redact
 
 CONNECT_TIMEOUT_SECONDS = 15.0
 

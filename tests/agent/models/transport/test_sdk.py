@@ -22,7 +22,7 @@ COUNT_TYPES = "print(sum(name.startswith('openai.types.') for name in sys.module
 
 def test_the_client_loads_few_of_the_types() -> None:
     plain = output_of(f"import sys, openai; {COUNT_TYPES}")
-    client = output_of(f"import sys, agent.models.openai.client; {COUNT_TYPES}")
+    client = output_of(f"import sys, agent.models.endpoint.client; {COUNT_TYPES}")
     assert int(client[0]) < int(plain[0]) / 3
 
 
@@ -37,21 +37,21 @@ def test_the_client_loads_few_of_the_types() -> None:
 )
 def test_a_type_is_loaded_when_it_is_used(use: str) -> None:
     (line,) = output_of(
-        f"import agent.models.openai.client\n{use}\nprint(used.model_fields != {{}})"
+        f"import agent.models.endpoint.client\n{use}\nprint(used.model_fields != {{}})"
     )
     assert line == "True"
 
 
 def test_an_unknown_name_is_an_error_as_usual() -> None:
     (line,) = output_of(
-        "import agent.models.openai.client, openai\nprint(hasattr(openai.types, 'Nothing'))"
+        "import agent.models.endpoint.client, openai\nprint(hasattr(openai.types, 'Nothing'))"
     )
     assert line == "False"
 
 
 def test_threads_that_use_the_types_at_once_see_them_complete() -> None:
     program = """
-import agent.models.openai.client, openai, threading
+import agent.models.endpoint.client, openai, threading
 found, start = [], threading.Barrier(8)
 def use():
     start.wait()
@@ -66,7 +66,7 @@ print(len(found))
 
 def test_the_packages_own_resources_work_as_usual() -> None:
     program = """
-import agent.models.openai.client, openai
+import agent.models.endpoint.client, openai
 client = openai.OpenAI(api_key="x", base_url="http://127.0.0.1:1/v1", max_retries=0)
 for ask in (
     lambda: client.chat.completions.create(model="m", messages=[]),

@@ -17,10 +17,11 @@ import httpx2
 
 from agent.errors import ModelError, ModelRefused, ModelUnavailable
 from agent.models.base import ModelConfig, ModelNotice, ModelRequest, Piece
-from agent.models.openai.base_url import BaseUrl, check_key, parse_base_url
-from agent.models.openai.compat import Adaptation
-from agent.models.openai.connection_errors import CONNECT_TIMEOUT_SECONDS, connection_error
-from agent.models.openai.errors import (
+from agent.models.chat.compat import Adaptation
+from agent.models.chat.request import Body, encode_body, request_body
+from agent.models.chat.stream import StreamParser
+from agent.models.errors.connection_errors import CONNECT_TIMEOUT_SECONDS, connection_error
+from agent.models.errors.failures import (
     Endpoint,
     Failure,
     failure_in_chunk,
@@ -28,13 +29,13 @@ from agent.models.openai.errors import (
     to_model_error,
     too_large_error,
 )
-from agent.models.openai.recording import describe_request, record_request
-from agent.models.openai.redaction import KeyRedactor
-from agent.models.openai.request import Body, encode_body, request_body
-from agent.models.openai.stream import StreamParser
-from agent.models.openai.transport.bounds import ResponseTooLarge, is_single_body
-from agent.models.openai.transport.http_client import shared_client
-from agent.models.openai.transport.sdk import (
+from agent.models.parsing.coalesce import can_merge, merge
+from agent.models.transport.base_url import BaseUrl, check_key, parse_base_url
+from agent.models.transport.bounds import ResponseTooLarge, is_single_body
+from agent.models.transport.http_client import shared_client
+from agent.models.transport.recording import describe_request, record_request
+from agent.models.transport.redaction import KeyRedactor
+from agent.models.transport.sdk import (
     APIConnectionError,
     APIError,
     APIStatusError,
@@ -42,7 +43,6 @@ from agent.models.openai.transport.sdk import (
     AsyncStream,
     Omit,
 )
-from agent.models.parsing.coalesce import can_merge, merge
 from agent.util import event_loops
 from agent.util.cancellation import Stop
 from agent.util.channel import Channel
@@ -56,7 +56,7 @@ _COMPLETIONS = "/chat/completions"
 _DECODE_ERRORS = (json.JSONDecodeError, UnicodeDecodeError, RecursionError)
 
 
-class OpenAIModel:
+class EndpointModel:
     """A model behind an OpenAI-compatible endpoint.
 
     A request field that the endpoint rejects is dropped or renamed; a ``ModelNotice`` piece

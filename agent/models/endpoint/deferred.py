@@ -1,4 +1,4 @@
-"""An ``OpenAIModel`` whose client is imported in the background, or when it is first needed.
+"""An ``EndpointModel`` whose client is imported in the background, or when it is first needed.
 
 The ``openai`` package takes about as long to import as a sandbox takes to start, so a run does
 both at once.
@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 from agent.errors import ModelError
 from agent.models.base import ModelConfig, ModelRequest, Piece
-from agent.models.openai.base_url import check_key, parse_base_url
+from agent.models.transport.base_url import check_key, parse_base_url
 from agent.util.cancellation import Stop
 
 if TYPE_CHECKING:
-    from agent.models.openai.client import OpenAIModel
+    from agent.models.endpoint.client import EndpointModel
 
 
-class DeferredOpenAIModel:
-    """A model behind an OpenAI-compatible endpoint; see ``OpenAIModel``.
+class DeferredEndpointModel:
+    """A model behind an OpenAI-compatible endpoint; see ``EndpointModel``.
 
     Args:
         config: Endpoint and request options.
@@ -34,7 +34,7 @@ class DeferredOpenAIModel:
         check_key(config.api_key.strip())
         self._config = config
         self._lock = threading.Lock()
-        self._loaded: OpenAIModel | None = None
+        self._loaded: EndpointModel | None = None
 
     @property
     def name(self) -> str:
@@ -58,10 +58,10 @@ class DeferredOpenAIModel:
         with suppress(ModelError):  # the first turn reports it
             self._load()
 
-    def _load(self) -> "OpenAIModel":
+    def _load(self) -> "EndpointModel":
         with self._lock:
             if self._loaded is None:
-                from agent.models.openai.client import OpenAIModel
+                from agent.models.endpoint.client import EndpointModel
 
-                self._loaded = OpenAIModel(self._config)
+                self._loaded = EndpointModel(self._config)
             return self._loaded

@@ -15,8 +15,8 @@ import pytest
 
 from agent.errors import ContextTooLong
 from agent.models.base import Finish, ModelConfig, ModelRequest, Piece, SystemMessage, UserMessage
-from agent.models.openai.client import OpenAIModel
-from agent.models.openai.probe import list_models
+from agent.models.endpoint.client import EndpointModel
+from agent.models.passport.probe import list_models
 from agent.util.cancellation import Stop
 from tests.contract.model_suite import BASH, calls_of, text_of
 
@@ -50,7 +50,7 @@ def url() -> Iterator[str]:
 
 def stream(url: str, request: ModelRequest, **settings: Any) -> list[Piece]:
     config = ModelConfig(url, "smollm2", temperature=0.0, **settings)
-    return list(OpenAIModel(config).stream(request, Stop()))
+    return list(EndpointModel(config).stream(request, Stop()))
 
 
 def test_a_real_model_answers_and_its_tokens_are_counted(url: str) -> None:
@@ -101,7 +101,7 @@ def test_a_conversation_beyond_the_context_is_an_error_with_numbers(url: str) ->
 
 def test_a_stop_ends_the_answer_and_the_next_request_works(url: str) -> None:
     stop = Stop()
-    model = OpenAIModel(ModelConfig(url, "smollm2"))
+    model = EndpointModel(ModelConfig(url, "smollm2"))
     pieces = []
     for piece in model.stream(ModelRequest([UserMessage("Count to one thousand.")]), stop):
         pieces.append(piece)

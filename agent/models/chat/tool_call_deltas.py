@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent.models.base import CallPiece
-from agent.models.openai.transport.bounds import AnswerSizeCounter, check_call_count
 from agent.models.parsing.call_ids import new_call_id
+from agent.models.transport.bounds import AnswerSizeCounter, check_call_count
 
 
 class _PartialCall:

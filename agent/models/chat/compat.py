@@ -3,9 +3,9 @@
 import re
 from collections.abc import Collection, Mapping
 
-from agent.models.openai.context_errors import length_error
-from agent.models.openai.errors import Failure, error_object, parse_error_body
-from agent.models.openai.request import Body
+from agent.models.chat.request import Body
+from agent.models.errors.context_errors import length_error
+from agent.models.errors.failures import Failure, error_object, parse_error_body
 
 _REJECTION_STATUSES = {400, 404, 422}
 _REQUIRED_FIELDS = {"model", "messages", "stream", "tools"}

@@ -15,9 +15,9 @@ from agent.errors import (
     ModelUnavailable,
 )
 from agent.models.base import ModelConfig
-from agent.models.openai.client import OpenAIModel
-from agent.models.openai.errors import Endpoint as Named
-from agent.models.openai.errors import Failure, to_model_error
+from agent.models.endpoint.client import EndpointModel
+from agent.models.errors.failures import Endpoint as Named
+from agent.models.errors.failures import Failure, to_model_error
 from agent.util.cancellation import Stop
 from tests.contract.model_suite import REQUEST
 from tests.support.models.endpoint import Endpoint, Turn
@@ -141,14 +141,14 @@ def test_an_unreachable_endpoint_reports_the_reason(url: str, message: str) -> N
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = url.format(port=free.getsockname()[1])
-        model = OpenAIModel(ModelConfig(address, "m"))
+        model = EndpointModel(ModelConfig(address, "m"))
         with pytest.raises(ModelUnavailable, match=message):
             list(model.stream(REQUEST, Stop()))
 
 
 def test_plain_http_instead_of_tls_is_reported() -> None:
     with Endpoint([Turn(text="Hi")]) as endpoint:
-        model = OpenAIModel(ModelConfig(endpoint.url.replace("http:", "https:"), "m"))
+        model = EndpointModel(ModelConfig(endpoint.url.replace("http:", "https:"), "m"))
         with pytest.raises(ModelUnavailable, match="SSL_CERT_FILE"):
             list(model.stream(REQUEST, Stop()))
 

@@ -5,8 +5,8 @@ from functools import cache
 
 import httpx2
 
-from agent.models.openai.transport.bounds import limit_response
-from agent.models.openai.transport.ssrf import PublicOnlyTransport, refuse_private
+from agent.models.transport.bounds import limit_response
+from agent.models.transport.ssrf import PublicOnlyTransport, refuse_private
 
 _MAX_IDLE_CONNECTIONS = 16
 _lock = threading.Lock()

@@ -1,0 +1,1 @@
+"""Chat Completions: request bodies and streamed answers."""

@@ -1,0 +1,1 @@
+"""Errors of endpoints: their classification and messages for the user."""

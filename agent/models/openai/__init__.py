@@ -1,1 +1,0 @@
-"""Client for OpenAI-compatible endpoints."""

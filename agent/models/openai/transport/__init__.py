@@ -1,1 +1,0 @@
-"""HTTP connections to endpoints: clients, size limits, protection against SSRF."""

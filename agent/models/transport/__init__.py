@@ -1,0 +1,1 @@
+"""Connections to endpoints, which all APIs share: limits, SSRF protection, keys, recording."""
