@@ -1,10 +1,8 @@
-# make run serves the page; make test runs the checks and the quick tests. Both install what is
-# missing, once.
+# make run serves the page; make test runs the checks and the tests of every change. Both install what
+# is missing, once.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Two test files in parallel on any machine: the tests mostly wait.
-PYTEST_FLAGS ?= -n 2 --dist loadfile --no-loadscope-reorder
 # The page's libraries, bundled. The stamp is beside them: each checkout has its own.
 VENDOR := static/vendor/.stamp
 JS_TOOLS := node_modules/.tools
@@ -18,7 +16,8 @@ ENGINE := $(BIN)/python -m agent.sandbox.engine.install \
 NODE := PATH="$(CURDIR)/$(BIN):$$PATH"
 # Prefix that runs a command as root; the command fails if that needs a password.
 ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
-APT := $(ROOT) env DEBIAN_FRONTEND=noninteractive apt-get
+# Waits while another installation works, as the engine's does beside the browser's.
+APT := $(ROOT) env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600
 
 INSPECT := .make/inspect-venv
 
@@ -32,31 +31,35 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Where the environment forbids bytecode files, every start would compile the project again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-all check format lock licences bench screenshots gallery build engine image vendor clean
+.PHONY: run quick test test-all check style format lock licences bench screenshots gallery build engine image vendor clean
 
 run: .make/venv .make/builtin $(VENDOR) $(BUNDLE) engine
 	@exec $(BIN)/python app.py
 
-# make test: every test that needs neither an engine nor a browser nor more than about two seconds, and
-# of the others the main paths: the contract suite on a real container, and one run of each main path
-# in the browser. make test-all: all tests. The checks run beside them, and are printed at the end.
-QUICK := main_path or not (engine or browser or long)
-test: SELECTED := -m "$(QUICK)"
-test test-all: .make/dev $(JS_TOOLS) $(VENDOR) $(BUNDLE) .make/builtin .make/train image .make/chromium
-	@mkdir -p .make; $(MAKE) --no-print-directory check > .make/check.log 2>&1 & check=$$!; status=0; \
-		$(BIN)/python -m pytest $(SELECTED) $(PYTEST_FLAGS) || status=1; \
-		wait $$check || status=1; cat .make/check.log; exit $$status
+# docs/architecture.md has the levels of tests. make quick: style, types and the unit tests, without
+# engine, browser and Node.js. make test: the tests of every change; the engine, the image and the browser
+# are installed beside the first tests, and the checks run beside them. make test-all: all tests.
+# PYTEST_FLAGS are passed to pytest in place of its usual ones.
+quick: .make/dev
+	@$(BIN)/python -m tests.stages quick
 
-test-all: .make/engines .make/inspect .make/ray .make/harbor
+test: .make/dev
+	@$(BIN)/python -m tests.stages test
 
-check: .make/dev $(JS_TOOLS) $(VENDOR)
+test-all: .make/dev
+	@$(BIN)/python -m tests.stages all
+
+check: style $(JS_TOOLS) $(VENDOR)
+	@$(NODE) node_modules/.bin/biome ci --error-on-warnings
+	@$(NODE) node_modules/.bin/tsc -p jsconfig.json
+	@$(NODE) node --test --test-reporter=dot "tests/static/**/*.test.js"
+
+# The part of make check that needs no Node.js.
+style: .make/dev
 	@$(BIN)/ruff format --check $(SOURCES)
 	@$(BIN)/ruff check $(SOURCES)
 	@$(BIN)/mypy
 	@$(BIN)/python -m tests.dependencies
-	@$(NODE) node_modules/.bin/biome ci --error-on-warnings
-	@$(NODE) node_modules/.bin/tsc -p jsconfig.json
-	@$(NODE) node --test --test-reporter=dot "tests/static/**/*.test.js"
 
 format: .make/dev $(JS_TOOLS)
 	@$(BIN)/ruff format $(SOURCES)

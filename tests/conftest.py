@@ -27,9 +27,16 @@ from agent.workspace.versions.snapshots import SnapshotTracker
 from sandbox_ui.preview.service import PreviewService
 from tests.support.tab import launch_chromium
 
+pytest_plugins = [
+    "tests.levels.markers",
+    "tests.levels.parts",
+    "tests.levels.repeats",
+    "tests.levels.results",
+]
+
 NEVER_SKIPPED = ("engine", "browser", "builtin", "inspect")
 
-# The ordinary suite uses fixed examples; tests/properties uses random ones under `long`.
+# The ordinary suite uses fixed examples; tests/properties uses random ones that are nightly.
 hypothesis.settings.register_profile("ordinary", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("ordinary")
 

@@ -46,7 +46,7 @@ def short_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.engine
 @pytest.mark.parametrize("names", [pytest.param(IN_BROWSER, marks=CHROMIUM_MARKS), OTHERS])
 @pytest.mark.timeout(1200)

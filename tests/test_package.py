@@ -35,7 +35,7 @@ for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
             print(found.name, error)
 """
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(600)]
 
 
 def run(*command: str | Path, cwd: Path) -> str:

@@ -75,7 +75,7 @@ def test_the_charset_of_a_page_is_found_in_linear_time() -> None:
     )
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_quadratic_pattern_is_detected() -> None:
     quadratic = re.compile(r"charset\s*=\s*[\"']?\s*([\w-]+)")
     pairs = zip(

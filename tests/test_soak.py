@@ -58,7 +58,7 @@ def increases(after: dict[str, int], before: dict[str, int]) -> dict[str, int]:
     return {name: after[name] - before[name] for name in after if after[name] > before[name]}
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.engine
 @pytest.mark.timeout(900)
 def test_runs_leak_no_resources(engine: docker.DockerClient, image: str) -> None:

@@ -50,7 +50,7 @@ def test_a_used_port_is_reported(tmp_path: Path, used_port: socket.socket) -> No
 
 
 @pytest.mark.parametrize("path", ["file", "file/below", "/proc/nowhere"])
-@pytest.mark.long
+@pytest.mark.nightly
 def test_an_invalid_data_folder_is_named(tmp_path: Path, path: str) -> None:
     (tmp_path / "file").touch()
     folder = tmp_path / path
@@ -62,7 +62,7 @@ def test_an_invalid_data_folder_is_named(tmp_path: Path, path: str) -> None:
     assert result.stderr.count("\n") == 1
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_an_unwritable_home_folder_is_reported(tmp_path: Path) -> None:
     result = start({"HOME": "/proc"})
     assert result.returncode == 1
@@ -70,7 +70,7 @@ def test_an_unwritable_home_folder_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_read_only_data_folder_is_reported(tmp_path: Path) -> None:
     subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "none", tmp_path], check=True)
     try:

@@ -22,7 +22,7 @@ from tests.support.comparisons import (
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.server import wait_until
 
-pytestmark = [pytest.mark.engine, pytest.mark.long]
+pytestmark = [pytest.mark.engine, pytest.mark.nightly]
 
 
 class SilentAfter:

@@ -18,7 +18,7 @@ from tests.support.server import wait_until
 pytestmark = pytest.mark.engine
 
 Fault = Any
-LONG = pytest.mark.long
+LONG = pytest.mark.nightly
 LONG_COMMAND = bash("x=kept; echo up; sleep 100")
 ECHO_LATER = bash("echo later")
 REQUEST_EXAMPLE = bash("curl -s -m 20 -o /dev/null -w '%{http_code}' http://example.com/")
@@ -69,7 +69,7 @@ def test_a_removed_container_fails_the_run_and_a_follow_up_recreates_it(
     assert len(studio_app.networks()) == 1
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_command_that_runs_out_of_memory_is_reported(
     data_path: Path, settings: Settings, engine: Client
 ) -> None:
@@ -102,7 +102,7 @@ def test_a_stop_ends_a_run_after_a_container_fault(studio_app: StudioApp, fault:
     assert "later" in studio_app.observations(run)[-1]
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_short_pause_of_the_container_loses_no_output(studio_app: StudioApp) -> None:
     run = studio_app.start(bash("echo up; sleep 1; echo done"), SUBMIT)
     studio_app.wait_for_event(run, "tool_output")
@@ -117,7 +117,7 @@ def test_a_short_pause_of_the_container_loses_no_output(studio_app: StudioApp) -
 # Between rounds
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize("fault", [kill, remove, pause])
 def test_a_follow_up_succeeds_after_a_container_fault(studio_app: StudioApp, fault: Fault) -> None:
     run = studio_app.run_to_end(bash("echo made > output/made"), SUBMIT)
@@ -130,7 +130,7 @@ def test_a_follow_up_succeeds_after_a_container_fault(studio_app: StudioApp, fau
     )
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize("fault", [kill, remove])
 def test_a_faulty_warm_sandbox_is_not_given_to_a_run(
     data_path: Path, settings: Settings, engine: Client, fault: Fault
@@ -149,7 +149,7 @@ def test_a_faulty_warm_sandbox_is_not_given_to_a_run(
 # The proxy
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize("fault", [kill, remove, pause])
 def test_the_network_policy_is_enforced_after_a_proxy_fault(
     studio_app: StudioApp, fault: Fault
@@ -169,7 +169,7 @@ def test_the_network_policy_is_enforced_after_a_proxy_fault(
 # The image
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_removed_image_is_rebuilt(
     data_path: Path, settings: Settings, engine: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -91,7 +91,7 @@ def test_a_full_disk_fails_the_run_with_advice_and_a_follow_up_succeeds_after_cl
     assert [type(e).__name__ for e in studio_app.events(run)].count("RunEnded") == 2
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_full_workspace_is_reported_and_the_run_continues(
     data_path: Path, settings: Settings, engine: Client
 ) -> None:

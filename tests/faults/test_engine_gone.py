@@ -22,7 +22,7 @@ from tests.support.server import wait_until
 _UNRAISABLE = "ignore::pytest.PytestUnraisableExceptionWarning"
 pytestmark = [
     pytest.mark.engine,
-    pytest.mark.long,
+    pytest.mark.nightly,
     pytest.mark.timeout(400),
     pytest.mark.filterwarnings(_UNRAISABLE, "ignore::ResourceWarning"),
 ]

@@ -18,7 +18,7 @@ STARTED = RunStarted(
     run="r", task="t", mode="sandbox", model="m", metered=True, prompt="", system="", user=""
 )
 ENDED = RunEnded(status="answered", reason="", answer="a", totals=Totals())
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.nightly
 
 FOLLOWERS, TEXT_COUNT = 200, 400
 

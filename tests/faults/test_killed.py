@@ -93,7 +93,7 @@ PHASES: list[tuple[str, list[Turn], Callable[[AppProcess], None]]] = [
 ]
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("turns", "reached"), [each[1:] for each in PHASES], ids=[p[0] for p in PHASES]
 )
@@ -118,7 +118,7 @@ def test_a_run_can_be_continued_after_a_kill(
     assert [end.status for end in app.round_ends()] == ["failed", "submitted"]
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_kill_during_an_upload_leaves_no_partial_file(app: AppProcess) -> None:
     run = httpx.post(f"{app.studio_url}/api/runs").json()["run"]
     files_url = f"{app.studio_url}/api/runs/{run}/files/input"
@@ -148,7 +148,7 @@ def test_a_kill_during_an_upload_leaves_no_partial_file(app: AppProcess) -> None
 
 
 @pytest.mark.browser
-@pytest.mark.long
+@pytest.mark.nightly
 def test_the_page_reconnects_after_a_kill_during_a_command(
     app: AppProcess, script: TurnScript
 ) -> None:

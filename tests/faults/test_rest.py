@@ -48,7 +48,7 @@ def test_an_idle_sandbox_is_stopped_and_a_follow_up_restarts_it(studio_app: Stud
     assert studio_app.container_statuses() == ["running"]
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_restarted_sandbox_keeps_its_network_policy(studio_app: StudioApp) -> None:
     requests = bash(
         f"{HTTP_STATUS}deb.debian.org/; {HTTP_STATUS}example.com/; env | grep -c ^http_proxy"
@@ -65,7 +65,7 @@ def test_a_restarted_sandbox_keeps_its_network_policy(studio_app: StudioApp) -> 
     assert answers[0].count("403") == 1
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_an_expired_sandbox_is_removed_and_the_model_is_notified(
     data_path: Path, settings: Settings, engine: Client
 ) -> None:
@@ -81,7 +81,7 @@ def test_an_expired_sandbox_is_removed_and_the_model_is_notified(
         assert studio_app.events_of_type(run, Notice)[-1].text == ORIGIN_MESSAGES["recreated"]
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_container_that_cannot_be_restarted_is_recreated(studio_app: StudioApp) -> None:
     run = studio_app.run_to_end(bash("echo made > output/made; rm -rf /usr/bin/python3*"), SUBMIT)
     stop_idle_sandboxes(studio_app)

@@ -1,7 +1,7 @@
 """Property-based tests: one module for each subject.
 
 ``property_test`` turns a function into a test: 25 fixed examples in the ordinary suite, and
-200 random ones under ``long``. With CI=true those are fixed as well, so that the result
+200 random nightly ones. With CI=true those are fixed as well, so that the result
 depends only on the commit.
 """
 
@@ -26,7 +26,7 @@ def property_test(
     Args:
         *strategies: The strategies of its arguments.
         examples: Number of examples in the ordinary suite.
-        long_examples: Number of examples under ``long``.
+        long_examples: Number of examples of the nightly tests.
     """
 
     def decorate(check: Callable[..., None]) -> _Test:
@@ -43,7 +43,7 @@ def property_test(
 def with_examples(examples: int = 25, long_examples: int = 200) -> pytest.MarkDecorator:
     """Parameter ``run_property`` of a test with fixtures: ``run_property(check, *strategies)``."""
     extended = pytest.param(
-        PropertyRunner(long_examples, fixed=in_ci()), id="long", marks=pytest.mark.long
+        PropertyRunner(long_examples, fixed=in_ci()), id="long", marks=pytest.mark.nightly
     )
     ordinary = pytest.param(PropertyRunner(examples, fixed=True), id="ordinary")
     return pytest.mark.parametrize("run_property", [ordinary, extended])

@@ -24,7 +24,7 @@ from tests.support.server import create_app, run_server
 from tests.support.tab import StudioTab, open_studio
 
 pytest.importorskip("ray", reason="Ray is not installed (make .make/ray)")
-pytestmark = [pytest.mark.browser, pytest.mark.engine, pytest.mark.long]
+pytestmark = [pytest.mark.browser, pytest.mark.engine, pytest.mark.nightly]
 
 TIMEOUT_MS = 120_000
 WORK = "cat input/note.txt; echo '# Moon' > output/moon.md; touch /opt/installed"

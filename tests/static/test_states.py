@@ -59,7 +59,7 @@ def violations(page: Page, rules: list[str] | None = None) -> list[str]:
     ]
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize("state", STATES, ids=lambda state: state.name)
 def test_a_state_is_accessible(
     browser: Browser, scripted_studio: ScriptedStudio, state: PageState

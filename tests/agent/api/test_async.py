@@ -37,7 +37,7 @@ def test_runs_are_iterated_and_awaited(settings: Settings, tmp_path: Path) -> No
     asyncio.run(main())
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_eight_runs_work_concurrently(settings: Settings) -> None:
     async def work(studio: AsyncStudio, number: int) -> str:
         meet = f"touch /tmp/{settings.data.parent.name}.{number}"

@@ -165,7 +165,7 @@ def test_a_suite_with_a_judge_needs_one(studio: Studio) -> None:
         studio.evaluate(_judged(1), members=["plain,model=builtin"])
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_an_evaluation_that_was_killed_continues_without_repeating_a_finished_run(
     settings: Settings,
 ) -> None:

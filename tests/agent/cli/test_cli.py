@@ -198,7 +198,7 @@ def test_ctrl_c_twice_saves_partial_results_and_leaves_no_container(
 
 
 @pytest.mark.engine
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_demonstration_needs_no_endpoint(
     command_line: CommandLine, tmp_path: Path, image: str
 ) -> None:
@@ -225,7 +225,7 @@ def test_two_commands_run_concurrently(
     assert first.returncode == 130
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_closing_the_output_pipe_stops_the_run(command_line: CommandLine, tmp_path: Path) -> None:
     reader_gone = threading.Event()
     with (
@@ -245,7 +245,7 @@ def test_closing_the_output_pipe_stops_the_run(command_line: CommandLine, tmp_pa
     assert last.status == "stopped"
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_plain_mode_needs_no_engine(command_line: CommandLine, tmp_path: Path) -> None:
     input_path = tmp_path / "a.txt"
     input_path.write_text("The answer is 7.")
@@ -267,7 +267,7 @@ def test_without_an_engine_the_run_fails_with_advice(command_line: CommandLine) 
     assert "/nonexistent.sock" in result.stderr
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_without_a_model_the_error_explains_how_to_connect_one(command_line: CommandLine) -> None:
     result = command_line.run("run", "Something of mine.", STUDIO_BUILTIN="off")
     assert result.returncode == 1
@@ -312,7 +312,7 @@ def test_an_invalid_setting_is_named(command_line: CommandLine) -> None:
 @pytest.mark.parametrize(
     "arguments", [["run"], ["run", "x", "--max-steps", "0"], ["fly"], ["serve"], []]
 )
-@pytest.mark.long
+@pytest.mark.nightly
 def test_an_invalid_command_line_is_exit_code_2(
     command_line: CommandLine, arguments: list[str]
 ) -> None:
@@ -330,7 +330,7 @@ def run_in_plain_mode(
     return result
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_an_unwritable_output_folder_is_refused_before_the_run(
     command_line: CommandLine, tmp_path: Path
 ) -> None:
@@ -343,7 +343,7 @@ def test_an_unwritable_output_folder_is_refused_before_the_run(
     assert not (tmp_path / "data").exists()
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_results_of_another_run_are_replaced_only_with_overwrite(
     command_line: CommandLine, tmp_path: Path
 ) -> None:
@@ -362,7 +362,7 @@ def test_results_of_another_run_are_replaced_only_with_overwrite(
 @pytest.mark.parametrize(
     "command", [["document-tasks", "--output"], ["file-tasks", "--demonstrations"]]
 )
-@pytest.mark.long
+@pytest.mark.nightly
 def test_an_unwritable_file_is_refused(
     command_line: CommandLine, tmp_path: Path, command: list[str]
 ) -> None:
@@ -372,7 +372,7 @@ def test_an_unwritable_file_is_refused(
         assert "Traceback" not in result.stderr
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_task_can_be_a_number(command_line: CommandLine) -> None:
     with Endpoint([Turn(text="A number.")]) as endpoint:
         result = command_line.run("run", "42", "--mode", "plain", **endpoint_variables(endpoint))
@@ -380,7 +380,7 @@ def test_a_task_can_be_a_number(command_line: CommandLine) -> None:
     assert "42" in endpoint.requests[0].body["messages"][0]["content"]
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_summaries_of_older_steps_are_an_option(command_line: CommandLine) -> None:
     with Endpoint([Turn(text="Done.")] * 2) as endpoint:
         limits = []

@@ -64,7 +64,7 @@ def test_a_comparison_prints_its_table_and_writes_its_files(
     assert "--resume" in again.stderr
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_killed_comparison_continues_without_repeating_finished_runs(tmp_path: Path) -> None:
     hang = True
 

@@ -26,6 +26,7 @@ def test_the_earlier_name_of_document_tasks_still_works(tmp_path: Path) -> None:
     assert contents[0] == contents[1]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "option", [["--picture", "no/c.png"], ["--chart=no/c.png"], ["--picture=no/c.png"]]
 )

@@ -55,7 +55,7 @@ def run(
     return run
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_an_evaluation_prints_its_results_and_repeats_infrastructure_errors_alone(
     tmp_path: Path, run: Command
 ) -> None:

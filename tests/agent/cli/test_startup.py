@@ -60,7 +60,7 @@ def test_the_engine_is_connected_before_what_carries_out_a_run_is_imported() -> 
     assert not loaded & {"agent.cli.execute", "agent.api.run", "agent.events", "agent.runs.folder"}
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_run_imports_no_model_client_and_no_unused_module() -> None:
     loaded = modules_loaded_by("import agent.cli.execute")
     assert "docker" in loaded
@@ -68,7 +68,7 @@ def test_a_run_imports_no_model_client_and_no_unused_module() -> None:
     assert not loaded & (NEVER_IMPORTED | others)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_model_configuration_is_checked_without_importing_the_client() -> None:
     config = "ModelConfig('http://127.0.0.1:1/v1', 'm')"
     create_model = (

@@ -22,7 +22,7 @@ from tests.support.models.endpoint import Endpoint
 from tests.support.models.turns import Body, Turn
 
 pytest.importorskip("ray", reason="Ray is not installed (make .make/ray)")
-pytestmark = [pytest.mark.engine, pytest.mark.long, pytest.mark.usefixtures("image")]
+pytestmark = [pytest.mark.engine, pytest.mark.nightly, pytest.mark.usefixtures("image")]
 
 TASKS = int(os.environ.get("CLUSTER_TASKS", "12"))
 """Tasks, each in both modes: CLUSTER_TASKS=100 is an evaluation of 200 runs."""

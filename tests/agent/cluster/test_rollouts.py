@@ -20,7 +20,7 @@ from tests.support.models.endpoint import Endpoint
 from tests.support.models.turns import Body, Turn
 
 pytest.importorskip("ray", reason="Ray is not installed (make .make/ray)")
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.nightly
 
 TASKS = [
     TaskRecord(name, f"Which word is in the note? ({name})", "moon", "exact", "notes",

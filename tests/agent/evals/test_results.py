@@ -196,7 +196,7 @@ def test_exports_escape_names_and_say_what_they_are(tmp_path: Path) -> None:
         export(described, "exe")
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_two_hundred_tasks_are_reduced_without_any_journal(tmp_path: Path) -> None:
     generator = random.Random(1)
     folder = create(tmp_path, [sums(200)])

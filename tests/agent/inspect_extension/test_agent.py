@@ -17,7 +17,12 @@ from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.models.turns import Body
 from tests.support.server import wait_until
 
-pytestmark = [pytest.mark.inspect, pytest.mark.engine, pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.inspect,
+    pytest.mark.engine,
+    pytest.mark.nightly,
+    pytest.mark.timeout(900),
+]
 
 BASH = "Execution output of [execute_bash]:\n[STDOUT]\n"
 DOCUMENTATION = (ROOT / "docs" / "inspect.md").read_text()

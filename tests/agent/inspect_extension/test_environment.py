@@ -13,7 +13,12 @@ from agent.data_folder import read_instance_id
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
 from tests.agent.inspect_extension.conftest import RunInspect
 
-pytestmark = [pytest.mark.inspect, pytest.mark.engine, pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.inspect,
+    pytest.mark.engine,
+    pytest.mark.nightly,
+    pytest.mark.timeout(900),
+]
 
 CHECKS = 44
 FILE_MODES = {

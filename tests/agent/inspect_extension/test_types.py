@@ -8,7 +8,7 @@ import pytest
 
 from tests.agent.inspect_extension.conftest import ROOT
 
-pytestmark = [pytest.mark.inspect, pytest.mark.long]
+pytestmark = [pytest.mark.inspect, pytest.mark.nightly]
 
 
 def test_the_extension_is_type_checked_against_inspect(inspect_commands: Path) -> None:

@@ -74,7 +74,7 @@ def test_a_stop_ends_the_wait_for_a_connection() -> None:
     timer.join()
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_turns_leave_no_threads_or_connections() -> None:
     turns = [Turn(text="Hi"), Turn(fault="500"), Turn(fault="cut"), Turn(text="s", fault="silent")]
     with Endpoint(turns * 14) as endpoint:

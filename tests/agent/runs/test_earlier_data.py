@@ -206,7 +206,7 @@ def test_a_draft_keeps_its_files(earlier_studio: EarlierStudio) -> None:
 
 
 @pytest.mark.parametrize("kind", [kind for kind in FINAL_STATES if kind != "builtin"])
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_run_can_be_continued(kind: str, tmp_path: Path) -> None:
     folder = extract_archive(tmp_path)
     with Endpoint(answer) as endpoint:

@@ -113,7 +113,7 @@ def test_reading_stops_at_the_given_end(path: Path) -> None:
     assert [cursor for cursor, _ in read_lines(path, cursors[0], cursors[2])] == cursors[1:3]
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_journal_truncated_at_any_byte_is_readable_and_appendable(
     path: Path, tmp_path: Path
 ) -> None:

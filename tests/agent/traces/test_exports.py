@@ -88,6 +88,7 @@ def write_journal(path: Path, events: list[Event]) -> Path:
     return path
 
 
+@pytest.mark.nightly
 def test_atif_is_valid_for_harbor(trajectory_model: Any) -> None:
     text = "".join(atif.write(items_of(run_events()), "r1"))
     trajectory = trajectory_model.model_validate_json(text)
@@ -122,6 +123,7 @@ def test_prompts_are_not_repeated_without_end(monkeypatch: pytest.MonkeyPatch) -
     assert ["prompt_token_ids" in metrics for metrics in answers] == [True, False]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 def test_every_imported_run_is_valid_atif(
     file: Path, tmp_path: Path, trajectory_model: Any
@@ -133,6 +135,7 @@ def test_every_imported_run_is_valid_atif(
         )
 
 
+@pytest.mark.nightly
 def test_the_copied_steps_of_a_fork_are_marked(tmp_path: Path, trajectory_model: Any) -> None:
     journal = write_journal(tmp_path / "journal.jsonl", run_events()[:6])
     with journal.open("ab") as file:

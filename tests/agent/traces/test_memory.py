@@ -35,7 +35,7 @@ def write_trajectory(path: Path, steps: int) -> None:
         file.write("]}")
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_file_larger_than_the_memory_is_imported(tmp_path: Path) -> None:
     write_trajectory(tmp_path / "small.json", 1)
     write_trajectory(tmp_path / "large.json", 1500)

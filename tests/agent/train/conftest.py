@@ -9,13 +9,6 @@ import pytest
 from tests.agent.train.tiny_model import make_tiny_model
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of training as ``long``: importing PyTorch takes seconds."""
-    for item in items:
-        if "training_packages" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.long)
-
-
 @pytest.fixture(scope="session")
 def training_packages() -> None:
     """Skip the test without the training packages; fail it if CI=true."""

@@ -61,7 +61,7 @@ def evaluate(
     return score_rollouts(column, found, at_once)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_suite_is_scored_by_its_own_scorer_and_not_by_the_reward(studio: Studio) -> None:
     answers = {
         "Caption2mol-1": (write("Both fit at first.\n\\boxed{A}"), SUBMIT),
@@ -81,7 +81,7 @@ def test_a_suite_is_scored_by_its_own_scorer_and_not_by_the_reward(studio: Studi
     assert result.reasons == ("The endpoint is not reachable.",)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_rules_and_mathematics_have_their_scorers(studio: Studio) -> None:
     chosen = {"evaluation.suite": "ifbench", "evaluation.tasks": "1"}
     result = evaluate(studio, chosen, lambda _: (write("It is 2496."), SUBMIT))
@@ -93,7 +93,7 @@ def test_rules_and_mathematics_have_their_scorers(studio: Studio) -> None:
     assert result.score.mean == 1
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_judge_that_fails_leaves_answers_unscored(studio: Studio) -> None:
     replies = ["Yes.\nRIGHT", "Yes.\nRIGHT", "Hm.", "Hm."]
     with Endpoint([Turn(text=text) for text in replies]) as endpoint:
@@ -119,7 +119,7 @@ class FailingProvider(LocalSandboxProvider):
         raise SandboxError("there is no engine")
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_without_any_score_the_mean_is_not_known(tmp_path: Path) -> None:
     settings = Settings(data=tmp_path / "data")
     with Studio(settings, lambda _, data: FailingProvider(data.path)) as studio:
@@ -134,7 +134,7 @@ def test_without_any_score_the_mean_is_not_known(tmp_path: Path) -> None:
     assert (line["mean"], line["tasks"]) == (None, 0)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.usefixtures("training_packages")
 def test_empty_answers_are_zeros_and_do_not_end_the_training(studio: Studio) -> None:
     """They are the model's failures: a weak model may give nothing else."""

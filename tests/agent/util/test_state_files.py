@@ -41,7 +41,7 @@ def test_damaged_tokens_do_not_prevent_new_ones(tmp_path: Path) -> None:
     assert (tmp_path / "tokens.json.damaged-1").read_bytes() == b"{"
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_token_of_a_damaged_file_is_unknown(tmp_path: Path) -> None:
     _, text = Tokens(tmp_path).create("", "laptop")
     settings = Settings(data=tmp_path, hosts=("studio.example",))

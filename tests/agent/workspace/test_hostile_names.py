@@ -81,7 +81,7 @@ def test_names_are_limited_to_255_bytes(workspace: Workspace) -> None:
         operations.rename(workspace, RelPath(longest), "n" * 256)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_files_beyond_the_path_limit_are_omitted_and_removable(
     workspace: Workspace, snapshots: SnapshotTracker, tmp_path: Path
 ) -> None:

@@ -93,8 +93,8 @@ def race(tmp_path: Path) -> RaceWorkspace:
 ROUNDS = [
     pytest.param((True, 200), id="openat2"),
     pytest.param((False, 100), id="component walk"),
-    pytest.param((True, 2000), id="openat2, many", marks=pytest.mark.long),
-    pytest.param((False, 1000), id="component walk, many", marks=pytest.mark.long),
+    pytest.param((True, 2000), id="openat2, many", marks=pytest.mark.nightly),
+    pytest.param((False, 1000), id="component walk, many", marks=pytest.mark.nightly),
 ]
 
 

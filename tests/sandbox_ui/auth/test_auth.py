@@ -426,7 +426,7 @@ def test_an_unknown_link_shows_nothing(
 
 
 @pytest.mark.parametrize("path", ["/studio/api/me", "/api/me", "/studio/ui/main.js", "/ui/main.js"])
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_proxy_may_keep_or_strip_the_path_prefix(
     serve: Serve, new_client: NewClient, path: str
 ) -> None:

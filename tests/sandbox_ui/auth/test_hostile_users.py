@@ -332,7 +332,7 @@ def test_many_counted_documents_do_not_delay_others(
         release.set()
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_many_followers_do_not_delay_others(release: threading.Event, tmp_path: Path) -> None:
     def blocking(_body: Body) -> Turn:
         release.wait(TIMEOUT_SECONDS)

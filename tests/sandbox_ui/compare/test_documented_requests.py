@@ -40,7 +40,7 @@ def client(tmp_path: Path, gate: threading.Event) -> Iterator[ComparisonClient]:
             yield ComparisonClient(http)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_the_http_examples_for_comparisons_work(
     client: ComparisonClient, gate: threading.Event, tmp_path: Path
 ) -> None:

@@ -23,7 +23,7 @@ from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn
 from tests.support.server import create_app, follow_run, run_server, wait_until
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.nightly
 
 PLAIN = ("--member", "plain,label=guess", "--at-once", "1")
 

@@ -13,7 +13,7 @@ from tests.sandbox_ui.compare.conftest import Script
 from tests.support.evaluations.client import MEMBERS, EvaluationClient, outcomes, run_ids
 from tests.support.models.endpoint import Endpoint, Turn
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.nightly
 
 NO_SUCH = "There is no such evaluation. It may have been deleted."
 

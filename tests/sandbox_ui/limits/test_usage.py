@@ -117,7 +117,7 @@ def test_the_operator_sees_all_usage_and_the_machine(users_url: str) -> None:
     assert [(each["name"], each["runs"]) for each in report["users"]] == [("ann", 2), ("bob", 1)]
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_the_remaining_quota_is_limited_by_the_disk(tmp_path: Path) -> None:
     settings = Settings(data=tmp_path, retention_bytes=10**18)
     with (

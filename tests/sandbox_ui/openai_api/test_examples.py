@@ -22,7 +22,7 @@ from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.server import TIMEOUT_SECONDS, create_app, run_server, wait_until
 from tests.test_docs import example_containing, run_shell
 
-pytestmark = [pytest.mark.engine, pytest.mark.long]
+pytestmark = [pytest.mark.engine, pytest.mark.nightly]
 
 SLEEP = "sleep 86123"
 

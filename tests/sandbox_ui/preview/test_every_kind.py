@@ -38,7 +38,7 @@ def test_every_kind_has_samples() -> None:
         assert names == {"good", "empty", "cut", "evil", "mislabelled"}, kind
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", SAMPLES)
 def test_every_sample_has_its_expected_preview_and_the_good_one_is_accessible(
     browser: Browser, studio_url: str, kind: str
@@ -131,7 +131,7 @@ HUGE: dict[str, Callable[[], Sample]] = {
 }
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", HUGE)
 def test_a_huge_file_has_its_expected_preview(viewer: FileViewer, kind: str) -> None:
     sample = HUGE[kind]()

@@ -93,7 +93,7 @@ def test_the_log_states_why_a_preview_failed(
     assert message in caplog.text
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_an_endless_preview_is_aborted(service: PreviewService) -> None:
     with pytest.raises(WorkspaceError, match=f"longer than {TIMEOUT_SECONDS} seconds"):
         render(service, "sleep")

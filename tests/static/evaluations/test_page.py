@@ -20,7 +20,7 @@ from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.server import create_app, run_server
 from tests.support.tab import NARROW, StudioTab
 
-pytestmark = [pytest.mark.browser, pytest.mark.long]
+pytestmark = [pytest.mark.browser, pytest.mark.nightly]
 
 
 class Script:

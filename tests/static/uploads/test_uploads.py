@@ -134,7 +134,7 @@ def test_a_chosen_folder_is_one_chip_with_totals_and_is_removed_as_a_whole(
     expect(chips(studio)).to_have_count(0)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_folder_of_hundreds_of_files_is_one_chip(
     studio: StudioTab, data: Path, tmp_path: Path
 ) -> None:

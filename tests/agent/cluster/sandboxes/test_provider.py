@@ -22,7 +22,7 @@ from tests.support.cluster.placement import Placement
 from tests.support.server import wait_until
 
 pytest.importorskip("ray", reason="Ray is not installed (make .make/ray)")
-pytestmark = [pytest.mark.engine, pytest.mark.long]
+pytestmark = [pytest.mark.engine, pytest.mark.nightly]
 
 
 def acquire(placement: Placement, folder: RunFolder, stop: Stop | None = None) -> tuple[Any, Any]:

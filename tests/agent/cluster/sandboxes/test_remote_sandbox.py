@@ -5,7 +5,7 @@ import pytest
 from tests.contract.sandbox_suite import SandboxSuite
 
 pytest.importorskip("ray", reason="Ray is not installed (make .make/ray)")
-pytestmark = [pytest.mark.engine, pytest.mark.long]
+pytestmark = [pytest.mark.engine, pytest.mark.nightly]
 
 
 class TestRemoteSandbox(SandboxSuite):

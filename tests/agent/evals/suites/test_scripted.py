@@ -80,7 +80,7 @@ def studio(tmp_path: Path) -> Iterator[Studio]:
         yield studio
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_all_samples_in_both_modes(studio: Studio) -> None:
     with Endpoint(respond) as model, Endpoint(judge) as referee:
         result = studio.evaluate(

@@ -123,7 +123,7 @@ def greedy(engine: InferenceEngine, *, adapter: bool = True) -> list[int]:
 
 
 @needs_model
-@pytest.mark.long
+@pytest.mark.nightly
 def test_every_token_id_is_reported_even_within_a_character(engine: InferenceEngine) -> None:
     """The high temperature yields text in many languages."""
     sampler = LlamaSampler(engine, temperature=3.0, top_p=1.0)
@@ -173,7 +173,7 @@ def test_a_conversation_beyond_the_context_is_an_error_with_numbers(
 
 
 @needs_model
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_stop_ends_the_answer_and_the_next_request_works(engine: InferenceEngine) -> None:
     stop = Stop()
     pieces = []
@@ -195,7 +195,7 @@ def test_a_stop_ends_prompt_evaluation(engine: InferenceEngine) -> None:
 
 
 @needs_model
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_second_request_is_queued_and_then_answered(engine: InferenceEngine) -> None:
     first = BuiltinModel(engine).stream(ModelRequest(TASK, max_tokens=40), Stop())
     next(first)
@@ -219,7 +219,7 @@ def test_the_engine_opens_no_network_socket(engine: InferenceEngine) -> None:
 
 
 @needs_model
-@pytest.mark.long
+@pytest.mark.nightly
 def test_the_next_request_restarts_a_killed_engine(engine: InferenceEngine) -> None:
     model = BuiltinModel(engine)
     answer = model.stream(ModelRequest(TASK, max_tokens=300), Stop())
@@ -232,7 +232,7 @@ def test_the_next_request_restarts_a_killed_engine(engine: InferenceEngine) -> N
 
 
 @needs_model
-@pytest.mark.long
+@pytest.mark.nightly
 def test_an_idle_engine_is_stopped() -> None:
     engine = InferenceEngine(require_model_files(), idle_seconds=0.2)
     stream(BuiltinModel(engine), TASK, max_tokens=1)
@@ -242,7 +242,7 @@ def test_an_idle_engine_is_stopped() -> None:
 
 
 @needs_model
-@pytest.mark.long
+@pytest.mark.nightly
 def test_the_engine_ends_with_a_killed_application() -> None:
     require_model_files()
     program = (
@@ -278,7 +278,7 @@ def test_invalid_weights_are_reported(tmp_path: Path) -> None:
 
 
 @needs_model
-@pytest.mark.long
+@pytest.mark.nightly
 def test_the_application_never_imports_the_model_packages() -> None:
     require_model_files()
     program = (

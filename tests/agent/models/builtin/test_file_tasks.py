@@ -28,7 +28,7 @@ from tests.support.server import create_app, run_server
 from tests.support.tab import StudioTab, open_studio
 
 pytestmark = [
-    pytest.mark.long,
+    pytest.mark.nightly,
     pytest.mark.engine,
     pytest.mark.browser,
     pytest.mark.builtin,

@@ -21,7 +21,7 @@ from agent.util.cancellation import Stop
 from tests.contract.model_suite import BASH, calls_of, text_of
 
 CONTEXT = 1024
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.nightly
 
 
 def _weights() -> Path | None:

@@ -441,7 +441,7 @@ def test_background_writers_are_stopped_between_commands(
     assert becomes_true(lambda: run(sandbox, "kill -0 $(cat job)").code != 0, 20)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.engine
 def test_a_process_that_freezes_the_supervisor_is_killed(create_sandbox: CreateSandbox) -> None:
     sandbox = create_sandbox(False).sandbox

@@ -236,7 +236,7 @@ def test_setup_imports_no_heavy_packages() -> None:
 
 
 @pytest.mark.parametrize(("ci", "outcome", "code"), [("", "1 skipped", 0), ("true", "1 error", 1)])
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_machine_without_an_engine_skips_but_fails_in_ci(
     tmp_path: Path, ci: str, outcome: str, code: int
 ) -> None:

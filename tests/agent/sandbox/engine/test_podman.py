@@ -34,7 +34,7 @@ from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.server import wait_until
 
 # Without the marker "engine": a machine may have no Podman, also where CI=true.
-pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(600)]
 
 NETWORK_REFUSED = (
     "Podman cannot isolate a sandbox from this machine's network. Start a new run with Network set "

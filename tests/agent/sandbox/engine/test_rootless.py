@@ -34,7 +34,7 @@ from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.server import wait_until
 
 # Without the marker "engine": a machine may have no rootless Docker, also where CI=true.
-pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(600)]
 
 # slirp4netns leads to the host's loopback by 10.0.2.2 unless told not to.
 REQUEST_HOSTS = """

@@ -358,7 +358,7 @@ def test_a_host_without_debian_mirrors_uses_the_default_of_debootstrap(tmp_path:
 
 
 @pytest.mark.engine
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a base image")
 def test_a_base_from_scratch_carries_an_image(engine: docker.DockerClient) -> None:

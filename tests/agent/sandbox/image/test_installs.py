@@ -14,7 +14,7 @@ from agent.runs.folder import RunFolder
 from agent.settings import load
 from tests.contract.sandbox_helpers import acquire_sandbox, run
 
-pytestmark = [pytest.mark.engine, pytest.mark.long, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.engine, pytest.mark.nightly, pytest.mark.timeout(1200)]
 
 # Packages, and commands with their expected output. Each group has its own sandbox, which frees the
 # disk space of its packages when it is closed.

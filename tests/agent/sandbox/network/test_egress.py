@@ -144,7 +144,7 @@ def test_python_and_debian_packages_are_reachable(create_sandbox: CreateSandbox)
     )
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_apt_and_pip_install_inside(create_sandbox: CreateSandbox) -> None:
     sandbox = create_sandbox()
     apt = "apt-get update -o Acquire::Retries=3 && apt-get install -y openssh-client cowsay"
@@ -463,7 +463,7 @@ def test_a_proxy_that_cannot_start_reports_the_reason(
     assert engine.api.containers(all=True, filters={"label": "=".join(label)}) == []
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_more_networks_than_docker_has_addresses_for_coexist(egress: Proxy) -> None:
     networks = [egress.create_network() for _ in range(40)]  # Docker's own address pools: 31
     assert len({network.address for network in networks}) == 40

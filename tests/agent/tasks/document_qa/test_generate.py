@@ -82,7 +82,7 @@ def plain_answer(answer: Answer) -> object:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.long
+@pytest.mark.nightly
 def test_an_independent_solver_agrees(family: str) -> None:
     question_counts: Counter[str] = Counter()
     for level in LEVELS:

@@ -109,7 +109,7 @@ def test_a_demonstrated_failure_matches_a_real_one(process_runner: TaskRunner) -
     assert expected[-1] == {"role": "assistant", "content": FAILURE_REPLY, "calls": []}
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_some_demonstrations_fail_and_say_so(tmp_path: Path) -> None:
     path = tmp_path / "demonstrations.jsonl"
     count = write_demonstrations(path, generate_file_tasks("train", 400, 3))
@@ -154,7 +154,7 @@ def test_empty_and_wrong_answers_pass_no_check() -> None:
         assert not task.check(inputs), task.id
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.engine
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("family", [each for each in families() if each != "outside"])

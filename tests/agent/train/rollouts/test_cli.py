@@ -67,7 +67,7 @@ def test_tasks_are_run_in_sandboxes_and_scored(
     assert not list((tmp_path / "data" / "sandboxes").glob("*/workspace"))  # no disk is mounted
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_plain_mode_needs_no_engine_and_each_repetition_has_its_own_results(
     command_line: CommandLine, tasks: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -92,7 +92,7 @@ def test_plain_mode_needs_no_engine_and_each_repetition_has_its_own_results(
         assert capsys.readouterr().out == result.stdout
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_process_sandboxes_are_available_without_an_engine_and_labelled(
     command_line: CommandLine, tasks: str, tmp_path: Path
 ) -> None:
@@ -111,7 +111,7 @@ def test_process_sandboxes_are_available_without_an_engine_and_labelled(
         assert "sk-secret" not in journal_path.read_text()
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_failed_runs_have_a_reason_and_only_failures_is_exit_code_1(
     command_line: CommandLine, tasks: str, tmp_path: Path
 ) -> None:
@@ -162,7 +162,7 @@ def test_ctrl_c_stops_the_runs_and_keeps_finished_results(
         (["/nowhere.jsonl", "--output", "{out}"], "/nowhere.jsonl cannot be read"),
     ],
 )
-@pytest.mark.long
+@pytest.mark.nightly
 def test_errors_are_reported_before_anything_starts(
     command_line: CommandLine, tasks: str, tmp_path: Path, arguments: list[str], message: str
 ) -> None:
@@ -174,7 +174,7 @@ def test_errors_are_reported_before_anything_starts(
     assert not out.exists()
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_results_are_never_overwritten(
     command_line: CommandLine, tasks: str, tmp_path: Path
 ) -> None:

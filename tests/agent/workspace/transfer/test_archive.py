@@ -152,7 +152,7 @@ def test_long_omission_notes_are_truncated_and_the_size_is_correct(workspace: Wo
     assert "does not exist" in archive.read(NOTE_NAME).decode()
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_memory_does_not_grow_with_file_size(workspace: Workspace) -> None:
     with (workspace.root / "large").open("wb") as file:
         file.truncate(300 * 1024**2)
@@ -166,7 +166,7 @@ def test_memory_does_not_grow_with_file_size(workspace: Workspace) -> None:
         tracemalloc.stop()
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_tree_of_ten_thousand_files_takes_a_few_megabytes(workspace: Workspace) -> None:
     for folder in range(100):
         (workspace.root / f"{folder}").mkdir()
@@ -182,7 +182,7 @@ def test_a_tree_of_ten_thousand_files_takes_a_few_megabytes(workspace: Workspace
     assert size == stream.size
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.timeout(600)
 def test_more_than_four_gigabytes_and_more_than_65535_names(
     workspace: Workspace, tmp_path: Path

@@ -517,7 +517,7 @@ def test_manifest_equals_a_full_scan_after_random_changes(scene: SnapshotScene, 
     make_random_changes(scene, seed, 25)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(100, 112))
 def test_manifest_equals_a_full_scan_after_many_random_changes(
     watched: SnapshotScene, seed: int
@@ -544,7 +544,7 @@ def test_many_events_lose_nothing(watched: SnapshotScene) -> None:
     watched.step()
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_more_events_than_the_kernel_queues_lose_nothing(watched: SnapshotScene) -> None:
     queued = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
     for _ in range(2):

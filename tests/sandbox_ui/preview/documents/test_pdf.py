@@ -209,7 +209,7 @@ def test_a_missing_page_is_reported(tmp_path: Path) -> None:
             preview_data(view, path, **options)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_gigabyte_document_is_read_only_partially(tmp_path: Path) -> None:
     path = tmp_path / "large.pdf"
     with path.open("wb") as file:

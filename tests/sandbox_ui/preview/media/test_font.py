@@ -159,7 +159,7 @@ def worker() -> Iterator[PreviewService]:
         (lambda: truetype({**font_tables("Huge"), "glyf": bytes(65 * 1024**2)}), "64 MB"),
     ],
 )
-@pytest.mark.long
+@pytest.mark.nightly
 def test_hostile_and_huge_fonts_stay_within_the_limits(
     make: Callable[[], bytes], message: str, worker: PreviewService
 ) -> None:

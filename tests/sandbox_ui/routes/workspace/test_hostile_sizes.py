@@ -92,7 +92,7 @@ def preview_service() -> Iterator[PreviewService]:
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
-@pytest.mark.long
+@pytest.mark.nightly
 def test_every_preview_of_a_sparse_file_is_fast(
     workspace: Workspace, preview_service: PreviewService, kind: str
 ) -> None:

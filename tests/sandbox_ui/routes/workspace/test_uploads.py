@@ -228,7 +228,7 @@ def test_an_upload_that_cannot_fit_is_rejected_at_its_start(client: httpx.Client
     assert "does not fit" in answer.json()["error"]
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_an_upload_resumes_after_the_server_is_killed(tmp_path: Path) -> None:
     content = os.urandom(5_000_000)
     with _run_process(tmp_path) as (client, process):
@@ -433,7 +433,7 @@ def test_documents_without_text_are_reported(
 # Memory
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.timeout(300)
 def test_a_gigabyte_is_streamed_in_constant_memory(tmp_path: Path) -> None:
     size, piece = 1024**3, os.urandom(1024**2)

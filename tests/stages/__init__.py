@@ -1,0 +1,1 @@
+"""Runs the tests in stages, and prepares what the later stages need beside the earlier ones."""
