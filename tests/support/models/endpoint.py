@@ -10,30 +10,14 @@ and an entry in ``endpoint.history_errors``.
 """
 
 import json
-import socket
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
-from tests.support.models.strict_history import find_history_error
 from tests.support.models.turns import Body, Call, Turn, response_chunks, unstreamed_response
+from tests.support.servers.history import find_history_error
+from tests.support.servers.http import Exchange, HttpServer, ReceivedRequest
 
 __all__ = ["Call", "Endpoint", "ReceivedRequest", "Turn"]
-
-
-@dataclass(frozen=True)
-class ReceivedRequest:
-    """A received request: method, path, headers in lower case, parsed body."""
-
-    method: str
-    path: str
-    headers: Mapping[str, str]
-    body: Body
-
 
 Script = Iterable[Turn] | Callable[[Body], Turn]
 
@@ -48,7 +32,7 @@ class ScriptedTurns:
         return self.turns.pop(0)
 
 
-class Endpoint:
+class Endpoint(HttpServer):
     """The server, running inside a ``with`` block on a free port of this machine.
 
     Args:
@@ -60,7 +44,6 @@ class Endpoint:
         port: The port; by default any unused one.
 
     Attributes:
-        requests: The chat requests received.
         history_errors: The errors in the received histories.
         redirect: If set, every request is answered with 307 to this URL.
     """
@@ -74,246 +57,98 @@ class Endpoint:
         strict: bool = True,
         port: int = 0,
     ) -> None:
+        super().__init__(port)
         self._script = turns if callable(turns) else iter(turns)
         self.models = models
         self.key = key
         self.strict = strict
-        self.requests: list[ReceivedRequest] = []
-        self.received: list[ReceivedRequest] = []
         self.history_errors: list[str] = []
         self.redirect = ""
-        self.closing = threading.Event()
-        self._changed = threading.Condition()
-        self._connections: set[socket.socket] = set()
-        self._server = _Server(("127.0.0.1", port), _Handler)
-        self._server.endpoint = self
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    @property
-    def url(self) -> str:
-        """The base URL, ``http://127.0.0.1:…/v1``."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
-
-    @property
-    def connections(self) -> int:
-        """The number of open connections."""
-        return len(self._connections)
-
-    def wait_for_requests(self, count: int, seconds: float = 20.0) -> bool:
-        """Wait until ``count`` chat requests have been received."""
-        with self._changed:
-            return self._changed.wait_for(lambda: len(self.requests) >= count, seconds)
-
-    def wait_for_connections(self, count: int, seconds: float = 20.0) -> bool:
-        """Wait until ``count`` connections are open."""
-        with self._changed:
-            return self._changed.wait_for(lambda: len(self._connections) == count, seconds)
-
-    def close(self) -> None:
-        """End the server and every connection."""
-        self.closing.set()
-        self._server.shutdown()
-        self._thread.join()
-        for connection in list(self._connections):
-            _close_connection(connection)
-        self._server.server_close()
-
-    def record(self, received: ReceivedRequest) -> None:
-        with self._changed:
-            self.received.append(received)
-            if received.path.split("?")[0].endswith("/chat/completions"):
-                self.requests.append(received)
-            self._changed.notify_all()
-
-    def add_connection(self, connection: socket.socket) -> None:
-        with self._changed:
-            self._connections.add(connection)
-            self._changed.notify_all()
-
-    def remove_connection(self, connection: socket.socket) -> None:
-        with self._changed:
-            self._connections.discard(connection)
-            self._changed.notify_all()
 
     def next_turn(self, body: Body) -> Turn | None:
-        with self._changed:
+        with self.changed:
             if callable(self._script):
                 return self._script(body)
             return next(self._script, None)
 
-
-def _close_connection(connection: socket.socket) -> None:
-    with suppress(OSError):  # the other side may be faster
-        connection.shutdown(socket.SHUT_RDWR)
-
-
-class _Server(ThreadingHTTPServer):
-    endpoint: Endpoint
-    daemon_threads = False
-    request_queue_size = 128
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: _Server
-
-    def setup(self) -> None:
-        super().setup()
-        # Small writes must not wait for acknowledgements.
-        self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.endpoint = self.server.endpoint
-        self.endpoint.add_connection(self.connection)
-
-    def finish(self) -> None:
-        with suppress(OSError):  # the client may have hung up first
-            super().finish()
-        self.endpoint.remove_connection(self.connection)
-
-    def handle(self) -> None:
-        try:
-            super().handle()
-        except OSError:
-            self.close_connection = True  # the client hung up
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
-
-    def do_GET(self) -> None:
-        self._record({})
-        if self._reject():
+    def get(self, exchange: Exchange) -> None:
+        if self._reject(exchange):
             return
-        if self.path.endswith("/models"):
-            data = [{"id": name, "object": "model"} for name in self.endpoint.models]
-            self._json(200, {"object": "list", "data": data})
+        if exchange.path.endswith("/models"):
+            data = [{"id": name, "object": "model"} for name in self.models]
+            exchange.send_json(200, {"object": "list", "data": data})
         else:
-            self._error(404, f"Unknown path {self.path}")
+            _error(exchange, 404, f"Unknown path {exchange.path}")
 
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self._record(body)
-        if self._reject():
+    def post(self, exchange: Exchange, body: Body) -> None:
+        if self._reject(exchange):
             return
-        if not self.path.split("?")[0].endswith("/chat/completions"):
-            return self._error(404, f"Unknown path {self.path}")
-        history_error = find_history_error(body.get("messages")) if self.endpoint.strict else ""
+        if not exchange.route.endswith("/chat/completions"):
+            return _error(exchange, 404, f"Unknown path {exchange.path}")
+        history_error = find_history_error(body.get("messages")) if self.strict else ""
         if history_error:
-            self.endpoint.history_errors.append(history_error)
-            return self._error(400, history_error)
-        turn = self.endpoint.next_turn(body)
+            self.history_errors.append(history_error)
+            return _error(exchange, 400, history_error)
+        turn = self.next_turn(body)
         if turn is None:
-            return self._error(404, "The script has no further turn")
-        self._wait(turn.gate)
+            return _error(exchange, 404, "The script has no further turn")
+        exchange.wait(turn.gate)
         error = turn.reject_if(body) if turn.reject_if else None
         if error:
-            return self._error(400, error)
-        return self._send_turn(turn, body)
+            return _error(exchange, 400, error)
+        return _send_turn(exchange, turn, body)
 
-    def _record(self, body: Body) -> None:
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        self.endpoint.record(ReceivedRequest(self.command, self.path, headers, body))
-
-    def _reject(self) -> bool:
-        if self.endpoint.redirect:
-            self._respond(307, b"", "text/plain", {"Location": self.endpoint.redirect})
+    def _reject(self, exchange: Exchange) -> bool:
+        if self.redirect:
+            exchange.respond(307, b"", "text/plain", {"Location": self.redirect})
             return True
-        key = self.endpoint.key
-        if key is not None and self.headers.get("Authorization") != f"Bearer {key}":
-            sent = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
-            self._error(401, f"Incorrect API key provided: {sent[:6]}***{sent[-4:]}.")
+        if self.key is not None and exchange.headers.get("Authorization") != f"Bearer {self.key}":
+            sent = (exchange.headers.get("Authorization") or "").removeprefix("Bearer ")
+            _error(exchange, 401, f"Incorrect API key provided: {sent[:6]}***{sent[-4:]}.")
             return True
         return False
 
-    def _wait(self, gate: threading.Event | None) -> None:
-        while gate is not None and not gate.wait(0.02) and not self.endpoint.closing.is_set():
-            if self._client_disconnected():
-                break
 
-    def _client_disconnected(self) -> bool:
-        self.connection.setblocking(False)
-        try:
-            return not self.connection.recv(1, socket.MSG_PEEK)
-        except BlockingIOError:
-            return False
-        except OSError:
-            return True
-        finally:
-            self.connection.setblocking(True)
-
-    def _send_turn(self, turn: Turn, body: Body) -> None:
-        fault, options = _parse_fault(turn.fault)
-        if fault.isdigit():
-            return self._status(turn, int(fault), options)
-        if fault == "html":
-            page = b"<!DOCTYPE html><html><title>Bad gateway</title><body>nginx</body></html>"
-            return self._respond(int(options.get("status", 200)), page, "text/html")
-        if fault == "nonsense":
-            return self._respond(200, b"It works!", "text/plain")
-        if turn.unstreamed or not body.get("stream"):
-            return self._json(200, unstreamed_response(turn))
-        return self._stream(turn, fault, options, body)
-
-    def _status(self, turn: Turn, status: int, options: Mapping[str, str]) -> None:
-        error = turn.error or {"message": turn.message or f"Status {status}", "type": "error"}
+def _send_turn(exchange: Exchange, turn: Turn, body: Body) -> None:
+    fault, options = _parse_fault(turn.fault)
+    if fault.isdigit():
+        error = turn.error or {"message": turn.message or f"Status {fault}", "type": "error"}
         headers = {name: value.replace("_", " ") for name, value in options.items()}
-        self._json(status, {"error": error}, headers)
+        return exchange.send_json(int(fault), {"error": error}, headers)
+    if fault == "html":
+        page = b"<!DOCTYPE html><html><title>Bad gateway</title><body>nginx</body></html>"
+        return exchange.respond(int(options.get("status", 200)), page, "text/html")
+    if fault == "nonsense":
+        return exchange.respond(200, b"It works!", "text/plain")
+    if turn.unstreamed or not body.get("stream"):
+        return exchange.send_json(200, unstreamed_response(turn))
+    return _stream(exchange, turn, fault, options, body)
 
-    def _stream(self, turn: Turn, fault: str, options: Mapping[str, str], body: Body) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
-        self.send_header("Transfer-Encoding", "chunked")
-        self.end_headers()
-        counted = bool((body.get("stream_options") or {}).get("include_usage"))
-        chunks = list(response_chunks(turn, include_usage=counted))
-        if fault in ("cut", "silent", "overloaded"):
-            chunks = chunks[: int(options.get("at", max(1, len(chunks) // 2)))]
-        if fault == "overloaded":
-            chunks.append({"error": {"message": "The server is overloaded", "type": "overloaded"}})
-        if fault == "no-finish":
-            chunks = [c for c in chunks if c["choices"] and not c["choices"][0]["finish_reason"]]
-        for chunk in chunks:
-            self._event(json.dumps(chunk) if not isinstance(chunk, str) else chunk)
-        if fault in ("silent", "endless"):
-            self._wait(threading.Event())
-        if fault in ("cut", "silent", "endless"):
-            self.close_connection = True
-            return
-        if fault not in ("overloaded", "no-finish"):
-            self._event("[DONE]")
-        self.wfile.write(b"0\r\n\r\n")
 
-    def _event(self, data: str) -> None:
-        line = f"data: {data}\n\n".encode()
-        self.wfile.write(f"{len(line):x}\r\n".encode() + line + b"\r\n")
-        self.wfile.flush()
+def _stream(
+    exchange: Exchange, turn: Turn, fault: str, options: Mapping[str, str], body: Body
+) -> None:
+    counted = bool((body.get("stream_options") or {}).get("include_usage"))
+    chunks = list(response_chunks(turn, include_usage=counted))
+    if fault in ("cut", "silent", "overloaded"):
+        chunks = chunks[: int(options.get("at", max(1, len(chunks) // 2)))]
+    if fault == "overloaded":
+        chunks.append({"error": {"message": "The server is overloaded", "type": "overloaded"}})
+    if fault == "no-finish":
+        chunks = [c for c in chunks if c["choices"] and not c["choices"][0]["finish_reason"]]
+    data = [chunk if isinstance(chunk, str) else json.dumps(chunk) for chunk in chunks]
+    if fault not in ("cut", "silent", "endless", "overloaded", "no-finish"):
+        data.append("[DONE]")
+    exchange.stream(
+        (f"data: {each}\n\n" for each in data),
+        endless=fault in ("silent", "endless"),
+        complete=fault != "cut",
+    )
 
-    def _error(self, status: int, message: str) -> None:
-        self._json(status, {"error": {"message": message, "type": "error", "code": None}})
 
-    def _json(self, status: int, value: Any, headers: Mapping[str, str] | None = None) -> None:
-        self._respond(status, json.dumps(value).encode(), "application/json", headers)
-
-    def _respond(
-        self, status: int, data: bytes, kind: str, headers: Mapping[str, str] | None = None
-    ) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(data)))
-        for name, value in (headers or {}).items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(data)
+def _error(exchange: Exchange, status: int, message: str) -> None:
+    error = {"message": message, "type": "error", "code": None}
+    exchange.send_json(status, {"error": error})
 
 
 def _parse_fault(text: str) -> tuple[str, dict[str, str]]:

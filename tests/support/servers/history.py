@@ -1,9 +1,9 @@
-"""Validation of a conversation, as strict as the strictest chat endpoints."""
+"""Validation of a history of chat messages, as strict as the strictest endpoints."""
 
 import json
 from typing import Any
 
-Body = dict[str, Any]
+from tests.support.models.turns import Body
 
 
 def find_history_error(messages: Any) -> str:
@@ -22,7 +22,7 @@ def find_history_error(messages: Any) -> str:
 
 def _check_message(message: Body, open_ids: list[str]) -> str:
     role, calls = message.get("role"), message.get("tool_calls")
-    if role not in ("system", "user", "assistant", "tool"):
+    if role not in ("system", "developer", "user", "assistant", "tool"):
         return f"unknown role {role!r}"
     if role == "tool":
         if message.get("tool_call_id") not in open_ids:
@@ -39,6 +39,10 @@ def _check_message(message: Body, open_ids: list[str]) -> str:
 
 
 def _has_content(content: Any) -> bool:
+    if isinstance(content, list):
+        return bool(content) and all(
+            part.get("type") != "text" or part["text"].strip() for part in content
+        )
     return isinstance(content, str) and bool(content.strip())
 
 

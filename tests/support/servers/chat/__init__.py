@@ -1,0 +1,1 @@
+"""Chat Completions, as its families accept it."""

@@ -1,0 +1,179 @@
+"""What all families of Chat Completions have in common; each one is a subclass."""
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+from tests.support.models.turns import Body, Call, Turn
+from tests.support.servers.history import find_history_error
+from tests.support.servers.server import Api, Counts, Refused, Seen, SeenCall
+
+ReasoningField = Literal["", "reasoning_content", "reasoning"]
+_FRAGMENT = 24
+
+
+class ChatApi(Api):
+    """Chat Completions, without reasoning.
+
+    Subclasses say what comes with a call or a message (``call_extras``, ``reasoning_deltas``) and
+    check what comes back (``check_messages``). What was issued is kept by the id of the first
+    call, or by the text of a message without calls.
+    """
+
+    path = "/chat/completions"
+    reasoning_field: ReasoningField = ""
+    """The field of reasoning, in the answer and in the history."""
+    requires_reasoning = False
+    """Whether each assistant message with calls must have it, also where it was empty."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.issued: dict[str, Turn] = {}
+        self._ids = itertools.count(1)
+
+    # What subclasses change
+
+    def new_call_id(self, seen: Seen, index: int, call: Call) -> str:
+        return f"call_{type(self).__name__.lower()}_{next(self._ids)}"
+
+    def call_extras(self, call_id: str, index: int, turn: Turn) -> Body:
+        """Return more fields of a call, which have to come back."""
+        return {}
+
+    def reasoning_deltas(self, key: str, turn: Turn, seen: Seen) -> Iterator[Body]:
+        for part in cut(turn.reasoning):
+            yield {self.reasoning_field or "reasoning_content": part}
+
+    def content(self, turn: Turn) -> str:
+        return turn.text
+
+    def argument_fragments(self, text: str) -> Iterator[str]:
+        return cut(text)
+
+    def check_parameters(self, body: Body) -> None:
+        """Check the fields beside the messages. Raises ``Refused``."""
+
+    def check_messages(self, messages: list[Body], body: Body) -> None:
+        """Check what has to come back. Raises ``Refused``."""
+        for index, message in assistant_messages(messages):
+            self.check_reasoning(index, message)
+
+    def check_reasoning(self, index: int, message: Body) -> None:
+        """Check the reasoning of one assistant message, in the field of the family."""
+        field, calls = self.reasoning_field, message.get("tool_calls")
+        if self.requires_reasoning and calls and not isinstance(message.get(field), str):
+            raise Refused(self.missing_reasoning(index))
+        turn = self.issued_turn(message)
+        if field and turn is not None and turn.reasoning != (message.get(field) or ""):
+            self.lose(f"the reasoning of messages[{index}] in `{field}`")
+
+    def missing_reasoning(self, index: int) -> str:
+        raise NotImplementedError
+
+    # The API
+
+    def check(self, body: Body, headers: Mapping[str, str]) -> None:
+        messages = body.get("messages")
+        if error := find_history_error(messages):
+            raise Refused(error)
+        for tool in body.get("tools") or []:
+            if tool.get("type") != "function" or not tool["function"].get("name"):
+                raise Refused("tools[0]: expected a function", param="tools")
+        if not body.get("stream"):
+            raise Refused("This server only streams.", param="stream")
+        self.check_parameters(body)
+        self.check_messages(body["messages"], body)
+
+    def read(self, body: Body) -> Seen:
+        messages = body["messages"]
+        calls = [
+            SeenCall(
+                call["id"],
+                call["function"]["name"],
+                parse_arguments(call["function"]["arguments"]),
+                call["id"] in self.issued,
+            )
+            for message in messages
+            for call in message.get("tool_calls") or []
+        ]
+        return Seen(
+            system="\n".join(texts(messages, "system", "developer")),
+            users=tuple(texts(messages, "user")),
+            calls=tuple(calls),
+            results=tuple(texts(messages, "tool")),
+            tools=tuple(tool["function"]["name"] for tool in body.get("tools") or []),
+            body=body,
+        )
+
+    def prompt_parts(self, body: Body) -> list[Any]:
+        return [*(body.get("tools") or []), *body["messages"]]
+
+    def events(self, turn: Turn, seen: Seen, usage: Counts) -> Iterator[str]:
+        for chunk in self.chunks(turn, seen, usage):
+            yield f"data: {json.dumps(chunk)}\n\n"
+        yield "data: [DONE]\n\n"
+
+    def chunks(self, turn: Turn, seen: Seen, usage: Counts) -> Iterator[Body]:
+        calls = [call if isinstance(call, Call) else Call(*call) for call in turn.calls]
+        ids = [call.id or self.new_call_id(seen, at, call) for at, call in enumerate(calls)]
+        key = ids[0] if ids else self.content(turn)
+        for each in ids or [key]:
+            self.issued[each] = turn
+        yield chunk({"role": "assistant", "content": ""})
+        for delta in self.reasoning_deltas(key, turn, seen):
+            yield chunk(delta)
+        for part in cut(self.content(turn)):
+            yield chunk({"content": part})
+        for index, (call_id, call) in enumerate(zip(ids, calls, strict=True)):
+            function = {"name": call.name, "arguments": ""}
+            extras = self.call_extras(call_id, index, turn)
+            first = {"index": index, "id": call_id, "type": "function", "function": function}
+            yield chunk({"tool_calls": [first | extras]})
+            for part in self.argument_fragments(call.text):
+                yield chunk({"tool_calls": [{"index": index, "function": {"arguments": part}}]})
+        yield chunk({}, turn.finish or ("tool_calls" if calls else "stop"))
+        if (seen.body.get("stream_options") or {}).get("include_usage"):
+            yield {**chunk({}), "choices": [], "usage": self.usage(usage)}
+
+    def usage(self, usage: Counts) -> Body:
+        return {
+            "prompt_tokens": usage.prompt,
+            "completion_tokens": usage.generated,
+            "total_tokens": usage.prompt + usage.generated,
+            "prompt_tokens_details": {"cached_tokens": usage.cached},
+        }
+
+    def issued_turn(self, message: Body) -> Turn | None:
+        """Return the turn that this message repeats; None if this server did not make it."""
+        calls = message.get("tool_calls")
+        return self.issued.get(calls[0]["id"] if calls else message.get("content") or "")
+
+
+def assistant_messages(messages: list[Body]) -> Iterator[tuple[int, Body]]:
+    return ((at, each) for at, each in enumerate(messages) if each["role"] == "assistant")
+
+
+def texts(messages: list[Body], *roles: str) -> list[str]:
+    return [content_text(each.get("content")) for each in messages if each["role"] in roles]
+
+
+def content_text(content: Any) -> str:
+    """Return the text of a content, a string or parts."""
+    if isinstance(content, list):
+        return "".join(part.get("text", "") for part in content)
+    return content or ""
+
+
+def parse_arguments(text: str) -> Body:
+    arguments = json.loads(text)
+    return arguments if isinstance(arguments, dict) else {}
+
+
+def chunk(delta: Body, finish: str | None = None) -> Body:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    return {"id": "chatcmpl-1", "object": "chat.completion.chunk", "choices": [choice]}
+
+
+def cut(text: str) -> Iterator[str]:
+    return (text[at : at + _FRAGMENT] for at in range(0, len(text), _FRAGMENT))

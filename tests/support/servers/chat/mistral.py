@@ -1,0 +1,73 @@
+"""Mistral: call ids of nine letters or digits, a fixed order of roles, no unknown fields."""
+
+import re
+from typing import Any
+
+from tests.support.models.turns import Body, Call
+from tests.support.servers.chat.api import ChatApi
+from tests.support.servers.server import Refused, Seen
+
+_FIELDS = {
+    "system": {"role", "content"},
+    "user": {"role", "content"},
+    "assistant": {"role", "content", "tool_calls", "prefix"},
+    "tool": {"role", "content", "tool_call_id", "name"},
+}
+
+
+class Mistral(ChatApi):
+    """Mistral's API; its models without reasoning."""
+
+    context_error = (
+        "Prompt contains {used} tokens and 0 draft tokens, too large for model with {limit} "
+        "maximum context length"
+    )
+    context_code = "3051"
+
+    def new_call_id(self, seen: Seen, index: int, call: Call) -> str:
+        return f"{next(self._ids):09d}"
+
+    def check_messages(self, messages: list[Body], body: Body) -> None:
+        for index, message in enumerate(messages):
+            self._check_fields(index, message)
+            for call in message.get("tool_calls") or []:
+                self._check_id(call["id"])
+        previous = ""
+        for message in messages:
+            role = message["role"]
+            if (previous, role) in (("tool", "user"), ("tool", "system"), ("user", "tool")) or (
+                role == "system" and previous not in ("", "system")
+            ):
+                raise Refused(
+                    f"Unexpected role '{role}' after role '{previous}'",
+                    type="invalid_request_message_order", code="3230",
+                )  # fmt: skip
+            previous = role
+        if previous not in ("user", "tool"):
+            raise Refused(
+                "Expected last role User or Tool (or Assistant with prefix True) for serving but "
+                f"got {previous}",
+                type="invalid_request_message_order", code="3230",
+            )  # fmt: skip
+
+    def _check_id(self, call_id: str) -> None:
+        if not re.fullmatch("[a-zA-Z0-9]{9}", call_id):
+            raise Refused(
+                f"Tool call id was {call_id} but must be a-z, A-Z, 0-9, with a length of 9.",
+                type="invalid_function_call", code="3280",
+            )  # fmt: skip
+
+    def _check_fields(self, index: int, message: Body) -> None:
+        for name in message:
+            if name not in _FIELDS.get(message["role"], set()):
+                place = ["body", "messages", index, message["role"], name]
+                detail = {"type": "extra_forbidden", "loc": place}
+                detail |= {"msg": "Extra inputs are not permitted", "input": message[name]}
+                raise Refused("Extra inputs are not permitted", 422, detail=[detail])
+
+    def error_body(self, refused: Refused) -> Any:
+        fields = dict(refused.fields)
+        detail = fields.pop("detail", None)
+        message = {"detail": detail} if detail else refused.message
+        base = {"object": "error", "message": message, "type": "invalid_request_error"}
+        return base | {"param": None, "code": None} | fields

@@ -1,0 +1,229 @@
+"""A strict server: one or several APIs over one script, which answers a conversation.
+
+with StrictServer(script, Gemini()) as server:
+    model = ModelConfig(server.url, server.model)
+"""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.support.models.turns import Body, Turn
+from tests.support.servers.cache import PromptCache
+from tests.support.servers.http import Exchange, HttpServer
+
+
+@dataclass(frozen=True)
+class SeenCall:
+    """A call in a received history; ``issued`` is whether this server made it."""
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any]
+    issued: bool = True
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A received conversation, the same for every API.
+
+    Attributes:
+        system: The system prompt.
+        users: The texts of the user's messages.
+        calls: All calls, in order.
+        results: The texts of all results, in order.
+        tools: The names of the tools.
+        body: The request as it came.
+    """
+
+    system: str
+    users: tuple[str, ...]
+    calls: tuple[SeenCall, ...]
+    results: tuple[str, ...]
+    tools: tuple[str, ...]
+    body: Body = field(repr=False)
+
+    @property
+    def commands(self) -> list[str]:
+        """The commands of all calls; the name of a call without one."""
+        return [str(call.arguments.get("command", call.name)) for call in self.calls]
+
+
+Script = Callable[[Seen], Turn]
+
+
+class Refused(Exception):
+    """A refusal, as ``Api.error_body`` writes it.
+
+    Args:
+        message: The text.
+        status: The HTTP status.
+        fields: Other fields of the error, such as ``code`` and ``param``.
+    """
+
+    def __init__(self, message: str, status: int = 400, **fields: Any) -> None:
+        super().__init__(message)
+        self.message, self.status, self.fields = message, status, fields
+
+
+class Api:
+    """One API of one family.
+
+    Attributes:
+        path: The end of its path.
+        losses: What it would ignore silently, at the cost of quality: parts that did not come
+            back as they were sent.
+        cache: The cache of prompts, by the family's rules.
+    """
+
+    path: str
+    cache_rules = "automatic"
+    context_error = (
+        "This model's maximum context length is {limit} tokens. However, your messages resulted in "
+        "{used} tokens. Please reduce the length of the messages."
+    )
+    context_code: str | None = "context_length_exceeded"
+
+    def __init__(self) -> None:
+        self.losses: list[str] = []
+        self.cache = PromptCache(self.cache_rules)
+
+    def lose(self, what: str) -> None:
+        if what not in self.losses:
+            self.losses.append(what)
+
+    def check(self, body: Body, headers: Mapping[str, str]) -> None:
+        """Validate a request. Raises ``Refused``."""
+        raise NotImplementedError
+
+    def read(self, body: Body) -> Seen:
+        raise NotImplementedError
+
+    def prompt_parts(self, body: Body) -> list[Any]:
+        """Return the parts of the prompt in the order in which they are cached."""
+        raise NotImplementedError
+
+    def events(self, turn: Turn, seen: Seen, usage: "Counts") -> Iterator[str]:
+        """Yield the texts of the events of an answer, issuing what has to come back."""
+        raise NotImplementedError
+
+    def error_body(self, refused: Refused) -> Any:
+        error = {"message": refused.message, "type": "invalid_request_error"}
+        return {"error": error | {"param": None, "code": None} | refused.fields}
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Tokens of a request: the whole prompt, read from the cache, written to it, generated."""
+
+    prompt: int
+    cached: int
+    written: int
+    generated: int
+
+
+class StrictServer(HttpServer):
+    """A server of one family.
+
+    Args:
+        script: Returns the answer to a conversation.
+        apis: The APIs; another one is answered with 404.
+        model: The only model.
+        key: The required key; None accepts any.
+        context: Tokens of a conversation at most.
+        truncates: Whether a longer one is truncated silently instead of refused, as by Ollama.
+        routes: JSON by path for GET and POST, such as lists of models; with ``{model}`` and
+            ``{context}`` filled in by ``tests.support.servers.listings``.
+
+    Attributes:
+        refusals: The texts of all refusals.
+        seen: The accepted conversations.
+        counts: Their tokens.
+    """
+
+    model_paths = ("/chat/completions", "/responses", "/messages")
+
+    def __init__(
+        self,
+        script: Script,
+        apis: Sequence[Api],
+        *,
+        model: str,
+        key: str | None = None,
+        context: int | None = None,
+        truncates: bool = False,
+        routes: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__()
+        self.script = script
+        self.apis = apis
+        self.model = model
+        self.key = key
+        self.context = context
+        self.truncates = truncates
+        self.routes = dict(routes or {})
+        self.refusals: list[str] = []
+        self.seen: list[Seen] = []
+        self.counts: list[Counts] = []
+        self._lock = threading.Lock()
+
+    @property
+    def losses(self) -> list[str]:
+        """What the family would ignore silently; see ``Api``."""
+        return [loss for api in self.apis for loss in api.losses]
+
+    def get(self, exchange: Exchange) -> None:
+        default = {"object": "list", "data": [{"id": self.model, "object": "model"}]}
+        routes = {"/v1/models": default} | self.routes
+        if exchange.route in routes:
+            exchange.send_json(200, routes[exchange.route])
+        else:
+            exchange.send_json(404, {"error": {"message": f"Not found: {exchange.route}"}})
+
+    def post(self, exchange: Exchange, body: Body) -> None:
+        if exchange.route in self.routes:
+            return exchange.send_json(200, self.routes[exchange.route])
+        api = next((each for each in self.apis if exchange.route.endswith(each.path)), None)
+        if api is None:
+            return exchange.send_json(404, {"detail": "Not Found"})
+        try:
+            turn, events = self._answer(api, exchange, body)
+        except Refused as refused:
+            self.refusals.append(refused.message)
+            return exchange.send_json(refused.status, api.error_body(refused))
+        exchange.wait(turn.gate)
+        if turn.fault == "silent":
+            return exchange.stream(events[: max(1, len(events) // 2)], endless=True)
+        return exchange.stream(events)
+
+    def _answer(self, api: Api, exchange: Exchange, body: Body) -> tuple[Turn, list[str]]:
+        """Return the answer and its events. Raises ``Refused``."""
+        headers = {name.lower(): value for name, value in exchange.headers.items()}
+        with self._lock:
+            self._check_key(headers)
+            if body.get("model") != self.model:
+                message = f"The model `{body.get('model')}` does not exist"
+                raise Refused(message, 404, code="model_not_found")
+            api.check(body, headers)
+            counts = self._count(api, body)
+            seen = api.read(body)
+            turn = self.script(seen)
+            self.seen.append(seen)
+            self.counts.append(counts)
+            return turn, list(api.events(turn, seen, counts))
+
+    def _check_key(self, headers: Mapping[str, str]) -> None:
+        sent = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
+        if self.key is not None and sent != self.key:
+            raise Refused("Incorrect API key provided.", 401, code="invalid_api_key")
+
+    def _count(self, api: Api, body: Body) -> Counts:
+        prompt = api.cache.measure(api.prompt_parts(body))
+        if self.context is not None and prompt.total > self.context:
+            if not self.truncates:
+                message = api.context_error.format(limit=self.context, used=prompt.total)
+                fields: Body = {"code": api.context_code} if api.context_code else {}
+                raise Refused(message, **fields)
+            return Counts(self.context, 0, 0, 20)
+        return Counts(prompt.total, *api.cache.use(prompt), 20)
