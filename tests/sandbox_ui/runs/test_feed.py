@@ -13,7 +13,7 @@ from agent.events import (
 )
 from agent.models.base import TurnTokens
 from agent.runs.journal import Journal
-from sandbox_ui.runs.feed import Feed
+from sandbox_ui.runs.feed import BATCH_BYTES, Feed
 from tests.support.recorded_runs import write_ended_run
 
 
@@ -51,3 +51,20 @@ def test_an_interrupted_step_does_not_belong_to_the_next_round(tmp_path: Path) -
     assert message.cursor == end
     steps = json.loads(message.data)["state"]["steps"]
     assert (steps[-1]["step"], steps[-1]["round"]) == (2, 2)
+
+
+def test_batches_contain_every_event_exactly_once(tmp_path: Path) -> None:
+    folder = write_ended_run(tmp_path)
+    journal = Journal(folder.journal)
+    for _ in range(3):
+        journal.append(RunContinued(text="x" * BATCH_BYTES, model="m", metered=True))
+    journal.close()
+    feed, cursor, received = Feed(folder), 0, []
+    while message := feed.events_after(cursor):
+        assert message.cursor > cursor
+        cursor = message.cursor
+        received += json.loads(message.data)["events"]
+    kinds = [event.kind for event in feed.events()]
+    assert [event["kind"] for event in received] == kinds
+    assert kinds[-3:] == ["run_continued"] * 3
+    assert cursor == folder.journal.stat().st_size
