@@ -31,7 +31,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Where the environment forbids bytecode files, every start would compile the project again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run quick test test-all check style format lock licences bench screenshots gallery build engine image vendor clean
+.PHONY: run quick test test-all faults check style format lock licences bench screenshots gallery build engine image vendor clean
 
 run: .make/venv .make/builtin $(VENDOR) $(BUNDLE) engine
 	@exec $(BIN)/python app.py
@@ -48,6 +48,10 @@ test: .make/dev
 
 test-all: .make/dev
 	@$(BIN)/python -m tests.stages all
+
+# Tries whether the tests of each package notice deliberate defects; NAMES="wrong-total …" only some.
+faults: .make/dev $(JS_TOOLS) $(VENDOR) image .make/chromium
+	@$(BIN)/python -m tests.defects $(NAMES)
 
 check: style $(JS_TOOLS) $(VENDOR)
 	@$(NODE) node_modules/.bin/biome ci --error-on-warnings

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +16,7 @@ _LIST = Path(__file__).with_name("defects.toml")
 _LINKED, _COPIED = (".venv", ".make", "node_modules"), "static/vendor"
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 _SECONDS = 900
-_TESTS_FAILED = 1  # exit code of pytest
+_PASSED, _TESTS_FAILED, _NO_TESTS = 0, 1, 5  # exit codes of pytest
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,27 +81,50 @@ def try_defect(defect: Defect, checkout: Path) -> Outcome:
     original = path.read_text()
     if original.count(defect.before) != 1:
         return Outcome("", f"{defect.file} does not contain the replaced text exactly once")
-    path.write_text(original.replace(defect.before, defect.after))
-    try:
-        status, output = _run_tests(checkout, *defect.tests)
-    finally:
-        path.write_text(original)
-    failed = _FAILED.search(output)
-    if status == 0:
-        return Outcome("", "no test failed")
-    if status != _TESTS_FAILED or not failed:
-        return Outcome("", f"pytest ended with {status}: {output[-500:]}")
-    status, output = _run_tests(checkout, failed[1])
-    if status:
-        return Outcome(failed[1], f"the test fails without the defect, too: {output[-500:]}")
-    return Outcome(failed[1])
+    for first_failure in (_first_failure_in_node, _first_failure_in_pytest):
+        path.write_text(original.replace(defect.before, defect.after))
+        try:
+            failed = first_failure(checkout, defect.tests)
+        finally:
+            path.write_text(original)
+        if failed:
+            again = first_failure(checkout, (failed,))
+            return Outcome(failed, "it fails without the defect, too" if again else "")
+    return Outcome("", "no test failed")
 
 
-def _run_tests(checkout: Path, *tests: str) -> tuple[int, str]:
-    """Return pytest's exit code and output; it ends at the first test that fails."""
+def _first_failure_in_pytest(checkout: Path, tests: Sequence[str]) -> str:
+    """Return the id of the first of these tests that fails; empty if none does.
+
+    Raises:
+        RuntimeError: pytest did not run the tests.
+    """
     command = [sys.executable, "-m", "pytest", "-qx", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    ended = subprocess.run(
-        [*command, "-m", "not nightly", *tests],
+    ended = _run([*command, "-m", "not nightly", *tests], checkout)
+    if ended.returncode in (_PASSED, _NO_TESTS):
+        return ""
+    failed = _FAILED.search(ended.stdout)
+    if ended.returncode != _TESTS_FAILED or not failed:
+        raise RuntimeError(f"pytest ended with {ended.returncode}: {ended.stdout[-2000:]}")
+    return failed[1]
+
+
+def _first_failure_in_node(checkout: Path, tests: Sequence[str]) -> str:
+    """Return the first of these tests of JavaScript modules that fails; empty if none does."""
+    found = [each for test in tests for each in _javascript_tests(checkout / test)]
+    for path in sorted(found):
+        if _run([str(ROOT / ".venv/bin/node"), "--test", str(path)], checkout).returncode:
+            return str(path.relative_to(checkout))
+    return ""
+
+
+def _javascript_tests(path: Path) -> Iterable[Path]:
+    return [path] if path.name.endswith(".test.js") else path.rglob("*.test.js")
+
+
+def _run(command: list[str], checkout: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
         cwd=checkout,
         env=os.environ | {"PYTHONPATH": str(checkout), "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
@@ -108,4 +132,3 @@ def _run_tests(checkout: Path, *tests: str) -> tuple[int, str]:
         timeout=_SECONDS,
         check=False,
     )
-    return ended.returncode, ended.stdout + ended.stderr
