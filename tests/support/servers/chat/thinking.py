@@ -64,7 +64,7 @@ class Kimi(DeepSeek):
         self.forgets = forgets
 
     def new_call_id(self, seen: Seen, index: int, call: Call) -> str:
-        return f"functions.{call.name}:{len(seen.calls) + index}"
+        return f"functions.{call.name}:{next(self._ids) - 1}"
 
     def check_parameters(self, body: Body) -> None:
         fixed = {"temperature": 1, "top_p": 0.95, "presence_penalty": 0, "frequency_penalty": 0}

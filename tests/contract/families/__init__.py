@@ -1,0 +1,1 @@
+"""The same scenarios against every family of endpoints."""

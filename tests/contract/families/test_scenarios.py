@@ -1,0 +1,252 @@
+"""The same scenarios against the strict server of every family.
+
+The servers check what comes back; ``assert_nothing_lost`` asks them. A server may refuse a request
+once to teach something.
+"""
+
+import shutil
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from agent import Limits, Studio
+from agent.api.models import select_model
+from agent.events import (
+    Event,
+    ObservationsCleared,
+    SummaryEnded,
+    ToolEnded,
+    ToolStarted,
+)
+from agent.runs.folder import RunFolder
+from agent.runs.recorded_run import RecordedRun
+from tests.contract.families.conftest import open_studio
+from tests.contract.families.scripts import bash, by_last_user, counting, in_order, submit
+from tests.support.local_provider import LocalSandboxProvider
+from tests.support.models.turns import Turn
+from tests.support.servers.families import FAMILIES, Family
+from tests.support.servers.server import Seen, StrictServer
+
+pytestmark = pytest.mark.contract
+
+NAMES = list(FAMILIES)
+NOT_YET = {
+    "deepseek-v4", "gemini-3", "gemini-3-vertex", "kimi-k2.6", "kimi-k3", "minimax-m2", "openrouter-anthropic",
+    "openrouter-openai", "openrouter-deepseek", "openai-gpt-5.6", "openai-responses",
+    "anthropic-4.7", "anthropic-4.5", "mistral", "strict-roles", "qwen2.5-coder-text",
+    "qwen3-coder-text", "hermes-text",
+}  # fmt: skip
+PRINT = "seq -f 'Line %g of an output that takes a lot of room in the context'"
+
+
+# 200 steps take seconds: one family of each API in every run, the others by night.
+LONG = {"openai-compatible", "gemini-3", "openai-responses", "anthropic-4.7"}
+LONG_NAMES = [
+    name if name in LONG else pytest.param(name, marks=pytest.mark.nightly) for name in NAMES
+]
+
+
+@pytest.fixture(params=NAMES)
+def family(request: pytest.FixtureRequest) -> Family:
+    if request.param in NOT_YET:
+        request.applymarker(pytest.mark.xfail(reason="the product does not speak to it yet"))
+    return FAMILIES[str(request.param)]
+
+
+def assert_nothing_lost(server: StrictServer) -> None:
+    assert server.losses == []
+    assert len(set(server.refusals)) == len(server.refusals), "a refusal taught nothing"
+
+
+def results(events: Sequence[Event]) -> list[str]:
+    return [event.observation for event in events if isinstance(event, ToolEnded)]
+
+
+def test_three_steps(studio: Studio, family: Family) -> None:
+    script = in_order("echo one", "echo two", "echo 3 > output/answer.txt")
+    with family.serve(script) as server:
+        run = studio.run("Do it.", model=family.config(server))
+        events = list(run)
+    assert (run.result.status, run.result.reason, run.result.answer) == ("submitted", "", "3")
+    assert ["one" in results(events)[0], "two" in results(events)[1]] == [True, True]
+    assert_nothing_lost(server)
+
+
+def test_parallel_calls(studio: Studio, family: Family) -> None:
+    def script(seen: Seen) -> Turn:
+        return submit() if seen.calls else bash("echo one", "echo two", reasoning="Both at once.")
+
+    with family.serve(script) as server:
+        run = studio.run("Do it.", model=family.config(server))
+        events = list(run)
+    assert (run.result.status, run.result.reason) == ("submitted", "")
+    assert ["one" in results(events)[0], "two" in results(events)[1]] == [True, True]
+    assert run.result.totals.steps == 2
+    assert_nothing_lost(server)
+
+
+def test_reasoning_on_some_turns_only(studio: Studio, family: Family) -> None:
+    def script(seen: Seen) -> Turn:
+        number = len(seen.calls)
+        reasoning = f"Thought {number}." if number % 2 else ""
+        return bash(f"echo {number}", reasoning=reasoning) if number < 5 else submit()
+
+    with family.serve(script) as server:
+        run = studio.run("Do it.", model=family.config(server))
+        run.wait()
+    assert (run.result.status, run.result.reason) == ("submitted", "")
+    assert_nothing_lost(server)
+
+
+def test_a_follow_up_after_submit(studio: Studio, family: Family) -> None:
+    script = by_last_user(FIRST=in_order("echo one"), SECOND=in_order("echo two", "echo three"))
+    with family.serve(script) as server:
+        run = studio.run("FIRST", model=family.config(server))
+        assert run.wait().status == "submitted"
+        events = list(run.send("SECOND"))
+    assert (run.result.status, run.result.reason) == ("submitted", "")
+    assert "two" in results(events)[0]
+    assert_nothing_lost(server)
+
+
+def test_a_message_in_mid_run(studio: Studio, family: Family) -> None:
+    script = by_last_user(FIRST=in_order("echo one", "echo two"), SECOND=in_order("echo other"))
+    with family.serve(script) as server:
+        run = studio.run("FIRST", model=family.config(server))
+        for event in run:
+            if isinstance(event, ToolEnded) and "one" in event.observation:
+                run.steering.queue_message("SECOND")
+    assert (run.result.status, run.result.reason) == ("submitted", "")
+    assert server.seen[-1].commands == ["echo one", "echo other"]
+    assert_nothing_lost(server)
+
+
+def test_a_fork_at_a_step(studio: Studio, family: Family) -> None:
+    script = by_last_user(FIRST=in_order("echo one", "echo two"), SECOND=in_order("echo other"))
+    with family.serve(script) as server:
+        run = studio.run("FIRST", model=family.config(server))
+        run.wait()
+        forked = run.fork(1, "SECOND", model=family.config(server))
+        assert (forked.wait().status, forked.result.reason) == ("submitted", "")
+        assert server.seen[-1].commands == ["echo one", "echo other"]
+        retried = run.fork(1, model=family.config(server))
+        assert (retried.wait().status, retried.result.reason) == ("submitted", "")
+    assert server.seen[-1].commands == ["echo one", "echo two"]
+    assert_nothing_lost(server)
+
+
+@pytest.fixture
+def previous(request: pytest.FixtureRequest, family: Family) -> Family:
+    """The family before in the table, of which each one has another."""
+    name = NAMES[list(FAMILIES.values()).index(family) - 1]
+    if name in NOT_YET:
+        request.applymarker(pytest.mark.xfail(reason="the product does not speak to it yet"))
+    return FAMILIES[name]
+
+
+def test_another_family_continues_and_the_first_one_goes_on(
+    studio: Studio, family: Family, previous: Family
+) -> None:
+    script = by_last_user(
+        FIRST=in_order("echo one", "echo two"),
+        SECOND=in_order("echo three", "echo four"),
+        THIRD=in_order("echo five"),
+    )
+    with previous.serve(script) as one, family.serve(script) as other:
+        run = studio.run("FIRST", model=previous.config(one))
+        assert run.wait().status == "submitted"
+        run.send("SECOND", model=family.config(other)).wait()
+        assert (run.result.status, run.result.reason) == ("submitted", "")
+        run.send("THIRD", model=previous.config(one)).wait()
+    assert (run.result.status, run.result.reason) == ("submitted", "")
+    assert_nothing_lost(other)
+    assert_nothing_lost(one)
+
+
+def test_another_family_continues_at_a_step(studio: Studio, family: Family) -> None:
+    """A fork in the middle of a round: the last message is a result, made by another model."""
+    first = FAMILIES["sglang" if family is FAMILIES["vllm"] else "vllm"]
+    script = in_order("echo one", "echo two")
+    with first.serve(script) as one, family.serve(script) as other:
+        run = studio.run("Do it.", model=first.config(one))
+        assert run.wait().status == "submitted"
+        forked = run.fork(1, model=family.config(other))
+        assert (forked.wait().status, forked.result.reason) == ("submitted", "")
+    assert_nothing_lost(other)
+
+
+def test_a_stop_in_mid_call(studio: Studio, family: Family) -> None:
+    def script(seen: Seen) -> Turn:
+        if "SECOND" in "".join(seen.users):
+            return in_order("echo two")(seen)
+        if seen.calls:
+            return Turn("", "A long thought.", [("submit", {})], fault="silent")
+        return bash("echo started; sleep 600", reasoning="This takes long.")
+
+    with family.serve(script) as server:
+        run = studio.run("Do it.", model=family.config(server))
+        for event in run:
+            if isinstance(event, ToolStarted):
+                threading.Timer(0.05, run.stop).start()
+        assert run.result.status == "stopped"
+        timer = threading.Timer(0.3, run.stop)  # while the answer is silent
+        run.send("Go on.")
+        timer.start()
+        assert run.wait().status == "stopped"
+        run.send("SECOND").wait()
+    assert (run.result.status, run.result.reason) == ("submitted", "")
+    assert_nothing_lost(server)
+
+
+def test_a_restart_in_mid_run(studio: Studio, family: Family, tmp_path: Path) -> None:
+    """The journal as a killed studio leaves it, in the middle of a call, is continued."""
+    script = in_order("echo one", "echo two", "echo three")
+    with family.serve(script) as server:
+        run = studio.run("Do it.", model=family.config(server))
+        for event in run:
+            if isinstance(event, ToolStarted) and event.summary.endswith("two"):
+                break
+        shutil.copytree(tmp_path / "data", tmp_path / "copy")
+        run.cancel()
+        with open_studio(tmp_path / "copy") as reopened:
+            model = select_model("", family.config(server), reopened.settings).model
+            folder = RunFolder.open(reopened.path, run.id)
+            with RecordedRun(folder, LocalSandboxProvider(reopened.path)) as recorded:
+                list(recorded.follow_up("Go on.", model))
+                last = recorded.state.rounds[-1]
+    assert (last.status, last.reason) == ("submitted", "")
+    assert server.seen[-1].commands == ["echo one", "echo two", "echo three"]
+    assert_nothing_lost(server)
+
+
+@pytest.mark.parametrize("family", LONG_NAMES, indirect=True)
+def test_200_steps_with_clearing(studio: Studio, family: Family) -> None:
+    script = counting(200, f"{PRINT} 20")
+    # Ollama refuses nothing: it cuts the conversation silently.
+    context = None if family.truncates else 40_000
+    with family.serve(script, context=context) as server:
+        limits = Limits(steps=250, conversation_tokens=None)
+        run = studio.run("Count.", model=family.config(server), limits=limits)
+        events = list(run)
+    assert (run.result.status, run.result.reason) == ("submitted", "")
+    assert run.result.totals.steps == 201
+    cleared = [event for event in events if isinstance(event, ObservationsCleared)]
+    assert bool(cleared) is not family.truncates
+    assert server.losses == []
+    if family.truncates:
+        assert_nothing_lost(server)
+
+
+def test_a_summary(studio: Studio, family: Family) -> None:
+    script = counting(14, f"{PRINT} 50", "I counted so far.")
+    with family.serve(script) as server:
+        limits = Limits(conversation_tokens=8000, summarise=True)
+        run = studio.run("Count.", model=family.config(server), limits=limits)
+        events = list(run)
+    assert (run.result.status, run.result.reason) == ("submitted", "")
+    summaries = [event for event in events if isinstance(event, SummaryEnded)]
+    assert summaries
+    assert [each.reason for each in summaries] == [""] * len(summaries)
+    assert_nothing_lost(server)
