@@ -103,7 +103,7 @@ class StudioSandboxProvider(RunSandboxProvider, health.HasSetupStatus, HasInvent
 
 
 @dataclass(frozen=True)
-class _Services:
+class Services:
     """Services of the application, wired together."""
 
     settings: Settings
@@ -120,7 +120,7 @@ class _Services:
     closing: asyncio.Event = field(default_factory=asyncio.Event)
 
     @classmethod
-    def from_settings(cls, settings: Settings, provider: StudioSandboxProvider) -> "_Services":
+    def from_settings(cls, settings: Settings, provider: StudioSandboxProvider) -> "Services":
         limits = studio_limits(settings, provider.capacity)
         queue = RunQueue(limits.max_runs, limits.max_runs_per_user)
         admission = Admission(
@@ -148,6 +148,15 @@ class _Services:
     async def lifespan(self, _app: FastAPI) -> AsyncIterator[None]:
         """Lifespan context: start all services, and stop them at shutdown."""
         event_loops.set_default_thread_pool(asyncio.get_running_loop(), "application", _THREADS)
+        self.open()
+        self.previews.open()
+        yield
+        self.closing.set()
+        await asyncio.to_thread(self.close)
+        self.previews.close()
+
+    def open(self) -> None:
+        """Take over the data folder: end the rounds that an earlier process left open."""
         self.provider.on_capacity(self._resize)
         self.provider.open()
         self.catalog.open()
@@ -156,17 +165,16 @@ class _Services:
         delete_unrecorded_drafts(self.settings.data, self.catalog, groups)
         self.catalog.start_indexing()
         self.expiry.open()
-        self.previews.open()
-        yield
-        self.closing.set()
-        await asyncio.to_thread(self.expiry.close)
-        await asyncio.to_thread(self.comparisons.close)
-        await asyncio.to_thread(self.evaluations.close)
-        await asyncio.to_thread(self.runs.close)
-        await asyncio.to_thread(self.catalog.close)
-        await asyncio.to_thread(self.provider.close)
-        await asyncio.to_thread(process.close_engines)
-        self.previews.close()
+
+    def close(self) -> None:
+        """Stop what is in progress; blocks."""
+        self.expiry.close()
+        self.comparisons.close()
+        self.evaluations.close()
+        self.runs.close()
+        self.catalog.close()
+        self.provider.close()
+        process.close_engines()
 
     def blocks(self) -> gr.Blocks:
         """Build the page."""
@@ -247,7 +255,7 @@ def create_app(settings: Settings, provider: StudioSandboxProvider) -> FastAPI:
         settings: The operator's settings. This process holds the lock of their data folder.
         provider: Provider of sandboxes; opened and closed with the application.
     """
-    services = _Services.from_settings(settings, provider)
+    services = Services.from_settings(settings, provider)
     identities = services.identities
     app = FastAPI(lifespan=services.lifespan, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.closing = services.closing

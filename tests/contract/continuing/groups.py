@@ -1,0 +1,192 @@
+"""Drivers of several runs: comparisons, evaluations and rollouts.
+
+The first run ends, the second one is held, the third one waits.
+"""
+
+import json
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+from agent import Stop, Studio
+from agent.compare.folder import ComparisonFolder
+from agent.evals.folder import EvaluationFolder
+from agent.limits import Limits
+from agent.models.base import ModelConfig
+from agent.models.endpoint.client import EndpointModel
+from agent.sandbox.network.policy import NetworkPolicy
+from agent.tasks.task import TaskRecord
+from agent.train.rollouts.rollouts import Rollout, RolloutPlan, run_rollouts
+from agent.train.rollouts.sandboxes import ProcessSandboxProvider
+from sandbox_ui.auth.user import OPERATOR
+from sandbox_ui.compare.manager import ComparisonManager
+from sandbox_ui.compare.request import ComparisonRequest, MemberRequest, ResumeRequest
+from sandbox_ui.evals.manager import EvaluationManager
+from sandbox_ui.evals.request import EvaluationRequest, SuiteRequest
+from tests.contract.continuing.drivers import Background, ContinuedOnThePage, Driver, Page
+from tests.contract.continuing.work import TASK
+from tests.support.evaluations.suites import sums
+from tests.support.server import wait_until
+
+TEMPERATURES = (0.0, 0.5, 1.0)
+
+
+class Group(Driver):
+    """A driver of a comparison or an evaluation of three runs."""
+
+    free = 1
+    folder_class: ClassVar[type[ComparisonFolder] | type[EvaluationFolder]]
+
+    @property
+    def folder(self) -> ComparisonFolder | EvaluationFolder:
+        """The comparison or the evaluation."""
+        (folder,) = self.folder_class.all(self.data)
+        return folder
+
+    @property
+    def run_ids(self) -> list[str]:
+        """Its runs, one for each repetition."""
+        return [entry.run for entry in self.folder.runs()]
+
+    @property
+    def state(self) -> str:
+        return str(self.describe()["state"])
+
+    @abstractmethod
+    def describe(self) -> dict[str, Any]:
+        """Return the comparison or the evaluation as its user sees it."""
+
+
+class PageGroup(Page, Group):
+    """A comparison or an evaluation of the page."""
+
+    @property
+    def manager(self) -> ComparisonManager | EvaluationManager:
+        """Its manager."""
+        if self.folder_class is ComparisonFolder:
+            return self.services.comparisons
+        return self.services.evaluations
+
+    def stop(self) -> None:
+        self.manager.stop(self.folder.id)
+        self._wait()
+
+    def resume(self) -> None:
+        assert self.describe()["canResume"]
+        self.manager.resume(self.folder.id, ResumeRequest(), OPERATOR)
+        self._wait()
+
+    def describe(self) -> dict[str, Any]:
+        described: dict[str, Any] = self.manager.describe(self.folder.id)
+        return described
+
+    def _wait(self) -> None:
+        wait_until(lambda: not self.manager.is_running(self.folder.id))
+        wait_until(lambda: not self.services.runs.active_ids())
+
+
+class PageComparison(PageGroup):
+    """A comparison of the page."""
+
+    folder_class = ComparisonFolder
+
+    def begin(self) -> None:
+        members = [MemberRequest(label=str(each), temperature=each) for each in TEMPERATURES]
+        request = ComparisonRequest(task=TASK.format(1), members=members)
+        self.services.comparisons.create(request, OPERATOR)
+
+
+class PageEvaluation(PageGroup):
+    """An evaluation of the page."""
+
+    folder_class = EvaluationFolder
+
+    def begin(self) -> None:
+        path = self.data.parent / "tasks.jsonl"
+        path.write_text(
+            "".join(
+                json.dumps({"problem": TASK.format(n), "answer": str(2 * n)}) + "\n"
+                for n in (1, 2, 3)
+            )
+        )
+        suite = SuiteRequest(name="aime", path=str(path), upload="")
+        request = EvaluationRequest(
+            suites=[suite], members=[MemberRequest()], at_once=1, limit=None
+        )
+        self.services.evaluations.create(request, OPERATOR)
+
+
+class PythonGroup(Group):
+    """A comparison or an evaluation of the Python API."""
+
+    studio: Studio
+
+    def open(self) -> None:
+        self.studio = self.resources.enter_context(Studio(self.settings, ProcessSandboxProvider))
+
+    def begin(self) -> None:
+        self._stop = Stop()
+        self._working = Background(lambda: self._carry_out(stop=self._stop))
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._working.join()
+
+    def resume(self) -> None:
+        self._carry_out(resume=self.folder.id)
+
+    @abstractmethod
+    def _carry_out(self, **options: Any) -> None: ...
+
+
+class PythonComparison(PythonGroup):
+    """A comparison of the Python API."""
+
+    folder_class = ComparisonFolder
+
+    def describe(self) -> dict[str, Any]:
+        return dict(self.studio.comparison(self.folder.id).description)
+
+    def _carry_out(self, **options: Any) -> None:
+        members = [f"sandbox,label={each},temperature={each}" for each in TEMPERATURES]
+        self.studio.compare(TASK.format(1), members=members, concurrency=1, **options)
+
+
+class PythonEvaluation(PythonGroup):
+    """An evaluation of the Python API."""
+
+    folder_class = EvaluationFolder
+
+    def describe(self) -> dict[str, Any]:
+        return dict(self.studio.evaluation(self.folder.id).description)
+
+    def _carry_out(self, **options: Any) -> None:
+        self.studio.evaluate(sums(3), members=["sandbox"], concurrency=1, **options)
+
+
+class Rollouts(ContinuedOnThePage):
+    """Rollouts: the first ends with its reward; the page continues the run of the second."""
+
+    free = 1
+
+    def open(self) -> None:
+        self.results: list[Rollout] = []
+
+    def begin(self) -> None:
+        self.studio = self.resources.enter_context(Studio(self.settings, ProcessSandboxProvider))
+        self._stop = Stop()
+        self._working = Background(self._carry_out)
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._working.join()
+        self.resources.close()
+        assert [each.status for each in self.results] == ["submitted", "stopped"]
+        assert [each.reward for each in self.results] == [1.0, 0.0]
+
+    def _carry_out(self) -> None:
+        tasks = [TaskRecord(str(n), TASK.format(n), "2", "exact", "sums", {}) for n in (1, 2, 3)]
+        plan = RolloutPlan(
+            Limits(seconds=60, reminders=None), concurrency=1, network=NetworkPolicy("open")
+        )
+        model = EndpointModel(ModelConfig(self.url, "m"))
+        self.results += run_rollouts(tasks, lambda _: model, self.studio, plan, self._stop)
