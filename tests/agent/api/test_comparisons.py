@@ -1,12 +1,11 @@
 """Comparisons from Python: real runs of scripted endpoints, with and without a sandbox."""
 
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from agent import Settings, Stop, Studio, UsageError
+from agent import Settings, Studio, UsageError
 from agent.compare.comparison import ExpectedAnswer, Judge, Member
 from agent.compare.folder import ComparisonFolder
 from agent.compare.runner import Progress
@@ -115,46 +114,12 @@ def test_keys_are_sent_and_never_stored(studio: Studio, settings: Settings) -> N
     assert not any(b"sk-secret" in each for each in stored)
 
 
-def test_stopping_ends_all_and_continuing_does_the_rest(
-    studio: Studio, settings: Settings, column: Path
-) -> None:
-    first, stop = threading.Event(), Stop()
-
-    def slow(body: Body) -> Turn:
-        if first.is_set():
-            return Turn(text="…", fault="silent at=0")
-        first.set()
-        return respond(body)
-
-    def on_progress(progress: Progress) -> None:
-        if progress.status == "answered":
-            threading.Timer(0.5, stop.set).start()
-
-    with Endpoint(slow) as endpoint:
+def test_a_comparison_continues_only_with_its_task(studio: Studio) -> None:
+    with Endpoint(respond) as endpoint:
         texts = members(endpoint, "plain,label=one", "plain,label=two,temperature=0")
-        stopped = studio.compare(
-            TASK, members=texts, repeat=2, concurrency=1, stop=stop, on_progress=on_progress
-        )
-        assert stopped.state == "stopped"
-        done = [run for _, _, run in stopped.runs]
-        assert [each["status"] for each in stopped.description["members"][0]["runs"]] == [
-            "answered"
-        ]
-        assert [each["status"] for each in stopped.description["members"][1]["runs"]] == ["stopped"]
-        first.clear()
-        asked = len(endpoint.requests)
-
-        def at_once(body: Body) -> Turn:
-            return respond(body)
-
-        endpoint._script = at_once
-        finished = studio.compare(TASK, members=texts, repeat=2, resume=stopped.id)
-        assert len(endpoint.requests) - asked == 3  # the first was not done again
-    assert (finished.id, finished.state) == (stopped.id, "finished")
-    assert finished.runs[0][2] == done[0]
-    assert done[1] not in [run for _, _, run in finished.runs]
-    with pytest.raises(UsageError, match="another task"):
-        studio.compare("Another?", members=texts, repeat=2, resume=stopped.id)
+        first = studio.compare(TASK, members=texts)
+        with pytest.raises(UsageError, match="another task"):
+            studio.compare("Another?", members=texts, resume=first.id)
 
 
 def test_a_judge_decides(studio: Studio) -> None:

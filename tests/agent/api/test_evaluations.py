@@ -1,9 +1,5 @@
 """Evaluations from Python: real runs of scripted endpoints, with and without a sandbox."""
 
-import os
-import signal
-import subprocess
-import sys
 import threading
 from collections import Counter
 from pathlib import Path
@@ -16,7 +12,6 @@ from agent.evals.folder import EvaluationFolder
 from agent.evals.runner import Progress
 from agent.evals.suite import EvalTask, Suite
 from agent.runs.folder import RunFolder
-from agent.train.rollouts.sandboxes import ProcessSandboxProvider
 from tests.support.evaluations.suites import members, of_domain, respond, sums, task_of
 from tests.support.models.endpoint import Endpoint
 from tests.support.models.turns import Body, Turn
@@ -163,44 +158,6 @@ def test_answers_without_any_vote_count_for_nothing_and_are_judged_on_resume(
 def test_a_suite_with_a_judge_needs_one(studio: Studio) -> None:
     with pytest.raises(UsageError, match="scored by a judge"):
         studio.evaluate(_judged(1), members=["plain,model=builtin"])
-
-
-@pytest.mark.nightly
-def test_an_evaluation_that_was_killed_continues_without_repeating_a_finished_run(
-    settings: Settings,
-) -> None:
-    reached, asked, runs_of_first = threading.Event(), Counter[tuple[int, bool]](), 6
-    held = threading.Event()
-
-    def hold_later(body: Body) -> Turn:
-        key = task_of(body), bool(body.get("tools"))
-        asked[key] += not any(each["role"] == "tool" for each in body["messages"])
-        if key[0] > runs_of_first // 2 and not held.is_set():
-            reached.set()
-            held.wait()
-        return respond(body)
-
-    with Endpoint(hold_later) as endpoint:
-        command = [sys.executable, "-m", "tests.support.evaluations.program", str(settings.data),
-                   endpoint.url]  # fmt: skip
-        process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE)
-        try:
-            assert reached.wait(120)
-        finally:
-            os.kill(process.pid, signal.SIGKILL)
-            process.communicate()
-        held.set()
-        (folder,) = EvaluationFolder.all(settings.data)
-        finished = {entry.key: entry.run for entry in folder.runs() if entry.task < 3}
-        assert len(finished) == runs_of_first
-        with Studio(settings, ProcessSandboxProvider) as studio:
-            result = studio.evaluate(resume=folder.id)
-    assert result.state == "finished"
-    assert result.counts["total"] == result.counts["done"] == 12
-    known = {(task, member, repetition): run for task, member, repetition, run in result.runs}
-    assert finished.items() <= known.items()
-    assert all(asked[number, tools] == 1 for number in (1, 2, 3) for tools in (False, True))
-    assert [each["score"] for each in of_domain(result.description)] == [0.5, 1.0]
 
 
 def test_an_evaluation_continues_only_as_what_it_was(studio: Studio) -> None:

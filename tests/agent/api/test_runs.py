@@ -115,14 +115,6 @@ def test_eight_runs_work_in_parallel_threads(studio: Studio) -> None:
         assert list(threads.map(work, range(8))) == [str(number) for number in range(8)]
 
 
-def test_a_run_is_stopped_from_another_thread(studio: Studio) -> None:
-    with studio.run("Go.", model=script(bash("touch up; sleep 600"))) as run:
-        for event in run:
-            if isinstance(event, ToolStarted):
-                threading.Timer(0.2, run.stop).start()
-        assert run.result.status == "stopped"
-
-
 def test_only_one_thread_at_a_time_can_iterate_a_run(studio: Studio) -> None:
     gate = threading.Event()
     run = studio.run("Go.", model=ScriptedModel([ScriptedTurn(text="Done.", gate=gate)]))

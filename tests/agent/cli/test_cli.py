@@ -156,21 +156,6 @@ def test_reaching_a_limit_is_exit_code_3(command_line: CommandLine, image: str) 
 
 
 @pytest.mark.engine
-def test_ctrl_c_stops_the_run(command_line: CommandLine, image: str) -> None:
-    endpoint = Endpoint([bash("echo begun; sleep 600")])
-    with (
-        endpoint,
-        command_line.start("run", "Go.", "--json", **endpoint_variables(endpoint)) as process,
-    ):
-        read_until(process, '"begun')
-        process.send_signal(signal.SIGINT)
-        rest, _ = process.communicate(timeout=60)
-    assert process.returncode == 130
-    last = json.loads(rest.splitlines()[-1])
-    assert (last["kind"], last["status"]) == ("run_ended", "stopped")
-
-
-@pytest.mark.engine
 def test_ctrl_c_twice_saves_partial_results_and_leaves_no_container(
     command_line: CommandLine, tmp_path: Path, image: str, engine: docker.DockerClient
 ) -> None:

@@ -554,15 +554,6 @@ def test_stop_ends_the_wait_between_retries(runner: LoopRunner) -> None:
     assert time.monotonic() - start_time < 10
 
 
-def test_a_stopped_round_can_be_continued(runner: LoopRunner) -> None:
-    runner.stop.set()
-    assert run_end(runner.run_round([])).status == "stopped"
-    runner.stop = Stop()
-    runner.conversation.apply(Reminder(step=1, text="Go on."))
-    events = runner.run_round([Turn(calls=[bash("true")]), SUBMIT])
-    assert run_end(events).status == "submitted"
-
-
 # Totals
 
 

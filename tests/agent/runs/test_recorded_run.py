@@ -28,7 +28,7 @@ from agent.loop.conversation import Conversation
 from agent.models.base import Model, ModelRequest, Piece, ToolCall, Usage
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.runs import journal
-from agent.runs.event_recorder import ABORTED, INTERRUPTED, end_interrupted_rounds
+from agent.runs.event_recorder import ABORTED, end_interrupted_rounds
 from agent.runs.folder import RunFolder
 from agent.runs.journal import Journal
 from agent.runs.recorded_run import RecordedRun, Task
@@ -161,24 +161,6 @@ def test_a_reopened_run_has_its_state_and_conversation(
     assert any(isinstance(event, ToolOutput) and event.text == "hi\n" for event in events)
 
 
-def test_a_run_of_a_dead_process_is_interrupted_and_can_be_continued(
-    run: RecordedRun, provider: LocalProvider
-) -> None:
-    events = run.start(Task("t", GENERAL), scripted([bash("true"), bash("true")]), Limits(), Stop())
-    for event in events:
-        if isinstance(event, ToolOutput | StepEnded):
-            break
-    reopened = RecordedRun(run.folder, provider)
-    last = read_events(reopened)[-1]
-    assert isinstance(last, RunEnded)
-    assert (last.status, last.reason) == ("failed", INTERRUPTED)
-    ended = list(reopened.follow_up("Go on.", scripted([SUBMIT]), Limits(), Stop()))[-1]
-    reopened.close()
-    assert isinstance(ended, RunEnded)
-    assert ended.status == "submitted"
-    assert started_steps(reopened) == [1, 2]
-
-
 def test_a_step_whose_turn_was_stopped_keeps_its_number(run: RecordedRun) -> None:
     """Its events and file changes are not attributed to the next step."""
     stop = Stop()
@@ -214,14 +196,6 @@ def test_a_sandbox_that_cannot_be_created_fails_the_run_with_the_reason(tmp_path
     run.close()
     assert isinstance(ended, RunEnded)
     assert (ended.status, ended.reason) == ("failed", "Start the engine: dockerd")
-
-
-def test_stop_during_sandbox_creation_ends_the_run(run: RecordedRun) -> None:
-    stop = Stop()
-    stop.set()
-    events = list(run.start(Task("t", GENERAL), scripted([]), Limits(), stop))
-    assert isinstance(events[-1], RunEnded)
-    assert events[-1].status == "stopped"
 
 
 def test_an_internal_error_ends_the_run(run: RecordedRun) -> None:

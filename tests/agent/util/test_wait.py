@@ -14,7 +14,8 @@ def test_the_result_or_the_error_of_the_call_is_passed_on() -> None:
         run_cancellable(lambda: 1 // 0, Stop())
 
 
-def test_a_stop_ends_the_wait_and_a_late_result_is_handled() -> None:
+@pytest.mark.parametrize("grace", [0.0, 0.05])
+def test_a_stop_ends_the_wait_and_a_late_result_is_handled(grace: float) -> None:
     stop, release, handled = Stop(), threading.Event(), threading.Event()
 
     def call() -> str:
@@ -29,7 +30,7 @@ def test_a_stop_ends_the_wait_and_a_late_result_is_handled() -> None:
         handled.set()
 
     with pytest.raises(WaitCancelled):
-        run_cancellable(call, stop, on_late_result=keep)
+        run_cancellable(call, stop, on_late_result=keep, grace_seconds=grace)
     assert not late
     release.set()
     assert handled.wait(60)

@@ -1,26 +1,21 @@
 """Evaluations of the command line on the page: seen while they run, taken over afterwards."""
 
-import os
-import signal
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import docker
 import httpx
 import pytest
 
-from agent.data_folder import DataFolder, read_instance_id
-from agent.provisioning.provider import DockerSandboxProvider
+from agent.data_folder import DataFolder
 from agent.runs.folder import RunFolder
-from agent.sandbox.docker.lifecycle import list_containers
 from agent.settings import load
 from tests.support.evaluations.client import DATA, EvaluationClient, outcomes, run_ids
 from tests.support.evaluations.command import evaluation_command
 from tests.support.local_provider import LocalSandboxProvider
-from tests.support.models.endpoint import Call, Endpoint, Turn
+from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.server import create_app, follow_run, run_server, wait_until
 
 pytestmark = pytest.mark.nightly
@@ -158,25 +153,6 @@ def test_the_stream_follows_the_command_and_its_end(
     assert client.read(seen["id"])["state"] == "finished"
 
 
-def test_what_a_killed_command_leaves_is_continued_on_the_page(
-    client: EvaluationClient, tasks: Path, endpoint: Endpoint, script: Gated, tmp_path: Path
-) -> None:
-    with evaluation_command(tmp_path / "data", tasks, endpoint.url, *PLAIN) as command:
-        seen = wait_for_runs(client, done=2)
-        os.kill(command.pid, signal.SIGKILL)
-        command.wait()
-        left = client.wait(seen["id"], "interrupted")
-        assert (left["canEdit"], left["canResume"], left["elsewhere"]) == (True, True, "")
-        assert outcomes(left) == [["right"], ["wrong"], ["stopped"], ["waiting"]]
-    script.go.set()
-    client.post(seen["id"], "resume").raise_for_status()
-    done = client.wait(seen["id"])
-    assert outcomes(done) == [["right"], ["wrong"], ["wrong"], ["wrong"]]
-    kept = {seen["cells"][task][0]["runs"][0]["run"] for task in (0, 1)}
-    assert kept < run_ids(done)
-    assert len(run_ids(done)) == 4
-
-
 def test_the_page_can_be_opened_while_a_command_works(
     tasks: Path, endpoint: Endpoint, script: Gated, tmp_path: Path
 ) -> None:
@@ -194,32 +170,3 @@ def test_the_page_can_be_opened_while_a_command_works(
         assert command.returncode == 0, errors
     assert (data / "evaluations" / seen["id"]).is_dir()  # the page was closed before the end
     assert len(RunFolder.all(data)) == 4
-
-
-@pytest.mark.engine
-@pytest.mark.usefixtures("image")
-def test_a_sandbox_of_a_killed_command_is_removed(
-    tasks: Path, tmp_path: Path, engine: docker.DockerClient
-) -> None:
-    def answer(_body: dict[str, Any]) -> Turn:
-        command = "touch output/begun; sleep 600"
-        return Turn(text="", calls=[Call("execute_bash", {"command": command})])
-
-    data = tmp_path / "data"
-    settings = replace(load({}), data=data, warm_sandboxes=0)
-    options = ("--member", "sandbox,label=sleeps", "--limit", "1")
-    with Endpoint(answer) as endpoint, DataFolder(data) as folder:
-        app = create_app(settings, DockerSandboxProvider(settings, folder))
-        with run_server(app) as url, httpx.Client(base_url=url, timeout=60) as http:
-            client = EvaluationClient(http)
-            with evaluation_command(data, tasks, endpoint.url, *options) as command:
-                sandboxes = data / "headless" / "0" / "sandboxes"
-                wait_until(lambda: any(sandboxes.glob("*/workspace/output/begun")))
-                instance = read_instance_id(data / "headless" / "0")
-                assert list_containers(engine, instance)
-                os.kill(command.pid, signal.SIGKILL)
-                command.wait()
-            left = client.wait(listed(client)[0]["id"], "interrupted")
-            (run,) = run_ids(left)
-            assert list_containers(engine, instance) == []
-            assert "begun" in http.get(f"/api/runs/{run}/entries/output/begun").text

@@ -20,9 +20,6 @@ from agent.models.base import ToolCall
 from agent.models.resolve import NoModelAvailable
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.runs import journal
-from agent.runs.event_recorder import INTERRUPTED
-from agent.runs.folder import RunFolder
-from agent.runs.journal import Journal
 from agent.runs.recorded_run import Task
 from agent.settings import Settings
 from agent.workspace.paths import ROOT
@@ -110,18 +107,6 @@ def test_a_run_starts_once_and_accepts_no_message_while_active(runs: RunManager)
     wait_for_end(runs, run)
 
 
-def test_a_message_after_a_stop_continues_in_the_same_sandbox(
-    runs: RunManager,
-) -> None:
-    run = start(runs, bash("echo up; cd /tmp; sleep 60"), SUBMIT)
-    wait_for_output(runs, run)
-    runs.stop(run)
-    assert wait_for_end(runs, run).status == "stopped"
-    runs.follow_up(run, "Go on", ScriptedModel([bash("x=4; echo $x"), SUBMIT]), Limits())
-    assert wait_for_end(runs, run, 2).status == "submitted"
-    assert [e.text for e in events(runs, run) if isinstance(e, ToolOutput)][-1] == "4\n"
-
-
 def test_closing_ends_a_run_that_waits_for_its_user_and_keeps_what_waits(
     tmp_path: Path, provider: LocalSandboxProvider
 ) -> None:
@@ -161,25 +146,6 @@ def test_two_runs_are_independent(runs: RunManager) -> None:
     wait_for_end(runs, first)
     wait_for_end(runs, second)
     assert not list(runs.folder(second).workspace.joinpath("output").iterdir())
-
-
-def test_runs_of_a_dead_process_are_interrupted(tmp_path: Path) -> None:
-    provider = LocalSandboxProvider(tmp_path)
-    folder = RunFolder.create(tmp_path, provider.create_workspace())
-    interrupted = Journal(folder.journal)
-    interrupted.append(
-        RunStarted(
-            run=folder.id, task="t", mode="sandbox", model="m", metered=True,
-            prompt="", system="", user="",
-        )
-    )  # fmt: skip
-    interrupted.close()
-    runs = RunManager(tmp_path, provider)
-    runs.open()
-    last = events(runs, folder.id)[-1]
-    assert isinstance(last, RunEnded)
-    assert (last.status, last.reason) == ("failed", INTERRUPTED)
-    runs.close()
 
 
 def test_closing_stops_active_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

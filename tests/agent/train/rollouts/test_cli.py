@@ -134,13 +134,14 @@ def test_failed_runs_have_a_reason_and_only_failures_is_exit_code_1(
     assert all(each["reason"] for each in results)
 
 
-@pytest.mark.engine
+@pytest.mark.contract
 def test_ctrl_c_stops_the_runs_and_keeps_finished_results(
-    command_line: CommandLine, tasks: str, tmp_path: Path, image: str
+    command_line: CommandLine, tasks: str, tmp_path: Path
 ) -> None:
     turns = [bash("cp input/note.txt output/answer.txt"), SUBMIT, bash("echo begun; sleep 600")]
     endpoint = Endpoint(turns)
-    arguments = ("rollout", tasks, "--output", str(tmp_path / "out"), "--at-once", "1")
+    arguments = ("rollout", tasks, "--output", str(tmp_path / "out"), "--at-once", "1",
+                 "--sandbox", "process", "--network", "open")  # fmt: skip
     with endpoint, command_line.start(*arguments, **endpoint_variables(endpoint)) as process:
         assert process.stderr is not None
         assert any(line.startswith("1/4") for line in process.stderr)

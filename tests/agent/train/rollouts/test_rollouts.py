@@ -12,7 +12,6 @@ from agent import prompts
 from agent.api.studio import Studio
 from agent.capabilities import Rates
 from agent.errors import ModelRefused, TaskError
-from agent.events import RunEnded, RunStarted
 from agent.history.index import History
 from agent.limits import Limits
 from agent.models.base import Model, ModelRequest, Piece, ToolCall, Usage
@@ -277,26 +276,6 @@ class SilentModel(ScriptedModel):
     def stream(self, request: ModelRequest, stop: Stop) -> Iterator[Piece]:
         self._asked.release()
         return super().stream(request, stop)
-
-
-def test_a_stop_ends_all_runs_and_loses_nothing(studio: Studio) -> None:
-    stop, request = Stop(), threading.Semaphore(0)
-
-    def model(problem: TaskRecord) -> Model:
-        return ScriptedModel(RIGHT) if problem.id == "a" else SilentModel(request)
-
-    rollouts = run_rollouts(map(task_with_id, "abcd"), model, studio, PLAN, stop)
-    first = next(rollouts)
-    request.acquire()
-    stop.set()
-    remaining = list(rollouts)
-    assert (first.task.id, first.reward) == ("a", 1.0)
-    assert {each.status for each in remaining} == {"stopped"}
-    assert {each.task.id for each in remaining} <= {"b", "c"}  # no new run was started
-    for each in (first, *remaining):
-        events = list(each.events())
-        assert isinstance(events[0], RunStarted)
-        assert isinstance(events[-1], RunEnded)
 
 
 def test_closing_the_iterator_stops_all_runs(studio: Studio, tmp_path: Path) -> None:
