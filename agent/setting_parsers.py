@@ -74,6 +74,13 @@ def parse_on_off(text: str) -> bool:
     return text.strip().lower() == "on"
 
 
+def parse_api(text: str) -> str:
+    """Parse the name of an API, or ``auto``."""
+    if text.strip().lower() not in ("auto", "chat", "responses", "messages"):
+        raise ValueError("auto, chat, responses or messages")
+    return text.strip().lower()
+
+
 def parse_optional_count(text: str) -> int | None:
     """Parse a whole number or ``none``."""
     return None if text.strip().lower() == "none" else parse_count(text)

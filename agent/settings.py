@@ -13,9 +13,11 @@ from typing import Any, cast
 from agent.errors import SettingError
 from agent.installation import find_in_checkout
 from agent.limits import Limits, Price
+from agent.models.base import API
 from agent.sandbox.base import SandboxLimits
 from agent.setting_parsers import (
     at_least_one,
+    parse_api,
     parse_count,
     parse_names,
     parse_on_off,
@@ -73,6 +75,11 @@ class Settings:
         "Its API key, sent to no other endpoint", secret=True,
     )  # fmt: skip
     model: str = _setting("OPENAI_MODEL", "", str, "Model name at that endpoint")
+    api: API = _setting(  # noqa: RUF009 - it has no state
+        "STUDIO_API", "auto", parse_api,
+        "How that endpoint is spoken to: `chat` (Chat Completions), `responses`, `messages`, or "
+        "`auto`: by its address and model",
+    )  # fmt: skip
     builtin: bool = _setting(
         "STUDIO_BUILTIN", True, parse_on_off,
         "Use the built-in model if no endpoint is set: `on` or `off`",

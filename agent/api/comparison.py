@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from agent.api import arguments
-from agent.api.models import ModelArgument, select_model
+from agent.api.models import ModelArgument, endpoint_config, select_model
 from agent.api.placement import Placement, RunOrder
 from agent.api.run import Run
 from agent.compare import comparison as definitions
@@ -20,13 +20,14 @@ from agent.compare.comparison import Comparison, ExpectedAnswer, Input, Judge, M
 from agent.compare.description import describe, missing_repetitions
 from agent.compare.documents import measure_documents
 from agent.compare.folder import ComparisonFolder
-from agent.compare.members import complete, parse_member
+from agent.compare.members import complete, parse_member, with_parameters
 from agent.compare.runner import Progress, Runner, StartedRun
 from agent.errors import StudioError, UsageError, WorkspaceError
 from agent.history import records
 from agent.limits import adapt_to_model
 from agent.models.base import Model, ModelConfig
 from agent.models.builtin.install import BUILTIN_ID
+from agent.models.parameters import config_fields
 from agent.runs.folder import RunFolder
 from agent.runs.summary import Summary
 from agent.sandbox.disk import volume
@@ -187,8 +188,9 @@ def define(
     repeat: int,
     expected: ExpectedAnswer | str | None,
     model: str,
+    models: Mapping[str, ModelArgument],
 ) -> Comparison:
-    """Return the definition that arguments name, checked.
+    """Return the definition that arguments name, checked; ``model`` is the usual one.
 
     Raises:
         UsageError: An argument is not what it has to be.
@@ -197,7 +199,7 @@ def define(
     arguments.text("task", task)
     arguments.check_type("repeat", repeat, int, "a number from 1 to 20")
     parsed = [each if isinstance(each, Member) else parse_member(each)[0] for each in members]
-    completed = complete(parsed, model)
+    completed = with_parameters(complete(parsed, model), models)
     if isinstance(expected, str):
         expected = ExpectedAnswer(kind="exact", answer=expected)
     comparison = Comparison(
@@ -372,15 +374,11 @@ def member_argument(
     if given is None and member.model == BUILTIN_ID:
         argument = BUILTIN_ID
     elif given is None:
-        argument = ModelConfig(member.base_url or settings.base_url, member.model)
+        argument = endpoint_config(settings, member.base_url, member.model)
     if isinstance(argument, ModelConfig):
         if not argument.base_url:
             raise UsageError(f"{member.label}: its model needs an endpoint: set OPENAI_BASE_URL.")
-        argument = replace(
-            argument, temperature=member.temperature, top_p=member.top_p,
-            extra_body=member.extra_body, tool_call_style=member.calls,
-            send_reasoning=member.send_reasoning,
-        )  # fmt: skip
+        argument = replace(argument, **config_fields(member))
     return argument
 
 
@@ -394,5 +392,5 @@ def _judge(studio: RunCreator, comparison: Comparison, plan: Plan) -> Model | No
 def judge_model(settings: Settings, judge: Judge, given: ModelArgument = None) -> Model:
     """Return a judge's model; see ``member_model``."""
     if given is None:
-        given = ModelConfig(judge.base_url or settings.base_url, judge.model)
+        given = endpoint_config(settings, judge.base_url, judge.model)
     return select_model("", given, settings).model

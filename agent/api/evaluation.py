@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from agent.api.models import ModelArgument, select_model
 from agent.api.placement import Placement, RunOrder, portable_inputs, portable_model
 from agent.api.run import Run
 from agent.compare.comparison import Judge, Member
-from agent.compare.members import complete, parse_member, with_modes
+from agent.compare.members import complete, parse_member, with_modes, with_parameters
 from agent.compare.runner import StartedRun
 from agent.errors import StudioError, TaskError, UsageError
 from agent.evals import evaluation as definitions
@@ -127,6 +127,7 @@ class Wanted:
     repeat: int = 1
     judge: "Judge | str | None" = None
     title: str = ""
+    models: Mapping[str, ModelArgument] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +159,7 @@ def create(
     if isinstance(judge, str):
         judge = Judge(model=judge, votes=DEFAULT_VOTES)
     evaluation = Evaluation(
-        members=members_of(wanted.members, settings),
+        members=members_of(wanted.members, settings, wanted.models),
         repetitions=wanted.repeat, judge=judge,
         concurrency=DEFAULT_CONCURRENCY if concurrency is None else concurrency,
     )  # fmt: skip
@@ -184,7 +185,7 @@ def open_to_resume(
     judge = wanted.judge if isinstance(wanted.judge, str | None) else wanted.judge.model
     if (
         (names and names != [suite.name for suite in known.suites])
-        or (members and members_of(members, settings) != known.members)
+        or (members and members_of(members, settings, wanted.models) != known.members)
         or (judge and (known.judge is None or judge != known.judge.model))
     ):
         raise UsageError(
@@ -229,7 +230,9 @@ def load_suites(
     return [each if limit is None else each.first(limit) for each in loaded]
 
 
-def members_of(members: "Iterable[str | Member]", settings: Settings) -> tuple[Member, ...]:
+def members_of(
+    members: "Iterable[str | Member]", settings: Settings, models: Mapping[str, ModelArgument]
+) -> tuple[Member, ...]:
     """Return members with models and labels; a text without a mode stands for both modes."""
     found = list[Member]()
     for each in list(members) or [""]:
@@ -237,7 +240,8 @@ def members_of(members: "Iterable[str | Member]", settings: Settings) -> tuple[M
             found.append(each)
         else:
             found += [parse_member(text)[0] for text in with_modes(each)]
-    return complete(found, settings.model if settings.base_url else "")
+    completed = complete(found, settings.model if settings.base_url else "")
+    return with_parameters(completed, models)
 
 
 def carry_out(studio: RunCreator, folder: EvaluationFolder, plan: Plan) -> EvaluationResult:

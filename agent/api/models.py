@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agent.errors import UsageError
 from agent.models.base import Model, ModelConfig
 from agent.models.builtin.install import BUILTIN_ID
 from agent.models.resolve import resolve_model
-from agent.models.transport.base_url import resolve_key
+from agent.models.transport.base_url import resolve_key, same_endpoint
 from agent.settings import Settings
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def select_model(
         UsageError: ``argument`` is none of these.
         NoModelAvailable: There is no such model.
     """
-    config = ModelConfig(settings.base_url, settings.model, settings.api_key)
+    config = endpoint_config(settings)
     if isinstance(argument, ModelConfig):
         key = resolve_key(argument.base_url, argument.api_key, settings.base_url, settings.api_key)
         config = replace(argument, api_key=key)
@@ -75,6 +75,24 @@ def select_model(
     if config.model in (DEMONSTRATION, BUILTIN_ID):
         config = replace(config, base_url="")
     return _resolve(task, config, settings, no_endpoint_message, no_name_message)
+
+
+def endpoint_config(
+    settings: Settings, base_url: str = "", model: str = "", **parameters: Any
+) -> ModelConfig:
+    """Return the configuration of an endpoint; the settings say what is not given.
+
+    Args:
+        settings: The settings; their key and API are for their endpoint only.
+        base_url: Another endpoint's URL.
+        model: Another model's name.
+        parameters: Further fields of ``ModelConfig``.
+    """
+    url = base_url or settings.base_url
+    usual = same_endpoint(url, settings.base_url)
+    key = resolve_key(url, "", settings.base_url, settings.api_key)
+    known = {"api": settings.api} if usual else {}
+    return ModelConfig(url, model or settings.model, key, **(known | parameters))
 
 
 def _resolve(

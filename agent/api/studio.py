@@ -222,7 +222,7 @@ class Studio:
 
         paths = arguments.paths("inputs", inputs)
         default = self.settings.model if self.settings.base_url else ""
-        wanted = comparison.define(task, members, paths, repeat, expected, default)
+        wanted = comparison.define(task, members, paths, repeat, expected, default, models or {})
         self._provider()
         folder = comparison.open_or_create(self._data, wanted, title, resume)
         plan = comparison.Plan(
@@ -292,7 +292,7 @@ class Studio:
         self._provider()
         wanted = evaluation.Wanted(
             suites=suites, members=members, data=data, limit=limit, repeat=repeat, judge=judge,
-            title=title,
+            title=title, models=models or {},
         )  # fmt: skip
         folder = (
             evaluation.open_to_resume(self._data, resume, wanted, self.settings)

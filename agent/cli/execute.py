@@ -5,15 +5,23 @@ import os
 import sys
 from collections.abc import Iterable
 
-from agent.api.models import ModelArgument, SelectedModel, select_model
+from agent.api.models import (
+    DEMONSTRATION,
+    ModelArgument,
+    SelectedModel,
+    endpoint_config,
+    select_model,
+)
 from agent.api.run import Run
 from agent.api.studio import Studio
 from agent.cli.approval import Approver
 from agent.cli.printer import EventPrinter
 from agent.cli.startup import begin_collection
 from agent.data_folder import DataFolder
+from agent.errors import UsageError
 from agent.events import ApprovalRequested, Event, Status, StepStarted, encode
-from agent.models.base import ModelConfig
+from agent.models.builtin.install import BUILTIN_ID
+from agent.models.parameters import PARAMETERS, config_fields
 from agent.provisioning.provider import DockerSandboxProvider
 from agent.settings import Settings
 from agent.util.cancellation import Stop
@@ -102,17 +110,32 @@ def follow_run(
 
 
 def _select_model(options: argparse.Namespace, settings: Settings) -> SelectedModel:
-    argument: ModelArgument = options.model or None
-    if options.base_url:
-        argument = ModelConfig(options.base_url, options.model or settings.model)
     return select_model(
         options.task,
-        argument,
+        model_argument(options, settings),
         settings,
         no_endpoint_message="No model is connected. Set OPENAI_BASE_URL, OPENAI_MODEL and "
         "OPENAI_API_KEY, or use --base-url and --model.",
         no_name_message="The model has no name. Set OPENAI_MODEL, or use --model.",
     )
+
+
+def model_argument(options: argparse.Namespace, settings: Settings) -> ModelArgument:
+    """Return what names the model: ``--model``, ``--base-url`` and the request parameters.
+
+    Raises:
+        UsageError: There are parameters for a model that takes none.
+    """
+    parameters = config_fields(options)
+    without_endpoint = options.model in (BUILTIN_ID, DEMONSTRATION)
+    if without_endpoint or not (options.base_url or settings.base_url):
+        if parameters:
+            name = next(each.option for each in PARAMETERS if each.field in parameters)
+            raise UsageError(f"--{name} is for models of an endpoint. Name one with --base-url.")
+        return options.model or None
+    if not options.base_url and not parameters:
+        return options.model or None
+    return endpoint_config(settings, options.base_url, options.model, **parameters)
 
 
 def _print_skipped(skipped: Iterable[str]) -> None:

@@ -11,6 +11,7 @@ from agent.cli import compare_options, evaluate_options
 from agent.cli.recorded_runs import commands as recorded_runs
 from agent.cli.startup import begin_collection
 from agent.errors import AddressUnusable, StudioError, UsageError
+from agent.models import parameters
 from agent.sandbox.network.policy import NetworkPolicy, policy_argument
 from agent.settings import Settings, load
 from agent.tasks import cli as tasks
@@ -85,6 +86,7 @@ def _add_run(run: argparse.ArgumentParser) -> None:
         help="ask before calls: every, risky, or of network, delete, install, long")  # fmt: skip
     add("--image", metavar="TAG", default="", help="sandbox image to use instead of STUDIO_IMAGE")
     add("--json", action="store_true", help="write the events to stdout as JSON Lines")
+    parameters.add_options(run)
 
 
 def _rules(text: str) -> tuple[str, ...]:

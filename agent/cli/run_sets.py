@@ -2,15 +2,15 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from agent.api.models import ModelArgument
+from agent.api.models import ModelArgument, endpoint_config
 from agent.api.run import Run
 from agent.compare.comparison import Judge, Member
 from agent.compare.members import complete, parse_member
 from agent.data_folder import DataFolder, candidate_folders, lock_first_free
 from agent.errors import DataFolderLocked, StudioError, UsageError, WorkspaceError
-from agent.models.base import ModelConfig
 from agent.settings import Settings
 
 STOPPED = 130
@@ -28,8 +28,8 @@ def parse_members(
     for member, (_, further) in zip(members, parsed, strict=True):
         if further:
             key = read_text(further["key-file"]).strip()
-            url = member.base_url or settings.base_url
-            models[member.label] = ModelConfig(url, member.model, key)
+            config = endpoint_config(settings, member.base_url, member.model)
+            models[member.label] = replace(config, api_key=key)
     return members, models
 
 

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import urlsplit
 
 from agent.compare.checks import Check
 from agent.errors import UsageError
 from agent.events import Mode, Network
+from agent.models.base import API, Effort, ToolCallStyle, Verbosity
+from agent.models.parameters import config_fields
 
 FORMAT = 1
 """The version of a comparison's record; a newer version may add fields."""
@@ -30,13 +32,9 @@ class Member:
         base_url: The endpoint's URL; empty for the studio's. Keys are never stored.
         prompt: The name of a bundled prompt.
         max_steps: Another limit on the model's turns; None for the studio's.
-        max_tokens: Token budget of one answer; None to not send it.
-        temperature: Sampling temperature; None to not send it.
-        top_p: Nucleus sampling; None to not send it.
-        extra_body: Additional fields of the request body.
         network: What the sandbox may reach; ``hosts`` if it is ``listed``.
-        calls: As ``ModelConfig.tool_call_style``.
-        send_reasoning: As in ``ModelConfig``.
+        calls: As ``ModelConfig.tool_call_style``; the other parameters are named as in
+            ``ModelConfig`` (``agent.models.parameters``).
     """
 
     label: str
@@ -51,8 +49,13 @@ class Member:
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     network: Network = "open"
     hosts: tuple[str, ...] = ()
-    calls: Literal["native", "text"] = "native"
+    calls: ToolCallStyle = "native"
     send_reasoning: bool = True
+    api: API | None = None
+    effort: Effort | None = None
+    thinking: bool | None = None
+    verbosity: Verbosity | None = None
+    seed: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,14 +173,16 @@ def check(comparison: Comparison) -> None:
 
 
 def check_member(member: Member) -> None:
-    """Check a member's label, endpoint and limits. Raises ``UsageError``."""
+    """Check a member's label, endpoint, limits and parameters. Raises ``UsageError``."""
     if not member.label.strip() or len(member.label) > MAX_LABEL:
         raise UsageError(f"A member's label has 1 to {MAX_LABEL} characters.")
     _check_url(member.base_url)
-    for name in ("max_steps", "max_tokens"):
-        value = getattr(member, name)
-        if value is not None and value < 1:
-            raise UsageError(f"{member.label}: {name} must be 1 or more, not {value}.")
+    try:
+        config_fields(member)
+    except UsageError as error:
+        raise UsageError(f"{member.label}: {error}") from None
+    if member.max_steps is not None and member.max_steps < 1:
+        raise UsageError(f"{member.label}: max_steps must be 1 or more, not {member.max_steps}.")
 
 
 def _check_expected(expected: ExpectedAnswer) -> None:

@@ -1,12 +1,14 @@
 """Members as they are written in a program or on a command line: ``plain,model=NAME``."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from agent.compare.comparison import MAX_LABEL, Member, varying_fields
 from agent.errors import UsageError
+from agent.models.base import ModelConfig
 from agent.models.builtin.install import BUILTIN_ID, BUILTIN_NAME
+from agent.models.parameters import PARAMETERS
 from agent.sandbox.network.policy import parse_policy
 from agent.util.text import one_line
 
@@ -27,10 +29,7 @@ _FIELDS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "base-url": ("base_url", str),
     "prompt": ("prompt", str),
     "max-steps": ("max_steps", _number),
-    "max-tokens": ("max_tokens", _number),
-    "temperature": ("temperature", float),
-    "top-p": ("top_p", float),
-    "calls": ("calls", str),
+    **{each.option: (each.name, each.parse) for each in PARAMETERS},
     "network": ("network", str),
 }
 
@@ -50,7 +49,7 @@ def parse_member(text: str, extra: Sequence[str] = ()) -> tuple[Member, dict[str
     """
     values: dict[str, Any] = {"label": "", "mode": "sandbox", "model": ""}
     further: dict[str, str] = {}
-    for part in filter(None, map(str.strip, text.split(","))):
+    for part in _parts(text):
         key, equals, value = part.partition("=")
         key = key.strip().replace("_", "-")
         if not equals and part in _NAMES:
@@ -61,6 +60,8 @@ def parse_member(text: str, extra: Sequence[str] = ()) -> tuple[Member, dict[str
             name, convert = _FIELDS[key]
             try:
                 values[name] = convert(value.strip())
+            except UsageError as error:
+                raise UsageError(f"--member {text}: {error}") from None
             except ValueError as error:
                 raise UsageError(f"--member {text}: {key}: {error}.") from error
         else:
@@ -69,9 +70,21 @@ def parse_member(text: str, extra: Sequence[str] = ()) -> tuple[Member, dict[str
     return _checked(text, values), further
 
 
+def _parts(text: str) -> list[str]:
+    """Return the parts between commas; commas within braces belong to JSON."""
+    parts, depth = [""], 0
+    for character in text:
+        depth = max(0, depth + {"{": 1, "[": 1, "}": -1, "]": -1}.get(character, 0))
+        if character == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts if part.strip()]
+
+
 def with_modes(text: str) -> list[str]:
     """Return a member's text; of one that names no mode, the texts of both modes."""
-    parts = [part.strip() for part in text.split(",")]
+    parts = _parts(text)
     if any(part in _NAMES or part.startswith("mode=") for part in parts):
         return [text]
     return [f"{mode},{text}" for mode in _NAMES]
@@ -96,18 +109,38 @@ def complete(members: Iterable[Member], model: str) -> tuple[Member, ...]:
     )
 
 
+def with_parameters(members: Iterable[Member], models: Mapping[str, object]) -> tuple[Member, ...]:
+    """Return members with the request parameters of their endpoints, for the record.
+
+    Args:
+        members: The members, labelled.
+        models: Models by label. A parameter that a member sets goes before its endpoint's.
+    """
+    unset = Member(label="", mode="plain", model="")
+    found = []
+    for member in members:
+        config = models.get(member.label)
+        if isinstance(config, ModelConfig):
+            given = {
+                each.name: getattr(config, each.field)
+                for each in PARAMETERS
+                if getattr(member, each.name) == getattr(unset, each.name)
+            }
+            member = replace(member, **given)
+        found.append(member)
+    return tuple(found)
+
+
 def _checked(text: str, values: dict[str, Any]) -> Member:
     if values["mode"] not in _NAMES:
         raise UsageError(f"--member {text}: mode is plain or sandbox, not {values['mode']!r:.60}.")
-    if values.get("calls", "native") not in ("native", "text"):
-        raise UsageError(f"--member {text}: calls is native or text.")
     if "network" in values:
         try:
             policy = parse_policy(values["network"])
         except ValueError as error:
             raise UsageError(f"--member {text}: network: {error}") from error
         values |= {"network": policy.access, "hosts": policy.hosts}
-    return Member(**values)
+    return Member(**{name: value for name, value in values.items() if value is not None})
 
 
 def _labels(members: Sequence[Member]) -> list[str]:
@@ -134,5 +167,6 @@ def _label(member: Member, names: Sequence[str]) -> str:
         elif name == "mode":
             parts.append(_NAMES[member.mode])
         elif value is not None:
-            parts.append(f"{name.replace('_', ' ')} {value}")
+            shown = {True: "on", False: "off"}[value] if isinstance(value, bool) else value
+            parts.append(f"{name.replace('_', ' ')} {shown}")
     return one_line(", ".join(parts) or _NAMES[member.mode])[: MAX_LABEL - 3]

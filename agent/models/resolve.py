@@ -5,6 +5,7 @@ from agent.models.base import Model, ModelConfig
 from agent.models.builtin.install import BUILTIN_ID, BUILTIN_MISSING_MESSAGE
 from agent.models.builtin.model import create_builtin_model
 from agent.models.endpoint.deferred import DeferredEndpointModel
+from agent.models.parameters import check_config
 
 
 class NoModelAvailable(RunError):
@@ -36,6 +37,7 @@ def resolve_model(
             models.
 
     Raises:
+        UsageError: a request parameter is invalid.
         NoModelAvailable: there is no model; the message is one of the two above, with instructions
             for installing the built-in model if it is missing.
     """
@@ -45,7 +47,7 @@ def resolve_model(
     if config.base_url and not config.model:
         raise NoModelAvailable(no_name_message)
     if config.base_url and not builtin_selected:
-        return DeferredEndpointModel(config)
+        return DeferredEndpointModel(check_config(config))
     if not builtin_selected and (model := _demonstration(task)):
         return model
     return _require_builtin(no_endpoint_message, allowed=allow_builtin)

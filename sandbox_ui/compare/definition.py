@@ -1,6 +1,5 @@
 """The definition of a comparison from a request, and the options of its members."""
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,6 +16,7 @@ from agent.compare.comparison import (
 from agent.errors import ModelRefused, RunError, UsageError
 from agent.events import Mode
 from agent.models.builtin.install import BUILTIN_ID, BUILTIN_NAME
+from agent.models.parameters import checked_values
 from agent.models.transport.base_url import parse_base_url, same_endpoint
 from agent.sandbox.network.policy import parse_policy
 from agent.settings import Settings
@@ -178,7 +178,6 @@ def _member_of(asked: MemberRequest, settings: Settings) -> Member:
     """Return a member as it is stored; without an endpoint, the built-in model answers."""
     url = settings.base_url if asked.base_url is None else asked.base_url
     url = "" if asked.model == BUILTIN_ID else url.strip()
-    extra = asked.extra_body
     try:
         network = parse_policy(asked.network)
     except ValueError as error:
@@ -190,14 +189,9 @@ def _member_of(asked: MemberRequest, settings: Settings) -> Member:
         base_url=_stored_url(url, settings),
         prompt=asked.prompt,
         max_steps=min(asked.max_steps, settings.max_steps) if asked.max_steps else None,
-        max_tokens=asked.max_tokens,
-        temperature=asked.temperature,
-        top_p=asked.top_p,
-        extra_body=run_options.parse_extra_body(extra) if isinstance(extra, str) else extra,
         network=network.access,
         hosts=network.hosts,
-        calls=asked.calls,
-        send_reasoning=asked.send_reasoning,
+        **checked_values(asked),
     )
 
 
@@ -237,17 +231,12 @@ def _options_of(member: Member, url: str | None, key: str) -> RunOptions:
         base_url=(member.base_url or None) if url is None else url,
         api_key=key,
         model=member.model,
-        temperature=member.temperature,
-        top_p=member.top_p,
-        max_tokens=member.max_tokens,
-        extra_body=json.dumps(member.extra_body) if member.extra_body else "",
-        calls=member.calls,
-        send_reasoning=member.send_reasoning,
         mode=member.mode,
         prompt=member.prompt,
         steps=member.max_steps,
         network=member.network,
         hosts=" ".join(member.hosts),
+        **checked_values(member),
     )
 
 

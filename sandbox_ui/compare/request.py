@@ -6,7 +6,7 @@ this process.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
@@ -29,7 +29,10 @@ class StrictRequest(BaseModel):
 
 
 class MemberRequest(StrictRequest):
-    """A member as a client asks for it; what is missing is as in ``RunOptions``."""
+    """A member as a client asks for it; what is missing is as in ``RunOptions``.
+
+    ``agent.models.parameters`` checks the fields from ``api`` to ``send_reasoning``.
+    """
 
     label: str = ""
     mode: Mode = "sandbox"
@@ -38,12 +41,17 @@ class MemberRequest(StrictRequest):
     model: str = ""
     prompt: str = "general"
     max_steps: _Count | None = None
-    max_tokens: _Count | None = None
-    temperature: _Number | None = None
-    top_p: _Number | None = None
-    extra_body: str | dict[str, Any] = ""
-    calls: Literal["native", "text"] = "native"
-    send_reasoning: bool = True
+    api: Any = None
+    effort: Any = None
+    thinking: Any = None
+    verbosity: Any = None
+    seed: Any = None
+    temperature: Any = None
+    top_p: Any = None
+    max_tokens: Any = None
+    extra_body: Any = None
+    calls: Any = None
+    send_reasoning: Any = None
     network: str = "open"
 
 

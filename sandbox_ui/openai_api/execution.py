@@ -1,6 +1,5 @@
 """Start and continue runs for requests, with the same queue, quotas and limits as any run."""
 
-import json
 from dataclasses import dataclass, replace
 
 from agent.events import Mode, RunStarted
@@ -178,7 +177,7 @@ class Launcher:
             temperature=parameters.temperature,
             top_p=parameters.top_p,
             max_tokens=parameters.max_tokens,
-            extra_body=json.dumps(dict(parameters.forwarded)) if parameters.forwarded else "",
+            extra_body=parameters.forwarded,
             calls=sandbox.tool_calls,
             send_reasoning=sandbox.send_reasoning,
             mode=order.served.mode,

@@ -18,6 +18,7 @@ from gradio.events import api
 from agent.errors import RunError
 from agent.events import Mode
 from agent.loop.approval import parse_rules
+from agent.models.parameters import from_camel_case
 from agent.sandbox.network.policy import NetworkPolicy, parse_policy
 from agent.settings import Settings
 from agent.workspace.paths import RelPath
@@ -65,6 +66,7 @@ class ApiFunctions:
         network: str = "open",
         approve: str = "",
         summarise: bool = False,
+        parameters: dict[str, Any] | None = None,
     ) -> str:
         """Start a run.
 
@@ -79,6 +81,9 @@ class ApiFunctions:
             approve: Which calls wait for approval: `every`, `network`, `delete`, `install`, `long`,
                 `risky`, several of them, or none.
             summarise: Whether the model summarises older steps near the limit of its context.
+            parameters: Request parameters where they differ from the endpoint's defaults: `api`,
+                `effort`, `thinking`, `verbosity`, `seed`, `temperature`, `topP`, `maxTokens`,
+                `extraBody`, `calls`, `sendReasoning`.
 
         Returns:
             The run's id.
@@ -99,6 +104,7 @@ class ApiFunctions:
                 network=policy.access,
                 hosts=" ".join(policy.hosts),
                 summarise=summarise,
+                **from_camel_case(parameters or {}),
             )
             model = run_options.model_for(task, options, self._settings, user)
             run = run or self._runs.create_draft(user.id)
@@ -108,7 +114,14 @@ class ApiFunctions:
             self._runs.start(run, run_options.task_for(task, options, model), model, limits)
             return run
 
-    def message(self, request: gr.Request, run: str, text: str, summarise: bool = False) -> str:
+    def message(
+        self,
+        request: gr.Request,
+        run: str,
+        text: str,
+        summarise: bool = False,
+        parameters: dict[str, Any] | None = None,
+    ) -> str:
         """Send a message: a run that has ended continues in the same sandbox.
 
         A run that works receives it with its next observation.
@@ -118,6 +131,7 @@ class ApiFunctions:
             run: The run's id.
             text: The message.
             summarise: As in `start`, if the run has ended.
+            parameters: As in `start`, if the run has ended.
 
         Returns:
             The run's id.
@@ -129,7 +143,7 @@ class ApiFunctions:
             if run in self._runs.active_ids():
                 self._runs.active_steering(run, text).queue_message(text)
                 return run
-            options = RunOptions(summarise=summarise)
+            options = RunOptions(summarise=summarise, **from_camel_case(parameters or {}))
             previous_model = self._runs.feed(run).status()["model"]
             model = run_options.model_for(
                 text, options, self._settings, access.user, previous_model

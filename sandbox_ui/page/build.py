@@ -3,12 +3,13 @@
 import dataclasses
 from collections.abc import Sequence
 from html import escape
-from typing import Any, Protocol
+from typing import Any, Protocol, get_args
 
 import gradio as gr
 from gradio.components import Component
 
 from agent import prompts
+from agent.models.base import Effort, Verbosity
 from agent.models.builtin.install import (
     BUILTIN_DESCRIPTION,
     BUILTIN_ID,
@@ -16,6 +17,7 @@ from agent.models.builtin.install import (
     BUILTIN_NAME,
     find_files,
 )
+from agent.models.parameters import MAX_SEED
 from agent.sandbox.network.policy import PACKAGE_HOSTS
 from agent.settings import Settings
 from sandbox_ui.page.components import (
@@ -48,6 +50,7 @@ _STYLES = (
 # Gradio holds some 60 KB per visit and per call; the page stores nothing in it.
 _MAX_SESSIONS = 50
 _INLINED = ("core/loading/reload_guard.js", "core/idle.js")
+_UNSET = "endpoint default"
 _SHOW_HOSTS = "(network) => ({ __type__: 'update', visible: network === 'listed' })"
 _SANS = ["ui-sans-serif", "system-ui", "Inter", "Segoe UI", "DejaVu Sans", "sans-serif"]
 _MONO = ["ui-monospace", "SF Mono", "JetBrains Mono", "DejaVu Sans Mono", "monospace"]
@@ -176,21 +179,55 @@ def _settings_drawer(settings: Settings) -> tuple[Sequence[Component], gr.Button
             info="The model writes the summary and goes on with it in their place. The steps stay "
             "in the run. Otherwise only older outputs are removed",
         )  # fmt: skip
-    with gr.Accordion("Sampling and protocol", open=False):
-        temperature = _number("Temperature", 2)
-        top_p = _number("Top p", 1)
-        max_tokens = gr.Number(None, label="Max. tokens per response", precision=0, minimum=1)
-        extra_body = gr.Textbox(
-            label="Extra request body (JSON)", lines=2, placeholder='{"top_k": 20}'
-        )
-        calls = gr.Radio(["native", "text"], value="native", label="Tool calls")
-        send_reasoning = gr.Checkbox(True, label="Send earlier reasoning to the model")
+    with gr.Accordion("Advanced", open=False, elem_id="advanced"):
+        parameters = _parameter_fields(settings)
     fields = [
-        base_url, api_key, model, temperature, top_p, max_tokens, extra_body, calls,
-        send_reasoning, mode, prompt, steps, network, hosts, approve,
+        base_url, api_key, model, *parameters, mode, prompt, steps, network, hosts, approve,
         summarise,
     ]  # fmt: skip
     return fields, test, test_result
+
+
+def _parameter_fields(settings: Settings) -> Sequence[Component]:
+    """Build the fields of the request parameters, in the order of ``agent.models.parameters``."""
+    api = gr.Dropdown(
+        [("Automatic", "auto"), ("Chat Completions", "chat"), ("Responses", "responses"),
+         ("Messages", "messages")],
+        value=settings.api, label="API", filterable=False,
+        info="Automatic: by address and model, or what the endpoint asks for",
+    )  # fmt: skip
+    effort = _choice("Reasoning effort", get_args(Effort))
+    thinking = gr.Radio(
+        [("Endpoint default", ""), ("On", "on"), ("Off", "off")], value="", label="Thinking"
+    )
+    verbosity = _choice("Verbosity", get_args(Verbosity))
+    seed = gr.Number(
+        None, label="Seed", precision=0, minimum=0, maximum=MAX_SEED, placeholder=_UNSET
+    )
+    temperature = _number("Temperature", 2)
+    top_p = _number("Top p", 1)
+    max_tokens = gr.Number(
+        None, label="Maximum tokens of an answer", precision=0, minimum=1, placeholder=_UNSET
+    )
+    extra_body = gr.Textbox(
+        label="Additional fields (JSON)", lines=2, placeholder='{"top_k": 20}',
+        info="Sent with each request",
+    )  # fmt: skip
+    calls = gr.Radio(
+        [("Native", "native"), ("Read from the text", "text")], value="native", label="Tool calls"
+    )
+    send_reasoning = gr.Checkbox(True, label="Send earlier reasoning to the model")
+    return [
+        api, effort, thinking, verbosity, seed, temperature, top_p, max_tokens, extra_body, calls,
+        send_reasoning,
+    ]  # fmt: skip
+
+
+def _choice(label: str, values: Sequence[str]) -> gr.Dropdown:
+    return gr.Dropdown(
+        [("Endpoint default", ""), *((each.capitalize(), each) for each in values)],
+        value="", label=label, filterable=False,
+    )  # fmt: skip
 
 
 def _endpoint_fields(
@@ -262,6 +299,4 @@ def _run_fields(
 
 
 def _number(label: str, maximum: float) -> gr.Number:
-    return gr.Number(
-        None, label=label, minimum=0, maximum=maximum, step=0.05, placeholder="endpoint default"
-    )
+    return gr.Number(None, label=label, minimum=0, maximum=maximum, step=0.05, placeholder=_UNSET)

@@ -159,7 +159,7 @@ class ButtonHandlers:
 
 _CHANGEABLE: dict[str, tuple[type, ...]] = {
     "model": (str,), "steps": (int, float), "mode": (str,), "prompt": (str,), "network": (str,),
-    "hosts": (str,), "base_url": (str,), "api_key": (str,),
+    "hosts": (str,), "base_url": (str,), "api_key": (str,), "api": (str,),
 }  # fmt: skip
 _CHOICES = {"mode": ("sandbox", "plain"), "network": ("open", "listed", "none")}
 

@@ -1,8 +1,8 @@
 """Options that a user chooses for a run, and the resulting model and limits."""
 
-import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from agent import examples, prompts
 from agent.errors import RunError
@@ -12,6 +12,7 @@ from agent.loop.approval import Rule, parse_rules
 from agent.models.base import Model, ModelConfig
 from agent.models.builtin.install import BUILTIN_BASE_NAME, BUILTIN_ID, BUILTIN_NAME
 from agent.models.builtin.model import default_prompt_name
+from agent.models.parameters import config_fields
 from agent.models.resolve import resolve_model
 from agent.models.transport.base_url import resolve_key, same_endpoint
 from agent.runs.recorded_run import Task
@@ -25,16 +26,22 @@ class RunOptions:
     """Fields of the settings drawer, in its order.
 
     An empty field is not sent, or means the default. An empty ``base_url`` means no endpoint;
-    None means the operator's.
+    None means the operator's. ``agent.models.parameters`` checks those from ``api`` to
+    ``send_reasoning``.
     """
 
     base_url: str | None = None
     api_key: str = ""
     model: str | None = ""
+    api: str = ""
+    effort: str | None = None
+    thinking: str | bool | None = None
+    verbosity: str | None = None
+    seed: float | None = None
     temperature: float | None = None
     top_p: float | None = None
     max_tokens: float | None = None
-    extra_body: str = ""
+    extra_body: str | Mapping[str, Any] = ""
     calls: str = "native"
     send_reasoning: bool = True
     mode: str = "sandbox"
@@ -54,13 +61,13 @@ def model_config(options: RunOptions, settings: Settings, user: User) -> ModelCo
     with it.
 
     Raises:
-        RunError: if a field has an invalid value.
+        UsageError: if a parameter has an invalid value.
     """
     base_url = settings.base_url if options.base_url is None else options.base_url.strip()
     model = (options.model or "").strip() or settings.model
     if model == BUILTIN_ID:
         base_url = model = ""
-    trusted = user.operator or same_endpoint(base_url, settings.base_url)
+    usual = same_endpoint(base_url, settings.base_url)
     # Without a configured endpoint the environment's key is meant for the SDK's default one. Any
     # user may enter that URL, but the operator has not offered the key to them.
     key = settings.api_key if user.operator or settings.base_url.strip() else ""
@@ -68,12 +75,8 @@ def model_config(options: RunOptions, settings: Settings, user: User) -> ModelCo
         base_url=base_url,
         model=model,
         api_key=resolve_key(base_url, options.api_key or "", settings.base_url, key),
-        temperature=options.temperature,
-        top_p=options.top_p,
-        extra_body=parse_extra_body(options.extra_body or ""),
-        tool_call_style=cast(Literal["native", "text"], options.calls),
-        send_reasoning=options.send_reasoning,
-        public_only=not trusted,
+        public_only=not (user.operator or usual),
+        **({"api": settings.api} if usual else {}) | config_fields(options),
     )
 
 
@@ -92,7 +95,7 @@ def model_for(
 
     Raises:
         NoModelAvailable: if no model is available.
-        RunError: if a field has an invalid value.
+        UsageError: if a parameter has an invalid value.
     """
     return resolve_model(
         text,
@@ -151,20 +154,3 @@ def limits_for(options: RunOptions, settings: Settings, model: Model) -> Limits:
     if options.max_tokens:
         limits = replace(limits, turn_tokens=int(options.max_tokens))
     return replace(limits, summarise=bool(options.summarise))
-
-
-def parse_extra_body(text: str) -> dict[str, Any]:
-    """Return the fields of an extra request body; none for an empty text.
-
-    Raises:
-        RunError: if it is not a JSON object.
-    """
-    if not text.strip():
-        return {}
-    try:
-        value = json.loads(text)
-    except ValueError as error:
-        raise RunError(f"The extra request body is not valid JSON: {error}.") from error
-    if not isinstance(value, dict):
-        raise RunError("The extra request body must be a JSON object, such as {“top_k”: 20}.")
-    return value

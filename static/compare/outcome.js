@@ -2,6 +2,7 @@
 
 import { plural } from "../core/format.js";
 import { stateLabel, stateTone } from "../core/run_states.js";
+import { parameterTexts } from "./members/member.js";
 
 /** The members, the baseline first. */
 export const inOrder = ({ members, baseline }) => [members[baseline], ...members.filter(({ index }) => index !== baseline)];
@@ -76,13 +77,11 @@ export function shownRun(member, chosen) {
 
 /** The settings of a member that distinguish it, in a few words. */
 export function settingsText({ model, settings }) {
-  const { temperature, topP, maxSteps, maxTokens, prompt, network } = settings ?? /** @type {Record<string, any>} */ ({});
+  const { maxSteps, prompt, network } = settings ?? /** @type {Record<string, any>} */ ({});
   return [
     model,
-    temperature === undefined ? "" : `T ${temperature}`,
-    topP === undefined ? "" : `top p ${topP}`,
+    ...parameterTexts(settings ?? {}),
     maxSteps ? plural(maxSteps, "step") : "",
-    maxTokens ? `${maxTokens} tokens per answer` : "",
     prompt && prompt !== "general" ? `prompt ${prompt}` : "",
     network && network !== "open" ? `network ${network}` : "",
   ]

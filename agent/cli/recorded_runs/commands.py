@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from agent.models import parameters
 from agent.sandbox.network.policy import policy_argument
 from agent.settings import Settings
 from agent.util.cli_types import megabytes, natural_number, positive_int
@@ -95,6 +96,7 @@ def _add_fork(parser: argparse.ArgumentParser) -> None:
         help="replace the results of another run in that folder")  # fmt: skip
     add("--image", metavar="TAG", default="", help="sandbox image to use instead of STUDIO_IMAGE")
     add("--json", action="store_true", help="write the events to stdout as JSON Lines")
+    parameters.add_options(parser)
 
 
 def _add_replay(parser: argparse.ArgumentParser) -> None:

@@ -6,11 +6,9 @@ import zipfile
 from dataclasses import replace
 from pathlib import Path
 
-from agent.api.models import ModelArgument
 from agent.api.studio import Studio
-from agent.cli.execute import EXIT_CODES, follow_run
+from agent.cli.execute import EXIT_CODES, follow_run, model_argument
 from agent.cli.recorded_runs.find import find_run
-from agent.models.base import ModelConfig
 from agent.output_folder import check_folder
 from agent.runs.folder import RunFolder
 from agent.settings import Settings
@@ -30,9 +28,7 @@ def fork_run(options: argparse.Namespace, settings: Settings) -> int:
     run = _source(options.run, settings.data)
     if options.output:
         check_folder(options.output, overwrite=options.overwrite)
-    model: ModelArgument = options.model or None
-    if options.base_url:
-        model = ModelConfig(options.base_url, options.model or settings.model)
+    model = model_argument(options, settings)
     settings = replace(settings, image=options.image or settings.image, warm_sandboxes=0)
     stop = Stop()
     with (

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent import prompts
+from agent.api.models import endpoint_config
 from agent.errors import TaskError
 from agent.limits import adapt_to_model
 from agent.models.base import Model, ModelConfig
 from agent.models.builtin.install import BUILTIN_ID
 from agent.models.builtin.model import default_prompt_name
+from agent.models.parameters import add_options, config_fields
 from agent.models.resolve import resolve_model
-from agent.models.transport.base_url import resolve_key
 from agent.sandbox.network.policy import NetworkPolicy, policy_argument
 from agent.settings import Settings
 from agent.util.cancellation import Stop
@@ -57,7 +58,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
          help=f"one of {', '.join(prompts.list_names())}, or a file")  # fmt: skip
     add("--max-steps", metavar="N", type=positive_int, help="maximum number of model turns")
     add(
-        "--max-tokens",
+        "--conversation-tokens",
         metavar="N",
         type=positive_int,
         help="maximum number of tokens of a conversation",
@@ -75,6 +76,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     add("--ray", metavar="ADDRESS", default="",
          help="carry out the runs on the nodes of a Ray cluster: its address, or local for one on "
          "this machine")  # fmt: skip
+    add_options(rollout)
 
 
 def run_command(args: argparse.Namespace, settings: Settings) -> int:
@@ -124,9 +126,7 @@ def _print(line: str) -> None:
 
 
 def _model_config(args: argparse.Namespace, settings: Settings) -> ModelConfig:
-    base_url = args.base_url or settings.base_url
-    key = resolve_key(base_url, "", settings.base_url, settings.api_key)
-    return ModelConfig(base_url, args.model or settings.model, key)
+    return endpoint_config(settings, args.base_url, args.model, **config_fields(args))
 
 
 def _model_factory(config: ModelConfig, settings: Settings) -> "Callable[[TaskRecord], Model]":
@@ -152,7 +152,7 @@ def _rollout_plan(args: argparse.Namespace, settings: Settings, model: Model) ->
         replace(
             limits,
             steps=args.max_steps or limits.steps,
-            conversation_tokens=args.max_tokens or limits.conversation_tokens,
+            conversation_tokens=args.conversation_tokens or limits.conversation_tokens,
             seconds=args.max_seconds or limits.seconds,
         ),
         concurrency=args.concurrency or _CONCURRENCY,

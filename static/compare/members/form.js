@@ -32,8 +32,9 @@ export function memberForm(member, { prompts, builtin, changed }) {
     changed();
   };
   const endpoint = h("div", { class: "fields endpoint" });
+  const parameters = parameterFields(member, set);
   const showEndpoint = () => {
-    endpoint.hidden = isBuiltin(member);
+    endpoint.hidden = parameters.hidden = isBuiltin(member);
     endpoint.replaceChildren(
       field("Endpoint", text(member.baseUrl, set("baseUrl"), { type: "url", placeholder: "https://…/v1", inputmode: "url" })),
       field("Model", text(member.model === BUILTIN ? "" : member.model, set("model"))),
@@ -78,10 +79,44 @@ export function memberForm(member, { prompts, builtin, changed }) {
         ),
       ),
       field("Maximum steps", number(member.maxSteps, set("maxSteps"), { min: 1, step: 1, placeholder: "as usual" })),
-      field("Temperature", number(member.temperature, set("temperature"), { min: 0, max: 2, step: "any", placeholder: "endpoint default" })),
       field("Label", text(member.label, set("label"), { maxlength: 80, placeholder: "automatic" })),
     ),
     endpoint,
+    parameters,
+  );
+}
+
+const UNSET = ["", "endpoint default"];
+const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+const APIS = [
+  ["auto", "Automatic"],
+  ["chat", "Chat Completions"],
+  ["responses", "Responses"],
+  ["messages", "Messages"],
+];
+const named = (names) => [UNSET, ...names.map((name) => [name, name])];
+
+/** The request parameters of a member, folded. */
+function parameterFields(member, set) {
+  const amount = (label, name, attributes) => field(label, number(member[name], set(name), { placeholder: UNSET[1], ...attributes }));
+  const pick = (label, name, options) => field(label, choice(member[name], options, set(name)));
+  return h(
+    "details",
+    { class: "parameters" },
+    h("summary", {}, "Advanced"),
+    h(
+      "div",
+      { class: "fields" },
+      pick("API", "api", APIS),
+      pick("Reasoning effort", "effort", named(EFFORTS)),
+      pick("Thinking", "thinking", named(["on", "off"])),
+      pick("Verbosity", "verbosity", named(["low", "medium", "high"])),
+      amount("Seed", "seed", { min: 0, max: 2 ** 32 - 1, step: 1 }),
+      amount("Temperature", "temperature", { min: 0, max: 2, step: "any" }),
+      amount("Top p", "topP", { min: 0, max: 1, step: "any" }),
+      amount("Maximum tokens of an answer", "maxTokens", { min: 1, step: 1 }),
+      field("Additional fields (JSON)", text(member.extraBody, set("extraBody"), { placeholder: '{"top_k": 20}' }), { wide: true }),
+    ),
   );
 }
 

@@ -20,13 +20,30 @@ export const CHECKS = {
   judge: "by a judge model",
 };
 
+/** The request parameters of a member: their names and what they are where they are not set. */
+const PARAMETERS = {
+  api: "auto",
+  effort: "",
+  thinking: "",
+  verbosity: "",
+  seed: null,
+  temperature: null,
+  topP: null,
+  maxTokens: null,
+  extraBody: "",
+  calls: "native",
+  sendReasoning: true,
+};
+
+const snakeCase = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+const parametersOf = (values, nameOf) => Object.fromEntries(Object.entries(PARAMETERS).map(([name, unset]) => [name, values[nameOf(name)] ?? unset]));
+
 /**
  * A member with the settings of the page: `settings` are the values of the settings' fields by name,
  * `defaults` the operator's; what is not set there is not part of the member.
  */
 function memberFrom(settings, mode, defaults = {}) {
-  const { base_url: baseUrl, model, temperature, top_p: topP, max_tokens: maxTokens, extra_body: extraBody, calls, send_reasoning: sendReasoning } = settings;
-  const { prompt, steps, network, hosts } = settings;
+  const { base_url: baseUrl, model, prompt, steps, network, hosts } = settings;
   return {
     mode,
     label: "",
@@ -34,12 +51,7 @@ function memberFrom(settings, mode, defaults = {}) {
     model: (model ?? "").trim(),
     prompt: prompt ?? "general",
     maxSteps: steps && steps !== defaults.steps ? steps : null,
-    temperature: temperature ?? null,
-    topP: topP ?? null,
-    maxTokens: maxTokens ?? null,
-    extraBody: extraBody ?? "",
-    calls: calls ?? "native",
-    sendReasoning: sendReasoning ?? true,
+    ...parametersOf(settings, snakeCase),
     network: network === "listed" ? (hosts ?? "") : (network ?? "open"),
     apiKey: "",
   };
@@ -62,11 +74,34 @@ export function memberTitle(member, members) {
     differs("model") || differs("baseUrl") ? modelName(member) : "",
     differs("prompt") ? `prompt ${member.prompt}` : "",
     differs("maxSteps") && member.maxSteps ? plural(member.maxSteps, "step") : "",
-    differs("temperature") && member.temperature !== null ? `T ${member.temperature}` : "",
+    ...Object.keys(PARAMETERS).map((name) => (differs(name) && member[name] !== PARAMETERS[name] ? parameterText(name, member[name]) : "")),
   ]
     .filter(Boolean)
     .join(" · ");
 }
+
+const PARAMETER_NAMES = {
+  api: "",
+  temperature: "T",
+  topP: "top p",
+  maxTokens: "tokens per answer",
+  extraBody: "",
+  calls: "calls",
+  sendReasoning: "earlier reasoning",
+};
+const API_NAMES = { auto: "API chosen automatically", chat: "Chat Completions", responses: "Responses", messages: "Messages" };
+
+/** One request parameter and its value in a few words; empty where it is not set. */
+export function parameterText(name, value) {
+  if (value === undefined || value === null || value === "") return "";
+  if (name === "api") return API_NAMES[value] ?? value;
+  const shown = typeof value === "boolean" ? (value ? "on" : "off") : typeof value === "object" ? JSON.stringify(value) : value;
+  return `${PARAMETER_NAMES[name] ?? name} ${shown}`.trim();
+}
+
+/** The request parameters that are set in a member's settings, in a few words each. */
+export const parameterTexts = (settings) =>
+  Object.entries(PARAMETERS).flatMap(([name, unset]) => (settings[name] === unset ? [] : [parameterText(name, settings[name])].filter(Boolean)));
 
 /** The model that all members share, or empty. */
 export function sharedModel(members) {
@@ -96,7 +131,7 @@ export function requestBody({ task, inputs = "", members, repetitions, expected 
 
 /** One member of a request; see `requestBody`. */
 export function memberRequest(member, key, keyUrl) {
-  const { label, mode, model, baseUrl, apiKey, prompt, maxSteps, maxTokens, temperature, topP, extraBody, calls, sendReasoning, network } = member;
+  const { label, mode, model, baseUrl, apiKey, prompt, maxSteps, network } = member;
   const builtin = isBuiltin(member);
   return withoutEmpty({
     label,
@@ -106,12 +141,7 @@ export function memberRequest(member, key, keyUrl) {
     model: builtin ? BUILTIN : model,
     prompt,
     maxSteps,
-    maxTokens,
-    temperature,
-    topP,
-    extraBody,
-    calls,
-    sendReasoning,
+    ...(builtin ? {} : parametersOf(member, (name) => name)),
     network,
   });
 }

@@ -170,6 +170,7 @@ def test_members_are_added_edited_and_removed(open_tab: Callable[..., CompareTab
         expect(chips).to_have_count(count)
     expect(tab.button("+ Add member")).to_be_disabled()
     form = tab.panel.get_by_role("group", name="Member")
+    form.get_by_text("Advanced").click()
     form.get_by_label("Temperature").fill("0.5")
     form.get_by_label("Label").fill("Warm")
     expect(chips.last).to_have_text("Warm")

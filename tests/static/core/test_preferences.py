@@ -193,7 +193,7 @@ def test_an_invalid_stored_value_is_ignored(studio: StudioTab) -> None:
     expect(field(studio, "Maximum steps")).to_have_value("40")
     expect(drawer(studio).get_by_label("Prompt", exact=True)).to_have_value("general")
     expect(drawer(studio).get_by_role("radio", name="sandbox")).to_be_checked()
-    drawer(studio).get_by_role("button", name="Sampling and protocol").click()
+    drawer(studio).get_by_role("button", name="Advanced").click()
     expect(field(studio, "Temperature")).to_have_value("")
     expect(field(studio, "Top p")).to_have_value("0.5")
 

@@ -1,0 +1,219 @@
+"""The request parameters of a model: their ranges, and how every interface reads them.
+
+The page, HTTP, Python and the command line have the same parameters under the same names
+(``max_tokens``, ``maxTokens`` over HTTP, ``--max-tokens``) and refuse a value with one sentence.
+"""
+
+import argparse
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from reprlib import Repr
+from typing import Any, get_args
+
+from agent.errors import UsageError
+from agent.models.base import API, Effort, ModelConfig, ToolCallStyle, Verbosity
+
+MAX_SEED = 2**32 - 1
+_MAX_TEXT = 20_000
+_SHOWN = 60
+_short = Repr()
+_short.maxstring = _short.maxother = _SHOWN
+_DEFAULT = "default"
+_FLAGS = {"on": True, "off": False, "true": True, "false": False}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """One request parameter.
+
+    Attributes:
+        name: Its name in every interface.
+        field: Its field of ``ModelConfig``.
+        expected: What a value must be, to follow “must be”.
+        read: Returns a value in its type, from that type; raises ``ValueError``.
+        from_text: Returns the value that a text stands for; raises ``ValueError``.
+        metavar: Its value's name in the help of the command line.
+        help: What it is, for the help of the command line.
+    """
+
+    name: str
+    field: str
+    expected: str
+    read: Callable[[Any], Any]
+    from_text: Callable[[str], Any] = str
+    metavar: str = "N"
+    help: str
+
+    @property
+    def option(self) -> str:
+        """Its name on a command line, without dashes in front."""
+        return self.name.replace("_", "-")
+
+    @property
+    def camel_case(self) -> str:
+        """Its name in JSON."""
+        first, *rest = self.name.split("_")
+        return first + "".join(map(str.capitalize, rest))
+
+    def check(self, value: Any) -> Any:
+        """Return a valid value; None if it is not set. Raises ``UsageError``."""
+        if value is None or value == "" or value == _DEFAULT:
+            return None
+        try:
+            return self.read(value)
+        except (ValueError, TypeError, OverflowError, RecursionError):
+            raise self._error(value) from None
+
+    def parse(self, text: str) -> Any:
+        """Return the value that a text stands for; raises ``UsageError``."""
+        try:
+            value = self.from_text(text.strip()[:_MAX_TEXT]) if text.strip() else None
+        except (ValueError, RecursionError):
+            raise self._error(text) from None
+        return self.check(value)
+
+    def _error(self, value: Any) -> UsageError:
+        return UsageError(f"{self.name} must be {self.expected}, not {_short.repr(value)}.")
+
+
+def _number(name: str, maximum: float, help: str) -> Parameter:
+    def read(value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ValueError
+        if not 0 <= value <= maximum:
+            raise ValueError
+        return float(value)
+
+    expected = f"a number from 0 to {maximum:g}"
+    return Parameter(
+        name=name, field=name, expected=expected, read=read, from_text=float, metavar="X", help=help
+    )
+
+
+def _whole(name: str, minimum: int, maximum: int, help: str) -> Parameter:
+    def read(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
+            raise ValueError
+        if not minimum <= value <= maximum:
+            raise ValueError
+        return int(value)
+
+    expected = f"a whole number from {minimum} to {maximum:,}"
+    return Parameter(name=name, field=name, expected=expected, read=read, from_text=int, help=help)
+
+
+def _choice(name: str, choices: Any, help: str, field: str = "") -> Parameter:
+    values: tuple[str, ...] = get_args(choices)
+
+    def read(value: Any) -> str:
+        if value not in values:
+            raise ValueError
+        return str(value)
+
+    expected = f"{', '.join(values[:-1])} or {values[-1]}"
+    return Parameter(
+        name=name, field=field or name, expected=expected, read=read,
+        metavar="|".join(values), help=help,
+    )  # fmt: skip
+
+
+def _flag(name: str, help: str) -> Parameter:
+    def read(value: Any) -> bool:
+        if value in _FLAGS and isinstance(value, str):
+            return _FLAGS[value]
+        if not isinstance(value, bool):
+            raise ValueError
+        return value
+
+    return Parameter(
+        name=name, field=name, expected="on or off", read=read, metavar="on|off", help=help
+    )
+
+
+def _read_fields(value: Any) -> dict[str, Any]:
+    fields = json.loads(value[:_MAX_TEXT]) if isinstance(value, str) else value
+    if not isinstance(fields, Mapping) or not all(isinstance(name, str) for name in fields):
+        raise ValueError
+    json.dumps(fields, allow_nan=False)
+    return dict(fields)
+
+
+PARAMETERS = (
+    _choice("api", API, "how the endpoint is spoken to (default: auto, by address and model)"),
+    _choice("effort", Effort, "how much the model reasons"),
+    _flag("thinking", "whether the model reasons before it answers"),
+    _choice("verbosity", Verbosity, "how long the answers are"),
+    _whole("seed", 0, MAX_SEED, "seed of the sampling"),
+    _number("temperature", 2, "sampling temperature"),
+    _number("top_p", 1, "nucleus sampling"),
+    _whole("max_tokens", 1, 10_000_000, "maximum number of tokens of one answer"),
+    Parameter(
+        name="extra_body", field="extra_body", read=_read_fields, metavar="JSON",
+        expected='a JSON object such as {"top_k": 20}',
+        help="additional fields of each request",
+    ),
+    _choice("calls", ToolCallStyle, "how the model calls tools", field="tool_call_style"),
+    _flag("send_reasoning", "whether earlier reasoning is sent back to the model"),
+)  # fmt: skip
+"""All request parameters, in the order in which they are shown."""
+
+BY_NAME = {each.name: each for each in PARAMETERS}
+
+
+def checked_values(source: object) -> dict[str, Any]:
+    """Return the parameters that are set in an object, by their names.
+
+    Args:
+        source: An object whose attributes are some parameters.
+
+    Raises:
+        UsageError: A value is invalid; the text names the parameter.
+    """
+    checked = {each.name: each.check(getattr(source, each.name, None)) for each in PARAMETERS}
+    return {name: value for name, value in checked.items() if value is not None}
+
+
+def config_fields(source: object) -> dict[str, Any]:
+    """Return ``checked_values`` as fields of ``ModelConfig``."""
+    return {BY_NAME[name].field: value for name, value in checked_values(source).items()}
+
+
+def check_config(config: ModelConfig) -> ModelConfig:
+    """Return a configuration whose parameters are valid. Raises ``UsageError``."""
+    for each in PARAMETERS:
+        each.check(getattr(config, each.field))
+    return config
+
+
+def from_camel_case(given: object) -> dict[str, Any]:
+    """Return parameters by their names from JSON, which names them in camel case.
+
+    Raises:
+        UsageError: It is no object, or a name is not that of a parameter.
+    """
+    names = {each.camel_case: each.name for each in PARAMETERS}
+    if not isinstance(given, Mapping):
+        raise UsageError(f"parameters must be an object with some of {', '.join(names)}.")
+    if unknown := [str(name)[:_SHOWN] for name in given if name not in names]:
+        raise UsageError(f"parameters: {unknown[0]!r} is none of {', '.join(names)}.")
+    return {names[name]: value for name, value in given.items()}
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add an option for each parameter to a command; see ``config_fields`` for their values."""
+    group = parser.add_argument_group("parameters of the model's requests")
+    for each in PARAMETERS:
+        group.add_argument(
+            f"--{each.option}", metavar=each.metavar, type=_option_type(each), help=each.help
+        )
+
+
+def _option_type(parameter: Parameter) -> Callable[[str], Any]:
+    def parse(text: str) -> Any:
+        try:
+            return parameter.parse(text)
+        except UsageError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return parse
