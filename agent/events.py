@@ -17,7 +17,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from agent.capabilities.usage import CapabilityUsage
 from agent.errors import JournalError
-from agent.models.base import FinishReason, ReasoningField, ToolCall, TurnTokens, Usage
+from agent.models.base import FinishReason, OpaqueParts, ReasoningField, ToolCall, TurnTokens, Usage
 from agent.sandbox.base import EndReason, StreamName
 from agent.sandbox.network.policy import NetworkAccess, NetworkRequest
 from agent.util.text import replace_surrogates
@@ -276,7 +276,8 @@ class ModelAnswered(_StepEvent):
         usage: None for a model that is not metered.
         reasoning_field: The name of the field in which the endpoint sent the reasoning.
         tokens: The turn's token ids, if the model returned them. They are for the trainer
-            and are not sent to subscribers (``without_tokens``).
+            and are not sent to subscribers (``without_unshown``).
+        opaque: What the API gave to be given back with the answer; not sent to subscribers either.
     """
 
     text: str
@@ -288,6 +289,7 @@ class ModelAnswered(_StepEvent):
     seconds: float
     tokens: TurnTokens | None = None
     reasoning_field: ReasoningField = "reasoning_content"
+    opaque: OpaqueParts | None = None
     kind: Literal["model_answered"] = "model_answered"
 
 
@@ -662,7 +664,7 @@ KINDS: tuple[type[JournalEvent], ...] = get_args(JournalEvent)
 KIND_NAMES = frozenset(kind.__dataclass_fields__["kind"].default for kind in KINDS)
 
 # A string would have its quotes escaped; other events that contain these bytes stay unchanged.
-_HAS_TOKENS = b'"tokens":{'
+_UNSHOWN = (b'"tokens":{', b'"opaque":{')
 
 
 @cache  # on first use: building one takes 20 ms, and a run that is only recorded reads no event
@@ -700,9 +702,14 @@ def decode(line: bytes) -> JournalEvent:
         raise JournalError(f"Not an event: {line[:80]!r}: {error.errors()[0]['msg']}") from error
 
 
-def without_tokens(line: bytes) -> bytes:
-    """Return an event's line without token ids, most of a model turn's bytes."""
-    if _HAS_TOKENS not in line:
+def without_unshown(line: bytes) -> bytes:
+    """Return an event's line without what is never shown: token ids and opaque parts.
+
+    They can take most of a model turn's bytes.
+    """
+    if not any(mark in line for mark in _UNSHOWN):
         return line
     event = decode(line)
-    return encode(replace(event, tokens=None)) if isinstance(event, ModelAnswered) else line
+    if not isinstance(event, ModelAnswered):
+        return line
+    return encode(replace(event, tokens=None, opaque=None))

@@ -88,6 +88,7 @@ def importers(name: str) -> set[str]:
     [
         ("docker", {"agent.sandbox"}),
         ("openai", {"agent.models"}),
+        ("anthropic", {"agent.models"}),
         ("watchdog", {"agent.workspace.versions.watch"}),
         ("zstandard", {"agent.traces.zip_members"}),
         ("tree_sitter", {"agent.capabilities.shell"}),

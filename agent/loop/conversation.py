@@ -183,7 +183,9 @@ class Conversation:
     def _add_turn(self, event: ModelAnswered) -> None:
         self._turns.append(_Turn(event.step, len(self.messages)))
         self.messages.append(
-            AssistantMessage(event.text, event.reasoning, event.calls, event.reasoning_field)
+            AssistantMessage(
+                event.text, event.reasoning, event.calls, event.reasoning_field, event.opaque
+            )
         )
         self._open_calls = {call.id: call for call in event.calls}
         self._call_ids.update(self._open_calls)

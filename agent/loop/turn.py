@@ -212,6 +212,7 @@ class TurnRunner:
             seconds=seconds,
             tokens=finish.tokens,
             reasoning_field=finish.reasoning_field,
+            opaque=finish.opaque,
         )
         if finish.usage is None and self._model.metered:
             return replace(answer, usage=self._estimate_usage(answer), estimated=True)

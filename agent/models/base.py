@@ -12,6 +12,7 @@ from agent.util.cancellation import Stop
 FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "other"]
 ReasoningField = Literal["reasoning_content", "reasoning"]
 ToolCallStyle = Literal["native", "text"]
+ApiName = Literal["chat", "responses", "messages"]
 API = Literal["auto", "chat", "responses", "messages"]
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 Verbosity = Literal["low", "medium", "high"]
@@ -42,18 +43,36 @@ class UserMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class OpaqueParts:
+    """What an API gave with an answer to be given back with it, unchanged.
+
+    Signatures, encrypted reasoning and the like. They are sent to the family that gave them and to
+    no other, which could not read them.
+
+    Attributes:
+        family: Who gave them: the API and the model's family, as ``messages/claude``.
+        parts: JSON in the form of the API's package, without the texts and calls of the answer.
+    """
+
+    family: str
+    parts: Mapping[str, Any] = field(hash=False)
+
+
+@dataclass(frozen=True, slots=True)
 class AssistantMessage:
     """The model's answer in one turn.
 
     Attributes:
         reasoning_field: The field in which the endpoint sent the reasoning; it is sent back in
             the same field.
+        opaque: What is to be given back with it besides; None for nothing.
     """
 
     text: str
     reasoning: str = ""
     calls: tuple[ToolCall, ...] = ()
     reasoning_field: ReasoningField = "reasoning_content"
+    opaque: OpaqueParts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,20 +98,25 @@ class ToolSchema:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentRequest:
-    """What a model sends to an endpoint, without the messages, which the journal contains.
+    """What a model sends to an endpoint, without the conversation, which the journal contains.
 
     Attributes:
         url: The address without its query, which may contain a secret.
         has_query: Whether it has a query.
         has_key: Whether a key is sent.
         public_only: As in ``ModelConfig``.
-        parameters: The body's fields in their order; ``messages`` is None, and so is ``tools`` if
-            they are the request's tools.
+        parameters: The body's fields in their order; those that the API writes from the
+            conversation and the tools are None.
         sha256: The SHA-256 of the body's bytes.
         size: The number of these bytes.
         tool_call_style: As in ``ModelConfig``.
         send_reasoning: As in ``ModelConfig``.
-        message_changes: How the messages were adapted (``agent.models.chat.compat``).
+        message_changes: How the messages were adapted: names that the API's package documents.
+        api: The API.
+        family: As in ``OpaqueParts``: whose opaque parts were sent.
+        headers: The headers that the API needs; none contains the key.
+        left_out: The settings that were asked for and not sent, since the model or the endpoint
+            does not take them.
     """
 
     url: str
@@ -105,6 +129,10 @@ class SentRequest:
     tool_call_style: ToolCallStyle = "native"
     send_reasoning: bool = True
     message_changes: tuple[str, ...] = ()
+    api: ApiName = "chat"
+    family: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
 
 
 class RequestRecorder(Protocol):
@@ -231,12 +259,14 @@ class Finish:
         tokens: The turn's token ids, if the model works with them
             (``agent.models.tokens.model``).
         reasoning_field: The field in which the endpoint sent the turn's reasoning.
+        opaque: What is to be given back with the answer; None for nothing.
     """
 
     reason: FinishReason
     usage: Usage | None = None
     tokens: TurnTokens | None = None
     reasoning_field: ReasoningField = "reasoning_content"
+    opaque: OpaqueParts | None = None
 
 
 Piece = TextPiece | ReasoningPiece | CallPiece | ModelNotice | Finish

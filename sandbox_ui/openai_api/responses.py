@@ -22,10 +22,15 @@ from sandbox_ui.openai_api.progress import (
 
 SERVER_LABEL = "sandbox"
 _Item = dict[str, Any]
-_ECHOED = (
-    "instructions", "max_output_tokens", "previous_response_id", "temperature", "top_p", "user",
-    "reasoning", "text", "truncation",
-)  # fmt: skip
+_ECHOED = {
+    "instructions": None, "max_output_tokens": None, "max_tool_calls": None,
+    "previous_response_id": None, "prompt_cache_key": None, "reasoning": None,
+    "safety_identifier": None, "user": None,
+    "frequency_penalty": 0, "presence_penalty": 0, "temperature": 1, "top_logprobs": 0, "top_p": 1,
+    "service_tier": "default", "text": {"format": {"type": "text"}}, "truncation": "disabled",
+}  # fmt: skip
+"""The request's values that a response repeats. Open Responses requires all of them: without a
+value in the request, the API's default."""
 
 
 class ResponsePresenter(Presenter):
@@ -224,14 +229,12 @@ class ResponsePresenter(Presenter):
             "tools": [],
             "store": True,
             "background": False,
-            **{name: echo.get(name) for name in _ECHOED},
+            **{name: echo.get(name, default) for name, default in _ECHOED.items()},
             "sandbox": describe_run(progress, self._links),
         }
-        if progress.ended_at and status != "in_progress":
-            response["completed_at"] = int(progress.ended_at)
-        if usage := self._usage:
-            response["usage"] = usage
-        return response
+        ended = progress.ended_at if status != "in_progress" else None
+        response["completed_at"] = int(ended) if ended else None
+        return response | {"usage": self._usage}
 
     @property
     def _incomplete_details(self) -> dict[str, str]:
@@ -239,11 +242,11 @@ class ResponsePresenter(Presenter):
         return {"reason": "content_filter" if filtered else "max_output_tokens"}
 
     @property
-    def _usage(self) -> dict[str, Any]:
-        """The usage; empty if it is not known, and without counts that were not reported."""
+    def _usage(self) -> dict[str, Any] | None:
+        """The usage; None if it is not known, and without counts that were not reported."""
         usage = self.progress.usage
         if usage is None or self.progress.status is None:
-            return {}
+            return None
         cached = {} if usage.cached is None else {"cached_tokens": usage.cached}
         reasoning = {} if usage.reasoning is None else {"reasoning_tokens": usage.reasoning}
         return {

@@ -15,7 +15,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from agent.errors import JournalError, RunError
-from agent.events import Event, UnreadableEvent, encode, without_tokens
+from agent.events import Event, UnreadableEvent, encode, without_unshown
 from agent.history import search
 from agent.history.export import steps_csv
 from agent.loop.steering import Steering
@@ -277,9 +277,9 @@ class Feed:
 def _encode_entry(line: bytes, events: tuple[Event, ...]) -> Iterator[bytes]:
     """Yield a journal line as JSON that a browser can parse in any case."""
     if len(events) > 1 or isinstance(events[0], UnreadableEvent) or _NOT_JSON.search(line):
-        yield from (without_tokens(encode(event)) for event in events)
+        yield from (without_unshown(encode(event)) for event in events)
     else:
-        yield without_tokens(line)
+        yield without_unshown(line)
 
 
 def _json_array(lines: Iterable[bytes]) -> bytes:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from agent.errors import ModelError
 from agent.models.base import CallPiece, Finish, ModelConfig, Piece, ReasoningPiece, TextPiece
 from agent.models.chat.stream import StreamParser
-from agent.models.endpoint import client as endpoint_client
+from agent.models.endpoint import connection as endpoint_connection
+from agent.models.endpoint.api import Writing
 from agent.models.endpoint.client import EndpointModel
 from agent.models.transport.bounds import limit_response
 from agent.util.cancellation import Stop
@@ -46,7 +47,7 @@ def parse_stream(parts: list[bytes]) -> list[Piece] | str:
     client = httpx2.AsyncClient(
         transport=_PartsTransport(parts), event_hooks={"response": [limit_response]}
     )
-    with patch.object(endpoint_client, "shared_client", lambda *_, **__: client):
+    with patch.object(endpoint_connection, "shared_client", lambda *_, **__: client):
         model = EndpointModel(ModelConfig("http://endpoint/v1", "m"))
         try:
             return list(model.stream(REQUEST, Stop()))
@@ -139,7 +140,7 @@ DELTAS = st.fixed_dictionaries(
 
 
 def parse_chunks(chunks: Iterable[object], *, text_calls: bool = False) -> list[Piece]:
-    reader = StreamParser(text_calls)
+    reader = StreamParser(Writing(tool_call_style="text" if text_calls else "native"))
     pieces = [piece for chunk in chunks for piece in reader.feed(chunk)]
     return [*pieces, *reader.finish()]
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from agent.models.base import Piece, ToolCall
 from agent.models.chat.stream import StreamParser
+from agent.models.endpoint.api import Writing
 from agent.tools.actions import Action, InvalidCall
 from agent.tools.call_parser import TimeLimits, parse
 from tests.contract.model_suite import calls_of, text_of
@@ -27,7 +28,7 @@ Calls = list[tuple[str, dict[str, Any]]]
 
 
 def parse_deltas(deltas: list[dict[str, Any]], *, text_calls: bool = False) -> list[Piece]:
-    reader = StreamParser(text_calls)
+    reader = StreamParser(Writing(tool_call_style="text" if text_calls else "native"))
     chunks = [{"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
     pieces = [piece for chunk in chunks for piece in reader.feed(chunk)]
     return [*pieces, *reader.finish()]

@@ -13,9 +13,11 @@ from agent.models.base import (
     ReasoningPiece,
     Usage,
 )
-from agent.models.chat.request import replace_surrogates
+from agent.models.chat.opaque import OpaqueCollector
 from agent.models.chat.tool_call_deltas import ToolCallAssembler
+from agent.models.endpoint.api import Writing
 from agent.models.parsing.content import ContentParser
+from agent.models.parsing.repair import replace_surrogates
 from agent.models.transport.bounds import AnswerSizeCounter, check_call_count
 
 _REASONING_FIELDS: tuple[ReasoningField, ...] = ("reasoning_content", "reasoning")
@@ -44,16 +46,18 @@ class StreamParser:
     ``finish`` yields the ``Finish``.
 
     Args:
-        text_calls: Whether to parse tool calls from the text.
+        writing: How the request was written.
 
     Raises:
         ModelError: the answer is longer, or has more calls, than ``transport.bounds`` allows.
     """
 
-    def __init__(self, text_calls: bool) -> None:
-        self._content_parser = ContentParser(text_calls)
+    def __init__(self, writing: Writing) -> None:
+        self._content_parser = ContentParser(writing.tool_call_style == "text")
         self._size = AnswerSizeCounter()
-        self._calls = ToolCallAssembler(self._size)
+        self._opaque = OpaqueCollector(writing.family, self._size)
+        self._calls = ToolCallAssembler(self._size, self._opaque.add_call)
+        self._has_reasoning = False
         self._reason = ""
         self._has_calls = False
         self._reasoning_field: ReasoningField = "reasoning_content"
@@ -97,7 +101,13 @@ class StreamParser:
         reason = _FINISH_REASONS.get(self._reason, "other" if self._reason else "stop")
         if reason in ("stop", "tool_calls"):
             reason = "tool_calls" if self._has_calls else "stop"
-        yield Finish(reason, self.usage, reasoning_field=self._reasoning_field)
+        opaque = self._opaque.collected(
+            before_text=self._content_parser.before_text,
+            has_reasoning=self._has_reasoning,
+            has_calls=self._has_calls,
+        )
+        field = self._reasoning_field
+        yield Finish(reason, self.usage, reasoning_field=field, opaque=opaque)
 
     def _parse_choice(self, choice: Mapping[str, Any]) -> Iterator[Piece]:
         delta = choice.get("delta") or choice.get("message")
@@ -109,11 +119,16 @@ class StreamParser:
     def _parse_delta(self, delta: Mapping[str, Any]) -> Iterator[Piece]:
         self._started = True
         parts = _content_parts(delta.get("content"))
+        details = list(self._opaque.add_details(delta.get("reasoning_details")))
         for key in _REASONING_FIELDS:
             if isinstance(text := delta.get(key), str) and text:
                 self._reasoning_field = key
-                yield ReasoningPiece(self._count_and_clean(text))
+                details = [text]
                 break
+        self._opaque.add_reasoning(delta.get("reasoning_content"))
+        for text in details:
+            self._has_reasoning = True
+            yield ReasoningPiece(self._count_and_clean(text))
         for kind, text in [*parts, *_content_parts(delta.get("refusal"))]:
             if kind == "thinking":
                 yield ReasoningPiece(self._count_and_clean(text))

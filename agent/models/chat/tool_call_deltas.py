@@ -7,7 +7,7 @@ as an object, a name in a later fragment.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from agent.models.base import CallPiece
@@ -42,10 +42,14 @@ class ToolCallAssembler:
 
     Args:
         size: Counter of the answer's characters.
+        kept: Called with each fragment and the number of its call.
     """
 
-    def __init__(self, size: AnswerSizeCounter) -> None:
+    def __init__(
+        self, size: AnswerSizeCounter, kept: Callable[[int, Mapping[str, Any]], None]
+    ) -> None:
         self._size = size
+        self._kept = kept
         self._calls: list[_PartialCall] = []
         self._ids: set[str] = set()
 
@@ -62,6 +66,7 @@ class ToolCallAssembler:
             call = _PartialCall(len(self._calls), stream_index, endpoint_id)
             self._calls.append(call)
             check_call_count(len(self._calls))
+        self._kept(call.index, fragment)
         call.name = call.name or name
         call.parts.append(arguments)
         return self._next_pieces(call, arguments) if call.name else []

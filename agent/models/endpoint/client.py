@@ -1,4 +1,4 @@
-"""Streaming client for OpenAI-compatible chat endpoints (``openai`` package).
+"""Streaming client for models behind an endpoint, in any of the APIs.
 
 Of the environment, only network variables are used (proxies, ``SSL_CERT_FILE``); proxies are not
 used for loopback addresses. Redirects are never followed, so that the key and the conversation
@@ -7,42 +7,26 @@ are sent only to the configured URL.
 
 import asyncio
 import concurrent.futures
-import json
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import cast
 
-import httpx2
-
-from agent.errors import ModelError, ModelRefused, ModelUnavailable
-from agent.models.base import ModelConfig, ModelNotice, ModelRequest, Piece
-from agent.models.chat.compat import Adaptation
-from agent.models.chat.request import Body, encode_body, request_body
-from agent.models.chat.stream import StreamParser
-from agent.models.errors.connection_errors import CONNECT_TIMEOUT_SECONDS, connection_error
-from agent.models.errors.failures import (
-    Endpoint,
-    Failure,
-    failure_in_chunk,
-    invalid_response_error,
-    to_model_error,
-    too_large_error,
+from agent.errors import ModelUnavailable
+from agent.models.base import ApiName, ModelConfig, ModelNotice, ModelRequest, Piece
+from agent.models.endpoint.api import AnswerParser
+from agent.models.endpoint.apis import api_named
+from agent.models.endpoint.connection import EndpointConnection, EndpointRefused
+from agent.models.endpoint.families import certain_api, traits_of
+from agent.models.endpoint.learned import Learned, learn
+from agent.models.endpoint.recording import record_request
+from agent.models.endpoint.request import (
+    PreparedRequest,
+    describe_request,
+    encode_body,
+    prepare_request,
 )
+from agent.models.errors.failures import Failure, to_model_error
 from agent.models.parsing.coalesce import can_merge, merge
-from agent.models.transport.base_url import BaseUrl, check_key, parse_base_url
-from agent.models.transport.bounds import ResponseTooLarge, is_single_body
-from agent.models.transport.http_client import shared_client
-from agent.models.transport.recording import describe_request, record_request
 from agent.models.transport.redaction import KeyRedactor
-from agent.models.transport.sdk import (
-    APIConnectionError,
-    APIError,
-    APIStatusError,
-    AsyncOpenAI,
-    AsyncStream,
-    Omit,
-)
 from agent.util import event_loops
 from agent.util.cancellation import Stop
 from agent.util.channel import Channel
@@ -52,28 +36,37 @@ from agent.util.channel import Channel
 _USAGE_TIMEOUT_SECONDS, _CLOSE_TIMEOUT_SECONDS = 5.0, 0.25
 # Pieces buffered for a slow reader before reading from the endpoint is throttled.
 _MAX_BUFFERED_PIECES = 10_000
-_COMPLETIONS = "/chat/completions"
-_DECODE_ERRORS = (json.JSONDecodeError, UnicodeDecodeError, RecursionError)
 
 
 class EndpointModel:
-    """A model behind an OpenAI-compatible endpoint.
+    """A model behind an endpoint.
 
-    A request field that the endpoint rejects is dropped or renamed; a ``ModelNotice`` piece
-    reports this once, and this object remembers it. Other failures are not retried. Text, reasoning
-    and arguments that arrive within 25 ms are merged into one piece.
+    What a refusal teaches is applied at once: a rejected field is dropped or renamed, a required
+    one is sent, another API is used. A ``ModelNotice`` piece reports this once, and this object
+    remembers it. Other failures are not retried. Text, reasoning and arguments that arrive within
+    25 ms are merged into one piece.
 
     Args:
         config: Endpoint and request options.
+        learned: What earlier refusals of this endpoint and model have taught.
+        on_learned: Called with the whole after each new lesson, from any thread.
 
     Raises:
         ModelRefused: the URL or the key cannot be used.
     """
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(
+        self,
+        config: ModelConfig,
+        learned: Learned | None = None,
+        on_learned: Callable[[Learned], None] | None = None,
+    ) -> None:
         self._config = replace(config, api_key=config.api_key.strip())
-        self._connection = _EndpointConnection(self._config)
-        self._adaptation = Adaptation()
+        self._traits = traits_of(config.base_url, config.model)
+        self._learned = learned or Learned()
+        self._connection = EndpointConnection(self._config, self.api)
+        self._on_learned = on_learned
+        self._notices: set[str] = set()
 
     @property
     def name(self) -> str:
@@ -84,6 +77,16 @@ class EndpointModel:
     def metered(self) -> bool:
         """Whether tokens are counted: always."""
         return True
+
+    @property
+    def learned(self) -> Learned:
+        """What refusals have taught so far."""
+        return self._learned
+
+    @property
+    def api(self) -> ApiName:
+        """The API that the next request uses."""
+        return _first_api(self._config, self._learned)
 
     def stream(self, request: ModelRequest, stop: Stop) -> Iterator[Piece]:
         """Stream one turn; see ``Model.stream``."""
@@ -100,42 +103,61 @@ class EndpointModel:
             turn.cancel()
 
     async def _stream_turn(self, request: ModelRequest, channel: Channel[Piece]) -> None:
-        """Send the request, adapting it after each refusal that names a rejected field."""
-        original = request_body(self._config, request)
+        """Send the request, again after each refusal that teaches something."""
         while True:
-            body = self._adaptation.apply(original)
-            failure = await self._request(request, body, channel)
+            api = api_named(self.api)
+            prepared = prepare_request(self._config, request, self._traits, self._learned, api)
+            for notice in self._new_notices(prepared):
+                channel.put(ModelNotice(notice))
+            failure = await self._request(request, prepared, channel)
             if failure is None:
                 return
-            notice = self._adaptation.learn(failure, body)
-            if not notice:
+            may_switch = self._config.api == "auto"
+            lesson = learn(self._learned, failure, prepared.body, api, may_switch=may_switch)
+            if lesson is None:
                 raise to_model_error(failure, self._connection.endpoint)
-            channel.put(ModelNotice(notice))
+            self._learned = lesson.learned
+            if self._on_learned is not None:
+                self._on_learned(lesson.learned)
+            channel.put(ModelNotice(lesson.notice))
+
+    def _new_notices(self, prepared: PreparedRequest) -> list[str]:
+        """Return what the user was not told yet of what a request leaves out."""
+        notices = dict.fromkeys(prepared.notices)
+        new = [notice for notice in notices if notice not in self._notices]
+        self._notices.update(new)
+        return new
 
     async def _request(
-        self, request: ModelRequest, body: Body, channel: Channel[Piece]
+        self, request: ModelRequest, prepared: PreparedRequest, channel: Channel[Piece]
     ) -> Failure | None:
-        """Send a body, recording it and the response; return the failure if refused."""
-        content, config = encode_body(body), self._config
-        url, changes = self._connection.completions_url, self._adaptation.message_changes
-        sent = describe_request(config, request, body, content, changes, url)
+        """Send a request, recording it and the response; return the failure if refused."""
+        content, config = encode_body(prepared.body), self._config
+        url = self._connection.endpoint.display_url + self._connection.path(prepared.api)
+        sent = describe_request(config, prepared, content, url)
+        parser = prepared.api.parser(prepared.writing, request.tools)
         with record_request(request, sent, config.api_key) as redactor:
-            return await self._answer(content, channel, redactor)
+            return await self._answer(prepared, content, parser, channel, redactor)
 
     async def _answer(
-        self, content: bytes, channel: Channel[Piece], redactor: KeyRedactor
+        self,
+        prepared: PreparedRequest,
+        content: bytes,
+        parser: AnswerParser,
+        channel: Channel[Piece],
+        redactor: KeyRedactor,
     ) -> Failure | None:
         """Stream the answer into ``channel``; return the failure if the endpoint refused."""
-        parser = StreamParser(text_calls=self._config.tool_call_style == "text")
+        post = self._connection.post(prepared.api, content, prepared.headers)
         try:
-            async with asyncio.timeout(None) as deadline, self._connection.post(content) as chunks:
-                async for chunk in chunks:
-                    for piece in redactor.redact_stream(parser.feed(chunk)):
+            async with asyncio.timeout(None) as deadline, post as events:
+                async for event in events:
+                    for piece in redactor.redact_stream(parser.feed(event)):
                         channel.put(piece)
                     deadline.reschedule(_read_deadline(parser))
                     while len(channel) > _MAX_BUFFERED_PIECES:
                         await asyncio.sleep(0.01)
-        except _EndpointRefused as refusal:
+        except EndpointRefused as refusal:
             return refusal.failure
         except (ModelUnavailable, TimeoutError):
             if not parser.is_complete:
@@ -144,7 +166,7 @@ class EndpointModel:
             channel.put(piece)
         return None
 
-    def _finish(self, parser: StreamParser) -> Iterator[Piece]:
+    def _finish(self, parser: AnswerParser) -> Iterator[Piece]:
         url = self._connection.endpoint.display_url
         if parser.failure_reason:
             raise ModelUnavailable(
@@ -156,12 +178,18 @@ class EndpointModel:
         return parser.finish()
 
 
-def _read_deadline(parser: StreamParser) -> float | None:
+def _read_deadline(parser: AnswerParser) -> float | None:
     """Return the loop time at which reading stops; None if the answer is unfinished."""
     if not parser.is_complete:
         return None
     wait = _CLOSE_TIMEOUT_SECONDS if parser.usage else _USAGE_TIMEOUT_SECONDS
     return asyncio.get_running_loop().time() + wait
+
+
+def _first_api(config: ModelConfig, learned: Learned) -> ApiName:
+    if config.api != "auto":
+        return config.api
+    return learned.api or certain_api(config) or "chat"
 
 
 def _task_error(turn: "concurrent.futures.Future[None]") -> BaseException | None:
@@ -174,162 +202,10 @@ async def fetch_models(config: ModelConfig) -> object:
     Raises:
         ModelError: the request failed.
     """
-    connection = _EndpointConnection(config)
+    api = api_named(_first_api(config, Learned()))
+    connection = EndpointConnection(config, api.name)
     try:
-        return await connection.get("/models")
-    except _EndpointRefused as refusal:
+        return await connection.get(api, "/models")
+    except EndpointRefused as refusal:
         failure = refusal.failure
     raise to_model_error(failure, connection.endpoint)
-
-
-class _EndpointRefused(Exception):
-    """The endpoint returned an error, before or during an answer."""
-
-    def __init__(self, failure: Failure) -> None:
-        super().__init__()
-        self.failure = failure
-
-
-class _Client(AsyncOpenAI):
-    """A client that sends only the necessary headers, and a key only if there is one.
-
-    The package would add the environment's organization, project and custom headers, and
-    details of the machine.
-    """
-
-    @property
-    def default_headers(self) -> dict[str, str | Omit]:
-        return {
-            "Accept": "application/json, text/event-stream",
-            "Accept-Encoding": "identity",
-            "Content-Type": "application/json",
-            "User-Agent": "llm-in-sandbox-studio",
-            "Authorization": f"Bearer {self.api_key}" if self.api_key else Omit(),
-        }
-
-    def _validate_headers(self, headers: object, custom_headers: object) -> None:
-        """Allow requests without a key: many endpoints need none."""
-
-
-class _EndpointConnection:
-    """A connection to one endpoint that classifies every failure.
-
-    It does not use the package's typed models, which accept any shape without validation;
-    responses are checked where they are read.
-
-    Attributes:
-        endpoint: The endpoint's description for error messages.
-        completions_url: The address of chat requests, without its query.
-        has_answered: Whether the endpoint has ever sent a valid answer.
-    """
-
-    def __init__(self, config: ModelConfig) -> None:
-        address = parse_base_url(config.base_url)
-        self.has_answered = False
-        self._read_timeout = config.read_timeout
-        self.endpoint = Endpoint(address.display_url, config.model, config.api_key)
-        self._client = _create_client(address, config)
-        self.completions_url = f"{address.display_url}{_COMPLETIONS}"
-
-    @asynccontextmanager
-    async def post(self, content: bytes) -> AsyncIterator[AsyncIterator[object]]:
-        """Send a chat request's body and yield the chunks of its response, which is closed after.
-
-        Raises:
-            _EndpointRefused: the endpoint returned an error.
-            ModelError: the endpoint is unreachable, or its response is not an answer.
-        """
-        with _convert_errors(self.endpoint, self._read_timeout):
-            stream = await self._client.post(
-                _COMPLETIONS,
-                cast_to=object,
-                content=content,
-                stream=True,
-                stream_cls=AsyncStream[object],
-            )
-            async with stream, aclosing(self._chunks(stream)) as chunks:
-                yield chunks
-
-    async def get(self, path: str) -> object:
-        """Return the JSON at ``path``; raises the same errors as ``post``."""
-        with _convert_errors(self.endpoint, self._read_timeout):
-            response = await self._client.get(path, cast_to=httpx2.Response)
-            return self._parse_json(response.text)
-
-    async def _chunks(self, stream: AsyncStream[object]) -> AsyncGenerator[object]:
-        """Yield the stream's chunks; only one if the server sent a single JSON body."""
-        if is_single_body(stream.response):
-            body = self._parse_json((await stream.response.aread()).decode("utf-8", "replace"))
-            if failure := failure_in_chunk(body):
-                raise _EndpointRefused(failure)
-            if not isinstance(body, dict) or not body.get("choices"):
-                raise self._invalid_response()
-            yield body
-            return
-        count = 0
-        # Close the inner iterator explicitly: it and the stream form a reference cycle, and the
-        # garbage collector would finalize the suspended generator in an arbitrary thread.
-        async with aclosing(cast(AsyncGenerator[object], stream._iterator)) as parts:
-            async for chunk in parts:
-                count += 1
-                yield chunk
-        kind = stream.response.headers.get("content-type", "").lower()
-        if not count and "event-stream" not in kind:
-            raise self._invalid_response()
-
-    def _parse_json(self, text: str) -> object:
-        try:
-            parsed: object = json.loads(text)
-        except (ValueError, RecursionError):
-            raise self._invalid_response() from None
-        return parsed
-
-    def _invalid_response(self) -> ModelError:
-        return invalid_response_error(self.endpoint, answered_before=self.has_answered)
-
-
-@contextmanager
-def _convert_errors(endpoint: Endpoint, read_timeout: float) -> Iterator[None]:
-    """Convert exceptions of the package into ``_EndpointRefused`` and ``ModelError``."""
-    try:
-        yield
-    except APIConnectionError as error:
-        if isinstance(error.__cause__, ModelRefused):
-            raise error.__cause__ from None
-        if isinstance(error.__cause__, ResponseTooLarge):
-            raise too_large_error(endpoint, str(error.__cause__)) from None
-        raise connection_error(error, endpoint, read_timeout) from None
-    except ResponseTooLarge as error:
-        raise too_large_error(endpoint, str(error)) from None
-    except APIStatusError as error:
-        headers = {name.lower(): value for name, value in error.response.headers.items()}
-        raise _EndpointRefused(Failure(error.status_code, error.body, headers)) from None
-    except (httpx2.HTTPError, *_DECODE_ERRORS) as error:
-        raise connection_error(error, endpoint, read_timeout) from None
-    except APIError as error:
-        raise _EndpointRefused(
-            failure_in_chunk({"error": error.body}) or Failure(None, "", {}, True)
-        ) from None
-
-
-def _create_client(address: BaseUrl, config: ModelConfig) -> _Client:
-    key, read_timeout = config.api_key, config.read_timeout
-    check_key(key)
-    try:
-        return _Client(
-            api_key=key,
-            admin_api_key="",
-            organization="",
-            project="",
-            webhook_secret="",
-            base_url=address.display_url,
-            default_query=address.query,
-            max_retries=0,
-            timeout=httpx2.Timeout(
-                read_timeout, connect=min(CONNECT_TIMEOUT_SECONDS, read_timeout)
-            ),
-            http_client=shared_client(address.is_loopback, config.public_only),
-        )
-    except (httpx2.InvalidURL, ValueError, ImportError, OSError) as error:
-        # An unusable host, or an unusable proxy or certificate file from the environment.
-        raise ModelRefused(f"The endpoint cannot be used: {error}") from None

@@ -19,6 +19,7 @@ NO_TOOLS_MESSAGE = (
 
 _MAX_PARSED_CHARACTERS, _MAX_MESSAGE_CHARACTERS = 4000, 400
 _MAX_RETRY_SECONDS = 3600.0
+_MAX_ERRORS = 5
 _TEMPORARY_STATUSES = {408, 409, 425, 429}
 _LENGTH_STATUSES = {400, 402, 413, 422, 429, 500}
 _TOOLS_STATUSES = {400, 404, 422, 500, 501}
@@ -154,7 +155,20 @@ def error_object(body: object) -> object:
     """Return the ``error`` of a body; the body itself if it has none."""
     if isinstance(body, list) and len(body) == 1:  # Gemini
         body = body[0]
-    return body.get("error", body) if isinstance(body, Mapping) else body
+    if not isinstance(body, Mapping):
+        return body
+    if (errors := body.get("errors")) and "error" not in body:  # Cloudflare, watsonx
+        body = {"error": _first_error(errors)}
+    return body.get("error", body)
+
+
+def _first_error(errors: object) -> object:
+    """Return the first of ``errors``, with the messages of all."""
+    if not isinstance(errors, list) or len(errors) == 1:
+        return errors[0] if isinstance(errors, list) else errors
+    texts = [parse_error_body(each, "").text for each in errors[:_MAX_ERRORS]]
+    first = errors[0] if isinstance(errors[0], Mapping) else {}
+    return {**first, "message": "; ".join(texts)}
 
 
 def parse_error_body(body: object, key: str) -> ErrorDetails:

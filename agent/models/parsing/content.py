@@ -20,6 +20,11 @@ class ContentParser:
         self._think_splitter = ThinkSplitter()
         self._call_splitter = TextCallSplitter() if parse_calls else None
 
+    @property
+    def before_text(self) -> str:
+        """The blocks of reasoning before the text, as they came."""
+        return self._think_splitter.before_text
+
     def feed(self, text: str) -> Iterator[ContentPiece]:
         """Process a fragment; yield the new pieces that are certain so far."""
         return self._split_calls(self._think_splitter.feed(text))

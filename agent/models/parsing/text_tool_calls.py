@@ -22,6 +22,7 @@ Results are sent back as a user message:
 import json
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from agent.models.base import (
     AssistantMessage,
@@ -81,7 +82,7 @@ def to_text_messages(messages: Sequence[Message], tools: Sequence[ToolSchema]) -
     description = describe_tools(tools)
     for message in _with_tool_description(messages, description) if description else messages:
         if isinstance(message, AssistantMessage):
-            converted.append(AssistantMessage(_render_answer(message), message.reasoning))
+            converted.append(replace(message, text=_render_answer(message), calls=()))
         elif isinstance(message, SystemMessage):
             converted.append(message)
         else:

@@ -23,16 +23,23 @@ class ThinkSplitter:
     """Incremental splitter of a text stream into reasoning and text.
 
     It works for any fragment boundaries.
+
+    Attributes:
+        before_text: The blocks of reasoning before the text, as they came.
     """
 
     def __init__(self) -> None:
         self._state = _State.START
         self._buffer = ""
         self._at_block_start = False
+        self._raw: list[str] = []  # until the text begins
+        self.before_text = ""
 
     def feed(self, text: str) -> list[TextPiece | ReasoningPiece]:
         """Process a fragment; return the new pieces that are certain so far."""
         self._buffer += text
+        if self._state is not _State.TEXT:
+            self._raw.append(text)
         pieces: list[TextPiece | ReasoningPiece] = []
         while self._buffer and (piece := self._step()) is not None:
             if piece.text:
@@ -42,6 +49,8 @@ class ThinkSplitter:
     def flush(self) -> list[TextPiece | ReasoningPiece]:
         """Return the remaining pieces at the end of the text."""
         rest, self._buffer = self._buffer, ""
+        if self._state in (_State.THINK, _State.BETWEEN):
+            self.before_text = "".join(self._raw)
         if self._state is _State.THINK:
             rest = rest.lstrip() if self._at_block_start else rest
             return [ReasoningPiece(rest)] if rest else []
@@ -69,6 +78,9 @@ class ThinkSplitter:
             return None
         if self._state is _State.BETWEEN:
             self._buffer = start
+            raw = "".join(self._raw)
+            self.before_text = raw[: len(raw) - len(start)]
+        self._raw.clear()
         self._state = _State.TEXT
         return TextPiece("")
 

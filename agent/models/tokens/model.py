@@ -25,8 +25,8 @@ from agent.models.base import (
     Usage,
     UserMessage,
 )
-from agent.models.chat.request import replace_surrogates
 from agent.models.parsing.content import ContentParser, ContentPiece
+from agent.models.parsing.repair import replace_surrogates
 from agent.models.tokens import chatml
 from agent.models.tokens.chatml import ControlToken, Part
 from agent.util.cancellation import Stop

@@ -1,10 +1,11 @@
 """Redaction of the API key in streamed output, also across fragment boundaries."""
 
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 
-from agent.models.base import CallPiece, Piece, ReasoningPiece, TextPiece
+from agent.models.base import CallPiece, Finish, Piece, ReasoningPiece, TextPiece
 from agent.models.parsing.coalesce import can_merge
 
 REPLACEMENT = "[key]"
@@ -38,7 +39,7 @@ class KeyRedactor:
         elif tail is not None:  # the key is not completed
             yield tail
         if not isinstance(piece, _TextualPiece):
-            yield piece
+            yield self._redact_parts(piece) if isinstance(piece, Finish) else piece
             return
         if isinstance(piece, CallPiece):  # names and ids are never split
             piece = replace(
@@ -53,6 +54,16 @@ class KeyRedactor:
             self._tail = _with_text(rest, text[end:])
         if end or (isinstance(piece, CallPiece) and (piece.id or piece.name)):
             yield _with_text(piece, text[:end])
+
+    def _redact_parts(self, finish: Finish) -> Finish:
+        if finish.opaque is None:
+            return finish
+        text = json.dumps(finish.opaque.parts, ensure_ascii=False)
+        if self._key not in text:
+            return finish
+        self.has_redacted = True
+        parts = json.loads(redact(text, self._key))
+        return replace(finish, opaque=replace(finish.opaque, parts=parts))
 
 
 def _text(piece: _TextualPiece) -> str:

@@ -3,14 +3,14 @@
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from agent.errors import RunError
 from agent.events import Event, ModelAnswered, RunContinued, RunStarted, StepStarted
 from agent.loop.conversation import Conversation
-from agent.models.base import SentRequest, ToolSchema
-from agent.models.chat.compat import adapt_messages
-from agent.models.chat.request import Body, encode_body, message_bodies, tool_bodies
+from agent.models.base import Message, SentRequest, ToolSchema
+from agent.models.endpoint.api import Body, Writing
+from agent.models.endpoint.apis import api_named
+from agent.models.endpoint.request import encode_body, rebuild_body
 from agent.runs import journal
 from agent.runs.compatibility.unreadable_events import decode_line
 from agent.runs.folder import RunFolder
@@ -92,12 +92,9 @@ def rebuild_request(folder: RunFolder, step: int, attempt: int = 0) -> RebuiltRe
     tools = read_tools(folder.requests, recorded.tools)
     if recorded.sent is None:
         fidelity, note = GIVEN, NOT_SENT if metered else SCRIPTED
-        messages = conversation.request_messages()
-        body = {"messages": message_bodies(messages, (), "native", True)}
-        if tools:
-            body["tools"] = tool_bodies(tools)
+        body = _as_chat(conversation.request_messages(), tools or ())
     else:
-        body = _body(recorded.sent, conversation, tools or ())
+        body = rebuild_body(recorded.sent, conversation.request_messages(), tools or ())
         fidelity, note = _compare(recorded.sent, body, tools)
     note = f"{SUMMARY} {note}" if conversation.is_summarising else note
     return RebuiltRequest(step, position, len(requests), fidelity, note, body, recorded)
@@ -109,15 +106,9 @@ def read_rounds(folder: RunFolder) -> list[RunStarted | RunContinued]:
     return [each for each in events if isinstance(each, RunStarted | RunContinued)]
 
 
-def _body(sent: SentRequest, conversation: Conversation, tools: tuple[ToolSchema, ...]) -> Body:
-    messages = message_bodies(
-        conversation.request_messages(), tools, sent.tool_call_style, sent.send_reasoning
-    )
-    body: dict[str, Any] = dict(sent.parameters)
-    body["messages"] = adapt_messages(messages, sent.message_changes)
-    if "tools" in body and body["tools"] is None:
-        body["tools"] = tool_bodies(tools)
-    return body
+def _as_chat(messages: Sequence[Message], tools: Sequence[ToolSchema]) -> Body:
+    """Return what a model was given, where no request says how it was written."""
+    return api_named("chat").conversation(messages, tools, Writing())
 
 
 def _compare(
@@ -142,7 +133,7 @@ def _not_recorded(folder: RunFolder, step: int) -> RebuiltRequest:
         conversation.apply(event)
     if not found:
         raise RunError(f"This run has no step {step}.")
-    body = {"messages": message_bodies(conversation.messages, (), "native", True)}
+    body = _as_chat(conversation.messages, ())
     return RebuiltRequest(step, 1, 1, REBUILT, NOT_RECORDED, body, None)
 
 

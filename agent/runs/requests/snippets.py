@@ -8,7 +8,7 @@ import json
 import pprint
 import unicodedata
 
-from agent.models.chat.request import Body
+from agent.models.endpoint.api import Body
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 HIDDEN_URL = "https://ENDPOINT/v1/chat/completions"

@@ -23,7 +23,7 @@ from agent.events import (
     WorkspaceChanged,
     decode,
     encode,
-    without_tokens,
+    without_unshown,
 )
 from agent.models.base import ToolCall, TurnTokens, Usage
 from agent.runs.journal import Journal, ends_with, read, read_lines
@@ -83,7 +83,7 @@ def test_an_event_of_an_earlier_version_has_no_tokens() -> None:
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.kind)
 def test_followers_receive_everything_but_token_ids(event: Event) -> None:
     expected = replace(event, tokens=None) if isinstance(event, ModelAnswered) else event
-    assert decode(without_tokens(encode(event))) == expected
+    assert decode(without_unshown(encode(event))) == expected
 
 
 def test_every_event_type_has_a_unique_name() -> None:

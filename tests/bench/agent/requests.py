@@ -18,9 +18,17 @@ from agent.events import (
 )
 from agent.loop.conversation import Conversation
 from agent.models.base import ModelConfig, ModelRequest, ToolCall, Usage
-from agent.models.chat.request import encode_body, request_body
+from agent.models.endpoint.apis import api_named
+from agent.models.endpoint.families import traits_of
+from agent.models.endpoint.learned import Learned
+from agent.models.endpoint.recording import record_request
+from agent.models.endpoint.request import (
+    PreparedRequest,
+    describe_request,
+    encode_body,
+    prepare_request,
+)
 from agent.models.transport.bounds import response_listener
-from agent.models.transport.recording import describe_request, record_request
 from agent.runs.folder import RunFolder
 from agent.runs.requests.body import EXACT, rebuild_request
 from agent.runs.requests.log import RequestLog
@@ -56,8 +64,8 @@ def table(
         folder = RunFolder.create(context.folder / f"requests-{length}", "box")
         state, conversation = _write_journal(folder, length)
         request = ModelRequest(conversation.messages, TOOLS)
-        body = request_body(CONFIG, request)
-        size = f"{len(encode_body(body)) / 1e6:.2f} MB"
+        prepared = _prepare(request)
+        size = f"{len(encode_body(prepared.body)) / 1e6:.2f} MB"
 
         record = _recording(folder, request, length)
 
@@ -68,7 +76,8 @@ def table(
             token_totals(step_tokens(state))
 
         for name, measured in (
-            ("encoded", lambda body=body: encode_body(body)),
+            ("written for the endpoint", lambda request=request: _prepare(request)),
+            ("encoded", lambda prepared=prepared: encode_body(prepared.body)),
             ("recorded, with its response", record),
             ("built again and compared", rebuild),
             ("tokens of all steps and their totals", totals),
@@ -118,14 +127,14 @@ def _recording(folder: RunFolder, request: ModelRequest, step: int) -> Callable[
     """Return a function that records one request and its response, as the client does."""
     end = folder.journal.stat().st_size
     log = RequestLog(folder.requests, lambda: end)
-    body = request_body(CONFIG, request)
-    content = encode_body(body)
+    prepared = _prepare(request)
+    content = encode_body(prepared.body)
     chunks = [CHUNK % json.dumps({"content": f"word{n} "}).encode() for n in range(ANSWER_TOKENS)]
 
     def record() -> None:
         with log.record(step, request.tools, None) as recorder:
             recorded = replace(request, recorder=recorder)
-            sent = describe_request(CONFIG, recorded, body, content, (), CONFIG.base_url)
+            sent = describe_request(CONFIG, prepared, content, CONFIG.base_url)
             with record_request(recorded, sent, CONFIG.api_key):
                 listener = response_listener.get()
                 listener.responded(200, "text/event-stream")
@@ -133,6 +142,11 @@ def _recording(folder: RunFolder, request: ModelRequest, step: int) -> Callable[
                     listener.received(chunk)
 
     return record
+
+
+def _prepare(request: ModelRequest) -> PreparedRequest:
+    traits = traits_of(CONFIG.base_url, CONFIG.model)
+    return prepare_request(CONFIG, request, traits, Learned(), api_named("chat"))
 
 
 def _measure(measured: Callable[[], object], times: int) -> Sample:

@@ -33,8 +33,9 @@ pytestmark = pytest.mark.contract
 
 NAMES = list(FAMILIES)
 NOT_YET = {
-    "deepseek-v4", "gemini-3", "gemini-3-vertex", "kimi-k2.6", "kimi-k3", "minimax-m2", "openrouter-anthropic",
-    "openrouter-openai", "openrouter-deepseek", "openai-gpt-5.6", "openai-responses",
+    "deepseek-v4", "gemini-3", "gemini-3-vertex", "kimi-k2.6", "kimi-k3", "minimax-m2",
+    "openrouter-anthropic", "openrouter-openai", "openrouter-deepseek", "openai-gpt-5.6",
+    "openai-responses",
     "anthropic-4.7", "anthropic-4.5", "mistral", "strict-roles", "qwen2.5-coder-text",
     "qwen3-coder-text", "hermes-text",
 }  # fmt: skip

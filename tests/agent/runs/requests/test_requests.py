@@ -18,8 +18,8 @@ import pytest
 from agent import prompts
 from agent.limits import Limits
 from agent.models.base import Model, ModelConfig, ToolCall
-from agent.models.chat.request import encode_body
 from agent.models.endpoint.client import EndpointModel
+from agent.models.endpoint.request import encode_body
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun, Task

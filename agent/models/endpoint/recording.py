@@ -1,14 +1,11 @@
 """Recording of one request and its response, both without the key."""
 
-import hashlib
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from agent.models.base import ModelConfig, ModelRequest, RequestRecorder, SentRequest
-from agent.models.chat.request import Body, tool_bodies
+from agent.models.base import ModelRequest, RequestRecorder, SentRequest
 from agent.models.transport.bounds import ResponseListener, response_listener
-from agent.models.transport.redaction import ByteRedactor, KeyRedactor, redact
+from agent.models.transport.redaction import ByteRedactor, KeyRedactor
 
 
 @contextmanager
@@ -37,41 +34,6 @@ def record_request(request: ModelRequest, sent: SentRequest, key: str) -> Iterat
         listener.end()
         if redactor.has_redacted:
             request.recorder.withhold()
-
-
-def describe_request(
-    config: ModelConfig,
-    request: ModelRequest,
-    body: Body,
-    content: bytes,
-    message_changes: tuple[str, ...],
-    url: str,
-) -> SentRequest:
-    """Return what is sent, for the recorder.
-
-    Args:
-        config: The endpoint and its options.
-        request: The request.
-        body: Its body, adapted to the endpoint.
-        content: The body's bytes.
-        message_changes: How its messages were adapted.
-        url: The address without its query.
-    """
-    parameters = {**body, "messages": None}
-    if "tools" in body and body["tools"] == tool_bodies(request.tools):
-        parameters["tools"] = None
-    return SentRequest(
-        url=url,
-        has_query="?" in config.base_url,
-        has_key=bool(config.api_key),
-        public_only=config.public_only,
-        parameters=json.loads(redact(json.dumps(parameters), config.api_key)),
-        sha256=hashlib.sha256(content).hexdigest(),
-        size=len(content),
-        tool_call_style=config.tool_call_style,
-        send_reasoning=config.send_reasoning,
-        message_changes=message_changes,
-    )
 
 
 class _Listener(ResponseListener):

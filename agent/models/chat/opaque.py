@@ -1,0 +1,92 @@
+"""Collection of what an answer gives to be given back, from its deltas."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agent.models.base import OpaqueParts
+from agent.models.chat.request import CALLS
+from agent.models.parsing.opaque import bounded, is_shallow
+from agent.models.transport.bounds import AnswerSizeCounter
+
+_STREAMED = ("text", "summary", "data")
+_CALL_FIELDS = ("extra_content",)
+_MAX_DETAILS = 2000
+
+
+class OpaqueCollector:
+    """Collector of one answer's opaque parts; see ``agent.models.chat.request`` for their form.
+
+    Args:
+        family: As in ``OpaqueParts``.
+        size: Counter of the answer's characters.
+    """
+
+    def __init__(self, family: str, size: AnswerSizeCounter) -> None:
+        self._family = family
+        self._size = size
+        self._details: list[dict[str, Any]] = []
+        self._calls: dict[str, dict[str, Any]] = {}
+        self._has_empty_reasoning = False
+
+    def add_details(self, details: object) -> Iterator[str]:
+        """Take in ``reasoning_details`` of a delta; yield what the user may read of them."""
+        for entry in details if isinstance(details, list) else []:
+            if not isinstance(entry, Mapping) or not is_shallow(entry):
+                continue
+            for key in ("text", "summary"):
+                if isinstance(text := entry.get(key), str) and text:
+                    yield text
+            self._size.add("".join(v for v in entry.values() if isinstance(v, str)))
+            if (begun := self._begun(entry)) is not None:
+                _extend(begun, entry)
+            elif len(self._details) < _MAX_DETAILS:
+                self._details.append(dict(entry))
+
+    def add_call(self, position: int, fragment: Mapping[str, Any]) -> None:
+        """Take in the fields of a call's fragment that are to be given back with it."""
+        for key in _CALL_FIELDS:
+            value = fragment.get(key)
+            if value and is_shallow(value):
+                self._calls.setdefault(str(position), {})[key] = value
+
+    def add_reasoning(self, text: object) -> None:
+        """Take in the value of ``reasoning_content``, which some models send empty."""
+        self._has_empty_reasoning = self._has_empty_reasoning or text == ""
+
+    def collected(
+        self, *, before_text: str, has_reasoning: bool, has_calls: bool
+    ) -> OpaqueParts | None:
+        """Return the parts of the whole answer; None if there are none.
+
+        Args:
+            before_text: What the content had before its text, such as ``<think>…</think>``.
+            has_reasoning: Whether a field had reasoning.
+            has_calls: Whether the answer has calls.
+        """
+        parts: dict[str, Any] = {}
+        if self._has_empty_reasoning and has_calls and not has_reasoning:
+            parts["reasoning_content"] = ""
+        if self._details:
+            parts["reasoning_details"] = self._details
+        if before_text:
+            parts["content"] = before_text
+        if self._calls:
+            parts[CALLS] = self._calls
+        return bounded(self._family, parts)
+
+    def _begun(self, entry: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the entry that another one continues, if any."""
+        same = [each for each in self._details[-8:] if each.get("type") == entry.get("type")]
+        if "index" in entry:
+            return next((each for each in same if each.get("index") == entry["index"]), None)
+        continues = same and same[-1] is self._details[-1] and "index" not in same[-1]
+        continues = continues and not {"id", "signature", "data"} & entry.keys()
+        return same[-1] if continues else None
+
+
+def _extend(begun: dict[str, Any], entry: Mapping[str, Any]) -> None:
+    for key, value in entry.items():
+        if key in _STREAMED and isinstance(value, str) and isinstance(begun.get(key), str):
+            begun[key] += value
+        elif value is not None or key not in begun:
+            begun[key] = value

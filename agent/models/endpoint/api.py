@@ -1,0 +1,180 @@
+"""The protocol of an API: conversation to request body, events to pieces.
+
+``agent.models.chat``, ``responses`` and ``messages`` implement it, as one object each, listed in
+``agent.models.endpoint.apis``. An implementation only maps. ``agent.models.endpoint.client`` sends
+the request, bounds and records the response, learns from refusals and cancels.
+
+A body is ``{**parameters, **extra_body, "stream": True, **conversation}``. Only its parameters are
+recorded: ``conversation`` must be a function of its arguments alone, since the request is built
+again from the journal and compared byte for byte (``agent.runs.requests.body``). What it depends
+on besides the messages and tools is in ``Writing``, which is recorded with each request.
+
+What an API gives to be given back (signatures, encrypted reasoning) is ``OpaqueParts``: the parser
+puts it into ``Finish.opaque``, it travels through journal, forks and exports, and
+``conversation`` finds it in ``AssistantMessage.opaque``. Its ``parts`` have any form that JSON
+allows. They do not repeat the calls' arguments: each call's place is kept by a stub, which
+``conversation`` fills from ``AssistantMessage.calls`` in order, since ids and arguments may have
+been repaired. ``conversation`` uses them only where ``own_parts`` returns them.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from agent.models.base import (
+    ApiName,
+    AssistantMessage,
+    Message,
+    ModelConfig,
+    OpaqueParts,
+    Piece,
+    ToolCallStyle,
+    ToolSchema,
+    Usage,
+)
+from agent.models.endpoint.families import Traits
+from agent.models.errors.failures import Failure
+
+Body = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """How a conversation is written for an endpoint.
+
+    Attributes:
+        family: Whose opaque parts may be sent; see ``OpaqueParts``.
+        tool_call_style: As in ``ModelConfig``.
+        send_reasoning: As in ``ModelConfig``.
+        changes: Names of changes that this model or endpoint needs, known or learned from a
+            refusal; the API's package documents them.
+    """
+
+    family: str = ""
+    tool_call_style: ToolCallStyle = "native"
+    send_reasoning: bool = True
+    changes: tuple[str, ...] = ()
+
+    def own_parts(self, message: AssistantMessage) -> Mapping[str, Any]:
+        """Return a message's opaque parts; empty if another family gave them."""
+        opaque: OpaqueParts | None = message.opaque
+        return opaque.parts if opaque is not None and opaque.family == self.family else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """The settings as fields of the body.
+
+    Attributes:
+        body: The fields, without those of ``Api.conversation``, in the order in which they are
+            sent.
+        headers: Headers that these settings need.
+        left_out: The settings that cannot be sent, each with the reason: a sentence for the user.
+    """
+
+    body: Body
+    headers: Mapping[str, str] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """Something that endpoints of an API require, and say so in a refusal.
+
+    Attributes:
+        pattern: How they say so.
+        change: The change that fulfils it, as in ``Writing.changes``.
+        notice: A sentence for the user.
+        applies: Whether the body that was sent lacks it.
+        any_status: Whether the refusal may have any status, as that of a chat template.
+    """
+
+    pattern: re.Pattern[str]
+    change: str
+    notice: str
+    applies: Callable[[Body], bool]
+    any_status: bool = False
+
+
+class AnswerParser(Protocol):
+    """The reader of one answer; made anew for each request.
+
+    It takes events of any shape, since an endpoint may send anything: what is malformed is
+    ignored. It bounds what it keeps (``agent.models.transport.bounds``).
+    """
+
+    @property
+    def usage(self) -> Usage | None:
+        """The token counts so far, as the endpoint reported them."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the endpoint said that the answer is complete."""
+
+    @property
+    def failure_reason(self) -> str:
+        """The finish reason if it reports a failure, else empty."""
+
+    def feed(self, event: object) -> Iterator[Piece]:
+        """Yield the pieces of an event, parsed JSON; or of a whole body that was not streamed.
+
+        Raises:
+            ModelError: the answer is longer, or has more calls, than the bounds allow.
+        """
+
+    def finish(self) -> Iterator[Piece]:
+        """Yield the remaining pieces, then the ``Finish``."""
+
+
+class Api(Protocol):
+    """One API; stateless."""
+
+    @property
+    def name(self) -> ApiName:
+        """Its name."""
+
+    @property
+    def path(self) -> str:
+        """The path of its requests, e.g. ``/responses``."""
+
+    def root(self, base_path: str, /) -> str:
+        """Return what a base URL with this path lacks before the API's paths, as ``/v1``."""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Headers of every request; the client adds the key."""
+
+    @property
+    def requirements(self) -> Sequence[Requirement]:
+        """What its endpoints require."""
+
+    @property
+    def message_fields(self) -> Sequence[str]:
+        """Fields of messages that endpoints may reject; the change named like one drops it."""
+
+    def known_changes(self, traits: Traits) -> tuple[str, ...]:
+        """Return the changes that a model is known to need."""
+
+    def parameters(self, config: ModelConfig, limit: int | None, traits: Traits) -> Parameters:
+        """Return the settings as fields of the body, without ``config.extra_body``.
+
+        Args:
+            config: The settings.
+            limit: Maximum tokens of the answer; None if no limit is set.
+            traits: What is known of the model.
+        """
+
+    def conversation(
+        self, messages: Sequence[Message], tools: Sequence[ToolSchema], writing: Writing
+    ) -> Body:
+        """Return the fields that the conversation and the tools determine."""
+
+    def parser(self, writing: Writing, tools: Sequence[ToolSchema], /) -> AnswerParser:
+        """Return the reader of one answer."""
+
+    def failure(self, event: object) -> Failure | None:
+        """Return the failure that an event of a stream, or a body with status 200, reports."""
+
+    def is_answer(self, body: object) -> bool:
+        """Return whether a body that was not streamed is an answer."""

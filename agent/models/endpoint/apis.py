@@ -1,0 +1,12 @@
+"""The APIs, by name."""
+
+from agent.models.base import ApiName
+from agent.models.chat.api import ChatApi
+from agent.models.endpoint.api import Api
+
+_APIS: dict[ApiName, Api] = {"chat": ChatApi()}
+
+
+def api_named(name: ApiName) -> Api:
+    """Return an API."""
+    return _APIS[name]

@@ -1,0 +1,175 @@
+"""A connection to one endpoint, which classifies every failure."""
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from typing import Any, cast
+
+import httpx2
+
+from agent.errors import ModelError, ModelRefused
+from agent.models.base import ApiName, ModelConfig
+from agent.models.endpoint.api import Api
+from agent.models.errors.connection_errors import CONNECT_TIMEOUT_SECONDS, connection_error
+from agent.models.errors.failures import (
+    Endpoint,
+    Failure,
+    invalid_response_error,
+    too_large_error,
+)
+from agent.models.transport.base_url import BaseUrl, check_key, parse_base_url
+from agent.models.transport.bounds import ResponseTooLarge, is_single_body
+from agent.models.transport.http_client import shared_client
+from agent.models.transport.sdk_client import SdkClient
+
+_DECODE_ERRORS = (json.JSONDecodeError, UnicodeDecodeError, RecursionError)
+_END_OF_STREAM = "[DONE]"
+
+
+class EndpointRefused(Exception):
+    """The endpoint returned an error, before or during an answer."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__()
+        self.failure = failure
+
+
+class EndpointConnection:
+    """A connection to one endpoint.
+
+    The official packages send the requests and decode the streams. Their typed models are not
+    used, since they accept any shape without validation; answers are checked where they are read.
+
+    Args:
+        config: The endpoint and its options.
+        api_name: The API that is used first.
+
+    Attributes:
+        endpoint: The endpoint's description for error messages.
+        address: The endpoint's address.
+        has_answered: Whether the endpoint has ever sent a valid answer.
+    """
+
+    def __init__(self, config: ModelConfig, api_name: ApiName) -> None:
+        self.address = parse_base_url(config.base_url)
+        self.has_answered = False
+        self._config = config
+        self.endpoint = Endpoint(self.address.display_url, config.model, config.api_key)
+        check_key(config.api_key)
+        self._clients: dict[bool, SdkClient] = {}
+        self._client_of(api_name)
+
+    def path(self, api: Api, path: str = "") -> str:
+        """Return a path of an API after the base URL; by default that of its requests."""
+        root = api.root(httpx2.URL(self.address.display_url).path.rstrip("/"))
+        return root + (path or api.path)
+
+    @asynccontextmanager
+    async def post(
+        self, api: Api, content: bytes, headers: Mapping[str, str]
+    ) -> AsyncIterator[AsyncIterator[object]]:
+        """Send a request's body and yield the events of its response, which is closed after.
+
+        Raises:
+            EndpointRefused: the endpoint returned an error.
+            ModelError: the endpoint is unreachable, or its response is not an answer.
+        """
+        client = self._client_of(api.name)
+        with _convert_errors(client, self.endpoint, self._config.read_timeout):
+            stream = await client.post(self.path(api), content, headers)
+            async with stream, aclosing(self._events(api, stream)) as events:
+                yield events
+
+    async def get(self, api: Api, path: str) -> object:
+        """Return the JSON at a path of an API; raises the same errors as ``post``."""
+        client = self._client_of(api.name)
+        with _convert_errors(client, self.endpoint, self._config.read_timeout):
+            response = await client.get(self.path(api, path), api.headers, httpx2.Response)
+            return self._parse_json(response.text)
+
+    def _client_of(self, api_name: ApiName) -> SdkClient:
+        """Return the client for an API, made when it is first needed."""
+        of_anthropic = api_name == "messages"
+        if of_anthropic not in self._clients:
+            self._clients[of_anthropic] = _create_client(
+                self.address, self._config, of_anthropic=of_anthropic
+            )
+        return self._clients[of_anthropic]
+
+    async def _events(self, api: Api, stream: Any) -> AsyncGenerator[object]:
+        """Yield the stream's events; only one if the server sent a single JSON body."""
+        if is_single_body(stream.response):
+            body = self._parse_json((await stream.response.aread()).decode("utf-8", "replace"))
+            if failure := api.failure(body):
+                raise EndpointRefused(failure)
+            if not api.is_answer(body):
+                raise self._invalid_response()
+            yield body
+            return
+        count = 0
+        # Close the inner iterator explicitly: it and the stream form a reference cycle, and the
+        # garbage collector would finalize the suspended generator in an arbitrary thread.
+        async with aclosing(cast(AsyncGenerator[Any], stream._iter_events())) as events:
+            async for event in events:
+                if not event.data.strip():  # only an id, a comment, or the time to reconnect
+                    continue
+                if event.data.startswith(_END_OF_STREAM):
+                    break
+                data = json.loads(event.data)
+                if failure := api.failure(data):
+                    raise EndpointRefused(failure)
+                count += 1
+                yield data
+        kind = stream.response.headers.get("content-type", "").lower()
+        if not count and "event-stream" not in kind:
+            raise self._invalid_response()
+
+    def _parse_json(self, text: str) -> object:
+        try:
+            parsed: object = json.loads(text)
+        except (ValueError, RecursionError):
+            raise self._invalid_response() from None
+        return parsed
+
+    def _invalid_response(self) -> ModelError:
+        return invalid_response_error(self.endpoint, answered_before=self.has_answered)
+
+
+@contextmanager
+def _convert_errors(client: SdkClient, endpoint: Endpoint, read_timeout: float) -> Iterator[None]:
+    """Convert exceptions of the packages into ``EndpointRefused`` and ``ModelError``."""
+    try:
+        yield
+    except client.connection_error as error:
+        cause = error.__cause__
+        if isinstance(cause, ModelRefused):
+            raise cause from None
+        if isinstance(cause, ResponseTooLarge):
+            raise too_large_error(endpoint, str(cause)) from None
+        raise connection_error(error, endpoint, read_timeout) from None
+    except ResponseTooLarge as error:
+        raise too_large_error(endpoint, str(error)) from None
+    except client.status_error as error:
+        response = error.response
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        raise EndpointRefused(Failure(response.status_code, error.body, headers)) from None
+    except (httpx2.HTTPError, *_DECODE_ERRORS) as error:
+        raise connection_error(error, endpoint, read_timeout) from None
+    except client.any_error as error:
+        raise EndpointRefused(Failure(None, error.body, {}, streaming=True)) from None
+
+
+def _create_client(address: BaseUrl, config: ModelConfig, *, of_anthropic: bool) -> SdkClient:
+    """Return the client of a package, which is imported now: that takes a second."""
+    if of_anthropic:
+        from agent.models.transport.anthropic_client import create_anthropic_client as create
+    else:
+        from agent.models.transport.openai_client import create_openai_client as create
+    connect = min(CONNECT_TIMEOUT_SECONDS, config.read_timeout)
+    timeout = httpx2.Timeout(config.read_timeout, connect=connect)
+    try:
+        http = shared_client(address.is_loopback, config.public_only)
+        return create(address, config, timeout, http)
+    except (httpx2.InvalidURL, ValueError, ImportError, OSError) as error:
+        # An unusable host, or an unusable proxy or certificate file from the environment.
+        raise ModelRefused(f"The endpoint cannot be used: {error}") from None
