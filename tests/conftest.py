@@ -28,6 +28,7 @@ from sandbox_ui.preview.service import PreviewService
 from tests.support.tab import launch_chromium
 
 pytest_plugins = [
+    "tests.levels.audit",
     "tests.levels.markers",
     "tests.levels.parts",
     "tests.levels.repeats",

@@ -63,6 +63,7 @@ def test_tables_are_measured_and_leave_nothing(
     assert not list(short_folder.iterdir())
 
 
+@pytest.mark.contract
 @pytest.mark.engine
 def test_an_interrupted_benchmark_leaves_nothing(
     tmp_path: Path, engine: docker.DockerClient, image: str

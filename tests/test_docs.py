@@ -33,16 +33,24 @@ README = (ROOT / "README.md").read_text()
 PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted(ROOT.glob("docs/*.md"))]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_relative_link_points_to_a_file(page: Path) -> None:
-    links = re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text())
-    assert [link for link in links if not (page.parent / link).exists()] == []
+def test_every_relative_link_points_to_a_file() -> None:
+    broken = [
+        f"{page.name}: {link}"
+        for page in PAGES
+        for link in re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text())
+        if not (page.parent / link).exists()
+    ]
+    assert broken == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_mentioned_source_file_exists(page: Path) -> None:
-    referenced = re.findall(r"`((?:agent|sandbox_ui|static|tests)/[\w./-]+)`", page.read_text())
-    assert [name for name in referenced if not (ROOT / name).exists()] == []
+def test_every_mentioned_source_file_exists() -> None:
+    missing = [
+        f"{page.name}: {name}"
+        for page in PAGES
+        for name in re.findall(r"`((?:agent|sandbox_ui|static|tests)/[\w./-]+)`", page.read_text())
+        if not (ROOT / name).exists()
+    ]
+    assert missing == []
 
 
 def test_the_readme_is_short() -> None:
@@ -101,6 +109,7 @@ def served_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedRun]:
         yield served_run
 
 
+@pytest.mark.contract
 def test_the_http_examples_for_files_work(served_run: ServedRun, tmp_path: Path) -> None:
     (tmp_path / "report.pdf").write_bytes(b"%PDF-1.4\n")
     example = example_containing("curl -T report.pdf").replace(
@@ -114,6 +123,7 @@ def test_the_http_examples_for_files_work(served_run: ServedRun, tmp_path: Path)
     assert (served_run.workspace / "output" / "b.txt").read_text() == "a\n"
 
 
+@pytest.mark.contract
 def test_the_http_examples_for_the_history_work(served_run: ServedRun, tmp_path: Path) -> None:
     example = example_containing("runs?q=airlines").replace(
         "http://127.0.0.1:7860", served_run.studio_url
@@ -129,6 +139,7 @@ def test_the_http_examples_for_the_history_work(served_run: ServedRun, tmp_path:
     assert json.loads(run_shell(f"curl {served_run.studio_url}/api/runs", tmp_path))["runs"] == []
 
 
+@pytest.mark.contract
 @pytest.mark.engine
 def test_the_command_line_example_works(tmp_path: Path, image: str) -> None:
     (tmp_path / "reports").mkdir()
@@ -179,6 +190,7 @@ def turn_then_submit(turn: Turn) -> Callable[[Body], Turn]:
     return respond
 
 
+@pytest.mark.contract
 @pytest.mark.engine
 @pytest.mark.main_path
 def test_the_python_example_of_a_run_works(python_example: RunExample, tmp_path: Path) -> None:
@@ -193,6 +205,7 @@ def test_the_python_example_of_a_run_works(python_example: RunExample, tmp_path:
     assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
 
 
+@pytest.mark.contract
 @pytest.mark.engine
 def test_the_python_example_of_a_result_works(python_example: RunExample) -> None:
     count = bash("wc -l < input/data.csv >> output/answer.txt")
@@ -200,6 +213,7 @@ def test_the_python_example_of_a_result_works(python_example: RunExample) -> Non
     assert output == ["submitted 3 2", "3", "3 ['input/data.csv', 'output/answer.txt']"]
 
 
+@pytest.mark.contract
 @pytest.mark.engine
 def test_the_python_example_of_a_comparison_works(
     python_example: RunExample, tmp_path: Path
@@ -215,6 +229,7 @@ def test_the_python_example_of_a_comparison_works(
     assert (tmp_path / "table.tex").read_text().endswith("How many lines has the file?\n")
 
 
+@pytest.mark.contract
 @pytest.mark.engine
 def test_the_python_example_of_prompts_works(python_example: RunExample) -> None:
     systems: list[str] = []
@@ -228,6 +243,7 @@ def test_the_python_example_of_prompts_works(python_example: RunExample) -> None
     assert systems[-1] == "Answer in one line, in output/answer.txt."
 
 
+@pytest.mark.contract
 @pytest.mark.engine
 def test_the_python_example_of_a_sandbox_works(python_example: RunExample) -> None:
     output = python_example("studio.sandbox(network=", turn_then_submit(SUBMIT))
@@ -236,6 +252,7 @@ def test_the_python_example_of_a_sandbox_works(python_example: RunExample) -> No
     assert output.endswith("missing.txt does not exist. 2\n")
 
 
+@pytest.mark.contract
 @pytest.mark.engine
 def test_the_python_example_of_tools_works(python_example: RunExample) -> None:
     script = [
@@ -260,6 +277,7 @@ def test_the_python_example_of_tools_works(python_example: RunExample) -> None:
     ]
 
 
+@pytest.mark.contract
 @pytest.mark.engine
 @pytest.mark.parametrize("containing", ["ThreadPoolExecutor(8)", "asyncio.run(main())"])
 def test_the_python_examples_of_concurrent_runs_work(
@@ -282,6 +300,7 @@ def test_every_python_example_of_the_api_is_executed() -> None:
     assert [each for each in examples if not any(name in each for name in referenced)] == []
 
 
+@pytest.mark.contract
 @pytest.mark.engine
 def test_the_gradio_client_example_works_without_an_endpoint(
     tmp_path: Path, image: str, capsys: pytest.CaptureFixture[str]
@@ -297,6 +316,7 @@ def test_the_gradio_client_example_works_without_an_endpoint(
     assert is_chart(chart)
 
 
+@pytest.mark.contract
 @pytest.mark.engine
 def test_the_examples_of_tasks_and_rollouts_work(tmp_path: Path, image: str) -> None:
     example = example_containing("python -m agent rollout").replace("--count 100", "--count 2")

@@ -113,17 +113,21 @@ def is_exception(name: str) -> bool:
     return isinstance(value, type) and issubclass(value, BaseException)
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=module)
-def test_names_in_docstrings_exist(path: Path) -> None:
-    unknown = []
+def unknown_names(path: Path) -> Iterator[str]:
+    """Yield the names that a module's docstrings describe and its code does not have."""
     for definition in definitions(ast.parse(path.read_text())):
+        where = f"{module(path)}.{definition.name}"
         for section, known in (("Args", parameters), ("Attributes", attributes)):
             if documented := documented_names(definition, section):
-                names = set(documented) - known(definition)
-                unknown += [f"{definition.name}, {section}: {name}" for name in sorted(names)]
-        errors = documented_names(definition, "Raises")
-        unknown += [f"{definition.name}, Raises: {e}" for e in errors if not is_exception(e)]
-    assert unknown == []
+                for name in sorted(set(documented) - known(definition)):
+                    yield f"{where}, {section}: {name}"
+        for name in documented_names(definition, "Raises"):
+            if not is_exception(name):
+                yield f"{where}, Raises: {name}"
+
+
+def test_names_in_docstrings_exist() -> None:
+    assert [name for path in SOURCES for name in unknown_names(path)] == []
 
 
 @pytest.mark.parametrize(

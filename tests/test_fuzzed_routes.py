@@ -15,6 +15,8 @@ from agent.settings import Settings
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.server import create_app, run_server
 
+pytestmark = pytest.mark.contract
+
 ODD_VALUES = [
     "x",
     "",

@@ -15,6 +15,8 @@ from agent.errors import AddressUnusable, SettingError
 from agent.settings import load
 from sandbox_ui.listen import bind_sockets, page_url
 
+pytestmark = pytest.mark.contract
+
 ROOT = Path(__file__).parents[1]
 
 

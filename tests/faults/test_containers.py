@@ -46,6 +46,7 @@ def start_long_command(studio_app: StudioApp) -> str:
 # During a command
 
 
+@pytest.mark.contract
 def test_a_killed_container_is_restarted_and_the_run_continues(studio_app: StudioApp) -> None:
     run = start_long_command(studio_app)
     studio_app.container(run).kill()
@@ -56,6 +57,7 @@ def test_a_killed_container_is_restarted_and_the_run_continues(studio_app: Studi
     assert "x=kept" not in second.observation
 
 
+@pytest.mark.contract
 def test_a_removed_container_fails_the_run_and_a_follow_up_recreates_it(
     studio_app: StudioApp,
 ) -> None:
@@ -84,6 +86,7 @@ def test_a_command_that_runs_out_of_memory_is_reported(
         assert studio_app.events_of_type(run, RunEnded)[-1].status == "submitted"
 
 
+@pytest.mark.contract
 @pytest.mark.parametrize(
     "fault", [pytest.param(kill, marks=LONG), pytest.param(remove, marks=LONG), pause]
 )

@@ -21,6 +21,7 @@ from tests.support.local_provider import LocalSandboxProvider
 from tests.support.recorded_runs import write_ended_run
 
 pytestmark = [
+    pytest.mark.contract,
     pytest.mark.engine,
     pytest.mark.skipif(os.geteuid() != 0, reason="a small disk is mounted by root only"),
 ]

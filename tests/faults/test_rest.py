@@ -18,7 +18,7 @@ from tests.agent.provisioning.test_provider import simulate_crash
 from tests.faults.studio_app import SUBMIT, StudioApp, bash, open_studio_app
 from tests.support.server import wait_until
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.contract, pytest.mark.engine]
 
 INSTALL = "echo 'echo works' > /usr/local/bin/tool; chmod +x /usr/local/bin/tool; x=kept; cd input"
 USE_TOOL = "tool; echo $x ${PWD##*/}; cat /workspace/output/made"

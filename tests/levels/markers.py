@@ -1,15 +1,19 @@
 """Level of a test: the nearest of four markers; a test without one is a unit test."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 LEVELS = ("unit", "contract", "component", "e2e", "nightly")
 
 
 def level_of(item: pytest.Item) -> str:
-    """Return the level of a test."""
-    for marker in item.iter_markers():
-        if marker.name in LEVELS:
-            return marker.name
+    """Return the level of a test: the highest of the markers that are nearest to it."""
+    for node in reversed(item.listchain()):
+        levels = [marker.name for marker in node.own_markers if marker.name in LEVELS]
+        if levels:
+            return max(levels, key=LEVELS.index)
     return _level_by_need(item)
 
 
@@ -20,6 +24,21 @@ def _level_by_need(item: pytest.Item) -> str:
     if "training_packages" in getattr(item, "fixturenames", ()):
         return "nightly"
     return "contract" if "engine" in needs else "unit"
+
+
+_OTHER = r"pytest\.mark\.(contract|component|e2e|nightly|browser|engine)\b|training_packages"
+_NO_UNIT_TESTS = re.compile(rf"^pytestmark = (?:.*|\[[^]]*)(?:{_OTHER})", re.MULTILINE)
+_NO_OTHERS = re.compile(rf"\A(?:(?!{_OTHER})[\s\S])*\Z")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not import a test file without tests of the selected levels, which takes seconds."""
+    selected = config.getoption("markexpr")
+    if not selected or collection_path.suffix != ".py":
+        return None
+    useless = _NO_UNIT_TESTS if selected == "unit" else _NO_OTHERS
+    other = "unit" not in selected or selected == "unit"
+    return True if other and useless.search(collection_path.read_text()) else None
 
 
 @pytest.hookimpl(tryfirst=True)

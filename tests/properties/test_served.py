@@ -96,6 +96,7 @@ def check_file(studio: tuple[httpx.Client, str, Path], name: str, content: bytes
         file.unlink()
 
 
+@pytest.mark.contract
 @with_examples()
 def test_no_file_is_served_as_active_content(
     studio: tuple[httpx.Client, str, Path], run_property: PropertyRunner
@@ -127,6 +128,7 @@ BODIES = st.one_of(
 )
 
 
+@pytest.mark.contract
 @with_examples()
 def test_any_change_request_succeeds_or_is_rejected_with_a_message(
     studio: tuple[httpx.Client, str, Path], run_property: PropertyRunner

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAM = """
 import sandbox_ui
 from gradio import component_meta
@@ -13,6 +15,7 @@ component_meta.other()
 """
 
 
+@pytest.mark.contract
 def test_the_function_that_writes_stubs_is_replaced(tmp_path: Path) -> None:
     package = tmp_path / "gradio"
     package.mkdir()

@@ -16,6 +16,8 @@ from tests.agent.api.conftest import bash, script
 from tests.support.models.endpoint import Endpoint
 from tests.support.models.turns import Body, Turn
 
+pytestmark = pytest.mark.contract
+
 
 def test_runs_are_iterated_and_awaited(settings: Settings, tmp_path: Path) -> None:
     async def main() -> None:

@@ -40,6 +40,7 @@ def members(endpoint: Endpoint, *texts: str) -> list[str]:
     return [f"{text},model=m,base-url={endpoint.url}" for text in texts]
 
 
+@pytest.mark.contract
 def test_a_task_with_and_without_a_sandbox(studio: Studio, column: Path) -> None:
     progress = list[Progress]()
     with Endpoint(respond) as endpoint:
@@ -65,6 +66,7 @@ def test_a_task_with_and_without_a_sandbox(studio: Studio, column: Path) -> None
     assert (document["path"], document["characters"]) == ("column.txt", 19)
 
 
+@pytest.mark.contract
 def test_each_run_is_an_ordinary_run_that_names_its_comparison(
     studio: Studio, settings: Settings, column: Path
 ) -> None:
@@ -79,6 +81,7 @@ def test_each_run_is_an_ordinary_run_that_names_its_comparison(
     assert stored.definition.varying == ("mode",)
 
 
+@pytest.mark.contract
 def test_a_member_that_fails_leaves_the_others(studio: Studio) -> None:
     with Endpoint(respond) as endpoint, Endpoint(respond, key="another") as locked:
         texts = [*members(endpoint, "plain"), f"plain,label=locked,model=m,base-url={locked.url}"]
@@ -88,6 +91,7 @@ def test_a_member_that_fails_leaves_the_others(studio: Studio) -> None:
     assert "401" in failed["reason"] or "key" in failed["reason"]
 
 
+@pytest.mark.contract
 def test_a_member_without_a_model_is_reported_and_the_others_run(studio: Studio) -> None:
     with Endpoint(respond) as endpoint:
         result = studio.compare(TASK, members=[*members(endpoint, "plain"), "plain,model=other"])
@@ -99,6 +103,7 @@ def test_a_member_without_a_model_is_reported_and_the_others_run(studio: Studio)
         studio.compare(TASK, members=["plain,model=one", "plain,model=other"])
 
 
+@pytest.mark.contract
 def test_keys_are_sent_and_never_stored(studio: Studio, settings: Settings) -> None:
     with Endpoint(respond, key="sk-secret") as endpoint:
         config = ModelConfig(endpoint.url, "m", "sk-secret")
@@ -114,6 +119,7 @@ def test_keys_are_sent_and_never_stored(studio: Studio, settings: Settings) -> N
     assert not any(b"sk-secret" in each for each in stored)
 
 
+@pytest.mark.contract
 def test_a_comparison_continues_only_with_its_task(studio: Studio) -> None:
     with Endpoint(respond) as endpoint:
         texts = members(endpoint, "plain,label=one", "plain,label=two,temperature=0")
@@ -122,6 +128,7 @@ def test_a_comparison_continues_only_with_its_task(studio: Studio) -> None:
             studio.compare("Another?", members=texts, resume=first.id)
 
 
+@pytest.mark.contract
 def test_a_judge_decides(studio: Studio) -> None:
     def judge(body: Body) -> Turn:
         right = "<answer>\nAbout 50.\n</answer>" in body["messages"][0]["content"]

@@ -16,6 +16,8 @@ from tests.support.evaluations.suites import members, of_domain, respond, sums, 
 from tests.support.models.endpoint import Endpoint
 from tests.support.models.turns import Body, Turn
 
+pytestmark = pytest.mark.contract
+
 ROOT = Path(__file__).parents[3]
 
 

@@ -32,6 +32,8 @@ from agent.traces.importing import import_file
 from agent.traces.journal_items import items_of_journal, messages_of_journal
 from tests.agent.api.conftest import bash, script
 
+pytestmark = pytest.mark.contract
+
 EDITED = "Edited: 42 lakes"
 
 

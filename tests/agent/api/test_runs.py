@@ -25,6 +25,8 @@ from agent.models.scripted import ScriptedModel, ScriptedTurn
 from tests.agent.api.conftest import bash, call, script
 from tests.support.models.endpoint import Endpoint, Turn
 
+pytestmark = pytest.mark.contract
+
 
 def test_a_run_has_a_result_and_files(studio: Studio, tmp_path: Path) -> None:
     (tmp_path / "data.csv").write_text("a,b\n1,2\n")

@@ -12,6 +12,8 @@ from agent.models.base import ToolCall
 from agent.tools.toolbox import InvalidCall, ToolOutcome
 from agent.util.cancellation import Stop
 
+pytestmark = pytest.mark.contract
+
 
 @pytest.fixture
 def sandbox(studio: Studio) -> Sandbox:

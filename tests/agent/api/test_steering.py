@@ -31,6 +31,8 @@ from agent.runs import journal
 from agent.runs.recorded_run import STEERING_FILE
 from tests.agent.api.conftest import bash, call, script
 
+pytestmark = pytest.mark.contract
+
 E = TypeVar("E", bound=Event)
 
 

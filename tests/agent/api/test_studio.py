@@ -29,6 +29,7 @@ def test_inputs_are_copied_and_skipped_files_are_reported(studio: Studio, tmp_pa
     assert run.skipped == ["link: a link"]
 
 
+@pytest.mark.contract
 def test_a_second_studio_works_beside_the_first(studio: Studio, settings: Settings) -> None:
     first, second = studio.settings, replace(settings)
     with Studio(second) as other:
@@ -65,6 +66,7 @@ def containers_and_networks(engine: docker.DockerClient, instance: str) -> list[
     return containers + [str(each.name) for each in engine.networks.list(filters=filters)]
 
 
+@pytest.mark.contract
 @pytest.mark.engine
 def test_leaving_a_studio_closes_its_open_runs(
     settings: Settings, engine: docker.DockerClient, image: str
@@ -86,6 +88,7 @@ def test_leaving_a_studio_closes_its_open_runs(
         sandbox.run("true")
 
 
+@pytest.mark.contract
 @pytest.mark.engine
 def test_a_sandbox_without_a_run_is_a_container(settings: Settings, image: str) -> None:
     with Studio(replace(settings, image=image)) as studio, studio.sandbox() as sandbox:

@@ -7,6 +7,8 @@ from agent.events import RunStarted, ToolEnded, ToolOutput, ToolStarted
 from agent.models.scripted import ScriptedModel
 from tests.agent.api.conftest import call, script
 
+pytestmark = pytest.mark.contract
+
 looked_up_words: list[str] = []
 
 

@@ -100,6 +100,7 @@ def test_a_call_of_an_earlier_version_has_no_usage() -> None:
     assert decode(encode(again)) == again
 
 
+@pytest.mark.contract
 def test_each_step_of_a_run_says_what_it_used(tmp_path: Path) -> None:
     """In a sandbox without a container, neither CPU time nor packages are known."""
     settings = replace(load_settings({}), data=tmp_path / "data", warm_sandboxes=0)
@@ -132,6 +133,7 @@ def settings(tmp_path: Path, image: str) -> Settings:
     return replace(load_settings(), data=tmp_path / "data", warm_sandboxes=0, image=image)
 
 
+@pytest.mark.contract
 @pytest.mark.engine
 def test_a_container_shows_cpu_time_packages_and_files(settings: Settings) -> None:
     model = script(bash(WHEEL), bash(BUSY), bash("ls"), bash("echo text > output/a.txt"))

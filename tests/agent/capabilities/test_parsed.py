@@ -296,6 +296,7 @@ def test_no_python_code_makes_the_reader_fail(text: str) -> None:
     CallReader({"/workspace/a.py": text}.get).read("execute_bash", {"command": "python3 a.py"})
 
 
+@pytest.mark.contract
 def test_the_grammar_is_loaded_with_the_first_command() -> None:
     """A run on the command line starts without it."""
     program = "import sys, agent.cli.execute; print('tree_sitter' in sys.modules)"

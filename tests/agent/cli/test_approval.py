@@ -12,6 +12,8 @@ from agent.events import ApprovalRequested, CallReviewed
 from agent.train.rollouts.sandboxes import ProcessSandboxProvider
 from tests.agent.api.conftest import bash, call, script
 
+pytestmark = pytest.mark.contract
+
 
 def carry_out(tmp_path: Path, text: str) -> tuple[list[CallReviewed], str, str]:
     """Carry out three calls that wait, with these answers; return decisions, status, a file."""

@@ -20,6 +20,8 @@ from agent.runs import journal
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
 from tests.support.models.endpoint import Endpoint, Turn
 
+pytestmark = pytest.mark.contract
+
 ROOT = Path(__file__).parents[3]
 SUBMIT = Turn(calls=[("submit", {})])
 
@@ -70,6 +72,7 @@ def read_until(process: "subprocess.Popen[str]", text: str) -> None:
     assert any(text in line for line in process.stdout), "it ended before"
 
 
+@pytest.mark.contract
 @pytest.mark.engine
 @pytest.mark.main_path
 def test_a_run_saves_files_journal_and_trajectory(
@@ -97,6 +100,7 @@ def test_a_run_saves_files_journal_and_trajectory(
     assert steps[-1]["action"] == {"function": "submit", "parameters": {}}
 
 
+@pytest.mark.contract
 @pytest.mark.engine
 def test_a_run_that_removes_its_output_folder_still_saves_a_record(
     command_line: CommandLine, tmp_path: Path, image: str
@@ -123,6 +127,7 @@ def files_that_contain(text: str, folder: Path) -> list[str]:
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False).stdout.split()
 
 
+@pytest.mark.contract
 @pytest.mark.engine
 def test_the_key_is_only_in_the_request(
     command_line: CommandLine, tmp_path: Path, image: str
@@ -139,6 +144,7 @@ def test_the_key_is_only_in_the_request(
     assert not files_that_contain("sk-secret", tmp_path)
 
 
+@pytest.mark.contract
 @pytest.mark.engine
 def test_events_are_printed_as_json_lines(command_line: CommandLine, image: str) -> None:
     with Endpoint([bash("echo hi"), SUBMIT]) as endpoint:
@@ -148,6 +154,7 @@ def test_events_are_printed_as_json_lines(command_line: CommandLine, image: str)
     assert events[-1]["kind"] == "run_ended"
 
 
+@pytest.mark.contract
 @pytest.mark.engine
 def test_reaching_a_limit_is_exit_code_3(command_line: CommandLine, image: str) -> None:
     with Endpoint([bash("true")] * 2) as endpoint:
@@ -155,6 +162,7 @@ def test_reaching_a_limit_is_exit_code_3(command_line: CommandLine, image: str) 
     assert result.returncode == 3
 
 
+@pytest.mark.contract
 @pytest.mark.engine
 def test_ctrl_c_twice_saves_partial_results_and_leaves_no_container(
     command_line: CommandLine, tmp_path: Path, image: str, engine: docker.DockerClient
@@ -193,6 +201,7 @@ def test_a_demonstration_needs_no_endpoint(
     assert "no tokens" in result.stderr
 
 
+@pytest.mark.contract
 @pytest.mark.engine
 def test_two_commands_run_concurrently(
     command_line: CommandLine, image: str, tmp_path: Path
@@ -260,6 +269,7 @@ def test_without_a_model_the_error_explains_how_to_connect_one(command_line: Com
     assert "Traceback" not in result.stderr
 
 
+@pytest.mark.contract
 @pytest.mark.engine
 @pytest.mark.builtin
 def test_the_built_in_model_can_be_selected_beside_an_endpoint(

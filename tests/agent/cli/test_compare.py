@@ -15,6 +15,8 @@ from tests.support.models.endpoint import Endpoint
 from tests.support.models.turns import Body, Turn
 from tests.support.server import wait_until
 
+pytestmark = pytest.mark.contract
+
 ROOT = Path(__file__).parents[3]
 MEMBERS = ("--member", "plain,label=Cold,temperature=0", "--member", "plain,label=Warm")
 

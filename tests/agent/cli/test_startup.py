@@ -45,6 +45,7 @@ def modules_loaded_by(statements: str) -> set[str]:
     return set(result.stdout.split())
 
 
+@pytest.mark.contract
 def test_parsing_the_command_line_imports_no_command() -> None:
     loaded = modules_loaded_by(
         "import agent.cli.main; agent.cli.main.create_parser(with_page=False)"
@@ -54,6 +55,7 @@ def test_parsing_the_command_line_imports_no_command() -> None:
     )
 
 
+@pytest.mark.contract
 def test_the_engine_is_connected_before_what_carries_out_a_run_is_imported() -> None:
     loaded = modules_loaded_by("import agent.cli.run")
     assert "docker" in loaded

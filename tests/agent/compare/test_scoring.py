@@ -78,6 +78,7 @@ def folder(data: Path, expected: ExpectedAnswer) -> ComparisonFolder:
     return ComparisonFolder.create(data, comparison)
 
 
+@pytest.mark.contract
 @pytest.mark.parametrize(
     ("answer", "right"), [("x = 2/4", 1.0), ("0.4", 0.0), ("\\boxed{0.5}", 1.0)]
 )
@@ -98,6 +99,7 @@ JUDGED = ExpectedAnswer(
 )
 
 
+@pytest.mark.contract
 def test_a_judge_votes_through_its_own_endpoint(tmp_path: Path) -> None:
     comparison = folder(tmp_path, JUDGED)
     replies = ["It fits.\nRIGHT", "No.\n**Wrong.**", "I am not sure."]

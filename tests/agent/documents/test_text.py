@@ -22,6 +22,8 @@ from agent.documents import text as document_text
 from agent.documents.text import extract_text
 from agent.errors import WorkspaceError
 
+pytestmark = pytest.mark.contract
+
 
 def create_pdf(pages: list[str]) -> bytes:
     """Return a PDF with one line of text on each page."""

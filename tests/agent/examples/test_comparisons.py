@@ -62,6 +62,7 @@ def test_the_line_of_the_logbook() -> None:
     assert lines.count(expected("Read a long logbook")) == 1
 
 
+@pytest.mark.contract
 @pytest.mark.builtin
 def test_the_logbook_is_longer_than_the_context() -> None:
     files = find_files()
@@ -94,6 +95,7 @@ def test_the_primes_with_a_prime_digit_sum() -> None:
     assert found == int(expected("Sum digits of primes"))
 
 
+@pytest.mark.contract
 def test_the_tonnes_in_the_register_as_read_from_the_pdf() -> None:
     document = extract_text(io.BytesIO(read_input("Search 300 pages")), "register.pdf")
     assert document.pages == REGISTER_PAGES
@@ -109,6 +111,7 @@ def test_the_broken_lines() -> None:
     assert expected("Break lines by rule") == " / ".join(lines)
 
 
+@pytest.mark.contract
 def test_generated_documents_are_the_same_in_every_process() -> None:
     program = (
         "import hashlib; from agent.examples.generated import logbook, register; "

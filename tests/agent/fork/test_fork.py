@@ -29,6 +29,8 @@ from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.manifest import Delta, Node
 from tests.support.local_provider import LocalSandboxProvider
 
+pytestmark = pytest.mark.contract
+
 GENERAL = prompts.get_bundled("general")
 
 

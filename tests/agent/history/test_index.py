@@ -374,6 +374,7 @@ def test_a_record_of_another_version_is_read_as_far_as_possible(tmp_path: Path) 
 # Pinned runs
 
 
+@pytest.mark.contract
 def test_pinned_runs_are_listed_and_not_deleted_automatically(
     client: httpx.Client, tmp_path: Path
 ) -> None:
@@ -397,6 +398,7 @@ def test_pinned_runs_are_listed_and_not_deleted_automatically(
     assert list_runs(client) == []
 
 
+@pytest.mark.contract
 @pytest.mark.parametrize("body", [{}, {"pinned": 1}, {"pinned": "yes"}, {"pinned": None}])
 def test_pinning_requires_a_boolean(
     client: httpx.Client, tmp_path: Path, body: dict[str, Any]
@@ -406,6 +408,7 @@ def test_pinning_requires_a_boolean(
     assert not RunFolder.open(tmp_path, folder.id).pinned
 
 
+@pytest.mark.contract
 def test_shared_content_is_counted_once(tmp_path: Path) -> None:
     for name in ("one", "two"):
         write_ended_run(tmp_path, name, files={"output/same": b"x" * 400_000})
@@ -553,6 +556,7 @@ def test_an_interrupted_deletion_is_finished_at_the_next_start(tmp_path: Path) -
     assert stored_hashes(tmp_path) == set()
 
 
+@pytest.mark.contract
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make what another may not remove")
 def test_files_of_root_are_removed_in_the_sandbox_or_the_run_is_kept(tmp_path: Path) -> None:
     folder = write_ended_run(tmp_path, files={"output/mine/a": b"a"})
@@ -752,6 +756,7 @@ def list_runs(client: httpx.Client, **params: str) -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.contract
 def test_a_run_is_listed_while_active_and_after_its_end(
     client: httpx.Client, script: TurnScript
 ) -> None:
@@ -770,6 +775,7 @@ def test_a_run_is_listed_while_active_and_after_its_end(
     assert row["size"] > 0
 
 
+@pytest.mark.contract
 def test_renaming_a_run_notifies_its_followers(client: httpx.Client, tmp_path: Path) -> None:
     folder = write_ended_run(tmp_path, "The task")
     answer = client.patch(f"/api/runs/{folder.id}", json={"title": " A\nname "})
@@ -786,6 +792,7 @@ def test_renaming_a_run_notifies_its_followers(client: httpx.Client, tmp_path: P
     assert client.patch("/api/runs/nosuchrun1", json={"title": "x"}).status_code == 404
 
 
+@pytest.mark.contract
 def test_the_freed_size_is_shown_before_deletion(client: httpx.Client, tmp_path: Path) -> None:
     first, second, third = (
         write_ended_run(tmp_path, name, files={f"output/{name}": os.urandom(50_000)})
@@ -802,6 +809,7 @@ def test_the_freed_size_is_shown_before_deletion(client: httpx.Client, tmp_path:
     assert client.delete("/api/runs").status_code == 404
 
 
+@pytest.mark.contract
 @pytest.mark.parametrize("run", ["..", "%2e%2e", "..%2f..", "a", "nosuchrun1", "x" * 5000])
 def test_only_runs_can_be_deleted(client: httpx.Client, tmp_path: Path, run: str) -> None:
     write_ended_run(tmp_path)
@@ -812,6 +820,7 @@ def test_only_runs_can_be_deleted(client: httpx.Client, tmp_path: Path, run: str
     assert sorted(tmp_path.glob("[!h]*")) == before
 
 
+@pytest.mark.contract
 def test_deletion_ends_the_streams_of_followers(client: httpx.Client, tmp_path: Path) -> None:
     folder = write_ended_run(tmp_path, files={"output/a": b"a"})
     with follow_run(client, folder.id) as stream:
@@ -821,6 +830,7 @@ def test_deletion_ends_the_streams_of_followers(client: httpx.Client, tmp_path: 
     assert client.get(f"/api/runs/{folder.id}/events").status_code == 404
 
 
+@pytest.mark.contract
 def test_deletion_removes_the_sandbox(
     client: httpx.Client, script: TurnScript, tmp_path: Path
 ) -> None:
@@ -831,6 +841,7 @@ def test_deletion_removes_the_sandbox(
     assert list((tmp_path / "sandboxes").iterdir()) == []
 
 
+@pytest.mark.contract
 @pytest.mark.parametrize("limit", ["0", "-1", "x", "201", "9" * 50, ""])
 @pytest.mark.parametrize("name", ["limit", "most"])
 def test_an_invalid_limit_is_refused(client: httpx.Client, limit: str, name: str) -> None:
@@ -839,6 +850,7 @@ def test_an_invalid_limit_is_refused(client: httpx.Client, limit: str, name: str
     assert "limit" in answer.json()["error"]
 
 
+@pytest.mark.contract
 def test_runs_are_listed_by_the_gradio_api(client: httpx.Client, tmp_path: Path) -> None:
     write_ended_run(tmp_path, "Lake survey")
     write_ended_run(tmp_path, "Another")
@@ -846,6 +858,7 @@ def test_runs_are_listed_by_the_gradio_api(client: httpx.Client, tmp_path: Path)
     assert [row["title"] for row in program.predict("survey", api_name="/runs")] == ["Lake survey"]
 
 
+@pytest.mark.contract
 def test_everything_survives_a_restart(tmp_path: Path) -> None:
     for number in range(3):
         write_ended_run(
@@ -861,6 +874,7 @@ def test_everything_survives_a_restart(tmp_path: Path) -> None:
     assert [row["title"] for row in rows[0]] == ["task 2", "task 1", "task 0"]
 
 
+@pytest.mark.contract
 def test_an_interrupted_run_ends_at_its_last_event(tmp_path: Path) -> None:
     folder = write_ended_run(tmp_path, at=1_000.0)
     content = folder.journal.read_bytes()
@@ -871,6 +885,7 @@ def test_an_interrupted_run_ends_at_its_last_event(tmp_path: Path) -> None:
     assert (row["state"], row["seconds"], row["at"]) == ("failed", 4.0, 1_004.0)
 
 
+@pytest.mark.contract
 def test_an_unreadable_folder_does_not_prevent_startup(
     tmp_path: Path,
 ) -> None:

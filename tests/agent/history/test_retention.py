@@ -179,6 +179,7 @@ def test_expired_runs_are_removed_completely_and_logged(
     assert "\x1b" not in message
 
 
+@pytest.mark.contract
 def test_followed_and_active_runs_are_kept_at_any_age(tmp_path: Path) -> None:
     followed = write_old_run(tmp_path, "seen", 90)
     index(tmp_path)
@@ -219,6 +220,7 @@ def test_a_clock_jump_deletes_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
         assert ExpiryJob(catalog, Retention(days=30)).run_once() == 0
 
 
+@pytest.mark.contract
 def test_the_application_deletes_expired_runs_automatically(tmp_path: Path) -> None:
     write_ended_run(tmp_path, "ancient", at=NOW)
     young = write_ended_run(tmp_path, "young")

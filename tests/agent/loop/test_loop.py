@@ -45,6 +45,8 @@ from agent.util.cancellation import Stop
 from tests.support.hostile.flood import FloodServer
 from tests.support.models.endpoint import Call, Endpoint, Turn
 
+pytestmark = pytest.mark.contract
+
 E = TypeVar("E", bound=Event)
 SUBMIT = Turn(calls=[("submit", {})])
 QUICK_RETRIES = Limits(backoff=0.01)

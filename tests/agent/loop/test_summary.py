@@ -44,6 +44,8 @@ from agent.util.cancellation import Stop
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Endpoint, Turn
 
+pytestmark = pytest.mark.contract
+
 E = TypeVar("E", bound=Event)
 LIMITS = Limits(conversation_tokens=5000, summarise=True, backoff=0.01)
 SUBMIT = Turn(calls=[("submit", {})], usage=(2000, 10))

@@ -31,6 +31,8 @@ from agent.tools.toolbox import Toolbox
 from agent.util.cancellation import Stop
 from tests.support.browser.chromium import CHROMIUM, FLAGS, LAUNCHER
 
+pytestmark = pytest.mark.contract
+
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
@@ -247,6 +249,7 @@ def test_the_walk_length_ignores_the_two_outliers(sandbox: DockerSandbox, worksp
     assert "//" not in page
 
 
+@pytest.mark.nightly
 @pytest.mark.engine
 @pytest.mark.browser
 def test_the_walk_is_keyboard_operable_and_offline(sandbox: DockerSandbox, workspace: Path) -> None:

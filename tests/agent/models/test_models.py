@@ -20,6 +20,8 @@ from agent.util.cancellation import Stop
 from tests.contract.model_suite import REQUEST, ModelSuite
 from tests.support.models.endpoint import Call, Endpoint, Turn
 
+pytestmark = pytest.mark.contract
+
 
 class TestScriptedModel(ModelSuite):
     @contextmanager

@@ -26,6 +26,8 @@ from agent.util.cancellation import Stop
 from tests.contract.sandbox_helpers import becomes_true
 from tests.support.recorded_runs import write_ended_run
 
+pytestmark = pytest.mark.contract
+
 T = TypeVar("T")
 
 

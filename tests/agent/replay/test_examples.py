@@ -15,6 +15,8 @@ from agent.replay.replay import open_recording
 from agent.workspace.files import Workspace
 from tests.agent.api.conftest import bash, script
 
+pytestmark = pytest.mark.contract
+
 DEFAULT_LIMITS = ExampleLimits()
 
 

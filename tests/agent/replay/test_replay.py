@@ -20,6 +20,8 @@ from agent.runs import journal
 from agent.util.cancellation import Stop
 from tests.agent.api.conftest import bash, call, script
 
+pytestmark = pytest.mark.contract
+
 
 def record(studio: Studio, *turns: ScriptedTurn, **options: Any) -> Run:
     """Carry out a run with these turns and a final submit."""

@@ -314,6 +314,7 @@ def test_memory_does_not_grow_with_the_run(tmp_path: Path) -> None:
     assert peak < 3_000_000
 
 
+@pytest.mark.contract
 def test_documents_show_their_text_and_workbooks_their_sheets(tmp_path: Path) -> None:
     paper, letter, workbook = create_pdf(["The first page."]), io.BytesIO(), io.BytesIO()
     document = docx.Document()

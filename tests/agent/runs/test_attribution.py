@@ -18,6 +18,8 @@ from agent.workspace.paths import RelPath
 from agent.workspace.versions.past_files import FileVersions
 from tests.support.local_provider import LocalSandboxProvider
 
+pytestmark = pytest.mark.contract
+
 Edit = Callable[[RecordedRun], None]
 SUBMIT = ScriptedTurn(calls=(ToolCall("", "submit", "{}"),))
 

@@ -43,6 +43,7 @@ def test_a_second_lock_attempt_explains_what_to_do(tmp_path: Path) -> None:
     DataFolder(tmp_path).close()
 
 
+@pytest.mark.contract
 def test_the_lock_excludes_other_processes_and_ends_with_its_holder(tmp_path: Path) -> None:
     hold_lock = (
         "import sys; from pathlib import Path; from agent.data_folder import DataFolder; "

@@ -23,6 +23,8 @@ from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn
 from tests.support.server import create_app, follow_run, run_server
 
+pytestmark = pytest.mark.contract
+
 ARCHIVE = Path(__file__).parents[2] / "fixtures" / "data-0.1.0.tar.xz"
 
 FINAL_STATES = {

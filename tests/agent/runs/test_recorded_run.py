@@ -40,6 +40,8 @@ from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.manifest import Delta
 from tests.support.hostile.full_disk import limit_file_size
 
+pytestmark = pytest.mark.contract
+
 GENERAL = prompts.get_bundled("general")
 
 

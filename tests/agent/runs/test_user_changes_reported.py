@@ -28,6 +28,8 @@ from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn
 from tests.support.server import create_app, run_server
 
+pytestmark = pytest.mark.contract
+
 REPORT = UserChange("added", RelPath("input/report.pdf"), 3_250_586)
 REPORT_TEXT = "[The user added input/report.pdf (3.1 MB).]"
 

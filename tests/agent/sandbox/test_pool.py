@@ -13,6 +13,8 @@ from agent.sandbox.pool import SandboxPool
 from agent.sandbox.process import ProcessSandbox
 from tests.contract.sandbox_helpers import check_output
 
+pytestmark = pytest.mark.contract
+
 Create = Callable[[], ProcessSandbox]
 
 

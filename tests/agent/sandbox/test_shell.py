@@ -19,6 +19,8 @@ from agent.util.cancellation import Stop
 from tests.contract.sandbox_helpers import check_output, run
 from tests.contract.sandbox_suite import SandboxSuite
 
+pytestmark = pytest.mark.contract
+
 
 @pytest.fixture
 def sandbox(tmp_path: Path) -> Iterator[ProcessSandbox]:

@@ -96,6 +96,7 @@ def test_intervals_stay_within_their_bounds_and_have_a_width() -> None:
     assert (both["x"].mean, both[""].answered) == (0, 0)
 
 
+@pytest.mark.contract
 def test_the_command_line_imports_tasks_only_when_it_uses_them() -> None:
     task_packages = ("agent.tasks", "agent.train", "agent.evals")
     other_importers = {
@@ -121,6 +122,7 @@ def test_the_command_line_imports_tasks_only_when_it_uses_them() -> None:
     assert loaded == {"agent.tasks", "agent.tasks.cli"}
 
 
+@pytest.mark.contract
 @pytest.mark.engine
 def test_a_task_runs_and_is_scored(tmp_path: Path, image: str) -> None:
     (problem,) = generate_tasks(

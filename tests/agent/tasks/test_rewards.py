@@ -96,6 +96,7 @@ def test_a_missing_answer_scores_zero(qa_type: QaType) -> None:
         assert score(qa_type, "A", answer) == 0
 
 
+@pytest.mark.contract
 @pytest.mark.parametrize(
     ("truth", "answer"),
     [("12", "12.0"), ("1234", "1,234"), (r"\frac{1}{2}", "0.5"), (r"\frac12", r"\boxed{1/2}"),
@@ -106,6 +107,7 @@ def test_mathematically_equal_answers_are_correct(truth: str, answer: str) -> No
     assert score("open_ended", truth, answer) == 1
 
 
+@pytest.mark.contract
 @pytest.mark.parametrize(
     "answer",
     ["13", "-12", "10 11 12", "10, 11, 12", "12 or 13", r"12 \text{ or } 13", "not 12", "x < 12",
@@ -129,6 +131,7 @@ def test_a_code_of_letters_and_digits_is_not_a_product(truth: str, answer: str) 
     assert score("open_ended", truth, truth) == 1
 
 
+@pytest.mark.contract
 def test_endless_computation_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
     assert mathematics.expressions_equal("12.0", "12")
     monkeypatch.setattr(mathematics, "TIMEOUT_SECONDS", 0.3)
@@ -137,6 +140,7 @@ def test_endless_computation_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> No
     assert mathematics.expressions_equal("12.0", "12")
 
 
+@pytest.mark.contract
 def test_comparison_works_from_threads() -> None:
     with ThreadPoolExecutor(4) as threads:
         results = list(
@@ -145,6 +149,7 @@ def test_comparison_works_from_threads() -> None:
     assert results == [True, True, True, *[False] * 5]
 
 
+@pytest.mark.contract
 def test_a_forked_process_starts_its_own_worker() -> None:
     program = """if True:
         import os
@@ -181,6 +186,7 @@ _PARTS = [
 ]
 
 
+@pytest.mark.contract
 @settings(max_examples=50)
 @given(st.lists(st.sampled_from(_PARTS) | st.text(max_size=4), max_size=12).map("".join))
 def test_scores_are_between_zero_and_one(answer: str) -> None:

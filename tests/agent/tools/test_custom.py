@@ -19,6 +19,8 @@ from agent.tools.custom import Tool, tool, toolset
 from agent.tools.toolbox import Action, InvalidCall, Toolbox, ToolOutcome
 from agent.util.cancellation import Stop
 
+pytestmark = pytest.mark.contract
+
 FACTOR = 2
 _tool: Any = tool
 _toolset: Any = toolset

@@ -22,6 +22,8 @@ from agent.tools.call_parser import TimeLimits, parse
 from agent.tools.toolbox import ToolOutcome
 from tests.support.tool_runner import ToolRunner
 
+pytestmark = pytest.mark.contract
+
 EDITOR = "str_replace_editor"
 
 
@@ -102,12 +104,14 @@ class TestCalls:
 
 
 class TestEditor:
+    @pytest.mark.contract
     @pytest.mark.parametrize("name", ["a.txt", "b.csv", "c.json", "d.svg", "no_suffix", "e.py"])
     def test_14_any_text_file_can_be_viewed(self, runner: ToolRunner, name: str) -> None:
         """Only .py and .rst could."""
         write_file(runner, name, b"text\n")
         assert runner.edit("view", name).text.endswith("     1\ttext")
 
+    @pytest.mark.contract
     def test_14_a_folder_shows_all_its_files(self, runner: ToolRunner) -> None:
         """A folder of documents looked empty."""
         for name in ("a.txt", "b.pdf", "c"):
@@ -117,6 +121,7 @@ class TestEditor:
             runner.path(f"input/{name} (1 bytes)") in text for name in ("a.txt", "b.pdf", "c")
         )
 
+    @pytest.mark.contract
     def test_15_create_refuses_to_overwrite(self, runner: ToolRunner) -> None:
         """It overwrote, against its description."""
         path = write_file(runner, "a.txt", b"precious")
@@ -125,6 +130,7 @@ class TestEditor:
         assert "already exists" in outcome.text
         assert path.read_bytes() == b"precious"
 
+    @pytest.mark.contract
     @pytest.mark.parametrize("command", ["str_replace", "insert"])
     def test_16_tabs_survive_an_edit(self, runner: ToolRunner, command: str) -> None:
         """All tabs of the file became spaces."""
@@ -133,6 +139,7 @@ class TestEditor:
         wanted = {"str_replace": b"all:\n\tcc a.c\n\tX\n", "insert": b"\tX\nall:\n\tcc a.c\nKEY\n"}
         assert path.read_bytes() == wanted[command]
 
+    @pytest.mark.contract
     @pytest.mark.parametrize(
         "data",
         [
@@ -151,6 +158,7 @@ class TestEditor:
             key, value = ("KEY".encode("utf-16-le"), "VAL".encode("utf-16-le"))
         assert path.read_bytes() == data.replace(key, value)
 
+    @pytest.mark.contract
     def test_18_an_edit_adds_no_line_ending(self, runner: ToolRunner) -> None:
         """Every write appended one."""
         path = write_file(runner, "a", b"one\ntwo")
@@ -158,12 +166,14 @@ class TestEditor:
             runner.edit("str_replace", "a", old_str=old, new_str=new)
         assert path.read_bytes() == b"eins\n2"
 
+    @pytest.mark.contract
     @pytest.mark.parametrize("text", ["-n", "-e", "-n -e\\n", "\\", "'", "$(id)", "`id`", "%s", ""])
     def test_18_text_is_written_unchanged(self, runner: ToolRunner, text: str) -> None:
         """What looked like an option of echo vanished."""
         assert runner.edit("create", "a", file_text=text).ok
         assert (runner.folder / "a").read_text() == text
 
+    @pytest.mark.contract
     @pytest.mark.parametrize("command", ["str_replace", "insert", "view"])
     def test_19_a_missing_file_stays_missing(self, runner: ToolRunner, command: str) -> None:
         """It was created, holding cat's error message, and called edited."""
@@ -172,6 +182,7 @@ class TestEditor:
         assert "Path not found" in outcome.text
         assert not (runner.folder / "no").exists()
 
+    @pytest.mark.contract
     def test_20_a_failed_write_is_reported_as_an_error(self, runner: ToolRunner) -> None:
         """Success was told although nothing was written."""
         outcome = runner.edit("create", "x" * 300, file_text="x")
@@ -180,6 +191,7 @@ class TestEditor:
         write_file(runner, "file", b"")
         assert not runner.edit("create", "file/below", file_text="x").ok
 
+    @pytest.mark.contract
     def test_21_ten_megabytes_are_written_and_edited(self, runner: ToolRunner) -> None:
         """Text went through the arguments of a process and failed above 128 KB."""
         text = "0123456789abcde\n" * (10 * 1024 * 1024 // 16) + "KEY\n"
@@ -189,6 +201,7 @@ class TestEditor:
         end = runner.edit("view", "big.txt", view_range=[655_361, -1])
         assert end.text.endswith("655361\tEND\n(lines 655361-655361 of 655361)")
 
+    @pytest.mark.contract
     @pytest.mark.parametrize(
         "name",
         [
@@ -210,6 +223,7 @@ class TestEditor:
         assert (runner.folder / name).read_text() == "two\n"
         assert {path.name for path in runner.folder.iterdir()} == {"input", name}
 
+    @pytest.mark.contract
     def test_23_create_does_not_echo_the_file(self, runner: ToolRunner) -> None:
         """Up to 10,000 characters came back that the model had just written."""
         outcome = runner.edit("create", "a.txt", file_text="line\n" * 2000)
@@ -218,6 +232,7 @@ class TestEditor:
 
 
 class TestExecution:
+    @pytest.mark.contract
     def test_24_output_is_streamed_and_bounded(self, runner: ToolRunner) -> None:
         """All of it was held in the host's memory, and shown at the end."""
         outcome = runner.bash("yes | head -c 20000000")
@@ -225,12 +240,14 @@ class TestExecution:
         assert sum(item.skipped for item in runner.output) > 18_000_000
         assert "bytes that the sandbox did not keep left out" in outcome.text
 
+    @pytest.mark.contract
     def test_25_a_long_line_is_truncated(self, runner: ToolRunner) -> None:
         """Output was cut by lines only."""
         outcome = runner.bash("head -c 300000 /dev/zero | tr '\\0' x")
         assert len(outcome.text) < 10_500
         assert "290000 characters (0 whole lines) left out" in outcome.text
 
+    @pytest.mark.contract
     def test_26_a_command_that_ignores_sigterm_is_killed_and_its_output_kept(
         self, runner: ToolRunner
     ) -> None:
@@ -239,12 +256,14 @@ class TestExecution:
         assert outcome.end_reason == "timeout"
         assert "begun" in outcome.text
 
+    @pytest.mark.contract
     def test_26_exit_code_124_is_not_a_timeout(self, runner: ToolRunner) -> None:
         """A command that exits with 124 by itself was told that it took too long."""
         outcome = runner.bash("(exit 124)")
         assert (outcome.end_reason, outcome.exit_code) == ("exit", 124)
         assert outcome.text.startswith("Error: Exit code 124\n")
 
+    @pytest.mark.contract
     def test_27_a_background_process_does_not_block_the_call(self, runner: ToolRunner) -> None:
         """It added two seconds to every call."""
         outcome = runner.bash("sleep 300 & echo $!")
@@ -255,6 +274,7 @@ class TestExecution:
         runner.sandbox.end_processes()
         assert stdout_of(runner.bash(alive)).startswith("gone")
 
+    @pytest.mark.contract
     def test_28_shell_state_persists(self, runner: ToolRunner) -> None:
         """Every call had a new shell."""
         runner.bash(f"cd {runner.path('input')}; export NAME=value; greet() {{ echo hello; }}")

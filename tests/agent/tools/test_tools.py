@@ -329,6 +329,7 @@ class TestHeadings:
 
 
 class TestBash:
+    @pytest.mark.contract
     def test_output_is_streamed_as_the_model_sees_it(self, runner: ToolRunner) -> None:
         outcome = runner.bash("echo out; echo bad >&2")
         assert b"".join(item.data for item in runner.output if item.stream == "stdout") == b"out\n"
@@ -337,23 +338,27 @@ class TestBash:
         )
         assert (outcome.ok, outcome.exit_code, outcome.end_reason) == (True, 0, "exit")
 
+    @pytest.mark.contract
     def test_a_failing_command_is_an_error(self, runner: ToolRunner) -> None:
         outcome = runner.bash("exit 3")
         assert (outcome.ok, outcome.exit_code) == (False, 3)
         assert outcome.text.startswith("Error: Exit code 3\n")
 
+    @pytest.mark.contract
     def test_a_timed_out_command_keeps_its_output(self, runner: ToolRunner) -> None:
         outcome = runner.bash("echo begun; sleep 60", timeout=0.5)
         assert (outcome.ok, outcome.end_reason) == (False, "timeout")
         assert "after its time limit of 0.5 s" in outcome.text
         assert "begun" in outcome.text
 
+    @pytest.mark.contract
     def test_the_remaining_run_time_limits_a_command(self, runner: ToolRunner) -> None:
         items = runner.toolbox.run(Action(Bash("sleep 60")), Stop(), max_seconds=0.2)
         outcome = list(items)[-1]
         assert isinstance(outcome, ToolOutcome)
         assert outcome.end_reason == "timeout"
 
+    @pytest.mark.contract
     def test_a_stop_ends_the_command(self, runner: ToolRunner) -> None:
         stop = Stop()
         items = runner.toolbox.run(Action(Bash("echo begun; sleep 60")), stop)
@@ -364,17 +369,20 @@ class TestBash:
         assert (outcome.ok, outcome.end_reason) == (False, "stop")
         assert "begun" in outcome.text
 
+    @pytest.mark.contract
     def test_a_command_too_long_for_the_shell_is_answered(self, runner: ToolRunner) -> None:
         outcome = runner.bash("true " + "x" * 100_000_000)
         assert not outcome.ok
         assert "too long" in outcome.text
 
+    @pytest.mark.contract
     def test_notes_on_a_call_follow_its_result(self, runner: ToolRunner) -> None:
         outcome = runner.bash("echo x", mood="good")
         assert outcome.text.endswith("x\nNote: the unknown parameter mood was ignored.")
 
 
 class TestEditor:
+    @pytest.mark.contract
     def test_all_editor_commands_work(self, runner: ToolRunner) -> None:
         head = f"Execution output of [{EDITOR}]:\n"
         created = runner.edit("create", "new folder/a.txt", file_text="one\ntwo\n")
@@ -385,18 +393,21 @@ class TestEditor:
         assert shown.text.endswith("     1\tzero\n     2\tone\n     3\t2")
         assert shown.ok
 
+    @pytest.mark.contract
     def test_a_failure_is_text_for_the_model(self, runner: ToolRunner) -> None:
         outcome = runner.edit("view", "missing.txt")
         assert not outcome.ok
         path = runner.path("missing.txt")
         assert outcome.text == f"Execution output of [{EDITOR}]:\nError: Path not found: {path}"
 
+    @pytest.mark.contract
     def test_create_refuses_a_folder_and_a_dangling_link(self, runner: ToolRunner) -> None:
         assert "already exists (a folder)" in runner.edit("create", "input", file_text="x").text
         (runner.folder / "link").symlink_to("nowhere")
         assert "already exists" in runner.edit("create", "link", file_text="x").text
         assert not (runner.folder / "nowhere").exists()
 
+    @pytest.mark.contract
     def test_a_folder_is_listed_two_levels_deep_with_sizes(self, runner: ToolRunner) -> None:
         (runner.folder / "input/sub/deep").mkdir(parents=True)
         (runner.folder / "input/sub/deep/unseen").write_text("x")
@@ -412,6 +423,7 @@ class TestEditor:
         assert "unseen" not in text
         assert ".hidden" not in text
 
+    @pytest.mark.contract
     def test_a_large_folder_reports_omitted_entries(self, runner: ToolRunner) -> None:
         for n in range(700):
             (runner.folder / f"input/{n:04}.txt").touch()
@@ -422,9 +434,11 @@ class TestEditor:
             (runner.folder / f"input/{n:04}.txt").touch()
         assert "at least" in runner.edit("view", "input").text
 
+    @pytest.mark.contract
     def test_an_empty_folder_is_reported_as_empty(self, runner: ToolRunner) -> None:
         assert runner.edit("view", "output").text.endswith("excluding hidden:\n(nothing)")
 
+    @pytest.mark.contract
     def test_a_file_over_the_limit_is_refused(self, runner: ToolRunner) -> None:
         with (runner.folder / "huge").open("wb") as file:
             file.truncate(10 * 1024**3)
@@ -434,10 +448,12 @@ class TestEditor:
 
 
 class TestSubmit:
+    @pytest.mark.contract
     def test_submit_returns_finished(self, runner: ToolRunner) -> None:
         outcome = runner.call("submit")
         assert (outcome.text, outcome.submitted, outcome.ok) == ("<<< Finished >>>", True, True)
 
+    @pytest.mark.contract
     def test_the_answer_is_read_from_the_answer_file(self, runner: ToolRunner) -> None:
         assert runner.toolbox.read_answer() == ""
         (runner.folder / "output/answer.txt").write_bytes(b" 42\x1b\xff\n")
@@ -446,10 +462,12 @@ class TestSubmit:
         (runner.folder / "output/answer.txt").mkdir()
         assert runner.toolbox.read_answer() == ""
 
+    @pytest.mark.contract
     def test_an_oversized_answer_is_reported_as_too_large(self, runner: ToolRunner) -> None:
         (runner.folder / "output/answer.txt").write_bytes(b"x" * 5_000_000)
         assert "larger than can be read" in runner.toolbox.read_answer()
 
+    @pytest.mark.contract
     def test_an_answer_path_that_is_not_a_file_is_ignored(self, runner: ToolRunner) -> None:
         runner.bash("mkfifo output/answer.txt")
         assert runner.toolbox.read_answer() == ""

@@ -18,6 +18,8 @@ from agent.traces.otlp import send_spans
 from tests.agent.traces.test_exports import run_events
 from tests.support.recorded_runs import write_ended_run
 
+pytestmark = pytest.mark.contract
+
 
 class Collector(BaseHTTPRequestHandler):
     """Takes everything but what has the wrong key."""

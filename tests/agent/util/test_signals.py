@@ -7,6 +7,8 @@ import threading
 import traceback
 from types import CodeType
 
+import pytest
+
 from agent.util.cancellation import Stop
 from agent.util.signals import restored_handler, stop_on_signals
 from tests.support.server import wait_until
@@ -15,6 +17,7 @@ IGNORE = ctypes.c_void_p(1)
 """``SIG_IGN`` in C."""
 
 
+@pytest.mark.contract
 def test_a_signal_that_does_not_wake_the_main_thread_stops_too() -> None:
     stop = Stop()
 

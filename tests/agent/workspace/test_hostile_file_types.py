@@ -62,6 +62,7 @@ def make_special(request: pytest.FixtureRequest) -> Callable[[Path], None]:
     return function
 
 
+@pytest.mark.contract
 def test_special_files_are_never_opened(
     workspace: Workspace,
     snapshots: SnapshotTracker,
@@ -84,6 +85,7 @@ def test_special_files_are_never_opened(
     assert operations.rename(workspace, FILE_PATH, "g").paths == ("output/g",)
 
 
+@pytest.mark.contract
 def test_non_folders_are_never_entered(
     workspace: Workspace, make_special: Callable[[Path], None], tmp_path: Path
 ) -> None:
@@ -124,6 +126,7 @@ def test_a_replaced_input_folder_does_not_break_the_start(
             copy_in(workspace, given_path, RelPath("input"))
 
 
+@pytest.mark.contract
 def test_links_in_a_given_folder_are_not_followed(workspace: Workspace, tmp_path: Path) -> None:
     given_path = tmp_path / "given"
     given_path.mkdir()

@@ -150,6 +150,7 @@ def test_a_workspace_replaced_by_a_link_is_not_followed(
     assert not list((tmp_path / "blobs").rglob("*-*"))
 
 
+@pytest.mark.contract
 def test_a_missing_or_replaced_workspace_is_reported(workspace: Workspace) -> None:
     volume.discard(workspace.root)
     with pytest.raises(WorkspaceError, match="does not exist"):

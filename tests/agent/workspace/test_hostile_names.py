@@ -121,6 +121,7 @@ def test_a_move_beyond_the_path_limit_is_refused(workspace: Workspace) -> None:
     assert workspace.list(folder) == []
 
 
+@pytest.mark.contract
 def test_a_sandbox_of_any_depth_is_removed(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()

@@ -33,6 +33,8 @@ from sandbox_ui.workspace.outputs import list_results
 from tests.support.hostile import path_swapper
 from tests.support.hostile.access_watcher import assert_untouched
 
+pytestmark = pytest.mark.contract
+
 SECRET = b"secret of the host"
 
 

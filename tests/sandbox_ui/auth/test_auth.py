@@ -20,6 +20,8 @@ from sandbox_ui.auth.tokens import Tokens
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.server import create_app, follow_run, run_server
 
+pytestmark = pytest.mark.contract
+
 LOW_COST = 10
 REQUIRED_ARGUMENTS = {
     "task": "x",

@@ -23,6 +23,8 @@ from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.models.turns import Body
 from tests.support.server import TIMEOUT_SECONDS, create_app, run_server, wait_until
 
+pytestmark = pytest.mark.contract
+
 LOW_COST = 10
 NAMES = {"ann": "correct horse", "bob": "battery staple"}
 USERS = tuple((name, hash_password(word, log_n=LOW_COST)) for name, word in NAMES.items())

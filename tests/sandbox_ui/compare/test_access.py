@@ -20,6 +20,8 @@ from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Endpoint
 from tests.support.server import create_app, run_server, wait_until
 
+pytestmark = pytest.mark.contract
+
 NAMES = {"ann": "correct horse", "bob": "battery staple"}
 USERS = tuple((name, hash_password(word, log_n=10)) for name, word in NAMES.items())
 

@@ -21,6 +21,8 @@ from tests.support.comparisons import (
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.server import wait_until
 
+pytestmark = pytest.mark.contract
+
 NO_SUCH = "There is no such comparison. It may have been deleted."
 
 

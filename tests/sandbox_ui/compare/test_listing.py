@@ -2,9 +2,12 @@
 
 from typing import Any
 
+import pytest
 from gradio_client import Client
 
 from tests.support.comparisons import PLAIN, SANDBOX, ComparisonClient, run_ids
+
+pytestmark = pytest.mark.contract
 
 
 def history(client: ComparisonClient, **query: Any) -> dict[str, Any]:

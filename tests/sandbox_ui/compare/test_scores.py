@@ -11,6 +11,8 @@ from tests.support.comparisons import PLAIN, SANDBOX, ComparisonClient, answer_b
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.server import wait_until
 
+pytestmark = pytest.mark.contract
+
 
 def scores(described: dict[str, Any]) -> list[list[float | None]]:
     return [[run["score"] for run in member["runs"]] for member in described["members"]]

@@ -10,6 +10,8 @@ from tests.support.comparisons import PLAIN, SANDBOX, ComparisonClient, run_ids,
 from tests.support.models.endpoint import Turn
 from tests.support.server import follow_run
 
+pytestmark = pytest.mark.contract
+
 
 def test_the_stream_carries_the_comparison_and_the_events_of_its_runs(
     client: ComparisonClient, script: Script

@@ -26,6 +26,8 @@ from tests.support.recorded_runs import write_ended_run
 from tests.support.server import create_app, run_server
 from tests.support.tab import NARROW, WIDE, StudioTab
 
+pytestmark = pytest.mark.contract
+
 USERS = tuple((name, hash_password(f"{name}'s word", log_n=10)) for name in ("ann", "bob", "root"))
 
 
@@ -178,6 +180,7 @@ def test_drafts_are_listed_newest_first_with_the_names_of_their_files(tmp_path: 
         assert "drafts" not in client.get("/api/runs", params={"pinned": 1}).json()
 
 
+@pytest.mark.contract
 @pytest.mark.engine
 def test_containers_and_images_are_counted_by_the_engine(image: str, tmp_path: Path) -> None:
     settings = Settings(data=tmp_path / "data", image=image, warm_sandboxes=1)
@@ -205,6 +208,7 @@ def test_containers_and_images_are_counted_by_the_engine(image: str, tmp_path: P
 # On the page
 
 
+@pytest.mark.nightly
 @pytest.mark.browser
 @pytest.mark.parametrize(("size", "scheme"), [(WIDE, "light"), (NARROW, "dark")])
 def test_usage_is_keyboard_operable(

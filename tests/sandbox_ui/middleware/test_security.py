@@ -15,6 +15,8 @@ from tests.support.local_provider import LocalSandboxProvider
 from tests.support.server import create_app, run_server
 from tests.support.tab import StudioTab
 
+pytestmark = pytest.mark.contract
+
 INJECT = """() => {
   const script = document.createElement("script");
   script.textContent = "window.hit = 'script'";
@@ -134,6 +136,7 @@ def other_port(studio_url: str) -> Iterator[int]:
         server.shutdown()
 
 
+@pytest.mark.nightly
 @pytest.mark.browser
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
 def test_another_port_is_another_origin(
@@ -150,6 +153,7 @@ def test_another_port_is_another_origin(
     assert statuses == {403}
 
 
+@pytest.mark.nightly
 @pytest.mark.browser
 def test_injected_content_does_not_run(studio_url: str, page: Page) -> None:
     StudioTab(page).open(studio_url)

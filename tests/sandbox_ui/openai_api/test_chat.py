@@ -16,6 +16,8 @@ from tests.support.comparisons import SUBMIT, bash
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.server import TIMEOUT_SECONDS, wait_until
 
+pytestmark = pytest.mark.contract
+
 PLAIN, SANDBOX = "test-model", "test-model@sandbox"
 ASK: Any = [{"role": "user", "content": "How many characters are in the file?"}]
 NOTES = base64.b64encode(b"twelve chars").decode()

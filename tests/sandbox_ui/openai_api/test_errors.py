@@ -15,6 +15,8 @@ from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Endpoint
 from tests.support.server import create_app, run_server
 
+pytestmark = pytest.mark.contract
+
 PLAIN, SANDBOX = "test-model", "test-model@sandbox"
 ASK: Any = [{"role": "user", "content": "Go"}]
 

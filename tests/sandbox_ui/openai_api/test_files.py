@@ -11,6 +11,8 @@ from sandbox_ui.auth.tokens import Tokens
 from tests.sandbox_ui.openai_api.conftest import Script
 from tests.support.comparisons import SUBMIT, bash
 
+pytestmark = pytest.mark.contract
+
 SANDBOX = "test-model@sandbox"
 
 

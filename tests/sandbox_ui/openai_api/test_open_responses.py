@@ -9,6 +9,8 @@ import pytest
 from tests.sandbox_ui.openai_api.conftest import Script
 from tests.support.models.endpoint import Turn
 
+pytestmark = pytest.mark.contract
+
 MODEL = "test-model"
 NUMBER = (int, float)
 NULL = type(None)

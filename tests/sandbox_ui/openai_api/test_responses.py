@@ -10,6 +10,8 @@ from tests.sandbox_ui.openai_api.conftest import Script
 from tests.support.comparisons import SUBMIT, bash
 from tests.support.models.endpoint import Call, Endpoint, Turn
 
+pytestmark = pytest.mark.contract
+
 PLAIN, SANDBOX = "test-model", "test-model@sandbox"
 
 

@@ -15,6 +15,8 @@ from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Endpoint
 from tests.support.server import create_app, run_server
 
+pytestmark = pytest.mark.contract
+
 
 @pytest.fixture(scope="module")
 def studio_url(data: Path) -> Iterator[str]:

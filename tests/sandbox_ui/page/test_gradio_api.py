@@ -17,6 +17,8 @@ from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, ScriptedTurns, Turn
 from tests.support.server import create_app, run_server
 
+pytestmark = pytest.mark.contract
+
 SUBMIT = Turn(text="Done.", calls=[Call("submit")])
 
 

@@ -20,6 +20,8 @@ from sandbox_ui.preview.worker import TIMEOUT_SECONDS
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.server import create_app, run_server
 
+pytestmark = pytest.mark.contract
+
 
 @pytest.fixture(scope="module")
 def service() -> Iterator[PreviewService]:

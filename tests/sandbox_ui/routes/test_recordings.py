@@ -12,6 +12,8 @@ import pytest
 from agent.history import recordings
 from agent.runs.folder import RunFolder
 
+pytestmark = pytest.mark.contract
+
 
 @pytest.fixture
 def client(studio_url: str) -> Iterator[httpx.Client]:

@@ -21,6 +21,8 @@ from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.server import create_app, run_server
 
+pytestmark = pytest.mark.contract
+
 WORD = "correct horse"
 USERS = tuple((name, hash_password(WORD, log_n=10)) for name in ("ann", "root"))
 SUBMIT = Turn(text="Done <b>now</b>.", calls=[("submit", {})])

@@ -27,6 +27,8 @@ from agent.settings import Settings
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.server import create_app, follow_run, run_server, wait_until
 
+pytestmark = pytest.mark.contract
+
 STARTED = RunStarted(
     run="r", task="t", mode="sandbox", model="m", metered=True, prompt="", system="", user=""
 )

@@ -11,6 +11,8 @@ from tests.support.page_states import SUBMIT, ScriptedStudio, bash, serve_script
 from tests.support.recorded_runs import write_ended_run
 from tests.support.server import follow_run, wait_until
 
+pytestmark = pytest.mark.contract
+
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[ScriptedStudio]:

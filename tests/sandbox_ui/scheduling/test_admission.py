@@ -30,6 +30,8 @@ from tests.support.models.turns import Body
 from tests.support.recorded_runs import write_ended_run
 from tests.support.server import TIMEOUT_SECONDS, create_app, run_server, wait_until
 
+pytestmark = pytest.mark.contract
+
 USERS = tuple((name, hash_password(f"{name}'s word", log_n=10)) for name in ("ann", "bob"))
 
 

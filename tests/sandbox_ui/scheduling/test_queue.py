@@ -103,6 +103,7 @@ def test_users_have_a_share_and_the_operator_has_no_limit() -> None:
     assert [is_active(each) for each in (ann[2], operator[2])] == [True, False]
 
 
+@pytest.mark.contract
 def test_the_queue_holds_a_thousand_runs() -> None:
     queue = RunQueue(1)
     for number in range(MAX_WAITING + 1):
@@ -196,6 +197,7 @@ def wait_for(runs: RunManager, run: str, prefix: str) -> None:
     wait_until(lambda: state(runs, run).startswith(prefix))
 
 
+@pytest.mark.contract
 def test_a_waiting_run_shows_its_queue_position(tmp_path: Path) -> None:
     with open_manager(tmp_path, RunQueue(1)) as runs:
         first = start(runs, SLEEP, SUBMIT)
@@ -213,6 +215,7 @@ def test_a_waiting_run_shows_its_queue_position(tmp_path: Path) -> None:
         assert sum(isinstance(each, RunEnded) for each in events(runs, third)) == 1
 
 
+@pytest.mark.contract
 def test_stop_removes_a_run_from_the_queue_and_a_message_requeues_it(tmp_path: Path) -> None:
     with open_manager(tmp_path, RunQueue(1)) as runs:
         first = start(runs, SLEEP, SUBMIT)
@@ -228,6 +231,7 @@ def test_stop_removes_a_run_from_the_queue_and_a_message_requeues_it(tmp_path: P
         wait_for(runs, second, "submitted")
 
 
+@pytest.mark.contract
 def test_a_failed_run_frees_its_slot(tmp_path: Path) -> None:
     class FailingProvider(LocalSandboxProvider):
         def create_workspace(self) -> str:
@@ -243,6 +247,7 @@ def test_a_failed_run_frees_its_slot(tmp_path: Path) -> None:
     runs.close()
 
 
+@pytest.mark.contract
 def test_shutdown_stops_waiting_runs_immediately(tmp_path: Path) -> None:
     with open_manager(tmp_path, RunQueue(1)) as runs:
         runs.admission.queue.enter()
@@ -251,6 +256,7 @@ def test_shutdown_stops_waiting_runs_immediately(tmp_path: Path) -> None:
     assert state(runs, run) == f"stopped: {CLOSED_MESSAGE}"
 
 
+@pytest.mark.contract
 def test_a_user_at_their_limit_sees_why_the_run_waits(tmp_path: Path) -> None:
     with open_manager(tmp_path, RunQueue(4, max_active_per_user=1)) as runs:
         owned = list[str]()
@@ -267,6 +273,7 @@ def test_a_user_at_their_limit_sees_why_the_run_waits(tmp_path: Path) -> None:
         runs.stop(owned[1])
 
 
+@pytest.mark.contract
 def test_the_longest_idle_sandbox_is_evicted_first(tmp_path: Path) -> None:
     provider = LocalSandboxProvider(tmp_path)
     runs = RunManager(tmp_path, provider, Admission(RunQueue(2), max_sandboxes=2))
@@ -286,6 +293,7 @@ def test_the_longest_idle_sandbox_is_evicted_first(tmp_path: Path) -> None:
     runs.close()
 
 
+@pytest.mark.contract
 def test_many_runs_of_several_users_end_and_leave_nothing_behind(tmp_path: Path) -> None:
     provider = LocalSandboxProvider(tmp_path)
     active_counts = list[int]()

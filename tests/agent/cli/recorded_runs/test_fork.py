@@ -24,6 +24,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "data"
 
 
+@pytest.mark.contract
 @pytest.mark.engine
 @pytest.mark.usefixtures("image")
 def test_a_fork_continues_byte_for_byte_in_a_container_of_its_own(
@@ -83,6 +84,7 @@ def test_a_fork_that_is_not_possible_is_refused_with_a_reason(
     assert reason in capsys.readouterr().err
 
 
+@pytest.mark.contract
 def test_an_exported_run_is_imported_and_forked(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -115,6 +117,7 @@ def test_an_exported_run_is_imported_and_forked(
     assert (fork.workspace / "output/a.txt").read_text() == "kept"
 
 
+@pytest.mark.contract
 def test_an_export_that_cannot_be_forked_there_leaves_no_run(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -23,6 +23,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "data"
 
 
+@pytest.mark.contract
 @pytest.mark.engine
 @pytest.mark.usefixtures("image")
 def test_a_run_is_replayed_in_another_container(

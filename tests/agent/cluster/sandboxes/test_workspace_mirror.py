@@ -19,6 +19,8 @@ from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
 from tests.contract.sandbox_helpers import MEGABYTE, becomes_true, check_output
 
+pytestmark = pytest.mark.contract
+
 LIMIT = 400 * MEGABYTE
 
 

@@ -50,6 +50,7 @@ def test_mathematics_counts_the_last_box(truth: str, answer: str, value: float) 
     assert scored(task, answer).value == value
 
 
+@pytest.mark.contract
 @pytest.mark.parametrize(
     ("truth", "answer", "value"),
     [
@@ -111,6 +112,7 @@ def test_a_letter_may_be_followed_by_its_choice(answer: str, letter: str) -> Non
 JUDGED = EvalTask(id="1", text="How many?", scorer="judge", expected="Twelve.")
 
 
+@pytest.mark.contract
 def test_a_judge_votes_four_times() -> None:
     replies = ["It fits.\nRIGHT", "No.\n**Wrong.**", "Yes.\nRIGHT", "Yes.\nVerdict: RIGHT"]
     with Endpoint([Turn(text=text) for text in replies]) as endpoint:
@@ -123,6 +125,7 @@ def test_a_judge_votes_four_times() -> None:
     assert found.texts[1] == "No.\n**Wrong.**"
 
 
+@pytest.mark.contract
 def test_a_vote_that_fails_leaves_the_others_and_is_reported() -> None:
     replies = ["Yes.\nRIGHT", "I am not sure.", "Yes.\nRIGHT", "Hm."]
     with Endpoint([Turn(text=text) for text in replies]) as endpoint:
@@ -133,6 +136,7 @@ def test_a_vote_that_fails_leaves_the_others_and_is_reported() -> None:
     assert found.reason.startswith("2 of 4 votes failed.")
 
 
+@pytest.mark.contract
 def test_a_judge_that_says_nothing_leaves_no_score() -> None:
     with Endpoint([Turn(text="Hm.")] * 4) as endpoint:
         model = DeferredEndpointModel(ModelConfig(endpoint.url, "j", ""))

@@ -72,7 +72,7 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.contract, pytest.mark.timeout(300)]
 needs_model = pytest.mark.builtin
 
 

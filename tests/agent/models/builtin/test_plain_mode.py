@@ -15,7 +15,7 @@ from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun, Task
 from tests.support.local_provider import LocalSandboxProvider
 
-pytestmark = [pytest.mark.builtin, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.contract, pytest.mark.builtin, pytest.mark.timeout(300)]
 SMALL = get_bundled("small")
 
 

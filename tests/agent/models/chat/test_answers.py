@@ -9,6 +9,8 @@ from tests.contract.model_suite import calls_of, reasoning_of, text_of
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.models.model_requests import stream_chunks, stream_request
 
+pytestmark = pytest.mark.contract
+
 
 def fragment(**parts: Any) -> dict[str, Any]:
     function = {key: parts.pop(key) for key in ("name", "arguments") if key in parts}

@@ -25,6 +25,8 @@ from tests.contract.model_suite import BASH, REQUEST, calls_of, text_of
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.models.model_requests import HISTORY, stream_request
 
+pytestmark = pytest.mark.contract
+
 # What is sent
 
 

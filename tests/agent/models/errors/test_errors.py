@@ -37,6 +37,7 @@ def error_of_status(status: int | None, message: str, **fields: Any) -> ModelErr
     return to_model_error(failure, Named("http://host/v1", "a-model", ""))
 
 
+@pytest.mark.contract
 @pytest.mark.parametrize(
     "fault",
     ["408", "409", "429", "500", "503", "529", "html status=502", "cut", "overloaded", "no-finish"],
@@ -45,6 +46,7 @@ def test_transient_errors_are_unavailable(fault: str) -> None:
     assert isinstance(error_of_turn(Turn(text="some text", fault=fault)), ModelUnavailable)
 
 
+@pytest.mark.contract
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
@@ -66,10 +68,12 @@ def test_permanent_errors_are_refused(fault: str, message: str) -> None:
     assert "<" not in str(error)
 
 
+@pytest.mark.contract
 def test_an_unexpected_json_body_is_an_error() -> None:
     assert isinstance(error_of_turn(Turn(unstreamed=True, chunks=[{"status": "ok"}])), ModelRefused)
 
 
+@pytest.mark.contract
 def test_an_error_with_status_200_is_an_error() -> None:
     busy = {"error": {"message": "Too busy", "code": 503}}
     assert isinstance(error_of_turn(Turn(unstreamed=True, chunks=[busy])), ModelUnavailable)
@@ -77,11 +81,13 @@ def test_an_error_with_status_200_is_an_error() -> None:
     assert isinstance(error_of_turn(Turn(unstreamed=True, chunks=[wrong])), ModelRefused)
 
 
+@pytest.mark.contract
 def test_an_exhausted_quota_is_not_a_rate_limit() -> None:
     error = {"message": "You exceeded your current quota.", "code": "insufficient_quota"}
     assert isinstance(error_of_turn(Turn(fault="429", error=error)), ModelRefused)
 
 
+@pytest.mark.contract
 @pytest.mark.parametrize(
     ("retry_after", "seconds"), [("0.1", 0.1), ("7", 7), ("-3", 0), ("1e999", 3600), ("soon", None)]
 )
@@ -91,6 +97,7 @@ def test_retry_after_is_reported(retry_after: str, seconds: float | None) -> Non
     assert error.retry_after == seconds
 
 
+@pytest.mark.contract
 def test_retry_after_can_be_a_date() -> None:
     date = format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
     error = error_of_turn(Turn(fault=f"503 retry-after={date.replace(' ', '_')}"))
@@ -105,6 +112,7 @@ def test_the_retry_delay_can_be_in_the_message() -> None:
     assert error.retry_after == 0.25
 
 
+@pytest.mark.contract
 @pytest.mark.parametrize("at", [0, 3])
 def test_a_silent_stream_is_an_error(at: int) -> None:
     error = error_of_turn(Turn(text="x" * 100, fault=f"silent at={at}"), read_timeout=0.3)
@@ -112,23 +120,27 @@ def test_a_silent_stream_is_an_error(at: int) -> None:
     assert "sent nothing for 0.3 s" in str(error)
 
 
+@pytest.mark.contract
 @pytest.mark.parametrize("end", ["error", "abort", "insufficient_system_resource"])
 def test_an_answer_that_ends_with_an_error_is_not_accepted(end: str) -> None:
     with pytest.raises(ModelUnavailable, match=end):
         stream_chunks({"content": "Well,"}, finish=end)
 
 
+@pytest.mark.contract
 def test_invalid_json_breaks_a_stream() -> None:
     with pytest.raises(ModelUnavailable, match="cannot be decoded"):
         stream_chunks({"content": "Well,"}, '{"choices": [')
 
 
+@pytest.mark.contract
 def test_errors_in_a_stream_are_classified_by_code() -> None:
     error = {"message": "maximum context length is 4096 tokens", "code": 400}
     with pytest.raises(ContextTooLong):
         stream_chunks({"content": "Well,"}, {"error": error, "choices": []})
 
 
+@pytest.mark.contract
 @pytest.mark.parametrize(
     ("url", "message"),
     [
@@ -146,6 +158,7 @@ def test_an_unreachable_endpoint_reports_the_reason(url: str, message: str) -> N
             list(model.stream(REQUEST, Stop()))
 
 
+@pytest.mark.contract
 def test_plain_http_instead_of_tls_is_reported() -> None:
     with Endpoint([Turn(text="Hi")]) as endpoint:
         model = EndpointModel(ModelConfig(endpoint.url.replace("http:", "https:"), "m"))

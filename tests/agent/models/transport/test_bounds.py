@@ -21,6 +21,8 @@ from tests.support.hostile.flood import FloodServer
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.models.model_requests import stream_chunks, stream_request
 
+pytestmark = pytest.mark.contract
+
 JSON = "HTTP/1.1 200 OK\nContent-Type: application/json"
 EVENTS = "HTTP/1.1 200 OK\nContent-Type: text/event-stream"
 ERROR = "HTTP/1.1 503 Service Unavailable\nContent-Type: application/json"

@@ -53,6 +53,7 @@ def test_equivalent_urls_are_the_same_endpoint(spelling: str) -> None:
     assert resolve_key(spelling, "", HOME, KEY) == KEY
 
 
+@pytest.mark.contract
 @pytest.mark.parametrize(
     "url",
     [
@@ -132,6 +133,7 @@ def test_a_password_in_a_url_is_not_shown() -> None:
     assert "hunter2" not in str(caught.value)
 
 
+@pytest.mark.contract
 def test_a_redirect_is_not_followed() -> None:
     with Endpoint([Turn(text="stolen")]) as other, Endpoint() as endpoint:
         endpoint.redirect = f"{other.url}/chat/completions"
@@ -143,6 +145,7 @@ def test_a_redirect_is_not_followed() -> None:
         assert other.received == []
 
 
+@pytest.mark.contract
 def test_without_a_key_no_header_is_sent() -> None:
     with Endpoint([Turn(text="Hi")]) as endpoint:
         list(EndpointModel(ModelConfig(endpoint.url, "m", api_key="  ")).stream(REQUEST, Stop()))
@@ -195,6 +198,7 @@ def stream_in_child_process(
     )
 
 
+@pytest.mark.contract
 @pytest.mark.parametrize("key", ["", KEY])
 def test_the_sdk_reads_nothing_from_the_environment(key: str) -> None:
     with Endpoint([Turn(text="Hi")]) as endpoint:
@@ -205,6 +209,7 @@ def test_the_sdk_reads_nothing_from_the_environment(key: str) -> None:
     assert KEY not in result.stderr
 
 
+@pytest.mark.contract
 def test_other_hosts_use_the_environment_proxy() -> None:
     with Endpoint([Turn(text="Hi")]) as proxy:
         address = proxy.url.removesuffix("/v1")
@@ -215,6 +220,7 @@ def test_other_hosts_use_the_environment_proxy() -> None:
     assert proxy.requests[0].path == "http://models.example.com/v1/chat/completions"
 
 
+@pytest.mark.contract
 def test_models_do_not_share_cookies() -> None:
     with Endpoint([Turn(fault="429 set-cookie=session=abc"), Turn(text="Hi")]) as endpoint:
         for _ in range(2):
@@ -236,6 +242,7 @@ ECHOES = [
 ]
 
 
+@pytest.mark.contract
 @pytest.mark.parametrize("echo", ECHOES)
 def test_a_key_echoed_by_an_endpoint_is_redacted(
     echo: str, caplog: pytest.LogCaptureFixture
@@ -292,6 +299,7 @@ def test_a_key_is_redacted_across_chunk_boundaries(parts: list[str], cuts: list[
     assert redacted == text.replace(KEY, "[key]")
 
 
+@pytest.mark.contract
 @pytest.mark.parametrize(
     "turn",
     [
@@ -310,6 +318,7 @@ def test_a_key_in_an_answer_is_not_recorded(
     assert "[key]" in pieces
 
 
+@pytest.mark.contract
 @pytest.mark.parametrize("call", [Call("go", {}, id=f"call-{KEY}"), Call(f"go-{KEY}", {})])
 def test_a_key_in_a_tool_name_is_not_recorded(call: Call) -> None:
     with Endpoint([Turn(calls=[call])]) as endpoint:
@@ -319,6 +328,7 @@ def test_a_key_in_a_tool_name_is_not_recorded(call: Call) -> None:
     assert "[key]" in pieces
 
 
+@pytest.mark.contract
 def test_a_five_megabyte_line_is_accepted() -> None:
     with Endpoint([Turn(text="x" * 5_000_000, fragment_length=5_000_000)]) as endpoint:
         pieces = list(EndpointModel(ModelConfig(endpoint.url, "m")).stream(REQUEST, Stop()))

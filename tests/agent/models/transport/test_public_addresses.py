@@ -128,6 +128,7 @@ def endpoint() -> Iterator[Endpoint]:
         yield endpoint
 
 
+@pytest.mark.contract
 @pytest.mark.parametrize(
     "host",
     ["127.0.0.1", "localhost", "127.1", "2130706433", "0x7f000001", "0.0.0.0", "[::1]",
@@ -149,6 +150,7 @@ print(probe.check_endpoint(ModelConfig("http://169.254.169.254/v1", "m", public_
 """
 
 
+@pytest.mark.contract
 def test_the_environment_proxy_is_not_a_bypass(endpoint: Endpoint) -> None:
     environment = os.environ | {"HTTP_PROXY": endpoint.url.removesuffix("/v1")}
     command = [sys.executable, "-c", CHECK_ENDPOINT]
@@ -157,6 +159,7 @@ def test_the_environment_proxy_is_not_a_bypass(endpoint: Endpoint) -> None:
     assert endpoint.requests == []
 
 
+@pytest.mark.contract
 def test_a_public_name_uses_the_environment_proxy(endpoint: Endpoint) -> None:
     address = endpoint.url.removesuffix("/v1")
     environment = os.environ | {"HTTP_PROXY": address, "NO_PROXY": ""}
@@ -167,6 +170,7 @@ def test_a_public_name_uses_the_environment_proxy(endpoint: Endpoint) -> None:
     assert endpoint.requests[0].path == "http://models.example.com/v1/chat/completions"
 
 
+@pytest.mark.contract
 def test_visitors_can_use_the_operators_endpoint_anywhere(
     endpoint: Endpoint, tmp_path: Path
 ) -> None:

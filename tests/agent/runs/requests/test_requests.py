@@ -32,6 +32,8 @@ from agent.runs.requests.records import read_log, read_response
 from tests.agent.runs.test_recorded_run import LocalProvider
 from tests.support.models.endpoint import Endpoint, Turn
 
+pytestmark = pytest.mark.contract
+
 KEY = "sk-secret-key-0123456789"
 QUICK = Limits(backoff=0.0)
 HOSTILE = "it's \"quoted\" $(id) `id` \u202egnp.exe\x1b[31m '''\nEND_OF_BODY\n"

@@ -10,6 +10,8 @@ import pytest
 
 from agent.sandbox.disk.deleted_files import deleted_size
 
+pytestmark = pytest.mark.contract
+
 SIZE = 4 * 1024**2
 OPEN_FILE = "file = open('held', 'w+b'); file.write(bytes(SIZE)); file.flush()"
 StartProcess = Callable[[str], int]

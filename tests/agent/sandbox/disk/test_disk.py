@@ -42,6 +42,8 @@ from tests.support.local_provider import LocalSandboxProvider
 from tests.support.recorded_runs import write_ended_run
 from tests.support.server import create_app, run_server
 
+pytestmark = pytest.mark.contract
+
 DISK_SIZE = 100 * MEGABYTE
 needs_loop_devices = pytest.mark.skipif(
     os.geteuid() != 0 or not Path("/dev/loop-control").exists(),

@@ -28,7 +28,7 @@ from tests.contract.sandbox_helpers import (
 from tests.contract.sandbox_jobs_suite import run_job
 from tests.contract.sandbox_suite import SandboxSuite
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.contract, pytest.mark.engine]
 
 CreateSandbox = Callable[..., DockerSandbox]
 

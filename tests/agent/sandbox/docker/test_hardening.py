@@ -27,7 +27,7 @@ from tests.support.hostile import attacks
 from tests.support.hostile.attacks import ATTACKS
 from tests.support.server import wait_until
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.contract, pytest.mark.engine]
 ATTACK_PROGRAM = Path(attacks.__file__).read_text()
 
 

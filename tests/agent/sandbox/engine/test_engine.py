@@ -18,6 +18,8 @@ from agent.sandbox.engine import discovery, install
 from agent.sandbox.engine.client import connect
 from agent.sandbox.engine.discovery import find_engine, normalize_address, probe
 
+pytestmark = pytest.mark.contract
+
 NOBODY = 65534
 OK = b"HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\nOK"
 
@@ -201,11 +203,13 @@ def test_local_addresses_are_accepted(host: str, url: str) -> None:
     assert normalize_address(host) == url
 
 
+@pytest.mark.contract
 @pytest.mark.engine
 def test_the_real_engine_reports_its_version(engine: docker.DockerClient) -> None:
     assert engine.version()["ApiVersion"]
 
 
+@pytest.mark.contract
 @pytest.mark.engine
 def test_setup_does_nothing_if_an_engine_responds(engine: docker.DockerClient) -> None:
     messages: list[str] = []

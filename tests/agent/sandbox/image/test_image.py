@@ -31,6 +31,8 @@ from agent.sandbox.image.progress import (
     parse_instructions,
 )
 
+pytestmark = pytest.mark.contract
+
 CA_BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
 # The minimal capabilities for apt.
 CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"]

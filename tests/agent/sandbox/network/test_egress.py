@@ -25,7 +25,7 @@ from agent.util.ip_addresses import own_addresses, own_networks
 from tests.contract.sandbox_helpers import run
 from tests.support.server import wait_until
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.contract, pytest.mark.engine]
 
 ALL_HOSTS, PACKAGES_ONLY = NetworkPolicy(), NetworkPolicy("listed", PACKAGE_HOSTS)
 PRINT_STATUS = "curl -s -m 5 -o /dev/null -w '%{{http_code}} ' {}"

@@ -228,6 +228,7 @@ def test_documents_grow_with_the_level() -> None:
         assert sizes[0] < sizes[2] < sizes[4], family
 
 
+@pytest.mark.contract
 def test_a_seed_is_deterministic_across_processes() -> None:
     program = (
         "import hashlib, json; from agent.tasks.document_qa.generate import generate_tasks\n"

@@ -29,6 +29,8 @@ from agent.tasks.file_tasks.task import FAILURE_REPLY, Files, FileTask, Split, o
 from agent.tools.toolbox import Toolbox
 from agent.util.cancellation import Stop
 
+pytestmark = pytest.mark.contract
+
 STEPS = 8
 TASKS_PER_KIND = 1  # and split
 SEED = 6

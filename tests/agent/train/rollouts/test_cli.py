@@ -39,6 +39,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+@pytest.mark.contract
 @pytest.mark.engine
 def test_tasks_are_run_in_sandboxes_and_scored(
     command_line: CommandLine, tasks: str, tmp_path: Path, image: str

@@ -27,6 +27,8 @@ from agent.util.cancellation import Stop
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.byte_sampler import ByteSampler, ScriptedAnswer, format_ids
 
+pytestmark = pytest.mark.contract
+
 PROBLEM = TaskRecord(
     "word-1", "Which word is in the note?", "moon", "exact", "notes", {"note.txt": "moon\n"}
 )

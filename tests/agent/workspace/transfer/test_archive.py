@@ -72,6 +72,7 @@ def test_a_selection_is_relative_to_its_common_folder_without_duplicates(
     assert open_zip(workspace).namelist() == ["d/", "d/a", "d/b", "d/e/", "d/e/c"]
 
 
+@pytest.mark.contract
 @pytest.mark.skipif(not shutil.which("unzip"), reason="unzip is not installed")
 def test_unzip_can_extract_the_archive(workspace: Workspace, tmp_path: Path) -> None:
     (workspace.root / "d").mkdir()

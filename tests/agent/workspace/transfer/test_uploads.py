@@ -137,6 +137,7 @@ def small_disk(tmp_path: Path) -> Iterator[Workspace]:
         subprocess.run(["umount", str(mount_point)], check=True)
 
 
+@pytest.mark.contract
 def test_a_disk_that_fills_up_is_reported_and_leaves_nothing(small_disk: Workspace) -> None:
     size = 3 * 1024**2
     upload = uploads.start(small_disk, TARGET, size, min_free=0).id
@@ -147,6 +148,7 @@ def test_a_disk_that_fills_up_is_reported_and_leaves_nothing(small_disk: Workspa
     assert staged_names(small_disk) == []
 
 
+@pytest.mark.contract
 def test_a_full_disk_aborts_a_plain_upload(small_disk: Workspace) -> None:
     with pytest.raises(StorageFull, match="the disk is full"):
         small_disk.write(TARGET, [bytes(1024**2)] * 5)
@@ -154,6 +156,7 @@ def test_a_full_disk_aborts_a_plain_upload(small_disk: Workspace) -> None:
     assert list(small_disk.root.iterdir()) == []
 
 
+@pytest.mark.contract
 def test_a_killed_writer_keeps_the_received_bytes(workspace: Workspace) -> None:
     upload = uploads.start(workspace, TARGET, 100).id
     program = (

@@ -71,6 +71,7 @@ def test_the_first_snapshot_contains_existing_files(tmp_path: Path) -> None:
     assert snapshots.manifest.nodes == full_scan(tmp_path / "workspace")
 
 
+@pytest.mark.contract
 def test_every_file_type_is_recorded_without_following_links(scene: SnapshotScene) -> None:
     root = scene.root
     (root / "empty").mkdir()

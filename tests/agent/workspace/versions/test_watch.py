@@ -204,6 +204,7 @@ def test_an_exhausted_watch_limit_requires_sweeps_and_is_reported(
         assert notifications.get(timeout=10) == {ROOT}
 
 
+@pytest.mark.contract
 def test_the_page_is_notified_of_changed_folders(folder: Path) -> None:
     notifications: queue.Queue[frozenset[RelPath]] = queue.Queue()
     root = folder / "workspace"
@@ -216,6 +217,7 @@ def test_the_page_is_notified_of_changed_folders(folder: Path) -> None:
             notified |= notifications.get(timeout=10)
 
 
+@pytest.mark.contract
 def test_many_changes_are_summarized(folder: Path) -> None:
     notifications: queue.Queue[frozenset[RelPath]] = queue.Queue()
     (folder / "workspace" / "a").mkdir()

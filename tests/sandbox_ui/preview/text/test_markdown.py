@@ -92,6 +92,7 @@ def test_model_text_has_only_web_links() -> None:
     assert "<math" in html
 
 
+@pytest.mark.contract
 def test_a_text_over_one_megabyte_is_rejected(studio_url: str) -> None:
     answer = httpx.post(f"{studio_url}/api/markdown", content=b"x" * 1_100_000)
     assert answer.status_code == 413

@@ -17,6 +17,8 @@ from tests.support.local_provider import LocalSandboxProvider
 from tests.support.recorded_runs import write_ended_run
 from tests.support.server import create_app, run_server
 
+pytestmark = pytest.mark.contract
+
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[httpx.Client]:

@@ -16,6 +16,8 @@ from tests.agent.traces.samples import FOLDER
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.server import create_app, run_server
 
+pytestmark = pytest.mark.contract
+
 LOG_N = 10
 
 

@@ -15,6 +15,8 @@ from agent.runs.recorded_run import RecordedRun, Task
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.server import wait_until
 
+pytestmark = pytest.mark.contract
+
 TURNS = (
     ScriptedTurn(calls=(ToolCall("", "execute_bash", '{"command": "echo hi > output/a.txt"}'),)),
     ScriptedTurn(calls=(ToolCall("", "submit", "{}"),)),

@@ -17,6 +17,8 @@ from agent.workspace.versions.manifest import Delta, Node
 from tests.sandbox_ui.routes.test_routes import ENDED, STARTED, write_step
 from tests.support.recorded_runs import write_ended_run
 
+pytestmark = pytest.mark.contract
+
 
 @pytest.fixture(scope="module")
 def client(studio_url: str) -> Iterator[httpx.Client]:

@@ -11,6 +11,8 @@ from agent.workspace.paths import RelPath
 from sandbox_ui.routes.workspace.frame_tokens import FrameTokens, InvalidFrameToken
 from tests.sandbox_ui.routes.workspace.test_versions import RecordedSteps
 
+pytestmark = pytest.mark.contract
+
 BASE = "http://studio.example:7860/"
 
 

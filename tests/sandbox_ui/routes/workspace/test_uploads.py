@@ -24,6 +24,8 @@ from tests.support.local_provider import LocalSandboxProvider
 from tests.support.server import create_app, run_server, wait_until
 from tests.support.tus import offset, send
 
+pytestmark = pytest.mark.contract
+
 ROOT = Path(__file__).parents[4]
 
 

@@ -14,6 +14,8 @@ from agent.workspace.versions.blobs import BlobStore
 from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.snapshots import SnapshotTracker
 
+pytestmark = pytest.mark.contract
+
 
 class RecordedSteps:
     """A run whose steps are recorded by the test; ``end_step`` takes a snapshot."""
