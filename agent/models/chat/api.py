@@ -35,8 +35,8 @@ class ChatApi:
             changes.GOOGLE_SIGNATURES: traits.family == "gemini"
             and traits.service not in ("openrouter", "novita", "vertex"),
             changes.VERTEX_SIGNATURES: traits.family == "gemini" and traits.service == "vertex",
-            # Their ids grow stale, and the answer is an error with status 200.
-            "reasoning_details": traits.family == "gemini" and traits.service == "openrouter",
+            # Gateways give them, but their ids grow stale: the answer is an error with status 200.
+            "reasoning_details": traits.family == "gemini",
             changes.CACHE_MARKS: _takes_cache_marks(traits),
         }
         return tuple(sorted(change for change, is_needed in needed.items() if is_needed))
