@@ -27,6 +27,7 @@ from tests.contract.sandbox_helpers import (
 )
 from tests.contract.sandbox_jobs_suite import run_job
 from tests.contract.sandbox_suite import SandboxSuite
+from tests.contract.shared_container import SharedContainer
 
 pytestmark = [pytest.mark.contract, pytest.mark.engine]
 
@@ -62,8 +63,41 @@ def create_sandbox(
 
 
 @pytest.fixture
-def sandbox(create_sandbox: CreateSandbox) -> DockerSandbox:
+def own_sandbox(create_sandbox: CreateSandbox) -> DockerSandbox:
+    """A container of the test's own, which it may spoil."""
     return create_sandbox()
+
+
+@pytest.fixture(scope="module")
+def shared(
+    engine: docker.DockerClient, image: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[SandboxLimits], SharedContainer]]:
+    """Returns the container with these limits that the module's tests share."""
+    containers: dict[SandboxLimits, SharedContainer] = {}
+
+    def container(limits: SandboxLimits) -> SharedContainer:
+        if limits not in containers:
+            folder = tmp_path_factory.mktemp("container")
+            containers[limits] = SharedContainer(engine, image, folder, limits)
+        return containers[limits]
+
+    yield container
+    for each in containers.values():
+        each.close()
+
+
+@pytest.fixture
+def sandbox(
+    request: pytest.FixtureRequest, shared: Callable[[SandboxLimits], SharedContainer]
+) -> DockerSandbox:
+    """A fresh sandbox in a shared container, with default limits or those of the parameter."""
+    return shared(getattr(request, "param", SandboxLimits())).sandbox()
+
+
+few_processes = pytest.mark.parametrize("sandbox", [SandboxLimits(pids=100)], indirect=True)
+little_memory = pytest.mark.parametrize(
+    "sandbox", [SandboxLimits(memory=200 * MEGABYTE)], indirect=True
+)
 
 
 @pytest.mark.main_path
@@ -90,12 +124,12 @@ def test_replaced_folders_do_not_prevent_a_restart(
     assert not (tmp_path / "made-outside").exists()
 
 
-def test_the_container_restarts_after_all_processes_are_killed(sandbox: DockerSandbox) -> None:
-    run(sandbox, "x=kept; cd input; touch /root/mark")
-    result = run(sandbox, "kill -9 -1")
+def test_the_container_restarts_after_all_processes_are_killed(own_sandbox: DockerSandbox) -> None:
+    run(own_sandbox, "x=kept; cd input; touch /root/mark")
+    result = run(own_sandbox, "kill -9 -1")
     assert (result.end_reason, result.code) == ("lost", None)
     assert "restarted" in result.note
-    assert check_output(sandbox, "echo $x; basename $PWD; ls /root") == "kept\ninput\nmark"
+    assert check_output(own_sandbox, "echo $x; basename $PWD; ls /root") == "kept\ninput\nmark"
 
 
 def test_an_externally_stopped_container_is_restarted(
@@ -148,32 +182,32 @@ def test_stop_works_with_a_frozen_supervisor(sandbox: DockerSandbox) -> None:
 
 
 def test_a_removed_container_is_reported(
-    sandbox: DockerSandbox, engine: docker.DockerClient
+    own_sandbox: DockerSandbox, engine: docker.DockerClient
 ) -> None:
-    engine.api.remove_container(sandbox.container, force=True)
+    engine.api.remove_container(own_sandbox.container, force=True)
     with pytest.raises(SandboxError, match="no longer exists"):
-        run(sandbox, "true")
+        run(own_sandbox, "true")
     with pytest.raises(SandboxError, match="no longer exists"):
-        sandbox.read("x", limit=1)
-    sandbox.close()
+        own_sandbox.read("x", limit=1)
+    own_sandbox.close()
 
 
-def test_a_sandbox_without_a_shell_reports_what_is_missing(sandbox: DockerSandbox) -> None:
+def test_a_sandbox_without_a_shell_reports_what_is_missing(own_sandbox: DockerSandbox) -> None:
     with pytest.raises(SandboxError, match="no shell can be started"):
-        run(sandbox, "rm -f /bin/bash /usr/bin/bash; exit")
+        run(own_sandbox, "rm -f /bin/bash /usr/bin/bash; exit")
 
 
-def test_a_sandbox_without_python_reports_what_is_missing(sandbox: DockerSandbox) -> None:
+def test_a_sandbox_without_python_reports_what_is_missing(own_sandbox: DockerSandbox) -> None:
     with pytest.raises(SandboxError, match="/usr/bin/python3"):
-        run(sandbox, "rm -f /usr/bin/python3*; kill -9 $PPID; sleep 100")
+        run(own_sandbox, "rm -f /usr/bin/python3*; kill -9 $PPID; sleep 100")
 
 
-def test_a_broken_python_does_not_end_the_shell(sandbox: DockerSandbox) -> None:
-    run(sandbox, "rm -rf /usr/lib/python3* /usr/bin/python3*; x=kept")
-    run(sandbox, "exit")
-    assert run(sandbox, "sleep 9", timeout=0.2).end_reason == "timeout"
-    sandbox.write("f", b"1")
-    assert check_output(sandbox, "echo $x; cat f") == "kept\n1"
+def test_a_broken_python_does_not_end_the_shell(own_sandbox: DockerSandbox) -> None:
+    run(own_sandbox, "rm -rf /usr/lib/python3* /usr/bin/python3*; x=kept")
+    run(own_sandbox, "exit")
+    assert run(own_sandbox, "sleep 9", timeout=0.2).end_reason == "timeout"
+    own_sandbox.write("f", b"1")
+    assert check_output(own_sandbox, "echo $x; cat f") == "kept\n1"
 
 
 # Excessive use
@@ -182,23 +216,23 @@ def test_a_broken_python_does_not_end_the_shell(sandbox: DockerSandbox) -> None:
 @pytest.mark.parametrize(
     "bomb", [":(){ :|:& };:", ":(){ :|: & wait; };:", "while :; do sleep 1007 & done"]
 )
-def test_the_sandbox_survives_a_fork_bomb(create_sandbox: CreateSandbox, bomb: str) -> None:
-    sandbox = create_sandbox(SandboxLimits(pids=100))
+@few_processes
+def test_the_sandbox_survives_a_fork_bomb(sandbox: DockerSandbox, bomb: str) -> None:
     run(sandbox, "x=kept")
     run(sandbox, bomb, timeout=2)
     run(sandbox, "sleep 1", timeout=20)
     assert check_output(sandbox, "echo $x; date >/dev/null && echo on") == "kept\non"
 
 
-def test_a_fork_bomb_is_stopped(create_sandbox: CreateSandbox) -> None:
-    sandbox = create_sandbox(SandboxLimits(pids=100))
+@few_processes
+def test_a_fork_bomb_is_stopped(sandbox: DockerSandbox) -> None:
     result = run_until_first_output(sandbox, "echo up; :(){ :|: & wait; };:")
     assert result.end_reason == "stop"
     assert int(check_output(sandbox, "ls -d /proc/[0-9]* | wc -l")) < 10
 
 
-def test_an_out_of_memory_command_is_reported(create_sandbox: CreateSandbox) -> None:
-    sandbox = create_sandbox(SandboxLimits(memory=200 * MEGABYTE))
+@little_memory
+def test_an_out_of_memory_command_is_reported(sandbox: DockerSandbox) -> None:
     run(sandbox, "x=kept")
     result = run(sandbox, "python3 -c 'x = bytearray(1 << 30)'")
     assert result.code == 137
@@ -209,8 +243,8 @@ def test_an_out_of_memory_command_is_reported(create_sandbox: CreateSandbox) -> 
     assert 100 * MEGABYTE < peak <= 200 * MEGABYTE
 
 
-def test_a_shell_killed_for_memory_is_restarted(create_sandbox: CreateSandbox) -> None:
-    sandbox = create_sandbox(SandboxLimits(memory=200 * MEGABYTE))
+@little_memory
+def test_a_shell_killed_for_memory_is_restarted(sandbox: DockerSandbox) -> None:
     run(sandbox, "x=kept")
     result = run(sandbox, "big=x; while :; do big=$big$big; done", timeout=60)
     assert result.end_reason in ("exit", "lost")
@@ -316,9 +350,9 @@ def test_only_containers_of_the_instance_are_reaped(
 
 
 def test_a_closed_sandbox_leaves_no_container(
-    sandbox: DockerSandbox, engine: docker.DockerClient, instance: str
+    own_sandbox: DockerSandbox, engine: docker.DockerClient, instance: str
 ) -> None:
-    sandbox.close()
+    own_sandbox.close()
     label = f"{INSTANCE_LABEL}={instance}"
     assert engine.api.containers(all=True, filters={"label": label}) == []
 
