@@ -3,13 +3,12 @@
 import shutil
 import uuid
 from pathlib import Path
+from typing import Any
 
 import docker
 from docker.errors import APIError
 
-from agent.sandbox.base import SandboxLimits
 from agent.sandbox.docker.container import ContainerSpec
-from agent.sandbox.docker.lifecycle import remove
 from agent.sandbox.docker.sandbox import DockerSandbox
 
 _CLEAN = """
@@ -24,55 +23,49 @@ mkdir /workspace/input /workspace/output
 
 
 class SharedContainer:
-    """A container that is created with its first use, and again if a test has removed it.
+    """A container that is created with its first use, and again if a test has spoiled it.
 
     Args:
         engine: The engine.
-        image: The sandbox image.
-        folder: An empty folder.
-        limits: The limits of the container.
+        spec: The container.
     """
 
-    def __init__(
-        self,
-        engine: docker.DockerClient,
-        image: str,
-        folder: Path,
-        limits: SandboxLimits | None = None,
-    ) -> None:
-        self._engine = engine
-        self._spec = ContainerSpec(
-            image, f"test-{uuid.uuid4().hex}", uuid.uuid4().hex, folder / "workspace",
-            limits or SandboxLimits(),
-        )  # fmt: skip
-        self._container = ""
+    def __init__(self, engine: docker.DockerClient, spec: ContainerSpec) -> None:
+        self._engine, self._spec = engine, spec
+        self._first: DockerSandbox | None = None
 
     def sandbox(self) -> DockerSandbox:
         """Return a sandbox as if it were new; the one before ends."""
-        if self._container and self._clean():
-            sandbox = DockerSandbox(self._engine, self._container, self._spec)
+        if self._first is not None and self._clean(self._first.container):
+            container, network = self._first.container, self._first._network
+            sandbox = DockerSandbox(self._engine, container, self._spec, network)
             sandbox.start()
             return sandbox
         self.close()
-        sandbox = DockerSandbox.create(self._engine, self._spec)
-        self._container = sandbox.container
-        return sandbox
+        self._first = DockerSandbox.create(self._engine, self._spec)
+        return self._first
 
     def close(self) -> None:
         """Remove the container, and the workspace's files."""
-        if self._container:
-            remove(self._engine, self._container)
+        if self._first is not None:
+            self._first.close()
+            self._first = None
         shutil.rmtree(self._spec.workspace, ignore_errors=True)
-        self._container = ""
 
-    def _clean(self) -> bool:
+    def _clean(self, container: str) -> bool:
         """Clean the container; return whether it can be used again."""
+        api = self._engine.api
         try:
-            state = self._engine.api.inspect_container(self._container)["State"]
-            if state["Status"] != "running":
+            if api.inspect_container(container)["State"]["Status"] != "running":
                 return False
-            run = self._engine.api.exec_create(self._container, ["sh", "-c", _CLEAN])
-            self._engine.api.exec_start(run["Id"])
-            return self._engine.api.exec_inspect(run["Id"])["ExitCode"] == 0
+            run = api.exec_create(container, ["sh", "-c", _CLEAN])
+            api.exec_start(run["Id"])
+            return bool(api.exec_inspect(run["Id"])["ExitCode"] == 0)
         except APIError:
             return False
+
+
+def new_spec(image: str, folder: Path, **changes: Any) -> ContainerSpec:
+    """Return the parameters of a container of its own instance, with a workspace in a folder."""
+    instance = changes.pop("instance", f"test-{uuid.uuid4().hex}")
+    return ContainerSpec(image, instance, uuid.uuid4().hex, folder / "workspace", **changes)

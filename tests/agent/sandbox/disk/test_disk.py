@@ -290,14 +290,43 @@ def create_sandbox(get_provider: GetProvider) -> Iterator[CreateSandbox]:
         sandbox.close()
 
 
+@pytest.fixture(scope="module")
+def shared(get_provider: GetProvider) -> Iterator[Callable[[bool], Sandbox]]:
+    """Returns a sandbox, with or without a disk of its own, that the module's tests share."""
+    sandboxes: dict[bool, Sandbox] = {}
+
+    def sandbox(separate_disk: bool) -> Sandbox:
+        if separate_disk not in sandboxes:
+            provider = get_provider(separate_disk, 0)
+            folder = RunFolder.create(provider.data.path, provider.create_workspace())
+            sandboxes[separate_disk] = acquire_sandbox(provider, folder)
+        return sandboxes[separate_disk]
+
+    yield sandbox
+    for each in sandboxes.values():
+        each.close()
+
+
+@pytest.fixture
+def sandbox(shared: Callable[[bool], Sandbox], separate_disk: bool) -> Sandbox:
+    """The shared sandbox, without files and processes of earlier tests."""
+    sandbox = shared(separate_disk)
+    sandbox.end_processes()
+    clean = "cd; find /workspace /opt /tmp /var/tmp -mindepth 1 -path /opt/studio -prune -o -delete"
+    run(sandbox, f"{clean}; cd /workspace && mkdir input output")
+    return sandbox
+
+
+with_separate_disk = pytest.mark.parametrize(
+    "separate_disk", [pytest.param(True, marks=needs_loop_devices)]
+)
 FILL_DISK = "for i in 1 2 3 4; do head -c 40M /dev/zero > big$i; done; sleep 20"
 
 
 @pytest.mark.engine
 def test_filling_the_workspace_is_stopped_and_reported(
-    create_sandbox: CreateSandbox, separate_disk: bool
+    sandbox: Sandbox, separate_disk: bool
 ) -> None:
-    sandbox = create_sandbox(separate_disk).sandbox
     mount_options = check_output(sandbox, "findmnt -n -o OPTIONS /workspace").split(",")
     assert ({"nosuid", "nodev"} <= set(mount_options)) == separate_disk
     run(sandbox, "x=kept")
@@ -311,10 +340,7 @@ def test_filling_the_workspace_is_stopped_and_reported(
 
 
 @pytest.mark.engine
-def test_filling_the_container_layer_is_stopped(
-    create_sandbox: CreateSandbox, separate_disk: bool
-) -> None:
-    sandbox = create_sandbox(separate_disk).sandbox
+def test_filling_the_container_layer_is_stopped(sandbox: Sandbox, separate_disk: bool) -> None:
     fill_layer = "for i in $(seq 50); do head -c 50M /dev/zero > /opt/$i; done; sleep 20"
     result = run(sandbox, fill_layer)
     assert result.end_reason == "full"
@@ -341,9 +367,8 @@ time.sleep(20)
 @pytest.mark.engine
 @pytest.mark.parametrize("directory", ["/opt", "/var/tmp", "/workspace"])
 def test_deleted_open_files_are_counted(
-    create_sandbox: CreateSandbox, separate_disk: bool, directory: str
+    sandbox: Sandbox, separate_disk: bool, directory: str
 ) -> None:
-    sandbox = create_sandbox(separate_disk).sandbox
     sandbox.write("hold.py", HOLD_DELETED_FILES.encode())
     result = run(sandbox, f"python3 hold.py {directory}")
     if separate_disk and directory != "/opt":
@@ -355,13 +380,12 @@ def test_deleted_open_files_are_counted(
     assert (next_result.stdout, next_result.finished.storage_note) == (b"on\n", "")
 
 
-@needs_loop_devices
 @pytest.mark.engine
+@with_separate_disk
 @pytest.mark.parametrize("directory", scratch.SCRATCH_DIRECTORIES)
 def test_temporary_files_homes_and_caches_are_on_the_sandbox_disk(
-    create_sandbox: CreateSandbox, directory: str
+    sandbox: Sandbox, directory: str
 ) -> None:
-    sandbox = create_sandbox(True).sandbox
     result = run(
         sandbox, f"for i in 1 2 3 4; do head -c 40M /dev/zero > {directory}/$i; done; sleep 20"
     )
@@ -434,12 +458,9 @@ def test_directories_survive_a_stop_and_are_fresh_in_a_new_sandbox(
 
 
 @pytest.mark.engine
-def test_background_writers_are_stopped_between_commands(
-    create_sandbox: CreateSandbox, separate_disk: bool
-) -> None:
-    folder, sandbox, _ = create_sandbox(separate_disk)
+def test_background_writers_are_stopped_between_commands(sandbox: Sandbox) -> None:
     run(sandbox, "(until [ -e go ]; do sleep 0.05; done; cat /dev/zero > big) & echo $! > job")
-    (folder.workspace / "go").touch()
+    (sandbox.workspace / "go").touch()
     assert becomes_true(lambda: run(sandbox, "kill -0 $(cat job)").code != 0, 20)
 
 
@@ -455,9 +476,8 @@ def test_a_process_that_freezes_the_supervisor_is_killed(create_sandbox: CreateS
 
 @pytest.mark.engine
 def test_a_file_larger_than_the_disk_is_refused_immediately(
-    create_sandbox: CreateSandbox, separate_disk: bool
+    sandbox: Sandbox, separate_disk: bool
 ) -> None:
-    sandbox = create_sandbox(separate_disk).sandbox
     for directory in ("/opt/large", "large"):
         assert b"File size limit" in run(sandbox, f"truncate -s 101M {directory}").stderr
         assert b"not supported" in run(sandbox, f"fallocate -l 50M {directory}").stderr

@@ -27,7 +27,7 @@ from tests.contract.sandbox_helpers import (
 )
 from tests.contract.sandbox_jobs_suite import run_job
 from tests.contract.sandbox_suite import SandboxSuite
-from tests.contract.shared_container import SharedContainer
+from tests.contract.shared_container import SharedContainer, new_spec
 
 pytestmark = [pytest.mark.contract, pytest.mark.engine]
 
@@ -78,7 +78,8 @@ def shared(
     def container(limits: SandboxLimits) -> SharedContainer:
         if limits not in containers:
             folder = tmp_path_factory.mktemp("container")
-            containers[limits] = SharedContainer(engine, image, folder, limits)
+            spec = new_spec(image, folder, limits=limits)
+            containers[limits] = SharedContainer(engine, spec)
         return containers[limits]
 
     yield container

@@ -4,7 +4,7 @@ import socket
 import subprocess
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from agent.sandbox.network.proxy import PROXY_LABEL, Proxy
 from agent.sandbox.network.subnets import PROXY_PORT
 from agent.util.ip_addresses import own_addresses, own_networks
 from tests.contract.sandbox_helpers import run
+from tests.contract.shared_container import SharedContainer, new_spec
 from tests.support.server import wait_until
 
 pytestmark = [pytest.mark.contract, pytest.mark.engine]
@@ -60,33 +61,45 @@ def egress(
     sandboxes.close()
 
 
-CreateSandbox = Callable[..., DockerSandbox]
+@pytest.fixture(scope="module")
+def shared(
+    engine: docker.DockerClient,
+    image: str,
+    egress: Proxy,
+    instance: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[SharedContainer]:
+    """The container of the tests that need only one."""
+    spec = new_spec(
+        image, tmp_path_factory.mktemp("shared"), instance=instance,
+        certificates=host_certificates(), proxy=egress,
+    )  # fmt: skip
+    with closing(SharedContainer(engine, spec)) as shared:
+        yield shared
 
 
 @pytest.fixture
-def create_sandbox(
-    engine: docker.DockerClient, image: str, egress: Proxy, instance: str, tmp_path: Path
-) -> Iterator[CreateSandbox]:
-    """Creates sandboxes with a network policy, and closes them after the test."""
+def sandbox(request: pytest.FixtureRequest, shared: SharedContainer) -> DockerSandbox:
+    """A fresh sandbox that may reach all public hosts, or what the parameter says."""
+    sandbox = shared.sandbox()
+    sandbox.take_network_requests()
+    sandbox.set_network_policy(getattr(request, "param", ALL_HOSTS))
+    return sandbox
 
-    def create(policy: NetworkPolicy = ALL_HOSTS) -> DockerSandbox:
-        sandbox_id = uuid.uuid4().hex
-        spec = ContainerSpec(
-            image,
-            instance,
-            sandbox_id,
-            tmp_path / sandbox_id / "workspace",
-            certificates=host_certificates(),
-            proxy=egress,
-        )
-        sandboxes.append(DockerSandbox.create(engine, spec))
-        sandboxes[-1].set_network_policy(policy)
-        return sandboxes[-1]
 
-    sandboxes: list[DockerSandbox] = []
-    yield create
-    for sandbox in sandboxes:
-        sandbox.close()
+def policy(policy: NetworkPolicy) -> pytest.MarkDecorator:
+    """Give the test's sandbox another network policy."""
+    return pytest.mark.parametrize("sandbox", [policy], indirect=True)
+
+
+@pytest.fixture
+def other_sandbox(
+    engine: docker.DockerClient, image: str, egress: Proxy, tmp_path: Path, instance: str
+) -> Iterator[DockerSandbox]:
+    """A container of the test's own, without a network policy."""
+    spec = new_spec(image, tmp_path, instance=instance, proxy=egress)
+    with closing(DockerSandbox.create(engine, spec)) as sandbox:
+        yield sandbox
 
 
 @contextmanager
@@ -126,16 +139,22 @@ def stdout_of(sandbox: DockerSandbox, command: str) -> str:
 
 def http_statuses(sandbox: DockerSandbox, *addresses: str, direct: bool = False) -> list[str]:
     """Return the statuses of HTTP requests from inside the sandbox; 000 without an answer."""
-    commands = "; ".join(PRINT_STATUS.format(f"'{address}'") for address in addresses)
     before = "unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY; " if direct else ""
-    return stdout_of(sandbox, f"({before}{commands})").split()
+    commands = [before + PRINT_STATUS.format(f"'{address}'") for address in addresses]
+    return outputs_of(sandbox, commands)
+
+
+def outputs_of(sandbox: DockerSandbox, commands: Sequence[str]) -> list[str]:
+    """Run commands at the same time, since most of them wait; return their outputs in order."""
+    started = "".join(f"({each}) > /tmp/output{n:03} & " for n, each in enumerate(commands))
+    return stdout_of(sandbox, f"({started} wait); cat /tmp/output*; rm /tmp/output*").split()
 
 
 # Permitted requests
 
 
-def test_python_and_debian_packages_are_reachable(create_sandbox: CreateSandbox) -> None:
-    sandbox = create_sandbox(PACKAGES_ONLY)
+@policy(PACKAGES_ONLY)
+def test_python_and_debian_packages_are_reachable(sandbox: DockerSandbox) -> None:
     assert run(sandbox, "pip download -q --no-deps -d /tmp/x six && ls /tmp/x").code == 0
     assert (
         stdout_of(sandbox, "apt-get update -qq -o Acquire::Retries=3 && echo done")
@@ -145,8 +164,7 @@ def test_python_and_debian_packages_are_reachable(create_sandbox: CreateSandbox)
 
 
 @pytest.mark.nightly
-def test_apt_and_pip_install_inside(create_sandbox: CreateSandbox) -> None:
-    sandbox = create_sandbox()
+def test_apt_and_pip_install_inside(sandbox: DockerSandbox) -> None:
     apt = "apt-get update -o Acquire::Retries=3 && apt-get install -y openssh-client cowsay"
     result = run(sandbox, apt, timeout=170)
     assert result.code == 0, result
@@ -154,8 +172,7 @@ def test_apt_and_pip_install_inside(create_sandbox: CreateSandbox) -> None:
     assert result.code == 0, result
 
 
-def test_transferred_bytes_are_measured(create_sandbox: CreateSandbox) -> None:
-    sandbox = create_sandbox()
+def test_transferred_bytes_are_measured(sandbox: DockerSandbox) -> None:
     assert run(sandbox, "pip download -q --no-deps -d /tmp/x six").code == 0
     requests = sandbox.take_network_requests()
     assert {each.host for each in requests} >= {"pypi.org", "files.pythonhosted.org"}
@@ -163,10 +180,7 @@ def test_transferred_bytes_are_measured(create_sandbox: CreateSandbox) -> None:
     assert sandbox.take_network_requests() == []
 
 
-def test_only_host_and_port_of_a_request_are_logged(
-    create_sandbox: CreateSandbox, egress: Proxy
-) -> None:
-    sandbox = create_sandbox()
+def test_only_host_and_port_of_a_request_are_logged(sandbox: DockerSandbox, egress: Proxy) -> None:
     long, six = f"http://{METADATA}/secret{'x' * 4000}", "http://[2606:4700::1]:8080/secret"
     http_statuses(sandbox, long, six, "https://pypi.org/secret")
     requests = {
@@ -183,8 +197,8 @@ def test_only_host_and_port_of_a_request_are_logged(
 
 
 @pytest.mark.main_path
-def test_an_unlisted_host_is_refused_and_reported(create_sandbox: CreateSandbox) -> None:
-    sandbox = create_sandbox(NetworkPolicy("listed", ("pypi.org", ".pythonhosted.org")))
+@policy(NetworkPolicy("listed", ("pypi.org", ".pythonhosted.org")))
+def test_an_unlisted_host_is_refused_and_reported(sandbox: DockerSandbox) -> None:
     assert http_statuses(sandbox, "http://deb.debian.org/") == ["403"]
     (requests,) = sandbox.take_network_requests()
     assert (requests.host, requests.port) == ("deb.debian.org", 80)
@@ -192,8 +206,7 @@ def test_an_unlisted_host_is_refused_and_reported(create_sandbox: CreateSandbox)
     assert run(sandbox, "pip download -q --no-deps -d /tmp/x six").code == 0
 
 
-def test_a_refusal_is_one_line_of_text(create_sandbox: CreateSandbox) -> None:
-    sandbox = create_sandbox()
+def test_a_refusal_is_one_line_of_text(sandbox: DockerSandbox) -> None:
     assert stdout_of(sandbox, f"curl -s http://{METADATA}/").splitlines() == [
         f"{METADATA} refused: the network of this sandbox does not lead there."
     ]
@@ -202,56 +215,48 @@ def test_a_refusal_is_one_line_of_text(create_sandbox: CreateSandbox) -> None:
     ]
 
 
-def test_everything_is_denied_without_a_policy(
-    engine: docker.DockerClient, image: str, egress: Proxy, instance: str, tmp_path: Path
-) -> None:
-    spec = ContainerSpec(image, instance, uuid.uuid4().hex, tmp_path / "workspace", proxy=egress)
-    sandbox = DockerSandbox.create(engine, spec)
-    try:
-        assert http_statuses(sandbox, "http://deb.debian.org/") == ["403"]
-        sandbox.set_network_policy(ALL_HOSTS)
-        assert http_statuses(sandbox, "http://deb.debian.org/") != ["403"]
-        sandbox.set_network_policy(NetworkPolicy("none"))
-        assert http_statuses(sandbox, "http://deb.debian.org/") == ["403"]
-    finally:
-        sandbox.close()
+def test_everything_is_denied_without_a_policy(other_sandbox: DockerSandbox) -> None:
+    assert http_statuses(other_sandbox, "http://deb.debian.org/") == ["403"]
+    other_sandbox.set_network_policy(ALL_HOSTS)
+    assert http_statuses(other_sandbox, "http://deb.debian.org/") != ["403"]
+    other_sandbox.set_network_policy(NetworkPolicy("none"))
+    assert http_statuses(other_sandbox, "http://deb.debian.org/") == ["403"]
 
 
 # Unreachable addresses
 
 
-def test_the_host_is_unreachable_by_any_address(create_sandbox: CreateSandbox) -> None:
-    sandbox = create_sandbox()
+def test_the_host_is_unreachable_by_any_address(sandbox: DockerSandbox) -> None:
     four = [each for each in own_addresses() if ":" not in each]
     number = int.from_bytes(socket.inet_aton(four[-1]))
     with assert_no_connection(socket.SOCK_STREAM, port=8080) as port:
         urls = [f"http://{each}:{port}/" for each in four]
         urls += [f"http://{number}:{port}/", f"http://localhost:{port}/"]
         urls += [f"http://[::ffff:{four[-1]}]:{port}/", f"http://[::1]:{port}/"]
-        requests = "; ".join(PRINT_PROXY_STATUS.format(f"'{each}'") for each in urls)
-        assert set(stdout_of(sandbox, requests).split()) <= {"403", "400", "503"}
+        requests = [PRINT_PROXY_STATUS.format(f"'{each}'") for each in urls]
+        assert set(outputs_of(sandbox, requests)) <= {"403", "400", "503"}
         assert set(http_statuses(sandbox, *urls[: len(four)], direct=True)) == {"000"}
 
 
-def test_the_gateway_does_not_respond(create_sandbox: CreateSandbox) -> None:
-    sandbox = create_sandbox()
+def test_the_gateway_does_not_respond(sandbox: DockerSandbox) -> None:
     own = stdout_of(sandbox, "hostname -I").split()[0]
     gateway = f"{own.rpartition('.')[0]}.{int(own.rpartition('.')[2]) - 2}"
     with assert_no_connection(socket.SOCK_STREAM, port=8000) as port:
         assert http_statuses(sandbox, f"http://{gateway}:{port}/", direct=True) == ["000"]
 
 
-def test_other_sandboxes_are_unreachable(create_sandbox: CreateSandbox) -> None:
-    one, other = create_sandbox(), create_sandbox()
-    run(one, "(cd /tmp && python3 -m http.server 8000 --bind 0.0.0.0 >/dev/null 2>&1 &)")
-    wait_until(lambda: http_statuses(one, "http://127.0.0.1:8000/") == ["200"])
-    address = stdout_of(one, "hostname -I").split()[0]
-    assert http_statuses(other, f"http://{address}:8000/") == ["403"]
-    assert http_statuses(other, f"http://{address}:8000/", direct=True) == ["000"]
+def test_other_sandboxes_are_unreachable(
+    sandbox: DockerSandbox, other_sandbox: DockerSandbox
+) -> None:
+    serve = "python3 -m http.server 8000 --bind 0.0.0.0"
+    run(other_sandbox, f"(cd /tmp && {serve} >/dev/null 2>&1 &)")
+    wait_until(lambda: http_statuses(other_sandbox, "http://127.0.0.1:8000/") == ["200"])
+    address = stdout_of(other_sandbox, "hostname -I").split()[0]
+    assert http_statuses(sandbox, f"http://{address}:8000/") == ["403"]
+    assert http_statuses(sandbox, f"http://{address}:8000/", direct=True) == ["000"]
 
 
-def test_non_public_addresses_are_refused(create_sandbox: CreateSandbox) -> None:
-    sandbox = create_sandbox()
+def test_non_public_addresses_are_refused(sandbox: DockerSandbox) -> None:
     refused = [
         METADATA,
         WIRE_SERVER,
@@ -267,8 +272,7 @@ def test_non_public_addresses_are_refused(create_sandbox: CreateSandbox) -> None
     assert {each.host for each in sandbox.take_network_requests() if each.refused} == set(refused)
 
 
-def test_the_hosts_neighbours_are_refused_by_any_address(create_sandbox: CreateSandbox) -> None:
-    sandbox = create_sandbox()
+def test_the_hosts_neighbours_are_refused_by_any_address(sandbox: DockerSandbox) -> None:
     neighbours = [
         str(each[-2]) for each in own_networks() if each.version == 4 and each.prefixlen < 31
     ]
@@ -277,8 +281,7 @@ def test_the_hosts_neighbours_are_refused_by_any_address(create_sandbox: CreateS
     )
 
 
-def test_only_http_and_https_leave_the_sandbox(create_sandbox: CreateSandbox) -> None:
-    sandbox = create_sandbox()
+def test_only_http_and_https_leave_the_sandbox(sandbox: DockerSandbox) -> None:
     ports = " ".join(f"deb.debian.org:{port}" for port in (22, 25, 53, 5432))
     result = run(
         sandbox,
@@ -286,13 +289,12 @@ def test_only_http_and_https_leave_the_sandbox(create_sandbox: CreateSandbox) ->
         "-w '%{http_connect} ' http://$to/; done",
     )
     assert result.stdout.decode().split() == ["403"] * 4
-    connect = "import socket; socket.create_connection(('203.0.113.80', 80), 3)"
+    connect = "import socket; socket.create_connection(('203.0.113.80', 80), 1)"
     assert "Error" in stdout_of(sandbox, f'python3 -c "{connect}" 2>&1 | tail -1')
 
 
-def test_tunnels_are_limited_to_https_ports(create_sandbox: CreateSandbox) -> None:
+def test_tunnels_are_limited_to_https_ports(sandbox: DockerSandbox) -> None:
     """The proxy does not inspect tunnels: at other ports, they could carry any protocol."""
-    sandbox = create_sandbox()
     ports = " ".join(f"deb.debian.org:{port}" for port in (80, 8000, 8080))
     result = run(
         sandbox,
@@ -356,16 +358,13 @@ def proxy_statuses(sandbox: DockerSandbox, requests: list[str]) -> dict[str, str
     return dict(zip(requests, stdout_of(sandbox, command).split(), strict=True))
 
 
-def test_the_proxy_reveals_nothing_about_itself(create_sandbox: CreateSandbox) -> None:
+def test_the_proxy_reveals_nothing_about_itself(sandbox: DockerSandbox) -> None:
     """The cache manager would reveal the hosts and connections of all sandboxes."""
-    assert proxy_statuses(create_sandbox(), INTERNAL_REQUESTS) == dict.fromkeys(
-        INTERNAL_REQUESTS, "403"
-    )
+    assert proxy_statuses(sandbox, INTERNAL_REQUESTS) == dict.fromkeys(INTERNAL_REQUESTS, "403")
 
 
-def test_only_plain_http_and_tunnels_pass(create_sandbox: CreateSandbox) -> None:
+def test_only_plain_http_and_tunnels_pass(sandbox: DockerSandbox) -> None:
     plain = ["GET http://deb.debian.org/", "HEAD http://deb.debian.org/"]
-    sandbox = create_sandbox()
     answers = proxy_statuses(sandbox, [*plain, *OTHER_REQUESTS])
     assert "403" not in {answers.pop(request) for request in plain}
     # Squid itself does not know the last two schemes.
@@ -392,10 +391,9 @@ def test_the_firewall_refuses_requests_of_the_proxy_itself(
     subprocess.run(["id", "-u"], capture_output=True, check=True).stdout != b"0\n",
     reason="only root can listen where name servers do",
 )
-def test_only_the_proxy_resolves_names(create_sandbox: CreateSandbox) -> None:
-    sandbox = create_sandbox()
+def test_only_the_proxy_resolves_names(sandbox: DockerSandbox) -> None:
     send_query = (
-        "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(3);"
+        "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(1);"
         "s.sendto(b'\\0\\1\\1\\0\\0\\1\\0\\0\\0\\0\\0\\0\\6secret\\3com\\0\\0\\1\\0\\1',"
         " ('127.0.0.11', 53)); print(s.recv(512)[3] & 15)"
     )
@@ -411,11 +409,15 @@ def test_only_the_proxy_resolves_names(create_sandbox: CreateSandbox) -> None:
 
 
 def test_a_network_is_removed_with_its_sandbox(
-    create_sandbox: CreateSandbox, engine: docker.DockerClient, instance: str
+    other_sandbox: DockerSandbox, engine: docker.DockerClient, instance: str
 ) -> None:
-    label = f"{INSTANCE_LABEL}={instance}"
-    create_sandbox().close()
-    assert engine.api.networks(filters={"label": label}) == []
+    def networks() -> list[str]:
+        found = engine.api.networks(filters={"label": f"{INSTANCE_LABEL}={instance}"})
+        return [each["Id"] for each in found]
+
+    before = networks()
+    other_sandbox.close()
+    assert len(networks()) == len(before) - 1
 
 
 def test_networks_of_a_dead_process_are_removed(
