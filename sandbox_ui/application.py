@@ -121,6 +121,7 @@ class Services:
 
     @classmethod
     def from_settings(cls, settings: Settings, provider: StudioSandboxProvider) -> "Services":
+        """Create the services that these settings and this provider of sandboxes ask for."""
         limits = studio_limits(settings, provider.capacity)
         queue = RunQueue(limits.max_runs, limits.max_runs_per_user)
         admission = Admission(

@@ -12,7 +12,7 @@ import gradio as gr
 import pytest
 
 from agent import prompts
-from agent.errors import RunError
+from agent.errors import RunError, UsageError
 from agent.events import Event, RunEnded, RunStarted, ToolOutput
 from agent.limits import Limits
 from agent.models import demonstration
@@ -313,7 +313,7 @@ def test_an_endpoint_requires_a_model_name() -> None:
 
 @pytest.mark.parametrize("extra", ["{", "[1]", '"x"'])
 def test_an_extra_body_must_be_an_object(extra: str) -> None:
-    with pytest.raises(RunError, match="extra request body"):
+    with pytest.raises(UsageError, match="extra_body must be a JSON object"):
         run_options.model_config(RunOptions(extra_body=extra), Settings(), OPERATOR)
 
 
