@@ -1,0 +1,159 @@
+"""Events of a run, in few words."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from agent.capabilities.usage import CapabilityUsage
+from agent.events import (
+    Event,
+    FileChange,
+    ModelAnswered,
+    ReasoningDelta,
+    RunContinued,
+    RunEnded,
+    RunStarted,
+    Status,
+    StepEnded,
+    StepStarted,
+    TextDelta,
+    ToolEnded,
+    ToolOutput,
+    ToolStarted,
+    Totals,
+    WorkspaceChanged,
+)
+from agent.models.base import ToolCall, Usage
+from agent.sandbox.base import EndReason
+
+
+def started(task: str = "Do it.", **changes: Any) -> RunStarted:
+    """The first round begins; ``changes`` are other fields of the event."""
+    event = RunStarted(
+        run="r", task=task, mode="sandbox", model="test-model", metered=True, prompt="general",
+        system="", user=task, limits={"steps": 100},
+    )  # fmt: skip
+    return replace(event, **changes)
+
+
+def continued(text: str, **changes: Any) -> RunContinued:
+    """A message begins another round."""
+    return replace(RunContinued(text=text, model="test-model", metered=True), **changes)
+
+
+def ended(
+    status: Status = "submitted", answer: str = "", reason: str = "", totals: Totals | None = None
+) -> RunEnded:
+    """A round ends."""
+    return RunEnded(status=status, reason=reason, answer=answer, totals=totals or Totals())
+
+
+@dataclass(frozen=True)
+class CallResult:
+    """A tool call and its result.
+
+    Attributes:
+        summary: One line for the user; by default the command.
+        output: What it wrote; None if it wrote to no stream.
+        observation: What the model sees; by default the output.
+        is_running: Whether it has no result yet.
+    """
+
+    name: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+    summary: str = ""
+    output: str | None = ""
+    observation: str | None = None
+    ok: bool = True
+    exit_code: int | None = 0
+    end_reason: EndReason = "exit"
+    seconds: float = 0.01
+    used: CapabilityUsage | None = None
+    is_running: bool = False
+
+
+def bash(command: str, output: str = "", exit_code: int = 0, **more: Any) -> CallResult:
+    """A command."""
+    call = CallResult("execute_bash", {"command": command}, command, output)
+    return replace(call, exit_code=exit_code, ok=exit_code == 0, **more)
+
+
+def edit(command: str, path: str, *, ok: bool = True, **arguments: str) -> CallResult:
+    """A file is edited."""
+    summary, given = f"{command} {path}", {"command": command, "path": path, **arguments}
+    return CallResult("str_replace_editor", given, summary, None, "Edited.", ok, None)
+
+
+SUBMIT = CallResult("submit", output=None, observation="", exit_code=None)
+"""The call that ends a round."""
+
+
+def step(
+    number: int,
+    *calls: CallResult,
+    text: str = "",
+    reasoning: str = "",
+    usage: Usage | None = None,
+    changes: Sequence[FileChange] = (),
+    totals: Totals | None = None,
+    **answered: Any,
+) -> Iterator[Event]:
+    """Yield the events of a step; it has not ended while one of its calls is running.
+
+    Args:
+        number: The step's number.
+        calls: Its calls, of which the last may be running.
+        text: What the model writes.
+        reasoning: What it thinks.
+        usage: The turn's tokens.
+        changes: The files that the step changes.
+        totals: The run's totals after the step.
+        answered: Other fields of ``ModelAnswered``.
+    """
+    yield StepStarted(step=number, note="")
+    if reasoning:
+        yield ReasoningDelta(step=number, text=reasoning)
+    if text:
+        yield TextDelta(step=number, text=text)
+    ids = [f"call-{number}-{index}" for index in range(1, len(calls) + 1)]
+    made = [
+        ToolCall(call_id, each.name, json.dumps(each.arguments))
+        for call_id, each in zip(ids, calls, strict=True)
+    ]
+    event = ModelAnswered(
+        step=number, text=text, reasoning=reasoning, calls=tuple(made), usage=usage,
+        finish="tool_calls" if calls else "stop", estimated=False, seconds=0.4,
+    )  # fmt: skip
+    yield replace(event, **answered)
+    for call_id, each in zip(ids, calls, strict=True):
+        yield from call_events(number, call_id, each)
+    if calls and calls[-1].is_running:
+        return
+    yield from step_end(number, changes, totals)
+
+
+def call_events(number: int, call_id: str, call: CallResult) -> Iterator[Event]:
+    """Yield the events of one call."""
+    yield ToolStarted(
+        step=number, call_id=call_id, name=call.name, arguments=call.arguments,
+        summary=call.summary or call.name,
+    )  # fmt: skip
+    if call.output:
+        yield ToolOutput(step=number, call_id=call_id, stream="stdout", text=call.output)
+    if not call.is_running:
+        seen = call.observation if call.observation is not None else call.output
+        yield ToolEnded(
+            step=number, call_id=call_id, name=call.name, ok=call.ok, exit_code=call.exit_code,
+            end_reason=call.end_reason, seconds=call.seconds, observation=seen or "",
+            used=call.used,
+        )  # fmt: skip
+
+
+def step_end(
+    number: int, changes: Sequence[FileChange] = (), totals: Totals | None = None
+) -> Iterator[Event]:
+    """Yield the events of a step after its calls."""
+    if changes:
+        yield WorkspaceChanged(step=number, changes=tuple(changes), total=len(changes))
+    yield StepEnded(step=number, totals=totals or Totals(steps=number))

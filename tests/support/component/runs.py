@@ -1,0 +1,134 @@
+"""A run as the page gets it, made from events by the server's own reducers."""
+
+import threading
+from collections.abc import Iterable
+from io import BytesIO
+from pathlib import Path
+
+from pydantic_core import to_json
+
+from agent.events import Event, encode
+from agent.history.export import conversation_markdown
+from agent.loop.steering import Steering
+from agent.runs.folder import RunFolder
+from sandbox_ui.preview.base import PreviewRequest
+from sandbox_ui.preview.text import markdown
+from sandbox_ui.runs.feed import Feed
+from tests.support.component.server import Answer, Request, Stream
+
+RUN = "component-test-run"
+"""The id of a test's first run."""
+
+
+class PageRun:
+    """A run, its event stream and the answers that follow from its events.
+
+    Args:
+        data: A folder for its journal.
+        events: What has happened so far.
+        run: Its id.
+        can_edit: Whether the page's user may change it.
+        elsewhere: Whether another process carries it out.
+
+    Attributes:
+        folder: Its folder; a test may write another title, or other journal lines.
+        steering: How its user steers it.
+    """
+
+    def __init__(
+        self,
+        data: Path,
+        events: Iterable[Event] = (),
+        *,
+        run: str = RUN,
+        can_edit: bool = True,
+        elsewhere: bool = False,
+    ) -> None:
+        self.folder = RunFolder.create(data, "", run_id=run)
+        self.steering = Steering()
+        self.can_edit = can_edit
+        self._feed = Feed(self.folder, self.steering, polled=elsewhere)
+        self._streams: list[tuple[Stream, list[int]]] = []
+        self._lock = threading.Lock()  # the server's threads begin streams
+        self.add(*events)
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+        return self.folder.id
+
+    def add(self, *events: Event) -> None:
+        """Continue the run; the page receives the events."""
+        with self.folder.journal.open("ab") as journal:
+            journal.writelines(encode(event) + b"\n" for event in events)
+        with self._lock:
+            for stream, position in self._streams:
+                self._send_new(stream, position)
+
+    def change_files(self, *folders: str) -> None:
+        """Tell the page that files have changed in these folders; without any, everywhere."""
+        data = to_json({"folders": folders}) if folders else b'{"all":true}'
+        self._send("workspace", data)
+
+    def send_steering(self) -> None:
+        """Tell the page how the run is steered now."""
+        self._send("steering", to_json(self.steering.state))
+
+    def disconnect(self) -> None:
+        """End the streams; the page connects again."""
+        with self._lock:
+            streams, self._streams = self._streams, []
+        for stream, _ in streams:
+            stream.close()
+
+    def respond(self, path: str, request: Request) -> Answer | Stream | None:
+        """Return the answer to a request below the run's URL, if it follows from its events."""
+        query = request.query
+        if path == "events":
+            return self._follow(query.get("cursor"))
+        if path.startswith("steps/") and path.count("/") == 1:
+            return Answer(content=self._feed.step_events(int(path[6:])))
+        if path == "find":
+            return _json({"matches": self._feed.find(query["q"])})
+        if path == "tokens":
+            return _json(self._feed.tokens(int(query.get("after") or 0)))
+        if path == "conversation.md":
+            text = "".join(conversation_markdown(self._feed.events()))
+            return Answer(content=text.encode(), kind="text/markdown; charset=utf-8")
+        return None
+
+    def _follow(self, cursor: str | None) -> Stream:
+        """Begin a stream as ``sandbox_ui.runs.sse`` does."""
+        stream, position = Stream(), [int(cursor or 0)]
+        if not self.can_edit:
+            stream.send("read_only", b'{"elsewhere":true}' if self._feed.polled else b"{}")
+        if cursor is None:
+            state = self._feed.state_message()
+            stream.send("state", state.data, state.cursor)
+            position[0] = state.cursor
+        with self._lock:
+            self._send_new(stream, position)
+            self._streams.append((stream, position))
+        stream.send("workspace", b'{"all":true}')
+        stream.send("steering", to_json(self.steering.state))
+        return stream
+
+    def _send(self, name: str, data: bytes) -> None:
+        with self._lock:
+            for stream, _ in self._streams:
+                stream.send(name, data)
+
+    def _send_new(self, stream: Stream, position: list[int]) -> None:
+        while message := self._feed.events_after(position[0]):
+            stream.send("message", message.data, message.cursor)
+            position[0] = message.cursor
+
+
+def render_markdown(request: Request) -> Answer:
+    """Return Markdown of a model as HTML, as the server renders it."""
+    asked = PreviewRequest("text.md", len(request.body), {"model_text": "1"})
+    return _json(markdown.view(BytesIO(request.body), asked).data)
+
+
+def _json(value: object) -> Answer:
+    return Answer(content=to_json(value))

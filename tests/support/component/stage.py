@@ -1,0 +1,397 @@
+"""The bare page in which a component test mounts components."""
+
+import json
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal
+
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Locator, Page
+
+from agent.events import Event
+from sandbox_ui.page import modules
+from tests.support.browser.page_pool import TIMEOUT_MS
+from tests.support.component.recorded import bare_page, recorded
+from tests.support.component.runs import RUN, PageRun, render_markdown
+from tests.support.component.server import CONTAINER, Answer, FixtureServer, Request, Stream
+from tests.support.tab import CONFINEMENT_PROBE, NARROW, WIDE
+
+Role = Literal["owner", "user", "guest"]
+Theme = Literal["light", "dark"]
+_MOUNT = Path(__file__).with_name("mount.js").read_text()
+# What Gradio's components say of its rows and columns.
+_LAYOUT = ".row{display:flex}.column{display:flex;flex-direction:column}"
+
+
+@dataclass(frozen=True)
+class Look:
+    """Who looks at a view, how wide it is and in which theme.
+
+    Attributes:
+        role: The run's owner, another signed-in user, or a guest; the latter two have its link.
+        size: Width and height of the page.
+        theme: The colour scheme.
+    """
+
+    role: Role = "owner"
+    size: tuple[int, int] = WIDE
+    theme: Theme = "light"
+
+    def __str__(self) -> str:
+        return f"{self.role}-{self.size[0]}-{self.theme}"
+
+    @property
+    def can_edit(self) -> bool:
+        """Whether the user may change the run."""
+        return self.role == "owner"
+
+
+def looks(
+    roles: Iterable[Role] = ("owner", "user", "guest"),
+    sizes: Iterable[tuple[int, int]] = (WIDE, NARROW),
+    themes: Iterable[Theme] = ("light", "dark"),
+) -> Sequence[Look]:
+    """Return all combinations."""
+    return tuple(Look(*each) for each in product(roles, sizes, themes))
+
+
+LOOKS = looks()
+
+
+class Stage:
+    """One test's page: what it shows, asks for and reports.
+
+    Attributes:
+        page: The browser's page.
+        url: The URL of the page without a run.
+        run: The run that the page shows.
+        requests: What the page has asked for; paths are relative to ``api/``, and those of the
+            run that it shows to the run.
+        errors: What the page has reported: errors in the console, uncaught errors, dialogs, and
+            requests without an answer.
+        script: A script that runs before those of the page.
+    """
+
+    def __init__(self, page: Page, data: Path, on_document: Callable[[], None]) -> None:
+        self.page = page
+        self.url = ""
+        self.run = PageRun(data)
+        self.requests: list[Request] = []
+        self.errors: list[str] = []
+        self.look = Look()
+        self.script = ""
+        self._data = data
+        self._on_document = on_document
+        self._listeners: list[tuple[Any, Any]] = []
+        self._runs: dict[str, PageRun] = {}
+        self._answers: dict[str, Answer | Any] = _page_answers("owner")
+        self._held: list[threading.Event] = []
+
+    # What the page gets
+
+    def add_run(self, events: Iterable[Event], run: str) -> PageRun:
+        """Add another run than the shown one."""
+        self._runs[run] = PageRun(self._data, events, run=run)
+        return self._runs[run]
+
+    def answer(self, path: str, value: Any, method: str = "GET", status: int = 200) -> None:
+        """Answer a request with a value as JSON, or with an ``Answer``.
+
+        Args:
+            path: Relative to the run's URL, or to ``/api``; with a query it holds for that query
+                only. A ``*`` at its end stands for the rest.
+            value: The value, or the answer.
+            method: The HTTP method.
+            status: The HTTP status.
+        """
+        answer = value if isinstance(value, Answer) else Answer.of(value, status)
+        self._answers[f"{method} {path}"] = answer
+
+    def answer_recorded(self, answers: dict[str, Any]) -> None:
+        """Answer requests as recorded; see ``recorded``."""
+        self._answers |= {key: Answer.of(value) for key, value in answers.items() if " " in key}
+
+    def fail(self, path: str, status: int = 0, error: str = "", method: str = "GET") -> None:
+        """Answer a request with an error of the server; the status 0 drops the connection."""
+        self.answer(path, {"error": error}, method, status)
+
+    @contextmanager
+    def hold(self, path: str, method: str = "GET") -> Iterator[None]:
+        """Delay the answers to a request until the end of the context."""
+        gate = threading.Event()
+        self._held.append(gate)
+        held = self._find(Request(method, path, {}))
+        assert isinstance(held, Answer), f"{path} has no answer"
+        self.answer(path, Answer(held.status, held.content, held.kind, held.headers, gate), method)
+        yield
+        gate.set()
+        self.answer(path, held, method)
+
+    def asked(self, path: str, method: str = "GET") -> list[Request]:
+        """Return the requests for a path so far, which may end with ``*``."""
+        return [
+            each for each in self.requests if each.method == method and _matches(path, each.path)
+        ]
+
+    # The page
+
+    def mount(
+        self,
+        *components: Literal["header", "timeline", "notice", "attachments", "workspace"],
+        run: Iterable[Event] | None = None,
+        look: Look | None = None,
+        part: str = "",
+    ) -> None:
+        """Load the bare page and mount components.
+
+        Args:
+            components: Their ids.
+            run: The events of the run that the page shows; None for a page without a run.
+            look: Who looks at it, and how; the owner on a wide page by default.
+            part: The fragment of the page's URL, such as ``#step-3``.
+        """
+        self._set_look(look or self.look)
+        if run is not None:
+            self.run.add(*run)
+        self._listen()
+        self.page.goto(self.url if run is None else f"{self.shown_url}{part}")
+        self._on_document()
+        self._mount(components, run is not None)
+
+    def reload(self) -> None:
+        """Reload the page."""
+        self.page.reload()
+        self._mount(*self._mounted)
+
+    def _mount(self, components: Sequence[str], waits: bool) -> None:
+        self._mounted = components, waits
+        mount = "([ids, waits]) => mountComponents(ids, waits)"
+        self.page.evaluate(mount, [list(components), waits])
+
+    def evaluate(self, path: str, script: str, argument: Any = None) -> Any:
+        """Call a function with the exports of one of the page's modules, and an argument."""
+        call = f"async ([path, argument]) => ({script})(await importModule(path), argument)"
+        return self.page.evaluate(call, [path, argument])
+
+    def _set_look(self, look: Look) -> None:
+        if look.size != self.look.size:
+            self.page.set_viewport_size({"width": look.size[0], "height": look.size[1]})
+        if look.theme != self.look.theme:
+            self.page.emulate_media(color_scheme=look.theme)
+        self.look = look
+        self.run.can_edit = look.can_edit
+        self._answers = _page_answers(look.role) | self._answers
+
+    @property
+    def shown_url(self) -> str:
+        """The URL of the page with its run."""
+        return f"{self.url}?run={RUN}"
+
+    @property
+    def run_url(self) -> str:
+        """Base URL of the run's API."""
+        return f"{self.url}api/runs/{RUN}/"
+
+    # Locators
+
+    @property
+    def task(self) -> Locator:
+        """The task's text box."""
+        return self.page.get_by_role("textbox", name="Task", exact=True)
+
+    @property
+    def timeline(self) -> Locator:
+        """The timeline."""
+        return self.page.get_by_role("region", name="Timeline")
+
+    @property
+    def thread(self) -> Locator:
+        """The element of the timeline that scrolls."""
+        return self.page.get_by_role("group", name="Steps")
+
+    @property
+    def workspace(self) -> Locator:
+        """The workspace."""
+        return self.page.get_by_role("region", name="Workspace")
+
+    @property
+    def state(self) -> Locator:
+        """The run's state in the header."""
+        return self.page.locator(".pill.state")
+
+    def step(self, number: int) -> Locator:
+        """A step of the run."""
+        return self.page.locator(f"#step-{number}")
+
+    def button(self, name: str) -> Locator:
+        """A button."""
+        return self.page.get_by_role("button", name=name, exact=True)
+
+    def file(self, name: str) -> Locator:
+        """A row of the file tree."""
+        return self.workspace.get_by_role("treeitem", name=name, exact=True)
+
+    def clipboard(self) -> str:
+        """The text in the clipboard."""
+        text: str = self.page.evaluate("navigator.clipboard.readText()")
+        return text
+
+    # The site
+
+    def document(self) -> bytes:
+        """Return the bare page."""
+        head, body = bare_page()
+        prefix = self.url.removesuffix("/").rpartition("/")[2]
+        owner = '<meta name="studio-single-owner">' if self.look.role == "owner" else ""
+        scripts = json.dumps({"imports": {f"/{prefix}/ui/": "/ui/"}})  # one address in all tests
+        text = f"""<!doctype html><html lang="en"><head><meta charset="utf-8">
+            <base href="/{prefix}/"><script type="importmap">{scripts}</script>
+            <title>Component</title>{owner}
+            {(modules.head() + head).replace('"ui/', '"/ui/')}
+            <style>{_LAYOUT}</style><script>{_MOUNT}{self.script}</script></head><body>
+            <div class="gradio-container {CONTAINER}"><div class="main"><div class="wrap">
+            <main class="contain"><div class="column">{body}</div></main>
+            </div></div></div></body></html>"""
+        return text.encode()
+
+    def respond(self, request: Request) -> Answer | Stream:
+        """Return the answer to a request."""
+        path = request.path.removeprefix("api/")
+        if path == "presence":
+            return Stream()
+        for run in (self.run, *self._runs.values()):
+            if path.startswith(f"runs/{run.id}/"):
+                path = path.removeprefix(f"runs/{run.id}/")
+                break
+        else:
+            run = None
+        asked = Request(request.method, path, request.query, request.body)
+        self.requests.append(asked)
+        answer = self._find(asked)
+        if answer is None and run is not None and request.method == "GET":
+            answer = run.respond(path, asked)
+        if answer is None and (request.method, path) == ("POST", "markdown"):
+            answer = render_markdown(asked)
+        if answer is None:
+            query = "&".join(f"{name}={value}" for name, value in asked.query.items())
+            self.errors.append(f"no answer: {request.method} {path}?{query}")
+            return Answer.of({"error": "The test has no answer to this."}, 404)
+        return answer
+
+    def _find(self, request: Request) -> Answer | Stream | None:
+        query = "&".join(f"{name}={value}" for name, value in request.query.items())
+        for path in (f"{request.path}?{query}", request.path):
+            found = self._answers.get(f"{request.method} {path}")
+            if found is not None:
+                return found
+        for key, answer in self._answers.items():
+            method, _, path = key.partition(" ")
+            if method == request.method and path.endswith("*") and _matches(path, request.path):
+                return answer
+        return None
+
+    def close(self) -> None:
+        """Release what is held, end the streams."""
+        for gate in self._held:
+            gate.set()
+        for run in (self.run, *self._runs.values()):
+            run.disconnect()
+
+    def _listen(self) -> None:
+        """Note errors in the console, uncaught errors and dialogs."""
+        if not self._listeners:
+            self._listeners = [
+                ("console", self._on_console),
+                ("pageerror", lambda error: self.errors.append(str(error))),
+                ("dialog", self._on_dialog),
+            ]
+            for event, listener in self._listeners:
+                self.page.on(event, listener)
+
+    def ignore(self) -> None:
+        """End noting errors."""
+        for event, listener in self._listeners:
+            self.page.remove_listener(event, listener)
+
+    def _on_dialog(self, dialog: Dialog) -> None:
+        self.errors.append(dialog.message)
+        dialog.dismiss()
+
+    def _on_console(self, message: ConsoleMessage) -> None:
+        expected = message.location["url"].endswith(CONFINEMENT_PROBE)
+        if message.type == "error" and not expected:
+            self.errors.append(f"{message.text} {message.location}")
+
+
+def _matches(pattern: str, path: str) -> bool:
+    return path.startswith(pattern[:-1]) if pattern.endswith("*") else path == pattern
+
+
+def _page_answers(role: Role) -> dict[str, Any]:
+    """Return the answers that every page gets."""
+    answers = {key: value for key, value in recorded("page").items() if " as " not in key}
+    if role != "owner":
+        answers |= {"GET me": recorded("page")[f"GET me as {role}"]}
+    found = {key: Answer.of(value) for key, value in answers.items()}
+    return found | {"POST file-links": Answer.of({"paths": {}})}
+
+
+class Stages:
+    """The pages of a worker's component tests: one, of which each test gets a fresh document.
+
+    The page of the previous test is served until the next one's document is there: it causes no
+    errors meanwhile.
+    """
+
+    def __init__(self, browser: Browser, server: FixtureServer) -> None:
+        self._browser, self._server = browser, server
+        self._context: BrowserContext | None = None
+        self._previous = ExitStack()
+
+    @contextmanager
+    def open(self, data: Path) -> Iterator[Stage]:
+        """Open a test's page; fails if it has reported errors at the end."""
+        serving = ExitStack()
+        previous, self._previous = self._previous, serving
+        stage = Stage(self._page(), data, previous.close)
+        stage.url = serving.enter_context(self._server.serve(stage))
+        serving.callback(stage.close)
+        yield stage
+        previous.close()
+        stage.ignore()
+        self._reset(stage)
+        assert not stage.errors, "\n".join(stage.errors)
+
+    def close(self) -> None:
+        """Close the page."""
+        if self._context:
+            self._context.close()
+        self._previous.close()
+
+    def _page(self) -> Page:
+        if self._context is None:
+            viewport: Any = {"width": WIDE[0], "height": WIDE[1]}
+            self._context = self._browser.new_context(viewport=viewport, reduced_motion="reduce")
+            self._context.set_default_timeout(TIMEOUT_MS)
+            self._context.grant_permissions(["clipboard-read", "clipboard-write"])
+            self._context.new_page()
+        return self._context.pages[0]
+
+    def _reset(self, stage: Stage) -> None:
+        """Forget what the test has stored, and how it has changed the page."""
+        page, context = stage.page, stage.page.context
+        for other in context.pages:
+            if other != page:
+                other.close()
+        if page.evaluate("localStorage.clear(); sessionStorage.clear(); '__pwClock' in window"):
+            context.close()
+            self._context = None
+            return
+        page.unroute_all()
+        if stage.look.size != WIDE:
+            page.set_viewport_size({"width": WIDE[0], "height": WIDE[1]})
+        if stage.look.theme != "light":
+            page.emulate_media(color_scheme="light")
