@@ -15,7 +15,7 @@ from tests.stages.stage import Stage, run_command, run_tests
 
 UNIT = "unit"
 CHANGE = "component or (main_path and not nightly)"
-REST = "(contract or e2e) and not main_path"
+REST = "(contract or e2e) and not (main_path or nightly)"
 SLOWEST = 20
 DAY_SECONDS = 86_400
 
