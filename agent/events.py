@@ -234,7 +234,10 @@ class ReasoningDelta(_StepEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextDelta(_StepEvent):
-    """More of the model's text."""
+    """More of the model's text, which turns out to be reasoning in rare cases.
+
+    ``ModelAnswered`` says what is text and what is reasoning.
+    """
 
     text: str
     kind: Literal["text_delta"] = "text_delta"

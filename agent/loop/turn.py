@@ -30,6 +30,7 @@ from agent.models.base import (
     ReasoningPiece,
     RequestRecorder,
     TextPiece,
+    TextWasReasoning,
     ToolCall,
     ToolSchema,
     Usage,
@@ -77,6 +78,9 @@ class _PartialAnswer:
                 return ReasoningDelta(step=step, text=self.reasoning[-1])
             case CallPiece():
                 return self._add_call(step, piece)
+            case TextWasReasoning():
+                self.reasoning, self.text = [*self.text, *self.reasoning], []
+                return None
             case ModelNotice(text):
                 return Notice(step=step, text=text)
             case Finish():

@@ -206,6 +206,11 @@ class ReasoningPiece:
 
 
 @dataclass(frozen=True, slots=True)
+class TextWasReasoning:
+    """The turn's text so far is reasoning: the tag that begins it was in the prompt."""
+
+
+@dataclass(frozen=True, slots=True)
 class CallPiece:
     """A fragment of a tool call; only the first fragment has ``id`` and ``name``.
 
@@ -269,7 +274,7 @@ class Finish:
     opaque: OpaqueParts | None = None
 
 
-Piece = TextPiece | ReasoningPiece | CallPiece | ModelNotice | Finish
+Piece = TextPiece | ReasoningPiece | TextWasReasoning | CallPiece | ModelNotice | Finish
 
 
 class Model(Protocol):

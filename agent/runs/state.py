@@ -392,6 +392,8 @@ class RunState:
                 step.summaries.append(replace(event, text=""))
                 self._set_state("waiting_model", event.at)
             case ModelAnswered():
+                step.text = event.text[:_MAX_EXCERPT_CHARS]
+                step.reasoning = event.reasoning[:_MAX_EXCERPT_CHARS]
                 step.usage, step.estimated = event.usage, event.estimated
                 step.model_seconds = event.seconds
             case _:

@@ -292,6 +292,7 @@ export class Step {
   }
 
   endTurn(event) {
+    if (event.reasoning && !this.reasoning && this.message) this.moveToReasoning(event);
     this.endReasoning();
     this.usage = event.usage;
     this.estimated = event.estimated;
@@ -306,6 +307,17 @@ export class Step {
     this.text = event.text;
     this.message?.text.close();
     this.rendered = this.message ? renderMarkdown(this.message.element, event.text) : null;
+  }
+
+  /** Show as reasoning what came as text, because the tag that begins it was in the prompt. */
+  moveToReasoning({ reasoning, text, at }) {
+    const { element, text: shown } = this.message;
+    this.addReasoning(reasoning, at);
+    element.before(this.reasoning.element);
+    if (text) return;
+    shown.close();
+    element.remove();
+    this.message = null;
   }
 
   cardFor(event) {

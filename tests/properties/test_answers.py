@@ -15,7 +15,7 @@ from agent.models.endpoint.api import Writing
 from agent.models.endpoint.client import EndpointModel
 from agent.models.transport.bounds import limit_response
 from agent.util.cancellation import Stop
-from tests.contract.model_suite import REQUEST, calls_of, reasoning_of, text_of
+from tests.contract.model_suite import BASH, REQUEST, calls_of, reasoning_of, text_of
 from tests.properties import property_test
 from tests.support.models.turns import Call, Turn, response_chunks
 
@@ -140,7 +140,7 @@ DELTAS = st.fixed_dictionaries(
 
 
 def parse_chunks(chunks: Iterable[object], *, text_calls: bool = False) -> list[Piece]:
-    reader = StreamParser(Writing(tool_call_style="text" if text_calls else "native"))
+    reader = StreamParser(Writing(tool_call_style="text" if text_calls else "native"), [BASH])
     pieces = [piece for chunk in chunks for piece in reader.feed(chunk)]
     return [*pieces, *reader.finish()]
 

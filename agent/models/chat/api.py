@@ -56,9 +56,9 @@ class ChatApi:
         body["messages"] = changes.change_messages(bodies, writing.changes)
         return body
 
-    def parser(self, writing: Writing, _tools: Sequence[ToolSchema]) -> StreamParser:
+    def parser(self, writing: Writing, tools: Sequence[ToolSchema]) -> StreamParser:
         """See ``Api.parser``."""
-        return StreamParser(writing)
+        return StreamParser(writing, tools)
 
     def failure(self, event: object) -> Failure | None:
         """See ``Api.failure``."""

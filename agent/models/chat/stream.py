@@ -1,6 +1,6 @@
 """Conversion of a stream's chunks into the pieces of one answer."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from agent.models.base import (
@@ -11,6 +11,7 @@ from agent.models.base import (
     Piece,
     ReasoningField,
     ReasoningPiece,
+    ToolSchema,
     Usage,
 )
 from agent.models.chat.opaque import OpaqueCollector
@@ -47,13 +48,15 @@ class StreamParser:
 
     Args:
         writing: How the request was written.
+        tools: The tools of the request.
 
     Raises:
         ModelError: the answer is longer, or has more calls, than ``transport.bounds`` allows.
     """
 
-    def __init__(self, writing: Writing) -> None:
-        self._content_parser = ContentParser(writing.tool_call_style == "text")
+    def __init__(self, writing: Writing, tools: Sequence[ToolSchema] = ()) -> None:
+        described = writing.tool_call_style == "text"
+        self._content_parser = ContentParser(tools, described=described)
         self._size = AnswerSizeCounter()
         self._opaque = OpaqueCollector(writing.family, self._size)
         self._calls = ToolCallAssembler(self._size, self._opaque.add_call)
@@ -135,6 +138,8 @@ class StreamParser:
                 continue
             yield from self._track_calls(self._content_parser.feed(self._count_and_clean(text)))
         calls = delta.get("tool_calls")
+        if calls:
+            yield from self._content_parser.end_text_calls()
         for fragment in calls if isinstance(calls, list) else []:
             if isinstance(fragment, Mapping):
                 yield from self._track_calls(self._calls.feed(fragment))

@@ -163,7 +163,10 @@ class EndpointModel:
             if not parser.is_complete:
                 raise
         for piece in redactor.redact_stream(self._finish(parser)):
-            channel.put(piece)
+            if not isinstance(piece, ModelNotice) or piece.text not in self._notices:
+                channel.put(piece)
+            if isinstance(piece, ModelNotice):
+                self._notices.add(piece.text)
         return None
 
     def _finish(self, parser: AnswerParser) -> Iterator[Piece]:

@@ -3,13 +3,22 @@
 A block counts only at the start of the answer or directly after another block; a ``<think>``
 in the middle of an answer is text, since the model may be writing about the tag. Whitespace
 around blocks is dropped.
+
+Where the chat template begins the answer with ``<think>``, only ``</think>`` comes: the text
+before it is reasoning. A tag within a sentence, with spaces around it or in quotes, is text.
 """
 
+import re
 from enum import Enum, auto
 
-from agent.models.base import ReasoningPiece, TextPiece
+from agent.models.base import ReasoningPiece, TextPiece, TextWasReasoning
+from agent.models.parsing.markers import partial_length
 
 _OPEN, _CLOSE = "<think>", "</think>"
+_TAG = re.compile("</?think>")
+_QUOTES = "`'\"“‘«"
+
+ThinkPiece = TextPiece | ReasoningPiece | TextWasReasoning
 
 
 class _State(Enum):
@@ -31,58 +40,97 @@ class ThinkSplitter:
     def __init__(self) -> None:
         self._state = _State.START
         self._buffer = ""
+        self._spaces: list[str] = []
         self._at_block_start = False
-        self._raw: list[str] = []  # until the text begins
+        self._may_end_reasoning = True
+        self._before = "\n"
+        self._raw: list[str] | None = []  # until the text begins
         self.before_text = ""
 
-    def feed(self, text: str) -> list[TextPiece | ReasoningPiece]:
+    def feed(self, text: str) -> list[ThinkPiece]:
         """Process a fragment; return the new pieces that are certain so far."""
         self._buffer += text
-        if self._state is not _State.TEXT:
+        if self._raw is not None and self._state is not _State.TEXT:
             self._raw.append(text)
-        pieces: list[TextPiece | ReasoningPiece] = []
-        while self._buffer and (piece := self._step()) is not None:
-            if piece.text:
-                pieces.append(piece)
+        pieces: list[ThinkPiece] = []
+        while self._buffer and (step := self._step()) is not None:
+            pieces += [piece for piece in step if isinstance(piece, TextWasReasoning) or piece.text]
         return pieces
 
-    def flush(self) -> list[TextPiece | ReasoningPiece]:
+    def flush(self) -> list[ThinkPiece]:
         """Return the remaining pieces at the end of the text."""
         rest, self._buffer = self._buffer, ""
         if self._state in (_State.THINK, _State.BETWEEN):
-            self.before_text = "".join(self._raw)
+            self.before_text = "".join(self._raw or [])
         if self._state is _State.THINK:
             rest = rest.lstrip() if self._at_block_start else rest
             return [ReasoningPiece(rest)] if rest else []
-        if self._state is _State.BETWEEN:
-            rest = rest.lstrip()
+        if self._state is _State.TEXT and rest == _CLOSE and self._ends_reasoning(rest, 0, ""):
+            return [TextWasReasoning()]
+        if self._state is not _State.BETWEEN:
+            rest = "".join(self._spaces) + rest
         return [TextPiece(rest)] if rest else []
 
-    def _step(self) -> TextPiece | ReasoningPiece | None:
+    def _step(self) -> list[ThinkPiece] | None:
         """Take one parsing step; return None if more text is needed."""
         if self._state is _State.TEXT:
-            text, self._buffer = self._buffer, ""
-            return TextPiece(text)
-        return self._parse_reasoning() if self._state is _State.THINK else self._parse_outside()
+            return self._parse_text()
+        if self._state is _State.THINK:
+            piece = self._parse_reasoning()
+            return None if piece is None else [piece]
+        return self._parse_outside()
 
-    def _parse_outside(self) -> TextPiece | None:
+    def _parse_outside(self) -> list[ThinkPiece] | None:
         start = self._buffer.lstrip()
+        self._spaces.append(self._buffer[: len(self._buffer) - len(start)])
+        self._buffer = start
         if start.startswith(_OPEN):
-            self._state, self._buffer, self._at_block_start = (
-                _State.THINK,
-                start[len(_OPEN) :],
-                True,
-            )
-            return TextPiece("")
+            self._state, self._at_block_start = _State.THINK, True
+            self._buffer, self._may_end_reasoning = start[len(_OPEN) :], False
+            self._spaces = []
+            return []
         if _OPEN.startswith(start):
             return None
-        if self._state is _State.BETWEEN:
-            self._buffer = start
+        spaces, self._spaces = "".join(self._spaces), []
+        if self._state is _State.START:
+            self._buffer = spaces + start
+        elif self._raw is not None:
             raw = "".join(self._raw)
             self.before_text = raw[: len(raw) - len(start)]
-        self._raw.clear()
+        self._raw = None
         self._state = _State.TEXT
-        return TextPiece("")
+        return []
+
+    def _parse_text(self) -> list[ThinkPiece] | None:
+        """Take text; if only the closing tag comes, the text before it was reasoning."""
+        buffer = self._buffer
+        tag = _TAG.search(buffer) if self._may_end_reasoning else None
+        if tag is None:
+            keep = partial_length(buffer, (_OPEN, _CLOSE)) if self._may_end_reasoning else 0
+            return self._take(len(buffer) - keep) if keep < len(buffer) else None
+        if tag.group() == _OPEN:
+            self._may_end_reasoning = False
+            return self._take(len(buffer))
+        if tag.end() == len(buffer):  # what follows decides
+            return self._take(tag.start()) if tag.start() else None
+        self._may_end_reasoning = False
+        if not self._ends_reasoning(buffer, tag.start(), buffer[tag.end()]):
+            return self._take(len(buffer))
+        text, self._buffer = buffer[: tag.start()], buffer[tag.end() :]
+        self._state = _State.BETWEEN
+        return [TextPiece(text), TextWasReasoning()]
+
+    def _take(self, length: int) -> list[ThinkPiece]:
+        text, self._buffer = self._buffer[:length], self._buffer[length:]
+        self._before = text[-1:] or self._before
+        return [TextPiece(text)]
+
+    def _ends_reasoning(self, buffer: str, at: int, after: str) -> bool:
+        """Return whether a closing tag ends reasoning, rather than being mentioned in a text."""
+        before = buffer[at - 1] if at else self._before
+        if before in _QUOTES or (after and after in _QUOTES and before in _QUOTES):
+            return False
+        return before == "\n" or after in ("", "\n", "\r") or not (before + after).count(" ")
 
     def _parse_reasoning(self) -> ReasoningPiece | None:
         if self._at_block_start:
@@ -92,15 +140,7 @@ class ThinkSplitter:
             text, self._buffer = self._buffer[:end], self._buffer[end + len(_CLOSE) :]
             self._state = _State.BETWEEN
             return ReasoningPiece(text)
-        safe = len(self._buffer) - partial_marker_length(self._buffer, _CLOSE)
+        safe = len(self._buffer) - partial_length(self._buffer, (_CLOSE,))
         text, self._buffer = self._buffer[:safe], self._buffer[safe:]
         self._at_block_start = self._at_block_start and not text
         return ReasoningPiece(text) if text else None
-
-
-def partial_marker_length(text: str, marker: str) -> int:
-    """Return how many characters at the end of ``text`` may begin ``marker``."""
-    for length in range(min(len(marker) - 1, len(text)), 0, -1):
-        if marker.startswith(text[-length:]):
-            return length
-    return 0

@@ -20,6 +20,7 @@ from agent.models.base import (
     Piece,
     ReasoningPiece,
     TextPiece,
+    TextWasReasoning,
     ToolCall,
     TurnTokens,
     Usage,
@@ -134,7 +135,7 @@ class TokenModel:
         kept, read = self._history.encode_request(messages)
         ids = [*self._history.ids[:kept], *read]
         budget = self._max_answer_tokens(request, len(ids))
-        answer, reader = _AnswerBuilder(), ContentParser(parse_calls=True)
+        answer, reader = _AnswerBuilder(), ContentParser(described=True)
         for sampled in self._sampler.sample(ids, budget, stop):
             answer.add_tokens(sampled)
             yield from answer.record(reader.feed(replace_surrogates(sampled.text)))
@@ -191,6 +192,8 @@ class _AnswerBuilder:
                     self.text += text
                 case ReasoningPiece(text):
                     self.reasoning += text
+                case TextWasReasoning():
+                    self.text, self.reasoning = "", self.text + self.reasoning
                 case CallPiece():
                     self._add_call(piece)
             yield piece

@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
-from agent.models.base import CallPiece, Finish, Usage
-from tests.contract.model_suite import calls_of, reasoning_of, text_of
+from agent.models.base import CallPiece, Finish, ModelConfig, ModelNotice, Usage
+from agent.models.endpoint.client import EndpointModel
+from agent.util.cancellation import Stop
+from tests.contract.model_suite import REQUEST, calls_of, reasoning_of, text_of
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.models.model_requests import stream_chunks, stream_request
 
@@ -113,9 +115,20 @@ def test_a_call_without_a_name_is_still_a_call() -> None:
 
 def test_text_calls_remain_text_beside_native_calls() -> None:
     written = '<tool_call>{"name": "execute_bash", "arguments": {"command": "ls"}}</tool_call>'
-    pieces = stream_chunks({"content": written})
+    pieces = stream_chunks({"content": written}, fragment(id="a", name="submit", arguments="{}"))
     assert text_of(pieces) == written
-    assert calls_of(pieces) == []
+    assert [call.name for call in calls_of(pieces)] == ["submit"]
+
+
+def test_text_calls_count_where_no_native_call_comes_and_the_user_is_told_once() -> None:
+    written = '<tool_call>{"name": "execute_bash", "arguments": {"command": "ls"}}</tool_call>'
+    with Endpoint([Turn(text=written), Turn(text=written)]) as endpoint:
+        model = EndpointModel(ModelConfig(endpoint.url, "test-model"))
+        for notices in (1, 0):
+            pieces = list(model.stream(REQUEST, Stop()))
+            assert [call.name for call in calls_of(pieces)] == ["execute_bash"]
+            assert sum(isinstance(piece, ModelNotice) for piece in pieces) == notices
+            assert getattr(pieces[-1], "reason", "") == "tool_calls"
 
 
 @pytest.mark.parametrize(

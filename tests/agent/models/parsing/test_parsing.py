@@ -18,7 +18,8 @@ from agent.models.base import (
     ToolResult,
     UserMessage,
 )
-from agent.models.parsing.text_tool_calls import TextCallSplitter, describe_tools, to_text_messages
+from agent.models.parsing.text_calls.splitter import CallSplitter
+from agent.models.parsing.text_tool_calls import describe_tools, to_text_messages
 from agent.models.parsing.think import ThinkSplitter
 from tests.contract.model_suite import BASH, calls_of, reasoning_of, text_of
 
@@ -56,9 +57,9 @@ def split_reasoning(parts: Iterable[str]) -> tuple[str, str]:
 
 
 def split_calls(parts: Iterable[str]) -> tuple[str, list[tuple[str, str]]]:
-    splitter = TextCallSplitter()
-    pieces: list[Piece] = [piece for part in parts for piece in splitter.feed(part)]
-    pieces += splitter.flush()
+    splitter = CallSplitter(described=True)
+    split = [piece for part in parts for piece in splitter.feed(part)] + splitter.flush()
+    pieces = [piece for piece in split if isinstance(piece, TextPiece | CallPiece)]
     return text_of(pieces), [(call.name, call.arguments) for call in calls_of(pieces)]
 
 
@@ -170,7 +171,7 @@ def test_a_formatted_call_is_parsed_back(
 
 
 def test_arguments_are_streamed_as_written() -> None:
-    splitter = TextCallSplitter()
+    splitter = CallSplitter(described=True)
     pieces = [
         *splitter.feed('<tool_call>{"name": "create", "arguments": {"text": "abc'),
         *splitter.feed("def"),

@@ -1,0 +1,1 @@
+"""Recognition of tool calls in a text stream."""
