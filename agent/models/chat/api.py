@@ -30,6 +30,8 @@ class ChatApi:
 
     def known_changes(self, traits: Traits) -> tuple[str, ...]:
         """See ``Api.known_changes``."""
+        if traits.service == "mistral":
+            return changes.OF_MISTRAL
         needed = {
             changes.REASONING_REQUIRED: _requires_reasoning(traits),
             changes.GOOGLE_SIGNATURES: traits.family == "gemini"

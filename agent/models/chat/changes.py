@@ -22,6 +22,9 @@ GOOGLE_SIGNATURES = "thought signatures for google"
 VERTEX_SIGNATURES = "thought signatures for vertex"
 CACHE_MARKS = "cache marks"
 
+OF_MISTRAL = (ASSISTANT_AFTER_TOOL, SHORT_CALL_IDS, "reasoning", "reasoning_content")
+"""What Mistral's own service needs."""
+
 _NO_SIGNATURE = "skip_thought_signature_validator"  # documented by Google for such calls
 _PLACEHOLDER_TEXT = "(no text)"
 _BETWEEN = {"role": "assistant", "content": "Understood."}

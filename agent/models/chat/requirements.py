@@ -16,6 +16,12 @@ def _roles(messages: list[Body]) -> list[tuple[str, str]]:
     return list(pairwise(roles))
 
 
+_ALTERNATE = r"roles? must alternate|alternate user/assistant|alternating (?:user|roles)"
+_BETWEEN_NOTICE = (
+    "This endpoint accepts no message of the user after a tool's result; a message of the model "
+    "is sent between them."
+)
+
 REQUIREMENTS = (
     Requirement(
         _pattern(
@@ -43,7 +49,8 @@ REQUIREMENTS = (
     Requirement(
         _pattern(
             r"content\b.{0,80}(?:'null' not in 'string'|(?:must|should) be a (?:valid )?string|"
-            r"(?:cannot|can't|must not|may not) be null|null is not|not of type 'string')|"
+            r"(?:cannot|can't|must not|may not) be null|null is not|not of type 'string'|"
+            r"expected a string)|"
             r"(?:null|none)\b.{0,40}\bcontent"
         ),
         changes.CONTENT_AS_TEXT,
@@ -72,16 +79,21 @@ REQUIREMENTS = (
     Requirement(
         _pattern(r"unexpected role ['\"]?user['\"]? after role ['\"]?tool"),
         changes.ASSISTANT_AFTER_TOOL,
-        "This endpoint accepts no message of the user after a tool's result; a message of the "
-        "model is sent between them.",
+        _BETWEEN_NOTICE,
         lambda body: ("tool", "user") in _roles(body["messages"]),
     ),
     Requirement(
-        _pattern(r"roles? must alternate|alternate user/assistant|alternating (?:user|roles)"),
+        _pattern(_ALTERNATE),
         changes.MERGED_ROLES,
         "This endpoint requires that the user and the model take turns; consecutive messages are "
         "merged.",
         lambda body: any(one == other != "tool" for one, other in _roles(body["messages"])),
+    ),
+    Requirement(
+        _pattern(_ALTERNATE),
+        changes.ASSISTANT_AFTER_TOOL,
+        _BETWEEN_NOTICE,
+        lambda body: ("tool", "user") in _roles(body["messages"]),
     ),
     Requirement(
         _pattern(

@@ -33,6 +33,12 @@ _REJECTION_PATTERN = re.compile(
     r"one of|disabled|unavailable",
     re.IGNORECASE,
 )
+# A validator that says where, and not which field.
+_UNNAMED_PATTERN = re.compile(
+    r"(?:messages|input)[.\[]\d+\]?:? .{0,40}(?:extra|additional|unexpected|unknown) "
+    r"(?:inputs?|fields?|propert)",
+    re.IGNORECASE,
+)
 _ELSEWHERE_PATTERN = re.compile(
     r"(?:\buse|switch to|\btry|\bcall|only (?:supported|available) (?:in|on|via|through))\s+"
     r"(?:the\s+)?[`'\"“]?(?:https?://[^\s/]+)?/?(?:v1/)?"
@@ -116,12 +122,17 @@ def learn(
     refused = failure.status in _REFUSAL_STATUSES
     if refused and (other := _other_api(details.text, api.name)):
         return _switch(learned, api.name, other) if may_switch else None
-    for each in api.requirements:
-        if (refused or each.any_status) and each.pattern.search(details.text):
-            return _with_change(learned, each.change, each.notice) if each.applies(sent) else None
-    if not refused:
-        return None
+    required = [
+        each
+        for each in api.requirements
+        if (refused or each.any_status) and each.pattern.search(details.text)
+    ]
+    if required or not refused:
+        unmet = next((each for each in required if each.applies(sent)), None)
+        return _with_change(learned, unmet.change, unmet.notice) if unmet else None
     name = _rejected_field(failure, details.text, sent, api.message_fields)
+    if not name and _UNNAMED_PATTERN.search(details.text):
+        name = next(iter(_present(api.message_fields, sent)), "")
     return _without_field(learned, name, sent, api) if name else None
 
 
@@ -168,14 +179,20 @@ def _without_field(learned: Learned, name: str, sent: Body, api: Api) -> Lesson 
 def _rejected_field(failure: Failure, text: str, sent: Body, message_fields: Sequence[str]) -> str:
     """Return the sent, dispensable field that a refusal names; empty if there is none."""
     droppable = [key for key in sent if key not in _REQUIRED_FIELDS]
-    if message_fields:
-        in_messages = set(_keys(sent.get("messages"))) | set(_keys(sent.get("input")))
-        droppable += [key for key in message_fields if key in in_messages]
+    droppable += _present(message_fields, sent)
     if (param := _error_param(failure.body)) in droppable:
         return param
     if not _REJECTION_PATTERN.search(text):
         return ""
     return next((key for key in droppable if _mentions(text, key)), "")
+
+
+def _present(message_fields: Sequence[str], sent: Body) -> list[str]:
+    """Return which of these fields the messages of a body have."""
+    if not message_fields:
+        return []
+    present = {*_keys(sent.get("messages")), *_keys(sent.get("input"))}
+    return [key for key in message_fields if key in present]
 
 
 def _keys(messages: object) -> Iterator[str]:

@@ -1,0 +1,232 @@
+"""What a refusal teaches: fields that are rejected or required, another API."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from agent.models.base import (
+    AssistantMessage,
+    Message,
+    ModelConfig,
+    ModelNotice,
+    ModelRequest,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
+from agent.models.chat.api import ChatApi
+from agent.models.endpoint.client import EndpointModel
+from agent.models.endpoint.families import traits_of
+from agent.models.endpoint.learned import Learned, Lesson, learn
+from agent.models.endpoint.request import prepare_request
+from agent.models.errors.failures import Failure
+from agent.util.cancellation import Stop
+from tests.contract.model_suite import BASH, REQUEST
+from tests.support.models.endpoint import Endpoint, Turn
+
+CALL = ToolCall("call_a", "execute_bash", '{"command": "ls"}')
+FOLLOW_UP: list[Message] = [
+    UserMessage("List it."),
+    AssistantMessage("", "Let me look.", (CALL,)),
+    ToolResult("call_a", "execute_bash", "a.txt"),
+    AssistantMessage("", "", (ToolCall("call_b", "submit", "{}"),)),
+    ToolResult("call_b", "submit", "Submitted."),
+    UserMessage("And now?"),
+]
+FOLLOW_UP_REQUEST = ModelRequest(FOLLOW_UP, [BASH])
+TRAITS = traits_of("http://endpoint/v1", "m")
+Bodies = list[dict[str, Any]]
+
+
+def refused_until(accepts: Callable[[Bodies], bool], message: str) -> list[Bodies]:
+    """Return the messages sent to an endpoint that refuses until they are as it needs them."""
+    config, learned, sent = ModelConfig("http://endpoint/v1", "m"), Learned(), []
+    while True:
+        prepared = prepare_request(config, FOLLOW_UP_REQUEST, TRAITS, learned, ChatApi())
+        sent.append(prepared.body["messages"])
+        if accepts(sent[-1]):
+            return sent
+        failure = Failure(400, {"error": {"message": message}})
+        lesson = learn(learned, failure, prepared.body, ChatApi(), may_switch=True)
+        assert lesson is not None, f"after {len(sent)} requests"
+        learned = lesson.learned
+
+
+def calling(messages: Bodies) -> Bodies:
+    return [message for message in messages if message.get("tool_calls")]
+
+
+# Required
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "The `reasoning_content` in the thinking mode must be passed back to the API.",
+        "thinking is enabled but reasoning_content is missing in assistant tool call message at "
+        "index 3",
+    ],
+)
+def test_reasoning_that_must_be_passed_back_is_sent_also_where_it_is_empty(message: str) -> None:
+    sent = refused_until(
+        lambda messages: all("reasoning_content" in each for each in calling(messages)), message
+    )
+    reasoning = [each["reasoning_content"] for each in calling(sent[-1])]
+    assert reasoning == ["Let me look.", ""]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "AiError: Bad input: Type mismatch of '/messages/1/content', 'null' not in 'string'",
+        "messages.1.content: Input should be a valid string",
+        "Invalid value for 'content': expected a string, got null.",
+        "messages[1].content must be a string",
+    ],
+)
+def test_null_becomes_an_empty_text(message: str) -> None:
+    sent = refused_until(
+        lambda messages: all(each["content"] is not None for each in messages), message
+    )
+    assert [each["content"] for each in calling(sent[-1])] == ["", ""]
+
+
+def test_call_ids_become_nine_characters_in_calls_and_results() -> None:
+    def accepts(messages: Bodies) -> bool:
+        return all(
+            len(call["id"]) == 9 for each in calling(messages) for call in each["tool_calls"]
+        )
+
+    sent = refused_until(
+        accepts,
+        "Tool call id was call_a but must be a-z, A-Z, 0-9, with a length of 9.",
+    )
+    ids = [call["id"] for each in calling(sent[-1]) for call in each["tool_calls"]]
+    assert ids == [each["tool_call_id"] for each in sent[-1] if each["role"] == "tool"]
+    assert len(set(ids)) == 2
+    assert all(each.isalnum() for each in ids)
+
+
+def test_a_message_of_the_model_comes_between_a_result_and_the_user() -> None:
+    def accepts(messages: Bodies) -> bool:
+        roles = [each["role"] for each in messages]
+        return ("tool", "user") not in pairwise(roles)
+
+    sent = refused_until(accepts, "Unexpected role 'user' after role 'tool'")
+    assert [each["role"] for each in sent[-1]][-3:] == ["tool", "assistant", "user"]
+
+
+def test_calls_of_another_model_get_the_placeholder_signature() -> None:
+    def accepts(messages: Bodies) -> bool:
+        firsts = [each["tool_calls"][0] for each in calling(messages)]
+        return all(each["extra_content"]["google"] for each in firsts if "extra_content" in each) \
+            and all("extra_content" in each for each in firsts)  # fmt: skip
+
+    sent = refused_until(
+        accepts, "Function call is missing a thought_signature in functionCall parts."
+    )
+    signature = calling(sent[-1])[0]["tool_calls"][0]["extra_content"]["google"]
+    assert signature == {"thought_signature": "skip_thought_signature_validator"}
+
+
+def test_what_is_required_is_never_dropped() -> None:
+    """The endpoint goes on refusing: its message is shown, and the field was always sent."""
+    message = "The `reasoning_content` in the thinking mode must be passed back to the API."
+    with pytest.raises(AssertionError, match="after 2 requests"):
+        refused_until(lambda _: False, message)
+
+
+# Rejected
+
+
+def test_a_validator_that_names_no_field_gets_none_that_is_not_standard() -> None:
+    known = {"role", "content", "tool_calls", "tool_call_id"}
+    sent = refused_until(
+        lambda messages: all(set(each) <= known for each in messages),
+        "messages.1: Extra inputs are not permitted",
+    )
+    assert calling(sent[0])[0].keys() - calling(sent[-1])[0].keys() == {"reasoning_content"}
+
+
+def test_a_lesson_is_never_reversed() -> None:
+    required = Learned(changes=("reasoning_content required",))
+    body = {"messages": [{"role": "assistant", "content": "", "reasoning_content": ""}]}
+    failure = Failure(400, {"error": {"message": "Unknown field: reasoning_content"}})
+    assert learn(required, failure, body, ChatApi(), may_switch=True) is None
+
+
+# Elsewhere
+
+USE_RESPONSES = (
+    "Function tools with reasoning_effort are not supported for gpt-5.6 in /v1/chat/completions. "
+    "To use function tools, use /v1/responses or set reasoning_effort to 'none'."
+)
+
+
+def lesson_of(message: str, *, may_switch: bool = True) -> Lesson | None:
+    error = {"message": message, "param": "reasoning_effort"}
+    body = {"model": "m", "reasoning_effort": "high", "messages": [{"role": "user"}]}
+    failure = Failure(400, {"error": error})
+    return learn(Learned(), failure, body, ChatApi(), may_switch=may_switch)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        USE_RESPONSES,
+        "This model is only supported in v1/responses and not in v1/chat/completions.",
+        "Please use the Responses API for this model.",
+    ],
+)
+def test_a_refusal_names_another_api(message: str) -> None:
+    lesson = lesson_of(message)
+    assert lesson is not None
+    assert lesson.learned == Learned(api="responses")
+    assert "Responses" in lesson.notice
+
+
+def test_an_api_that_the_user_chose_is_kept() -> None:
+    assert lesson_of(USE_RESPONSES, may_switch=False) is None
+
+
+def test_an_endpoint_is_not_sent_back_and_forth() -> None:
+    failure = Failure(400, {"error": {"message": USE_RESPONSES}})
+    sent = {"messages": [{"role": "user"}]}
+    assert learn(Learned(api="chat"), failure, sent, ChatApi(), may_switch=True) is None
+
+
+# What was learned is kept
+
+
+@pytest.mark.contract
+def test_what_was_learned_is_given_on_to_the_next_model() -> None:
+    def look(body: dict[str, Any]) -> str | None:
+        return "Unsupported parameter: 'top_p'" if "top_p" in body else None
+
+    kept: list[Learned] = []
+    with Endpoint([Turn(text="Hi", reject_if=look)] * 3) as endpoint:
+        config = ModelConfig(endpoint.url, "m", top_p=0.5)
+        list(EndpointModel(config, on_learned=kept.append).stream(REQUEST, Stop()))
+        assert kept == [Learned(dropped=("top_p",))]
+        stored = Learned.from_json(kept[0].to_json())
+        pieces = list(EndpointModel(config, stored).stream(REQUEST, Stop()))
+    assert len(endpoint.requests) == 3
+    assert not any(isinstance(piece, ModelNotice) for piece in pieces)
+
+
+def test_what_was_learned_survives_json() -> None:
+    learned = Learned("messages", ("top_p",), {"max_tokens": "max_completion_tokens"}, ("a",))
+    assert Learned.from_json(learned.to_json()) == learned
+
+
+@pytest.mark.parametrize("stored", [None, [], {"api": "telnet", "dropped": "x", "renamed": [1]}])
+def test_a_damaged_record_is_an_empty_one(stored: object) -> None:
+    assert Learned.from_json(stored) == Learned()
+
+
+def test_a_parameter_is_renamed_before_it_is_dropped() -> None:
+    learned = replace(Learned(), renamed={"max_tokens": "n"}, dropped=("top_p",))
+    assert learned.adapt({"max_tokens": 5, "top_p": 1}) == {"n": 5}
