@@ -50,7 +50,8 @@ class OpaqueParts:
     no other, which could not read them.
 
     Attributes:
-        family: Who gave them: the API and the model's family, as ``messages/claude``.
+        family: Who gave them: the API, the model's family and the endpoint, as
+            ``messages/claude@anthropic``.
         parts: JSON in the form of the API's package, without the texts and calls of the answer.
     """
 

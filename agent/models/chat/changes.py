@@ -152,6 +152,16 @@ def _with_signatures(key: str) -> Callable[[list[Body]], list[Body]]:
     return lambda messages: [sign(message) for message in messages]
 
 
+def has_placeholder(messages: Sequence[Body], key: str) -> bool:
+    """Return whether a call has the placeholder signature under a key."""
+    return any(
+        key in (call.get("extra_content") or {})
+        and call["extra_content"][key].get("thought_signature") == _NO_SIGNATURE
+        for message in messages
+        for call in message.get("tool_calls") or ()
+    )
+
+
 def _is_signed(call: Body) -> bool:
     extra = call.get("extra_content")
     values = extra.values() if isinstance(extra, Mapping) else ()
@@ -175,8 +185,8 @@ def _system_place(messages: Sequence[Body]) -> list[int]:
 _CHANGES: dict[str, Callable[[list[Body]], list[Body]]] = {
     SYSTEM_AS_USER: _without_system,
     REASONING_REQUIRED: _with_reasoning,
-    GOOGLE_SIGNATURES: _with_signatures("google"),
     VERTEX_SIGNATURES: _with_signatures("vertex"),
+    GOOGLE_SIGNATURES: _with_signatures("google"),
     CONTENT_AS_TEXT: _with_content(""),
     CONTENT_NOT_EMPTY: _with_content(_PLACEHOLDER_TEXT),
     SHORT_CALL_IDS: _with_short_ids,

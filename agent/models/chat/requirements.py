@@ -16,6 +16,7 @@ def _roles(messages: list[Body]) -> list[tuple[str, str]]:
     return list(pairwise(roles))
 
 
+_SIGNATURE = r"missing a `?thought_signature|thought_signature\b.{0,40}(?:missing|required)"
 _ALTERNATE = r"roles? must alternate|alternate user/assistant|alternating (?:user|roles)"
 _BETWEEN_NOTICE = (
     "This endpoint accepts no message of the user after a tool's result; a message of the model "
@@ -37,7 +38,13 @@ REQUIREMENTS = (
         ),
     ),
     Requirement(
-        _pattern(r"missing a `?thought_signature|thought_signature\b.{0,40}(?:missing|required)"),
+        _pattern(_SIGNATURE),
+        changes.VERTEX_SIGNATURES,
+        "This endpoint is Vertex AI's; signatures are sent as it expects them.",
+        lambda body: changes.has_placeholder(body["messages"], "google"),
+    ),
+    Requirement(
+        _pattern(_SIGNATURE),
         changes.GOOGLE_SIGNATURES,
         "This model requires a signature of each call; for calls of other models, the placeholder "
         "is sent.",

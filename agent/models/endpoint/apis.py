@@ -3,8 +3,9 @@
 from agent.models.base import ApiName
 from agent.models.chat.api import ChatApi
 from agent.models.endpoint.api import Api
+from agent.models.responses.api import ResponsesApi
 
-_APIS: dict[ApiName, Api] = {"chat": ChatApi()}
+_APIS: dict[ApiName, Api] = {"chat": ChatApi(), "responses": ResponsesApi()}
 
 
 def api_named(name: ApiName) -> Api:

@@ -4,6 +4,7 @@ A name says who made the model; an address says which service answers. Both are 
 they are certain: everything else is learned from refusals (``agent.models.endpoint.learned``).
 """
 
+import hashlib
 import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -55,12 +56,14 @@ class Traits:
         version: Major and minor version; (0, 0) if the name has none.
         service: Who answers, e.g. ``openrouter``; empty if that is not known.
         name: The model's name without its maker's, in lower case.
+        endpoint: The service, or a hash of the address's host: records do not tell the host.
     """
 
     family: str
     version: tuple[int, int] = (0, 0)
     service: str = ""
     name: str = ""
+    endpoint: str = ""
 
     @property
     def has_fixed_sampling(self) -> bool:
@@ -78,7 +81,10 @@ def traits_of(base_url: str, model: str) -> Traits:
     family = next(known, name)  # after a dot: Bedrock's “anthropic.claude-…”
     found = _VERSION.search(name)
     version = (int(found[1]), int(found[2] or 0)) if found else (0, 0)
-    return Traits(family, version, _service(base_url), name)
+    service = _service(base_url)
+    host = urlsplit(base_url).netloc.lower()
+    endpoint = service or hashlib.sha256(host.encode()).hexdigest()[:8]
+    return Traits(family, version, service, name, endpoint)
 
 
 def certain_api(config: ModelConfig) -> ApiName | None:

@@ -53,7 +53,7 @@ class Learned:
 
     Attributes:
         api: The API that a refusal named; empty for none.
-        dropped: Parameters that are not sent.
+        dropped: Parameters that are not sent; ``reasoning.summary`` is a field of one.
         renamed: Parameters with the name that the endpoint takes instead.
         changes: Changes of the messages, as in ``Writing.changes``.
     """
@@ -86,8 +86,16 @@ class Learned:
 
     def adapt(self, parameters: Body) -> Body:
         """Return the parameters as the endpoint takes them."""
-        renamed = {self.renamed.get(key, key): value for key, value in parameters.items()}
-        return {key: value for key, value in renamed.items() if key not in self.dropped}
+        body = {self.renamed.get(key, key): value for key, value in parameters.items()}
+        for name in self.dropped:
+            outer, _, inner = name.partition(".")
+            if not inner:
+                body.pop(name, None)
+            elif isinstance(value := body.get(outer), Mapping):
+                body[outer] = {key: each for key, each in value.items() if key != inner}
+                if not body[outer]:
+                    del body[outer]
+        return body
 
     def all_changes(self, known: tuple[str, ...]) -> tuple[str, ...]:
         """Return the changes of the messages: known ones and learned ones."""
@@ -178,7 +186,13 @@ def _without_field(learned: Learned, name: str, sent: Body, api: Api) -> Lesson 
 
 def _rejected_field(failure: Failure, text: str, sent: Body, message_fields: Sequence[str]) -> str:
     """Return the sent, dispensable field that a refusal names; empty if there is none."""
-    droppable = [key for key in sent if key not in _REQUIRED_FIELDS]
+    droppable = [
+        f"{key}.{inner}"
+        for key, value in sent.items()
+        if isinstance(value, Mapping)
+        for inner in value
+    ]
+    droppable += [key for key in sent if key not in _REQUIRED_FIELDS]
     droppable += _present(message_fields, sent)
     if (param := _error_param(failure.body)) in droppable:
         return param

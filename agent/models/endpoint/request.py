@@ -56,7 +56,7 @@ def prepare_request(
     limit = config.max_tokens if request.max_tokens is None else request.max_tokens
     parameters = api.parameters(config, limit, traits)
     writing = Writing(
-        family=f"{api.name}/{traits.family}",
+        family=f"{api.name}/{traits.family}@{traits.endpoint}",
         tool_call_style=config.tool_call_style,
         send_reasoning=config.send_reasoning,
         changes=learned.all_changes(api.known_changes(traits)),
@@ -137,5 +137,5 @@ def _foreign_parts(messages: Sequence[Message], writing: Writing) -> Iterator[st
     if families - {writing.family}:
         yield (
             "Signed or encrypted reasoning of the model that answered before is not sent: only "
-            "that model can read it."
+            "that model, at its endpoint, can read it."
         )

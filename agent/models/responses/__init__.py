@@ -1,0 +1,1 @@
+"""Responses: request bodies and streamed answers."""

@@ -1,0 +1,230 @@
+"""Conversion of a response's events into the pieces of one answer."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from agent.models.base import (
+    CallPiece,
+    Finish,
+    FinishReason,
+    PartialCount,
+    Piece,
+    ReasoningPiece,
+    ToolSchema,
+    Usage,
+)
+from agent.models.endpoint.api import Writing
+from agent.models.parsing.call_ids import new_call_id
+from agent.models.parsing.content import ContentParser
+from agent.models.parsing.opaque import bounded, is_shallow
+from agent.models.parsing.repair import replace_surrogates
+from agent.models.responses.request import CALL, ITEMS
+from agent.models.transport.bounds import AnswerSizeCounter, check_call_count
+
+_REASONING_EVENTS = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
+_TEXT_EVENTS = ("response.output_text.delta", "response.refusal.delta")
+_END_EVENTS = ("response.completed", "response.incomplete")
+_INCOMPLETE: dict[str, FinishReason] = {
+    "max_output_tokens": "length",
+    "max_tokens": "length",
+    "content_filter": "content_filter",
+}
+_CALL_FILLED_IN = ("call_id", "name", "arguments")
+_MAX_ITEMS = 1000
+
+
+class ResponseParser:
+    """Converter of events (parsed JSON of any shape) into pieces; see ``AnswerParser``.
+
+    Args:
+        writing: How the request was written.
+        tools: The tools of the request.
+
+    Raises:
+        ModelError: the answer is longer, or has more calls, than ``transport.bounds`` allows.
+    """
+
+    def __init__(self, writing: Writing, tools: Sequence[ToolSchema] = ()) -> None:
+        self._family = writing.family
+        self._size = AnswerSizeCounter()
+        described = writing.tool_call_style == "text"
+        self._content_parser = ContentParser(tools, described=described)
+        self._items: dict[int, dict[str, Any]] = {}
+        self._calls: dict[int, _Call] = {}
+        self._text_calls = 0
+        self._seen: set[tuple[int, str]] = set()  # what came in deltas
+        self._last_summary: tuple[Any, Any] | None = None
+        self._status = ""
+        self._reason = ""
+        self.usage: Usage | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the endpoint reported that the answer is complete."""
+        return bool(self._status)
+
+    @property
+    def failure_reason(self) -> str:
+        """The status if it reports a failure, else empty."""
+        return self._status if self._status in ("failed", "cancelled") else ""
+
+    def feed(self, event: object) -> Iterator[Piece]:
+        """Yield the pieces of an event, or of a whole response; malformed parts are ignored."""
+        if not isinstance(event, Mapping):
+            return
+        kind, index = event.get("type"), _index(event)
+        if event.get("object") == "response":
+            yield from self._end(event)
+        elif kind in _END_EVENTS:
+            yield from self._end(event.get("response"))
+        elif kind in _REASONING_EVENTS:
+            yield from self._reasoning(event, index)
+        elif kind in _TEXT_EVENTS:
+            self._seen.add((index, "text"))
+            yield from self._text(event.get("delta"))
+        elif kind == "response.function_call_arguments.delta":
+            yield from self._arguments(index, event.get("delta"))
+        elif kind in ("response.output_item.added", "response.output_item.done"):
+            done = kind.endswith("done")
+            yield from self._item(index, event.get("item"), done=done)
+
+    def finish(self) -> Iterator[Piece]:
+        """Yield the remaining pieces, then the ``Finish``."""
+        yield from self._content(self._content_parser.flush())
+        reason: FinishReason = "tool_calls" if self._calls or self._text_calls else "stop"
+        if self._status == "incomplete":
+            reason = _INCOMPLETE.get(self._reason, "other")
+        items = [self._items[index] for index in sorted(self._items)]
+        opaque = bounded(self._family, {ITEMS: items} if items else {})
+        yield Finish(reason, self.usage, opaque=opaque)
+
+    def _end(self, response: object) -> Iterator[Piece]:
+        if not isinstance(response, Mapping):
+            return
+        output = response.get("output")
+        for index, item in enumerate(output if isinstance(output, list) else []):
+            if index not in self._items:
+                yield from self._item(index, item, done=True)
+        self.usage = _parse_usage(response.get("usage")) or self.usage
+        details = response.get("incomplete_details")
+        self._reason = str(details.get("reason")) if isinstance(details, Mapping) else ""
+        self._status = str(response.get("status") or "completed")
+
+    def _item(self, index: int, item: object, *, done: bool) -> Iterator[Piece]:
+        if not isinstance(item, Mapping) or not is_shallow(item):
+            return
+        kind = item.get("type")
+        if kind == CALL:
+            yield from self._call(index, item, done=done)
+        if not done:
+            return
+        if kind == "message" and (index, "text") not in self._seen:
+            for text in _texts(item.get("content")):
+                yield from self._text(text)
+        if kind == "reasoning" and (index, "reasoning") not in self._seen:
+            for text in [*_texts(item.get("summary")), *_texts(item.get("content"))]:
+                yield ReasoningPiece(self._clean(text))
+        if len(self._items) < _MAX_ITEMS:
+            self._keep(index, kind, item)
+
+    def _keep(self, index: int, kind: object, item: Mapping[str, Any]) -> None:
+        kept = {key: value for key, value in item.items() if value is not None}
+        if kind == CALL:
+            kept = {key: value for key, value in kept.items() if key not in _CALL_FILLED_IN}
+        if kind == "reasoning":
+            self._size.add(str(kept.get("encrypted_content", "")))
+            kept.pop("status", None)  # given, and refused when it is given back
+            if not kept.get("content"):
+                kept.pop("content", None)
+            kept.setdefault("summary", [])
+        self._items[index] = kept
+
+    def _call(self, index: int, item: Mapping[str, Any], *, done: bool) -> Iterator[Piece]:
+        call = self._calls.get(index)
+        if call is None:
+            yield from self._content(self._content_parser.end_text_calls())
+            check_call_count(len(self._calls) + 1)
+            call = self._calls[index] = _Call(len(self._calls))
+            call_id = item.get("call_id") or item.get("id")
+            name = item.get("name")
+            yield CallPiece(
+                call.position,
+                call_id if isinstance(call_id, str) else new_call_id(),
+                name if isinstance(name, str) else "",
+            )
+        if done and not call.has_arguments:
+            yield from self._arguments(index, item.get("arguments"))
+
+    def _arguments(self, index: int, text: object) -> Iterator[Piece]:
+        call = self._calls.get(index)
+        if call is not None and isinstance(text, str) and text:
+            call.has_arguments = True
+            yield CallPiece(call.position, arguments=self._size.add(text))
+
+    def _reasoning(self, event: Mapping[str, Any], index: int) -> Iterator[Piece]:
+        text = event.get("delta")
+        if not isinstance(text, str) or not text:
+            return
+        part = (index, event.get("summary_index"))
+        if self._last_summary is not None and part != self._last_summary:
+            text = f"\n\n{text}"
+        self._last_summary = part
+        self._seen.add((index, "reasoning"))
+        yield ReasoningPiece(self._clean(text))
+
+    def _text(self, text: object) -> Iterator[Piece]:
+        if isinstance(text, str) and text:
+            yield from self._content(self._content_parser.feed(self._clean(text)))
+
+    def _content(self, pieces: Iterator[Any]) -> Iterator[Piece]:
+        for piece in pieces:
+            if isinstance(piece, CallPiece):
+                self._text_calls = max(self._text_calls, piece.index + 1)
+                check_call_count(self._text_calls)
+            yield piece
+
+    def _clean(self, text: str) -> str:
+        return replace_surrogates(self._size.add(text))
+
+
+class _Call:
+    def __init__(self, position: int) -> None:
+        self.position = position
+        self.has_arguments = False
+
+
+def _index(event: Mapping[str, Any]) -> int:
+    index = event.get("output_index")
+    return index if type(index) is int else 0
+
+
+def _texts(parts: object) -> Iterator[str]:
+    for part in parts if isinstance(parts, list) else []:
+        if isinstance(part, Mapping):
+            text = part.get("text") or part.get("refusal")
+            if isinstance(text, str) and text:
+                yield text
+
+
+def _parse_usage(value: object) -> Usage | None:
+    if not isinstance(value, Mapping) or not (prompt := _count(value, "input_tokens")):
+        return None
+    read, written = value.get("input_tokens_details"), value.get("output_tokens_details")
+    parts: dict[PartialCount, int | None] = {
+        "cached": _count(read, "cached_tokens"),
+        "reasoning": _count(written, "reasoning_tokens"),
+        "cache_written": _count(read, "cache_write_tokens"),
+    }
+    return Usage(
+        prompt=prompt,
+        generated=_count(value, "output_tokens") or 0,
+        cached=parts["cached"] or 0,
+        reasoning=parts["reasoning"] or 0,
+        cache_written=parts["cache_written"] or 0,
+        reported=tuple(name for name, count in parts.items() if count is not None),
+    )
+
+
+def _count(container: object, key: str) -> int | None:
+    value = container.get(key) if isinstance(container, Mapping) else None
+    return value if type(value) is int and value >= 0 else None

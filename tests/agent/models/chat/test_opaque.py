@@ -1,0 +1,99 @@
+"""What an answer gives to be given back, from its deltas to the next request."""
+
+from typing import Any
+
+import pytest
+
+from agent.models.base import AssistantMessage, Finish, Message, OpaqueParts, ToolCall
+from agent.models.chat.api import ChatApi
+from agent.models.endpoint.api import Writing
+from agent.models.parsing.opaque import MAX_OPAQUE_CHARACTERS
+
+API = ChatApi()
+WRITING = Writing("chat/m@x")
+CALL = {"index": 0, "id": "a", "function": {"name": "execute_bash", "arguments": "{}"}}
+CALLS = (ToolCall("a", "execute_bash", "{}"),)
+SIGNATURE = {"google": {"thought_signature": "c2ln"}}
+
+
+def kept(*deltas: dict[str, Any]) -> OpaqueParts | None:
+    """Return the opaque parts of an answer with these deltas."""
+    parser = API.parser(WRITING, [])
+    for delta in deltas:
+        list(parser.feed({"choices": [{"index": 0, "delta": delta}]}))
+    list(parser.feed({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}))
+    *_, finish = parser.finish()
+    assert isinstance(finish, Finish)
+    return finish.opaque
+
+
+def sent_back(opaque: OpaqueParts | None, text: str = "", writing: Writing = WRITING) -> Any:
+    """Return the answer as the next request has it."""
+    message: Message = AssistantMessage(text, "Hm.", CALLS, opaque=opaque)
+    (body,) = API.conversation([message], [], writing)["messages"]
+    return body
+
+
+def test_a_signature_comes_back_with_its_call() -> None:
+    opaque = kept({"tool_calls": [CALL | {"extra_content": SIGNATURE}]})
+    assert sent_back(opaque)["tool_calls"][0]["extra_content"] == SIGNATURE
+
+
+def test_a_signature_may_come_after_its_call() -> None:
+    opaque = kept(
+        {"tool_calls": [CALL]}, {"tool_calls": [{"index": 0, "extra_content": SIGNATURE}]}
+    )
+    assert sent_back(opaque)["tool_calls"][0]["extra_content"] == SIGNATURE
+
+
+def test_details_are_joined_by_index_and_come_back_in_order() -> None:
+    text = {"type": "reasoning.text", "index": 0, "format": "f"}
+    opaque = kept(
+        {"reasoning_details": [text | {"text": "Cou"}]},
+        {"reasoning_details": [text | {"text": "nt.", "signature": None}]},
+        {"reasoning_details": [text | {"signature": "s1"}]},
+        {"reasoning_details": [{"type": "reasoning.encrypted", "index": 1, "data": "AA"}]},
+        {"tool_calls": [CALL]},
+    )
+    assert sent_back(opaque)["reasoning_details"] == [
+        text | {"text": "Count.", "signature": "s1"},
+        {"type": "reasoning.encrypted", "index": 1, "data": "AA"},
+    ]
+
+
+def test_the_thinking_in_the_content_comes_back_as_it_came() -> None:
+    before = "<think>\nLook first.\n</think>\n\n"
+    opaque = kept({"content": before[:9]}, {"content": before[9:] + "I look."})
+    body = sent_back(opaque, "I look.")
+    assert body["content"] == before + "I look."
+    assert "reasoning_content" not in body
+
+
+def test_reasoning_that_was_empty_comes_back_empty() -> None:
+    opaque = kept({"reasoning_content": ""}, {"tool_calls": [CALL]})
+    message = AssistantMessage("", "", CALLS, opaque=opaque)
+    (body,) = API.conversation([message], [], WRITING)["messages"]
+    assert body["reasoning_content"] == ""
+
+
+def test_nothing_is_kept_of_an_ordinary_answer() -> None:
+    assert kept({"content": "Hi", "reasoning": "Hm."}, {"tool_calls": [CALL]}) is None
+
+
+def test_another_family_does_not_get_it() -> None:
+    opaque = kept({"tool_calls": [CALL | {"extra_content": SIGNATURE}]})
+    body = sent_back(opaque, writing=Writing("chat/other@x"))
+    assert "extra_content" not in body["tool_calls"][0]
+    assert body["reasoning_content"] == "Hm."
+
+
+def deep(levels: int) -> Any:
+    value: Any = "x"
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("extra", [deep(200), {"x": "y" * MAX_OPAQUE_CHARACTERS}])
+def test_what_exceeds_the_bounds_is_not_kept(extra: Any) -> None:
+    assert kept({"tool_calls": [CALL | {"extra_content": extra}]}) is None

@@ -1,0 +1,228 @@
+"""Responses: what is sent, and what is read from the events."""
+
+from typing import Any
+
+import pytest
+
+from agent.models.base import (
+    AssistantMessage,
+    CallPiece,
+    Finish,
+    Message,
+    ModelConfig,
+    OpaqueParts,
+    Piece,
+    ReasoningPiece,
+    SystemMessage,
+    TextPiece,
+    ToolCall,
+    ToolResult,
+    Usage,
+    UserMessage,
+)
+from agent.models.endpoint.api import Writing
+from agent.models.endpoint.families import traits_of
+from agent.models.responses.api import ResponsesApi
+from tests.contract.model_suite import BASH
+
+API = ResponsesApi()
+FAMILY = "responses/openai@openai"
+REASONING = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"}
+MESSAGE = {
+    "type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
+    "phase": "commentary", "content": [{"type": "output_text", "text": "I look."}],
+}  # fmt: skip
+CALL = {
+    "type": "function_call", "id": "fc_1", "call_id": "call_a", "name": "execute_bash",
+    "arguments": '{"command": "ls"}', "status": "completed",
+}  # fmt: skip
+USAGE = {
+    "input_tokens": 90, "input_tokens_details": {"cached_tokens": 64, "cache_write_tokens": 10},
+    "output_tokens": 12, "output_tokens_details": {"reasoning_tokens": 7},
+}  # fmt: skip
+
+
+def pieces_of(*events: Any) -> list[Piece]:
+    parser = API.parser(Writing(FAMILY), [BASH])
+    pieces = [piece for event in events for piece in parser.feed(event)]
+    assert parser.is_complete
+    return [*pieces, *parser.finish()]
+
+
+def event(kind: str, index: int = 0, **fields: Any) -> dict[str, Any]:
+    return {"type": f"response.{kind}", "output_index": index, **fields}
+
+
+def completed(status: str = "completed", **fields: Any) -> dict[str, Any]:
+    return event(status, response={"status": status, "usage": USAGE, **fields})
+
+
+STREAM = [
+    event("output_item.added", 0, item=REASONING | {"encrypted_content": ""}),
+    event("reasoning_summary_text.delta", 0, summary_index=0, delta="Look"),
+    event("reasoning_summary_text.delta", 0, summary_index=0, delta=" first."),
+    event("reasoning_summary_text.delta", 0, summary_index=1, delta="Then count."),
+    event("output_item.done", 0, item=REASONING),
+    event("output_item.added", 1, item=MESSAGE | {"content": []}),
+    event("output_text.delta", 1, delta="I look."),
+    event("output_item.done", 1, item=MESSAGE),
+    event("output_item.added", 2, item=CALL | {"arguments": ""}),
+    event("function_call_arguments.delta", 2, delta='{"command":'),
+    event("function_call_arguments.delta", 2, delta=' "ls"}'),
+    event("output_item.done", 2, item=CALL),
+    completed(),
+]
+
+
+def answer_of(pieces: list[Piece]) -> AssistantMessage:
+    """Return the message that the loop makes of an answer."""
+
+    def joined(kind: type[TextPiece | ReasoningPiece]) -> str:
+        return "".join(piece.text for piece in pieces if isinstance(piece, kind))
+
+    calls: dict[int, ToolCall] = {}
+    for piece in pieces:
+        if isinstance(piece, CallPiece):
+            old = calls.get(piece.index, ToolCall("", "", ""))
+            calls[piece.index] = ToolCall(
+                old.id or piece.id, old.name or piece.name, old.arguments + piece.arguments
+            )
+    finish = pieces[-1]
+    assert isinstance(finish, Finish)
+    return AssistantMessage(
+        joined(TextPiece), joined(ReasoningPiece), tuple(calls.values()), opaque=finish.opaque
+    )
+
+
+def sent(messages: list[Message], writing: Writing | None = None) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = API.conversation(messages, [BASH], writing or Writing(FAMILY))[
+        "input"
+    ]
+    return items
+
+
+def parameters(model: str = "gpt-5.6", **settings: Any) -> Any:
+    config = ModelConfig("https://api.openai.com/v1", model, **settings)
+    return API.parameters(config, settings.get("max_tokens"), traits_of(config.base_url, model))
+
+
+def test_a_stream_becomes_pieces() -> None:
+    pieces = pieces_of(*STREAM)
+    answer = answer_of(pieces)
+    assert (answer.text, answer.reasoning) == ("I look.", "Look first.\n\nThen count.")
+    assert answer.calls == (ToolCall("call_a", "execute_bash", '{"command": "ls"}'),)
+    finish = pieces[-1]
+    assert isinstance(finish, Finish)
+    assert finish.reason == "tool_calls"
+    assert finish.usage == Usage(90, 12, 64, 7, 10, ("cached", "reasoning", "cache_written"))
+
+
+def test_all_items_go_back_in_order_and_unchanged() -> None:
+    answer = answer_of(pieces_of(*STREAM))
+    items = sent([UserMessage("List."), answer, ToolResult("call_a", "execute_bash", "a.txt")])
+    assert items == [
+        {"type": "message", "role": "user", "content": "List."},
+        REASONING,
+        MESSAGE,
+        CALL,
+        {"type": "function_call_output", "call_id": "call_a", "output": "a.txt"},
+    ]
+
+
+@pytest.mark.parametrize(
+    "writing", [Writing("responses/other@x"), Writing(FAMILY, send_reasoning=False)]
+)
+def test_without_the_reasoning_no_ids_are_sent(writing: Writing) -> None:
+    """An item with an id must be sent with the reasoning that came before it."""
+    items = sent([answer_of(pieces_of(*STREAM))], writing)
+    assert [item["type"] for item in items] == ["message", "function_call"]
+    assert not any("id" in item for item in items)
+
+
+def test_a_call_that_got_another_id_goes_back_with_it() -> None:
+    answer = answer_of(pieces_of(*STREAM))
+    renamed = ToolCall("call_3_0", "execute_bash", "{}")
+    (call,) = [
+        item
+        for item in sent([AssistantMessage("", "", (renamed,), opaque=answer.opaque)])
+        if item["type"] == "function_call"
+    ]
+    assert (call["id"], call["call_id"], call["arguments"]) == ("fc_1", "call_3_0", "{}")
+
+
+def test_a_whole_body_is_read_like_a_stream() -> None:
+    body = {"object": "response", "status": "completed", "output": [REASONING, MESSAGE, CALL]}
+    assert API.is_answer(body)
+    answer = answer_of(pieces_of(body))
+    assert (answer.text, len(answer.calls)) == ("I look.", 1)
+    assert answer.opaque == answer_of(pieces_of(*STREAM)).opaque
+
+
+def test_reasoning_text_of_open_models_is_shown() -> None:
+    pieces = pieces_of(event("reasoning_text.delta", delta="Hm."), completed())
+    assert answer_of(pieces).reasoning == "Hm."
+
+
+def test_an_answer_that_was_cut_off_says_why() -> None:
+    details = {"incomplete_details": {"reason": "max_output_tokens"}}
+    finish = pieces_of(completed("incomplete", **details))[-1]
+    assert isinstance(finish, Finish)
+    assert finish.reason == "length"
+
+
+@pytest.mark.parametrize("damaged", [None, [], "x", {"type": "response.output_item.done"}, {
+    "type": "response.output_item.added", "item": [1]}, {"type": "response.completed"},
+    {"type": "response.function_call_arguments.delta", "output_index": 9, "delta": "x"},
+])  # fmt: skip
+def test_malformed_events_are_ignored(damaged: object) -> None:
+    assert answer_of(pieces_of(damaged, *STREAM)).text == "I look."
+
+
+@pytest.mark.parametrize(
+    "failed",
+    [
+        {"type": "error", "code": "server_error", "message": "It broke.", "param": None},
+        {"type": "error", "error": {"type": "server_error", "message": "It broke."}},
+        event("failed", response={"error": {"code": "server_error", "message": "It broke."}}),
+    ],
+)
+def test_a_failure_in_a_stream_is_found(failed: object) -> None:
+    failure = API.failure(failed)
+    assert failure is not None
+    assert "It broke." in str(failure.body)
+    assert failure.streaming
+
+
+def test_a_response_without_an_error_is_no_failure() -> None:
+    assert API.failure({"type": "response.created", "response": {"error": None}}) is None
+
+
+def test_nothing_is_stored_and_encrypted_reasoning_is_asked_for() -> None:
+    body = parameters(effort="high", verbosity="low", max_tokens=500).body
+    assert body == {
+        "model": "gpt-5.6", "store": False, "include": ["reasoning.encrypted_content"],
+        "max_output_tokens": 500, "reasoning": {"effort": "high", "summary": "auto"},
+        "text": {"verbosity": "low"},
+    }  # fmt: skip
+
+
+def test_settings_that_cannot_be_sent_are_named() -> None:
+    found = parameters(temperature=0.5, top_p=0.9, seed=7)
+    assert set(found.left_out) == {"temperature", "top_p", "seed"}
+    assert not {"temperature", "top_p", "seed"} & found.body.keys()
+    other = parameters("gpt-4.1", temperature=0.5)
+    assert (other.body["temperature"], dict(other.left_out)) == (0.5, {})
+
+
+def test_the_system_prompt_is_the_instructions() -> None:
+    body = API.conversation([SystemMessage("Be brief."), UserMessage("Hi")], [BASH], Writing())
+    assert body["instructions"] == "Be brief."
+    assert body["tools"][0]["name"] == BASH.name
+    assert body["tools"][0]["strict"] is False
+
+
+def test_parts_of_another_form_are_not_sent() -> None:
+    call = ToolCall("a", "execute_bash", "{}")
+    parts = OpaqueParts(FAMILY, {"items": [REASONING]})
+    items = sent([AssistantMessage("", "", (call,), opaque=parts)])
+    assert [item["type"] for item in items] == ["function_call"]
