@@ -116,12 +116,15 @@ class Services:
     usage: UsageReporter
     comparisons: ComparisonManager
     evaluations: EvaluationManager
+    previews_at_start: bool
     previews: PreviewService = field(default_factory=PreviewService)
     closing: asyncio.Event = field(default_factory=asyncio.Event)
 
     @classmethod
-    def from_settings(cls, settings: Settings, provider: StudioSandboxProvider) -> "Services":
-        """Create the services that these settings and this provider of sandboxes ask for."""
+    def from_settings(
+        cls, settings: Settings, provider: StudioSandboxProvider, previews_at_start: bool = True
+    ) -> "Services":
+        """Create the services; see ``create_app`` for the arguments."""
         limits = studio_limits(settings, provider.capacity)
         queue = RunQueue(limits.max_runs, limits.max_runs_per_user)
         admission = Admission(
@@ -142,7 +145,7 @@ class Services:
         evaluations = EvaluationManager(suites, runs, catalog, settings)
         return cls(
             settings, provider, runs, identities, catalog, quota, expiry, usage, comparisons,
-            evaluations,
+            evaluations, previews_at_start,
         )  # fmt: skip
 
     @asynccontextmanager
@@ -150,7 +153,8 @@ class Services:
         """Lifespan context: start all services, and stop them at shutdown."""
         event_loops.set_default_thread_pool(asyncio.get_running_loop(), "application", _THREADS)
         self.open()
-        self.previews.open()
+        if self.previews_at_start:
+            self.previews.open()
         yield
         self.closing.set()
         await asyncio.to_thread(self.close)
@@ -246,7 +250,9 @@ class Services:
         return free if quota is None else min(free, quota)
 
 
-def create_app(settings: Settings, provider: StudioSandboxProvider) -> FastAPI:
+def create_app(
+    settings: Settings, provider: StudioSandboxProvider, previews_at_start: bool = True
+) -> FastAPI:
     """Create the ASGI application; serve it with a single worker.
 
     The server sets the event ``app.state.closing`` when it is asked to exit. This ends the
@@ -255,8 +261,10 @@ def create_app(settings: Settings, provider: StudioSandboxProvider) -> FastAPI:
     Args:
         settings: The operator's settings. This process holds the lock of their data folder.
         provider: Provider of sandboxes; opened and closed with the application.
+        previews_at_start: Whether the worker process of previews starts with the application, so
+            that the first preview does not wait for it, or with the first preview.
     """
-    services = Services.from_settings(settings, provider)
+    services = Services.from_settings(settings, provider, previews_at_start)
     identities = services.identities
     app = FastAPI(lifespan=services.lifespan, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.closing = services.closing

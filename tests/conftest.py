@@ -1,8 +1,6 @@
 """Shared fixtures: engine, image, browser and a studio; in CI, required tests cannot be skipped."""
 
-import functools
 import gc
-import inspect
 import os
 import sys
 from collections import Counter, defaultdict
@@ -10,7 +8,6 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import docker
-import httpx
 import hypothesis
 import pytest
 from playwright.sync_api import Browser
@@ -24,7 +21,6 @@ from agent.sandbox.image.progress import BuildProgress
 from agent.workspace.files import Workspace
 from agent.workspace.versions.blobs import BlobStore
 from agent.workspace.versions.snapshots import SnapshotTracker
-from sandbox_ui.preview.service import PreviewService
 from tests.support.tab import launch_chromium
 
 pytest_plugins = [
@@ -40,20 +36,6 @@ NEVER_SKIPPED = ("engine", "browser", "builtin", "inspect")
 # The ordinary suite uses fixed examples; tests/properties uses random ones that are nightly.
 hypothesis.settings.register_profile("ordinary", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("ordinary")
-
-
-# A busy machine may take longer than the 5 s after which httpx gives up by default.
-DEFAULT_TIMEOUT = inspect.signature(httpx.Client).parameters["timeout"].default
-for phase in ("connect", "read", "write", "pool"):
-    setattr(DEFAULT_TIMEOUT, phase, 60.0)
-
-# All clients share one TLS context: creating one takes 30 ms, more than most tests.
-httpx._transports.default.create_ssl_context = functools.cache(  # type: ignore[attr-defined]
-    httpx.create_ssl_context
-)
-
-# Preview workers start with the first preview: most tests need none, and one takes 2 s of CPU.
-PreviewService.open = lambda _service: None  # type: ignore[assignment, method-assign]
 
 
 @pytest.hookimpl(trylast=True)

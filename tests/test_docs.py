@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
-import httpx
 import pytest
 from PIL import Image
 
 from agent.data_folder import DataFolder
 from agent.provisioning.provider import DockerSandboxProvider
 from agent.settings import Settings
-from tests.support import file_run
+from tests.support import file_run, httpx
 from tests.support.file_run import ServedRun
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.server import create_app, run_server

@@ -5,7 +5,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import docker
-import httpx
 import pytest
 
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
@@ -13,6 +12,7 @@ from tests.bench.agent.memory import private_memory
 from tests.bench.agent.reference import endpoint
 from tests.bench.context import bench_context
 from tests.bench.server.clients import ServedApp, serve_app
+from tests.support import httpx
 from tests.support.server import wait_until
 
 WARM, RUNS, CONCURRENCY = 8, 24, 4

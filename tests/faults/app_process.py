@@ -9,11 +9,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-import httpx
-
 from agent.events import Event, RunEnded
 from agent.runs import journal
 from agent.runs.folder import RunFolder
+from tests.support import httpx
 from tests.support.hostile.ordinary_user import OrdinaryUser
 from tests.support.server import wait_until
 

@@ -6,12 +6,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import httpx
 import pytest
 
 from agent.events import RunEnded, RunStarted, StepStarted, TextDelta, Totals
 from agent.runs.folder import RunFolder
 from agent.runs.journal import Journal
+from tests.support import httpx
 from tests.support.server import ServerSentEvent, follow_run, wait_until
 
 STARTED = RunStarted(

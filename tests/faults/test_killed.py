@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from playwright.sync_api import expect
 
@@ -33,6 +32,7 @@ from tests.faults.studio_app import (
     settings_for,
 )
 from tests.faults.studio_app import bash as scripted_bash
+from tests.support import httpx
 from tests.support.comparisons import PLAIN, SANDBOX, ComparisonClient, statuses
 from tests.support.comparisons import run_ids as compared_runs
 from tests.support.evaluations.client import DATA, EvaluationClient, outcomes, run_ids

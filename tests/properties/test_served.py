@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-import httpx
 import pytest
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from agent.settings import Settings
 from sandbox_ui.preview.kinds import KINDS, kind_of
 from sandbox_ui.workspace.file_response import content_disposition
 from tests.properties import PropertyRunner, property_test, with_examples
+from tests.support import httpx
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.server import create_app, run_server
 

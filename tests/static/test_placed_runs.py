@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import docker
-import httpx
 import pytest
 from playwright.sync_api import Browser, expect
 
@@ -16,6 +15,7 @@ from agent.events import SandboxReady
 from agent.runs import journal
 from agent.runs.folder import RunFolder
 from agent.settings import Settings
+from tests.support import httpx
 from tests.support.cluster.nodes import ROOT, containers_of
 from tests.support.cluster.placement import Placement, open_placement
 from tests.support.models.endpoint import Endpoint, ScriptedTurns

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import httpx
-
+from tests.support import httpx
 from tests.support.models.endpoint import Call, Turn
 from tests.support.server import TIMEOUT_SECONDS, ServerSentEvent, parse_events, wait_until
 

@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from typing import Any, TypeVar
 
-import httpx
 import uvicorn
 from fastapi import FastAPI
 
@@ -19,6 +18,7 @@ from agent.settings import Settings
 from sandbox_ui import application
 from sandbox_ui.application import StudioSandboxProvider
 from sandbox_ui.listen import bind_sockets, page_url
+from tests.support import httpx
 
 TIMEOUT_SECONDS = 60.0
 T = TypeVar("T")
@@ -30,11 +30,16 @@ def run_coroutine(coroutine: Coroutine[Any, Any, T]) -> T:
         return pool.submit(asyncio.run, coroutine).result()
 
 
-def create_app(settings: Settings, provider: StudioSandboxProvider) -> FastAPI:
-    """Create the application in a running event loop: without one, Gradio leaves some unclosed."""
+def create_app(
+    settings: Settings, provider: StudioSandboxProvider, previews_at_start: bool = False
+) -> FastAPI:
+    """Create the application in a running event loop: without one, Gradio leaves some unclosed.
+
+    Most tests preview nothing, and the worker process of previews takes 2 s of CPU to start.
+    """
 
     async def create() -> FastAPI:
-        return application.create_app(settings, provider)
+        return application.create_app(settings, provider, previews_at_start)
 
     return run_coroutine(create())
 

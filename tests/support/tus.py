@@ -2,7 +2,7 @@
 
 import base64
 
-import httpx
+from tests.support import httpx
 
 
 def creation_headers(path: str, size: int, key: str = "path") -> dict[str, str]:

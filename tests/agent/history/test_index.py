@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from gradio_client import Client
 
@@ -39,6 +38,7 @@ from agent.settings import Settings
 from agent.workspace.versions.blobs import BlobStore
 from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.manifest import Delta, Node
+from tests.support import httpx
 from tests.support.hostile.ordinary_user import NOBODY, as_ordinary_user
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn

@@ -6,13 +6,13 @@ import subprocess
 from pathlib import Path
 from urllib.parse import quote
 
-import httpx
 import pytest
 
 from agent import prompts
 from agent.loop.notes import REMINDER
 from tests.agent.inspect_extension.conftest import ROOT, RunInspect
 from tests.faults.app_process import free_port
+from tests.support import httpx
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.models.turns import Body
 from tests.support.server import wait_until

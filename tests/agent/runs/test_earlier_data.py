@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from gradio_client import Client
 
 from agent.settings import Settings
 from sandbox_ui.auth.passwords import verify_password
+from tests.support import httpx
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn
 from tests.support.server import create_app, follow_run, run_server

@@ -4,7 +4,6 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from gradio_client import Client
 
@@ -23,7 +22,7 @@ from agent.sandbox.base import Sandbox
 from agent.settings import Settings
 from agent.util.cancellation import Stop
 from agent.workspace.paths import RelPath
-from tests.support import tus
+from tests.support import httpx, tus
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn
 from tests.support.server import create_app, run_server

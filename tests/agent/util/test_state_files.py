@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import httpx
 import pytest
 
 from agent.data_folder import DataFolder
@@ -14,6 +13,7 @@ from agent.workspace.paths import RelPath
 from agent.workspace.transfer.uploads import find, start
 from sandbox_ui.auth.signing import Signer
 from sandbox_ui.auth.tokens import Tokens
+from tests.support import httpx
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.server import create_app, run_server
 

@@ -13,8 +13,6 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import httpx
-
 from agent.models.builtin.install import ADAPTER_PATH, BUILTIN_MISSING_MESSAGE, find_files
 from agent.models.builtin.sampler import DEFAULT_TEMPERATURE
 from agent.tasks.file_tasks.generate import families, generate_file_tasks
@@ -23,6 +21,7 @@ from agent.tasks.scoring import score_rewards
 from tests.bench.context import BenchContext, bench_context, print_progress
 from tests.bench.server.clients import ServedApp, serve_app
 from tests.bench.tables import Sample, Table, format_duration
+from tests.support import httpx
 
 OUTSIDE = "outside"
 SPLITS: tuple[tuple[Split, str], ...] = (

@@ -9,13 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import httpx
-
 from tests.bench.context import TIMEOUT_SECONDS, BenchContext, print_progress
 from tests.bench.page.browser import BrowserTab, launch_browser
 from tests.bench.page.script import PACE_SECONDS, EventSource
 from tests.bench.tables import Sample, Table, format_duration
 from tests.bench.wire import ByteCounter
+from tests.support import httpx
 
 _HEADINGS = (
     "40 thoughts and 4 KB of output a step, 100 a second and member", "event → client: median",

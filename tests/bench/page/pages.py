@@ -53,7 +53,7 @@ def studio(data: Path, source: EventSource, wire: ByteCounter, *more: EventSourc
     the sandbox are replaced.
     """
     settings = Settings(data=data, base_url="http://127.0.0.1:9/v1", model="script")
-    app = create_app(settings, _ScriptedProvider(data, [source, *more]))
+    app = create_app(settings, _ScriptedProvider(data, [source, *more]), previews_at_start=True)
     app.add_middleware(wire.middleware)
     with run_server(app) as address:
         try:

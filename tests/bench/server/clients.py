@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import httpx
-
 from tests.bench.context import TIMEOUT_SECONDS, BenchContext, run_program
+from tests.support import httpx
 
 _CLIENT_TIMEOUT_SECONDS = 1800.0
 

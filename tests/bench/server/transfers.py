@@ -11,11 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import httpx
-
 from tests.bench.context import BenchContext, print_progress, run_program
 from tests.bench.tables import Table, format_megabytes
-from tests.support import tus
+from tests.support import httpx, tus
 
 _CHUNK_BYTES = 1024**2
 _BOUNDARY = "----bench"

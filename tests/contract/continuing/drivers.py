@@ -107,7 +107,9 @@ class Page(Driver):
     services: Services
 
     def open(self) -> None:
-        self.services = Services.from_settings(self.settings, LocalSandboxProvider(self.data))
+        self.services = Services.from_settings(
+            self.settings, LocalSandboxProvider(self.data), previews_at_start=False
+        )
         self.services.open()
         self.resources.callback(self.services.close)
 

@@ -3,10 +3,10 @@
 import json
 from typing import Any
 
-import httpx
 import pytest
 
 from tests.contract.families.scripts import in_order
+from tests.support import httpx
 from tests.support.models.turns import Body
 from tests.support.servers.families import FAMILIES
 from tests.support.servers.server import StrictServer

@@ -6,7 +6,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
@@ -17,6 +16,7 @@ from agent.runs.folder import RunFolder
 from agent.settings import Settings
 from sandbox_ui.auth.passwords import hash_password
 from sandbox_ui.auth.tokens import Tokens
+from tests.support import httpx
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.server import create_app, follow_run, run_server
 

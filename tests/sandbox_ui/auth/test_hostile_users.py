@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import BinaryIO
 
-import httpx
 import pytest
 
 from agent.documents.text import Document
@@ -18,6 +17,7 @@ from sandbox_ui.auth.tokens import Tokens
 from sandbox_ui.preview.base import PreviewRequest
 from sandbox_ui.preview.service import PreviewResult, PreviewService
 from sandbox_ui.routes.workspace import document_info
+from tests.support import httpx
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.models.turns import Body

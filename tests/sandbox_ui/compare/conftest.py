@@ -5,10 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from agent.settings import load
+from tests.support import httpx
 from tests.support.comparisons import ComparisonClient, answer_by_mode
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Endpoint, Turn

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import httpx
 import pytest
 
 from agent.settings import load
 from sandbox_ui.auth.passwords import hash_password
+from tests.support import httpx
 from tests.support.comparisons import (
     PLAIN,
     SANDBOX,

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import httpx
 import pytest
 
 from agent.settings import load
 from tests.sandbox_ui.compare.conftest import Script
+from tests.support import httpx
 from tests.support.evaluations.client import EvaluationClient, respond
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Endpoint

@@ -5,11 +5,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-import httpx
 import pytest
 
 from agent.settings import load
 from sandbox_ui.auth.passwords import hash_password
+from tests.support import httpx
 from tests.support.evaluations.client import EvaluationClient, respond, run_ids
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Endpoint

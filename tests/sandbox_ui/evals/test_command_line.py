@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from agent.data_folder import DataFolder
 from agent.runs.folder import RunFolder
 from agent.settings import load
+from tests.support import httpx
 from tests.support.evaluations.client import DATA, EvaluationClient, outcomes, run_ids
 from tests.support.evaluations.command import evaluation_command
 from tests.support.local_provider import LocalSandboxProvider

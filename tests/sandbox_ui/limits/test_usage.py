@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, expect
@@ -20,6 +19,7 @@ from agent.sandbox.docker.inventory import Inventory, SandboxUsage
 from agent.settings import Settings
 from agent.util.cancellation import Stop
 from sandbox_ui.auth.passwords import hash_password
+from tests.support import httpx
 from tests.support.browser.page_pool import release_page, take_page
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.recorded_runs import write_ended_run

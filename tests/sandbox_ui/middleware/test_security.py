@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-import httpx
 import pytest
 from playwright.sync_api import Browser, Page
 
 from agent.settings import Settings
+from tests.support import httpx
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.server import create_app, run_server
 from tests.support.tab import StudioTab

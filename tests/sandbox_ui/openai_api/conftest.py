@@ -5,12 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from openai import OpenAI
 
 from agent.settings import load
 from sandbox_ui.auth.tokens import Tokens
+from tests.support import httpx
 from tests.support.comparisons import answer_by_mode
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Endpoint, Turn

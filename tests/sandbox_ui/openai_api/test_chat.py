@@ -7,11 +7,11 @@ import threading
 from dataclasses import replace
 from typing import Any
 
-import httpx
 import pytest
 from openai import APIStatusError, AsyncOpenAI, OpenAI
 
 from tests.sandbox_ui.openai_api.conftest import Script
+from tests.support import httpx
 from tests.support.comparisons import SUBMIT, bash
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.server import TIMEOUT_SECONDS, wait_until

@@ -4,13 +4,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from openai import AuthenticationError, NotFoundError, OpenAI, RateLimitError
 
 from agent.settings import Settings
 from sandbox_ui.auth.tokens import Tokens
 from sandbox_ui.scheduling import queue
+from tests.support import httpx
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Endpoint
 from tests.support.server import create_app, run_server

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import docker
-import httpx
 import pytest
 from openai import OpenAI
 
@@ -17,6 +16,7 @@ from agent.provisioning.provider import DockerSandboxProvider
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
 from agent.settings import Settings
 from sandbox_ui.auth.tokens import Tokens
+from tests.support import httpx
 from tests.support.comparisons import SUBMIT, bash
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.server import TIMEOUT_SECONDS, create_app, run_server, wait_until

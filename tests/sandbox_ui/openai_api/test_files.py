@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from openai import APIStatusError, NotFoundError, OpenAI
 
 from sandbox_ui.auth.tokens import Tokens
 from tests.sandbox_ui.openai_api.conftest import Script
+from tests.support import httpx
 from tests.support.comparisons import SUBMIT, bash
 
 pytestmark = pytest.mark.contract

@@ -3,10 +3,10 @@
 import json
 from typing import Any
 
-import httpx
 import pytest
 
 from tests.sandbox_ui.openai_api.conftest import Script
+from tests.support import httpx
 from tests.support.models.endpoint import Turn
 
 pytestmark = pytest.mark.contract

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import httpx
 import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 
 from agent.settings import load
+from tests.support import httpx
 from tests.support.comparisons import PLAIN, SANDBOX, ComparisonClient, answer_by_mode, statuses
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Endpoint

@@ -6,13 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 
 from agent.models import demonstration
 from agent.settings import load
+from tests.support import httpx
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, ScriptedTurns, Turn
 from tests.support.server import create_app, run_server

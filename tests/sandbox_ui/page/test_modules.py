@@ -5,13 +5,13 @@ import shutil
 from pathlib import Path
 
 import brotli  # type: ignore[import-untyped]
-import httpx
 import pytest
 from playwright.sync_api import Browser, Request, expect
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from sandbox_ui.page import modules
+from tests.support import httpx
 from tests.support.server import run_coroutine
 from tests.support.tab import StudioTab
 

@@ -1,8 +1,7 @@
 """Changes to previewed files."""
 
-import httpx
-
 from tests.sandbox_ui.preview.file_viewer import FileViewer
+from tests.support import httpx
 
 
 def rewrite(viewer: FileViewer, name: str, content: bytes) -> None:

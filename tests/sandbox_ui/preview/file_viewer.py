@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import BinaryIO, cast
 from urllib.parse import quote
 
-import httpx
 from playwright.sync_api import Browser, Locator, Request, expect
 
 from sandbox_ui.preview.base import JsonPreview, Preview, PreviewRequest, Renderer
+from tests.support import httpx
 from tests.support.browser.page_pool import listen, release_page, take_page
 from tests.support.tab import WIDE, StudioTab
 

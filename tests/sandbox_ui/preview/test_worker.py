@@ -47,13 +47,15 @@ def test_the_worker_returns_the_rendered_preview(service: PreviewService, tmp_pa
     assert json.loads(result.content)["head"] == b"hello".hex()
 
 
+@pytest.mark.parametrize("previews_at_start", [True, False])
 def test_the_application_starts_it_in_advance(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, previews_at_start: bool
 ) -> None:
     started: list[PreviewService] = []
     monkeypatch.setattr(PreviewService, "open", lambda service: started.append(service))
-    with run_server(create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))):
-        assert len(started) == 1
+    app = create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path), previews_at_start)
+    with run_server(app):
+        assert len(started) == previews_at_start
 
 
 def test_content_in_memory_is_rendered(service: PreviewService) -> None:

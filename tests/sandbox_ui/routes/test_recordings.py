@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from agent.history import recordings
 from agent.runs.folder import RunFolder
+from tests.support import httpx
 
 pytestmark = pytest.mark.contract
 

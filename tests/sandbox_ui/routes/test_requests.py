@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-import httpx
 import pytest
 
 from agent import prompts
@@ -17,6 +16,7 @@ from agent.runs.recorded_run import RecordedRun, Task
 from agent.settings import Settings
 from sandbox_ui.auth.passwords import hash_password
 from tests.agent.runs.test_recorded_run import LocalProvider
+from tests.support import httpx
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.server import create_app, run_server

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx
 import pytest
 
 from agent.events import (
@@ -24,6 +23,7 @@ from agent.models.builtin.install import find_files
 from agent.runs.folder import RunFolder
 from agent.runs.journal import Journal
 from agent.settings import Settings
+from tests.support import httpx
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.server import create_app, follow_run, run_server, wait_until
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
+from tests.support import httpx
 from tests.support.page_states import SUBMIT, ScriptedStudio, bash, serve_scripted
 from tests.support.recorded_runs import write_ended_run
 from tests.support.server import follow_run, wait_until

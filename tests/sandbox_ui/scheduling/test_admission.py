@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import httpx
 import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
@@ -23,7 +22,7 @@ from sandbox_ui.auth.passwords import hash_password
 from sandbox_ui.middleware.body_limit import MAX_BODY_BYTES
 from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.scheduling.admission import MAX_DRAFTS, MAX_TEXT, Admission
-from tests.support import tus
+from tests.support import httpx, tus
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.models.turns import Body

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, expect
@@ -24,6 +23,7 @@ from agent.events import (
 )
 from agent.runs.folder import RunFolder
 from agent.settings import Settings
+from tests.support import httpx
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.server import create_app, run_server
 from tests.support.tab import NARROW, WIDE, open_studio

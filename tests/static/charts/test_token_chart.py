@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 from playwright.sync_api import Browser, Locator, expect
 
@@ -22,6 +21,7 @@ from agent.models.base import PartialCount, Usage
 from agent.runs.folder import RunFolder
 from agent.settings import Settings
 from tests.static.test_states import violations
+from tests.support import httpx
 from tests.support.browser.page_pool import listen
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.server import create_app, run_server

@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-import httpx
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Route, expect
@@ -12,6 +11,7 @@ from playwright.sync_api import Browser, Locator, Route, expect
 from agent.models import demonstration
 from agent.models.builtin.install import find_files
 from agent.settings import Settings
+from tests.support import httpx
 from tests.support.browser.page_pool import release_page, take_page
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.page_states import SCHEMES, set_appearance

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from agent.data_folder import DataFolder
 from agent.settings import Settings
+from tests.support import httpx
 from tests.support.evaluations.client import DATA, EvaluationClient, respond
 from tests.support.evaluations.command import evaluation_command
 from tests.support.local_provider import LocalSandboxProvider

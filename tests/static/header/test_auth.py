@@ -3,13 +3,13 @@
 import re
 from collections.abc import Iterator
 
-import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from agent.models.demonstration import load_all
 from agent.settings import Settings
 from sandbox_ui.auth.passwords import hash_password
+from tests.support import httpx
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.server import create_app, run_server
 from tests.support.tab import StudioTab

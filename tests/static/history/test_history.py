@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from PIL import Image
@@ -21,6 +20,7 @@ from agent.models import demonstration
 from agent.provisioning.provider import DockerSandboxProvider
 from agent.runs.folder import RunFolder
 from agent.settings import Settings
+from tests.support import httpx
 from tests.support.browser.page_pool import release_page, take_page
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, ScriptedTurns, Turn

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 from playwright.sync_api import Browser, Locator, expect
 
@@ -16,6 +15,7 @@ from agent.runs.recorded_run import RecordedRun, Task
 from agent.settings import Settings
 from tests.agent.runs.test_recorded_run import LocalProvider
 from tests.static.test_states import violations
+from tests.support import httpx
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.server import create_app, run_server

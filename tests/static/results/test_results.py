@@ -6,11 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from playwright.sync_api import APIResponse, Browser, Locator, Route, expect
 
-from tests.support import file_run
+from tests.support import file_run, httpx
 from tests.support.browser.page_pool import listen, release_page, take_page
 from tests.support.file_run import ServedRun
 from tests.support.tab import NARROW, WIDE, StudioTab

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import httpx
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, expect
 
 from agent.settings import Settings
 from sandbox_ui.auth.passwords import hash_password
+from tests.support import httpx
 from tests.support.models.endpoint import Call, Endpoint, Turn
 from tests.support.page_states import (
     SCHEMES,

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 
-import httpx
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.support import file_run
+from tests.support import file_run, httpx
 from tests.support.file_run import ServedRun, bash
 from tests.support.models.endpoint import Call, Turn
 from tests.support.tab import StudioTab, open_studio

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import docker
-import httpx
 import pytest
 
 from agent.data_folder import DataFolder
@@ -37,7 +36,7 @@ from tests.contract.sandbox_helpers import (
     check_output,
     run,
 )
-from tests.support import tus
+from tests.support import httpx, tus
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.recorded_runs import write_ended_run
 from tests.support.server import create_app, run_server

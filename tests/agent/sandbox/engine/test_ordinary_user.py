@@ -7,7 +7,6 @@ from http import HTTPStatus
 from typing import Any
 
 import docker
-import httpx
 import pytest
 from gradio_client import Client
 
@@ -15,6 +14,7 @@ from agent.events import SandboxReady, ToolEnded
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL, list_containers, reap
 from tests.faults.app_process import AppProcess, start_app
 from tests.faults.studio_app import remove_containers
+from tests.support import httpx
 from tests.support.hostile.ordinary_user import OrdinaryUser, engine_group, ordinary_user
 from tests.support.models.endpoint import Call, Endpoint, Turn
 from tests.support.server import wait_until

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import docker
-import httpx
 import pytest
 from gradio_client import Client
 
@@ -28,6 +27,7 @@ from tests.agent.sandbox.engine.test_ordinary_user import (
     start_run,
 )
 from tests.faults.app_process import ROOT, AppProcess, start_app
+from tests.support import httpx
 from tests.support.engines.podman import podman, skip_unless_containers_start
 from tests.support.engines.rootless import copy_image
 from tests.support.models.endpoint import Endpoint, Turn

@@ -7,7 +7,6 @@ import uuid
 from collections.abc import Iterator
 
 import docker
-import httpx
 import pytest
 
 from agent.events import SandboxReady
@@ -28,6 +27,7 @@ from tests.agent.sandbox.engine.test_ordinary_user import (
 )
 from tests.agent.sandbox.network.test_egress import assert_no_connection
 from tests.faults.app_process import AppProcess, start_app
+from tests.support import httpx
 from tests.support.engines.rootless import copy_image, rootless_docker
 from tests.support.hostile.ordinary_user import OrdinaryUser, ordinary_user
 from tests.support.models.endpoint import Endpoint, Turn

@@ -8,12 +8,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
-import httpx
 import pytest
 from playwright.sync_api import Browser, FrameLocator, Route, expect
 
 from sandbox_ui.preview.documents import html as page
 from tests.sandbox_ui.preview.file_viewer import preview_data
+from tests.support import httpx
 from tests.support.browser.chromium import FLAGS, LAUNCHER
 from tests.support.browser.page_pool import release_page, take_page
 from tests.support.tab import WIDE, StudioTab

@@ -6,13 +6,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, cast
 
-import httpx
 import pytest
 from playwright.sync_api import Browser, Locator, expect
 
 from sandbox_ui.preview.base import BinaryPreview, PreviewError, PreviewRequest
 from sandbox_ui.preview.media.svg import MAX_FILE_BYTES, view
 from tests.sandbox_ui.preview.file_viewer import FileViewer, preview_data
+from tests.support import httpx
 
 NAMESPACE = 'xmlns="http://www.w3.org/2000/svg"'
 GREEN = '<rect width="100%" height="100%" fill="#0a0"/>'

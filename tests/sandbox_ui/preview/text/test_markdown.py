@@ -4,7 +4,6 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from PIL import Image
 from playwright.sync_api import expect
@@ -12,6 +11,7 @@ from playwright.sync_api import expect
 from sandbox_ui.preview.text import markdown
 from tests.sandbox_ui.preview.file_changes import rewrite
 from tests.sandbox_ui.preview.file_viewer import FileViewer, preview_data
+from tests.support import httpx
 
 
 def render_html(folder: Path, text: str) -> str:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from agent.runs.folder import RunFolder
@@ -13,6 +12,7 @@ from agent.runs.parent import Parent
 from agent.settings import Settings
 from sandbox_ui.auth.passwords import hash_password
 from sandbox_ui.auth.user import user_for_account
+from tests.support import httpx
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.recorded_runs import write_ended_run
 from tests.support.server import create_app, run_server

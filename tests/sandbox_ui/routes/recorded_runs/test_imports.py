@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 
 from agent.runs.folder import RunFolder
@@ -13,6 +12,7 @@ from agent.workspace.versions.log import ManifestLog
 from sandbox_ui.auth.passwords import hash_password
 from sandbox_ui.middleware.body_limit import MAX_BODY_BYTES
 from tests.agent.traces.samples import FOLDER
+from tests.support import httpx
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.server import create_app, run_server
 

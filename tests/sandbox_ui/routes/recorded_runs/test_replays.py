@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from agent.limits import Limits
@@ -12,6 +11,7 @@ from agent.models.base import ToolCall
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun, Task
+from tests.support import httpx
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.server import wait_until
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-import httpx
 import pytest
 
 from agent.runs.folder import RunFolder
@@ -15,6 +14,7 @@ from agent.runs.journal import Journal
 from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.manifest import Delta, Node
 from tests.sandbox_ui.routes.test_routes import ENDED, STARTED, write_step
+from tests.support import httpx
 from tests.support.recorded_runs import write_ended_run
 
 pytestmark = pytest.mark.contract

@@ -4,12 +4,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 
 from agent.workspace.paths import RelPath
 from sandbox_ui.routes.workspace.frame_tokens import FrameTokens, InvalidFrameToken
 from tests.sandbox_ui.routes.workspace.test_versions import RecordedSteps
+from tests.support import httpx
 
 pytestmark = pytest.mark.contract
 

@@ -12,14 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import httpx
 import pytest
 from tusclient.client import TusClient
 
 from agent.runs.folder import RunFolder
 from agent.settings import Settings
 from sandbox_ui.routes.workspace.uploads import UploadRoutes
-from tests.support import tus
+from tests.support import httpx, tus
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.server import create_app, run_server, wait_until
 from tests.support.tus import offset, send

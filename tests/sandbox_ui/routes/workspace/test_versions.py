@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import httpx
 import pytest
 
 from agent.runs.folder import RunFolder
 from agent.workspace.versions.blobs import BlobStore
 from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.snapshots import SnapshotTracker
+from tests.support import httpx
 
 pytestmark = pytest.mark.contract
 
