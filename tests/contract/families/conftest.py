@@ -9,6 +9,7 @@ import pytest
 from agent import Settings, Studio, load_settings
 from agent.data_folder import DataFolder
 from tests.support.local_provider import LocalSandboxProvider
+from tests.support.servers.families import resolve_hosts
 
 
 def open_studio(data: Path) -> Studio:
@@ -18,6 +19,11 @@ def open_studio(data: Path) -> Studio:
         return LocalSandboxProvider(folder.path)
 
     return Studio(replace(load_settings({}), data=data, warm_sandboxes=0), provider)
+
+
+@pytest.fixture(autouse=True)
+def _hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    resolve_hosts(monkeypatch)
 
 
 @pytest.fixture

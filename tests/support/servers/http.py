@@ -61,9 +61,13 @@ class HttpServer:
         self.close()
 
     @property
+    def port(self) -> int:
+        return int(self._server.server_address[1])
+
+    @property
     def address(self) -> str:
         """``http://127.0.0.1:…`` without a path."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return f"http://127.0.0.1:{self.port}"
 
     @property
     def url(self) -> str:

@@ -17,6 +17,11 @@ def plain(model: str, context: int) -> Routes:
     return {"/v1/models": _models({"id": model, "owned_by": "organization"})}
 
 
+def anthropic(model: str, context: int) -> Routes:
+    entry = {"id": model, "type": "model", "display_name": model}
+    return {"/v1/models": {"data": [entry], "has_more": False, "first_id": model}}
+
+
 def vllm(model: str, context: int) -> Routes:
     """vLLM and SGLang: the length that the server was started with."""
     entry = {"id": model, "owned_by": "vllm", "max_model_len": context}

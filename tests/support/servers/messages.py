@@ -52,7 +52,6 @@ class MessagesApi(Api):
     def __init__(self, *, adaptive: bool = True) -> None:
         super().__init__()
         self.adaptive = adaptive
-        self._ids = itertools.count(1)
         self._blocks: dict[str, list[Body]] = {}  # of an answer, by its first call's id or its text
 
     def error_body(self, refused: Refused) -> Any:

@@ -44,7 +44,6 @@ class ResponsesApi(Api):
         self._items: dict[str, Body] = {}
         self._call_items: dict[str, str] = {}
         self._following: dict[str, str] = {}
-        self._ids = itertools.count(1)
 
     def check(self, body: Body, headers: Mapping[str, str]) -> None:
         self._check_parameters(body)

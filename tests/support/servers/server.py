@@ -4,6 +4,7 @@ with StrictServer(script, Gemini()) as server:
     model = ModelConfig(server.url, server.model)
 """
 
+import itertools
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -52,6 +53,9 @@ class Seen:
 
 Script = Callable[[Seen], Turn]
 
+_SERIES = itertools.count(100_000, 100_000)
+"""Where the ids of each server begin, so that none has those of another one."""
+
 
 class Refused(Exception):
     """A refusal, as ``Api.error_body`` writes it.
@@ -88,6 +92,7 @@ class Api:
     def __init__(self) -> None:
         self.losses: list[str] = []
         self.cache = PromptCache(self.cache_rules)
+        self._ids = itertools.count(next(_SERIES))
 
     def lose(self, what: str) -> None:
         if what not in self.losses:
@@ -133,8 +138,7 @@ class StrictServer(HttpServer):
         key: The required key; None accepts any.
         context: Tokens of a conversation at most.
         truncates: Whether a longer one is truncated silently instead of refused, as by Ollama.
-        routes: JSON by path for GET and POST, such as lists of models; with ``{model}`` and
-            ``{context}`` filled in by ``tests.support.servers.listings``.
+        routes: JSON by path, such as lists of models (``tests.support.servers.listings``).
 
     Attributes:
         refusals: The texts of all refusals.
@@ -174,10 +178,8 @@ class StrictServer(HttpServer):
         return [loss for api in self.apis for loss in api.losses]
 
     def get(self, exchange: Exchange) -> None:
-        default = {"object": "list", "data": [{"id": self.model, "object": "model"}]}
-        routes = {"/v1/models": default} | self.routes
-        if exchange.route in routes:
-            exchange.send_json(200, routes[exchange.route])
+        if exchange.route in self.routes:
+            exchange.send_json(200, self.routes[exchange.route])
         else:
             exchange.send_json(404, {"error": {"message": f"Not found: {exchange.route}"}})
 

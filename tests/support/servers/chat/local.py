@@ -105,6 +105,8 @@ class Parserless(ChatApi):
 class StrictRoles(ChatApi):
     """A template that lets user and assistant alternate, and a validator that wants strings."""
 
+    shows_reasoning = False
+
     def check_messages(self, messages: list[Body], body: Body) -> None:
         for index, message in enumerate(messages):
             if message.get("content") is None:
@@ -113,8 +115,8 @@ class StrictRoles(ChatApi):
                     "in 'string'"
                 )
         for index, _ in assistant_messages(messages):
-            if any(key not in _KNOWN_FIELDS for key in messages[index]):
-                raise Refused(f"messages.{index}: Extra inputs are not permitted")
+            for key in messages[index].keys() - _KNOWN_FIELDS:
+                raise Refused(f"messages.{index}.{key}: Extra inputs are not permitted")
         turns = [
             each["role"]
             for each in messages

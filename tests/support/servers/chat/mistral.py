@@ -18,6 +18,8 @@ _FIELDS = {
 class Mistral(ChatApi):
     """Mistral's API; its models without reasoning."""
 
+    shows_reasoning = False
+
     context_error = (
         "Prompt contains {used} tokens and 0 draft tokens, too large for model with {limit} "
         "maximum context length"

@@ -64,7 +64,7 @@ class Kimi(DeepSeek):
         self.forgets = forgets
 
     def new_call_id(self, seen: Seen, index: int, call: Call) -> str:
-        return f"functions.{call.name}:{next(self._ids) - 1}"
+        return f"functions.{call.name}:{next(self._ids)}"
 
     def check_parameters(self, body: Body) -> None:
         fixed = {"temperature": 1, "top_p": 0.95, "presence_penalty": 0, "frequency_penalty": 0}
@@ -97,13 +97,12 @@ class Kimi(DeepSeek):
 class MiniMax(ChatApi):
     """The reasoning comes in the content, between tags, and has to stay there."""
 
+    shows_reasoning = False  # in a field of its own
+
     def content(self, turn: Turn) -> str:
         return (
             f"<think>\n{turn.reasoning}\n</think>\n\n{turn.text}" if turn.reasoning else turn.text
         )
-
-    def reasoning_deltas(self, key: str, turn: Turn, seen: Seen) -> Iterator[Body]:
-        yield from ()
 
     def check_messages(self, messages: list[Body], body: Body) -> None:
         for index, message in assistant_messages(messages):

@@ -1,0 +1,69 @@
+"""LiteLLM's proxy in front of a strict server, with all three APIs (make .make/litellm)."""
+
+import json
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+
+from tests.support.servers.server import StrictServer
+
+PROGRAM = Path(__file__).parents[3] / ".make" / "litellm-venv" / "bin" / "litellm"
+KEY = "sk-litellm-of-the-tests-0123456789"
+MODEL = "strict"
+_START_SECONDS = 240.0
+
+
+@contextmanager
+def serve_litellm(backend: StrictServer, folder: Path) -> Iterator[str]:
+    """Run the proxy and yield its address; ``custom_openai/`` bridges all APIs to the backend's.
+
+    Args:
+        backend: A server of Chat Completions.
+        folder: An empty folder for its configuration and its log.
+    """
+    entry = {"model": f"custom_openai/{backend.model}", "api_base": backend.url, "api_key": "sk-x"}
+    config = folder / "litellm.yaml"  # JSON is YAML
+    models = [{"model_name": MODEL, "litellm_params": entry}]
+    config.write_text(json.dumps({"model_list": models}))
+    port = _unused_port()
+    command = [str(PROGRAM), "--config", str(config), "--host", "127.0.0.1", "--port", str(port)]
+    environment = {
+        **os.environ,
+        "LITELLM_MASTER_KEY": KEY,
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # otherwise it is downloaded
+    }
+    address, log = f"http://127.0.0.1:{port}", folder / "litellm.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [*command, "--telemetry", "False"], env=environment, cwd=folder, stdout=output,
+            stderr=subprocess.STDOUT,
+        )  # fmt: skip
+    try:
+        _wait_until_ready(process, address, log)
+        yield address
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _wait_until_ready(process: "subprocess.Popen[bytes]", address: str, log: Path) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while process.poll() is None and time.monotonic() < deadline:
+        try:
+            if httpx.get(f"{address}/health/liveliness").is_success:
+                return
+        except httpx.TransportError:
+            time.sleep(0.2)
+    raise RuntimeError(f"LiteLLM did not start: {log.read_text()[-2000:]}")
+
+
+def _unused_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
