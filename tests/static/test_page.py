@@ -88,6 +88,7 @@ def open_tab(browser: Browser, studio_urls: dict[str, str]) -> Iterator[Callable
     assert [error for studio in opened for error in studio.errors] == []
 
 
+@pytest.mark.e2e("uploads a document, runs a task and watches it live up to the answer")
 @pytest.mark.main_path
 def test_a_run_is_shown_live_from_upload_to_answer(
     open_tab: Callable[..., StudioTab], script: ScriptedTurns, tmp_path: Path
@@ -143,6 +144,7 @@ def test_the_observation_of_the_model_is_shown_beside_the_output(
     expect(saw).not_to_contain_text("\n500\n")
 
 
+@pytest.mark.e2e("stops a run and continues it with a message, in the same sandbox")
 @pytest.mark.main_path
 def test_stop_ends_the_command_and_a_message_continues_in_the_same_sandbox(
     open_tab: Callable[..., StudioTab], script: ScriptedTurns
@@ -163,6 +165,7 @@ def test_stop_ends_the_command_and_a_message_continues_in_the_same_sandbox(
     expect(studio.timeline.locator(".task")).to_have_count(2)
 
 
+@pytest.mark.e2e("reloads the page and opens a second tab, and both follow the run")
 @pytest.mark.main_path
 def test_a_reload_and_a_second_tab_follow_the_same_run(
     open_tab: Callable[..., StudioTab], script: ScriptedTurns
@@ -240,6 +243,7 @@ def test_the_test_button_lists_the_models_of_the_endpoint(
     expect(drawer.get_by_label("Test result")).to_have_value(re.compile("test-model"))
 
 
+@pytest.mark.e2e("watches a run whose every text is an attack, and sees it as text")
 @pytest.mark.main_path
 def test_hostile_text_is_escaped_everywhere(
     open_tab: Callable[..., StudioTab], script: ScriptedTurns
@@ -309,6 +313,7 @@ def test_a_run_is_started_stopped_and_browsed_by_keyboard(
     expect(studio.file("input")).to_be_focused()
 
 
+@pytest.mark.e2e("clicks a file while the run works and sees it change")
 @pytest.mark.main_path
 def test_a_clicked_file_is_previewed_and_updated_live(
     open_tab: Callable[..., StudioTab], script: ScriptedTurns

@@ -139,6 +139,7 @@ def open_tab(browser: Browser, server: CompareServer) -> Iterator[Callable[..., 
 # Starting
 
 
+@pytest.mark.e2e("starts a comparison and watches its runs side by side to the verdict")
 @pytest.mark.main_path
 def test_the_composer_starts_a_comparison_that_plays_to_its_verdict(
     open_tab: Callable[..., CompareTab],

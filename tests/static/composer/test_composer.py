@@ -286,7 +286,19 @@ def test_without_a_model_demonstrations_play_and_other_examples_require_one(
     expect(studio.page.get_by_role("dialog", name="Settings")).to_be_visible()
 
 
-@pytest.mark.parametrize("size", [pytest.param(WIDE, marks=pytest.mark.main_path), NARROW])
+@pytest.mark.parametrize(
+    "size",
+    [
+        pytest.param(
+            WIDE,
+            marks=[
+                pytest.mark.e2e("chooses a demonstration and watches it play with its files"),
+                pytest.mark.main_path,
+            ],
+        ),
+        NARROW,
+    ],
+)
 def test_a_chosen_demonstration_plays_with_its_files(
     open_tab: Callable[..., StudioTab], size: tuple[int, int]
 ) -> None:

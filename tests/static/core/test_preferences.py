@@ -250,6 +250,7 @@ def test_escape_closes_the_drawer_and_restores_the_focus(studio: StudioTab) -> N
     expect(studio.button("Settings")).to_be_focused()
 
 
+@pytest.mark.e2e("changes the settings and starts a run that has them")
 @pytest.mark.main_path
 def test_settings_apply_to_the_next_run_without_saving(
     studio: StudioTab,

@@ -73,6 +73,7 @@ def test_login_reports_a_wrong_password_and_returns_to_the_requested_page(
     expect(page.get_by_text("There is no such run")).to_be_visible()
 
 
+@pytest.mark.e2e("shares a link, with which a guest watches the live run and can change nothing")
 @pytest.mark.main_path
 def test_a_shared_link_shows_the_live_run_read_only(
     studio_url: str, page: Page, run: tuple[StudioTab, str]

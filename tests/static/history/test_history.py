@@ -151,6 +151,7 @@ def test_runs_are_grouped_by_day_with_their_details(open_tab: OpenTab, data: Pat
     assert picture.evaluate("each => each.naturalWidth") == 96
 
 
+@pytest.mark.e2e("opens an earlier run from the history and sees its steps, files and answer")
 @pytest.mark.main_path
 def test_a_run_opens_from_the_history_with_all_its_content(open_tab: OpenTab, data: Path) -> None:
     folder = write_ended_run(

@@ -67,6 +67,7 @@ def open_tab(browser: Browser, served_run: ServedRun) -> Iterator[Callable[..., 
 # Results
 
 
+@pytest.mark.e2e("reads the answer, then opens the output files")
 @pytest.mark.main_path
 def test_the_answer_comes_first_and_the_output_files_follow(
     open_tab: Callable[..., ResultsTab],

@@ -13,7 +13,7 @@ from tests.support.component.events import bash, ended, started, step
 from tests.support.tab import open_studio
 
 
-@pytest.mark.e2e
+@pytest.mark.e2e("downloads a finished run as Markdown, CSV, report and ZIP archive")
 @pytest.mark.browser
 def test_a_finished_run_is_downloaded_as_markdown_csv_report_and_zip(
     browser: Browser, studio_url: str, data: Path

@@ -552,6 +552,7 @@ def test_a_file_is_renamed_in_the_tree_and_in_the_preview(tree_tab: TreeTab) -> 
     expect(tree_tab.studio.workspace.locator(".toast.bad")).to_contain_text("not a single name")
 
 
+@pytest.mark.e2e("deletes files of the workspace and restores them")
 @pytest.mark.main_path
 def test_deleted_files_can_be_restored(tree_tab: TreeTab) -> None:
     tree_tab.write("output/a.txt", "output/b.txt", "output/c.txt")

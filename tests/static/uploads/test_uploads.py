@@ -99,6 +99,7 @@ def slow_network(studio: StudioTab) -> Iterator[None]:
     session.detach()
 
 
+@pytest.mark.e2e("drops a folder on the page and sees its files in the workspace")
 @pytest.mark.main_path
 def test_a_dropped_folder_is_uploaded_with_its_content(
     studio: StudioTab, data: Path, photos: Path

@@ -309,6 +309,7 @@ def test_text_can_be_selected_in_reading_order(viewer: FileViewer, tmp_path: Pat
 
 
 @pytest.mark.browser
+@pytest.mark.e2e("searches a PDF document and steps through the places found")
 @pytest.mark.main_path
 def test_search_covers_all_pages(viewer: FileViewer) -> None:
     viewer.upload("long.pdf", long_pdf(60))
