@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from agent.util.cancellation import Stop
 
 FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "other"]
-ReasoningField = Literal["reasoning_content", "reasoning"]
+ReasoningField = Literal["reasoning_content", "reasoning", "reasoning_text"]
 ToolCallStyle = Literal["native", "text"]
 ApiName = Literal["chat", "responses", "messages"]
 API = Literal["auto", "chat", "responses", "messages"]

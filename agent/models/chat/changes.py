@@ -10,7 +10,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from agent.models.endpoint.api import Body
 
-DROPPED_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "extra_content")
+DROPPED_FIELDS = (
+    "reasoning_content", "reasoning", "reasoning_text", "reasoning_details", "extra_content",
+)  # fmt: skip
 SYSTEM_AS_USER = "system prompt"
 REASONING_REQUIRED = "reasoning_content required"
 CONTENT_AS_TEXT = "content never null"

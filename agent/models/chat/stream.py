@@ -18,10 +18,15 @@ from agent.models.chat.opaque import OpaqueCollector
 from agent.models.chat.tool_call_deltas import ToolCallAssembler
 from agent.models.endpoint.api import Writing
 from agent.models.parsing.content import ContentParser
-from agent.models.parsing.repair import replace_surrogates
+from agent.models.parsing.surrogates import SurrogateJoiner
 from agent.models.transport.bounds import AnswerSizeCounter, check_call_count
+from agent.models.transport.event_stream import END_OF_STREAM
 
-_REASONING_FIELDS: tuple[ReasoningField, ...] = ("reasoning_content", "reasoning")
+_REASONING_FIELDS: tuple[ReasoningField, ...] = (
+    "reasoning_content", "reasoning", "reasoning_text",
+)  # fmt: skip
+_MIN_REPEATED_LENGTH = 16
+"""Minimum characters of a last chunk that repeats the text: a shorter one may be meant."""
 _FINISH_REASONS: dict[str, FinishReason] = {
     "stop": "stop",
     "eos": "stop",
@@ -59,22 +64,26 @@ class StreamParser:
         self._content_parser = ContentParser(tools, described=described)
         self._size = AnswerSizeCounter()
         self._opaque = OpaqueCollector(writing.family, self._size)
-        self._calls = ToolCallAssembler(self._size, self._opaque.add_call)
+        names = [tool.name for tool in tools]
+        self._calls = ToolCallAssembler(self._size, self._opaque.add_call, names)
+        self._text, self._reasoning = SurrogateJoiner(), SurrogateJoiner()
+        self._text_so_far: list[str] = []
         self._has_reasoning = False
         self._reason = ""
         self._has_calls = False
         self._reasoning_field: ReasoningField = "reasoning_content"
         self.usage: Usage | None = None
         self._started = False
-        self._closed_by_usage = False
+        self._closed = False
 
     @property
     def is_complete(self) -> bool:
         """Whether the endpoint reported that the answer is complete.
 
-        It does so with a finish reason, or, if a server sends none, with a final usage.
+        It does so with a finish reason, or, if a server sends none, with a final usage or the
+        stream's end marker.
         """
-        return bool(self._reason) or self._closed_by_usage
+        return bool(self._reason) or self._closed
 
     @property
     def failure_reason(self) -> str:
@@ -83,6 +92,8 @@ class StreamParser:
 
     def feed(self, chunk: object) -> Iterator[Piece]:
         """Yield the pieces of a chunk; malformed parts are ignored."""
+        if chunk is END_OF_STREAM:
+            self._closed = self._started
         if not isinstance(chunk, Mapping):
             return
         choices = chunk.get("choices")
@@ -90,15 +101,18 @@ class StreamParser:
         usage = _parse_usage(chunk.get("usage"))
         if isinstance(choice, Mapping):
             usage = usage or _parse_usage(choice.get("usage"))
-            self._closed_by_usage = False
+            self._closed = False
             if choice.get("index") in (0, None):
                 yield from self._parse_choice(choice)
         elif usage is not None:
-            self._closed_by_usage = self._started
+            self._closed = self._started
         self.usage = usage or self.usage
 
     def finish(self) -> Iterator[Piece]:
         """Yield the remaining pieces, then the ``Finish``."""
+        if half := self._reasoning.flush():
+            yield ReasoningPiece(half)
+        yield from self._track_calls(self._content_parser.feed(self._text.flush()))
         yield from self._track_calls(self._content_parser.flush())
         yield from self._track_calls(self._calls.flush())
         reason = _FINISH_REASONS.get(self._reason, "other" if self._reason else "stop")
@@ -113,15 +127,20 @@ class StreamParser:
         yield Finish(reason, self.usage, reasoning_field=field, opaque=opaque)
 
     def _parse_choice(self, choice: Mapping[str, Any]) -> Iterator[Piece]:
-        delta = choice.get("delta") or choice.get("message")
+        delta, message = choice.get("delta"), choice.get("message")
+        reason = choice.get("finish_reason")
         if isinstance(delta, Mapping):
-            yield from self._parse_delta(delta)
-        if isinstance(reason := choice.get("finish_reason"), str) and reason:
+            yield from self._parse_delta(delta, is_last=bool(reason))
+        elif isinstance(message, Mapping) and not self._started:  # else it repeats the deltas
+            yield from self._parse_delta(message)
+        if isinstance(reason, str) and reason:
             self._reason = reason.lower()
 
-    def _parse_delta(self, delta: Mapping[str, Any]) -> Iterator[Piece]:
+    def _parse_delta(self, delta: Mapping[str, Any], *, is_last: bool = False) -> Iterator[Piece]:
         self._started = True
         parts = _content_parts(delta.get("content"))
+        if is_last and self._repeats_text(delta.get("content")):
+            parts = []
         details = list(self._opaque.add_details(delta.get("reasoning_details")))
         for key in _REASONING_FIELDS:
             if isinstance(text := delta.get(key), str) and text:
@@ -131,12 +150,14 @@ class StreamParser:
         self._opaque.add_reasoning(delta.get("reasoning_content"))
         for text in details:
             self._has_reasoning = True
-            yield ReasoningPiece(self._count_and_clean(text))
+            yield from self._read_reasoning(text)
         for kind, text in [*parts, *_content_parts(delta.get("refusal"))]:
             if kind == "thinking":
-                yield ReasoningPiece(self._count_and_clean(text))
+                yield from self._read_reasoning(text)
                 continue
-            yield from self._track_calls(self._content_parser.feed(self._count_and_clean(text)))
+            self._text_so_far.append(text)
+            joined = self._text.feed(self._size.add(text))
+            yield from self._track_calls(self._content_parser.feed(joined))
         calls = delta.get("tool_calls")
         if calls:
             yield from self._content_parser.end_text_calls()
@@ -144,8 +165,15 @@ class StreamParser:
             if isinstance(fragment, Mapping):
                 yield from self._track_calls(self._calls.feed(fragment))
 
-    def _count_and_clean(self, text: str) -> str:
-        return replace_surrogates(self._size.add(text))
+    def _read_reasoning(self, text: str) -> Iterator[Piece]:
+        if joined := self._reasoning.feed(self._size.add(text)):
+            yield ReasoningPiece(joined)
+
+    def _repeats_text(self, content: object) -> bool:
+        """Return whether the content of the last chunk is the whole text once more."""
+        if not isinstance(content, str) or len(content) < _MIN_REPEATED_LENGTH:
+            return False
+        return len(self._text_so_far) > 1 and content == "".join(self._text_so_far)
 
     def _track_calls(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
         for piece in pieces:

@@ -119,6 +119,8 @@ class AnswerParser(Protocol):
     def feed(self, event: object) -> Iterator[Piece]:
         """Yield the pieces of an event, parsed JSON; or of a whole body that was not streamed.
 
+        The end marker of a stream is ``END_OF_STREAM``.
+
         Raises:
             ModelError: the answer is longer, or has more calls, than the bounds allow.
         """

@@ -1,8 +1,9 @@
 """A connection to one endpoint, which classifies every failure."""
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from typing import Any, cast
 
 import httpx2
@@ -14,16 +15,18 @@ from agent.models.errors.connection_errors import CONNECT_TIMEOUT_SECONDS, conne
 from agent.models.errors.failures import (
     Endpoint,
     Failure,
+    failure_in_event,
     invalid_response_error,
     too_large_error,
 )
 from agent.models.transport.base_url import BaseUrl, check_key, parse_base_url
-from agent.models.transport.bounds import ResponseTooLarge, is_single_body
+from agent.models.transport.bounds import ResponseTooLarge
+from agent.models.transport.event_stream import END_OF_STREAM, EventStreamDecoder, ServerEvent
 from agent.models.transport.http_client import shared_client
 from agent.models.transport.sdk_client import SdkClient
 
 _DECODE_ERRORS = (json.JSONDecodeError, UnicodeDecodeError, RecursionError)
-_END_OF_STREAM = "[DONE]"
+_DRAIN_SECONDS = 0.25
 
 
 class EndpointRefused(Exception):
@@ -98,31 +101,34 @@ class EndpointConnection:
 
     async def _events(self, api: Api, stream: Any) -> AsyncGenerator[object]:
         """Yield the stream's events; only one if the server sent a single JSON body."""
-        if is_single_body(stream.response):
-            body = self._parse_json((await stream.response.aread()).decode("utf-8", "replace"))
-            if failure := api.failure(body):
-                raise EndpointRefused(failure)
-            if not api.is_answer(body):
-                raise self._invalid_response()
-            yield body
-            return
         count = 0
-        # Close the inner iterator explicitly: it and the stream form a reference cycle, and the
-        # garbage collector would finalize the suspended generator in an arbitrary thread.
-        async with aclosing(cast(AsyncGenerator[Any], stream._iter_events())) as events:
+        async with aclosing(_server_events(stream.response)) as events:
             async for event in events:
-                if not event.data.strip():  # only an id, a comment, or the time to reconnect
-                    continue
-                if event.data.startswith(_END_OF_STREAM):
-                    break
-                data = json.loads(event.data)
-                if failure := api.failure(data):
-                    raise EndpointRefused(failure)
+                if event.data.startswith("[DONE]"):
+                    yield END_OF_STREAM
+                    await _drain(events)
+                    return
+                data = self._parse_event(api, event)
                 count += 1
                 yield data
         kind = stream.response.headers.get("content-type", "").lower()
         if not count and "event-stream" not in kind:
             raise self._invalid_response()
+
+    def _parse_event(self, api: Api, event: ServerEvent) -> object:
+        try:
+            data = json.loads(event.data)
+        except (ValueError, RecursionError):
+            if event.name == "error":
+                raise EndpointRefused(Failure(None, event.data, {}, streaming=True)) from None
+            if event.is_body:
+                raise self._invalid_response() from None
+            raise
+        if failure := api.failure(data) or failure_in_event(event.name, data):
+            raise EndpointRefused(failure)
+        if event.is_body and not api.is_answer(data):
+            raise self._invalid_response()
+        return data
 
     def _parse_json(self, text: str) -> object:
         try:
@@ -157,6 +163,24 @@ def _convert_errors(client: SdkClient, endpoint: Endpoint, read_timeout: float) 
         raise connection_error(error, endpoint, read_timeout) from None
     except client.any_error as error:
         raise EndpointRefused(Failure(None, error.body, {}, streaming=True)) from None
+
+
+async def _server_events(response: httpx2.Response) -> AsyncGenerator[ServerEvent]:
+    decoder = EventStreamDecoder()
+    async with aclosing(response.aiter_bytes()) as chunks:
+        async for chunk in chunks:
+            for event in decoder.feed(chunk):
+                yield event
+    for event in decoder.flush():
+        yield event
+
+
+async def _drain(events: AsyncIterator[ServerEvent]) -> None:
+    """Read a stream to its end, which allows reuse of the connection; some never end."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_DRAIN_SECONDS):
+            async for _ in events:
+                pass
 
 
 def _create_client(address: BaseUrl, config: ModelConfig, *, of_anthropic: bool) -> SdkClient:

@@ -52,6 +52,12 @@ _CONTEXT = [
     rf"input length should be \[\d+, ?{_LIMIT}\]",  # DashScope
     rf"model token limit: {_LIMIT}(?: \(requested: {_USED}\))?",  # Moonshot
     rf"keep the first {_USED} tokens.{{0,120}}context length of only {_LIMIT}",  # LM Studio
+    rf"token count of {_USED} exceeds the limit of {_LIMIT}",  # GitHub Copilot
+    rf"token count {_USED} exceeds model max context {_LIMIT}",  # proxies of Copilot
+    rf"Request body too large.{{0,80}}Max size: {_LIMIT} tokens",  # GitHub Models
+    rf"n_keep: {_USED}\s*>=?\s*n_ctx: {_LIMIT}",  # LM Studio
+    rf"context length of \S{{1,100}} is {_LIMIT}\.?.{{0,80}}will take {_USED} tokens",  # SambaNova
+    rf"Prompt length \({_USED}\) exceeds maximum sequence length \({_LIMIT}\)",  # TensorRT-LLM
     # OpenAI and Groq: one request exceeds the quota per minute; waiting does not help
     rf"Request too large.{{0,200}}Limit {_LIMIT}, Requested {_USED}",
     rf"maximum context length (?:is|of) {_LIMIT}",
@@ -61,6 +67,9 @@ _CONTEXT = [
     rf"conversation has {_USED} tokens; the model's context has {_LIMIT}",  # the built-in model
     r"max_tokens must be at least 1, got -",  # old vLLM
     r"Request too large",
+    r"greater than the context length",  # LM Studio
+    r"ContextWindowExceededError",  # LiteLLM
+    r"reduce the length of the (?:messages|prompt|input)",  # OpenAI, Groq
 ]
 _ANSWER_PATTERNS = [re.compile(pattern, re.IGNORECASE | re.DOTALL) for pattern in _ANSWER]
 _CONTEXT_PATTERNS = [re.compile(pattern, re.IGNORECASE | re.DOTALL) for pattern in _CONTEXT]
@@ -68,6 +77,8 @@ _CONTEXT_ERROR_CODES = {
     "context_length_exceeded",
     "exceed_context_size_error",
     "context_window_exceeded",
+    "model_max_prompt_tokens_exceeded",
+    "tokens_limit_reached",
 }
 
 

@@ -18,6 +18,9 @@ NO_TOOLS_MESSAGE = (
 )
 
 _MAX_PARSED_CHARACTERS, _MAX_MESSAGE_CHARACTERS = 4000, 400
+_MESSAGE_FIELDS = ("message", "detail", "msg", "error", "error_msg", "error_message", "errors")
+_STATUS_FIELDS = ("code", "status", "status_code")
+_CONTENT_FIELDS = {"choices", "type", "usage", "object"}
 _MAX_RETRY_SECONDS = 3600.0
 _MAX_ERRORS = 5
 _TEMPORARY_STATUSES = {408, 409, 425, 429}
@@ -85,12 +88,37 @@ def to_model_error(failure: Failure, endpoint: Endpoint) -> ModelError:
 
 def failure_in_chunk(chunk: object) -> Failure | None:
     """Return the failure in a chunk, or in a body with status 200; None if none."""
-    error = chunk.get("error") if isinstance(chunk, Mapping) else None
-    if not error:
+    if not isinstance(chunk, Mapping):
         return None
-    code = str(error.get("code")) if isinstance(error, Mapping) else ""
-    status = int(code) if re.fullmatch("[45][0-9][0-9]", code) else None
-    return Failure(status, {"error": error}, streaming=True)
+    choices = chunk.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    in_choice = choice.get("error") if isinstance(choice, Mapping) else None  # OpenRouter
+    error = chunk.get("error") or in_choice
+    return Failure(_error_status(error), {"error": error}, streaming=True) if error else None
+
+
+def failure_in_event(name: str, data: object) -> Failure | None:
+    """Return the failure that an event reports without the field ``error``; None if none.
+
+    Args:
+        name: The event's type.
+        data: Its data, parsed.
+    """
+    is_error = name == "error"
+    if isinstance(data, Mapping):
+        is_error = is_error or "error" in (data.get("object"), data.get("type"))
+        if not is_error and not _CONTENT_FIELDS & data.keys():
+            is_error = _error_status(data) is not None or any(
+                isinstance(data.get(key), str | list) and data[key] for key in _MESSAGE_FIELDS
+            )
+    return Failure(_error_status(data), data, streaming=True) if is_error else None
+
+
+def _error_status(error: object) -> int | None:
+    """Return the HTTP status that an error inside a stream has as its code."""
+    values = [error.get(key) for key in _STATUS_FIELDS] if isinstance(error, Mapping) else []
+    codes = (str(value) for value in values)
+    return next((int(code) for code in codes if re.fullmatch("[45][0-9][0-9]", code)), None)
 
 
 def invalid_response_error(endpoint: Endpoint, *, answered_before: bool) -> ModelError:
@@ -176,7 +204,7 @@ def parse_error_body(body: object, key: str) -> ErrorDetails:
     error = error_object(body)
     if not isinstance(error, Mapping):
         return ErrorDetails(_sanitize(error, key))
-    text = next((error[k] for k in ("message", "detail", "msg", "error") if error.get(k)), "")
+    text = next((error[k] for k in _MESSAGE_FIELDS if error.get(k)), "")
     metadata = error.get("metadata")
     raw = metadata.get("raw") if isinstance(metadata, Mapping) else None
     text = f"{_message_text(text)} {_message_text(raw)}" if raw else text

@@ -11,7 +11,11 @@ class SurrogateJoiner:
 
     def feed(self, text: str) -> str:
         """Return the next characters, without a first half at the end."""
-        text = self._half + text
+        if self._half and "\udc00" <= text[:1] <= "\udfff":
+            pair = (self._half + text[0]).encode("utf-16-le", "surrogatepass")
+            text = pair.decode("utf-16-le") + text[1:]
+        else:
+            text = self._half + text
         self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
         return replace_surrogates(text[: len(text) - len(self._half)])
 

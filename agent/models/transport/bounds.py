@@ -28,6 +28,8 @@ MAX_CALLS = 128
 """Maximum tool calls in one answer."""
 
 _PART_BYTES = 256 * 1024
+_SLICE_BYTES = 4 * 1024
+_GZIP_MAGIC = b"\x1f"
 _COMPRESSED_ENCODINGS = {"gzip", "x-gzip", "deflate"}
 _BLANK_LINES = (b"\n\n", b"\r\r", b"\n\r\n")
 
@@ -108,12 +110,6 @@ async def limit_response(response: httpx2.Response) -> None:
     response.stream = _LimitedStream(stream, inflater, _counter_for(response), listener.received)
 
 
-def is_single_body(response: httpx2.Response) -> bool:
-    """Return whether the response is a single body rather than an event stream."""
-    kind = response.headers.get("content-type", "").lower()
-    return response.request.method == "GET" or "json" in kind or "html" in kind
-
-
 class _ByteCounter:
     """Counter of the bytes of one response."""
 
@@ -147,7 +143,7 @@ def _counter_for(response: httpx2.Response) -> _ByteCounter | None:
     """Return a response's byte counter; None for an error, which is truncated instead."""
     if not response.is_success:
         return None
-    if is_single_body(response):
+    if response.request.method == "GET":
         return _ByteCounter(MAX_BODY_BYTES, count_events=False)
     return _ByteCounter(MAX_STREAM_BYTES, count_events=True)
 
@@ -197,13 +193,28 @@ class _LimitedStream(httpx2.AsyncByteStream):
 
 
 class _Decompressor:
-    """Incremental decompressor of gzip and zlib with parts of bounded size."""
+    """Incremental decompressor of gzip and zlib with parts of bounded size.
+
+    A gzip body may have several members; what follows the last one is ignored.
+    """
 
     def __init__(self) -> None:
         self._inner = zlib.decompressobj(zlib.MAX_WBITS | 32)
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Decompress ``data``; yield parts of at most 256 KiB."""
+        # In slices, since each member copies what follows it in its slice.
+        for at in range(0, len(data), _SLICE_BYTES):
+            rest = data[at : at + _SLICE_BYTES]
+            while rest:
+                if self._inner.eof and not rest.startswith(_GZIP_MAGIC):
+                    break
+                if self._inner.eof:
+                    self._inner = zlib.decompressobj(zlib.MAX_WBITS | 32)
+                yield from self._member(rest)
+                rest = self._inner.unused_data
+
+    def _member(self, data: bytes) -> Iterator[bytes]:
         while not self._inner.eof:
             try:
                 part = self._inner.decompress(data, _PART_BYTES)

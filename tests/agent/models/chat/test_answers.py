@@ -22,7 +22,7 @@ def fragment(**parts: Any) -> dict[str, Any]:
 # What comes back
 
 
-@pytest.mark.parametrize("field", ["reasoning_content", "reasoning", "think"])
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning", "reasoning_text", "think"])
 def test_reasoning_is_read_from_every_known_field(field: str) -> None:
     turn = Turn(text="42", reasoning="Six by seven.", reasoning_field=field, fragment_length=1)
     with Endpoint([turn]) as endpoint:
@@ -90,6 +90,42 @@ FRAGMENTS: dict[str, list[dict[str, Any]]] = {
         fragment(index=0, id="a", name="one", arguments="1}"),
         fragment(index=1, id="b", name="two", arguments='{"y":2}'),
     ],
+    "the complete arguments once more at the end": [
+        fragment(index=0, id="a", name="one", arguments='{"x":'),
+        fragment(index=0, arguments="1}"),
+        fragment(index=0, arguments='{"x":1}'),
+        fragment(index=1, id="b", name="two", arguments='{"y":2}'),
+    ],
+    "all arguments so far in every fragment": [
+        fragment(index=0, id="a", name="one", arguments="{"),
+        fragment(index=0, arguments='{"x"'),
+        fragment(index=0, arguments='{"x":1}'),
+        fragment(index=1, id="b", name="two", arguments='{"y":'),
+        fragment(index=1, arguments='{"y":2}'),
+    ],
+    "an empty object first": [
+        fragment(index=0, id="a", name="one", arguments="{}"),
+        fragment(index=0, arguments='{"x":1}'),
+        fragment(index=1, id="b", name="two", arguments={}),
+        fragment(index=1, arguments='{"y":2}'),
+    ],
+    "an index that changes within a call": [
+        fragment(index=2, id="a", name="one", arguments=""),
+        fragment(index=1, id="a", arguments='{"x":1}'),
+        fragment(index=3, id="b", name="two", arguments='{"y":2}'),
+    ],
+    "alternating by id, without an index": [
+        fragment(id="a", name="one", arguments='{"x"'),
+        fragment(id="b", name="two", arguments='{"y"'),
+        fragment(id="a", arguments=":1}"),
+        fragment(id="b", arguments=":2}"),
+    ],
+    "alternating by id, under one index": [
+        fragment(index=0, id="a", name="one", arguments='{"x"'),
+        fragment(index=0, id="b", name="two", arguments='{"y"'),
+        fragment(index=0, id="a", arguments=":1}"),
+        fragment(index=0, id="b", arguments=":2}"),
+    ],
     "arguments as objects": [
         fragment(index=0, id="a", name="one", arguments={"x": 1}),
         fragment(index=1, id="b", name="two", arguments={"y": 2}),
@@ -111,6 +147,44 @@ def test_a_call_without_a_name_is_still_a_call() -> None:
     (call,) = calls_of(stream_chunks(fragment(index=0, arguments="{}")))
     assert (call.name, call.arguments) == ("", "{}")
     assert call.id
+
+
+def test_empty_arguments_stay_an_empty_object() -> None:
+    (call,) = calls_of(stream_chunks(fragment(index=0, id="a", name="submit", arguments="{}")))
+    assert call.arguments == "{}"
+
+
+@pytest.mark.parametrize("written", ["functions.execute_bash:0", "execute_bash<|channel|>json"])
+def test_a_name_with_leaked_parts_is_that_of_the_tool(written: str) -> None:
+    (call,) = calls_of(stream_chunks(fragment(index=0, id="a", name=written, arguments="{}")))
+    assert call.name == "execute_bash"
+
+
+def test_halves_of_a_character_are_joined_in_text_reasoning_and_arguments() -> None:
+    call = fragment(index=0, id="a", name="one", arguments='{"x": "\ud83d')
+    pieces = stream_chunks(
+        {"content": "a\ud83d", "reasoning": "b\ud83d"},
+        {"content": "\ude00", "reasoning": "\ude00"},
+        call, fragment(index=0, arguments='\ude00"}'), {"content": "c\ud83d"},
+    )  # fmt: skip
+    assert (text_of(pieces), reasoning_of(pieces)) == ("a😀c\ufffd", "b😀")
+    assert calls_of(pieces)[0].arguments == '{"x": "😀"}'
+
+
+def test_a_message_that_repeats_the_deltas_is_not_read_twice() -> None:
+    text = "The answer is 42."
+    message = {"role": "assistant", "content": text}
+    finished = {"index": 0, "finish_reason": "stop"}
+    for last in ({"delta": {}, "message": message}, {"message": message}, {"delta": message}):
+        end = {"choices": [{**finished, **last}]}
+        pieces = stream_chunks({"content": text[:7]}, {"content": text[7:]}, end, finish=None)
+        assert text_of(pieces) == text
+
+
+def test_the_end_marker_completes_an_answer_without_a_finish_reason() -> None:
+    call = fragment(index=0, id="a", name="execute_bash", arguments="{}")
+    pieces = stream_chunks(call, finish=None)
+    assert getattr(pieces[-1], "reason", "") == "tool_calls"
 
 
 def test_text_calls_remain_text_beside_native_calls() -> None:

@@ -167,6 +167,24 @@ def test_plain_http_instead_of_tls_is_reported() -> None:
 
 
 CONTEXT_MESSAGES = [
+    ("prompt token count of 9001 exceeds the limit of 8192", 8192, 9001),  # Copilot
+    ("token count 9001 exceeds model max context 8192", 8192, 9001),
+    ("Request body too large for gpt-x model. Max size: 8000 tokens.", 8000, None),
+    (
+        "The number of tokens to keep from the initial prompt is greater than the context length "
+        "(n_keep: 9001 >= n_ctx: 8192). Try to load the model with a larger context length.",
+        8192,
+        9001,
+    ),
+    (
+        "The maximum context length of Model-V3 is 8192. However, answering your request will take "
+        "9001 tokens. Please reduce the length of the messages.",
+        8192,
+        9001,
+    ),
+    ("Prompt length (9001) exceeds maximum sequence length (8192)", 8192, 9001),  # TensorRT-LLM
+    ("litellm.ContextWindowExceededError: litellm.BadRequestError: too large", None, None),
+    ("Please reduce the length of the messages or completion.", None, None),  # Groq
     # (message, limit, used)
     (
         "This model's maximum context length is 128000 tokens. However, your messages resulted "

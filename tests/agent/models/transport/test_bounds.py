@@ -14,7 +14,7 @@ from agent.errors import ModelError, ModelRefused, ModelUnavailable
 from agent.models.base import ModelConfig, Piece
 from agent.models.endpoint.client import EndpointModel
 from agent.models.passport.probe import check_endpoint, list_models
-from agent.models.transport.bounds import MAX_BODY_BYTES, MAX_CALLS
+from agent.models.transport.bounds import MAX_BODY_BYTES, MAX_CALLS, _Decompressor
 from agent.util.cancellation import Stop
 from tests.contract.model_suite import REQUEST, calls_of, text_of
 from tests.support.hostile.flood import FloodServer
@@ -107,6 +107,23 @@ def test_unrequested_compression_is_decoded() -> None:
     packed = gzip.compress(json.dumps(body).encode())
     with FloodServer(f"{JSON}\nContent-Encoding: GZIP", [packed]) as server:
         assert text_of(stream_from(server.url)) == "Hello"
+
+
+def test_a_gzip_body_may_have_a_member_for_each_event_and_padding() -> None:
+    chunk = {"choices": [{"delta": {"content": "Hello"}, "finish_reason": "stop"}]}
+    events = [f"data: {json.dumps(chunk)}\n\n".encode(), b"data: [DONE]\n\n"]
+    packed = b"".join(map(gzip.compress, events)) + bytes(100)
+    with FloodServer(f"{EVENTS}\nContent-Encoding: gzip", [packed]) as server:
+        assert text_of(stream_from(server.url)) == "Hello"
+
+
+def test_many_members_of_a_gzip_body_are_copied_in_slices() -> None:
+    member = gzip.compress(b": x\n")
+    decompressor = _Decompressor()
+    copied = 0
+    for _ in decompressor.feed(member * 5000):
+        copied += len(decompressor._inner.unused_data)
+    assert copied < 5000 * 4096
 
 
 @pytest.mark.parametrize("encoding", ["br", "gzip, gzip"])
