@@ -103,6 +103,7 @@ class _TrajectoryBuilder:
         }
 
     def _add_turn(self, event: ModelAnswered) -> None:
+        opaque = {} if event.opaque is None else {"opaque": asdict(event.opaque)}
         for call in event.calls or (ToolCall("", "", ""),):
             entry: dict[str, Any] = {
                 "thought": event.text,
@@ -116,8 +117,10 @@ class _TrajectoryBuilder:
                     "usage": asdict(event.usage) if event.usage else None,
                     "usage_estimated": event.estimated,
                     "finish_reason": event.finish,
+                    **opaque,
                 },
             }
+            opaque = {}  # once for all calls of a turn
             self.result["steps"].append(entry)
             self._entries[call.id] = entry
 

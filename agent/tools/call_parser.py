@@ -40,6 +40,12 @@ _COMMAND_PARAMETERS = {
     "str_replace": {"old_str", "new_str"},
     "insert": {"insert_line", "new_str"},
 }
+_REQUIRED_PARAMETERS = {
+    "view": set[str](),
+    "create": {"file_text"},
+    "str_replace": {"old_str"},
+    "insert": {"insert_line", "new_str"},
+}
 _ALIASES = {(EDITOR, "insert"): {"insert_text": "new_str"}}
 """Names that other editors with the same commands use for the same parameters."""
 _IGNORED_PARAMETERS = frozenset({"security_risk"})
@@ -81,9 +87,10 @@ def parse(
         if tool is not None:
             tool.validate(arguments := _parse_arguments(call))
             return Action(Custom(tool.name, arguments))
-        arguments = _resolve_aliases(call.name, _parse_arguments(call))
+        arguments, understood = _with_command(call.name, _parse_arguments(call))
+        arguments = _resolve_aliases(call.name, arguments)
         unknown = sorted(set(arguments) - _PARAMETERS[call.name] - _ignored_silently(arguments))
-        notes = [
+        notes = understood + [
             f"the unknown parameter {one_line(name)[:_MAX_NAME_LENGTH]} was ignored"
             for name in unknown
         ]
@@ -91,6 +98,35 @@ def parse(
     except ToolError as error:
         return InvalidCall(f"Error: {error}")
     return Action(operation, tuple(notes))
+
+
+def _with_command(tool: str, arguments: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return the arguments with the editor's command, where they allow one reading, and a remark.
+
+    A reading fits if its command uses all that is given, and misses nothing.
+    """
+    if tool != EDITOR or arguments.get("command"):
+        return arguments, []
+    readings = [
+        {**_resolve_aliases(tool, {**arguments, "command": command}), "command": command}
+        for command in _COMMAND_PARAMETERS
+    ]
+    fitting = [each for each in readings if _fits(each)]
+    if len(fitting) != 1:
+        return arguments, []
+    command = fitting[0]["command"]
+    return fitting[0], [f"command was missing; the call was understood as {command}"]
+
+
+def _fits(arguments: dict[str, Any]) -> bool:
+    command = arguments["command"]
+    given = {
+        name
+        for name in _PARAMETERS[EDITOR] - {"command", "path"}
+        if arguments.get(name) is not None
+    }
+    uses_all = bool(given) and given <= _COMMAND_PARAMETERS[command]
+    return uses_all and given >= _REQUIRED_PARAMETERS[command]
 
 
 def _resolve_aliases(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -127,7 +163,7 @@ def _parse_operation(tool: str, parameters: "_Parameters", limits: TimeLimits) -
 def _parse_editor_operation(parameters: "_Parameters") -> Operation:
     command, path = parameters.optional_string("command"), parameters.optional_string("path")
     if not command or not path:
-        raise ToolError("command and path are required.")
+        raise ToolError(_missing(command=not command, path=not path))
     if command == "undo_edit":
         raise ToolError(
             "undo_edit is not one of the commands. To undo an edit, use str_replace with old_str "
@@ -152,6 +188,13 @@ def _parse_editor_operation(parameters: "_Parameters") -> Operation:
             new_str = parameters.required_string("new_str", command)
             line = parameters.integer("insert_line", parameters.values.get("insert_line"))
             return Insert(path, line, new_str)
+
+
+def _missing(*, command: bool, path: bool) -> str:
+    """Return what an editor's call lacks, and what it may be."""
+    commands = f"command is missing: it is one of {', '.join(_COMMAND_PARAMETERS)}"
+    paths = "path is missing: it is the absolute path of the file or folder"
+    return "; ".join([commands] * command + [paths] * path) + "."
 
 
 class _Parameters:

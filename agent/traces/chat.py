@@ -2,11 +2,16 @@
 
 from collections.abc import Iterator
 
-from agent.models.base import ToolCall, Usage
+from agent.models.base import OpaqueParts, ToolCall, Usage
+from agent.models.parsing.opaque import bounded
 from agent.traces.fields import Fields, dump, shorten
 from agent.traces.statuses import finish_of
 from agent.traces.trace import Item, Result, Turn, UserText, usage_of_counts
 
+OPAQUE = "opaque"
+"""The field of our exports with what an API gave to be given back: its family and parts."""
+
+_MAX_FAMILY_CHARACTERS = 200
 _REASONING = ("reasoning_content", "reasoning", "thinking", "reasoningContent")
 
 
@@ -45,7 +50,19 @@ def turn_of(message: Fields, at: float | None = None) -> Turn:
         model=message.text("model"),
         finish=finish_of(message.text("finish_reason")),
         at=at,
+        opaque=read_opaque(message),
     )
+
+
+def read_opaque(fields: Fields) -> OpaqueParts | None:
+    """Return what an API gave to be given back, as our exports have it; None for none."""
+    value = fields.values.get(OPAQUE)
+    family, parts = (
+        (value.get("family"), value.get("parts")) if isinstance(value, dict) else ("", 0)
+    )
+    if not isinstance(family, str) or not isinstance(parts, dict):
+        return None
+    return bounded(family[:_MAX_FAMILY_CHARACTERS], parts)
 
 
 def usage_of(usage: Fields) -> Usage | None:

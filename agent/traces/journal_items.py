@@ -144,7 +144,7 @@ def _turn(event: ModelAnswered, ids: TurnIds | None, *, copied: bool) -> Turn:
     return Turn(
         text=event.text, reasoning=event.reasoning, calls=event.calls, usage=event.usage,
         estimated=event.estimated, finish=event.finish, seconds=event.seconds, at=event.at,
-        copied=copied, ids=ids,
+        copied=copied, ids=ids, opaque=event.opaque,
     )  # fmt: skip
 
 

@@ -174,7 +174,7 @@ class TraceRecorder:
             step=self._step, text=turn.text, reasoning=turn.reasoning, calls=calls,
             finish=turn.finish or ("tool_calls" if calls else "stop"), usage=turn.usage,
             estimated=turn.estimated, seconds=seconds, at=self._at,
-            tokens=self._sequence.add_ids(turn.ids),
+            tokens=self._sequence.add_ids(turn.ids), opaque=turn.opaque,
         )  # fmt: skip
 
     def _deliver(self) -> Iterator[Event]:

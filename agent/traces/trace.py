@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.events import Decision, Mode, Status
-from agent.models.base import FinishReason, PartialCount, ToolCall, Usage
+from agent.models.base import FinishReason, OpaqueParts, PartialCount, ToolCall, Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +79,7 @@ class Turn:
         cost: What it cost, in the unit of the trace.
         copied: As in ``UserText``.
         ids: Its token ids, if they are known.
+        opaque: What its API gave to be given back with it.
     """
 
     text: str = ""
@@ -93,6 +94,7 @@ class Turn:
     cost: float | None = None
     copied: bool = False
     ids: TurnIds | None = None
+    opaque: OpaqueParts | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

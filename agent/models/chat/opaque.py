@@ -4,12 +4,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agent.models.base import OpaqueParts
-from agent.models.chat.request import CALLS
+from agent.models.chat.request import CALL_FIELDS, CALLS
 from agent.models.parsing.opaque import bounded, is_shallow
 from agent.models.transport.bounds import AnswerSizeCounter
 
 _STREAMED = ("text", "summary", "data")
-_CALL_FIELDS = ("extra_content",)
 _MAX_DETAILS = 2000
 
 
@@ -44,7 +43,7 @@ class OpaqueCollector:
 
     def add_call(self, position: int, fragment: Mapping[str, Any]) -> None:
         """Take in the fields of a call's fragment that are to be given back with it."""
-        for key in _CALL_FIELDS:
+        for key in CALL_FIELDS:
             value = fragment.get(key)
             if value and is_shallow(value):
                 self._calls.setdefault(str(position), {})[key] = value

@@ -22,6 +22,8 @@ from agent.models.parsing.repair import replace_surrogates, valid_arguments, val
 from agent.models.parsing.text_tool_calls import to_text_messages
 
 CALLS = "calls"
+CALL_FIELDS = ("extra_content",)
+_MESSAGE_FIELDS = ("reasoning_content", "reasoning_details")
 
 
 def message_bodies(
@@ -59,16 +61,17 @@ def _message_body(message: Message, writing: Writing) -> Body:
 def _assistant_body(message: AssistantMessage, writing: Writing) -> Body:
     opaque = writing.own_parts(message)
     text, reasoning = replace_surrogates(message.text), replace_surrogates(message.reasoning)
-    before = opaque.get("content", "") if writing.send_reasoning else ""
+    before = opaque.get("content") if writing.send_reasoning else ""
+    before = before if isinstance(before, str) else ""
     body: Body = {"role": "assistant", "content": before + text or None}
     if writing.send_reasoning:
         if reasoning and not before:
             body[message.reasoning_field] = reasoning
-        body |= {key: value for key, value in opaque.items() if key not in (CALLS, "content")}
+        body |= {key: opaque[key] for key in _MESSAGE_FIELDS if key in opaque}
     if message.calls:
-        fields = opaque.get(CALLS, {})
+        fields = _mapping(opaque.get(CALLS))
         body["tool_calls"] = [
-            _call_body(call, fields.get(str(position), {}))
+            _call_body(call, _mapping(fields.get(str(position))))
             for position, call in enumerate(message.calls)
         ]
     return body
@@ -76,7 +79,13 @@ def _assistant_body(message: AssistantMessage, writing: Writing) -> Body:
 
 def _call_body(call: ToolCall, fields: Mapping[str, Any]) -> Body:
     function = {"name": valid_name(call.name), "arguments": valid_arguments(call.arguments)}
-    return {"id": call.id, "type": "function", "function": function, **fields}
+    kept = {key: fields[key] for key in CALL_FIELDS if key in fields}
+    return {"id": call.id, "type": "function", "function": function, **kept}
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    """Return a part that is an object, also of an imported record, which may hold anything."""
+    return value if isinstance(value, Mapping) else {}
 
 
 def _tool_body(tool: ToolSchema) -> Body:

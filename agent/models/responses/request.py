@@ -106,7 +106,7 @@ def _message(role: str, text: str) -> Body:
 
 
 def _answer(message: AssistantMessage, writing: Writing) -> Iterator[Body]:
-    items = writing.own_parts(message).get(ITEMS, ()) if writing.send_reasoning else ()
+    items = _own_items(message, writing)
     stubs = sum(item.get("type") == CALL for item in items)
     if not items or stubs != len(message.calls):
         if message.text.strip():
@@ -116,6 +116,14 @@ def _answer(message: AssistantMessage, writing: Writing) -> Iterator[Body]:
     calls = iter(message.calls)
     for item in items:
         yield _call(next(calls), item) if item.get("type") == CALL else item
+
+
+def _own_items(message: AssistantMessage, writing: Writing) -> list[Body]:
+    """Return the items as they came; none if they are not to be sent or cannot be read."""
+    items = writing.own_parts(message).get(ITEMS) if writing.send_reasoning else None
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        return []
+    return items
 
 
 def _call(call: ToolCall, stub: Mapping[str, Any]) -> Body:

@@ -11,6 +11,7 @@ from typing import Any
 
 from agent.installation import DISTRIBUTION_NAME
 from agent.models.base import ToolCall, Usage
+from agent.traces.chat import OPAQUE, read_opaque
 from agent.traces.fields import Fields, dump, format_time, read_fields
 from agent.traces.json_reader import JsonReader
 from agent.traces.recording import parse_arguments
@@ -153,7 +154,7 @@ def _agent_step(step: Fields, at: float | None) -> Iterator[Item]:
         model=step.text("model_name"), usage=_usage(metrics), estimated=own.flag("estimated"),
         finish=finish_of(own.text("finish")), seconds=own.number("seconds"), at=at,
         cost=metrics.number("cost_usd"), copied=step.flag("is_copied_context"),
-        ids=read_ids(step),
+        ids=read_ids(step), opaque=read_opaque(own),
     )  # fmt: skip
     for result in step.fields("observation").items("results"):
         extra = result.fields("extra").fields(_OWN)
@@ -333,7 +334,8 @@ class _Writer:
         metrics = _metrics(turn)
         if metrics:
             step.values["metrics"] = metrics
-        own = {"finish": turn.finish, "seconds": turn.seconds, "estimated": turn.estimated or None}
+        own = {"finish": turn.finish, "seconds": turn.seconds, "estimated": turn.estimated or None,
+               OPAQUE: asdict(turn.opaque) if turn.opaque else None}  # fmt: skip
         step.own = {name: value for name, value in own.items() if value is not None}
         step.values["llm_call_count"] = 1
         if not turn.copied:

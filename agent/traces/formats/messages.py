@@ -5,6 +5,7 @@ exit codes are not part of the format.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 
 from agent.models.base import (
     AssistantMessage,
@@ -14,7 +15,7 @@ from agent.models.base import (
     ToolResult,
     UserMessage,
 )
-from agent.traces.chat import items_of_message, system_text
+from agent.traces.chat import OPAQUE, items_of_message, system_text
 from agent.traces.fields import Fields, dump, read_fields
 from agent.traces.json_reader import JsonReader
 from agent.traces.trace import Start, Trace
@@ -83,6 +84,8 @@ def _to_json(message: Message) -> dict[str, object]:
                 values[message.reasoning_field] = message.reasoning
             if message.calls:
                 values["tool_calls"] = [call_to_json(call) for call in message.calls]
+            if message.opaque is not None:
+                values[OPAQUE] = asdict(message.opaque)
             return values
 
 

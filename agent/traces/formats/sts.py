@@ -5,9 +5,10 @@ ignored by the Hub, so the header also has the tools and the task.
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from typing import Any
 
-from agent.traces.chat import items_of_message, system_text
+from agent.traces.chat import OPAQUE, items_of_message, system_text
 from agent.traces.fields import Fields, dump, read_fields
 from agent.traces.json_reader import JsonReader
 from agent.traces.trace import Item, Result, Start, Trace, Turn, UserText
@@ -82,7 +83,8 @@ def _turn(turn: Turn, model: str) -> dict[str, Any]:
         {"id": call.id, "function": {"name": call.name, "arguments": call.arguments}}
         for call in turn.calls
     ]
-    more = {"reasoningContent": turn.reasoning, "toolCalls": calls, "model": turn.model or model}
+    more = {"reasoningContent": turn.reasoning, "toolCalls": calls, "model": turn.model or model,
+            OPAQUE: asdict(turn.opaque) if turn.opaque else None}  # fmt: skip
     return {name: value for name, value in more.items() if value}
 
 

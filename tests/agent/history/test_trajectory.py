@@ -1,6 +1,7 @@
 """The trajectory: compatible with the reference's format, and more complete."""
 
 import json
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -15,7 +16,7 @@ from agent.events import (
     Totals,
 )
 from agent.history.trajectory import build_trajectory
-from agent.models.base import ToolCall, Usage
+from agent.models.base import OpaqueParts, ToolCall, Usage
 
 STARTED = RunStarted(
     run="r1", task="Count.", mode="sandbox", model="m", metered=True, prompt="general",
@@ -56,6 +57,15 @@ def test_a_step_has_the_fields_of_the_reference() -> None:
     assert step["observation"] == "files"
     assert (step["metadata"]["step"], step["metadata"]["exec_time"]) == (1, 1.25)
     assert trajectory["metadata"]["total_steps"] == 1
+
+
+def test_what_an_api_gave_to_be_given_back_is_there_once_for_a_turn() -> None:
+    opaque = OpaqueParts("chat/m@x", {"reasoning_details": [{"data": "AA"}]})
+    other_call = replace(LIST_CALL, id="b")
+    answered = replace(model_answered(1, LIST_CALL, other_call), opaque=opaque)
+    first, second = build_trajectory([STARTED, StepStarted(step=1, note=""), answered])["steps"]
+    assert first["metadata"]["opaque"] == asdict(opaque)
+    assert "opaque" not in second["metadata"]
 
 
 def test_it_contains_what_the_reference_omits() -> None:

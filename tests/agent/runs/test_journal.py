@@ -1,5 +1,6 @@
 """The journal: append-only, readable from a cursor, valid after truncation at any byte."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from agent.events import (
     encode,
     without_unshown,
 )
-from agent.models.base import ToolCall, TurnTokens, Usage
+from agent.models.base import OpaqueParts, ToolCall, TurnTokens, Usage
 from agent.runs.journal import Journal, ends_with, read, read_lines
 from tests.support.hostile.full_disk import limit_file_size
 
@@ -74,6 +75,24 @@ def test_events_survive_a_round_trip(event: Event) -> None:
     assert decode(encode(event)) == event
 
 
+def test_opaque_parts_survive_a_round_trip_unchanged() -> None:
+    parts = {"items": [{"id": "rs_1", "n": 1.50, "text": 'Quoted "x"', "empty": None}]}
+    answered = EVENTS[3]
+    assert isinstance(answered, ModelAnswered)
+    event = replace(answered, opaque=OpaqueParts("responses/openai@openai", parts))
+    decoded = decode(encode(event))
+    assert decoded == event
+    assert isinstance(decoded, ModelAnswered)
+    assert decoded.opaque is not None
+    assert json.dumps(decoded.opaque.parts) == json.dumps(parts)
+
+
+def test_an_event_of_an_earlier_version_has_no_opaque_parts() -> None:
+    line = encode(EVENTS[3]).replace(b'"opaque":null,', b"")
+    assert b"opaque" not in line
+    assert decode(line) == EVENTS[3]
+
+
 def test_an_event_of_an_earlier_version_has_no_tokens() -> None:
     line = encode(EVENTS[3]).replace(b'"tokens":null,', b"")
     assert b"tokens" not in line
@@ -81,8 +100,11 @@ def test_an_event_of_an_earlier_version_has_no_tokens() -> None:
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.kind)
-def test_followers_receive_everything_but_token_ids(event: Event) -> None:
-    expected = replace(event, tokens=None) if isinstance(event, ModelAnswered) else event
+def test_followers_receive_everything_but_what_is_never_shown(event: Event) -> None:
+    expected = event
+    if isinstance(event, ModelAnswered):
+        expected = replace(event, tokens=None, opaque=None)
+        event = replace(event, opaque=OpaqueParts("chat/m@x", {"content": "<think>"}))
     assert decode(without_unshown(encode(event))) == expected
 
 

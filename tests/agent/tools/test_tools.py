@@ -156,6 +156,25 @@ class TestValidCalls:
         )
         assert parsed.notes == ("file_text has no meaning for view and was ignored",)
 
+    @pytest.mark.parametrize(
+        ("arguments", "operation"),
+        [
+            ({"old_str": "x", "new_str": "y"}, Replace("/a", "x", "y")),
+            ({"old_str": "x"}, Replace("/a", "x", "")),
+            ({"file_text": "x", "view_range": None}, Create("/a", "x")),
+            ({"insert_line": 2, "new_str": "x"}, Insert("/a", 2, "x")),
+            ({"insert_line": 2, "insert_text": "x", "command": ""}, Insert("/a", 2, "x")),
+            ({"view_range": [1, 2]}, View("/a", (1, 2))),
+        ],
+    )
+    def test_a_call_without_command_that_allows_one_reading_is_that_reading(
+        self, arguments: dict[str, Any], operation: Operation
+    ) -> None:
+        action = parse_action(EDITOR, {"path": "/a", **arguments})
+        assert action.operation == operation
+        (note,) = action.notes
+        assert note.startswith("command was missing; the call was understood as ")
+
     def test_a_timeout_above_the_maximum_is_clamped_and_reported(self) -> None:
         parsed = parse_action("execute_bash", {"command": "ls", "timeout": 1e9})
         assert parsed.operation == Bash("ls", 3600.0)
@@ -215,8 +234,16 @@ class TestInvalidCalls:
             ("execute_bash", {"command": "ls", "timeout": True}, "timeout must be seconds"),
             ("execute_bash", {"command": "ls", "timeout": "soon"}, "timeout must be seconds"),
             ("execute_bash", '{"command": "ls", "timeout": NaN}', "timeout must be seconds"),
-            (EDITOR, {"command": "view"}, "command and path are required."),
-            (EDITOR, {"path": "/a"}, "command and path are required."),
+            (EDITOR, {"command": "view"}, "path is missing: it is the absolute path"),
+            (
+                EDITOR,
+                {"path": "/a"},
+                "command is missing: it is one of view, create, str_replace, insert.",
+            ),
+            (EDITOR, {}, "command is missing: it is one of view, create, str_replace, insert; p"),
+            (EDITOR, {"path": "/a", "new_str": "x"}, "command is missing"),
+            (EDITOR, {"path": "/a", "old_str": "x", "file_text": "y"}, "command is missing"),
+            (EDITOR, {"old_str": "x", "new_str": "y"}, "path is missing"),
             (
                 EDITOR,
                 {"command": "undo_edit", "path": "/a"},

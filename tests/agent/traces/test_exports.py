@@ -4,6 +4,7 @@ import importlib
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from agent.events import (
     Totals,
     encode,
 )
-from agent.models.base import ToolCall, TurnTokens, Usage
+from agent.models.base import OpaqueParts, ToolCall, TurnTokens, Usage
 from agent.traces import token_ids
 from agent.traces.formats import atif, sts
 from agent.traces.importing import import_file
@@ -44,6 +45,9 @@ def trajectory_model(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         del sys.modules[name]
 
 
+OPAQUE = OpaqueParts("chat/m@x", {"calls": {"0": {"extra_content": {"google": {"s": "c2ln"}}}}})
+
+
 def run_events() -> list[Event]:
     calls = (
         ToolCall("a", "execute_bash", '{"command": "ls"}'),
@@ -59,7 +63,7 @@ def run_events() -> list[Event]:
         ModelAnswered(
             step=1, text="I look.", reasoning="Hm.", calls=calls, finish="tool_calls",
             usage=Usage(90, 8, cached=50, reported=("cached",)), estimated=False, seconds=1.5,
-            tokens=TurnTokens(0, (5, 6, 7), (8, 9), (-0.5, -0.25)), at=1002.0,
+            tokens=TurnTokens(0, (5, 6, 7), (8, 9), (-0.5, -0.25)), at=1002.0, opaque=OPAQUE,
         ),
         ToolEnded(
             step=1, call_id="a", name="execute_bash", ok=False, exit_code=2, end_reason="exit",
@@ -167,6 +171,7 @@ def test_messages_are_those_that_were_sent(tmp_path: Path) -> None:
     ]  # fmt: skip
     assistant = conversation["messages"][2]
     assert assistant["reasoning_content"] == "Hm."
+    assert assistant["opaque"] == asdict(OPAQUE)
     assert assistant["tool_calls"][1]["function"]["arguments"] == '{"command": "ls'
     assert len(conversation["tools"]) == 3
 
@@ -182,6 +187,7 @@ def test_a_session_for_the_hub(tmp_path: Path) -> None:
     assert (answer["reasoningContent"], answer["timestamp"], answer["model"]) == (
         "Hm.", 1002000, "m",
     )  # fmt: skip
+    assert answer["opaque"] == asdict(OPAQUE)
     assert messages[3]["message"]["toolCallId"] == "a"
 
 
