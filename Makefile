@@ -21,12 +21,14 @@ APT := $(ROOT) env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout
 
 INSPECT := .make/inspect-venv
 
-# Only make lock and Inspect's environment need uv. The lock files hold for every platform and Python
-# version: --universal.
+# uv takes 10 s for what takes pip a minute; where it cannot be had, pip does it. The lock files hold for
+# every platform and Python version: --universal.
 UV := .make/uv-0.13.9
 LOCK := $(UV)/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
 	--annotation-style line --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+LOCKED = { $(UV)/bin/uv pip install --quiet --compile-bytecode --python $(BIN)/python \
+	--require-hashes -r $< || $(PIP) --require-hashes -r $<; }
 
 # Where the environment forbids bytecode files, every start would compile the project again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -137,14 +139,14 @@ $(VENV)/pyvenv.cfg:
 		&& echo "$(CURDIR)" > "$$site/llm_in_sandbox_studio.pth"
 	@mkdir -p .make && touch $@
 
-.make/venv: requirements.lock .make/name
+.make/venv: requirements.lock .make/name | $(UV)
 	@echo "Installing the Python packages into $(VENV) …"
-	@$(PIP) --require-hashes -r $<
+	@$(LOCKED)
 	@mkdir -p .make && touch $@
 
 .make/dev: requirements-dev.lock .make/venv
 	@echo "Installing the test packages into $(VENV) …"
-	@$(PIP) --require-hashes -r $<
+	@$(LOCKED)
 	@mkdir -p .make && touch $@
 
 # Optional: without it, demonstrations and the user's own endpoint still work.
@@ -190,7 +192,6 @@ $(JS_TOOLS): package.json package-lock.json .npmrc | .make/node
 
 # Optional: Inspect with our extension and a published evaluation, in an environment of its own,
 # since its versions differ from ours; without it, its tests are skipped. See docs/inspect.md.
-# uv takes 10 s for what takes pip 70 s.
 .make/inspect: requirements-inspect-dev.lock pyproject.toml agent/packaging/build_backend.py | $(UV)
 	@echo "Installing Inspect into $(INSPECT) …"
 	@{ $(PYTHON) -m venv $(INSPECT) && { $(UV)/bin/uv pip install --quiet \
@@ -214,10 +215,9 @@ $(JS_TOOLS): package.json package-lock.json .npmrc | .make/node
 		|| echo "Harbor's models could not be downloaded; their tests will be skipped."
 	@mv $@.new $@
 
-$(UV):
-	@$(PYTHON) -m venv $@
-	@$@/bin/python -m pip install --quiet --disable-pip-version-check $(subst .make/uv-,uv==,$@) \
-		|| { rm -rf $@; exit 1; }
+# Optional, except for make lock.
+$(UV): | $(VENV)/pyvenv.cfg
+	@$(PIP) --target $@ $(subst .make/uv-,uv==,$@) || mkdir -p $@
 
 # Optional: Podman and the tools for rootless Docker; without them their tests are skipped.
 .make/engines:

@@ -74,6 +74,7 @@ class ResultsWriter:
     def __init__(self, path: Path) -> None:
         self._path = path.absolute()
         self._results = Results()
+        self._skipped: set[str] = set()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._results.add_report(report)
@@ -82,7 +83,10 @@ class ResultsWriter:
         """Count a file that cannot be collected as a failure, a skipped one as a reason."""
         if report.failed:
             self._results.add_failure(report.nodeid)
+        elif report.nodeid in self._skipped:
+            return  # each worker collects all files
         elif report.skipped and isinstance(report.longrepr, tuple):
+            self._skipped.add(report.nodeid)
             self._results.not_run[report.longrepr[2].removeprefix("Skipped: ")] += 1
 
     def pytest_sessionfinish(self) -> None:
