@@ -276,7 +276,7 @@ def test_the_python_example_of_tools_works(python_example: RunExample) -> None:
     ]
 
 
-@pytest.mark.contract
+@pytest.mark.nightly
 @pytest.mark.engine
 @pytest.mark.parametrize("containing", ["ThreadPoolExecutor(8)", "asyncio.run(main())"])
 def test_the_python_examples_of_concurrent_runs_work(
@@ -299,12 +299,12 @@ def test_every_python_example_of_the_api_is_executed() -> None:
     assert [each for each in examples if not any(name in each for name in referenced)] == []
 
 
-@pytest.mark.contract
+@pytest.mark.nightly
 @pytest.mark.engine
 def test_the_gradio_client_example_works_without_an_endpoint(
     tmp_path: Path, image: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    settings = Settings(data=tmp_path, image=image)
+    settings = Settings(data=tmp_path, image=image, warm_sandboxes=0)
     provider = DockerSandboxProvider(settings, DataFolder(tmp_path))
     with run_server(create_app(settings, provider)) as studio_url:
         exec(example_containing("gradio_client").replace("http://127.0.0.1:7860", studio_url), {})
@@ -315,7 +315,7 @@ def test_the_gradio_client_example_works_without_an_endpoint(
     assert is_chart(chart)
 
 
-@pytest.mark.contract
+@pytest.mark.nightly
 @pytest.mark.engine
 def test_the_examples_of_tasks_and_rollouts_work(tmp_path: Path, image: str) -> None:
     example = example_containing("python -m agent rollout").replace("--count 100", "--count 2")

@@ -105,7 +105,6 @@ def failures(client: httpx.Client, method: str, path: str) -> Iterator[str]:
             yield f"{method} {path} {str(arguments)[:80]}: {answer.text[:80]}"
 
 
-@pytest.mark.nightly
 def test_no_route_fails_on_fuzzed_input(app: FastAPI, client: httpx.Client, run: str) -> None:
     failed = [each for method, path in routes(app, run) for each in failures(client, method, path)]
     assert failed == []
@@ -136,7 +135,6 @@ def test_an_invalid_most_parameter_is_refused(client: httpx.Client, limit: str) 
     assert client.get("/api/runs", params={"most": limit}).status_code == 400
 
 
-@pytest.mark.nightly
 def test_a_full_disk_is_reported_by_every_route_that_saves(tmp_path: Path) -> None:
     mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(tmp_path)]
     if subprocess.run(mount, capture_output=True).returncode:

@@ -1,4 +1,4 @@
-"""Level of a test: ``nightly``, or the nearest of three markers; without one it is a unit test."""
+"""Level of a test: the nearest of four markers; a test without one is a unit test."""
 
 import re
 from pathlib import Path

@@ -1,9 +1,7 @@
-"""The command ``compare``: its table and files, and continuing after the process was killed."""
+"""The command ``compare``: its table and files, and continuing."""
 
 import csv
-import json
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,7 +11,6 @@ import pytest
 
 from tests.support.models.endpoint import Endpoint
 from tests.support.models.turns import Body, Turn
-from tests.support.server import wait_until
 
 pytestmark = pytest.mark.contract
 
@@ -64,46 +61,10 @@ def test_a_comparison_prints_its_table_and_writes_its_files(
     again = run(environment, "--output", str(output))
     assert again.returncode == 1
     assert "--resume" in again.stderr
-
-
-@pytest.mark.nightly
-def test_a_killed_comparison_continues_without_repeating_finished_runs(tmp_path: Path) -> None:
-    hang = True
-
-    def respond_to_some(body: Body) -> Turn:
-        if hang and body.get("temperature") is None:
-            return Turn(text="…", fault="silent at=0")
-        return respond(body)
-
-    output = tmp_path / "results"
-    arguments = ("--repeat", "2", "--concurrency", "1", "--output", str(output))
-    with Endpoint(respond_to_some) as endpoint:
-        environment = dict(
-            os.environ, STUDIO_DATA=str(tmp_path / "data"), OPENAI_BASE_URL=endpoint.url,
-            OPENAI_MODEL="m", OPENAI_API_KEY="k",
-        )  # fmt: skip
-        process = subprocess.Popen(
-            command(*arguments), env=environment, cwd=ROOT, stderr=subprocess.DEVNULL
-        )
-        assert endpoint.wait_for_requests(2)  # the first has ended, the second hangs
-        state = json.loads((output / "comparison-id.json").read_text())
-        runs = Path(state["data"]) / "comparisons" / state["id"] / "runs.jsonl"
-        wait_until(lambda: runs.read_bytes().count(b"\n") == 2)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        before = [json.loads(line)["run"] for line in runs.read_text().splitlines()]
-        hang, asked = False, len(endpoint.requests)
-        ended = run(environment, *arguments, "--resume")
-        assert ended.returncode == 0, ended.stderr
-        assert len(endpoint.requests) - asked == 3
-    after = json.loads((output / "comparison.json").read_text())
-    found = [[each["run"] for each in member["runs"]] for member in after["members"]]
-    assert after["state"] == "finished"
-    assert found[0][0] == before[0]
-    assert before[1] not in found[1]
-    assert [each["status"] for member in after["members"] for each in member["runs"]] == [
-        "answered"
-    ] * 4
+    resumed = run(environment, "--repeat", "2", "--expect", "12", "--check", "number",
+                  "--output", str(output), "--resume")  # fmt: skip
+    assert (resumed.returncode, resumed.stdout) == (0, ended.stdout)
+    assert "[4/4]" not in resumed.stderr
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,6 +37,7 @@ from tests.contract.sandbox_helpers import (
     check_output,
     run,
 )
+from tests.contract.shared_sandbox import SharedSandbox
 from tests.support import httpx, tus
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.recorded_runs import write_ended_run
@@ -290,30 +292,24 @@ def create_sandbox(get_provider: GetProvider) -> Iterator[CreateSandbox]:
 
 
 @pytest.fixture(scope="module")
-def shared(get_provider: GetProvider) -> Iterator[Callable[[bool], Sandbox]]:
+def shared(get_provider: GetProvider) -> Iterator[Callable[[bool], SharedSandbox]]:
     """Returns a sandbox, with or without a disk of its own, that the module's tests share."""
-    sandboxes: dict[bool, Sandbox] = {}
 
-    def sandbox(separate_disk: bool) -> Sandbox:
-        if separate_disk not in sandboxes:
-            provider = get_provider(separate_disk, 0)
-            folder = RunFolder.create(provider.data.path, provider.create_workspace())
-            sandboxes[separate_disk] = acquire_sandbox(provider, folder)
-        return sandboxes[separate_disk]
+    def create(separate_disk: bool) -> Sandbox:
+        provider = get_provider(separate_disk, 0)
+        folder = RunFolder.create(provider.data.path, provider.create_workspace())
+        return acquire_sandbox(provider, folder)
 
-    yield sandbox
+    sandboxes = {each: SharedSandbox(partial(create, each)) for each in (True, False)}
+    yield lambda separate_disk: sandboxes[separate_disk]
     for each in sandboxes.values():
         each.close()
 
 
 @pytest.fixture
-def sandbox(shared: Callable[[bool], Sandbox], separate_disk: bool) -> Sandbox:
+def sandbox(shared: Callable[[bool], SharedSandbox], separate_disk: bool) -> Sandbox:
     """The shared sandbox, without files and processes of earlier tests."""
-    sandbox = shared(separate_disk)
-    sandbox.end_processes()
-    clean = "cd; find /workspace /opt /tmp /var/tmp -mindepth 1 -path /opt/studio -prune -o -delete"
-    run(sandbox, f"{clean}; cd /workspace && mkdir input output")
-    return sandbox
+    return shared(separate_disk).fresh()
 
 
 with_separate_disk = pytest.mark.parametrize(

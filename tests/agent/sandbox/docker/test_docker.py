@@ -27,7 +27,7 @@ from tests.contract.sandbox_helpers import (
 )
 from tests.contract.sandbox_jobs_suite import run_job
 from tests.contract.sandbox_suite import SandboxSuite
-from tests.contract.shared_container import SharedContainer, new_spec
+from tests.contract.shared_sandbox import SharedSandbox, new_spec
 
 pytestmark = [pytest.mark.contract, pytest.mark.engine]
 
@@ -71,28 +71,27 @@ def own_sandbox(create_sandbox: CreateSandbox) -> DockerSandbox:
 @pytest.fixture(scope="module")
 def shared(
     engine: docker.DockerClient, image: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Callable[[SandboxLimits], SharedContainer]]:
-    """Returns the container with these limits that the module's tests share."""
-    containers: dict[SandboxLimits, SharedContainer] = {}
+) -> Iterator[Callable[[SandboxLimits], SharedSandbox]]:
+    """Returns the sandbox with these limits that the module's tests share."""
+    folder = tmp_path_factory.mktemp("containers")
 
-    def container(limits: SandboxLimits) -> SharedContainer:
-        if limits not in containers:
-            folder = tmp_path_factory.mktemp("container")
-            spec = new_spec(image, folder, limits=limits)
-            containers[limits] = SharedContainer(engine, spec)
-        return containers[limits]
+    def create(limits: SandboxLimits) -> DockerSandbox:
+        return DockerSandbox.create(engine, new_spec(image, folder, limits=limits))
 
-    yield container
-    for each in containers.values():
+    sandboxes: dict[SandboxLimits, SharedSandbox] = {}
+    yield lambda limits: sandboxes.setdefault(limits, SharedSandbox(lambda: create(limits)))
+    for each in sandboxes.values():
         each.close()
 
 
 @pytest.fixture
 def sandbox(
-    request: pytest.FixtureRequest, shared: Callable[[SandboxLimits], SharedContainer]
+    request: pytest.FixtureRequest, shared: Callable[[SandboxLimits], SharedSandbox]
 ) -> DockerSandbox:
     """A fresh sandbox in a shared container, with default limits or those of the parameter."""
-    return shared(getattr(request, "param", SandboxLimits())).sandbox()
+    sandbox = shared(getattr(request, "param", SandboxLimits())).fresh()
+    assert isinstance(sandbox, DockerSandbox)
+    return sandbox
 
 
 few_processes = pytest.mark.parametrize("sandbox", [SandboxLimits(pids=100)], indirect=True)

@@ -19,7 +19,7 @@ from tests.support.hostile.ordinary_user import OrdinaryUser, engine_group, ordi
 from tests.support.models.endpoint import Call, Endpoint, Turn
 from tests.support.server import wait_until
 
-pytestmark = [pytest.mark.contract, pytest.mark.engine]
+pytestmark = [pytest.mark.nightly, pytest.mark.engine]
 
 USE_A_SANDBOX = """
 import sys, uuid

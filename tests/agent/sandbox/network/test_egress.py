@@ -12,6 +12,7 @@ import docker
 import pytest
 
 from agent.errors import SandboxError
+from agent.sandbox.base import NetworkRequest, Sandbox
 from agent.sandbox.docker.container import ContainerSpec, host_certificates
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
 from agent.sandbox.docker.sandbox import DockerSandbox
@@ -23,7 +24,7 @@ from agent.sandbox.network.proxy import PROXY_LABEL, Proxy
 from agent.sandbox.network.subnets import PROXY_PORT
 from agent.util.ip_addresses import own_addresses, own_networks
 from tests.contract.sandbox_helpers import run
-from tests.contract.shared_container import SharedContainer, new_spec
+from tests.contract.shared_sandbox import SharedSandbox, new_spec
 from tests.support.server import wait_until
 
 pytestmark = [pytest.mark.contract, pytest.mark.engine]
@@ -68,20 +69,20 @@ def shared(
     egress: Proxy,
     instance: str,
     tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[SharedContainer]:
-    """The container of the tests that need only one."""
+) -> Iterator[SharedSandbox]:
+    """The sandbox of the tests that need only one."""
     spec = new_spec(
         image, tmp_path_factory.mktemp("shared"), instance=instance,
         certificates=host_certificates(), proxy=egress,
     )  # fmt: skip
-    with closing(SharedContainer(engine, spec)) as shared:
+    with closing(SharedSandbox(lambda: DockerSandbox.create(engine, spec))) as shared:
         yield shared
 
 
 @pytest.fixture
-def sandbox(request: pytest.FixtureRequest, shared: SharedContainer) -> DockerSandbox:
+def sandbox(request: pytest.FixtureRequest, shared: SharedSandbox) -> Sandbox:
     """A fresh sandbox that may reach all public hosts, or what the parameter says."""
-    sandbox = shared.sandbox()
+    sandbox = shared.fresh()
     sandbox.take_network_requests()
     sandbox.set_network_policy(getattr(request, "param", ALL_HOSTS))
     return sandbox
@@ -133,18 +134,18 @@ def assert_no_connection(
     assert connections == []
 
 
-def stdout_of(sandbox: DockerSandbox, command: str) -> str:
+def stdout_of(sandbox: Sandbox, command: str) -> str:
     return run(sandbox, command).stdout.decode()
 
 
-def http_statuses(sandbox: DockerSandbox, *addresses: str, direct: bool = False) -> list[str]:
+def http_statuses(sandbox: Sandbox, *addresses: str, direct: bool = False) -> list[str]:
     """Return the statuses of HTTP requests from inside the sandbox; 000 without an answer."""
     before = "unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY; " if direct else ""
     commands = [before + PRINT_STATUS.format(f"'{address}'") for address in addresses]
     return outputs_of(sandbox, commands)
 
 
-def outputs_of(sandbox: DockerSandbox, commands: Sequence[str]) -> list[str]:
+def outputs_of(sandbox: Sandbox, commands: Sequence[str]) -> list[str]:
     """Run commands at the same time, since most of them wait; return their outputs in order."""
     started = "".join(f"({each}) > /tmp/output{n:03} & " for n, each in enumerate(commands))
     return stdout_of(sandbox, f"({started} wait); cat /tmp/output*; rm /tmp/output*").split()
@@ -154,7 +155,7 @@ def outputs_of(sandbox: DockerSandbox, commands: Sequence[str]) -> list[str]:
 
 
 @policy(PACKAGES_ONLY)
-def test_python_and_debian_packages_are_reachable(sandbox: DockerSandbox) -> None:
+def test_python_and_debian_packages_are_reachable(sandbox: Sandbox) -> None:
     assert run(sandbox, "pip download -q --no-deps -d /tmp/x six && ls /tmp/x").code == 0
     assert (
         stdout_of(sandbox, "apt-get update -qq -o Acquire::Retries=3 && echo done")
@@ -164,7 +165,7 @@ def test_python_and_debian_packages_are_reachable(sandbox: DockerSandbox) -> Non
 
 
 @pytest.mark.nightly
-def test_apt_and_pip_install_inside(sandbox: DockerSandbox) -> None:
+def test_apt_and_pip_install_inside(sandbox: Sandbox) -> None:
     apt = "apt-get update -o Acquire::Retries=3 && apt-get install -y openssh-client cowsay"
     result = run(sandbox, apt, timeout=170)
     assert result.code == 0, result
@@ -172,15 +173,20 @@ def test_apt_and_pip_install_inside(sandbox: DockerSandbox) -> None:
     assert result.code == 0, result
 
 
-def test_transferred_bytes_are_measured(sandbox: DockerSandbox) -> None:
+def test_transferred_bytes_are_measured(sandbox: Sandbox) -> None:
     assert run(sandbox, "pip download -q --no-deps -d /tmp/x six").code == 0
-    requests = sandbox.take_network_requests()
-    assert {each.host for each in requests} >= {"pypi.org", "files.pythonhosted.org"}
+    requests = list[NetworkRequest]()
+
+    def all_logged() -> bool:
+        requests.extend(sandbox.take_network_requests())
+        return {each.host for each in requests} >= {"pypi.org", "files.pythonhosted.org"}
+
+    wait_until(all_logged)
     assert all(each.port == 443 and each.received > 1000 and not each.refused for each in requests)
     assert sandbox.take_network_requests() == []
 
 
-def test_only_host_and_port_of_a_request_are_logged(sandbox: DockerSandbox, egress: Proxy) -> None:
+def test_only_host_and_port_of_a_request_are_logged(sandbox: Sandbox, egress: Proxy) -> None:
     long, six = f"http://{METADATA}/secret{'x' * 4000}", "http://[2606:4700::1]:8080/secret"
     http_statuses(sandbox, long, six, "https://pypi.org/secret")
     requests = {
@@ -198,7 +204,7 @@ def test_only_host_and_port_of_a_request_are_logged(sandbox: DockerSandbox, egre
 
 @pytest.mark.main_path
 @policy(NetworkPolicy("listed", ("pypi.org", ".pythonhosted.org")))
-def test_an_unlisted_host_is_refused_and_reported(sandbox: DockerSandbox) -> None:
+def test_an_unlisted_host_is_refused_and_reported(sandbox: Sandbox) -> None:
     assert http_statuses(sandbox, "http://deb.debian.org/") == ["403"]
     (requests,) = sandbox.take_network_requests()
     assert (requests.host, requests.port) == ("deb.debian.org", 80)
@@ -206,7 +212,7 @@ def test_an_unlisted_host_is_refused_and_reported(sandbox: DockerSandbox) -> Non
     assert run(sandbox, "pip download -q --no-deps -d /tmp/x six").code == 0
 
 
-def test_a_refusal_is_one_line_of_text(sandbox: DockerSandbox) -> None:
+def test_a_refusal_is_one_line_of_text(sandbox: Sandbox) -> None:
     assert stdout_of(sandbox, f"curl -s http://{METADATA}/").splitlines() == [
         f"{METADATA} refused: the network of this sandbox does not lead there."
     ]
@@ -215,7 +221,7 @@ def test_a_refusal_is_one_line_of_text(sandbox: DockerSandbox) -> None:
     ]
 
 
-def test_everything_is_denied_without_a_policy(other_sandbox: DockerSandbox) -> None:
+def test_everything_is_denied_without_a_policy(other_sandbox: Sandbox) -> None:
     assert http_statuses(other_sandbox, "http://deb.debian.org/") == ["403"]
     other_sandbox.set_network_policy(ALL_HOSTS)
     assert http_statuses(other_sandbox, "http://deb.debian.org/") != ["403"]
@@ -226,7 +232,7 @@ def test_everything_is_denied_without_a_policy(other_sandbox: DockerSandbox) -> 
 # Unreachable addresses
 
 
-def test_the_host_is_unreachable_by_any_address(sandbox: DockerSandbox) -> None:
+def test_the_host_is_unreachable_by_any_address(sandbox: Sandbox) -> None:
     four = [each for each in own_addresses() if ":" not in each]
     number = int.from_bytes(socket.inet_aton(four[-1]))
     with assert_no_connection(socket.SOCK_STREAM, port=8080) as port:
@@ -238,16 +244,14 @@ def test_the_host_is_unreachable_by_any_address(sandbox: DockerSandbox) -> None:
         assert set(http_statuses(sandbox, *urls[: len(four)], direct=True)) == {"000"}
 
 
-def test_the_gateway_does_not_respond(sandbox: DockerSandbox) -> None:
+def test_the_gateway_does_not_respond(sandbox: Sandbox) -> None:
     own = stdout_of(sandbox, "hostname -I").split()[0]
     gateway = f"{own.rpartition('.')[0]}.{int(own.rpartition('.')[2]) - 2}"
     with assert_no_connection(socket.SOCK_STREAM, port=8000) as port:
         assert http_statuses(sandbox, f"http://{gateway}:{port}/", direct=True) == ["000"]
 
 
-def test_other_sandboxes_are_unreachable(
-    sandbox: DockerSandbox, other_sandbox: DockerSandbox
-) -> None:
+def test_other_sandboxes_are_unreachable(sandbox: Sandbox, other_sandbox: Sandbox) -> None:
     serve = "python3 -m http.server 8000 --bind 0.0.0.0"
     run(other_sandbox, f"(cd /tmp && {serve} >/dev/null 2>&1 &)")
     wait_until(lambda: http_statuses(other_sandbox, "http://127.0.0.1:8000/") == ["200"])
@@ -256,7 +260,7 @@ def test_other_sandboxes_are_unreachable(
     assert http_statuses(sandbox, f"http://{address}:8000/", direct=True) == ["000"]
 
 
-def test_non_public_addresses_are_refused(sandbox: DockerSandbox) -> None:
+def test_non_public_addresses_are_refused(sandbox: Sandbox) -> None:
     refused = [
         METADATA,
         WIRE_SERVER,
@@ -272,7 +276,7 @@ def test_non_public_addresses_are_refused(sandbox: DockerSandbox) -> None:
     assert {each.host for each in sandbox.take_network_requests() if each.refused} == set(refused)
 
 
-def test_the_hosts_neighbours_are_refused_by_any_address(sandbox: DockerSandbox) -> None:
+def test_the_hosts_neighbours_are_refused_by_any_address(sandbox: Sandbox) -> None:
     neighbours = [
         str(each[-2]) for each in own_networks() if each.version == 4 and each.prefixlen < 31
     ]
@@ -281,7 +285,7 @@ def test_the_hosts_neighbours_are_refused_by_any_address(sandbox: DockerSandbox)
     )
 
 
-def test_only_http_and_https_leave_the_sandbox(sandbox: DockerSandbox) -> None:
+def test_only_http_and_https_leave_the_sandbox(sandbox: Sandbox) -> None:
     ports = " ".join(f"deb.debian.org:{port}" for port in (22, 25, 53, 5432))
     result = run(
         sandbox,
@@ -293,7 +297,7 @@ def test_only_http_and_https_leave_the_sandbox(sandbox: DockerSandbox) -> None:
     assert "Error" in stdout_of(sandbox, f'python3 -c "{connect}" 2>&1 | tail -1')
 
 
-def test_tunnels_are_limited_to_https_ports(sandbox: DockerSandbox) -> None:
+def test_tunnels_are_limited_to_https_ports(sandbox: Sandbox) -> None:
     """The proxy does not inspect tunnels: at other ports, they could carry any protocol."""
     ports = " ".join(f"deb.debian.org:{port}" for port in (80, 8000, 8080))
     result = run(
@@ -349,7 +353,7 @@ for request in sys.stdin.read().splitlines():
 """
 
 
-def proxy_statuses(sandbox: DockerSandbox, requests: list[str]) -> dict[str, str]:
+def proxy_statuses(sandbox: Sandbox, requests: list[str]) -> dict[str, str]:
     """Send raw request lines to the proxy; returns their statuses."""
     lines = "\n".join(requests)
     command = (
@@ -358,12 +362,12 @@ def proxy_statuses(sandbox: DockerSandbox, requests: list[str]) -> dict[str, str
     return dict(zip(requests, stdout_of(sandbox, command).split(), strict=True))
 
 
-def test_the_proxy_reveals_nothing_about_itself(sandbox: DockerSandbox) -> None:
+def test_the_proxy_reveals_nothing_about_itself(sandbox: Sandbox) -> None:
     """The cache manager would reveal the hosts and connections of all sandboxes."""
     assert proxy_statuses(sandbox, INTERNAL_REQUESTS) == dict.fromkeys(INTERNAL_REQUESTS, "403")
 
 
-def test_only_plain_http_and_tunnels_pass(sandbox: DockerSandbox) -> None:
+def test_only_plain_http_and_tunnels_pass(sandbox: Sandbox) -> None:
     plain = ["GET http://deb.debian.org/", "HEAD http://deb.debian.org/"]
     answers = proxy_statuses(sandbox, [*plain, *OTHER_REQUESTS])
     assert "403" not in {answers.pop(request) for request in plain}
@@ -391,7 +395,7 @@ def test_the_firewall_refuses_requests_of_the_proxy_itself(
     subprocess.run(["id", "-u"], capture_output=True, check=True).stdout != b"0\n",
     reason="only root can listen where name servers do",
 )
-def test_only_the_proxy_resolves_names(sandbox: DockerSandbox) -> None:
+def test_only_the_proxy_resolves_names(sandbox: Sandbox) -> None:
     send_query = (
         "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(1);"
         "s.sendto(b'\\0\\1\\1\\0\\0\\1\\0\\0\\0\\0\\0\\0\\6secret\\3com\\0\\0\\1\\0\\1',"
@@ -409,7 +413,7 @@ def test_only_the_proxy_resolves_names(sandbox: DockerSandbox) -> None:
 
 
 def test_a_network_is_removed_with_its_sandbox(
-    other_sandbox: DockerSandbox, engine: docker.DockerClient, instance: str
+    other_sandbox: Sandbox, engine: docker.DockerClient, instance: str
 ) -> None:
     def networks() -> list[str]:
         found = engine.api.networks(filters={"label": f"{INSTANCE_LABEL}={instance}"})
