@@ -12,14 +12,14 @@ import docker
 import pytest
 
 from agent.errors import SandboxError
-from agent.sandbox.base import NetworkRequest, Sandbox
+from agent.sandbox.base import Sandbox
 from agent.sandbox.docker.container import ContainerSpec, host_certificates
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
 from agent.sandbox.docker.sandbox import DockerSandbox
 from agent.sandbox.image.build import dockerfile_path, ensure_image
 from agent.sandbox.network import proxy as proxy_module
 from agent.sandbox.network import subnets
-from agent.sandbox.network.policy import PACKAGE_HOSTS, NetworkPolicy
+from agent.sandbox.network.policy import PACKAGE_HOSTS, NetworkPolicy, NetworkRequest
 from agent.sandbox.network.proxy import PROXY_LABEL, Proxy
 from agent.sandbox.network.subnets import PROXY_PORT
 from agent.util.ip_addresses import own_addresses, own_networks
