@@ -72,6 +72,7 @@ class Totals:
         sandbox_seconds: Time spent in commands and file operations.
         cost: Money, in the unit of the configured price; None without a price.
         peak_memory: The container's peak memory in bytes; None if unknown.
+        truncated: Whether the server cut the conversation without saying so.
     """
 
     steps: int = 0
@@ -87,6 +88,7 @@ class Totals:
     cost: float | None = None
     peak_memory: int | None = None
     cache_written_tokens: int = 0
+    truncated: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +115,7 @@ class RunStarted(_Event):
 
     Attributes:
         history: The messages between ``system`` and ``user``, if a client gave any.
+        passport: What was known of the model (``Passport.provenance``); None if it was not tested.
         format: The version of the format that the round is written in; 1 if missing.
     """
 
@@ -129,6 +132,7 @@ class RunStarted(_Event):
     hosts: tuple[str, ...] = ()
     limits: dict[str, float | None] = field(default_factory=dict)
     history: tuple[EarlierMessage, ...] = ()
+    passport: dict[str, Any] | None = None
     format: int = 1
     kind: Literal["run_started"] = "run_started"
 
@@ -139,6 +143,7 @@ class RunContinued(_Event):
 
     Attributes:
         limits: The limits of this round; empty in journals of earlier versions.
+        passport: As in ``RunStarted``.
         format: As in ``RunStarted``.
     """
 
@@ -146,6 +151,7 @@ class RunContinued(_Event):
     model: str
     metered: bool
     limits: dict[str, float | None] = field(default_factory=dict)
+    passport: dict[str, Any] | None = None
     format: int = 1
     kind: Literal["run_continued"] = "run_continued"
 
@@ -281,6 +287,7 @@ class ModelAnswered(_StepEvent):
         tokens: The turn's token ids, if the model returned them. They are for the trainer
             and are not sent to subscribers (``without_unshown``).
         opaque: What the API gave to be given back with the answer; not sent to subscribers either.
+        left_out: The settings that were asked for and not sent to the endpoint.
     """
 
     text: str
@@ -293,6 +300,7 @@ class ModelAnswered(_StepEvent):
     tokens: TurnTokens | None = None
     reasoning_field: ReasoningField = "reasoning_content"
     opaque: OpaqueParts | None = None
+    left_out: tuple[str, ...] = ()
     kind: Literal["model_answered"] = "model_answered"
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from agent.models.base import Model, Usage
 from agent.models.builtin.model import BUILTIN_MAX_STEPS, BUILTIN_TURN_TOKENS, BuiltinModel
 from agent.models.builtin.worker import CONTEXT_TOKENS
+from agent.models.passport.known import passport_of
 
 _MILLION = 1_000_000
 
@@ -73,11 +74,17 @@ class Limits:
 def adapt_to_model(limits: Limits, model: Model) -> Limits:
     """Return limits adapted to a model.
 
+    A conversation is at most as long as the known context of the model.
+
     The built-in model gets few steps, short answers and no reminders: if it does not know a
     task, it answers in plain text, and that ends the round.
     """
     if not isinstance(model, BuiltinModel):
-        return limits
+        passport = passport_of(model)
+        context = passport.context_tokens if passport else None
+        if context is None or (limits.conversation_tokens or context) < context:
+            return limits
+        return replace(limits, conversation_tokens=context)
     return replace(
         limits,
         steps=min(limits.steps, BUILTIN_MAX_STEPS),

@@ -57,6 +57,7 @@ from sandbox_ui.routes.comparisons import ComparisonRoutes
 from sandbox_ui.routes.evaluations import EvaluationRoutes
 from sandbox_ui.routes.history import HistoryRoutes
 from sandbox_ui.routes.info import InfoRoutes
+from sandbox_ui.routes.models import ModelRoutes
 from sandbox_ui.routes.recorded_runs.examples import SavedExampleRoutes
 from sandbox_ui.routes.recorded_runs.forks import ForkRoutes
 from sandbox_ui.routes.recorded_runs.imports import ImportRoutes
@@ -201,6 +202,7 @@ class Services:
             InfoRoutes(self._health, previews),
             HistoryRoutes(self.catalog, listing, self.expiry.rule.description),
             UsageRoutes(self.usage),
+            ModelRoutes(self.settings),
             AuthRoutes(self.identities),
             ShareLinkRoutes(runs, groups, self.identities),
             ComparisonRoutes(self.comparisons, runs, self.closing),

@@ -3,6 +3,8 @@
 import * as composer from "./composer/composer.js";
 import * as header from "./header/header.js";
 import * as preferences from "./core/preferences.js";
+import { filledEndpoint, mountEndpoints as showEndpoints } from "./settings/endpoints.js";
+import { mountTestResult as showTestResult } from "./settings/passport.js";
 import * as timeline from "./timeline/timeline.js";
 import * as workspace from "./workspace/workspace.js";
 
@@ -27,4 +29,7 @@ export const mountNotice = tracked("notice", composer.mountNotice);
 export const mountComposer = tracked("composer", composer.mountComposer);
 export const mountWorkspace = tracked("workspace", workspace.mountWorkspace);
 export const restoreSettings = tracked("settings", preferences.restoreSettings);
+export const mountEndpoints = tracked("endpoints", showEndpoints);
+export const mountTestResult = tracked("test result", showTestResult);
 export const { saveSettings, resetSettings } = preferences;
+export { filledEndpoint };

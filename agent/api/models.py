@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from agent.errors import UsageError
 from agent.models.base import Model, ModelConfig
 from agent.models.builtin.install import BUILTIN_ID
+from agent.models.passport.store import PassportStore
 from agent.models.resolve import resolve_model
 from agent.models.transport.base_url import resolve_key, same_endpoint
 from agent.settings import Settings
@@ -112,6 +113,7 @@ def _resolve(
         allow_builtin=settings.builtin and config.model != DEMONSTRATION,
         no_endpoint_message=no_endpoint_message + playable * bool(known),
         no_name_message=no_name_message,
+        passports=PassportStore(settings.data),
     )
     return SelectedModel(model, text, inputs)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from agent import prompts
-from agent.cli import compare_options, evaluate_options
+from agent.cli import compare_options, evaluate_options, models
 from agent.cli.recorded_runs import commands as recorded_runs
 from agent.cli.startup import begin_collection
 from agent.errors import AddressUnusable, StudioError, UsageError
@@ -32,6 +32,8 @@ _EARLIER_OPTIONS = {"--at-once": "--concurrency", "--picture": "--chart"}
 _TRAININGS = re.compile(r"[^=-][^=]*=[^=]+")
 _REPORT_OPTION = re.compile(r"--(chart|picture)(=|$)")
 
+_WITH_SETTINGS = {"models": models.run_command, "rollout": rollouts.run_command}
+
 Serve = Callable[[Settings], None]
 
 
@@ -53,6 +55,7 @@ def create_parser(*, with_page: bool) -> argparse.ArgumentParser:
     evaluate_options.add_options(
         commands.add_parser("eval", help="evaluate models on suites of tasks with known answers")
     )
+    models.add_command(commands)
     recorded_runs.add_commands(commands)
     tasks.add_commands(commands)
     rollouts.add_command(commands)
@@ -145,10 +148,10 @@ def _execute(
         return build_image(load())
     if options.command in tasks.COMMANDS:
         return tasks.run_command(options)
+    if options.command in _WITH_SETTINGS:
+        return _WITH_SETTINGS[options.command](options, load())
     if options.command in recorded_runs.COMMANDS:
         return recorded_runs.run_command(options, load())
-    if options.command == "rollout":
-        return rollouts.run_command(options, load())
     if options.command in ("train", training.REPORT):
         return (training.train if options.command == "train" else training.report)(options)
     if options.command == "compare":

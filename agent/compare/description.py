@@ -11,6 +11,7 @@ from agent.compare.figures.verdict import verdict_of
 from agent.compare.folder import ComparisonFolder, RunEntry, ScoreEntry
 from agent.compare.outcomes import Outcome, is_unfinished, outcomes_of
 from agent.models.builtin.install import BUILTIN_ID, BUILTIN_NAME
+from agent.runs.metrics.provenance import provenance_of
 from agent.runs.summary import Summary
 from agent.titles import title_for_task
 
@@ -140,6 +141,7 @@ def _member_to_json(
         "model": _model_name(member, outcomes),
         "mode": member.mode,
         "settings": settings_of(member),
+        **provenance_of(each.summary.metrics for each in outcomes if each.summary),
         "state": next((each["state"] for each in runs if each["running"]), _last_state(runs)),
         "runs": runs,
     }

@@ -64,7 +64,12 @@ def as_text(description: dict[str, Any]) -> str:
         ]
     lines = columns(rows)
     verdict = description["verdict"]
-    return "\n".join(filter(None, (verdict["text"], verdict["detail"], "", *lines))) + "\n"
+    return (
+        "\n".join(
+            filter(None, (verdict["text"], verdict["detail"], *marks(description), "", *lines))
+        )
+        + "\n"
+    )
 
 
 def columns(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -160,7 +165,17 @@ def _md(text: str) -> str:
 def _notes(description: dict[str, Any]) -> list[str]:
     """Return the verdict, its details, and the task."""
     verdict = description["verdict"]
-    return [text for text in (verdict["text"], verdict["detail"], description["task"]) if text]
+    texts = (verdict["text"], verdict["detail"], *marks(description), description["task"])
+    return [text for text in texts if text]
+
+
+def marks(description: dict[str, Any]) -> list[str]:
+    """Return what a reader must know of members: settings that did not reach their models."""
+    return [
+        f"{member['label']}: {'; '.join(member['marks'])}."
+        for member in description["members"]
+        if member.get("marks")
+    ]
 
 
 def _with_details(cell: dict[str, Any]) -> str:

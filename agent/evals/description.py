@@ -1,5 +1,6 @@
 """An evaluation as JSON: what the page, the API and the exports read."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from agent.evals.outcomes import OUTCOMES, Cell, Summaries
 from agent.evals.results import DomainResult, EvaluationResults, JudgeResult, MemberResult, results
 from agent.evals.suite import EvalTask
 from agent.models.builtin.install import BUILTIN_ID, BUILTIN_NAME
+from agent.runs.metrics.provenance import provenance_of
 from agent.titles import strip_markdown
 
 INTERVAL = (
@@ -39,6 +41,9 @@ def describe(
         can_edit: Whether the reader may stop, continue and delete it.
     """
     definition, found = folder.definition, results(folder, summaries, running=running)
+    runs_of = defaultdict[int, list[str]](list)
+    for entry in folder.runs():
+        runs_of[entry.member].append(entry.run)
     return {
         "id": definition.id,
         "title": title_of(folder),
@@ -61,6 +66,9 @@ def describe(
                 "mode": member.mode,
                 "baseline": definition.baseline_of(index),
                 "settings": settings_of(member),
+                **provenance_of(
+                    known.metrics for run in runs_of[index] if (known := summaries.get(run))
+                ),
             }
             for index, member in enumerate(definition.members)
         ],

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from agent.compare.exports import MEDIA_TYPES as _MEDIA_TYPES
-from agent.compare.exports import as_json, columns, not_a_formula, one_line, tex
+from agent.compare.exports import as_json, columns, marks, not_a_formula, one_line, tex
 from agent.errors import UsageError
 from agent.evals import figure
 
@@ -86,6 +86,7 @@ def notes(description: dict[str, Any]) -> Iterator[str]:
     samples = [suite["title"] for suite in description["suites"] if suite["sample"]]
     if samples:
         yield f"Samples of this project, not the authors’ data: {', '.join(samples)}."
+    yield from marks(description)
     yield description["interval"]
 
 

@@ -45,7 +45,7 @@ CREATE VIRTUAL TABLE words USING fts5 (text, content = '', tokenize = 'trigram')
 CREATE VIRTUAL TABLE vocabulary USING fts5vocab (words, row);
 CREATE TABLE erasing (first INTEGER NOT NULL);
 """
-_SUMMARIES = "3: figures for comparisons, copied steps"
+_SUMMARIES = "4: figures for comparisons, copied steps, passports"
 """The contents of the summaries; change it to have them made again from the journals."""
 
 _VERSION_TEXT = f"{_SCHEMA} {unicodedata.unidata_version} {_SUMMARIES}"

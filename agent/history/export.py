@@ -130,7 +130,13 @@ def _format_event(event: Event) -> Iterator[str]:
 def _format_begin(event: RunStarted) -> str:
     title = f"# {_one_line(event.task)}\n\n*{event.model}, {event.mode}*\n\n"
     earlier = (f"*Earlier, {each.role}:* {_one_line(each.text)}\n\n" for each in event.history)
-    return title + "".join(earlier)
+    return title + _format_passport(event) + "".join(earlier)
+
+
+def _format_passport(event: RunStarted) -> str:
+    facts = (event.passport or {}).get("facts", ())
+    known = [f"{each['label']}: {each['text']}" for each in facts if each.get("known")]
+    return f"*Known of the model:* {_one_line('; '.join(known))}\n\n" if known else ""
 
 
 def _format_answer(event: ModelAnswered) -> str:

@@ -99,6 +99,7 @@ class _TrajectoryBuilder:
             "prompt": event.prompt,
             "inputs": list(event.inputs),
             "limits": event.limits,
+            "passport": event.passport,
             "started": event.at,
         }
 

@@ -15,6 +15,7 @@ from agent.events import (
     Event,
     MessageDelivered,
     ModelAnswered,
+    Notice,
     ObservationEdited,
     Paused,
     Reminder,
@@ -43,6 +44,7 @@ from agent.loop.notes import (
 from agent.loop.review import CallReviewer
 from agent.loop.steering import ObservationEdit, Steering
 from agent.loop.summary import Summariser
+from agent.loop.truncation import TruncationWatch
 from agent.loop.turn import Recording, TurnRunner, TurnTimeout, clear_observations
 from agent.models.base import Model, ToolCall
 from agent.tools.actions import SUBMIT
@@ -108,10 +110,13 @@ class _Outcome:
 
 def run_round(round_: Round) -> Iterator[Event]:
     """Run one round; it ends in exactly one ``RunEnded`` on every path."""
-    loop = _RoundRunner(round_)
+    loop, watch = _RoundRunner(round_), TruncationWatch()
     for event in loop.events():
         round_.conversation.apply(event)
         yield event
+        if (text := watch.apply(event)) and isinstance(event, ModelAnswered):
+            loop.meter.mark_truncated()
+            yield Notice(step=event.step, text=text)
 
 
 class _RoundRunner:
@@ -122,7 +127,7 @@ class _RoundRunner:
         self._limits = round_.limits
         self._describe_user_changes = round_.describe_user_changes
         self._verify_claims = round_.verify_claims
-        self._meter = UsageMeter(round_.limits, round_.previous_totals)
+        self._meter = self.meter = UsageMeter(round_.limits, round_.previous_totals)
         tools = round_.toolbox.schemas if round_.toolbox else ()
         turn = (
             round_.model, round_.conversation, tools, round_.limits, round_.stop, round_.recording,

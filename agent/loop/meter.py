@@ -132,6 +132,10 @@ class UsageMeter:
             cost=old.cost if price is None else (old.cost or 0.0) + price.cost(usage),
         )
 
+    def mark_truncated(self) -> None:
+        """Record that the server cut the conversation without saying so."""
+        self.totals = replace(self.totals, truncated=True)
+
     def count_sandbox(self, seconds: float, peak_memory: int | None) -> None:
         """Add seconds spent in the sandbox, and its peak memory in bytes."""
         old = self.totals

@@ -217,6 +217,7 @@ class TurnRunner:
             tokens=finish.tokens,
             reasoning_field=finish.reasoning_field,
             opaque=finish.opaque,
+            left_out=finish.left_out,
         )
         if finish.usage is None and self._model.metered:
             return replace(answer, usage=self._estimate_usage(answer), estimated=True)

@@ -266,6 +266,7 @@ class Finish:
             (``agent.models.tokens.model``).
         reasoning_field: The field in which the endpoint sent the turn's reasoning.
         opaque: What is to be given back with the answer; None for nothing.
+        left_out: The settings that the request left out; see ``SentRequest``.
     """
 
     reason: FinishReason
@@ -273,6 +274,7 @@ class Finish:
     tokens: TurnTokens | None = None
     reasoning_field: ReasoningField = "reasoning_content"
     opaque: OpaqueParts | None = None
+    left_out: tuple[str, ...] = ()
 
 
 Piece = TextPiece | ReasoningPiece | TextWasReasoning | CallPiece | ModelNotice | Finish

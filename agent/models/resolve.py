@@ -6,6 +6,7 @@ from agent.models.builtin.install import BUILTIN_ID, BUILTIN_MISSING_MESSAGE
 from agent.models.builtin.model import create_builtin_model
 from agent.models.endpoint.deferred import DeferredEndpointModel
 from agent.models.parameters import check_config
+from agent.models.passport.store import PassportStore
 
 
 class NoModelAvailable(RunError):
@@ -20,6 +21,7 @@ def resolve_model(
     no_endpoint_message: str,
     no_name_message: str,
     prefer_demonstration: bool = False,
+    passports: PassportStore | None = None,
 ) -> Model:
     """Return the model that answers a task.
 
@@ -35,6 +37,7 @@ def resolve_model(
         no_name_message: Error message if an endpoint is set without a model name.
         prefer_demonstration: Whether a demonstration of this task takes precedence over all other
             models.
+        passports: What is known of models, and where more is kept.
 
     Raises:
         UsageError: a request parameter is invalid.
@@ -47,7 +50,7 @@ def resolve_model(
     if config.base_url and not config.model:
         raise NoModelAvailable(no_name_message)
     if config.base_url and not builtin_selected:
-        return DeferredEndpointModel(check_config(config))
+        return DeferredEndpointModel(check_config(config), passports)
     if not builtin_selected and (model := _demonstration(task)):
         return model
     return _require_builtin(no_endpoint_message, allowed=allow_builtin)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from importlib import metadata
+from typing import Any
 
 from agent.events import RunStarted, SandboxReady, Totals
 from agent.installation import DISTRIBUTION_NAME
@@ -123,6 +124,9 @@ def _settings(head: Head, source: Source) -> Html:
         ("Mode", "sandbox" if sandbox else "plain: the documents in the prompt, no tools"),
         ("Prompt", state.prompt),
         ("Parameters", _parameters(source)),
+        ("Not sent", ", ".join(state.left_out)),
+        ("Conversation", "cut by the server" if state.current_totals.truncated else ""),
+        ("Known of the model", _passport(state.passport)),
         ("Limits of a round", _limits(state.limits)),
         ("Network", ", ".join((state.network, *head.hosts)) if sandbox else ""),
         ("Image", ", ".join(images) or ("not recorded" if sandbox else "")),
@@ -135,6 +139,11 @@ def _settings(head: Head, source: Source) -> Html:
         ("Report made with", f"LLM-in-Sandbox Studio {version()}"),
     ]
     return facts(rows)
+
+
+def _passport(passport: dict[str, Any] | None) -> str:
+    known = [each for each in (passport or {}).get("facts", ()) if each.get("known")]
+    return "; ".join(f"{each['label']}: {each['text']} ({each['source']})" for each in known)
 
 
 def _limits(limits: dict[str, float | None]) -> str:

@@ -34,6 +34,7 @@ from agent.loop.setup_commands import SetupCommands
 from agent.loop.steering import Steering
 from agent.models.base import AssistantMessage, Model, Preloadable
 from agent.models.builtin.model import BuiltinModel, model_for_mode
+from agent.models.passport.known import passport_of
 from agent.prompts import Prompt
 from agent.runs.event_recorder import EventRecorder
 from agent.runs.folder import RunFolder
@@ -217,6 +218,7 @@ class RecordedRun(ClosingContext):
             model=model.name,
             metered=model.metered,
             limits=limits.to_dict(),
+            passport=_provenance(model),
             format=FORMAT,
         )
         events = self._round(opening, model, limits, stop, ticket)
@@ -316,6 +318,7 @@ class RecordedRun(ClosingContext):
             network=task.network.access,
             hosts=task.network.hosts,
             limits=limits.to_dict(),
+            passport=_provenance(model),
             format=FORMAT,
         )
         yield from self._round(opening, model, limits, stop, ticket)
@@ -452,6 +455,11 @@ class RecordedRun(ClosingContext):
         elif isinstance(event, StepStarted) and self._restart_notice:
             yield Notice(step=event.step, text=self._restart_notice)
             self._restart_notice = ""
+
+
+def _provenance(model: Model) -> dict[str, Any] | None:
+    passport = passport_of(model)
+    return passport.provenance() if passport else None
 
 
 def _fork_message(forked: Forked) -> str:

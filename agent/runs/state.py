@@ -5,7 +5,7 @@ part of the journal that contains the step's body, so a page opens fast however 
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from agent.capabilities.usage import CapabilityUsage, combine, with_written
 from agent.events import (
@@ -191,6 +191,8 @@ class RunState:
     ``detail`` and ``progress`` describe ``state`` (the reason of a retry, the command, the
     fraction done); ``format`` is the newest journal format of any round, and ``unreadable``
     counts the journal lines that this version cannot read. ``replay`` is set in a replay.
+    ``passport`` is what was known of the model when the last round began, ``left_out`` the settings
+    that did not reach it.
     """
 
     run: str = ""
@@ -216,6 +218,8 @@ class RunState:
     tally: Tally = field(default_factory=Tally)
     replay: ReplaySummary | None = None
     forked: Forked | None = None
+    passport: dict[str, Any] | None = None
+    left_out: tuple[str, ...] = ()
 
     @property
     def is_running(self) -> bool:
@@ -293,6 +297,7 @@ class RunState:
             self.limits = event.limits or self.limits
             text = event.text
         self.model, self.metered = event.model, event.metered
+        self.passport = event.passport
         self.format = max(self.format, event.format)
         self.rounds.append(RoundSummary(text, event.at, len(self.steps) + 1))
         self._set_state("waiting_model", event.at)
@@ -396,6 +401,8 @@ class RunState:
                 step.reasoning = event.reasoning[:_MAX_EXCERPT_CHARS]
                 step.usage, step.estimated = event.usage, event.estimated
                 step.model_seconds = event.seconds
+                if event.left_out:
+                    self.left_out = tuple(sorted({*self.left_out, *event.left_out}))
             case _:
                 pass
 

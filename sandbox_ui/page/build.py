@@ -22,6 +22,8 @@ from agent.sandbox.network.policy import PACKAGE_HOSTS
 from agent.settings import Settings
 from sandbox_ui.page.components import (
     attachments,
+    endpoint_test_result,
+    endpoints,
     js_call,
     notice,
     page_header,
@@ -46,6 +48,7 @@ _STYLES = (
     "playback/playback",
     "preview/preview",
     "history/history",
+    "settings/settings",
 )
 # Gradio holds some 60 KB per visit and per call; the page stores nothing in it.
 _MAX_SESSIONS = 50
@@ -116,7 +119,7 @@ def build(
                         run = gr.Button("Run", elem_id="run", variant="primary")
             workspace(elem_id="workspace")
         with gr.Column(elem_id="settings"):
-            fields, test, test_result = _settings_drawer(settings)
+            fields, test, test_result, fill = _settings_drawer(settings)
             reset = gr.Button("Reset settings", elem_id="reset-settings")
             api_button = gr.Button("API", elem_id="api-page")
         sent = run.click(
@@ -130,7 +133,8 @@ def build(
             handlers.stop, current_run, None,
             queue=False, show_progress="hidden", api_name="page_stop", api_visibility="private",
         )  # fmt: skip
-        test.click(None, None, test_result, js="() => 'Testing the endpoint…'")
+        test.click(None, None, test_result, js="() => ({ loading: true })")
+        fill.click(None, None, fields[:4], js=js_call("filledEndpoint", None))
         test.click(
             handlers.test_endpoint, fields, [fields[2], test_result],
             queue=False, show_progress="hidden", api_visibility="private",
@@ -168,10 +172,13 @@ def _constraints(field: Component) -> dict[str, Any]:
     return {}
 
 
-def _settings_drawer(settings: Settings) -> tuple[Sequence[Component], gr.Button, gr.Textbox]:
+def _settings_drawer(
+    settings: Settings,
+) -> tuple[Sequence[Component], gr.Button, gr.HTML, gr.Button]:
     """Build the settings drawer; the fields are in ``run_options.RunOptions`` order."""
     with gr.Column():
         base_url, api_key, model, test, test_result = _endpoint_fields(settings)
+        fill = gr.Button("Fill", elem_id="fill-endpoint")  # pressed by static/settings/endpoints.js
     with gr.Accordion("Run", open=True):
         mode, prompt, steps, network, hosts, approve = _run_fields(settings)
         summarise = gr.Checkbox(
@@ -185,7 +192,7 @@ def _settings_drawer(settings: Settings) -> tuple[Sequence[Component], gr.Button
         base_url, api_key, model, *parameters, mode, prompt, steps, network, hosts, approve,
         summarise,
     ]  # fmt: skip
-    return fields, test, test_result
+    return fields, test, test_result, fill
 
 
 def _parameter_fields(settings: Settings) -> Sequence[Component]:
@@ -232,13 +239,14 @@ def _choice(label: str, values: Sequence[str]) -> gr.Dropdown:
 
 def _endpoint_fields(
     settings: Settings,
-) -> tuple[gr.Textbox, gr.Textbox, gr.Dropdown, gr.Button, gr.Textbox]:
+) -> tuple[gr.Textbox, gr.Textbox, gr.Dropdown, gr.Button, gr.HTML]:
     """Build the endpoint fields, the Test button and its result."""
     builtin = [(BUILTIN_NAME, BUILTIN_ID)] if settings.builtin and find_files() else []
+    endpoints(elem_id="endpoints")
+    empty = "Empty for the built-in model. " if builtin else ""
     base_url = gr.Textbox(
-        settings.base_url, label="Endpoint", placeholder="https://…/v1",
-        info=f"Any OpenAI-compatible endpoint{'; empty for the built-in model' if builtin else ''}",
-        elem_id="endpoint",
+        settings.base_url, label="Endpoint", placeholder="https://…/v1", elem_id="endpoint",
+        info=f"{empty}A curl command, an .env file or a Python snippet can be pasted here, too",
     )  # fmt: skip
     api_key = gr.Textbox(
         label="API key", type="password",
@@ -246,21 +254,13 @@ def _endpoint_fields(
         html_attributes=gr.InputHTMLAttributes(autocomplete="off"), elem_id="key",
     )  # fmt: skip
     test = gr.Button("Test", elem_id="test")
-    test_result = gr.Textbox(
-        label="Test result",
-        show_label=False,
-        interactive=False,
-        elem_id="test-result",
-        container=False,
-        lines=1,
-        max_lines=6,
-    )
     # Below the Test button: the list of models opens downwards and covers what follows.
     model = gr.Dropdown(
         [*([settings.model] if settings.model else []), *builtin], value=settings.model or None,
         label="Model", allow_custom_value=True, interactive=True,
-        info="Press Test to list the endpoint's models, or type a name",
+        info="Press Test to list the endpoint's models, or type a name", elem_id="model",
     )  # fmt: skip
+    test_result = endpoint_test_result(elem_id="test-result")
     return base_url, api_key, model, test, test_result
 
 

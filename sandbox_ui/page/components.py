@@ -78,6 +78,18 @@ def notice(**kwargs: Any) -> gr.HTML:
     return js_component("mountNotice", _NOTICE, **kwargs)
 
 
+def endpoints(**kwargs: Any) -> gr.HTML:
+    """Create the list of the user's named endpoints, which fill the form."""
+    template = '<div class="endpoints" role="group" aria-label="Endpoints"></div>'
+    return js_component("mountEndpoints", template, **kwargs)
+
+
+def endpoint_test_result(**kwargs: Any) -> gr.HTML:
+    """Create the result of Test; its value is as ``ButtonHandlers.test_endpoint`` returns it."""
+    template = '<div class="test-result" role="status" aria-live="polite" hidden></div>'
+    return js_component("mountTestResult", template, **kwargs)
+
+
 _ATTACHMENTS = """
 <div class="attachments"><div class="chips" role="group" aria-label="Attached files"></div>
   <div class="tools"><button type="button" class="quiet choose">Attach files</button>

@@ -14,6 +14,7 @@ from anyio.to_thread import run_sync
 from agent.errors import StudioError, UsageError
 from agent.models.base import ModelConfig
 from agent.models.builtin.install import BUILTIN_DESCRIPTION, BUILTIN_ID, BUILTIN_NAME, find_files
+from agent.models.passport.store import PassportStore
 from agent.models.resolve import NoModelAvailable
 from agent.models.transport.base_url import same_endpoint
 from agent.replay import examples as saved_examples
@@ -29,6 +30,7 @@ from sandbox_ui.runs.sse import thread_safe_setter, wait_with_timeout
 from sandbox_ui.scheduling.limiter import PerUserLimiter
 
 Notice = dict[str, Any] | None
+TestResult = dict[str, Any]
 _MAX_TESTS = 8
 _POLL_SECONDS = 5.0
 _MIN_SECONDS = 1.0
@@ -92,18 +94,20 @@ class ButtonHandlers:
                 get_access(request).require_edit(run_id)
                 self._runs.stop(run_id)
 
-    async def test_endpoint(self, request: gr.Request, *fields: Any) -> tuple[Any, str]:
-        """Request the endpoint's list of models and a short answer from the model.
+    async def test_endpoint(self, request: gr.Request, *fields: Any) -> tuple[Any, TestResult]:
+        """Request the endpoint's list of models, and two short answers from the model.
 
         Returns:
-            The choices for the model field, and a message with the result.
+            The choices for the model field, and the result: a ``message``, whether it is ``ok``
+            (None if that is not clear), and the ``passport``.
         """
         try:
             user = get_access(request).user
             config = run_options.model_config(RunOptions(*fields), self._settings, user)
         except StudioError as error:
-            return gr.skip(), str(error)
-        return await self._test_limiter.run(user.id, partial(_test_endpoint, config))
+            return gr.skip(), {"message": str(error), "ok": False}
+        test = partial(_test_endpoint, config, PassportStore(self._settings.data))
+        return await self._test_limiter.run(user.id, test)
 
     def _send(
         self, text: str, run_id: str | None, access: Access, options: RunOptions, *, play: bool
@@ -186,19 +190,28 @@ def _changed_options(options: RunOptions, changes: object) -> RunOptions:
     return replace(options, **changes)
 
 
-def _test_endpoint(config: ModelConfig) -> tuple[Any, str]:
+def _test_endpoint(config: ModelConfig, passports: PassportStore) -> tuple[Any, TestResult]:
     if not config.base_url and find_files():
-        return gr.skip(), f"{BUILTIN_DESCRIPTION}."
+        return gr.skip(), {"message": f"{BUILTIN_DESCRIPTION}.", "ok": True}
     from agent.models.passport import probe  # slow to import, and rarely needed
 
-    try:
-        result = probe.check_endpoint(config)
-        names = probe.list_models(config)
-    except StudioError as error:
-        return gr.skip(), str(error)
-    return gr.update(
-        choices=[*names, *([(BUILTIN_NAME, BUILTIN_ID)] if find_files() else [])]
-    ), result
+    test = probe.check_endpoint(config)
+    if test.works:
+        passports.put(test.passport)
+    unclear = test.passport.value("tools") is False
+    result: TestResult = {
+        "message": test.message,
+        "ok": None if unclear else not test.passport.problem,
+    }
+    if test.passport.base_url:
+        result["passport"] = test.passport.for_people()
+    builtin = [(BUILTIN_NAME, BUILTIN_ID)] if find_files() else []
+    if not test.models:
+        return gr.skip(), result
+    chosen: dict[str, Any] = (
+        {} if config.model or not test.passport.model else {"value": test.passport.model}
+    )
+    return gr.update(choices=[*test.models, *builtin], **chosen), result
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from agent.models.base import Model, ModelConfig
 from agent.models.builtin.install import BUILTIN_BASE_NAME, BUILTIN_ID, BUILTIN_NAME
 from agent.models.builtin.model import default_prompt_name
 from agent.models.parameters import config_fields
+from agent.models.passport.store import PassportStore
 from agent.models.resolve import resolve_model
 from agent.models.transport.base_url import resolve_key, same_endpoint
 from agent.runs.recorded_run import Task
@@ -106,6 +107,7 @@ def model_for(
             "Connect a model first: enter an endpoint, an API key and a model name."
         ),
         no_name_message="Select a model: the endpoint is set, but no model is selected.",
+        passports=PassportStore(settings.data),
     )
 
 

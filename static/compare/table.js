@@ -1,6 +1,7 @@
 // The table of a comparison: rows are measures, columns are members, the baseline first.
 
 import { h } from "../core/dom.js";
+import { provenance } from "../settings/run_passport.js";
 import { inOrder, progress, settingsText, shownRun, unequalNote } from "./outcome.js";
 
 const ANSWER = "answer";
@@ -70,6 +71,7 @@ function header(members, { baseline }) {
       h("span", {}, member.detail),
       h("small", {}, [settingsText(member), member.index === baseline ? "baseline" : ""].filter(Boolean).join(" · ")),
       unequalNote(member) ? h("small", { class: "unequal" }, unequalNote(member)) : null,
+      ...provenance(member),
     ),
   );
   return h("thead", {}, h("tr", {}, h("td", {}), ...cells));

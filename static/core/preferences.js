@@ -1,7 +1,7 @@
 // The user's settings and sent texts in local storage. Never stores the API key.
 
 import { setFieldValue } from "./dom.js";
-import { emit } from "./event_stream.js";
+import { emit, on } from "./event_stream.js";
 import { readStored, writeStored } from "./local_storage.js";
 
 const SETTINGS = "settings"; // names in local storage
@@ -72,6 +72,7 @@ export function clearKeyWithEndpoint(settings) {
   const field = (selector) => settings.querySelector(selector);
   const currentOrigin = () => originOf(field(ENDPOINT).value);
   let keyOrigin = ""; // the origin for which the key was entered
+  on("endpoint-filled", () => (keyOrigin = "")); // the key that is filled in is the endpoint's
   settings.addEventListener("input", ({ target }) => {
     if (target.matches(KEY)) keyOrigin = target.value ? currentOrigin() : "";
   });

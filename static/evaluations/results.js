@@ -1,5 +1,7 @@
 // The tables of an evaluation's results: scores, and what they cost.
 
+import { parameterTexts } from "../compare/members/member.js";
+import { provenance } from "../settings/run_passport.js";
 import { h } from "../core/dom.js";
 import { count, decimal, domainName, interval, percent, points } from "./words.js";
 
@@ -127,7 +129,16 @@ const head = (members) =>
       "tr",
       {},
       h("td", {}),
-      ...members.map(({ label, model, detail }) => h("th", { scope: "col" }, h("b", { dir: "auto" }, label), h("span", {}, model), h("small", {}, detail))),
+      ...members.map(({ label, model, detail, settings, marks, passport }) =>
+        h(
+          "th",
+          { scope: "col" },
+          h("b", { dir: "auto" }, label),
+          h("span", {}, model),
+          h("small", {}, [detail, ...parameterTexts(settings ?? {})].join(" · ")),
+          ...provenance({ model, marks, passport }),
+        ),
+      ),
     ),
   );
 

@@ -14,6 +14,7 @@ import "../compare/open.js";
 import "../evaluations/open.js";
 import "./present.js";
 import "./usage.js";
+import "../settings/run_passport.js";
 
 const NETWORKS = { none: "no network", listed: "allowed hosts only" };
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from agent.errors import ModelUnavailable
-from agent.models.base import ApiName, ModelConfig, ModelNotice, ModelRequest, Piece
+from agent.models.base import ApiName, Finish, ModelConfig, ModelNotice, ModelRequest, Piece
 from agent.models.endpoint.api import AnswerParser
 from agent.models.endpoint.apis import api_named
 from agent.models.endpoint.connection import EndpointConnection, EndpointRefused
@@ -163,11 +163,18 @@ class EndpointModel:
             if not parser.is_complete:
                 raise
         for piece in redactor.redact_stream(self._finish(parser)):
-            if not isinstance(piece, ModelNotice) or piece.text not in self._notices:
-                channel.put(piece)
-            if isinstance(piece, ModelNotice):
-                self._notices.add(piece.text)
+            self._put_last(piece, prepared, channel)
         return None
+
+    def _put_last(self, piece: Piece, prepared: PreparedRequest, channel: Channel[Piece]) -> None:
+        """Put one of the last pieces, with what the request left out; a notice only once."""
+        if isinstance(piece, Finish):
+            piece = replace(piece, left_out=prepared.left_out)
+        if isinstance(piece, ModelNotice):
+            if piece.text in self._notices:
+                return
+            self._notices.add(piece.text)
+        channel.put(piece)
 
     def _finish(self, parser: AnswerParser) -> Iterator[Piece]:
         url = self._connection.endpoint.display_url

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 
 from agent.errors import ModelError
 from agent.models.base import ModelConfig, ModelRequest, Piece
+from agent.models.passport.store import PassportStore
 from agent.models.transport.base_url import check_key, parse_base_url
 from agent.util.cancellation import Stop
 
 if TYPE_CHECKING:
     from agent.models.endpoint.client import EndpointModel
+    from agent.models.endpoint.learned import Learned
 
 
 class DeferredEndpointModel:
@@ -23,16 +25,22 @@ class DeferredEndpointModel:
 
     Args:
         config: Endpoint and request options.
+        passports: Where what is known of the model is kept; None to keep nothing.
+
+    Attributes:
+        passport: What is known of the model; None if nothing is.
 
     Raises:
         ModelRefused: the URL or the key cannot be used. A proxy or certificate file of the
             environment that cannot be used refuses the first turn.
     """
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig, passports: PassportStore | None = None) -> None:
         parse_base_url(config.base_url)
         check_key(config.api_key.strip())
         self._config = config
+        self._passports = passports
+        self.passport = passports.find(config.base_url, config.model) if passports else None
         self._lock = threading.Lock()
         self._loaded: EndpointModel | None = None
 
@@ -62,6 +70,12 @@ class DeferredEndpointModel:
         with self._lock:
             if self._loaded is None:
                 from agent.models.endpoint.client import EndpointModel
+                from agent.models.endpoint.learned import Learned
 
-                self._loaded = EndpointModel(self._config)
+                known = self.passport.learned if self.passport else {}
+                self._loaded = EndpointModel(self._config, Learned.from_json(known), self._keep)
             return self._loaded
+
+    def _keep(self, learned: "Learned") -> None:
+        if self._passports is not None:
+            self._passports.learn(self._config.base_url, self._config.model, learned.to_json())

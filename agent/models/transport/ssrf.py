@@ -10,7 +10,7 @@ addresses on this machine, are refused before.
 import asyncio
 import ssl
 from collections.abc import Iterable
-from socket import SOCK_STREAM, gaierror
+from socket import EAI_NONAME, SOCK_STREAM, gaierror
 
 import httpcore2
 import httpx2
@@ -60,7 +60,11 @@ class _PublicOnlyBackend(httpcore2.AnyIOBackend):
             ModelRefused: one of the addresses is private.
         """
         error: Exception = httpcore2.ConnectError("the name has no address")
-        for address in await _resolve_public(host, port):
+        try:
+            addresses = await _resolve_public(host, port)
+        except gaierror as unknown:
+            raise httpcore2.ConnectError(str(unknown)) from unknown
+        for address in addresses:
             try:
                 return await super().connect_tcp(
                     address, port, timeout, local_address, socket_options
@@ -78,12 +82,17 @@ async def refuse_private(request: httpx2.Request) -> None:
     """
     try:
         await _resolve_public(request.url.host, request.url.port or 443)
-    except gaierror:
+    except gaierror as unknown:
+        if isinstance(unknown.__cause__, UnicodeError):
+            raise httpx2.ConnectError(str(unknown)) from unknown
         return  # a proxy may resolve it; without a proxy, the connection fails with an error
 
 
 async def _resolve_public(host: str, port: int) -> list[str]:
-    results = await asyncio.get_running_loop().getaddrinfo(host, port, type=SOCK_STREAM)
+    try:
+        results = await asyncio.get_running_loop().getaddrinfo(host, port, type=SOCK_STREAM)
+    except UnicodeError as error:
+        raise gaierror(EAI_NONAME, "the host is no name") from error
     addresses = [str(each[4][0]) for each in results]
     if not all(is_public(address) for address in addresses):
         raise ModelRefused(_PRIVATE_ADDRESS_MESSAGE)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from agent.capabilities import CapabilityRates, rates
 from agent.runs.requests.tokens import step_tokens, token_totals
@@ -51,6 +52,9 @@ class RunMetrics:
         capabilities: Capability usage by both methods; None if a step has no record of it.
         answer_characters: Length of the last round's answer, of which the summary may have
             the beginning only.
+        left_out: Settings that were asked for and did not reach the model.
+        truncated: Whether the server cut the conversation without saying so.
+        passport: What was known of the model (``agent.models.passport``); None if nothing was.
     """
 
     rounds: int
@@ -88,6 +92,15 @@ class RunMetrics:
     answer_characters: int = 0
     cpu_seconds: float | None = None
     capabilities: CapabilityRates | None = None
+    left_out: tuple[str, ...] = ()
+    truncated: bool = False
+    passport: dict[str, Any] | None = None
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """What a reader of its score must know, in a few words each."""
+        marks = [f"{name.replace('_', ' ')} not sent" for name in self.left_out]
+        return tuple(["conversation cut by the server", *marks] if self.truncated else marks)
 
 
 def metrics_of(state: RunState, files: Iterable[str] = ()) -> RunMetrics:
@@ -140,6 +153,9 @@ def metrics_of(state: RunState, files: Iterable[str] = ()) -> RunMetrics:
         answer_characters=len(state.rounds[-1].answer) if state.rounds else 0,
         cpu_seconds=_cpu_seconds(state),
         capabilities=rates(step.used for step in state.steps) if sandbox else None,
+        left_out=state.left_out,
+        truncated=totals.truncated,
+        passport=state.passport,
     )  # fmt: skip
 
 

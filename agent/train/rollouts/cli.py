@@ -16,6 +16,7 @@ from agent.models.base import Model, ModelConfig
 from agent.models.builtin.install import BUILTIN_ID
 from agent.models.builtin.model import default_prompt_name
 from agent.models.parameters import add_options, config_fields
+from agent.models.passport.store import PassportStore
 from agent.models.resolve import resolve_model
 from agent.sandbox.network.policy import NetworkPolicy, policy_argument
 from agent.settings import Settings
@@ -139,6 +140,7 @@ def _model_factory(config: ModelConfig, settings: Settings) -> "Callable[[TaskRe
             allow_builtin=settings.builtin and config.model == BUILTIN_ID,
             no_endpoint_message=NOT_CONNECTED,
             no_name_message=nameless,
+            passports=PassportStore(settings.data),
         )
 
     return make

@@ -19,6 +19,8 @@ export class Run {
     this.mode = "sandbox";
     this.network = undefined;
     this.limits = {};
+    this.passport = null;
+    this.leftOut = [];
     this.started = false;
     this.canEdit = true;
     // whether this user may change the run
@@ -111,6 +113,8 @@ export class Run {
     this.forked = state.forked;
     this.imported = imported;
     this.node = state.node ?? "";
+    this.passport = state.passport ?? null;
+    this.leftOut = state.left_out ?? [];
     this.limits = limits;
     this.mode = mode;
     this.network = network;
@@ -125,10 +129,24 @@ export class Run {
       if (kind === "run_started") this.limits = limits;
       if (kind === "run_started") this.mode = mode;
       if (kind === "run_started") this.network = network;
+      if (kind === "run_started" || kind === "run_continued") this.#setPassport(event.passport ?? null);
+      if (event.left_out?.length) this.#setLeftOut([...new Set([...this.leftOut, ...event.left_out])]);
       if (kind === "sandbox_ready") this.#setNode(event.node ?? "");
       if (kind === "run_continued" && limits?.steps) this.limits = limits;
     }
     this.emit("events", events);
+  }
+
+  #setPassport(passport) {
+    if (passport === this.passport) return;
+    this.passport = passport;
+    this.emit("node");
+  }
+
+  #setLeftOut(names) {
+    if (names.length === this.leftOut.length) return;
+    this.leftOut = names;
+    this.emit("node");
   }
 
   #setNode(node) {

@@ -86,7 +86,7 @@ def test_a_model_configuration_is_checked_without_importing_the_client() -> None
 def test_the_first_turn_reports_an_error_of_the_preload(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def refuse(config: ModelConfig) -> None:
+    def refuse(*_: object) -> None:
         raise ModelRefused("No proxy.")
 
     monkeypatch.setattr("agent.models.endpoint.client.EndpointModel", refuse)

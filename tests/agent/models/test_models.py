@@ -118,12 +118,13 @@ def test_listing_models_reports_a_wrong_key() -> None:
 
 
 def test_the_check_reports_success_or_the_error() -> None:
-    turns = [Turn(calls=[("ready", {})]), Turn(text="I am ready."), Turn(fault="503")]
-    with Endpoint(turns) as endpoint:
+    calling = [Turn(calls=[("ready", {})]), Turn(text="Done.")]
+    turns = [*calling, Turn(text="I am ready."), Turn(fault="503")]
+    with Endpoint(turns, models=["test-model", "other"]) as endpoint:
         config = ModelConfig(endpoint.url, "test-model")
-        assert "works" in check_endpoint(config)
-        assert "did not call the test tool" in check_endpoint(config)
-        assert "answered 503" in check_endpoint(config)
-        assert "offers 1 models" in check_endpoint(ModelConfig(endpoint.url, ""))
-    assert "cannot be reached" in check_endpoint(config)
-    assert "http://" in check_endpoint(ModelConfig("localhost:8000/v1", "m"))
+        assert "works" in check_endpoint(config).message
+        assert "did not call the test tool" in check_endpoint(config).message
+        assert "answered 503" in check_endpoint(config).message
+        assert "offers 2 models" in check_endpoint(ModelConfig(endpoint.url, "")).message
+    assert "cannot be reached" in check_endpoint(config).message
+    assert "http://" in check_endpoint(ModelConfig("localhost:8000/v1", "m")).message

@@ -66,8 +66,8 @@ def test_an_endless_answer_is_aborted_with_an_error(flood: str) -> None:
 
 def test_an_endless_model_list_is_aborted_with_an_error() -> None:
     with FloodServer(JSON, repeat(BLOCK, GIGABYTE)) as server:
-        assert "sent more than 8 MB" in check_endpoint(ModelConfig(server.url, ""))
-        assert "sent more than 8 MB" in check_endpoint(ModelConfig(server.url, "m"))
+        assert "sent more than 8 MB" in check_endpoint(ModelConfig(server.url, "")).message
+        assert "sent more than 8 MB" in check_endpoint(ModelConfig(server.url, "m")).message
     assert server.sent < 16 * MAX_BODY_BYTES
 
 

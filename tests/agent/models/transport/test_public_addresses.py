@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.errors import ModelRefused
+from agent.errors import ModelRefused, ModelUnavailable
 from agent.models.base import ModelConfig
 from agent.models.endpoint.client import EndpointModel
 from agent.models.passport import probe
@@ -139,14 +139,23 @@ def test_a_visitor_cannot_reach_the_host_by_any_address(endpoint: Endpoint, host
     config = ModelConfig(f"http://{host}:{port}", "m", public_only=True)
     with pytest.raises(ModelRefused, match="private network"):
         list(EndpointModel(config).stream(REQUEST, Stop()))
-    assert "private network" in probe.check_endpoint(config)
+    assert "private network" in probe.check_endpoint(config).message
     assert endpoint.requests == []
+
+
+@pytest.mark.contract
+@pytest.mark.parametrize("host", ["no-such-host.invalid", "a..b", f"{'x' * 70}.example"])
+def test_a_name_that_does_not_resolve_is_said_to_a_visitor(host: str) -> None:
+    config = ModelConfig(f"https://{host}/v1", "m", public_only=True)
+    with pytest.raises(ModelUnavailable, match="cannot be found"):
+        list(EndpointModel(config).stream(REQUEST, Stop()))
+    assert "cannot be found" in probe.check_endpoint(config).message
 
 
 CHECK_ENDPOINT = """
 from agent.models.passport import probe
 from agent.models.base import ModelConfig
-print(probe.check_endpoint(ModelConfig("http://169.254.169.254/v1", "m", public_only=True)))
+print(probe.check_endpoint(ModelConfig("http://169.254.169.254/v1", "m", public_only=True)).message)
 """
 
 

@@ -1,0 +1,52 @@
+"""The command ``models``: tests a model and prints its passport."""
+
+import argparse
+import json
+import sys
+
+from agent.api.models import endpoint_config
+from agent.errors import UsageError
+from agent.models.parameters import add_options, config_fields
+from agent.models.passport.passport import as_text
+from agent.models.passport.store import PassportStore
+from agent.settings import Settings
+
+
+def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command to the parser."""
+    models = commands.add_parser("models", help="test a model: what it can do at its endpoint")
+    tests = models.add_subparsers(dest="action", metavar="ACTION", required=True)
+    test = tests.add_parser("test", help="test a model with two short turns, and keep the result")
+    add = test.add_argument
+    add("model", metavar="MODEL", nargs="?", default="",
+        help="the model's name (default: OPENAI_MODEL, or the endpoint's only one)")  # fmt: skip
+    add("--base-url", metavar="URL", default="",
+        help="URL of the endpoint; OPENAI_API_KEY is only sent to OPENAI_BASE_URL")  # fmt: skip
+    add("--json", action="store_true", help="print the result as JSON")
+    add_options(test)
+
+
+def run_command(options: argparse.Namespace, settings: Settings) -> int:
+    """Test the model and print its passport; return 0 if it answers, else 1.
+
+    Raises:
+        UsageError: No endpoint is named.
+    """
+    from agent.models.passport.probe import check_endpoint  # imports the client
+
+    config = endpoint_config(settings, options.base_url, options.model, **config_fields(options))
+    if not config.base_url:
+        raise UsageError("No endpoint is set. Set OPENAI_BASE_URL, or use --base-url.")
+    test = check_endpoint(config)
+    if test.works:
+        PassportStore(settings.data).put(test.passport)
+    if options.json:
+        described = {**test.passport.for_people(), "message": test.message}
+        print(json.dumps({**described, "models": list(test.models)}, ensure_ascii=False))
+    elif test.passport.facts:
+        print(as_text(test.passport))
+    if not options.json:
+        print(test.message, file=sys.stderr)
+        if not test.passport.model and test.models:
+            print("\n".join(test.models))
+    return 0 if test.works else 1

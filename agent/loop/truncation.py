@@ -1,0 +1,63 @@
+"""Detection of servers that cut long conversations without saying so.
+
+Ollama, for one, drops the oldest messages above the context length that it was started with. The
+sign is a reported prompt that stands still or shrinks although the conversation grew.
+"""
+
+from agent.events import (
+    Event,
+    ModelAnswered,
+    ObservationEdited,
+    ObservationsCleared,
+    StepStarted,
+    SummaryEnded,
+    ToolEnded,
+)
+from agent.loop.meter import estimate_tokens
+
+TRUNCATED = (
+    "The server reads only {tokens:,} tokens of the conversation, which is longer: it cut the "
+    "oldest messages without saying so. Give the model a longer context on the server (Ollama: set "
+    "OLLAMA_CONTEXT_LENGTH and restart it), or limit the conversation."
+)
+_MIN_GROWTH_TOKENS = 200
+
+
+class TruncationWatch:
+    """Compares the growth of a round's conversation with the prompts that the endpoint reports.
+
+    Attributes:
+        found: Whether the server cuts the conversation.
+    """
+
+    def __init__(self) -> None:
+        self.found = False
+        self._prompt: int | None = None  # of the last turn; None where it cannot be compared
+        self._grown = 0  # estimated tokens of what came since, without reasoning
+
+    def apply(self, event: Event) -> str:
+        """Take in an event; return a sentence for the user when it shows that text was cut."""
+        match event:
+            case ObservationsCleared() | SummaryEnded() | ObservationEdited():
+                self._prompt = None
+            case StepStarted():
+                self._grown += estimate_tokens(event.note)
+            case ToolEnded():
+                self._grown += estimate_tokens(event.observation)
+            case ModelAnswered():
+                return self._compare(event)
+            case _:
+                pass
+        return ""
+
+    def _compare(self, answer: ModelAnswered) -> str:
+        last, grown = self._prompt, self._grown
+        written = answer.text + "".join(call.name + call.arguments for call in answer.calls)
+        self._grown = estimate_tokens(written)
+        self._prompt = None if answer.usage is None or answer.estimated else answer.usage.prompt
+        if self.found or last is None or self._prompt is None or grown < _MIN_GROWTH_TOKENS:
+            return ""
+        if self._prompt > last:
+            return ""
+        self.found = True
+        return TRUNCATED.format(tokens=self._prompt)

@@ -1,0 +1,50 @@
+"""Model servers on this machine, at their usual ports."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agent.errors import ModelError
+from agent.models.base import ModelConfig
+from agent.models.endpoint.client import fetch_models
+from agent.models.passport.server_facts import model_names
+from agent.util import event_loops
+
+USUAL_PORTS = {"Ollama": 11434, "LM Studio": 1234, "vLLM": 8000, "llama.cpp": 8080}
+_SECONDS = 3.0
+_SHOWN_MODELS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class LocalServer:
+    """A server that lists models; ``name`` is what usually answers at its port."""
+
+    name: str
+    base_url: str
+    models: Sequence[str]
+
+
+def find_local_servers(ports: "dict[str, int] | None" = None) -> list[LocalServer]:
+    """Return the servers of this machine that list models, within a few seconds.
+
+    Args:
+        ports: The ports to ask, by the name of the server.
+    """
+    asked = USUAL_PORTS if ports is None else ports
+    return event_loops.submit(_ask_all(asked)).result(_SECONDS + 2)
+
+
+async def _ask_all(ports: "dict[str, int]") -> list[LocalServer]:
+    found = await asyncio.gather(*(_ask(name, port) for name, port in ports.items()))
+    return [server for server in found if server is not None]
+
+
+async def _ask(name: str, port: int) -> LocalServer | None:
+    url = f"http://127.0.0.1:{port}/v1"
+    config = ModelConfig(url, "", api="chat", read_timeout=_SECONDS)
+    try:
+        async with asyncio.timeout(_SECONDS):
+            models = model_names(await fetch_models(config))
+    except (ModelError, TimeoutError):
+        return None
+    return LocalServer(name, url, models[:_SHOWN_MODELS]) if models else None

@@ -1,0 +1,177 @@
+"""The passport of a model: what is known of it at an endpoint, and how it was found out."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+MAX_TEXT = 300
+_LABELS = {
+    "reachable": "Reachable",
+    "key": "API key",
+    "models": "Models offered",
+    "server": "Server",
+    "api": "API",
+    "streams": "Streams",
+    "tools": "Calls tools",
+    "parallel_tools": "Parallel calls",
+    "reasoning": "Reasoning",
+    "reasoning_returned": "Reasoning must come back",
+    "images": "Images",
+    "context": "Context length",
+    "caching": "Prompt caching",
+    "seed": "Seed",
+    "speed": "Speed",
+    "left_out": "Not sent",
+}
+NOT_KNOWN = "not known"
+Value = str | int | float | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something about a model, and how it was found out.
+
+    Attributes:
+        value: What is known; None if it is not.
+        source: How it was found out, or why it is not known: a phrase.
+    """
+
+    value: Value | None = None
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passport:
+    """What is known of a model at an endpoint.
+
+    Attributes:
+        base_url: The endpoint's URL without its query.
+        model: The model's name there.
+        tested: When it was tested, in seconds since the epoch.
+        problem: Why the test ended early: a sentence; empty if it did not.
+        facts: The facts by name, as in ``_LABELS``; a missing one is not known.
+        learned: What refusals taught (``agent.models.endpoint``), as JSON.
+        listing: A digest of what the server says about the model; another one means that it has
+            changed.
+        prompt_tokens: Tokens that the test cost: its prompts.
+        generated_tokens: The same of the answers.
+    """
+
+    base_url: str
+    model: str
+    tested: float = 0.0
+    problem: str = ""
+    facts: Mapping[str, Fact] = field(default_factory=dict)
+    learned: Mapping[str, Any] = field(default_factory=dict)
+    listing: str = ""
+    prompt_tokens: int = 0
+    generated_tokens: int = 0
+
+    @property
+    def context_tokens(self) -> int | None:
+        """The length of the model's context in tokens; None if it is not known."""
+        value = self.value("context")
+        return value if isinstance(value, int) and value > 0 else None
+
+    def value(self, name: str) -> Value | None:
+        """Return what is known of a fact; None if it is not."""
+        return self.facts[name].value if name in self.facts else None
+
+    def lines(self) -> Iterator[tuple[str, str, str, str]]:
+        """Yield each fact for people: its name, its label, what is known, and how."""
+        for name, label in _LABELS.items():
+            fact = self.facts.get(name, Fact())
+            if fact.value is not None or name not in ("models", "left_out"):
+                yield name, label, _as_text(name, fact.value), fact.source
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as it is stored and recorded."""
+        return {
+            "base_url": self.base_url, "model": self.model, "tested": self.tested,
+            "problem": self.problem,
+            "facts": {name: [fact.value, fact.source] for name, fact in self.facts.items()},
+            "learned": dict(self.learned), "listing": self.listing,
+            "prompt_tokens": self.prompt_tokens, "generated_tokens": self.generated_tokens,
+        }  # fmt: skip
+
+    def provenance(self) -> dict[str, Any]:
+        """Return what a run records of it: the facts and when they were found out, no address."""
+        return {"tested": self.tested, "facts": self._facts_for_people()}
+
+    def for_people(self) -> dict[str, Any]:
+        """Return it as the page shows it."""
+        return {
+            "baseUrl": self.base_url, "model": self.model, "tested": self.tested,
+            "problem": self.problem,
+            "tokens": self.prompt_tokens + self.generated_tokens,
+            "facts": self._facts_for_people(),
+        }  # fmt: skip
+
+    def _facts_for_people(self) -> list[dict[str, Any]]:
+        names = ("name", "label", "text", "source")
+        return [
+            dict(zip(names, line, strict=True)) | {"known": line[2] != NOT_KNOWN}
+            for line in self.lines()
+        ]
+
+
+def from_json(value: object) -> Passport:
+    """Return what ``Passport.to_json`` returned; fields of a wrong type are left out.
+
+    Raises:
+        ValueError: It is no passport.
+    """
+    if not isinstance(value, Mapping) or not isinstance(value.get("model"), str):
+        raise ValueError("no passport")
+    facts = value.get("facts")
+    learned = value.get("learned")
+    return Passport(
+        base_url=_text(value.get("base_url")),
+        model=_text(value["model"]),
+        tested=_number(value.get("tested")),
+        problem=_text(value.get("problem")),
+        facts={
+            name: Fact(each[0], _text(each[1]))
+            for name, each in (facts.items() if isinstance(facts, Mapping) else ())
+            if name in _LABELS and isinstance(each, list) and len(each) == 2
+            and isinstance(each[0], Value | None)
+        },
+        learned=learned if isinstance(learned, Mapping) else {},
+        listing=_text(value.get("listing")),
+        prompt_tokens=int(_number(value.get("prompt_tokens"))),
+        generated_tokens=int(_number(value.get("generated_tokens"))),
+    )  # fmt: skip
+
+
+def as_text(passport: Passport) -> str:
+    """Return a passport as lines of text."""
+    lines = [f"{passport.model} at {passport.base_url}"]
+    shown = passport.lines()
+    if passport.problem:
+        shown = (line for line in shown if line[2] != NOT_KNOWN)
+    lines += [
+        f"  {label + ':':26}{text}{f' ({source})' if source else ''}"
+        for _, label, text, source in shown
+    ]
+    return "\n".join(lines)
+
+
+def _as_text(name: str, value: Value | None) -> str:
+    if value is None:
+        return NOT_KNOWN
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if name == "context":
+        return f"{value:,} tokens"
+    if name == "speed":
+        return f"{value:,.1f} tokens per second"
+    return str(value)
+
+
+def _text(value: object) -> str:
+    return value[:MAX_TEXT] if isinstance(value, str) else ""
+
+
+def _number(value: object) -> float:
+    known = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if known and 0 <= value < 1e15 else 0.0  # type: ignore[operator,arg-type]

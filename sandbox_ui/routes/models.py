@@ -1,0 +1,63 @@
+"""Routes for models: what is known of one, and the servers of this machine."""
+
+from dataclasses import asdict
+from typing import Any
+
+from anyio.to_thread import run_sync
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from agent.models.passport.store import PassportStore
+from agent.settings import Settings
+from sandbox_ui.auth.access import get_access
+from sandbox_ui.routes.helpers import json_response, route
+from sandbox_ui.scheduling.limiter import PerUserLimiter
+
+_MAX_SEARCHES = 2
+
+
+class ModelRoutes:
+    """Routes for models.
+
+    Args:
+        settings: The operator's settings.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._limiter = PerUserLimiter(_MAX_SEARCHES, 1)
+
+    @property
+    def routes(self) -> list[Route]:
+        """Routes, to be registered before Gradio's."""
+        return [
+            route("/api/models/passport", self.passport),
+            route("/api/models/local", self.local, "POST"),
+        ]
+
+    async def passport(self, request: Request) -> Response:
+        """Return what is known of ``model`` at ``baseUrl``; null if it was not tested."""
+        if get_access(request).is_guest:
+            return json_response({"error": "Sign in first."}, 403)
+        base_url = request.query_params.get("baseUrl", self._settings.base_url)
+        model = request.query_params.get("model") or self._settings.model
+        return json_response({"passport": await run_sync(self._find, base_url, model)})
+
+    async def local(self, request: Request) -> Response:
+        """Return the model servers of this machine; for the operator only."""
+        access = get_access(request)
+        if access.is_guest or not access.user.operator:
+            text = "Only the operator of this studio can look for servers on its machine."
+            return json_response({"error": text}, 403)
+        return json_response({"servers": await self._limiter.run(access.user.id, _local)})
+
+    def _find(self, base_url: str, model: str) -> dict[str, Any] | None:
+        passport = PassportStore(self._settings.data).find(base_url, model)
+        return passport.for_people() if passport is not None and passport.facts else None
+
+
+def _local() -> list[dict[str, Any]]:
+    from agent.models.passport.local_servers import find_local_servers  # imports the client
+
+    return [asdict(server) for server in find_local_servers()]

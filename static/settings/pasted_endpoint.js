@@ -1,0 +1,104 @@
+// An endpoint from pasted text: a curl command, lines of an .env file, or a Python or JavaScript snippet.
+
+const MAX_LENGTH = 20_000;
+const MAX_WORDS = 500;
+const PATHS_OF_REQUESTS = /\/(?:chat\/completions|completions|responses|messages(?:\/count_tokens)?|models|embeddings)\/?$/;
+const KEY_HEADERS = new Set(["x-api-key", "api-key", "x-goog-api-key"]);
+const DATA_OPTIONS = new Set(["-d", "--data", "--data-raw", "--data-binary", "--data-ascii", "--json"]);
+const SDKS = [
+  { pattern: /\b(?:Async)?OpenAI\(/, url: "https://api.openai.com/v1" },
+  { pattern: /\b(?:Async)?Anthropic\(/, url: "https://api.anthropic.com/v1" },
+];
+
+/**
+ * The endpoint that a pasted text describes: `baseUrl`, `apiKey` and `model`, each empty where it is not
+ * in the text; null for any other text, such as an ordinary URL.
+ */
+export function parsePastedEndpoint(pasted) {
+  const text = pasted.slice(0, MAX_LENGTH).trim();
+  const found = /^\$?\s*curl\b/.test(text) ? fromCurl(text) : (fromSnippet(text) ?? fromVariables(text));
+  if (!found) return null;
+  const { baseUrl = "", apiKey = "", model = "" } = found;
+  const url = baseOf(baseUrl);
+  return url || apiKey || model ? { baseUrl: url, apiKey: literal(apiKey), model: literal(model) } : null;
+}
+
+/** The URL below which an API has its paths; empty if it is not a URL of the web. */
+function baseOf(address) {
+  if (!URL.canParse(address)) return "";
+  const url = new URL(address);
+  if (!/^https?:$/.test(url.protocol) || url.username || url.password) return "";
+  return `${url.origin}${url.pathname.replace(PATHS_OF_REQUESTS, "").replace(/\/$/, "")}`;
+}
+
+/** A value as it is written; empty for a variable or a placeholder. */
+const literal = (value) => (/^\$|^[<{[]|^(?:your|my|api)[-_ ]?.*key|\.\.\.|…/i.test(value) || value.length > 500 ? "" : value.trim());
+
+function fromCurl(text) {
+  const found = {};
+  const words = shellWords(text).slice(1);
+  for (let at = 0; at < words.length; at++) {
+    const [option, joined] = words[at].startsWith("--") ? words[at].split(/=(.*)/s) : [words[at]];
+    if (option === "-H" || option === "--header") Object.assign(found, fromHeader(joined ?? words[++at] ?? ""));
+    else if (DATA_OPTIONS.has(option)) Object.assign(found, fromBody(joined ?? words[++at] ?? ""));
+    else if (/^https?:\/\//.test(words[at]) && !found.baseUrl) found.baseUrl = words[at];
+  }
+  return found;
+}
+
+function fromHeader(header) {
+  const [, name, value] = header.match(/^([\w-]+):\s*(.*)$/s) ?? [];
+  if (KEY_HEADERS.has(name?.toLowerCase())) return { apiKey: value };
+  return name?.toLowerCase() === "authorization" ? { apiKey: value.replace(/^Bearer\s+/i, "") } : {};
+}
+
+function fromBody(body) {
+  try {
+    const { model } = JSON.parse(body);
+    return typeof model === "string" ? { model } : {};
+  } catch {
+    return { model: body.match(/"model"\s*:\s*"([^"\\]{1,200})"/)?.[1] ?? "" }; // cut off, or with shell variables
+  }
+}
+
+/** The words of a shell command; quotes and escapes are resolved, variables stay as they are. */
+function shellWords(text) {
+  const words = [];
+  for (const [whole] of text.matchAll(/(?:'[^']*'|"(?:\\.|[^"\\])*"|\\[\s\S]|[^\s'"\\])+/g)) {
+    if (words.length >= MAX_WORDS) break;
+    const word = whole.replace(/'([^']*)'|"((?:\\.|[^"\\])*)"|\\([\s\S])/g, (_, single, double, escaped) => {
+      if (single !== undefined) return single;
+      return double === undefined ? escaped.replace("\n", "") : double.replace(/\\(["\\$`\n])/g, (_part, each) => each.replace("\n", ""));
+    });
+    if (word) words.push(word);
+  }
+  return words;
+}
+
+function fromSnippet(text) {
+  const sdk = SDKS.find(({ pattern }) => pattern.test(text));
+  const value = (names) => text.match(new RegExp(`\\b(?:${names})["']?\\s*[=:]\\s*["'\`]([^"'\`\\n]{1,500})["'\`]`))?.[1] ?? "";
+  const baseUrl = value("base_url|baseURL|baseUrl|api_base");
+  if (!sdk && !baseUrl) return null;
+  return { baseUrl: baseUrl || sdk.url, apiKey: value("api_key|apiKey"), model: value("model|model_name") };
+}
+
+function fromVariables(text) {
+  const found = {};
+  let count = 0;
+  for (const line of text.split("\n")) {
+    if (!line.trim() || line.trim().startsWith("#")) continue;
+    const [, name, value] = line.match(/^\s*(?:export\s+|set\s+)?([A-Za-z_]\w*)\s*=\s*(.*?)\s*;?\s*$/) ?? [];
+    if (!name) return null;
+    count++;
+    const key = /(?:BASE_?URL|API_?BASE|ENDPOINT|_URL|_HOST)$/i.test(name)
+      ? "baseUrl"
+      : /(?:KEY|TOKEN)$/i.test(name)
+        ? "apiKey"
+        : /MODEL(?:_?NAME)?$/i.test(name)
+          ? "model"
+          : "";
+    if (key && !found[key]) found[key] = value.replace(/^(["'])(.*)\1$/, "$2");
+  }
+  return count ? found : null;
+}

@@ -1,0 +1,49 @@
+"""Servers that cut long conversations silently are noticed, and nothing else is taken for it."""
+
+from collections.abc import Iterable
+
+from agent.events import Event, ModelAnswered, ObservationsCleared, StepStarted, ToolEnded
+from agent.loop.truncation import TruncationWatch
+from agent.models.base import ToolCall, Usage
+
+OUTPUT = "x" * 4000  # about 1,000 tokens
+
+
+def turn(prompt: int | None, *, estimated: bool = False) -> ModelAnswered:
+    usage = None if prompt is None else Usage(prompt, 10)
+    return ModelAnswered(
+        step=1, text="", reasoning="", calls=(ToolCall("a", "execute_bash", "{}"),),
+        finish="tool_calls", usage=usage, estimated=estimated, seconds=1.0,
+    )  # fmt: skip
+
+
+def result(text: str = OUTPUT) -> ToolEnded:
+    return ToolEnded(
+        step=1, call_id="a", name="execute_bash", ok=True, exit_code=0, end_reason="exit",
+        seconds=0.1, observation=text,
+    )  # fmt: skip
+
+
+def said(events: Iterable[Event]) -> list[str]:
+    watch = TruncationWatch()
+    return [text for event in events if (text := watch.apply(event))]
+
+
+def test_a_prompt_that_stands_still_or_shrinks_is_said_once_with_the_remedy() -> None:
+    for prompts in ((4096, 4096, 4096), (4090, 3800, 4000)):
+        events = [event for prompt in prompts for event in (turn(prompt), result())]
+        [text] = said(events)
+        assert f"{prompts[1]:,} tokens" in text
+        assert "OLLAMA_CONTEXT_LENGTH" in text
+
+
+def test_a_growing_prompt_is_not_suspected() -> None:
+    assert said([turn(4000), result(), turn(5100), result(), turn(6200)]) == []
+
+
+def test_what_cannot_be_compared_is_not_suspected() -> None:
+    cleared = ObservationsCleared(step=2, call_ids=("a",), note="removed")
+    assert said([turn(9000), result(), cleared, turn(4000)]) == []
+    assert said([turn(4000), result("short"), turn(3990)]) == []
+    assert said([turn(4000, estimated=True), result(), turn(4000, estimated=True)]) == []
+    assert said([turn(None), result(), turn(4000), StepStarted(step=2, note="")]) == []

@@ -1,0 +1,1 @@
+"""Tests of the passport of a model."""

@@ -1,0 +1,88 @@
+"""Passports are kept per endpoint and model, by several processes, without keys."""
+
+import json
+import threading
+from pathlib import Path
+
+import pytest
+
+from agent.models.passport.passport import Fact, Passport, as_text, from_json
+from agent.models.passport.store import PassportStore
+
+URL = "https://models.test/v1"
+PASSPORT = Passport(
+    base_url=URL, model="m", tested=5.0, learned={"dropped": ["seed"]},
+    facts={"context": Fact(32_768, "/props, n_ctx"), "images": Fact(None, "it says nothing")},
+)  # fmt: skip
+
+
+def test_a_passport_is_found_again_by_endpoint_and_model(tmp_path: Path) -> None:
+    PassportStore(tmp_path).put(PASSPORT)
+    store = PassportStore(tmp_path)
+    assert store.find(f"{URL}/?token=secret", "m") == PASSPORT
+    assert store.find(URL, "other") is None
+    assert store.find("https://other.test/v1", "m") is None
+    assert store.find("no url", "m") is None
+
+
+def test_what_a_run_learns_is_added_and_the_rest_stays(tmp_path: Path) -> None:
+    store = PassportStore(tmp_path)
+    store.put(PASSPORT)
+    store.learn(URL, "m", {"dropped": ["seed", "top_p"]})
+    found = store.find(URL, "m")
+    assert found is not None
+    assert (found.learned, found.context_tokens) == ({"dropped": ["seed", "top_p"]}, 32_768)
+    store.learn(URL, "untested", {"dropped": ["seed"]})
+    untested = store.find(URL, "untested")
+    assert untested is not None
+    assert (untested.learned, untested.facts) == ({"dropped": ["seed"]}, {})
+
+
+def test_writers_at_the_same_time_lose_nothing_of_each_other(tmp_path: Path) -> None:
+    def learn() -> None:
+        for _ in range(20):
+            PassportStore(tmp_path).learn(URL, "m", {"dropped": ["seed"]})
+
+    PassportStore(tmp_path).put(PASSPORT)
+    writers = [threading.Thread(target=learn) for _ in range(4)]
+    for each in writers:
+        each.start()
+    for each in writers:
+        each.join()
+    found = PassportStore(tmp_path).find(URL, "m")
+    assert found is not None
+    assert found.context_tokens == 32_768
+    assert not list((tmp_path / "passports").glob("tmp*"))
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"model": 1}', "[" * 100_000, "\xff"])
+def test_a_damaged_file_is_no_passport(tmp_path: Path, content: str) -> None:
+    store = PassportStore(tmp_path)
+    store.put(PASSPORT)
+    [file] = (tmp_path / "passports").glob("*.json")
+    file.write_bytes(content.encode("latin-1"))
+    assert store.find(URL, "m") is None
+    store.put(PASSPORT)
+    assert store.find(URL, "m") == PASSPORT
+
+
+def test_fields_of_a_wrong_type_are_left_out() -> None:
+    value = PASSPORT.to_json() | {"tested": "now", "learned": 3, "prompt_tokens": -1}
+    value["facts"] = {"context": ["x", 1], "images": 4, "unknown": [1, ""], "seed": [[], ""]}
+    found = from_json(json.loads(json.dumps(value)))
+    assert (found.tested, found.learned, found.prompt_tokens) == (0.0, {}, 0)
+    assert found.facts == {"context": Fact("x", "")}
+    assert found.context_tokens is None
+
+
+def test_people_read_what_is_known_and_how_it_was_found_out() -> None:
+    text = as_text(PASSPORT)
+    assert "Context length:           32,768 tokens (/props, n_ctx)" in text
+    assert "Images:                   not known (it says nothing)" in text
+
+
+def test_a_run_records_the_facts_without_the_address() -> None:
+    recorded = PASSPORT.provenance()
+    context = next(each for each in recorded["facts"] if each["name"] == "context")
+    assert (context["text"], context["source"]) == ("32,768 tokens", "/props, n_ctx")
+    assert URL not in json.dumps(recorded)
