@@ -16,6 +16,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from agent.errors import NotStored, RunError
+from agent.models.endpoint.apis import api_named
 from agent.runs.folder import RunFolder
 from agent.runs.requests import snippets
 from agent.runs.requests.body import RebuiltRequest, read_rounds, rebuild_request
@@ -27,8 +28,11 @@ from sandbox_ui.scheduling.limiter import PerUserLimiter
 
 _COMMON_PARAMETERS = frozenset((
     "model", "messages", "tools", "stream", "stream_options", "temperature", "top_p",
-    "max_tokens", "max_completion_tokens",
+    "max_tokens", "max_completion_tokens", "max_output_tokens", "input", "instructions", "system",
+    "reasoning", "reasoning_effort", "thinking", "output_config", "verbosity", "text", "seed",
+    "store", "include",
 ))  # fmt: skip
+_CONVERSATION = frozenset(("messages", "input", "instructions", "system", "tools"))
 _OWNER_ONLY = "The raw response is shown to the run's owner only."
 _NOT_KEPT = "The raw response to this request is not recorded{why}."
 _MAX_CONCURRENT, _MAX_PER_USER = 4, 2  # a request is built from the whole journal
@@ -136,6 +140,8 @@ class Viewer:
             "sha256": sent.sha256 if sent and self._owner else None,
             "size": sent.size if sent else None,
             "tool_call_style": sent.tool_call_style if sent else None,
+            "api": sent.api if sent else None,
+            "left_out": list(sent.left_out) if sent else [],
             "max_tokens": recorded.max_tokens if recorded else None,
             "body": body,
             "hidden": sorted(rebuilt.body.keys() - body.keys()),
@@ -156,9 +162,14 @@ class Viewer:
             raise RunError(f"“{form[:20]}” is not a form of a request.")
         url = self._url(recorded)
         sent = recorded.sent if recorded else None
-        has_key = True if sent is None or url is None else sent.has_key
-        has_query = bool(sent and url and sent.has_query)
-        return write(url or snippets.HIDDEN_URL, body, has_key=has_key, has_query=has_query)
+        target = snippets.Target(
+            url=url or snippets.HIDDEN_URL + api_named(sent.api if sent else "chat").path,
+            has_key=True if sent is None or url is None else sent.has_key,
+            has_query=bool(sent and url and sent.has_query),
+            key_header="x-api-key" if sent and sent.api == "messages" else "Authorization",
+            headers=sent.headers if sent else {},
+        )
+        return write(target, body)
 
     def endpoints(self, requests: list[RecordedRequest]) -> list[str]:
         """Return the addresses that requests were sent to, if they are shown."""
@@ -170,7 +181,7 @@ class Viewer:
         if sent is None:
             return None
         shown = self._shown(sent.parameters)
-        parameters = {key: shown[key] for key in shown if key not in ("messages", "tools")}
+        parameters = {key: shown[key] for key in shown if key not in _CONVERSATION}
         options = {"tool_call_style": sent.tool_call_style, "send_reasoning": sent.send_reasoning}
         return parameters | options
 

@@ -6,14 +6,23 @@ import { Section } from "./sections.js";
 
 const FIDELITY = { exact: "Exact", rebuilt: "Rebuilt", given: "Not sent" };
 const ROLES = { system: "System prompt", user: "User", assistant: "Model", tool: "Tool result" };
+const ITEM_ROLES = { reasoning: "assistant", function_call: "assistant", function_call_output: "tool" }; // of Responses
 const OPEN_MESSAGES = 2; // the last ones, which are new in the step
+
+const CONVERSATION = ["messages", "input", "instructions", "system", "tools"];
+
+/** Return the messages of a body in any of the APIs, the system prompt first. */
+function conversation({ messages, input, instructions, system }) {
+  const prompt = instructions ?? system;
+  return [...(prompt ? [{ role: "system", content: prompt }] : []), ...(messages ?? input ?? [])];
+}
 
 /** Return the page's elements and sections. */
 export function requestPage(request) {
   const { body } = request;
-  const messages = (body.messages ?? []).map((message, index, { length }) => messageSection(message, index, index >= length - OPEN_MESSAGES));
+  const messages = conversation(body).map((message, index, { length }) => messageSection(message, index, index >= length - OPEN_MESSAGES));
   const tools = (body.tools ?? []).map(toolSection);
-  const parameters = Object.entries(body).filter(([name]) => !["messages", "tools"].includes(name));
+  const parameters = Object.entries(body).filter(([name]) => !CONVERSATION.includes(name));
   const elements = [
     fidelityLine(request),
     factList(request),
@@ -35,10 +44,11 @@ function fidelityLine({ fidelity, note }) {
   return h("p", { class: `fidelity ${fidelity}` }, h("b", {}, FIDELITY[fidelity] ?? fidelity), h("span", {}, note));
 }
 
-function factList({ at, url, has_query, has_key, size, sha256, response }) {
+function factList({ at, url, has_query, has_key, size, sha256, response, api, left_out: leftOut }) {
   const facts = [];
   if (url) facts.push(fact("Address", `POST ${url}${has_query ? "?… (its query is not recorded)" : ""}`));
-  if (has_key) facts.push(fact("Key", "sent as “Authorization: Bearer …”; not recorded"));
+  if (has_key) facts.push(fact("Key", `sent as “${api === "messages" ? "x-api-key: …" : "Authorization: Bearer …"}”; not recorded`));
+  if (leftOut?.length) facts.push(fact("Not sent", leftOut.join(", ")));
   if (at) facts.push(fact("Sent", new Date(at * 1000).toLocaleString()));
   if (size) facts.push(fact("Size", `${formatBytes(size)} (${formatNumber(size)} bytes)`));
   if (sha256) facts.push(fact("SHA-256", sha256));
@@ -56,9 +66,11 @@ function toolsNote({ fidelity, tool_call_style: style }) {
 }
 
 function messageSection(message, index, open) {
-  const { role, content, tool_calls: calls, ...rest } = message;
+  const { role = ITEM_ROLES[message.type], content = message.output, tool_calls: calls = itemCalls(message), ...rest } = message;
   const texts = [];
   for (const field of ["reasoning_content", "reasoning"]) if (rest[field]) texts.push({ title: `Reasoning (${field})`, text: String(rest[field]) });
+  for (const field of ["reasoning_details", "summary", "encrypted_content"])
+    if (rest[field]?.length) texts.push({ title: field, text: JSON.stringify(rest[field], null, 2) });
   const text = typeof content === "string" ? content : content === null || content === undefined ? "" : JSON.stringify(content, null, 2);
   if (text) texts.push({ title: "", text });
   for (const call of calls ?? []) texts.push({ title: `Call of ${call.function?.name} · ${call.id}`, text: prettyJson(call.function?.arguments ?? "") });
@@ -67,13 +79,18 @@ function messageSection(message, index, open) {
   return new Section({ title: `${index + 1}. ${ROLES[role] ?? role}`, note, texts, open });
 }
 
-function toolSection({ function: tool }) {
+function itemCalls({ type, call_id: id, name, arguments: text }) {
+  return type === "function_call" ? [{ id, function: { name, arguments: text } }] : undefined;
+}
+
+function toolSection({ function: named, ...flat }) {
+  const tool = named ?? flat;
   return new Section({
     title: tool?.name ?? "tool",
     note: firstLine(tool?.description ?? "", 80),
     texts: [
       { title: "", text: tool?.description ?? "" },
-      { title: "Parameters", text: JSON.stringify(tool?.parameters ?? {}, null, 2) },
+      { title: "Parameters", text: JSON.stringify(tool?.parameters ?? tool?.input_schema ?? {}, null, 2) },
     ],
   });
 }

@@ -245,27 +245,38 @@ def test_a_request_without_an_end_was_being_answered_when_the_process_was_killed
 # Snippets
 
 
+@pytest.mark.parametrize("key_header", ["Authorization", "x-api-key"])
 @pytest.mark.parametrize("form", ["curl", "python"])
-def test_a_snippet_sends_the_same_request_with_the_key_of_the_environment(form: str) -> None:
+def test_a_snippet_sends_the_same_request_with_the_key_of_the_environment(
+    form: str, key_header: str
+) -> None:
     """Whatever the task says: it is data in both, and no key is in either."""
     body = {
         "model": "m", "stream": True,
         "messages": [{"role": "user", "content": HOSTILE}], "seed": None,
     }  # fmt: skip
-    with Endpoint([Turn(text="Hi")], key=KEY) as endpoint:
-        url = f"{endpoint.url}/chat/completions"
+    with Endpoint(
+        [Turn(text="Hi")], key=KEY if key_header == "Authorization" else None
+    ) as endpoint:
+        target = snippets.Target(
+            url=f"{endpoint.url}/chat/completions", has_key=True, key_header=key_header,
+            headers={"anthropic-version": "2023-06-01"},
+        )  # fmt: skip
         if form == "curl":
-            text = snippets.to_curl(url, body, has_key=True)
+            text = snippets.to_curl(target, body)
             command = ["bash", "-c", text]
         else:
-            text = snippets.to_python(url, body, has_key=True)
+            text = snippets.to_python(target, body)
             command = [sys.executable, "-c", text]
         assert KEY not in text
         assert "\u202e" not in text
         assert "\x1b" not in text
-        environment = {"PATH": os.environ["PATH"], "OPENAI_API_KEY": KEY}
+        environment = {"PATH": os.environ["PATH"], target.key_variable: KEY}
         done = subprocess.run(
             command, env=environment, capture_output=True, text=True, timeout=30, check=False
         )
     assert "data: " in done.stdout, done.stderr
     assert endpoint.received[0].body == body
+    headers = endpoint.received[0].headers
+    assert headers[key_header.lower()] == f"{target.key_prefix}{KEY}"
+    assert headers["anthropic-version"] == "2023-06-01"
