@@ -27,7 +27,7 @@ UV := .make/uv-0.13.9
 LOCK := $(UV)/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
 	--annotation-style line --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-LOCKED = { $(UV)/bin/uv pip install --quiet --compile-bytecode --python $(BIN)/python \
+LOCKED = { $(UV)/bin/uv pip install --quiet --system-certs --compile-bytecode --python $(BIN)/python \
 	--require-hashes -r $< || $(PIP) --require-hashes -r $<; }
 
 # Where the environment forbids bytecode files, every start would compile the project again.
@@ -194,7 +194,7 @@ $(JS_TOOLS): package.json package-lock.json .npmrc | .make/node
 # since its versions differ from ours; without it, its tests are skipped. See docs/inspect.md.
 .make/inspect: requirements-inspect-dev.lock pyproject.toml agent/packaging/build_backend.py | $(UV)
 	@echo "Installing Inspect into $(INSPECT) …"
-	@{ $(PYTHON) -m venv $(INSPECT) && { $(UV)/bin/uv pip install --quiet \
+	@{ $(PYTHON) -m venv $(INSPECT) && { $(UV)/bin/uv pip install --quiet --system-certs \
 			--python $(INSPECT)/bin/python --require-hashes -r $< \
 			|| $(INSPECT)/bin/python -m pip install --quiet --require-hashes -r $<; } \
 		&& $(INSPECT)/bin/python -m pip install --quiet --disable-pip-version-check \

@@ -3,11 +3,13 @@
 A file belongs to one part. The files whose time is known are dealt out so that the parts take about
 as long; files that need the same packages stay together, since installing PyTorch takes a minute.
 A new file gets a part by its name, so that it moves no other. ``python -m tests.levels.parts``
-prints the parts.
+prints the parts; with files of results (``.make/results-nightly.json``, which a run of the stages
+leaves) it first notes how long each file took.
 """
 
 import json
 import re
+import sys
 import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -17,7 +19,7 @@ import pytest
 PARTS = 5
 ROOT = Path(__file__).parents[2]
 SECONDS = ROOT / "tests" / "nightly_seconds.json"
-"""How many seconds the nightly tests of a file take, as last measured."""
+"""How many seconds the nightly tests of a file take, as last measured; at first estimated."""
 
 PACKAGES = {
     ".make/train": re.compile(r"\btraining_packages\b|\btiny_model\b|importorskip\(\"torch\""),
@@ -66,11 +68,11 @@ def needed_packages(files: Iterable[str]) -> list[str]:
 
 
 def recorded_parts() -> dict[str, int]:
-    """Return the part of each file whose time was measured."""
+    """Return the part of each file whose time was measured; one that is gone moves no other."""
     seconds = json.loads(SECONDS.read_text())
-    present = {file: each for file, each in seconds.items() if (ROOT / file).exists()}
+    present = [file for file in seconds if (ROOT / file).exists()]
     groups = {file: needs[0] for file in present if (needs := needed_packages([file]))}
-    return parts(present, groups)
+    return parts(seconds, groups)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -107,7 +109,23 @@ def nightly_files(part: int) -> list[str]:
 
 _NIGHTLY = re.compile(r"mark\.(nightly|browser)\b|\btraining_packages\b|\btiny_model\b")
 
+
+def note_seconds(results: Iterable[Path]) -> None:
+    """Note how long the nightly tests of each file took."""
+    measured: dict[str, float] = {}
+    for path in results:
+        for nodeid, seconds in json.loads(path.read_text())["seconds"].items():
+            file = nodeid.partition("::")[0]
+            measured[file] = measured.get(file, 0) + seconds
+    known = json.loads(SECONDS.read_text()) | {
+        file: max(1, round(each)) for file, each in measured.items()
+    }
+    present = {file: known[file] for file in sorted(known) if (ROOT / file).exists()}
+    SECONDS.write_text(json.dumps(present, indent=1))
+
+
 if __name__ == "__main__":
+    note_seconds(map(Path, sys.argv[1:]))
     measured = json.loads(SECONDS.read_text())
     for each in range(PARTS):
         files = nightly_files(each)

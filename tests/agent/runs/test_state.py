@@ -35,7 +35,8 @@ STEP: list[Event] = [
     TextDelta(step=1, text="I count."),
     CallDelta(step=1, index=0, name="execute_bash", arguments="{"),
     ModelAnswered(
-        step=1, text="I count.", reasoning="", calls=(ToolCall("a", "execute_bash", "{}"),),
+        step=1, text="I count.", reasoning="Let me see",
+        calls=(ToolCall("a", "execute_bash", "{}"),),
         finish="tool_calls", usage=Usage(9, 2), estimated=False, seconds=1.5,
     ),
     ToolStarted(step=1, call_id="a", name="execute_bash", arguments={}, summary="wc -l"),

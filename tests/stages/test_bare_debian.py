@@ -1,8 +1,8 @@
 """The README's two commands on a bare Debian, as root and as an ordinary user.
 
 Debian comes from debootstrap, with what the README asks for and nothing else, so that a missing
-installation step shows. There is no engine in it: one of its own would take over the network of this
-machine's.
+installation step shows. There is no engine in it: one of its own would change the network of this
+machine, which has another one.
 """
 
 import os
@@ -25,7 +25,7 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="only root can make and enter a Debian"),
 ]
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PACKAGES = "git,make,python3,ca-certificates"
 CLIENTS = (
     "/etc/resolv.conf", "/etc/hosts", "/etc/ssl/certs/ca-certificates.crt",
