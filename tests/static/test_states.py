@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, expect
 
+from tests.support.component.accessibility import violations
 from tests.support.models.endpoint import Call, Turn
 from tests.support.page_states import (
     SCHEMES,
@@ -45,18 +45,6 @@ def scripted_studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Script
 
 COLOUR_RULES = ["color-contrast", "link-in-text-block"]
 """The rules of axe-core that depend on the colour scheme."""
-
-
-def violations(page: Page, rules: list[str] | None = None) -> list[str]:
-    """The serious and critical violations that axe-core finds, with all rules or some."""
-    options = {"resultTypes": ["violations"]} | ({"runOnly": rules} if rules else {})
-    found = Axe().run(page, options=options).response["violations"]
-    return [
-        f"{each['id']}: {node['html'][:160]} {node['failureSummary']}"
-        for each in found
-        if each["impact"] in ("serious", "critical")
-        for node in each["nodes"]
-    ]
 
 
 @pytest.mark.nightly

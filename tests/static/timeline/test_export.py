@@ -3,12 +3,12 @@
 import zipfile
 from pathlib import Path
 
-import httpx
 import pytest
 from playwright.sync_api import Browser, expect
 
 from agent.events import encode
 from agent.runs.folder import RunFolder
+from tests.support import httpx
 from tests.support.component.events import bash, ended, started, step
 from tests.support.tab import open_studio
 

@@ -35,6 +35,7 @@ def tab(browser: Browser, served_run: ServedRun) -> Iterator[StudioTab]:
         yield tab
 
 
+@pytest.mark.e2e("opens a file as it was after a step, and as it is now")
 def test_a_chip_opens_the_version_of_its_step(tab: StudioTab) -> None:
     tab.page.locator("#step-1 .chip .name", has_text="output/poster.txt").click()
     preview = tab.page.locator(".preview")
@@ -50,28 +51,7 @@ def test_a_chip_opens_the_version_of_its_step(tab: StudioTab) -> None:
     expect(tab.button("Current version")).to_be_hidden()
 
 
-def test_cache_files_are_collapsed_but_reachable(tab: StudioTab) -> None:
-    step = tab.page.locator("#step-2")
-    expect(step.locator(".chip")).to_have_text(["~ output/poster.txt"])
-    expect(tab.file("output")).to_be_visible()
-    expect(tab.file("__pycache__")).to_have_count(0)
-    step.get_by_role("button", name="and 1 more").click()
-    expect(step.locator(".chip")).to_have_text(["~ output/poster.txt", "+ __pycache__/a.pyc"])
-    step.get_by_role("button", name="fewer").click()
-    tab.button("More actions").click()
-    tab.page.get_by_role("menuitemcheckbox", name="Show hidden files").click()
-    expect(tab.file("__pycache__")).to_be_visible()
-
-
-def test_a_failed_command_without_output_says_no_output(tab: StudioTab) -> None:
-    card = tab.page.locator("#step-3 .card")
-    expect(card).to_contain_text("exit 1")
-    expect(card.locator(".card-footer")).to_contain_text("no output")
-    expect(card.get_by_label("Output")).to_have_count(0)
-    card.get_by_role("button", name="What the model saw").click()
-    expect(card.locator(".observation")).to_contain_text("Error: Exit code 1")
-
-
+@pytest.mark.e2e("edits files while a command runs; the step shows only its own changes")
 def test_changes_by_the_user_are_not_attributed_to_the_running_step(
     tab: StudioTab, served_run: ServedRun
 ) -> None:
@@ -90,14 +70,3 @@ def test_changes_by_the_user_are_not_attributed_to_the_running_step(
     expect(tab.file("mine.txt").locator(".new")).to_have_text("")
     tab.page.reload()
     expect(step.locator(".chip")).to_have_text(["+ made.txt"])
-
-
-def test_a_path_among_many_words_becomes_a_link(tab: StudioTab, served_run: ServedRun) -> None:
-    names = " ".join(f"missing/{number}.txt" for number in range(600))
-    served_run.turns[:] = [bash("", f"echo {names}; echo output/poster.txt; exit 1"), SUBMIT]
-    tab.send("List them")
-    expect(tab.state).to_have_text("submitted")
-    out = tab.page.locator(".step .output").last
-    expect(
-        out.get_by_role("button", name="output/poster.txt").or_(out.locator("a"))
-    ).to_be_visible()

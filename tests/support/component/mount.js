@@ -8,6 +8,7 @@ window.importModule = (path) => import(new URL(document.querySelector("meta[name
 /** Mount the components with these ids; the page then begins as usual. With `run`, wait until its state is shown. */
 window.mountComponents = async (ids, run) => {
   const [main, { currentRun }] = await Promise.all([window.importModule("main.js"), window.importModule("core/event_stream.js")]);
+  for (const id of Object.keys(NAMES)) document.getElementById(id).style.visibility = ids.includes(id) ? "" : "hidden";
   await Promise.all(ids.map((id) => mountOne(main, id)));
   const shown = new Promise((resolve) => currentRun.on("update", resolve));
   document.documentElement.dataset.mounted = "";

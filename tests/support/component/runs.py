@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterable
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 from pydantic_core import to_json
 
@@ -27,27 +28,19 @@ class PageRun:
         data: A folder for its journal.
         events: What has happened so far.
         run: Its id.
-        can_edit: Whether the page's user may change it.
-        elsewhere: Whether another process carries it out.
 
     Attributes:
         folder: Its folder; a test may write another title, or other journal lines.
         steering: How its user steers it.
+        is_own: Whether the page's user owns it.
+        elsewhere: Whether another process carries it out.
     """
 
-    def __init__(
-        self,
-        data: Path,
-        events: Iterable[Event] = (),
-        *,
-        run: str = RUN,
-        can_edit: bool = True,
-        elsewhere: bool = False,
-    ) -> None:
+    def __init__(self, data: Path, events: Iterable[Event] = (), *, run: str = RUN) -> None:
         self.folder = RunFolder.create(data, "", run_id=run)
         self.steering = Steering()
-        self.can_edit = can_edit
-        self._feed = Feed(self.folder, self.steering, polled=elsewhere)
+        self.is_own, self.elsewhere = True, False
+        self._feed = Feed(self.folder, self.steering)
         self._streams: list[tuple[Stream, list[int]]] = []
         self._lock = threading.Lock()  # the server's threads begin streams
         self.add(*events)
@@ -64,6 +57,11 @@ class PageRun:
         with self._lock:
             for stream, position in self._streams:
                 self._send_new(stream, position)
+
+    def add_recorded(self, answers: dict[str, Any]) -> None:
+        """Continue the run with the events of a recording."""
+        with self.folder.journal.open("ab") as journal:
+            journal.writelines(to_json(event) + b"\n" for event in answers["journal"])
 
     def change_files(self, *folders: str) -> None:
         """Tell the page that files have changed in these folders; without any, everywhere."""
@@ -85,7 +83,7 @@ class PageRun:
         """Return the answer to a request below the run's URL, if it follows from its events."""
         query = request.query
         if path == "events":
-            return self._follow(query.get("cursor"))
+            return self._follow(request.cursor or query.get("cursor"))
         if path.startswith("steps/") and path.count("/") == 1:
             return Answer(content=self._feed.step_events(int(path[6:])))
         if path == "find":
@@ -100,8 +98,8 @@ class PageRun:
     def _follow(self, cursor: str | None) -> Stream:
         """Begin a stream as ``sandbox_ui.runs.sse`` does."""
         stream, position = Stream(), [int(cursor or 0)]
-        if not self.can_edit:
-            stream.send("read_only", b'{"elsewhere":true}' if self._feed.polled else b"{}")
+        if self.elsewhere or not self.is_own:
+            stream.send("read_only", b'{"elsewhere":true}' if self.elsewhere else b"{}")
         if cursor is None:
             state = self._feed.state_message()
             stream.send("state", state.data, state.cursor)

@@ -31,12 +31,18 @@ _HELD_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Request:
-    """A request of the page; its path is relative to the page."""
+    """A request of the page.
+
+    Attributes:
+        path: Relative to the page.
+        cursor: The id of the last event that a stream has received.
+    """
 
     method: str
     path: str
     query: dict[str, str]
     body: bytes = b""
+    cursor: str = ""
 
     @property
     def json(self) -> Any:
@@ -187,7 +193,8 @@ class _Handler(BaseHTTPRequestHandler):
             answer = Answer(content=site.document(), kind="text/html; charset=utf-8")
         else:
             query = {name: values[-1] for name, values in parse_qs(url.query, True).items()}
-            answer = site.respond(Request(self.command, unquote(path), query, body))
+            cursor = self.headers.get("Last-Event-ID", "")
+            answer = site.respond(Request(self.command, unquote(path), query, body, cursor))
         self._send(answer)
         self.wfile.flush()
 

@@ -1,10 +1,13 @@
 """The bare page in which a component test mounts components."""
 
+import base64
 import json
+import re
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal
@@ -21,6 +24,10 @@ from tests.support.tab import CONFINEMENT_PROBE, NARROW, WIDE
 
 Role = Literal["owner", "user", "guest"]
 Theme = Literal["light", "dark"]
+Component = Literal["header", "timeline", "notice", "attachments", "workspace"]
+ALL: tuple[Component, ...] = ("header", "timeline", "notice", "attachments", "workspace")
+"""All components of the page; a view needs only its own."""
+
 _MOUNT = Path(__file__).with_name("mount.js").read_text()
 # What Gradio's components say of its rows and columns.
 _LAYOUT = ".row{display:flex}.column{display:flex;flex-direction:column}"
@@ -68,11 +75,12 @@ class Stage:
         page: The browser's page.
         url: The URL of the page without a run.
         run: The run that the page shows.
-        requests: What the page has asked for; paths are relative to ``api/``, and those of the
-            run that it shows to the run.
+        requests: What the page has asked for; the paths are as those of ``answer``.
         errors: What the page has reported: errors in the console, uncaught errors, dialogs, and
             requests without an answer.
         script: A script that runs before those of the page.
+        expected_errors: Parts of errors that the test causes.
+        has_accounts: Whether the studio has accounts although its owner looks at the page.
     """
 
     def __init__(self, page: Page, data: Path, on_document: Callable[[], None]) -> None:
@@ -83,11 +91,13 @@ class Stage:
         self.errors: list[str] = []
         self.look = Look()
         self.script = ""
+        self.expected_errors: list[str] = []
+        self.has_accounts = False
         self._data = data
         self._on_document = on_document
         self._listeners: list[tuple[Any, Any]] = []
         self._runs: dict[str, PageRun] = {}
-        self._answers: dict[str, Answer | Any] = _page_answers("owner")
+        self._answers: dict[str, Answer] = _page_answers()
         self._held: list[threading.Event] = []
 
     # What the page gets
@@ -101,8 +111,8 @@ class Stage:
         """Answer a request with a value as JSON, or with an ``Answer``.
 
         Args:
-            path: Relative to the run's URL, or to ``/api``; with a query it holds for that query
-                only. A ``*`` at its end stands for the rest.
+            path: Relative to the URL of the run; with a slash before it, to ``/api``. With a query
+                it holds for that query only. A ``*`` at its end stands for the rest.
             value: The value, or the answer.
             method: The HTTP method.
             status: The HTTP status.
@@ -112,7 +122,9 @@ class Stage:
 
     def answer_recorded(self, answers: dict[str, Any]) -> None:
         """Answer requests as recorded; see ``recorded``."""
-        self._answers |= {key: Answer.of(value) for key, value in answers.items() if " " in key}
+        self._answers |= {
+            key: _recorded_answer(value) for key, value in answers.items() if " " in key
+        }
 
     def fail(self, path: str, status: int = 0, error: str = "", method: str = "GET") -> None:
         """Answer a request with an error of the server; the status 0 drops the connection."""
@@ -136,11 +148,18 @@ class Stage:
             each for each in self.requests if each.method == method and _matches(path, each.path)
         ]
 
+    def wait_until(self, condition: Callable[[], bool]) -> None:
+        """Wait for a condition; meanwhile the page goes on."""
+        end = time.monotonic() + TIMEOUT_MS / 1000
+        while not condition():
+            assert time.monotonic() < end, "the condition did not come true in time"
+            self.page.wait_for_timeout(10)
+
     # The page
 
     def mount(
         self,
-        *components: Literal["header", "timeline", "notice", "attachments", "workspace"],
+        *components: Component,
         run: Iterable[Event] | None = None,
         look: Look | None = None,
         part: str = "",
@@ -172,9 +191,24 @@ class Stage:
         self.page.evaluate(mount, [list(components), waits])
 
     def evaluate(self, path: str, script: str, argument: Any = None) -> Any:
-        """Call a function with the exports of one of the page's modules, and an argument."""
-        call = f"async ([path, argument]) => ({script})(await importModule(path), argument)"
-        return self.page.evaluate(call, [path, argument])
+        """Call a function with the exports of one of the page's modules, and an argument.
+
+        A module that is within the bundle is imported a second time, with a state of its own; the
+        page's state is in ``core/event_stream.js``, which is not.
+        """
+        call = f"async ([path, argument]) => ({script})(await import(path), argument)"
+        return self.page.evaluate(call, [_address(path), argument])
+
+    def change_look(self, look: Look) -> None:
+        """Change the size and the theme of the shown page."""
+        assert look.role == self.look.role
+        self._set_look(look)
+
+    def record_events(self, name: str) -> Callable[[], list[Any]]:
+        """Record what views tell each other by an event; returns what was told so far."""
+        script = "({ on }, name) => on(name, (data) => (window.recorded ??= []).push(data))"
+        self.evaluate("core/event_stream.js", script, name)
+        return lambda: self.page.evaluate("window.recorded ?? []")
 
     def _set_look(self, look: Look) -> None:
         if look.size != self.look.size:
@@ -182,8 +216,10 @@ class Stage:
         if look.theme != self.look.theme:
             self.page.emulate_media(color_scheme=look.theme)
         self.look = look
-        self.run.can_edit = look.can_edit
-        self._answers = _page_answers(look.role) | self._answers
+        self.run.is_own = look.can_edit
+        if look.role != "owner" or self.has_accounts:
+            me = "guest" if look.role == "guest" else "user"
+            self.answer("/me", recorded("page")[f"GET /me as {me}"])
 
     @property
     def shown_url(self) -> str:
@@ -245,7 +281,8 @@ class Stage:
         """Return the bare page."""
         head, body = bare_page()
         prefix = self.url.removesuffix("/").rpartition("/")[2]
-        owner = '<meta name="studio-single-owner">' if self.look.role == "owner" else ""
+        is_single = self.look.role == "owner" and not self.has_accounts
+        owner = '<meta name="studio-single-owner">' if is_single else ""
         scripts = json.dumps({"imports": {f"/{prefix}/ui/": "/ui/"}})  # one address in all tests
         text = f"""<!doctype html><html lang="en"><head><meta charset="utf-8">
             <base href="/{prefix}/"><script type="importmap">{scripts}</script>
@@ -259,21 +296,21 @@ class Stage:
 
     def respond(self, request: Request) -> Answer | Stream:
         """Return the answer to a request."""
-        path = request.path.removeprefix("api/")
-        if path == "presence":
+        path = f"/{request.path.removeprefix('api/')}"
+        if path == "/presence":
             return Stream()
         for run in (self.run, *self._runs.values()):
-            if path.startswith(f"runs/{run.id}/"):
-                path = path.removeprefix(f"runs/{run.id}/")
+            if path.startswith(f"/runs/{run.id}/"):
+                path = path.removeprefix(f"/runs/{run.id}/")
                 break
         else:
             run = None
-        asked = Request(request.method, path, request.query, request.body)
+        asked = replace(request, path=path)
         self.requests.append(asked)
         answer = self._find(asked)
         if answer is None and run is not None and request.method == "GET":
             answer = run.respond(path, asked)
-        if answer is None and (request.method, path) == ("POST", "markdown"):
+        if answer is None and (request.method, path) == ("POST", "/markdown"):
             answer = render_markdown(asked)
         if answer is None:
             query = "&".join(f"{name}={value}" for name, value in asked.query.items())
@@ -322,21 +359,36 @@ class Stage:
 
     def _on_console(self, message: ConsoleMessage) -> None:
         expected = message.location["url"].endswith(CONFINEMENT_PROBE)
+        expected = expected or any(each in str(message.location) for each in self.expected_errors)
         if message.type == "error" and not expected:
             self.errors.append(f"{message.text} {message.location}")
+
+
+def _address(path: str) -> str:
+    """Return the address of a module: of its source, unless the page's bundle has it."""
+    found = re.search(r'content="ui/([^"]*)"', modules.head())
+    assert found
+    folder = found[1] if (modules.STATIC / found[1] / path).is_file() else ""
+    return f"/ui/{folder}{path}"
 
 
 def _matches(pattern: str, path: str) -> bool:
     return path.startswith(pattern[:-1]) if pattern.endswith("*") else path == pattern
 
 
-def _page_answers(role: Role) -> dict[str, Any]:
+def _page_answers() -> dict[str, Answer]:
     """Return the answers that every page gets."""
-    answers = {key: value for key, value in recorded("page").items() if " as " not in key}
-    if role != "owner":
-        answers |= {"GET me": recorded("page")[f"GET me as {role}"]}
-    found = {key: Answer.of(value) for key, value in answers.items()}
-    return found | {"POST file-links": Answer.of({"paths": {}})}
+    answers = recorded("page") | {"POST file-links": {"paths": {}}}
+    return {key: _recorded_answer(value) for key, value in answers.items()}
+
+
+def _recorded_answer(value: Any) -> Answer:
+    """Return a recorded answer: JSON, or another kind of content."""
+    if isinstance(value, dict) and value.keys() == {"kind", "base64"}:
+        return Answer(content=base64.b64decode(value["base64"]), kind=value["kind"])
+    if isinstance(value, dict) and value.keys() == {"kind", "text"}:
+        return Answer(content=value["text"].encode(), kind=value["kind"])
+    return Answer.of(value)
 
 
 class Stages:

@@ -1,0 +1,50 @@
+"""The page's layout as plain HTML, from what Gradio makes of it."""
+
+import json
+import re
+from collections.abc import Iterator
+from html import escape
+from typing import Any
+
+
+def bare_page(page: str) -> str:
+    """Return the page's layout, as plain HTML: its style sheets, elements and templates."""
+    found = re.search(r"window\.gradio_config = (\{.*?\});\s*(?:window|</script>)", page, re.S)
+    assert found
+    config = json.loads(found[1])
+    by_id = {each["id"]: each for each in config["components"]}
+    gradio = re.search(r"assets/index-[\w-]+\.css", page)  # what it applies to all elements
+    assert gradio
+    links = re.findall(r'<link rel="stylesheet" href="ui/.*?>', page)
+    links.insert(0, f'<link rel="stylesheet" href="ui/gradio/{gradio[0]}">')
+    body = "\n".join(_elements(config["layout"]["children"], by_id))
+    return "\n".join([*links, "<!-- body -->", body, ""])
+
+
+def _elements(nodes: list[Any], by_id: dict[int, Any]) -> Iterator[str]:
+    for node in nodes:
+        component = by_id[node["id"]]
+        props, kind = component["props"], component["type"]
+        name = f' id="{props["elem_id"]}"' if props.get("elem_id") else ""
+        label = escape(str(props.get("label") or ""))
+        if kind in ("row", "column", "form", "accordion"):
+            yield f'<div{name} class="{kind}">'
+            yield from _elements(node.get("children", ()), by_id)
+            yield "</div>"
+        elif kind == "html":
+            template = f"<div>{props['html_template'].strip()}</div>"
+            yield f'<div{name} class="block"><div class="html-container">{template}</div></div>'
+        elif kind == "button":
+            yield f'<button{name} class="{props["variant"]}">{escape(props["value"])}</button>'
+        elif kind in ("textbox", "number", "dropdown", "radio", "checkbox"):
+            yield f'<div{name} class="block"><label>{_field(kind, props, label)}</label></div>'
+        else:
+            assert kind == "api", kind  # a function for programs has no element
+
+
+def _field(kind: str, props: dict[str, Any], label: str) -> str:
+    placeholder = escape(props.get("placeholder") or "")
+    if kind == "textbox" and props["type"] == "text":
+        return f'<textarea aria-label="{label}" placeholder="{placeholder}"></textarea>'
+    type_ = "password" if kind == "textbox" else "checkbox" if kind == "checkbox" else "text"
+    return f'<input type="{type_}" aria-label="{label}" placeholder="{placeholder}">'
