@@ -172,12 +172,16 @@ class Launcher:
 
     def _options(self, order: Order) -> RunOptions:
         parameters, sandbox = order.parameters, order.parameters.sandbox
+        forwarded = dict(parameters.forwarded)
         return RunOptions(
             model=order.served.name,
+            effort=forwarded.pop("reasoning_effort", None),
+            verbosity=forwarded.pop("verbosity", None),
+            seed=forwarded.pop("seed", None),
             temperature=parameters.temperature,
             top_p=parameters.top_p,
             max_tokens=parameters.max_tokens,
-            extra_body=parameters.forwarded,
+            extra_body=forwarded,
             calls=sandbox.tool_calls,
             send_reasoning=sandbox.send_reasoning,
             mode=order.served.mode,

@@ -7,6 +7,7 @@ import { saveSentText, sentTexts } from "../core/preferences.js";
 import { emit, on, currentRun } from "../core/event_stream.js";
 import { mountUploads, pendingUploads } from "../uploads/uploads.js";
 import { saveUnsentText, unsentText } from "./unsent_text.js";
+import { lengthWarning } from "./length_warning.js";
 import { openSettings } from "./welcome.js";
 import { mountControls } from "../steering/controls.js";
 import { queueMessage } from "../steering/requests.js";
@@ -40,6 +41,7 @@ class SendControl {
     this.props = props;
     this.waitingForUploads = false;
     this.message = null;
+    this.warning = "";
     button("run").setAttribute("aria-describedby", hint.id);
     button("run").addEventListener("click", (event) => this.onRun(event), true);
     on("uploads", () => this.onUploads());
@@ -54,6 +56,7 @@ class SendControl {
       }),
     );
     for (const name of ["update", "reset", "connection", "steering"]) on(name, () => this.update());
+    task.addEventListener("input", () => this.checkLength());
     this.update();
   }
 
@@ -116,12 +119,22 @@ class SendControl {
     const files = plural(pendingUploads(), "file");
     if (currentRun.offline) return "Connection lost";
     if (currentRun.steering?.waiting) return "A call waits for your approval";
+    if (this.warning) return this.warning;
     if (currentRun.running) return "A message reaches the model with its next result";
     if (!pendingUploads()) return SHORTCUT;
     return this.waitingForUploads ? `Starts after uploading ${files}` : `Uploading ${files}`;
   }
 
+  async checkLength() {
+    const text = this.task.value;
+    const warning = await lengthWarning(text);
+    if (text !== this.task.value || warning === this.warning) return;
+    this.warning = warning;
+    this.update();
+  }
+
   setHint(text) {
+    this.hint.classList.toggle("warn", text === this.warning && Boolean(text));
     if (this.hint.textContent !== text) this.hint.textContent = text;
     this.hint.classList.toggle("keys", text === SHORTCUT);
   }

@@ -105,6 +105,7 @@ class Passport:
             "problem": self.problem,
             "tokens": self.prompt_tokens + self.generated_tokens,
             "facts": self._facts_for_people(),
+            "contextTokens": self.context_tokens,
         }  # fmt: skip
 
     def _facts_for_people(self) -> list[dict[str, Any]]:

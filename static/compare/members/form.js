@@ -1,7 +1,10 @@
 // The fields of one member, and of the expected answer.
 
 import { h } from "../../core/dom.js";
+import { keyOfEndpoint, namedEndpoints } from "../../settings/endpoints.js";
 import { BUILTIN, CHECKS, isBuiltin } from "./member.js";
+
+const NAMED = "named:"; // in front of an endpoint's name
 
 /** A labelled field. */
 export function field(label, input, { wide = false } = {}) {
@@ -42,15 +45,14 @@ export function memberForm(member, { prompts, builtin, changed }) {
     );
   };
   const chooseModel = (value) => {
+    const named = namedEndpoints().find(({ name }) => value === NAMED + name);
     if (value === BUILTIN) Object.assign(member, { model: BUILTIN });
+    else if (named) Object.assign(member, { baseUrl: named.baseUrl, model: named.model, api: named.api ?? "auto", apiKey: keyOfEndpoint(named.baseUrl) });
     else Object.assign(member, { model: "", baseUrl: member.baseUrl || "https://" });
     showEndpoint();
     changed();
   };
-  const models = [
-    ["endpoint", "An endpoint’s"],
-    [BUILTIN, "Built-in"],
-  ];
+  const models = [["endpoint", "An endpoint’s"], ...(builtin ? [[BUILTIN, "Built-in"]] : []), ...namedEndpoints().map(({ name }) => [NAMED + name, name])];
   showEndpoint();
   return h(
     "div",
@@ -69,7 +71,7 @@ export function memberForm(member, { prompts, builtin, changed }) {
           set("mode"),
         ),
       ),
-      builtin ? field("Model", choice(isBuiltin(member) ? BUILTIN : "endpoint", models, chooseModel)) : null,
+      models.length > 1 ? field("Model", choice(isBuiltin(member) ? BUILTIN : "endpoint", models, chooseModel)) : null,
       field(
         "Prompt",
         choice(

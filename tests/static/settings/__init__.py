@@ -1,0 +1,1 @@
+"""Tests of the settings' endpoint and the passport of a model."""
