@@ -33,7 +33,6 @@ from tests.support.servers.server import Seen, StrictServer
 pytestmark = pytest.mark.contract
 
 NAMES = list(FAMILIES)
-NOT_YET = {"anthropic-4.7", "anthropic-4.5"}
 PRINT = "seq -f 'Line %g of an output that takes a lot of room in the context'"
 
 
@@ -48,14 +47,8 @@ API = {"openai-responses": "responses", "anthropic-4.7": "messages"}
 """The API that the user has to name where the address does not."""
 
 
-def expect_failure_of(name: str, request: pytest.FixtureRequest) -> None:
-    if name in NOT_YET:
-        request.applymarker(pytest.mark.xfail(reason="the product does not speak to it yet"))
-
-
 @pytest.fixture(params=NAMES)
 def family(request: pytest.FixtureRequest) -> Family:
-    expect_failure_of(request.param, request)
     return FAMILIES[str(request.param)]
 
 
@@ -81,12 +74,9 @@ def test_three_steps(studio: Studio, family: Family) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if FAMILIES[name].host])
-def test_a_follow_up_behind_a_gateway(
-    studio: Studio, name: str, request: pytest.FixtureRequest
-) -> None:
+def test_a_follow_up_behind_a_gateway(studio: Studio, name: str) -> None:
     """The address says nothing of the family: what it needs is learned."""
     family = FAMILIES[name].behind_a_gateway
-    expect_failure_of(name, request)
     script = by_last_user(FIRST=in_order("echo one"), SECOND=in_order("echo two"))
     with family.serve(script) as server:
         run = studio.run("FIRST", model=family.config(server, api=API.get(name, "auto")))
@@ -161,10 +151,9 @@ def test_a_fork_at_a_step(studio: Studio, family: Family) -> None:
 
 
 @pytest.fixture
-def previous(request: pytest.FixtureRequest, family: Family) -> Family:
+def previous(family: Family) -> Family:
     """The family before in the table, of which each one has another."""
     name = NAMES[list(FAMILIES.values()).index(family) - 1]
-    expect_failure_of(name, request)
     return FAMILIES[name]
 
 

@@ -1,0 +1,1 @@
+"""Messages: request bodies and streamed answers."""
