@@ -24,6 +24,7 @@ from tests.bench.agent import (
 )
 from tests.bench.cluster import placement, sandboxes, sizing
 from tests.bench.context import BenchContext, bench_context, print_progress
+from tests.bench.models import caching
 from tests.bench.page import comparison, opening, previews, reports, scrubbing, streaming, tree
 from tests.bench.page.preview_files import PREVIEW_FILES
 from tests.bench.server import history, idle, load, startup, transfers
@@ -35,6 +36,7 @@ TABLES: dict[str, Callable[[BenchContext], Table]] = {
     "sizing": sizing.table,
     "steps": steps.table,
     "requests": requests.table,
+    "caching": caching.table,
     "reference": reference.table,
     "first-command": run_latency.table,
     "shell": shell.table,
@@ -64,6 +66,7 @@ QUICK: dict[str, Callable[[BenchContext], Table]] = {
     "sizing": partial(sizing.table, count=1),
     "steps": partial(steps.table, short=3, long=6, rounds=2),
     "requests": partial(requests.table, lengths=(2, 5), times=2),
+    "caching": partial(caching.table, steps=12),
     "reference": partial(reference.table, short=2, long=3, rounds=1),
     "first-command": partial(run_latency.table, times=2),
     "shell": partial(shell.table, times=8, execs=4),

@@ -17,7 +17,7 @@ from agent.events import (
     encode,
 )
 from agent.loop.conversation import Conversation
-from agent.models.base import ModelConfig, ModelRequest, ToolCall, Usage
+from agent.models.base import ApiName, ModelConfig, ModelRequest, ToolCall, Usage
 from agent.models.endpoint.apis import api_named
 from agent.models.endpoint.families import traits_of
 from agent.models.endpoint.learned import Learned
@@ -48,7 +48,7 @@ TOOLS = tool_schemas(TimeLimits(), OutputLimits())
 
 
 def table(
-    context: BenchContext, *, lengths: tuple[int, ...] = (50, 1000), times: int = 20
+    context: BenchContext, *, lengths: tuple[int, ...] = (50, 300, 1000), times: int = 20
 ) -> Table:
     """Measure runs of so many steps, with 1 kB of output in each."""
     result = Table(
@@ -76,7 +76,9 @@ def table(
             token_totals(step_tokens(state))
 
         for name, measured in (
-            ("written for the endpoint", lambda request=request: _prepare(request)),
+            ("written as chat completions", lambda request=request: _prepare(request)),
+            ("written as responses", lambda request=request: _prepare(request, "responses")),
+            ("written as messages", lambda request=request: _prepare(request, "messages")),
             ("encoded", lambda prepared=prepared: encode_body(prepared.body)),
             ("recorded, with its response", record),
             ("built again and compared", rebuild),
@@ -144,9 +146,9 @@ def _recording(folder: RunFolder, request: ModelRequest, step: int) -> Callable[
     return record
 
 
-def _prepare(request: ModelRequest) -> PreparedRequest:
+def _prepare(request: ModelRequest, api: ApiName = "chat") -> PreparedRequest:
     traits = traits_of(CONFIG.base_url, CONFIG.model)
-    return prepare_request(CONFIG, request, traits, Learned(), api_named("chat"))
+    return prepare_request(CONFIG, request, traits, Learned(), api_named(api))
 
 
 def _measure(measured: Callable[[], object], times: int) -> Sample:
