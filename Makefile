@@ -20,6 +20,7 @@ ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
 APT := $(ROOT) env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600
 
 INSPECT := .make/inspect-venv
+LITELLM := .make/litellm-venv
 
 # uv takes 10 s for what takes pip a minute; where it cannot be had, pip does it. The lock files hold for
 # every platform and Python version: --universal.
@@ -82,6 +83,7 @@ lock: $(UV)
 	@$(LOCK) requirements-train.txt -c requirements-dev.lock --excludes .make/excludes \
 		-o requirements-train.lock
 	@$(LOCK) requirements-inspect-dev.txt -o requirements-inspect-dev.lock
+	@$(LOCK) requirements-litellm-dev.txt -o requirements-litellm-dev.lock
 	@$(LOCK) requirements-ray.txt -c requirements-dev.lock -o requirements-ray.lock
 	@$(LOCK) requirements-builtin.txt --no-deps -o requirements-builtin.lock
 	@$(LOCK) requirements-node.txt -o requirements-node.lock
@@ -200,6 +202,15 @@ $(JS_TOOLS): package.json package-lock.json .npmrc | .make/node
 		&& $(INSPECT)/bin/python -m pip install --quiet --disable-pip-version-check \
 			--no-deps --no-build-isolation -e .; } \
 		|| echo "Inspect could not be installed; its tests will be skipped."
+	@touch $@
+
+# Optional: LiteLLM's proxy, in an environment of its own, for the tests that connect to it.
+.make/litellm: requirements-litellm-dev.lock | $(UV)
+	@echo "Installing LiteLLM into $(LITELLM) …"
+	@{ $(PYTHON) -m venv $(LITELLM) && { $(UV)/bin/uv pip install --quiet \
+			--python $(LITELLM)/bin/python --require-hashes -r $< \
+			|| $(LITELLM)/bin/python -m pip install --quiet --require-hashes -r $<; }; } \
+		|| echo "LiteLLM could not be installed; its tests will be skipped."
 	@touch $@
 
 # Optional: Harbor's models of ATIF, with which the tests check our files. Only these are taken out of the

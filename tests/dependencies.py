@@ -28,6 +28,7 @@ ROOT = Path(__file__).parents[1]
 RUN, DEV = "requirements.txt", "requirements-dev.txt"
 TRAIN, BUILTIN = "requirements-train.txt", "requirements-builtin.txt"
 NODE = "requirements-node.txt"
+LITELLM_DEV = "requirements-litellm-dev.txt"
 INSPECT, INSPECT_DEV = "requirements-inspect.txt", "requirements-inspect-dev.txt"
 RAY = "requirements-ray.txt"
 LICENCES = ROOT / "docs" / "licences.md"
@@ -100,7 +101,7 @@ def lock_of(file: str) -> dict[str, Requirement]:
     }
 
 
-_LOCKED = (RUN, DEV, TRAIN, BUILTIN, NODE, INSPECT, INSPECT_DEV, RAY)
+_LOCKED = (RUN, DEV, TRAIN, BUILTIN, NODE, INSPECT, INSPECT_DEV, LITELLM_DEV, RAY)
 
 
 def stale_locks(files: Iterable[str] = _LOCKED) -> Iterator[str]:
@@ -240,6 +241,7 @@ def problems() -> Iterator[str]:
         *requirements_of(BUILTIN).values(),
         *extra.values(),
         *inspect_dev.values(),
+        *requirements_of(LITELLM_DEV).values(),
     ]
     yield from unpinned(all_requirements)
     yield from stale_locks()

@@ -34,6 +34,7 @@ class Preparation:
             "packages": [(name,) for name in (".make/builtin", *PIP_PACKAGES)
                          if name == ".make/builtin" or name in extra],
             "inspect": [(".make/inspect",)] if ".make/inspect" in extra else [],
+            "litellm": [(".make/litellm",)] if ".make/litellm" in extra else [],
         }  # fmt: skip
         self._apt = Lock()
         self._seconds: dict[str, float] = {}

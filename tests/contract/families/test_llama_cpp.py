@@ -1,0 +1,87 @@
+"""llama.cpp's own server, over each of its APIs: calls, their results, long conversations, a stop.
+
+The model is small, so a grammar makes it call a tool. Needs the packages of
+``requirements-builtin.txt``.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from agent import Limits, ModelConfig, Studio
+from agent.events import ModelAnswered, TextDelta, ToolEnded
+from agent.models.base import ApiName
+from tests.support.servers.llama_cpp import find_weights, serve_llama
+
+pytestmark = [pytest.mark.nightly, pytest.mark.builtin, pytest.mark.timeout(600)]
+
+CONTEXT = 4096
+APIS: tuple[ApiName, ...] = ("chat", "responses", "messages")
+CALL = '```tool_call\n{"name": "execute_bash", "arguments": {"command": "echo one"}}\n```'
+# A grammar that allows nothing else; the server takes none together with tools.
+FORCED = {"grammar": f"root ::= {json.dumps(CALL)}"}
+LIMITS = Limits(steps=2, turn_tokens=120)
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    weights = find_weights()
+    if weights is None:
+        pytest.skip("llama.cpp is not installed (requirements-builtin.txt)")
+    with serve_llama(weights, CONTEXT) as url:
+        yield url
+
+
+@pytest.fixture(params=APIS)
+def api(request: pytest.FixtureRequest) -> ApiName:
+    name: ApiName = request.param
+    return name
+
+
+def config(url: str, api: ApiName, **settings: Any) -> ModelConfig:
+    return ModelConfig(url, "smollm2", api=api, **settings)
+
+
+def test_a_call_gets_its_result_and_the_model_goes_on(
+    studio: Studio, url: str, api: ApiName
+) -> None:
+    model = config(url, api, extra_body=FORCED, tool_call_style="text")
+    run = studio.run("Count the files.", model=model, limits=LIMITS)
+    events = list(run)
+    answers = [event for event in events if isinstance(event, ModelAnswered)]
+    results = [event for event in events if isinstance(event, ToolEnded)]
+    assert run.result.status == "step_limit", run.result.reason
+    assert [len(answer.calls) for answer in answers] == [1, 1]
+    assert ["one" in result.observation for result in results] == [True, True]
+    assert all(answer.usage and answer.usage.prompt > 100 for answer in answers)
+
+
+def test_text_is_streamed_and_counted(studio: Studio, url: str, api: ApiName) -> None:
+    run = studio.run("Tell me of the sea.", model=config(url, api), mode="plain",
+                     limits=Limits(turn_tokens=40))  # fmt: skip
+    events = list(run)
+    assert len([event for event in events if isinstance(event, TextDelta)]) > 1
+    [answer] = [event for event in events if isinstance(event, ModelAnswered)]
+    assert answer.usage
+    assert 0 < answer.usage.generated <= 40
+    assert not answer.estimated
+
+
+def test_a_task_beyond_the_context_says_so(studio: Studio, url: str, api: ApiName) -> None:
+    run = studio.run("word " * 6000, model=config(url, api), mode="plain")
+    assert run.wait().status == "token_limit"
+    assert "fit the model's context" in run.result.reason
+
+
+def test_a_stop_ends_the_answer_and_the_next_one_works(
+    studio: Studio, url: str, api: ApiName
+) -> None:
+    run = studio.run("Count to one thousand.", model=config(url, api), mode="plain")
+    for event in run:
+        if isinstance(event, TextDelta):
+            run.stop()
+    assert run.result.status == "stopped"
+    run.send("Say hello.", limits=Limits(turn_tokens=8)).wait()
+    assert run.result.status in ("answered", "token_limit"), run.result.reason
