@@ -20,6 +20,8 @@ pytestmark = pytest.mark.contract
         "minimax-m2",
         "openrouter-anthropic",
         "openai-gpt-5.6",
+        "anthropic-4.7",
+        "anthropic-4.5",
         "mistral",
         "strict-roles",
     ],
