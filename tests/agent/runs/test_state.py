@@ -89,6 +89,12 @@ def test_a_retry_states_the_reason_and_discards_streamed_text() -> None:
     assert (state.state, state.detail, state.steps[0].text) == ("retrying", "busy", "")
 
 
+def test_text_that_turned_out_to_be_reasoning_is_reasoning_in_the_summary() -> None:
+    streamed = TextDelta(step=1, text="Let me see</think>I count.")
+    step = reduce_events(STARTED, STEP[0], streamed, STEP[4]).steps[0]
+    assert (step.reasoning, step.text) == ("Let me see", "I count.")
+
+
 def test_a_step_summary_has_a_few_lines() -> None:
     step = reduce_events(STARTED, *STEP).steps[0]
     assert (step.reasoning, step.text, step.usage) == ("Let me see", "I count.", Usage(9, 2))

@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, expect
 
-from agent.events import CallDelta, Event, FileChange, StepStarted, TextDelta
+from agent.events import CallDelta, Event, FileChange, ModelAnswered, StepStarted, TextDelta
 from tests.support.component.events import SUBMIT, bash, edit, ended, started, step
 from tests.support.component.stage import Stage
 
@@ -43,6 +43,18 @@ def test_the_path_of_a_file_is_shown_while_its_text_streams(stage: Stage) -> Non
     )
     expect(cards(stage).first).to_contain_text("All that is known of it.")
     expect(cards(stage).first.locator(".call-summary")).to_have_text("create notes.md")
+
+
+@pytest.mark.parametrize("text", ["The answer is 42.", ""])
+def test_text_that_turned_out_to_be_reasoning_is_shown_as_reasoning(
+    stage: Stage, text: str
+) -> None:
+    stage.mount("timeline", run=[started(), StepStarted(step=1, note="")])
+    stage.run.add(TextDelta(step=1, text="I count to 42."), TextDelta(step=1, text=text))
+    answered = next(event for event in step(1, SUBMIT) if isinstance(event, ModelAnswered))
+    stage.run.add(replace(answered, text=text, reasoning="I count to 42."))
+    expect(stage.timeline.locator(".reasoning")).to_contain_text("I count to 42.")
+    expect(stage.timeline.locator(".step-text")).to_have_text([text] if text else [])
 
 
 def test_a_failed_edit_shows_no_line_counts(stage: Stage) -> None:

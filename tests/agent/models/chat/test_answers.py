@@ -4,6 +4,10 @@ from typing import Any
 
 import pytest
 
+from agent.events import ModelAnswered, RunStarted
+from agent.limits import Limits
+from agent.loop.conversation import Conversation
+from agent.loop.turn import TurnRunner
 from agent.models.base import CallPiece, Finish, ModelConfig, ModelNotice, Usage
 from agent.models.endpoint.client import EndpointModel
 from agent.util.cancellation import Stop
@@ -317,3 +321,17 @@ def test_the_first_fragment_has_id_and_name() -> None:
     pieces = stream_chunks(*FRAGMENTS["as the protocol says"])
     first = next(piece for piece in pieces if isinstance(piece, CallPiece))
     assert (first.id, first.name) == ("a", "one")
+
+
+def test_a_turn_whose_reasoning_has_only_a_closing_tag_answers_with_the_rest() -> None:
+    with Endpoint([Turn(text="First 41.\n</think>\n\n42", fragment_length=3)]) as endpoint:
+        model = EndpointModel(ModelConfig(endpoint.url, "test-model"))
+        conversation = Conversation()
+        conversation.apply(RunStarted(
+            run="r", task="T", mode="plain", model="m", metered=True, prompt="p", system="",
+            user="U",
+        ))  # fmt: skip
+        events = list(TurnRunner(model, conversation, (), Limits(), Stop()).run(1))
+    answered = events[-1]
+    assert isinstance(answered, ModelAnswered)
+    assert (answered.text, answered.reasoning) == ("42", "First 41.\n")
