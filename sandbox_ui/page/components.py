@@ -80,13 +80,13 @@ def notice(**kwargs: Any) -> gr.HTML:
 
 def endpoints(**kwargs: Any) -> gr.HTML:
     """Create the list of the user's named endpoints, which fill the form."""
-    template = '<div class="endpoints" role="group" aria-label="Endpoints"></div>'
+    template = '<div class="endpoints" role="group" aria-label="Saved addresses"></div>'
     return js_component("mountEndpoints", template, **kwargs)
 
 
 def endpoint_test_result(**kwargs: Any) -> gr.HTML:
     """Create the result of Test; its value is as ``ButtonHandlers.test_endpoint`` returns it."""
-    template = '<div class="test-result" role="status" aria-live="polite" hidden></div>'
+    template = '<div class="test-result" role="status" aria-label="Test result" hidden></div>'
     return js_component("mountTestResult", template, **kwargs)
 
 

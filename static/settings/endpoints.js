@@ -56,7 +56,7 @@ function onPaste(event) {
 export function mountEndpoints(element) {
   const place = element.querySelector(".endpoints");
   const note = h("p", { class: "note", role: "status" });
-  const list = h("select", { "aria-label": "Named endpoints", onchange: () => choose(list.value) });
+  const list = h("select", { "aria-label": "Saved in this browser", onchange: () => choose(list.value) });
   const servers = h("ul", { class: "local-servers", hidden: true });
   const remove = h("button", { class: "quiet", onclick: () => forget(list.value) }, "Forget");
   const find = h("button", { class: "quiet find-local", onclick: () => reported(findLocal()) }, "Find local servers");

@@ -35,7 +35,7 @@ export function mountTestResult(element, props, watch) {
     const { loading = false, message = "", ok = true, passport = null } = props.value ?? {};
     place.hidden = !loading && !message;
     place.setAttribute("aria-busy", String(loading));
-    const text = loading ? "Testing: a list of models and two short answers…" : message;
+    const text = loading ? "Testing the endpoint with two short answers…" : message;
     place.replaceChildren(
       h("p", { class: loading ? "" : TONES[String(ok)] }, text),
       ...(passport?.facts.some(({ known }) => known) ? [passportTable(passport)] : []),

@@ -135,7 +135,7 @@ def test_an_api_key_pasted_right_after_the_endpoint_is_kept(
         [other_endpoint.url, SECRET],
     )
     studio.button("Test").click()
-    expect(connection_result(studio)).to_have_value(
+    expect(connection_result(studio)).to_contain_text(
         re.compile("far-model|near-model|works|Choose|model")
     )
     expect(field(studio, "API key")).to_have_value(SECRET)
@@ -148,7 +148,7 @@ def test_the_model_list_does_not_cover_test_and_escape_closes_only_the_list(
 ) -> None:
     studio.page.set_viewport_size({"width": size[0], "height": size[1]})
     studio.button("Test").click()
-    expect(connection_result(studio)).to_have_value(re.compile("house-model works"))
+    expect(connection_result(studio)).to_contain_text(re.compile("house-model works"))
     model = drawer(studio).get_by_label("Model", exact=True)
     model.click()
     shown = studio.page.get_by_role("option", name="house-model")
@@ -156,10 +156,9 @@ def test_the_model_list_does_not_cover_test_and_escape_closes_only_the_list(
     (top,) = studio.page.get_by_role("listbox").evaluate_all(
         "all => all.map(e => e.getBoundingClientRect().top)"
     )
-    for covered in (studio.button("Test"), connection_result(studio)):
-        box = covered.bounding_box()
-        assert box
-        assert box["y"] + box["height"] <= top
+    box = studio.button("Test").bounding_box()
+    assert box
+    assert box["y"] + box["height"] <= top
     studio.page.keyboard.press("Escape")
     expect(shown).to_be_hidden()
     expect(drawer(studio)).to_be_visible()
@@ -202,11 +201,11 @@ def test_the_environment_key_is_not_sent_to_another_endpoint(
     studio: StudioTab, environment_endpoint: Endpoint, other_endpoint: Endpoint
 ) -> None:
     studio.button("Test").click()
-    expect(connection_result(studio)).to_have_value(re.compile("house-model works"))
+    expect(connection_result(studio)).to_contain_text(re.compile("house-model works"))
     before = len(other_endpoint.received)
     field(studio, "Endpoint").fill(other_endpoint.url)
     studio.button("Test").click()
-    expect(connection_result(studio)).to_have_value(re.compile("key", re.I))
+    expect(connection_result(studio)).to_contain_text(re.compile("key", re.I))
     sent = [str(each.headers.get("authorization", "")) for each in other_endpoint.received[before:]]
     assert sent
     assert not any("sk-environment" in each for each in sent)
@@ -215,7 +214,7 @@ def test_the_environment_key_is_not_sent_to_another_endpoint(
     drawer(studio).get_by_label("Model", exact=True).fill("near-model")
     drawer(studio).get_by_label("Model", exact=True).press("Enter")
     studio.button("Test").click()
-    expect(connection_result(studio)).to_have_value(re.compile("near-model works"))
+    expect(connection_result(studio)).to_contain_text(re.compile("near-model works"))
     drawer(studio).get_by_label("Model", exact=True).click()
     expect(studio.page.get_by_role("option", name="far-model")).to_be_visible()
 
@@ -233,7 +232,7 @@ def test_the_test_button_reports_an_invalid_endpoint_url(
 ) -> None:
     field(studio, "Endpoint").fill(entered)
     studio.button("Test").click()
-    expect(connection_result(studio)).to_have_value(re.compile(re.escape(message)))
+    expect(connection_result(studio)).to_contain_text(re.compile(re.escape(message)))
 
 
 def test_a_run_without_network_shows_it(studio: StudioTab) -> None:
