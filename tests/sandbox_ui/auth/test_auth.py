@@ -385,7 +385,10 @@ def test_a_shared_link_gives_read_only_access(accounts_url: str, new_client: New
     assert guest.get(f"/api/runs/{other}/files").status_code == 404
     refused = guest.put(f"/api/runs/{run}/files/input/a.txt", content=b"a")
     assert refused.status_code == 403
-    for method, path in (("PATCH", ""), ("DELETE", ""), ("POST", "/changes"), ("GET", "/links")):
+    for method, path in (
+        ("PATCH", ""), ("DELETE", ""), ("POST", "/changes"), ("GET", "/links"),
+        ("POST", "/approval"), ("POST", "/observation"),
+    ):  # fmt: skip
         assert guest.request(method, f"/api/runs/{run}{path}", json={}).status_code == 403
     assert guest.get("/api/runs").json()["runs"] == []
     assert guest.post("/api/runs").status_code == 401

@@ -1,19 +1,16 @@
 """Sanitised HTML in the page: what is kept, hostile HTML, a missing library."""
 
 import re
-from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, Request, expect
+from playwright.sync_api import Request, expect
 
-from tests.sandbox_ui.preview.file_viewer import open_file_viewer
-from tests.support.tab import StudioTab
+from tests.support.component.routes import LocalRoutes
+from tests.support.component.stage import Stage
 
-pytestmark = pytest.mark.browser
+pytestmark = pytest.mark.component
 
-INSERT = """async (html) => {
-    const { insertHtml, loadSanitiser } = await import(
-        new URL("ui/core/sanitised_html.js", document.baseURI));
+INSERT = """async ({ insertHtml, loadSanitiser }, html) => {
     await loadSanitiser();
     let place = document.getElementById("place");
     if (!place) {
@@ -60,100 +57,86 @@ ATTRIBUTES = (
     "rowspan start loading"
 )
 
-
-SETTLED = """() => {
-  const before = window.requestsBefore;
-  window.requestsBefore = performance.getEntriesByType("resource").length;
-  return document.readyState === "complete" && window.requestsBefore === before;
-}"""
-"""Whether the page has made no request since the last look."""
+LIBRARY = re.compile(r"/ui/.+[.]js$|^data:image/png")
 
 
-@pytest.fixture(scope="module")
-def page(browser: Browser, studio_url: str) -> Iterator[Page]:
-    context = browser.new_context()
-    tab = StudioTab(context.new_page())
-    tab.open(studio_url)
-    tab.page.wait_for_function(SETTLED, polling=500)  # or the page's own requests are recorded
-    yield tab.page
-    context.close()
+def insert(stage: Stage, html: str) -> str:
+    return str(stage.evaluate("core/sanitised_html.js", INSERT, html))
 
 
-def insert(page: Page, html: str) -> str:
-    return str(page.evaluate(INSERT, html))
-
-
-@pytest.mark.parametrize("html", HOSTILE)
-def test_hostile_html_runs_and_loads_nothing(page: Page, html: str) -> None:
-    urls: list[str] = []
+def test_hostile_html_runs_and_loads_nothing(stage: Stage) -> None:
+    stage.mount()
+    requests: list[Request] = []
 
     def record(request: Request) -> None:
-        urls.append(request.url)
+        requests.append(request)
 
-    page.on("request", record)
-    insert(page, html)
-    place = page.locator("#place")
-    place.evaluate(
-        "(place) => [...place.querySelectorAll('a, summary, input')].map((a) => a.click())"
-    )
-    page.remove_listener("request", record)
-    assert page.evaluate("window.hacked") is None
-    allowed = re.compile(r"/ui/(core|vendor)/.+[.]js$|/events|^data:image/png")
-    assert [url for url in urls if not allowed.search(url)] == []
-    names: list[str] = place.evaluate(
-        "(place) => [...place.querySelectorAll('*')].flatMap((each) => each.getAttributeNames())"
-    )
-    assert set(names) <= set(ATTRIBUTES.split())
-    assert (
-        place.locator("script, style, svg, iframe, form, base, link, object, button").count() == 0
-    )
-
-
-def test_hostile_html_keeps_its_readable_text(page: Page) -> None:
-    text = "<p onclick=x>one <x-y>two</x-y> <b>three</b></p><center>four</center>"
-    assert insert(page, text) == "<p>one two <b>three</b></p>four"
-
-
-@pytest.mark.parametrize(
-    ("html", "kept"),
-    [
-        (
-            "<table><td style='text-align: right; color: red'>1</td></table>",
-            '<td style="text-align: right;">1</td>',
-        ),
-        ("<span class='syn-keyword mine'>if</span>", '<span class="syn-keyword">if</span>'),
-        ("<code class=tex>x</code>", '<code class="tex">x</code>'),
-        ("<input type=checkbox checked>", 'checked=""'),
-        ("<ol start=3><li>c</li></ol>", '<ol start="3">'),
-        (
-            '<math display="block"><mo stretchy="true" form="prefix">(</mo><mi>x</mi></math>',
-            '<math display="block"><mo stretchy="true" form="prefix">(</mo><mi>x</mi></math>',
-        ),
-        ("<a href=https://example.org/>w</a>", 'rel="noopener noreferrer nofollow"'),
-        ("<img alt=dot src=data:image/gif;base64,R0lGODlhAQABAAAAACw=>", 'src="data:image/gif'),
-    ],
-)
-def test_what_documents_and_markdown_need_is_kept(page: Page, html: str, kept: str) -> None:
-    assert kept in insert(page, html)
-
-
-def test_a_link_within_the_text_finds_a_name_that_the_document_also_has(page: Page) -> None:
-    """A heading called “Links” is found, although ``document.links`` exists."""
-    insert(page, "<a href='#links'>go</a><div>" + "<br>" * 400 + "</div><h2 id=links>Links</h2>")
-    page.locator("#place a").click()
-    expect(page.locator("#place h2")).to_be_in_viewport()
-    assert page.evaluate("location.hash") == ""
-
-
-def test_a_missing_library_is_named_with_the_way_to_install_it(
-    browser: Browser, studio_url: str
-) -> None:
-    with open_file_viewer(browser, studio_url, excused=("404",)) as viewer:
-        viewer.upload("notes.md", b"# Title\n")
-        viewer.page.route(
-            "**/ui/vendor/dompurify.js*", lambda route: route.fulfill(status=404, body="")
+    stage.page.on("request", record)
+    for html in HOSTILE:
+        insert(stage, html)
+        place = stage.page.locator("#place")
+        place.evaluate("it => [...it.querySelectorAll('a, summary, input')].map(a => a.click())")
+        assert stage.page.evaluate("window.hacked") is None, html
+        assert stage.page.evaluate("location.href") == stage.url, html
+        names: list[str] = place.evaluate(
+            "it => [...it.querySelectorAll('*')].flatMap(each => each.getAttributeNames())"
         )
-        viewer.open()
-        canvas = viewer.show("notes.md")
-        expect(canvas).to_contain_text("The library dompurify is not installed.")
-        expect(canvas).to_contain_text("make vendor")
+        assert set(names) <= set(ATTRIBUTES.split()), html
+        elements = place.locator("script, style, svg, iframe, form, base, link, object, button")
+        assert elements.count() == 0, html
+    stage.page.remove_listener("request", record)
+    assert [each.url for each in requests if not LIBRARY.search(each.url)] == []
+
+
+def test_hostile_html_keeps_its_readable_text(stage: Stage) -> None:
+    stage.mount()
+    text = "<p onclick=x>one <x-y>two</x-y> <b>three</b></p><center>four</center>"
+    assert insert(stage, text) == "<p>one two <b>three</b></p>four"
+
+
+KEPT = {
+    "<table><td style='text-align: right; color: red'>1</td></table>":
+        '<td style="text-align: right;">1</td>',
+    "<span class='syn-keyword mine'>if</span>": '<span class="syn-keyword">if</span>',
+    "<code class=tex>x</code>": '<code class="tex">x</code>',
+    "<input type=checkbox checked>": 'checked=""',
+    "<ol start=3><li>c</li></ol>": '<ol start="3">',
+    '<math display="block"><mo stretchy="true" form="prefix">(</mo><mi>x</mi></math>':
+        '<math display="block"><mo stretchy="true" form="prefix">(</mo><mi>x</mi></math>',
+    "<a href=https://example.org/>w</a>": 'rel="noopener noreferrer nofollow"',
+    "<img alt=dot src=data:image/gif;base64,R0lGODlhAQABAAAAACw=>": 'src="data:image/gif',
+}  # fmt: skip
+
+
+def test_what_documents_and_markdown_need_is_kept(stage: Stage) -> None:
+    stage.mount()
+    for html, kept in KEPT.items():
+        assert kept in insert(stage, html)
+
+
+def test_only_links_to_pages_of_the_web_are_followed(stage: Stage) -> None:
+    stage.mount()
+    for address in ("javascript:1", "data:text/html,x", "file:///etc", "mailto:a@b.example", "/me"):
+        assert "rel=" not in insert(stage, f"<a href='{address}'>w</a>"), address
+        assert "href=" not in insert(stage, f"<a href='{address}'>w</a>"), address
+
+
+def test_a_link_within_the_text_finds_a_name_that_the_document_also_has(stage: Stage) -> None:
+    """A heading called “Links” is found, although ``document.links`` exists."""
+    stage.mount()
+    insert(stage, "<a href='#links'>go</a><div>" + "<br>" * 400 + "</div><h2 id=links>Links</h2>")
+    stage.page.locator("#place a").click()
+    expect(stage.page.locator("#place h2")).to_be_in_viewport()
+    assert stage.page.evaluate("location.hash") == ""
+
+
+def test_a_missing_library_is_named_with_the_way_to_install_it(stage: Stage) -> None:
+    stage.expected_errors = ["dompurify"]
+    stage.use_routes(LocalRoutes(stage.data))
+    (stage.run.folder.workspace / "output" / "notes.md").write_text("# Title\n")
+    stage.page.route("**/ui/vendor/dompurify.js*", lambda route: route.fulfill(status=404, body=""))
+    stage.mount("timeline", "workspace", run=())
+    stage.file("notes.md").click()
+    canvas = stage.workspace.locator(".preview .canvas")
+    expect(canvas).to_contain_text("The library dompurify is not installed.")
+    expect(canvas).to_contain_text("make vendor")

@@ -1,16 +1,15 @@
-"""A recorded run in the browser: played, and shown as of its steps and their events."""
+"""A recorded run: played, and shown as of its steps and their events."""
 
-import os
 import re
 import zipfile
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Locator, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
+from tests.support.component.routes import LocalRoutes
+from tests.support.component.stage import Stage
 from tests.support.tab import StudioTab, open_studio
-
-pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
@@ -20,21 +19,31 @@ def tab(browser: Browser, studio_url: str) -> Iterator[StudioTab]:
         yield tab
 
 
-def play_recording(tab: StudioTab, title: str) -> None:
-    tab.page.locator(".recorded").get_by_role("button", name=title).click()
-    expect(tab.page.locator("html[data-playback=playing]")).to_be_attached()
+def play_recording(page: Page, title: str) -> None:
+    page.locator(".recorded").get_by_role("button", name=title).click()
+    expect(page.locator("html[data-playback=playing]")).to_be_attached()
 
 
-def track(tab: StudioTab) -> Locator:
-    return tab.page.get_by_role("slider", name="Step of the run")
+def show_paused(stage: Stage, title: str) -> None:
+    """Open a recorded run from the first screen, and pause its playback."""
+    stage.use_routes(LocalRoutes(stage.data))
+    stage.mount("header", "timeline", "notice", "attachments", "workspace")
+    play_recording(stage.page, title)
+    stage.button("Pause").click()
 
 
-def row(tab: StudioTab, name: str) -> Locator:
+def track(stage: Stage) -> Locator:
+    return stage.page.get_by_role("slider", name="Step of the run")
+
+
+def row(tab: StudioTab | Stage, name: str) -> Locator:
     return tab.page.get_by_role("tree").get_by_role("treeitem", name=name, exact=True)
 
 
+@pytest.mark.browser
+@pytest.mark.e2e("plays a recorded run from the first screen to its answer and its files")
 def test_a_recorded_run_plays_from_the_first_screen_to_its_answer(tab: StudioTab) -> None:
-    play_recording(tab, "Map a journey")
+    play_recording(tab.page, "Map a journey")
     tab.page.get_by_label("Speed").select_option("16")
     expect(tab.page.locator(".pill.past")).to_contain_text("of 6")
     expect(tab.page.get_by_role("button", name="Pause")).to_be_visible()
@@ -46,68 +55,71 @@ def test_a_recorded_run_plays_from_the_first_screen_to_its_answer(tab: StudioTab
     expect(tab.page.locator(".step.later")).to_have_count(0)
 
 
-def test_a_result_opens_in_the_preview_when_its_step_has_been_played(tab: StudioTab) -> None:
-    play_recording(tab, "Illustrate a poster")
-    tab.page.get_by_label("Speed").select_option("16")
-    preview = tab.page.locator(".preview")
+@pytest.mark.component
+def test_a_result_opens_in_the_preview_when_its_step_has_been_played(stage: Stage) -> None:
+    stage.use_routes(LocalRoutes(stage.data))
+    stage.mount("header", "timeline", "notice", "attachments", "workspace")
+    play_recording(stage.page, "Illustrate a poster")
+    stage.page.get_by_label("Speed").select_option("16")
+    preview = stage.page.locator(".preview")
     expect(preview).to_contain_text("version after step 2", timeout=60_000)
     expect(preview.get_by_role("img").first).to_be_visible()
-    expect(tab.page.locator("html[data-playback]")).to_have_count(0, timeout=60_000)
+    expect(stage.page.locator("html[data-playback]")).to_have_count(0, timeout=60_000)
     expect(preview).to_contain_text("poster")
     expect(preview).not_to_contain_text("version after")
 
 
-def test_the_page_is_shown_as_of_a_step(tab: StudioTab) -> None:
-    play_recording(tab, "Let three stars dance")
-    tab.button("Pause").click()
-    slider = track(tab)
+@pytest.mark.component
+def test_the_page_is_shown_as_of_a_step(stage: Stage) -> None:
+    show_paused(stage, "Let three stars dance")
+    slider = track(stage)
     slider.press("Home")
-    expect(tab.page).to_have_url(re.compile(r"#step-1$"))
+    expect(stage.page).to_have_url(re.compile(r"#step-1$"))
     slider.press("ArrowRight")
     expect(slider).to_have_attribute("aria-valuenow", "2")
     expect(slider).to_have_attribute("aria-valuetext", re.compile(r"^step 2 of 5, .* s, "))
-    expect(tab.page.locator(".pill.past")).to_contain_text("as of step 2 of 5")
-    expect(tab.page.locator(".workspace .as-of")).to_have_text("as it was after step 2 · read only")
-    expect(row(tab, "stars.py").locator(".new")).to_have_text("changed here")
-    expect(row(tab, "check.py").locator(".new")).to_have_text("step 1")
-    expect(row(tab, "draw.py")).to_have_class(re.compile(r"\blater\b"))
-    expect(tab.page.locator("#step-3")).to_have_class(re.compile(r"\blater\b"))
-    expect(tab.page.get_by_label("Totals")).to_contain_text("2 steps")
-    expect(tab.button("Upload")).to_be_hidden()
+    expect(stage.page.locator(".pill.past")).to_contain_text("as of step 2 of 5")
+    expect(stage.page.locator(".workspace .as-of")).to_have_text(
+        "as it was after step 2 · read only"
+    )
+    expect(row(stage, "stars.py").locator(".new")).to_have_text("changed here")
+    expect(row(stage, "check.py").locator(".new")).to_have_text("step 1")
+    expect(row(stage, "draw.py")).to_have_class(re.compile(r"\blater\b"))
+    expect(stage.page.locator("#step-3")).to_have_class(re.compile(r"\blater\b"))
+    expect(stage.page.get_by_label("Totals")).to_contain_text("2 steps")
+    expect(stage.button("Upload")).to_be_hidden()
 
-    row(tab, "draw.py").click()
-    expect(tab.page.locator(".preview")).to_contain_text("This file was not there after step 2.")
-    row(tab, "stars.py").click()
-    expect(tab.page.locator(".preview small").first).to_contain_text("version after step 2")
+    row(stage, "draw.py").click()
+    expect(stage.page.locator(".preview")).to_contain_text("This file was not there after step 2.")
+    row(stage, "stars.py").click()
+    expect(stage.page.locator(".preview small").first).to_contain_text("version after step 2")
 
     slider.press("}")  # the first event of step 3: its files are still those of step 2
-    expect(tab.page.locator(".pill.past")).to_contain_text("within step 3")
-    expect(tab.page.locator(".workspace .as-of")).to_contain_text("after step 2")
+    expect(stage.page.locator(".pill.past")).to_contain_text("within step 3")
+    expect(stage.page.locator(".workspace .as-of")).to_contain_text("after step 2")
     slider.press("]")
-    expect(tab.page.locator(".workspace .as-of")).to_contain_text("after step 3")
-    expect(row(tab, "draw.py").locator(".new")).to_have_text("changed here")
+    expect(stage.page.locator(".workspace .as-of")).to_contain_text("after step 3")
+    expect(row(stage, "draw.py").locator(".new")).to_have_text("changed here")
 
-    expect(tab.page).to_have_url(re.compile(r"#step-3$"))
-    tab.page.reload()  # the address opens the same moment
-    expect(tab.page.locator(".pill.past")).to_contain_text("as of step 3 of 5")
-    tab.button("Live").click()
-    expect(tab.page.locator(".pill.past")).to_be_hidden()
-    expect(tab.page.locator(".step.later")).to_have_count(0)
-    expect(tab.page).not_to_have_url(re.compile("#step"))
-    expect(tab.button("Upload")).to_be_visible()
+    expect(stage.page).to_have_url(re.compile(r"#step-3$"))
+    stage.reload()  # the address opens the same moment
+    expect(stage.page.locator(".pill.past")).to_contain_text("as of step 3 of 5")
+    stage.button("Live").click()
+    expect(stage.page.locator(".pill.past")).to_be_hidden()
+    expect(stage.page.locator(".step.later")).to_have_count(0)
+    expect(stage.page).not_to_have_url(re.compile("#step"))
+    expect(stage.button("Upload")).to_be_visible()
 
 
-def test_the_folder_is_downloaded_as_of_a_step(tab: StudioTab) -> None:
-    play_recording(tab, "Let three stars dance")
-    tab.button("Pause").click()
-    track(tab).press("Home")
-    expect(tab.page.locator(".workspace .as-of")).to_contain_text("after step 1")
-    tab.page.get_by_role("button", name="More actions").click()
-    item = tab.page.get_by_role("menuitem", name="Download folder as of step 1 as zip")
+@pytest.mark.component
+def test_the_folder_is_downloaded_as_of_a_step(stage: Stage) -> None:
+    show_paused(stage, "Let three stars dance")
+    track(stage).press("Home")
+    expect(stage.page.locator(".workspace .as-of")).to_contain_text("after step 1")
+    stage.page.get_by_role("button", name="More actions").click()
+    item = stage.page.get_by_role("menuitem", name="Download folder as of step 1 as zip")
     expect(item).to_be_visible()
-    if folder := os.environ.get("SHOTS"):
-        tab.page.screenshot(path=f"{folder}/past-zip.png")
-    with tab.page.expect_download() as download:
+    with stage.page.expect_download() as download:
         item.click()
     assert download.value.suggested_filename.endswith(", step 1.zip")
     names = zipfile.ZipFile(download.value.path()).namelist()
@@ -115,16 +127,16 @@ def test_the_folder_is_downloaded_as_of_a_step(tab: StudioTab) -> None:
     assert "draw.py" not in names
 
 
-def test_two_versions_of_a_file_are_compared(tab: StudioTab) -> None:
-    play_recording(tab, "Let three stars dance")
-    tab.button("Pause").click()
-    tab.button("Live").click()
-    row(tab, "stars.py").click(button="right")
-    tab.page.get_by_role("menuitem", name="Versions…").click()
-    dialog = tab.page.get_by_role("dialog", name="Versions of stars.py")
+@pytest.mark.component
+def test_two_versions_of_a_file_are_compared(stage: Stage) -> None:
+    show_paused(stage, "Let three stars dance")
+    stage.button("Live").click()
+    row(stage, "stars.py").click(button="right")
+    stage.page.get_by_role("menuitem", name="Versions…").click()
+    dialog = stage.page.get_by_role("dialog", name="Versions of stars.py")
     expect(dialog.get_by_role("row")).to_have_count(3)
     expect(dialog.get_by_role("button", name="Compare the two")).to_be_disabled()
     for box in dialog.get_by_role("checkbox").all():
         box.check()
     dialog.get_by_role("button", name="Compare the two").click()
-    expect(tab.page.locator(".preview .difference")).to_contain_text("from step 1 to step 2")
+    expect(stage.page.locator(".preview .difference")).to_contain_text("from step 1 to step 2")

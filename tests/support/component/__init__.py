@@ -21,7 +21,10 @@ How to write one::
    answer, and an error in the console, fail the test.
 4. ``stage.mount("timeline", "workspace", …)`` loads the bare page and mounts these components. A
    widget is mounted by a script: ``stage.evaluate("core/view.js", "(module, id) => …", id)``.
-5. Every state × role × width × theme: ``@pytest.mark.parametrize("look", LOOKS, ids=str)`` and
+5. Where a view changes files or lists runs, ``stage.use_routes(LocalRoutes(stage.data))`` lets the
+   server's own routes answer, called in the test's process on the files below ``stage.data``.
+   What a route changes is announced to the page; ``stage.run.change_files()`` announces the rest.
+6. Every state × role × width × theme: ``@pytest.mark.parametrize("look", LOOKS, ids=str)`` and
    ``stage.mount(…, look=look)``.
 
 Each test has a fresh document: the page's modules keep state. Its scripts come from the browser's

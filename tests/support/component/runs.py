@@ -10,12 +10,13 @@ from pydantic_core import to_json
 
 from agent.events import Event, encode
 from agent.history.export import conversation_markdown
-from agent.loop.steering import Steering
+from agent.loop.steering import Steering, SteeringState
 from agent.runs.folder import RunFolder
 from sandbox_ui.preview.base import PreviewRequest
 from sandbox_ui.preview.text import markdown
 from sandbox_ui.runs.feed import Feed
 from tests.support.component.server import Answer, Request, Stream
+from tests.support.local_provider import LocalSandboxProvider
 
 RUN = "component-test-run"
 """The id of a test's first run."""
@@ -25,7 +26,7 @@ class PageRun:
     """A run, its event stream and the answers that follow from its events.
 
     Args:
-        data: A folder for its journal.
+        data: The data folder with its journal and its files.
         events: What has happened so far.
         run: Its id.
 
@@ -37,8 +38,9 @@ class PageRun:
     """
 
     def __init__(self, data: Path, events: Iterable[Event] = (), *, run: str = RUN) -> None:
-        self.folder = RunFolder.create(data, "", run_id=run)
+        self.folder = _open_or_create(data, run)
         self.steering = Steering()
+        self._steered: SteeringState | None = None
         self.is_own, self.elsewhere = True, False
         self._feed = Feed(self.folder, self.steering)
         self._streams: list[tuple[Stream, list[int]]] = []
@@ -68,9 +70,10 @@ class PageRun:
         data = to_json({"folders": folders}) if folders else b'{"all":true}'
         self._send("workspace", data)
 
-    def send_steering(self) -> None:
-        """Tell the page how the run is steered now."""
-        self._send("steering", to_json(self.steering.state))
+    def send_steering(self, state: SteeringState | None = None) -> None:
+        """Tell the page how the run is steered now: as ``steering`` says, or from now on so."""
+        self._steered = state or self._steered
+        self._send("steering", to_json(self._steered or self.steering.state))
 
     def disconnect(self) -> None:
         """End the streams; the page connects again."""
@@ -108,7 +111,7 @@ class PageRun:
             self._send_new(stream, position)
             self._streams.append((stream, position))
         stream.send("workspace", b'{"all":true}')
-        stream.send("steering", to_json(self.steering.state))
+        stream.send("steering", to_json(self._steered or self.steering.state))
         return stream
 
     def _send(self, name: str, data: bytes) -> None:
@@ -120,6 +123,12 @@ class PageRun:
         while message := self._feed.events_after(position[0]):
             stream.send("message", message.data, message.cursor)
             position[0] = message.cursor
+
+
+def _open_or_create(data: Path, run: str) -> RunFolder:
+    if (data / "runs" / run).exists():
+        return RunFolder.open(data, run)
+    return RunFolder.create(data, LocalSandboxProvider(data).create_workspace(), run_id=run)
 
 
 def render_markdown(request: Request) -> Answer:

@@ -4,7 +4,7 @@ import importlib.metadata
 import importlib.util
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -35,14 +35,20 @@ class Request:
 
     Attributes:
         path: Relative to the page.
-        cursor: The id of the last event that a stream has received.
+        raw: The path and the query as they were sent.
     """
 
     method: str
     path: str
     query: dict[str, str]
     body: bytes = b""
-    cursor: str = ""
+    raw: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def cursor(self) -> str:
+        """The id of the last event that a stream has received."""
+        return self.headers.get("Last-Event-ID", "")
 
     @property
     def json(self) -> Any:
@@ -193,8 +199,9 @@ class _Handler(BaseHTTPRequestHandler):
             answer = Answer(content=site.document(), kind="text/html; charset=utf-8")
         else:
             query = {name: values[-1] for name, values in parse_qs(url.query, True).items()}
-            cursor = self.headers.get("Last-Event-ID", "")
-            answer = site.respond(Request(self.command, unquote(path), query, body, cursor))
+            raw = self.path.removeprefix(f"/{prefix}/")
+            headers = dict(self.headers)
+            answer = site.respond(Request(self.command, unquote(path), query, body, raw, headers))
         self._send(answer)
         self.wfile.flush()
 

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Locator, Page
 
@@ -21,6 +21,9 @@ from tests.support.component.recorded import bare_page, recorded
 from tests.support.component.runs import RUN, PageRun, render_markdown
 from tests.support.component.server import CONTAINER, Answer, FixtureServer, Request, Stream
 from tests.support.tab import CONFINEMENT_PROBE, NARROW, WIDE
+
+if TYPE_CHECKING:  # what it imports takes seconds
+    from tests.support.component.routes import LocalRoutes
 
 Role = Literal["owner", "user", "guest"]
 Theme = Literal["light", "dark"]
@@ -81,6 +84,7 @@ class Stage:
         script: A script that runs before those of the page.
         expected_errors: Parts of errors that the test causes.
         has_accounts: Whether the studio has accounts although its owner looks at the page.
+        data: The data folder of its runs.
     """
 
     def __init__(self, page: Page, data: Path, on_document: Callable[[], None]) -> None:
@@ -93,18 +97,20 @@ class Stage:
         self.script = ""
         self.expected_errors: list[str] = []
         self.has_accounts = False
-        self._data = data
+        self.data = data
         self._on_document = on_document
         self._listeners: list[tuple[Any, Any]] = []
         self._runs: dict[str, PageRun] = {}
         self._answers: dict[str, Answer] = _page_answers()
         self._held: list[threading.Event] = []
+        self._routes: LocalRoutes | None = None
+        self._lock = threading.Lock()  # the server's threads open runs
 
     # What the page gets
 
     def add_run(self, events: Iterable[Event], run: str) -> PageRun:
         """Add another run than the shown one."""
-        self._runs[run] = PageRun(self._data, events, run=run)
+        self._runs[run] = PageRun(self.data, events, run=run)
         return self._runs[run]
 
     def answer(self, path: str, value: Any, method: str = "GET", status: int = 200) -> None:
@@ -125,6 +131,11 @@ class Stage:
         self._answers |= {
             key: _recorded_answer(value) for key, value in answers.items() if " " in key
         }
+
+    def use_routes(self, routes: "LocalRoutes") -> None:
+        """Let the server's own routes answer what the test does not; call it before mounting."""
+        self._routes = routes
+        self._answers = {}
 
     def fail(self, path: str, status: int = 0, error: str = "", method: str = "GET") -> None:
         """Answer a request with an error of the server; the status 0 drops the connection."""
@@ -299,12 +310,9 @@ class Stage:
         path = f"/{request.path.removeprefix('api/')}"
         if path == "/presence":
             return Stream()
-        for run in (self.run, *self._runs.values()):
-            if path.startswith(f"/runs/{run.id}/"):
-                path = path.removeprefix(f"/runs/{run.id}/")
-                break
-        else:
-            run = None
+        run = self._run_of(path)
+        if run is not None:
+            path = path.removeprefix(f"/runs/{run.id}/")
         asked = replace(request, path=path)
         self.requests.append(asked)
         answer = self._find(asked)
@@ -312,10 +320,37 @@ class Stage:
             answer = run.respond(path, asked)
         if answer is None and (request.method, path) == ("POST", "/markdown"):
             answer = render_markdown(asked)
+        if answer is None and self._routes:
+            return self._respond_by_routes(self._routes, request)
         if answer is None:
             query = "&".join(f"{name}={value}" for name, value in asked.query.items())
             self.errors.append(f"no answer: {request.method} {path}?{query}")
             return Answer.of({"error": "The test has no answer to this."}, 404)
+        return answer
+
+    def _run_of(self, path: str) -> PageRun | None:
+        """Return the run whose URL is asked for; with routes, any run of the data folder."""
+        parts = path.split("/")
+        if parts[1] != "runs" or len(parts) < 4:
+            return None
+        with self._lock:
+            runs = {each.id: each for each in (self.run, *self._runs.values())}
+            run = runs.get(parts[2])
+            if not self._routes:
+                return run
+            if not (self.data / "runs" / parts[2]).exists():
+                return None
+            return run or self._runs.setdefault(parts[2], PageRun(self.data, run=parts[2]))
+
+    def _respond_by_routes(self, routes: "LocalRoutes", request: Request) -> Answer:
+        answer = routes.respond(request)
+        if request.method != "GET" and answer.status < 400:
+            for run in (self.run, *self._runs.values()):
+                if run.folder.path.exists():
+                    run.add()  # what the route recorded
+                    run.change_files()
+                else:
+                    run.disconnect()
         return answer
 
     def _find(self, request: Request) -> Answer | Stream | None:
@@ -336,6 +371,8 @@ class Stage:
             gate.set()
         for run in (self.run, *self._runs.values()):
             run.disconnect()
+        if self._routes:
+            self._routes.close()
 
     def _listen(self) -> None:
         """Note errors in the console, uncaught errors and dialogs."""

@@ -1,0 +1,123 @@
+"""The server's own routes, called in this process: no socket, no worker process, no Gradio page."""
+
+import asyncio
+import threading
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from starlette.applications import Starlette
+from starlette.requests import Request as StarletteRequest
+from starlette.types import Message, Receive, Scope, Send
+
+from agent.errors import WorkspaceError
+from agent.settings import Settings
+from sandbox_ui.application import Services
+from sandbox_ui.auth.access import Access
+from sandbox_ui.auth.user import OPERATOR
+from sandbox_ui.preview.base import BinaryPreview, PreviewError, PreviewRequest, Renderer
+from sandbox_ui.preview.service import PreviewResult, PreviewService
+from sandbox_ui.preview.worker import load_renderer
+from tests.support.component.server import Answer, Request
+from tests.support.local_provider import LocalSandboxProvider
+
+_renderer = cache(load_renderer)
+
+
+class LocalPreviews(PreviewService):
+    """Previews rendered in this process; their worker process takes 2 s of CPU to start."""
+
+    def render(self, kind: str, file: BinaryIO, request: PreviewRequest) -> PreviewResult:
+        """Render a preview; see the overridden method."""
+        file.seek(0)
+        renderer: Renderer = _renderer(kind)
+        try:
+            preview = renderer(file, request)
+        except PreviewError as error:
+            raise WorkspaceError(str(error)) from error
+        if isinstance(preview, BinaryPreview):
+            return PreviewResult(preview.content, preview.media_type)
+        return PreviewResult(Answer.of(preview.data).content)
+
+
+class LocalRoutes:
+    """The routes of a studio with one owner, on a data folder.
+
+    Args:
+        data: The data folder.
+
+    Attributes:
+        services: What is behind the routes.
+    """
+
+    def __init__(self, data: Path) -> None:
+        services = Services.from_settings(Settings(data=data), LocalSandboxProvider(data))
+        self.services = replace(services, previews=LocalPreviews())
+        self.services.catalog.open()
+        self._app = Starlette(routes=list(self.services.routes()))
+        self._stop, self._ready = asyncio.Event(), threading.Event()
+        self._thread = threading.Thread(target=asyncio.run, args=(self._run(),))
+        self._thread.start()
+        self._ready.wait()
+
+    async def _run(self) -> None:
+        """Keep a loop for the routes: the thread of the tests has Playwright's."""
+        self._loop = asyncio.get_running_loop()
+        self._ready.set()
+        await self._stop.wait()
+
+    def close(self) -> None:
+        """End the loop and close the history's database."""
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join()
+        self.services.catalog.close()
+
+    def respond(self, request: Request) -> Answer:
+        """Return the answer to a request; thread-safe."""
+        call = asyncio.run_coroutine_threadsafe(self._call(request), self._loop)
+        return call.result()
+
+    async def _call(self, request: Request) -> Answer:
+        raw_path, _, query = request.raw.partition("?")
+        scope: Scope = {
+            "type": "http", "http_version": "1.1", "method": request.method, "scheme": "http",
+            "path": f"/{request.path}", "raw_path": f"/{raw_path}".encode(), "root_path": "",
+            "query_string": query.encode(), "server": ("127.0.0.1", 80),
+            "headers": [(name.lower().encode(), value.encode("latin-1"))
+                        for name, value in request.headers.items()],
+        }  # fmt: skip
+        identities = self.services.identities
+        access = Access(OPERATOR, (), identities.get_folder, identities.groups, identities.data)
+        StarletteRequest(scope).state.access = access
+        collector = _Collector(request.body)
+        receive: Receive = collector.receive
+        send: Send = collector.send
+        await self._app(scope, receive, send)
+        return collector.answer
+
+
+class _Collector:
+    """Collects the messages of a response."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body: bytes | None = body
+        self.answer = Answer()
+
+    async def receive(self) -> Message:
+        if self._body is None:
+            await asyncio.Event().wait()  # the client never disconnects
+        body, self._body = self._body, None
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.body":
+            self.answer.content += message.get("body", b"")
+            return
+        self.answer.status = message["status"]
+        headers: dict[str, Any] = {
+            name.decode(): value.decode("latin-1") for name, value in message["headers"]
+        }
+        headers.pop("content-length", None)
+        self.answer.kind = headers.pop("content-type", "application/octet-stream")
+        self.answer.headers = headers
