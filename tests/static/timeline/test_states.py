@@ -18,6 +18,7 @@ from agent.events import (
 from tests.support.component.accessibility import violations
 from tests.support.component.events import bash, ended, started, step
 from tests.support.component.stage import Look, Role, Stage, looks
+from tests.support.tab import WIDE
 
 pytestmark = pytest.mark.component
 
@@ -104,5 +105,6 @@ def test_a_state_is_shown_to_every_role(stage: Stage, state: State, role: Role) 
         expect(button).to_have_count(int(role == "owner"))
     for look in looks(roles=[role]):
         stage.change_look(look)
-        assert violations(stage.page, COLOURS) == [], look
         assert stage.page.evaluate("document.documentElement.scrollWidth") <= look.size[0], look
+        if role == "owner" and look.size == WIDE:  # who sees the most; colours depend on the theme
+            assert violations(stage.page, COLOURS) == [], look
