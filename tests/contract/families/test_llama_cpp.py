@@ -12,7 +12,11 @@ import pytest
 
 from agent import Limits, ModelConfig, Studio
 from agent.events import ModelAnswered, TextDelta, ToolEnded
-from agent.models.base import ApiName
+from agent.models.base import ApiName, Finish, ModelRequest
+from agent.models.endpoint.client import EndpointModel
+from agent.util.cancellation import Stop
+from tests.contract.model_suite import BASH
+from tests.support.models.model_requests import HISTORY
 from tests.support.servers.llama_cpp import find_weights, serve_llama
 
 pytestmark = [pytest.mark.nightly, pytest.mark.builtin, pytest.mark.timeout(600)]
@@ -44,6 +48,8 @@ def config(url: str, api: ApiName, **settings: Any) -> ModelConfig:
     return ModelConfig(url, "smollm2", api=api, **settings)
 
 
+# Over Messages this build drops the grammar.
+@pytest.mark.parametrize("api", ["chat", "responses"], indirect=True)
 def test_a_call_gets_its_result_and_the_model_goes_on(
     studio: Studio, url: str, api: ApiName
 ) -> None:
@@ -56,6 +62,12 @@ def test_a_call_gets_its_result_and_the_model_goes_on(
     assert [len(answer.calls) for answer in answers] == [1, 1]
     assert ["one" in result.observation for result in results] == [True, True]
     assert all(answer.usage and answer.usage.prompt > 100 for answer in answers)
+
+
+def test_a_history_with_calls_and_results_is_accepted(url: str, api: ApiName) -> None:
+    request = ModelRequest(HISTORY, [BASH], 8)
+    pieces = list(EndpointModel(config(url, api)).stream(request, Stop()))
+    assert isinstance(pieces[-1], Finish)
 
 
 def test_text_is_streamed_and_counted(studio: Studio, url: str, api: ApiName) -> None:
