@@ -45,9 +45,12 @@ class ServerFacts:
 
 
 def model_names(response: object) -> list[str]:
-    """Return the sorted names in a response to ``/models``, which may have any shape."""
+    """Return the sorted names in a response to ``/models``, which may have any shape.
+
+    A name with control characters or lone surrogates is left out: it cannot be sent or shown.
+    """
     names = (_name(entry) for entry in _entries(response))
-    found = {name for name in names if 0 < len(name) <= _MAX_NAME}
+    found = {name for name in names if 0 < len(name) <= _MAX_NAME and name.isprintable()}
     return sorted(found, key=str.lower)[:MAX_MODELS]
 
 
