@@ -10,6 +10,7 @@ from agent.models.parameters import add_options, config_fields
 from agent.models.passport.passport import as_text
 from agent.models.passport.store import PassportStore
 from agent.settings import Settings
+from agent.util.text import sanitize
 
 
 def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -44,9 +45,9 @@ def run_command(options: argparse.Namespace, settings: Settings) -> int:
         described = {**test.passport.for_people(), "message": test.message}
         print(json.dumps({**described, "models": list(test.models)}, ensure_ascii=False))
     elif test.passport.facts:
-        print(as_text(test.passport))
+        print(sanitize(as_text(test.passport)))
     if not options.json:
-        print(test.message, file=sys.stderr)
+        print(sanitize(test.message), file=sys.stderr)
         if not test.passport.model and test.models:
             print("\n".join(test.models))
     return 0 if test.works else 1

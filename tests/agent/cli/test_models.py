@@ -1,0 +1,29 @@
+"""What the command ``models test`` prints."""
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from agent.cli import models
+from agent.models.passport import probe
+from agent.models.passport.passport import Fact, Passport
+from agent.settings import Settings
+
+
+def test_what_a_server_says_cannot_control_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    passport = Passport(
+        base_url="https://models.test/v1", model="m", problem="It said \x1b[2J.",
+        facts={"left_out": Fact("\x1b]0;x\x07 was refused", "its refusals")},
+    )  # fmt: skip
+    test = probe.EndpointTest([], passport, passport.problem)
+    monkeypatch.setattr(probe, "check_endpoint", lambda _: test)
+    parser = argparse.ArgumentParser()
+    models.add_command(parser.add_subparsers())
+    options = parser.parse_args(["models", "test", "m", "--base-url", passport.base_url])
+    assert models.run_command(options, Settings(data=tmp_path)) == 1
+    printed = capsys.readouterr()
+    assert "was refused" in printed.out
+    assert "\x1b" not in printed.out + printed.err
