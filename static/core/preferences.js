@@ -72,7 +72,7 @@ export function clearKeyWithEndpoint(settings) {
   const field = (selector) => settings.querySelector(selector);
   const currentOrigin = () => originOf(field(ENDPOINT).value);
   let keyOrigin = ""; // the origin for which the key was entered
-  on("endpoint-filled", () => (keyOrigin = "")); // the key that is filled in is the endpoint's
+  on("endpoint-filled", (baseUrl) => (keyOrigin = originOf(baseUrl))); // the key that is filled in is this endpoint's
   settings.addEventListener("input", ({ target }) => {
     if (target.matches(KEY)) keyOrigin = target.value ? currentOrigin() : "";
   });

@@ -34,7 +34,7 @@ const fieldValue = (selector) => /** @type {HTMLInputElement | null} */ (documen
 /** Put an endpoint into the form. */
 function fill({ baseUrl = "", apiKey = "", model = "", api = "auto" }) {
   wanted = { baseUrl, apiKey, model, api };
-  emit("endpoint-filled");
+  emit("endpoint-filled", baseUrl);
   document.getElementById("fill-endpoint").click();
 }
 
