@@ -5,6 +5,13 @@ const MAX_WORDS = 500;
 const PATHS_OF_REQUESTS = /\/(?:chat\/completions|completions|responses|messages(?:\/count_tokens)?|models|embeddings)\/?$/;
 const KEY_HEADERS = new Set(["x-api-key", "api-key", "x-goog-api-key"]);
 const DATA_OPTIONS = new Set(["-d", "--data", "--data-raw", "--data-binary", "--data-ascii", "--json"]);
+const OPTIONS_WITH_OTHER_URLS = new Set(["-x", "--proxy", "--preproxy", "-e", "--referer"]);
+/** The names of variables; what is before them names the service. */
+const VARIABLES = {
+  baseUrl: /^(.*?)_?(?:API_?)?(?:BASE_?URL|API_?BASE|ENDPOINT|(?<=_)(?:URL|HOST))$/i,
+  apiKey: /^(.*?)_?(?:API_?KEY|API_TOKEN|AUTH_TOKEN)$/i,
+  model: /^(.*?)_?MODEL(?:_?NAME)?$/i,
+};
 const SDKS = [
   { pattern: /\b(?:Async)?OpenAI\(/, url: "https://api.openai.com/v1" },
   { pattern: /\b(?:Async)?Anthropic\(/, url: "https://api.anthropic.com/v1" },
@@ -41,6 +48,7 @@ function fromCurl(text) {
     const [option, joined] = words[at].startsWith("--") ? words[at].split(/=(.*)/s) : [words[at]];
     if (option === "-H" || option === "--header") Object.assign(found, fromHeader(joined ?? words[++at] ?? ""));
     else if (DATA_OPTIONS.has(option)) Object.assign(found, fromBody(joined ?? words[++at] ?? ""));
+    else if (OPTIONS_WITH_OTHER_URLS.has(option)) at += joined === undefined ? 1 : 0;
     else if (/^https?:\/\//.test(words[at]) && !found.baseUrl) found.baseUrl = words[at];
   }
   return found;
@@ -83,22 +91,20 @@ function fromSnippet(text) {
   return { baseUrl: baseUrl || sdk.url, apiKey: value("api_key|apiKey"), model: value("model|model_name") };
 }
 
+/** The values of variables whose names begin alike, so that no other service's key goes to the endpoint. */
 function fromVariables(text) {
-  const found = {};
-  let count = 0;
+  const byPrefix = new Map();
   for (const line of text.split("\n")) {
     if (!line.trim() || line.trim().startsWith("#")) continue;
     const [, name, value] = line.match(/^\s*(?:export\s+|set\s+)?([A-Za-z_]\w*)\s*=\s*(.*?)\s*;?\s*$/) ?? [];
     if (!name) return null;
-    count++;
-    const key = /(?:BASE_?URL|API_?BASE|ENDPOINT|_URL|_HOST)$/i.test(name)
-      ? "baseUrl"
-      : /(?:KEY|TOKEN)$/i.test(name)
-        ? "apiKey"
-        : /MODEL(?:_?NAME)?$/i.test(name)
-          ? "model"
-          : "";
-    if (key && !found[key]) found[key] = value.replace(/^(["'])(.*)\1$/, "$2");
+    const written = value.replace(/^(["'])(.*)\1$/, "$2");
+    const [field, pattern] = Object.entries(VARIABLES).find(([, each]) => each.test(name)) ?? [];
+    if (!field || (field === "baseUrl" && !baseOf(written))) continue;
+    const prefix = name.match(pattern)[1].toUpperCase();
+    byPrefix.set(prefix, { [field]: written, ...byPrefix.get(prefix) });
   }
-  return count ? found : null;
+  const weight = ({ baseUrl, apiKey, model }) => Number(!!baseUrl) + 2 * Number(!!apiKey) + Number(!!model);
+  const [best] = [...byPrefix.values()].sort((one, other) => weight(other) - weight(one));
+  return best ? { ...byPrefix.get(""), ...best } : null;
 }

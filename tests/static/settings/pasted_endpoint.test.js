@@ -29,6 +29,22 @@ const CASES = {
     '# mine\nexport OPENAI_BASE_URL="http://localhost:8000/v1"\nOPENAI_API_KEY=sk-1\n\nOPENAI_MODEL=qwen\n',
     { baseUrl: "http://localhost:8000/v1", apiKey: "sk-1", model: "qwen" },
   ],
+  "an .env file with other services' keys and addresses": [
+    "SECRET_KEY=s-1\nSTRIPE_API_KEY=s-2\nGITHUB_TOKEN=s-3\nREDIS_HOST=localhost\nSENTRY_URL=https://sentry.example\nOPENAI_BASE_URL=https://x.example/v1\nOPENAI_API_KEY=sk-1",
+    { baseUrl: "https://x.example/v1", apiKey: "sk-1", model: "" },
+  ],
+  "a key beside another service's address": [
+    "SENTRY_URL=https://sentry.example\nOPENAI_API_KEY=sk-1\nMODEL_NAME=qwen",
+    { baseUrl: "", apiKey: "sk-1", model: "qwen" },
+  ],
+  "an endpoint beside another service's key": [
+    "GITHUB_TOKEN=s-1\nOLLAMA_HOST=http://localhost:11434",
+    { baseUrl: "http://localhost:11434", apiKey: "", model: "" },
+  ],
+  "a curl command through a proxy": [
+    'curl -x http://proxy.example:3128 --referer https://y.example https://x.example/v1/models -H "Authorization: Bearer sk-1"',
+    { baseUrl: "https://x.example/v1", apiKey: "sk-1", model: "" },
+  ],
   "one variable": ["OPENAI_API_KEY=sk-1", { baseUrl: "", apiKey: "sk-1", model: "" }],
   "a Python snippet": [
     'from openai import OpenAI\nclient = OpenAI(base_url="https://api.deepseek.com", api_key=os.environ["KEY"])\nclient.chat.completions.create(model="deepseek-chat")',
