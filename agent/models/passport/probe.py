@@ -351,10 +351,12 @@ def _result_message(config: ModelConfig, turns: Sequence[_Turn]) -> str:
     seconds = turns[0].seconds
     if any(call.name == _READY_TOOL.name for call in turns[0].calls.values()):
         return f"{config.model} works: it answered and called a tool ({seconds:.1f} s)."
-    other = "text" if config.tool_call_style == "native" else "native"
+    is_native = config.tool_call_style == "native"
+    option, choice = ("text", "Read from the text") if is_native else ("native", "Native")
     return (
         f"{config.model} answers ({seconds:.1f} s), but did not call the test tool. If it calls "
-        f"no tools in a run either, set the tool-call style to “{other}”."
+        f"no tools in a run either, set Tool calls to “{choice}” (Settings → Advanced) or use "
+        f"--calls {option}."
     )
 
 
