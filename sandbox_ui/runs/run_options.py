@@ -12,7 +12,7 @@ from agent.loop.approval import Rule, parse_rules
 from agent.models.base import Model, ModelConfig
 from agent.models.builtin.install import BUILTIN_BASE_NAME, BUILTIN_ID, BUILTIN_NAME
 from agent.models.builtin.model import default_prompt_name
-from agent.models.parameters import config_fields
+from agent.models.parameters import BY_NAME, config_fields
 from agent.models.passport.store import PassportStore
 from agent.models.resolve import resolve_model
 from agent.models.transport.base_url import resolve_key, same_endpoint
@@ -153,6 +153,6 @@ def limits_for(options: RunOptions, settings: Settings, model: Model) -> Limits:
     if options.steps:
         steps = min(int(options.steps), settings.max_steps)
         limits = adapt_to_model(replace(settings.limits(), steps=steps), model)
-    if options.max_tokens:
-        limits = replace(limits, turn_tokens=int(options.max_tokens))
+    if max_tokens := BY_NAME["max_tokens"].check(options.max_tokens):
+        limits = replace(limits, turn_tokens=max_tokens)
     return replace(limits, summarise=bool(options.summarise))

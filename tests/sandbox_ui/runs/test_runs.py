@@ -17,6 +17,7 @@ from agent.events import Event, RunEnded, RunStarted, ToolOutput
 from agent.limits import Limits
 from agent.models import demonstration
 from agent.models.base import ToolCall
+from agent.models.parameters import from_camel_case
 from agent.models.resolve import NoModelAvailable
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.runs import journal
@@ -323,6 +324,13 @@ def test_users_can_lower_but_not_raise_the_step_limit() -> None:
     assert run_options.limits_for(RunOptions(steps=3), settings, model).steps == 3
     assert run_options.limits_for(RunOptions(steps=99), settings, model).steps == 10
     assert run_options.limits_for(RunOptions(max_tokens=50), settings, model).turn_tokens == 50
+
+
+def test_default_as_the_maximum_of_tokens_means_that_it_is_not_set() -> None:
+    options = RunOptions(**from_camel_case({"maxTokens": "default"}))
+    settings, model = Settings(), ScriptedModel([])
+    usual = run_options.limits_for(RunOptions(), settings, model)
+    assert run_options.limits_for(options, settings, model) == usual
 
 
 def test_older_steps_are_summarised_only_if_the_user_wants_it() -> None:
