@@ -22,7 +22,8 @@ API_NAMES: dict[ApiName, str] = {
 }
 _MAX_LESSONS = 50
 _REFUSAL_STATUSES = {400, 404, 405, 422}
-_REQUIRED_FIELDS = {"model", "messages", "input", "stream", "tools"}
+_REQUIRED_FIELDS = {"model", "messages", "input", "stream", "tools", "system", "instructions"}
+_REQUIRED_BY_MESSAGES = "max_tokens"
 _ALTERNATIVE_NAMES = {
     "max_tokens": "max_completion_tokens",
     "max_completion_tokens": "max_tokens",
@@ -176,6 +177,8 @@ def _without_field(learned: Learned, name: str, sent: Body, api: Api) -> Lesson 
             return None  # it was required before
         notice = f"This endpoint does not accept “{name}”; it is no longer sent."
         return _with_change(learned, name, notice)
+    if name in learned.dropped or (api.name == "messages" and name == _REQUIRED_BY_MESSAGES):
+        return None  # the API needs it, or the conversation brings it back
     alternative = _ALTERNATIVE_NAMES.get(name, "")
     if alternative and name not in learned.renamed.values() and alternative not in sent:
         notice = f"This endpoint does not accept “{name}”; “{alternative}” is sent instead."

@@ -23,6 +23,7 @@ from agent.models.endpoint.families import traits_of
 from agent.models.endpoint.learned import Learned, Lesson, learn
 from agent.models.endpoint.request import prepare_request
 from agent.models.errors.failures import Failure
+from agent.models.messages.api import MessagesApi
 from agent.util.cancellation import Stop
 from tests.contract.model_suite import BASH, REQUEST
 from tests.support.models.endpoint import Endpoint, Turn
@@ -230,3 +231,23 @@ def test_a_damaged_record_is_an_empty_one(stored: object) -> None:
 def test_a_parameter_is_renamed_before_it_is_dropped() -> None:
     learned = replace(Learned(), renamed={"max_tokens": "n"}, dropped=("top_p",))
     assert learned.adapt({"max_tokens": 5, "top_p": 1}) == {"n": 5}
+
+
+# What every request has
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["Unexpected role “system” is not allowed.", "max_tokens: 64000 > 8192, which is not allowed"],
+)
+def test_what_the_messages_api_needs_is_never_dropped(message: str) -> None:
+    failure = Failure(400, {"error": {"message": message}})
+    sent = {"model": "m", "max_tokens": 64_000, "system": [], "messages": []}
+    assert learn(Learned(), failure, sent, MessagesApi(), may_switch=True) is None
+
+
+def test_a_field_that_was_dropped_and_comes_back_is_not_dropped_again() -> None:
+    failure = Failure(400, {"error": {"message": "thinking: extra inputs are not permitted"}})
+    sent = {"model": "m", "thinking": {"type": "disabled"}, "messages": []}
+    learned = Learned(dropped=("thinking",))
+    assert learn(learned, failure, sent, MessagesApi(), may_switch=True) is None
