@@ -84,7 +84,7 @@ def _user_block(message: Message) -> Body:
 
 def _answer(message: Message, writing: Writing) -> list[Body]:
     assert isinstance(message, AssistantMessage)
-    blocks = writing.own_parts(message).get(BLOCKS, ()) if writing.send_reasoning else ()
+    blocks = _own_blocks(message, writing)
     texts = sum(block["length"] for block in blocks if block["type"] == "text")
     calls = sum(block["type"] == "tool_use" for block in blocks)
     if blocks and (texts, calls) == (len(message.text), len(message.calls)):
@@ -93,6 +93,20 @@ def _answer(message: Message, writing: Writing) -> list[Body]:
     answer = [_text_block(replace_surrogates(message.text))] if message.text.strip() else []
     answer += [_call(call) for call in message.calls]
     return [*thinking, *answer] if answer else []
+
+
+def _own_blocks(message: AssistantMessage, writing: Writing) -> list[Mapping[str, Any]]:
+    """Return the blocks that can be given back; an imported record may hold anything."""
+    blocks = writing.own_parts(message).get(BLOCKS) if writing.send_reasoning else None
+    return [block for block in blocks if _is_known(block)] if isinstance(blocks, list) else []
+
+
+def _is_known(block: object) -> bool:
+    if not isinstance(block, Mapping):
+        return False
+    if block.get("type") == "text":
+        return type(length := block.get("length")) is int and length >= 0
+    return block.get("type") in ("tool_use", *THINKING)
 
 
 def _filled(blocks: Sequence[Mapping[str, Any]], message: AssistantMessage) -> Iterator[Body]:

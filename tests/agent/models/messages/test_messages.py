@@ -357,3 +357,17 @@ def test_errors_inside_a_stream_have_the_status_of_their_type(
     assert failure is not None
     assert failure.status == status
     assert API.failure(START) is None
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        None, 1, "text", [1], [{}], [{"type": "text"}], [{"type": "text", "length": "5"}],
+        [{"type": "text", "length": -1}, {"type": "text", "length": 5}],
+        [THINKING, {"type": "None"}, {"type": "text", "length": 4}],
+    ],
+)  # fmt: skip
+def test_parts_of_an_imported_record_that_do_not_fit_are_left_out(blocks: Any) -> None:
+    answer = AssistantMessage("Yes.", opaque=OpaqueParts(FAMILY, {"blocks": blocks}))
+    content = conversation(UserMessage("Go."), answer, UserMessage("On."))["messages"][1]["content"]
+    assert [block for block in content if block != THINKING] == [{"type": "text", "text": "Yes."}]
