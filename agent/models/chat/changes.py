@@ -157,8 +157,9 @@ def _with_signatures(key: str) -> Callable[[list[Body]], list[Body]]:
 def has_placeholder(messages: Sequence[Body], key: str) -> bool:
     """Return whether a call has the placeholder signature under a key."""
     return any(
-        key in (call.get("extra_content") or {})
-        and call["extra_content"][key].get("thought_signature") == _NO_SIGNATURE
+        isinstance(extra := call.get("extra_content"), Mapping)
+        and isinstance(signature := extra.get(key), Mapping)
+        and signature.get("thought_signature") == _NO_SIGNATURE
         for message in messages
         for call in message.get("tool_calls") or ()
     )

@@ -6,6 +6,7 @@ import pytest
 
 from agent.models.base import AssistantMessage, Finish, Message, OpaqueParts, ToolCall
 from agent.models.chat.api import ChatApi
+from agent.models.chat.changes import has_placeholder
 from agent.models.endpoint.api import Writing
 from agent.models.parsing.opaque import MAX_OPAQUE_CHARACTERS
 
@@ -97,3 +98,8 @@ def deep(levels: int) -> Any:
 @pytest.mark.parametrize("extra", [deep(200), {"x": "y" * MAX_OPAQUE_CHARACTERS}])
 def test_what_exceeds_the_bounds_is_not_kept(extra: Any) -> None:
     assert kept({"tool_calls": [CALL | {"extra_content": extra}]}) is None
+
+
+@pytest.mark.parametrize("extra", ["a google", ["google"], {"google": "a signature"}])
+def test_a_refusal_can_be_read_whatever_the_calls_have(extra: Any) -> None:
+    assert not has_placeholder([{"tool_calls": [CALL | {"extra_content": extra}]}], "google")
