@@ -12,6 +12,10 @@ _STREAMED = ("text", "summary", "data")
 _MAX_DETAILS = 2000
 
 
+class _Fragments(list[str]):
+    """A text that arrives in fragments, which are joined at the end."""
+
+
 class OpaqueCollector:
     """Collector of one answer's opaque parts; see ``agent.models.chat.request`` for their form.
 
@@ -39,7 +43,7 @@ class OpaqueCollector:
             if (begun := self._begun(entry)) is not None:
                 _extend(begun, entry)
             elif len(self._details) < _MAX_DETAILS:
-                self._details.append(dict(entry))
+                self._details.append({key: _begin(key, value) for key, value in entry.items()})
 
     def add_call(self, position: int, fragment: Mapping[str, Any]) -> None:
         """Take in the fields of a call's fragment that are to be given back with it."""
@@ -66,7 +70,13 @@ class OpaqueCollector:
         if self._has_empty_reasoning and has_calls and not has_reasoning:
             parts["reasoning_content"] = ""
         if self._details:
-            parts["reasoning_details"] = self._details
+            parts["reasoning_details"] = [
+                {
+                    key: "".join(value) if isinstance(value, _Fragments) else value
+                    for key, value in entry.items()
+                }
+                for entry in self._details
+            ]
         if before_text:
             parts["content"] = before_text
         if self._calls:
@@ -85,7 +95,12 @@ class OpaqueCollector:
 
 def _extend(begun: dict[str, Any], entry: Mapping[str, Any]) -> None:
     for key, value in entry.items():
-        if key in _STREAMED and isinstance(value, str) and isinstance(begun.get(key), str):
-            begun[key] += value
+        text = begun.get(key)
+        if isinstance(text, _Fragments) and isinstance(value, str):
+            text.append(value)
         elif value is not None or key not in begun:
-            begun[key] = value
+            begun[key] = _begin(key, value)
+
+
+def _begin(key: str, value: object) -> object:
+    return _Fragments([value]) if key in _STREAMED and isinstance(value, str) else value

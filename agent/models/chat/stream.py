@@ -68,6 +68,7 @@ class StreamParser:
         self._calls = ToolCallAssembler(self._size, self._opaque.add_call, names)
         self._text, self._reasoning = SurrogateJoiner(), SurrogateJoiner()
         self._text_so_far: list[str] = []
+        self._text_length = 0
         self._has_reasoning = False
         self._reason = ""
         self._has_calls = False
@@ -156,6 +157,7 @@ class StreamParser:
                 yield from self._read_reasoning(text)
                 continue
             self._text_so_far.append(text)
+            self._text_length += len(text)
             joined = self._text.feed(self._size.add(text))
             yield from self._track_calls(self._content_parser.feed(joined))
         calls = delta.get("tool_calls")
@@ -172,6 +174,8 @@ class StreamParser:
     def _repeats_text(self, content: object) -> bool:
         """Return whether the content of the last chunk is the whole text once more."""
         if not isinstance(content, str) or len(content) < _MIN_REPEATED_LENGTH:
+            return False
+        if len(content) != self._text_length:  # joined only then: an endpoint may end each chunk
             return False
         return len(self._text_so_far) > 1 and content == "".join(self._text_so_far)
 

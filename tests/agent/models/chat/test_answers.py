@@ -1,5 +1,7 @@
 """Answers of endpoints, in the formats of all known servers."""
 
+import sys
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -9,6 +11,8 @@ from agent.limits import Limits
 from agent.loop.conversation import Conversation
 from agent.loop.turn import TurnRunner
 from agent.models.base import CallPiece, Finish, ModelConfig, ModelNotice, Usage
+from agent.models.chat.stream import StreamParser
+from agent.models.endpoint.api import Writing
 from agent.models.endpoint.client import EndpointModel
 from agent.util.cancellation import Stop
 from tests.contract.model_suite import REQUEST, calls_of, reasoning_of, text_of
@@ -335,3 +339,22 @@ def test_a_turn_whose_reasoning_has_only_a_closing_tag_answers_with_the_rest() -
     answered = events[-1]
     assert isinstance(answered, ModelAnswered)
     assert (answered.text, answered.reasoning) == ("42", "First 41.\n")
+
+
+def test_the_text_is_not_joined_for_each_chunk_with_a_finish_reason() -> None:
+    joins = 0
+
+    def count(frame: FrameType, event: str, function: Any) -> None:
+        nonlocal joins
+        if event == "c_call" and frame.f_code.co_filename.endswith("agent/models/chat/stream.py"):
+            joins += getattr(function, "__name__", "") == "join"
+
+    parser = StreamParser(Writing())
+    choice = {"delta": {"content": "Sixteen letters."}, "finish_reason": "stop"}
+    sys.setprofile(count)
+    try:
+        pieces = [piece for _ in range(100) for piece in parser.feed({"choices": [choice]})]
+    finally:
+        sys.setprofile(None)
+    assert text_of([*pieces, *parser.finish()]) == "Sixteen letters." * 100
+    assert joins < 20

@@ -103,3 +103,23 @@ def test_what_exceeds_the_bounds_is_not_kept(extra: Any) -> None:
 @pytest.mark.parametrize("extra", ["a google", ["google"], {"google": "a signature"}])
 def test_a_refusal_can_be_read_whatever_the_calls_have(extra: Any) -> None:
     assert not has_placeholder([{"tool_calls": [CALL | {"extra_content": extra}]}], "google")
+
+
+class CountedText(str):
+    """A text that counts the characters that are copied when it is extended."""
+
+    copied = 0
+
+    def __add__(self, other: str) -> "CountedText":
+        """Return the longer text."""
+        CountedText.copied += len(self)
+        return CountedText(str(self) + other)
+
+
+def test_details_are_joined_once() -> None:
+    CountedText.copied = 0
+    delta = {"type": "reasoning.text", "index": 0, "text": CountedText("Count. ")}
+    opaque = kept(*[{"reasoning_details": [delta]}] * 200)
+    assert opaque is not None
+    assert opaque.parts["reasoning_details"] == [delta | {"text": "Count. " * 200}]
+    assert CountedText.copied == 0
