@@ -17,6 +17,8 @@ from agent.models.parsing.markers import partial_length
 _OPEN, _CLOSE = "<think>", "</think>"
 _TAG = re.compile("</?think>")
 _QUOTES = "`'\"“‘«"
+_SLICE_LENGTH = 256
+"""Characters that are read at once: each block copies what follows it in its slice."""
 
 ThinkPiece = TextPiece | ReasoningPiece | TextWasReasoning
 
@@ -49,6 +51,10 @@ class ThinkSplitter:
 
     def feed(self, text: str) -> list[ThinkPiece]:
         """Process a fragment; return the new pieces that are certain so far."""
+        slices = (text[at : at + _SLICE_LENGTH] for at in range(0, len(text), _SLICE_LENGTH))
+        return [piece for each in slices for piece in self._feed_slice(each)]
+
+    def _feed_slice(self, text: str) -> list[ThinkPiece]:
         self._buffer += text
         if self._raw is not None and self._state is not _State.TEXT:
             self._raw.append(text)

@@ -373,6 +373,7 @@ HOSTILE = [
     "<parameter=a>", "<tool_call><function=submit><parameter=a>", "<think>", "</think", "`", " ",
     "\n", "{", '{"', '\\"', "<arg_key>", "<｜DSML｜tool_calls><｜DSML｜invoke name=\"submit\">",
     "<|tool_calls_section_begin|><|tool_call_begin|>", "<|start|>assistant<|message|>", "}",
+    "<think></think>",
 ]  # fmt: skip
 
 
