@@ -6,9 +6,11 @@ sign is a reported prompt that stands still or shrinks although the conversation
 
 from agent.events import (
     Event,
+    MessageDelivered,
     ModelAnswered,
     ObservationEdited,
     ObservationsCleared,
+    Reminder,
     StepStarted,
     SummaryEnded,
     ToolEnded,
@@ -40,6 +42,8 @@ class TruncationWatch:
         match event:
             case ObservationsCleared() | SummaryEnded() | ObservationEdited():
                 self._prompt = None
+            case Reminder() | MessageDelivered():
+                self._prompt = None  # templates drop the reasoning before a message of the user
             case StepStarted():
                 self._grown += estimate_tokens(event.note)
             case ToolEnded():

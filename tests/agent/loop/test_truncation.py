@@ -2,7 +2,15 @@
 
 from collections.abc import Iterable
 
-from agent.events import Event, ModelAnswered, ObservationsCleared, StepStarted, ToolEnded
+from agent.events import (
+    Event,
+    MessageDelivered,
+    ModelAnswered,
+    ObservationsCleared,
+    Reminder,
+    StepStarted,
+    ToolEnded,
+)
 from agent.loop.truncation import TruncationWatch
 from agent.models.base import ToolCall, Usage
 
@@ -47,3 +55,8 @@ def test_what_cannot_be_compared_is_not_suspected() -> None:
     assert said([turn(4000), result("short"), turn(3990)]) == []
     assert said([turn(4000, estimated=True), result(), turn(4000, estimated=True)]) == []
     assert said([turn(None), result(), turn(4000), StepStarted(step=2, note="")]) == []
+
+
+def test_reasoning_that_a_template_drops_at_a_message_of_the_user_is_not_suspected() -> None:
+    for message in (Reminder(step=2, text="Go on."), MessageDelivered(step=2, text="Hurry.")):
+        assert said([turn(9000), result(), message, turn(5000)]) == []
