@@ -89,7 +89,7 @@ def _answer(message: Message, writing: Writing) -> list[Body]:
     calls = sum(block["type"] == "tool_use" for block in blocks)
     if blocks and (texts, calls) == (len(message.text), len(message.calls)):
         return list(_filled(blocks, message))
-    thinking = [block for block in blocks if block["type"] in THINKING]
+    thinking = [dict(block) for block in blocks if block["type"] in THINKING]
     answer = [_text_block(replace_surrogates(message.text))] if message.text.strip() else []
     answer += [_call(call) for call in message.calls]
     return [*thinking, *answer] if answer else []
