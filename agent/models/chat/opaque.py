@@ -6,7 +6,7 @@ from typing import Any
 from agent.models.base import OpaqueParts
 from agent.models.chat.request import CALL_FIELDS, CALLS
 from agent.models.parsing.opaque import bounded, is_shallow
-from agent.models.transport.bounds import AnswerSizeCounter
+from agent.models.transport.bounds import AnswerSizeCounter, KeptSizeCounter
 
 _STREAMED = ("text", "summary", "data")
 _MAX_DETAILS = 2000
@@ -27,6 +27,7 @@ class OpaqueCollector:
     def __init__(self, family: str, size: AnswerSizeCounter) -> None:
         self._family = family
         self._size = size
+        self._kept_size = KeptSizeCounter()
         self._details: list[dict[str, Any]] = []
         self._calls: dict[str, dict[str, Any]] = {}
         self._has_empty_reasoning = False
@@ -40,6 +41,7 @@ class OpaqueCollector:
                 if isinstance(text := entry.get(key), str) and text:
                     yield text
             self._size.add("".join(v for v in entry.values() if isinstance(v, str)))
+            self._kept_size.add_json([v for v in entry.values() if not isinstance(v, str)])
             if (begun := self._begun(entry)) is not None:
                 _extend(begun, entry)
             elif len(self._details) < _MAX_DETAILS:
@@ -49,8 +51,12 @@ class OpaqueCollector:
         """Take in the fields of a call's fragment that are to be given back with it."""
         for key in CALL_FIELDS:
             value = fragment.get(key)
-            if value and is_shallow(value):
-                self._calls.setdefault(str(position), {})[key] = value
+            if not value or not is_shallow(value):
+                continue
+            fields = self._calls.setdefault(str(position), {})
+            if fields.get(key) != value:
+                self._kept_size.add_json(value)
+                fields[key] = value
 
     def add_reasoning(self, text: object) -> None:
         """Take in the value of ``reasoning_content``, which some models send empty."""

@@ -1,6 +1,5 @@
 """Conversion of a message's events into the pieces of one answer."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -22,7 +21,7 @@ from agent.models.parsing.content import ContentParser
 from agent.models.parsing.opaque import bounded
 from agent.models.parsing.surrogates import SurrogateJoiner
 from agent.models.parsing.tool_names import resolve_tool_name
-from agent.models.transport.bounds import AnswerSizeCounter, check_call_count
+from agent.models.transport.bounds import AnswerSizeCounter, KeptSizeCounter, check_call_count
 
 _STOP_REASONS: dict[str, FinishReason] = {
     "end_turn": "stop",
@@ -33,6 +32,7 @@ _STOP_REASONS: dict[str, FinishReason] = {
     "refusal": "content_filter",
 }
 _KEPT = ("type", "thinking", "signature", "data")
+_KINDS = ("text", "tool_use", *THINKING)
 _MAX_BLOCKS = 1000
 
 
@@ -50,7 +50,7 @@ class MessageParser:
     def __init__(self, writing: Writing, tools: Sequence[ToolSchema] = ()) -> None:
         self._family = writing.family
         self._tools = {tool.name for tool in tools}
-        self._size = AnswerSizeCounter()
+        self._size, self._kept_size = AnswerSizeCounter(), KeptSizeCounter()
         described = writing.tool_call_style == "text"
         self._content_parser = ContentParser(tools, described=described)
         self._blocks: dict[int, _Block] = {}
@@ -123,7 +123,7 @@ class MessageParser:
             return
         if len(self._blocks) >= _MAX_BLOCKS:
             return
-        block = self._blocks[index] = _Block(str(start.get("type")))
+        block = self._blocks[index] = _Block(start.get("type"))
         if block.kind == "tool_use":
             yield from self._content(self._content_parser.end_text_calls(), None)
             check_call_count(self._calls + 1)
@@ -134,7 +134,8 @@ class MessageParser:
                 call_id if isinstance(call_id, str) and call_id else new_call_id(),
                 resolve_tool_name(name, self._tools) if isinstance(name, str) else "",
             )
-            block.input = start.get("input")
+            if isinstance(given := start.get("input"), Mapping):
+                block.input = self._kept_size.add_json(given)
         for key in ("thinking", "signature", "data"):
             yield from self._keep(block, key, start.get(key))
         yield from self._text(block, start.get("text"))
@@ -168,8 +169,7 @@ class MessageParser:
         if block.kind == "text":
             yield from self._content(self._content_parser.feed(block.joiner.flush()), block)
         if block.kind == "tool_use" and not block.has_arguments:
-            arguments = block.input if isinstance(block.input, Mapping) else {}
-            yield from self._arguments(block, json.dumps(arguments, ensure_ascii=False))
+            yield from self._arguments(block, block.input)
 
     def _text(self, block: "_Block", text: object) -> Iterator[Piece]:
         if isinstance(text, str) and text and block.kind == "text":
@@ -211,12 +211,12 @@ class MessageParser:
 class _Block:
     """A block of the answer being received."""
 
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
+    def __init__(self, kind: object) -> None:
+        self.kind = str(kind) if kind in _KINDS else ""
         self.parts: dict[str, list[str]] = {}
         self.length = 0
         self.position = 0
-        self.input: object = None
+        self.input = "{}"
         self.has_arguments = False
         self.is_ended = False
         self.joiner = SurrogateJoiner()

@@ -19,7 +19,7 @@ from agent.models.parsing.content import ContentParser
 from agent.models.parsing.opaque import bounded, is_shallow
 from agent.models.parsing.repair import replace_surrogates
 from agent.models.responses.request import CALL, ITEMS
-from agent.models.transport.bounds import AnswerSizeCounter, check_call_count
+from agent.models.transport.bounds import AnswerSizeCounter, KeptSizeCounter, check_call_count
 
 _REASONING_EVENTS = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
 _TEXT_EVENTS = ("response.output_text.delta", "response.refusal.delta")
@@ -46,7 +46,7 @@ class ResponseParser:
 
     def __init__(self, writing: Writing, tools: Sequence[ToolSchema] = ()) -> None:
         self._family = writing.family
-        self._size = AnswerSizeCounter()
+        self._size, self._kept_size = AnswerSizeCounter(), KeptSizeCounter()
         described = writing.tool_call_style == "text"
         self._content_parser = ContentParser(tools, described=described)
         self._items: dict[int, dict[str, Any]] = {}
@@ -132,11 +132,11 @@ class ResponseParser:
         if kind == CALL:
             kept = {key: value for key, value in kept.items() if key not in _CALL_FILLED_IN}
         if kind == "reasoning":
-            self._size.add(str(kept.get("encrypted_content", "")))
             kept.pop("status", None)  # given, and refused when it is given back
             if not kept.get("content"):
                 kept.pop("content", None)
             kept.setdefault("summary", [])
+        self._kept_size.add_json(kept)
         self._items[index] = kept
 
     def _call(self, index: int, item: Mapping[str, Any], *, done: bool) -> Iterator[Piece]:

@@ -5,6 +5,7 @@ that no response can take more memory.
 """
 
 import asyncio
+import json
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import aclosing
@@ -79,6 +80,14 @@ class AnswerSizeCounter:
                 "Set a limit on the tokens of one answer, or choose another model."
             )
         return text
+
+
+class KeptSizeCounter(AnswerSizeCounter):
+    """Counter of the characters, as JSON, of what an answer keeps besides its text."""
+
+    def add_json(self, value: object) -> str:
+        """Count a value and return it as JSON; raises the same error as ``add``."""
+        return self.add(json.dumps(value, ensure_ascii=False))
 
 
 def check_call_count(count: int) -> None:
