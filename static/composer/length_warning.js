@@ -21,7 +21,9 @@ export async function lengthWarning(text) {
 
 /** The context length of the settings' model in tokens; null if it is not known. */
 async function contextLength() {
-  const { base_url: baseUrl, model } = currentSettings();
+  const { base_url: entered, model } = currentSettings();
+  if (entered?.includes("@")) return null; // it may have a password
+  const baseUrl = entered?.split("?")[0]; // a query may have a secret, and passports are kept without it
   const query = new URLSearchParams({ ...(baseUrl ? { baseUrl } : {}), ...(model ? { model } : {}) });
   const key = query.toString();
   if (known.key === key && Date.now() - known.at < FRESH_MS) return known.limit;
