@@ -20,6 +20,7 @@ from agent.models.endpoint.learned import Learned
 from agent.models.transport.redaction import redact
 
 _NEVER_REPLACED = {"messages", "input"}
+_NO_SETTINGS = {"stream_options", "store", "include"}  # sent with every request, unasked
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,8 @@ def prepare_request(
     written = conversation.keys() - (config.extra_body.keys() - _NEVER_REPLACED)
     body = learned.adapt({**parameters.body, **config.extra_body})
     body |= {"stream": True, **{key: conversation[key] for key in conversation if key in written}}
-    dropped = {key for key in learned.dropped if key in (*parameters.body, *config.extra_body)}
+    asked = {*(parameters.body.keys() - _NO_SETTINGS), *config.extra_body}
+    dropped = asked & set(learned.dropped)
     return PreparedRequest(
         api=api,
         writing=writing,

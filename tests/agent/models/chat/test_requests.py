@@ -153,7 +153,8 @@ def test_rejected_parameters_are_omitted_one_by_one() -> None:
         )
     assert sum(isinstance(piece, ModelNotice) for piece in pieces) == 4
     assert not set(names) & set(endpoint.requests[-1].body)
-    assert pieces[-1] == Finish("stop", None)
+    asked_for = ("parallel_tool_calls", "temperature", "top_p")
+    assert pieces[-1] == Finish("stop", None, left_out=asked_for)
 
 
 @pytest.mark.parametrize(
