@@ -16,12 +16,17 @@ from agent.models.passport.probe import check_endpoint
 from tests.support.models.endpoint import Endpoint
 from tests.support.models.turns import Turn
 from tests.support.servers.chat.api import ChatApi
-from tests.support.servers.families import FAMILIES
+from tests.support.servers.families import FAMILIES, resolve_hosts
 from tests.support.servers.server import Seen, StrictServer
 
 pytestmark = pytest.mark.contract
 
 CALLS = [("ready", {"number": 1}), ("ready", {"number": 2})]
+
+
+@pytest.fixture(autouse=True)
+def _hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    resolve_hosts(monkeypatch)
 
 
 def two_calls(seen: Seen) -> Turn:
