@@ -24,7 +24,8 @@ IMPORT_EVERY_MODULE = """
 import importlib, pkgutil
 import llm_in_sandbox_studio as package
 ABSENT = {"inspect_ai", "ray"}
-ABSENT |= {"torch", "trl", "transformers", "peft", "datasets", "accelerate", "gguf", "supervisor"}
+ABSENT |= {"torch", "trl", "transformers", "peft", "datasets", "accelerate", "gguf", "matplotlib"}
+ABSENT |= {"supervisor"}
 for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
     if found.name.endswith("__main__") or ".supervisor" in found.name or ".squid" in found.name:
         continue

@@ -73,7 +73,7 @@ def test_an_endpoint_replaces_the_builtin_model_until_it_is_selected_again(
     with open_tab() as studio:
         studio.button("Settings").click()
         drawer = studio.page.get_by_role("dialog", name="Settings")
-        expect(drawer).to_contain_text("empty for the built-in model")
+        expect(drawer).to_contain_text("Empty for the built-in model")
         drawer.get_by_label("Endpoint").first.fill("http://127.0.0.1:9/v1")
         expect(builtin_tasks(studio)).to_be_hidden()
         drawer.get_by_label("Model", exact=True).click()
