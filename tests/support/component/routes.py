@@ -57,6 +57,7 @@ class LocalRoutes:
         self.services.catalog.open()
         self._app = Starlette(routes=list(self.services.routes()))
         self._stop, self._ready = asyncio.Event(), threading.Event()
+        self._open, self._submitting = True, threading.Lock()
         self._thread = threading.Thread(target=asyncio.run, args=(self._run(),))
         self._thread.start()
         self._ready.wait()
@@ -69,13 +70,18 @@ class LocalRoutes:
 
     def close(self) -> None:
         """End the loop and close the history's database."""
-        self._loop.call_soon_threadsafe(self._stop.set)
+        with self._submitting:
+            self._open = False
+            self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join()
         self.services.catalog.close()
 
     def respond(self, request: Request) -> Answer:
-        """Return the answer to a request; thread-safe."""
-        call = asyncio.run_coroutine_threadsafe(self._call(request), self._loop)
+        """Return the answer to a request; thread-safe. A page that is left may still ask."""
+        with self._submitting:
+            if not self._open:
+                return Answer(status=503)
+            call = asyncio.run_coroutine_threadsafe(self._call(request), self._loop)
         return call.result()
 
     async def _call(self, request: Request) -> Answer:
