@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent.models.base import ModelConfig
-from agent.models.endpoint.api import Body, Parameters
+from agent.models.endpoint.api import Body, Parameters, sampling
 from agent.models.endpoint.families import Traits
 
 _DEEPSEEK_EFFORTS = ("low", "high", "max")
@@ -28,20 +28,12 @@ def parameters(config: ModelConfig, limit: int | None, traits: Traits) -> Parame
 
 
 def _sampling(config: ModelConfig, traits: Traits, left_out: dict[str, str]) -> Mapping[str, Any]:
-    asked = {"temperature": config.temperature, "top_p": config.top_p}
     fixed = ""
     if traits.has_fixed_sampling and config.effort != "none":
         fixed = "this model fixes it"
     elif traits.family == "kimi" and traits.version >= (2, 5) and not _is_off(config):
         fixed = "this model fixes it while it thinks"
-    if fixed:
-        left_out |= {
-            name: f"“{name}” is not sent: {fixed}."
-            for name, value in asked.items()
-            if value is not None
-        }
-        return {}
-    return asked
+    return sampling(config, fixed, left_out)
 
 
 def _reasoning(config: ModelConfig, traits: Traits, left_out: dict[str, str]) -> Mapping[str, Any]:

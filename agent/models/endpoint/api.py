@@ -78,6 +78,23 @@ class Parameters:
     left_out: Mapping[str, str] = field(default_factory=dict)
 
 
+def sampling(config: ModelConfig, fixed: str, left_out: dict[str, str]) -> dict[str, float | None]:
+    """Return temperature and top-p as fields of the body.
+
+    Args:
+        config: The settings.
+        fixed: Why neither can be sent, such as “this model fixes it”; empty if both can.
+        left_out: Receives those that were asked for and cannot be sent.
+    """
+    asked = {"temperature": config.temperature, "top_p": config.top_p}
+    if not fixed:
+        return asked
+    for name, value in asked.items():
+        if value is not None:
+            left_out[name] = f"“{name}” is not sent: {fixed}."
+    return {}
+
+
 @dataclass(frozen=True, slots=True)
 class Requirement:
     """Something that endpoints of an API require, and say so in a refusal.

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent.models.base import ModelConfig
-from agent.models.endpoint.api import Body, Parameters
+from agent.models.endpoint.api import Body, Parameters, sampling
 from agent.models.endpoint.families import Traits
 
 _CLAUDE_TOKENS, _OTHER_TOKENS = 32_000, 8_192
@@ -80,20 +80,13 @@ def _thinking(
 def _sampling(
     config: ModelConfig, traits: Traits, thinking: Body | None, left_out: dict[str, str]
 ) -> Mapping[str, Any]:
-    asked = {"temperature": config.temperature, "top_p": config.top_p}
     fixed = ""
     if traits.family == "claude" and traits.version >= (4, 7):
         fixed = "this model fixes it"
     elif traits.family == "claude" and thinking and thinking["type"] != "disabled":
         fixed = "this model fixes it while it thinks"
-    if fixed:
-        left_out |= {
-            name: f"“{name}” is not sent: {fixed}."
-            for name, value in asked.items()
-            if value is not None
-        }
-        return {}
-    if traits.family == "claude" and None not in asked.values():
+    asked = sampling(config, fixed, left_out)
+    if traits.family == "claude" and asked and None not in asked.values():
         left_out["top_p"] = "“top_p” is not sent: this model takes it or a temperature, not both."
         del asked["top_p"]
     return asked

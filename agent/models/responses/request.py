@@ -17,7 +17,7 @@ from agent.models.base import (
     ToolSchema,
     UserMessage,
 )
-from agent.models.endpoint.api import Body, Parameters, Writing
+from agent.models.endpoint.api import Body, Parameters, Writing, sampling
 from agent.models.endpoint.families import Traits
 from agent.models.parsing.repair import replace_surrogates, valid_arguments, valid_name
 from agent.models.parsing.text_tool_calls import to_text_messages
@@ -32,14 +32,9 @@ def parameters(config: ModelConfig, limit: int | None, traits: Traits) -> Parame
     """See ``Api.parameters``."""
     left_out: dict[str, str] = {}
     body: Body = {"model": config.model, "store": False, "include": ["reasoning.encrypted_content"]}
-    asked = {"temperature": config.temperature, "top_p": config.top_p}
-    if traits.has_fixed_sampling and config.effort != "none" and config.thinking is not False:
-        left_out |= {
-            name: f"“{name}” is not sent: this model fixes it."
-            for name, value in asked.items()
-            if value is not None
-        }
-        asked = {}
+    thinks = config.effort != "none" and config.thinking is not False
+    fixed = "this model fixes it" if traits.has_fixed_sampling and thinks else ""
+    asked = sampling(config, fixed, left_out)
     if config.seed is not None:
         left_out["seed"] = "“seed” is not sent: the Responses API has no seed."
     optional: dict[str, Any] = {
