@@ -67,10 +67,16 @@ class CallReader:
 
     def __init__(self, tools: Sequence[ToolSchema]) -> None:
         self._tools = {tool.name: tool for tool in tools}
+        self._commands = {command: tool.name for tool in tools for command in _commands(tool)}
+        self._known = self._tools.keys() | self._commands.keys()
 
     def resolve(self, name: str) -> str:
-        """Return the tool that a written name means, else the name."""
-        return resolve_tool_name(name, self._tools)
+        """Return the tool that a written name means, else the name.
+
+        The name of a tool's command (``create``) means that tool.
+        """
+        resolved = resolve_tool_name(name, self._known)
+        return resolved if resolved in self._tools else self._commands.get(resolved, resolved)
 
     def knows(self, name: str) -> bool:
         """Return whether a written name means one of the tools."""
@@ -83,16 +89,21 @@ class CallReader:
             opening: One of ``CLOSINGS``; empty for JSON, alone or fenced.
             body: The text between the opening and its closing.
         """
-        calls = [
-            (self.resolve(name), arguments)
-            for name, arguments in _reader(opening, body)(self, body)
-        ]
+        calls = [self._resolved(*call) for call in _reader(opening, body)(self, body)]
         return calls if all(name in self._tools for name, _ in calls) else []
 
     def named(self, name: str, arguments: str) -> list[Call]:
         """Return the call of a tool by its written name; empty if there is no such tool."""
-        name = self.resolve(name)
-        return [(name, arguments)] if name in self._tools else []
+        call = self._resolved(name, arguments)
+        return [call] if call[0] in self._tools else []
+
+    def _resolved(self, name: str, arguments: str) -> Call:
+        """Return the call with its tool's name; a command in the name's place is an argument."""
+        tool, command = self.resolve(name), resolve_tool_name(name, self._known)
+        values = _typed(arguments) if command != tool else None
+        if isinstance(values, dict):
+            arguments = json.dumps({"command": command, **values}, ensure_ascii=False)
+        return tool, arguments
 
     def read_json(self, body: str) -> Iterator[Call]:
         """Yield the calls of JSON; an object that is broken is a call with broken arguments."""
@@ -148,6 +159,12 @@ class CallReader:
             for key, text in texts.items()
         }
         return json.dumps(values, ensure_ascii=False)
+
+
+def _commands(tool: ToolSchema) -> Sequence[str]:
+    """Return the commands that a tool chooses from, such as the editor's."""
+    command = tool.parameters.get("properties", {}).get("command", {})
+    return command.get("enum", ()) if isinstance(command, Mapping) else ()
 
 
 def _reader(opening: str, body: str) -> Callable[[CallReader, str], Iterator[Call]]:

@@ -28,7 +28,7 @@ EDITOR = ToolSchema(
     {
         "type": "object",
         "properties": {
-            "command": {"type": "string"},
+            "command": {"type": "string", "enum": ["view", "create"]},
             "path": {"type": "string"},
             "file_text": {"type": "string"},
             "view_range": {"type": "array", "items": {"type": "integer"}},
@@ -73,6 +73,10 @@ FORMS: dict[str, tuple[str, list[Any]]] = {
         "<tool_call>\n<function=submit>\n</function>\n</tool_call>", [("submit", {})],
     ),
     "Qwen2.5-Coder": (f"```json\n{LS_OBJECT}\n```", [LS]),
+    "Qwen2.5-Coder, the name of a tool's command": (
+        '```json\n{"name": "view", "arguments": {"path": "/a", "view_range": [1, 20]}}\n```',
+        [VIEW],
+    ),
     "Qwen2.5-Coder, doubled braces": (
         '```json\n{{"name": "execute_bash", "arguments": {{"command": "ls"}}}}\n```', [LS],
     ),
