@@ -38,6 +38,7 @@ def test_a_size_can_have_a_unit(text: str, size: int) -> None:
         ("GRADIO_SERVER_PORT", "http"),
         ("STUDIO_ROUND_SECONDS", "0"),
         ("STUDIO_PIDS", "0"),
+        ("STUDIO_RETENTION_SIZE", "0"),
         ("STUDIO_MEMORY", "0"),
         ("GRADIO_ROOT_PATH", "/api"),
         ("GRADIO_ROOT_PATH", "/a b"),
@@ -63,9 +64,13 @@ def test_a_key_of_an_earlier_version_works() -> None:
 
 
 def test_a_limit_can_be_lifted() -> None:
-    settings = load({"STUDIO_ROUND_SECONDS": "none", "STUDIO_CONVERSATION_TOKENS": "None"})
+    settings = load({
+        "STUDIO_ROUND_SECONDS": "none", "STUDIO_CONVERSATION_TOKENS": "None",
+        "STUDIO_RETENTION_SIZE": "none",
+    })  # fmt: skip
     assert settings.limits().seconds is None
     assert settings.limits().conversation_tokens is None
+    assert settings.retention_bytes == 0
 
 
 def test_a_price_needs_both_parts() -> None:

@@ -72,7 +72,6 @@ def read_until(process: "subprocess.Popen[str]", text: str) -> None:
     assert any(text in line for line in process.stdout), "it ended before"
 
 
-@pytest.mark.contract
 @pytest.mark.engine
 @pytest.mark.main_path
 def test_a_run_saves_files_journal_and_trajectory(
@@ -100,7 +99,6 @@ def test_a_run_saves_files_journal_and_trajectory(
     assert steps[-1]["action"] == {"function": "submit", "parameters": {}}
 
 
-@pytest.mark.contract
 @pytest.mark.engine
 def test_a_run_that_removes_its_output_folder_still_saves_a_record(
     command_line: CommandLine, tmp_path: Path, image: str
@@ -127,7 +125,6 @@ def files_that_contain(text: str, folder: Path) -> list[str]:
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False).stdout.split()
 
 
-@pytest.mark.contract
 @pytest.mark.engine
 def test_the_key_is_only_in_the_request(
     command_line: CommandLine, tmp_path: Path, image: str
@@ -144,25 +141,20 @@ def test_the_key_is_only_in_the_request(
     assert not files_that_contain("sk-secret", tmp_path)
 
 
-@pytest.mark.contract
 @pytest.mark.engine
-def test_events_are_printed_as_json_lines(command_line: CommandLine, image: str) -> None:
-    with Endpoint([bash("echo hi"), SUBMIT]) as endpoint:
-        result = command_line.run("run", "Go.", "--json", **endpoint_variables(endpoint))
+def test_reaching_a_limit_is_exit_code_3_and_events_are_printed_as_json_lines(
+    command_line: CommandLine, image: str
+) -> None:
+    with Endpoint([bash("echo hi")] * 2) as endpoint:
+        result = command_line.run(
+            "run", "42", "--json", "--max-steps", "2", **endpoint_variables(endpoint)
+        )
+    assert result.returncode == 3
     events: list[dict[str, Any]] = [json.loads(line) for line in result.stdout.splitlines()]
-    assert events[0]["kind"] == "run_started"
+    assert (events[0]["kind"], events[0]["task"]) == ("run_started", "42")  # a number is a task
     assert events[-1]["kind"] == "run_ended"
 
 
-@pytest.mark.contract
-@pytest.mark.engine
-def test_reaching_a_limit_is_exit_code_3(command_line: CommandLine, image: str) -> None:
-    with Endpoint([bash("true")] * 2) as endpoint:
-        result = command_line.run("run", "Go.", "--max-steps", "2", **endpoint_variables(endpoint))
-    assert result.returncode == 3
-
-
-@pytest.mark.contract
 @pytest.mark.engine
 def test_ctrl_c_twice_saves_partial_results_and_leaves_no_container(
     command_line: CommandLine, tmp_path: Path, image: str, engine: docker.DockerClient
@@ -201,7 +193,6 @@ def test_a_demonstration_needs_no_endpoint(
     assert "no tokens" in result.stderr
 
 
-@pytest.mark.contract
 @pytest.mark.engine
 def test_two_commands_run_concurrently(
     command_line: CommandLine, image: str, tmp_path: Path
@@ -252,24 +243,29 @@ def test_plain_mode_needs_no_engine(command_line: CommandLine, tmp_path: Path) -
     assert "The answer is 7." in endpoint.requests[0].body["messages"][0]["content"]
 
 
-def test_without_an_engine_the_run_fails_with_advice(command_line: CommandLine) -> None:
-    with Endpoint([]) as endpoint:
-        result = command_line.run(
-            "run", "Go.", DOCKER_HOST="unix:///nonexistent.sock", **endpoint_variables(endpoint)
-        )
-    assert result.returncode == 1
-    assert "/nonexistent.sock" in result.stderr
+NO_ENGINE = {
+    "DOCKER_HOST": "unix:///nonexistent.sock", "OPENAI_MODEL": "m",
+    "OPENAI_BASE_URL": "http://127.0.0.1:9/v1",
+}  # fmt: skip
 
 
-@pytest.mark.nightly
-def test_without_a_model_the_error_explains_how_to_connect_one(command_line: CommandLine) -> None:
-    result = command_line.run("run", "Something of mine.", STUDIO_BUILTIN="off")
-    assert result.returncode == 1
-    assert "OPENAI_BASE_URL" in result.stderr
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        pytest.param(NO_ENGINE, "/nonexistent.sock", id="no engine"),
+        pytest.param({"STUDIO_BUILTIN": "off"}, "OPENAI_BASE_URL", id="no model"),
+        pytest.param({**NO_ENGINE, "STUDIO_DATA": "/proc/x"}, "/proc/x", id="no data folder"),
+        pytest.param({"STUDIO_MEMORY": "lots"}, "STUDIO_MEMORY is 'lots'", id="setting"),
+    ],
+)
+def test_a_run_that_cannot_start_fails_with_advice(
+    command_line: CommandLine, settings: dict[str, str], words: str
+) -> None:
+    result = command_line.run("run", "Go.", **settings)
+    assert (result.returncode, words in result.stderr) == (1, True), result.stderr
     assert "Traceback" not in result.stderr
 
 
-@pytest.mark.contract
 @pytest.mark.engine
 @pytest.mark.builtin
 def test_the_built_in_model_can_be_selected_beside_an_endpoint(
@@ -289,19 +285,6 @@ def test_the_built_in_model_can_be_selected_beside_an_endpoint(
     assert isinstance(started, RunStarted)
     assert (started.model, started.metered) == ("Built-in model", True)
     assert started.system == prompts.get_bundled("small").system
-
-
-def test_an_impossible_data_folder_is_reported(command_line: CommandLine) -> None:
-    result = command_line.run(
-        "run", "Go.", "--base-url", "http://x/v1", "--model", "m", STUDIO_DATA="/proc/x"
-    )
-    assert (result.returncode, "/proc/x" in result.stderr) == (1, True)
-    assert "Traceback" not in result.stderr
-
-
-def test_an_invalid_setting_is_named(command_line: CommandLine) -> None:
-    result = command_line.run("run", "Go.", STUDIO_MEMORY="lots")
-    assert (result.returncode, result.stderr.split()[0]) == (1, "STUDIO_MEMORY")
 
 
 @pytest.mark.parametrize(
@@ -325,15 +308,25 @@ def run_in_plain_mode(
     return result
 
 
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [
+        pytest.param(["run", "Go.", "--mode", "plain", "--output"], ["file", "file/out"], id="run"),
+        pytest.param(["document-tasks", "--output"], ["", "missing/file"], id="document tasks"),
+        pytest.param(["file-tasks", "--demonstrations"], ["", "missing/file"], id="file tasks"),
+    ],
+)
 @pytest.mark.nightly
-def test_an_unwritable_output_folder_is_refused_before_the_run(
-    command_line: CommandLine, tmp_path: Path
+def test_an_unwritable_output_is_refused_before_anything_starts(
+    command_line: CommandLine, tmp_path: Path, command: list[str], names: list[str]
 ) -> None:
     (tmp_path / "file").write_text("mine")
-    for input_path in (tmp_path / "file", tmp_path / "file" / "out", Path("/proc/out")):
-        result = run_in_plain_mode(command_line, "--output", str(input_path))
-        assert (result.returncode, str(input_path) in result.stderr) == (1, True), result.stderr
-        assert "Traceback" not in result.stderr
+    with Endpoint([]) as endpoint:
+        for path in (*(tmp_path / name for name in names), Path("/proc/out")):
+            result = command_line.run(*command, str(path), **endpoint_variables(endpoint))
+            assert (result.returncode, str(path) in result.stderr) == (1, True), result.stderr
+            assert "Traceback" not in result.stderr
+        assert not endpoint.received
     assert (tmp_path / "file").read_text() == "mine"
     assert not (tmp_path / "data").exists()
 
@@ -352,27 +345,6 @@ def test_results_of_another_run_are_replaced_only_with_overwrite(
     assert run_in_plain_mode(command_line, "--output", str(out), "--overwrite").returncode == 0
     assert not (out / "files" / "answer.txt").exists()
     assert (out / "notes.txt").read_text() == "mine"
-
-
-@pytest.mark.parametrize(
-    "command", [["document-tasks", "--output"], ["file-tasks", "--demonstrations"]]
-)
-@pytest.mark.nightly
-def test_an_unwritable_file_is_refused(
-    command_line: CommandLine, tmp_path: Path, command: list[str]
-) -> None:
-    for input_path in (tmp_path, tmp_path / "missing" / "file", Path("/proc/file")):
-        result = command_line.run(*command, str(input_path))
-        assert (result.returncode, str(input_path) in result.stderr) == (1, True), result.stderr
-        assert "Traceback" not in result.stderr
-
-
-@pytest.mark.nightly
-def test_a_task_can_be_a_number(command_line: CommandLine) -> None:
-    with Endpoint([Turn(text="A number.")]) as endpoint:
-        result = command_line.run("run", "42", "--mode", "plain", **endpoint_variables(endpoint))
-    assert result.returncode == 0, result.stderr
-    assert "42" in endpoint.requests[0].body["messages"][0]["content"]
 
 
 @pytest.mark.nightly

@@ -7,23 +7,20 @@ import pytest
 from agent.cli.main import _rename_earlier_words, create_parser, main
 
 
-def test_an_earlier_command_name_still_works(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("earlier", "current", "option"),
+    [("chores", "file-tasks", "--demonstrations"), ("tasks", "document-tasks", "--output")],
+)
+def test_an_earlier_command_name_still_works(
+    tmp_path: Path, earlier: str, current: str, option: str
+) -> None:
     contents = []
-    for command in ("chores", "file-tasks"):
+    for command in (earlier, current):
         file = tmp_path / f"{command}.jsonl"
-        assert main([command, "--count", "2", "--demonstrations", str(file)]) == 0
+        assert main([command, "--count", "2", option, str(file)]) == 0
         contents.append(file.read_bytes())
     assert contents[0] == contents[1]
     assert contents[0]
-
-
-def test_the_earlier_name_of_document_tasks_still_works(tmp_path: Path) -> None:
-    contents = []
-    for command in ("tasks", "document-tasks"):
-        file = tmp_path / f"{command}.jsonl"
-        assert main([command, "--count", "2", "--output", str(file)]) == 0
-        contents.append(file.read_bytes())
-    assert contents[0] == contents[1]
 
 
 @pytest.mark.nightly

@@ -1,6 +1,10 @@
 """Terminal output of a run: readable, without control sequences of the model."""
 
 import io
+from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from agent.cli.printer import EventPrinter
 from agent.events import (
@@ -8,19 +12,12 @@ from agent.events import (
     Preparing,
     ReasoningDelta,
     Retrying,
-    RunEnded,
-    RunStarted,
     TextDelta,
-    ToolEnded,
     ToolOutput,
-    ToolStarted,
     Totals,
 )
 from agent.runs.state import format_totals
-
-STARTED = RunStarted(
-    run="r", task="Count.", mode="sandbox", model="m", metered=True, prompt="p", system="", user=""
-)
+from tests.support.component.events import bash, call_events, ended, step
 
 
 def printed(*events: Event) -> str:
@@ -31,42 +28,34 @@ def printed(*events: Event) -> str:
     return stream.getvalue()
 
 
-def output(text: str, skipped: int = 0) -> ToolOutput:
-    return ToolOutput(step=1, call_id="a", stream="stdout", text=text, skipped=skipped)
-
-
-def tool_ended(**fields: object) -> ToolEnded:
-    defaults = {
-        "step": 1, "call_id": "a", "name": "execute_bash", "ok": True, "exit_code": 0,
-        "end_reason": "exit", "seconds": 0.5, "observation": "Error: no such tool\nmore",
-    }  # fmt: skip
-    return ToolEnded(**(defaults | fields))  # type: ignore[arg-type]
-
-
 def test_reasoning_text_and_output_start_on_new_lines() -> None:
-    started = ToolStarted(step=1, call_id="a", name="execute_bash", arguments={}, summary="ls")
     text = printed(
         ReasoningDelta(step=1, text="Let me "),
         ReasoningDelta(step=1, text="see."),
         TextDelta(step=1, text="I look."),
-        started,
-        output("a.txt"),
-        tool_ended(),
+        *call_events(1, "a", bash("ls", "a.txt")),
     )
     assert text == "Let me see.\nI look.\n$ ls\na.txt\n"
 
 
 def test_control_sequences_from_the_model_are_removed() -> None:
-    text = printed(TextDelta(step=1, text="\x1b]0;owned\x07\x1b[2J"), output("\x1b[31mred\x9b0m"))
+    text = printed(*step(1, bash("ls", "\x1b[31mred\x9b0m"), text="\x1b]0;owned\x07\x1b[2J"))
     assert "\x1b" not in text
     assert "\x9b" not in text
     assert "\x07" not in text
 
 
-def test_a_failed_command_shows_how_it_ended() -> None:
-    assert "[exit 2, 0.5 s]" in printed(tool_ended(ok=False, exit_code=2))
-    assert "[timeout, 0.5 s]" in printed(tool_ended(ok=False, exit_code=None, end_reason="timeout"))
-    assert "[Error: no such tool, 0.5 s]" in printed(tool_ended(ok=False, exit_code=None))
+@pytest.mark.parametrize(
+    ("fields", "shown"),
+    [
+        ({"exit_code": 2}, "[exit 2, 0.5 s]"),
+        ({"exit_code": None, "end_reason": "timeout"}, "[timeout, 0.5 s]"),
+        ({"exit_code": None}, "[Error: no such tool, 0.5 s]"),
+    ],
+)
+def test_a_failed_command_shows_how_it_ended(fields: dict[str, Any], shown: str) -> None:
+    failed = bash("ls", "", 1, observation="Error: no such tool\nmore", seconds=0.5)
+    assert shown in printed(*call_events(1, "a", replace(failed, **fields)))
 
 
 def test_a_retry_shows_the_reason_and_the_delay() -> None:
@@ -80,12 +69,14 @@ def test_preparation_shows_its_progress() -> None:
 
 
 def test_skipped_files_are_listed() -> None:
-    assert "12,345 bytes left out" in printed(output("tail", skipped=12_345))
+    assert "12,345 bytes left out" in printed(
+        ToolOutput(step=1, call_id="a", stream="stdout", text="tail", skipped=12_345)
+    )
 
 
 def test_the_end_shows_status_and_totals() -> None:
     totals = Totals(steps=3, prompt_tokens=1200, cached_tokens=900, generated_tokens=80, cost=0.5)
-    text = printed(RunEnded(status="failed", reason="Connect a model.", answer="", totals=totals))
+    text = printed(ended("failed", reason="Connect a model.", totals=totals))
     assert text.startswith("failed: Connect a model.\n")
     assert "1,200 tokens in (900 cached), 80 out" in text
     assert "cost 0.5000" in text

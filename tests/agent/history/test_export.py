@@ -2,52 +2,26 @@
 
 import csv
 import io
-from dataclasses import replace
 
 from agent.capabilities import CapabilityUsage
-from agent.events import (
-    Event,
-    ModelAnswered,
-    RunContinued,
-    RunEnded,
-    RunStarted,
-    StepEnded,
-    StepStarted,
-    TextDelta,
-    ToolEnded,
-    ToolStarted,
-    Totals,
-)
+from agent.events import Event, ToolStarted
 from agent.history.export import COLUMNS, conversation_markdown, steps_csv
-from agent.models.base import ToolCall, Usage
+from agent.models.base import Usage
 from agent.runs.state import RunState
+from tests.support.component.events import bash, continued, ended, started, step
 
 
-def run_events(text: str = "I look.", observation: str = "out") -> list[Event]:
-    call = ToolCall("a", "execute_bash", "{}")
-    arguments = {"command": "ls -l\ncat a"}
+def run_events(
+    text: str = "I look.", output: str = "out", used: CapabilityUsage | None = None
+) -> list[Event]:
+    call = bash("ls -l\ncat a", output, 2, summary="ls -l …", seconds=0.25, used=used)
+    usage = Usage(90, 8, cached=50)
     return [
-        RunStarted(
-            run="r", task="Count\nthem.", mode="sandbox", model="m", metered=True, prompt="p",
-            system="", user="",
-        ),
-        StepStarted(step=1, note=""),
-        TextDelta(step=1, text=text),
-        ModelAnswered(
-            step=1, text=text, reasoning="Hm.\nYes.", calls=(call,), finish="tool_calls",
-            usage=Usage(90, 8, cached=50), estimated=False, seconds=1.5,
-        ),
-        ToolStarted(
-            step=1, call_id="a", name="execute_bash", arguments=arguments, summary="ls -l …"
-        ),
-        ToolEnded(
-            step=1, call_id="a", name="execute_bash", ok=False, exit_code=2, end_reason="exit",
-            seconds=0.25, observation=observation,
-        ),
-        StepEnded(step=1, totals=Totals(steps=1)),
-        RunEnded(status="submitted", reason="", answer="42", totals=Totals(steps=1)),
-        RunContinued(text="And now?", model="m", metered=True),
-    ]  # fmt: skip
+        started("Count\nthem."),
+        *step(1, call, text=text, reasoning="Hm.\nYes.", usage=usage, seconds=1.5),
+        ended(answer="42"),
+        continued("And now?"),
+    ]
 
 
 def rows(events: list[Event]) -> list[dict[str, str]]:
@@ -74,7 +48,7 @@ def test_each_step_is_a_row() -> None:
 
 
 def test_csv_cells_are_never_formulas() -> None:
-    assert rows(run_events(text='=HYPERLINK("http://x")'))[0]["text"].startswith("'=")
+    assert rows(run_events('=HYPERLINK("http://x")'))[0]["text"].startswith("'=")
 
 
 def test_the_conversation_is_complete() -> None:
@@ -91,33 +65,21 @@ def editor_call(summary: str, **arguments: str) -> Event:
 
 
 def test_the_conversation_contains_editor_edits() -> None:
-    text = markdown(
-        [
-            editor_call(
-                "create a.py +2", command="create", path="a.py", file_text="x = 1\ny = 2\n"
-            ),
-            editor_call("edit a.py +1 −1", command="str_replace", old_str="x = 1", new_str="x = 3"),
-        ]
-    )
+    text = markdown([
+        editor_call("create a.py +2", command="create", path="a.py", file_text="x = 1\ny = 2\n"),
+        editor_call("edit a.py +1 −1", command="str_replace", old_str="x = 1", new_str="x = 3"),
+    ])  # fmt: skip
     assert "create a.py +2\nx = 1\ny = 2\n" in text
     assert "edit a.py +1 −1\n-x = 1\n+x = 3\n" in text
 
 
 def test_code_fences_cannot_be_closed_by_their_content() -> None:
-    text = markdown(run_events(observation="```\n# not a heading\n````"))
+    text = markdown(run_events(output="```\n# not a heading\n````"))
     assert "\n`````\n```\n# not a heading\n````\n`````\n" in text
 
 
 def test_control_sequences_are_escaped() -> None:
-    assert "\x1b" not in markdown(run_events(text="\x1b[2J", observation="\x1b]0;x\x07"))
-
-
-def with_usage(used: CapabilityUsage) -> list[Event]:
-    """Return the run's events; its call used something of the computer."""
-    return [
-        replace(event, used=used) if isinstance(event, ToolEnded) else event
-        for event in run_events()
-    ]
+    assert "\x1b" not in markdown(run_events(text="\x1b[2J", output="\x1b]0;x\x07"))
 
 
 def test_each_row_says_what_the_step_used_and_how_that_is_known() -> None:
@@ -125,12 +87,12 @@ def test_each_row_says_what_the_step_used_and_how_that_is_known() -> None:
         external="observed", file="parsed", paper=("external", "file"), cpu_seconds=0.25,
         programs=("=ls", "curl"), hosts=("example.org",), packages=("lake 1.2",),
     )  # fmt: skip
-    (row,) = rows(with_usage(used))
+    (row,) = rows(run_events(used=used))
     assert [row[name] for name in COLUMNS[-8:]] == [
         "observed", "parsed", "no", "external; file", "0.25", "'=ls; curl", "example.org",
         "lake 1.2",
     ]  # fmt: skip
-    text = markdown(with_usage(used))
+    text = markdown(run_events(used=used))
     assert "*Used: external resources (observed), file management (parsed)*" in text
 
 
@@ -138,5 +100,5 @@ def test_what_was_not_recorded_is_empty() -> None:
     (row,) = rows(run_events())
     assert [row[name] for name in COLUMNS[-8:]] == [""] * 8
     assert "Used:" not in markdown(run_events())
-    (row,) = rows(with_usage(CapabilityUsage()))
+    (row,) = rows(run_events(used=CapabilityUsage()))
     assert [row[name] for name in COLUMNS[-8:]] == ["no"] * 3 + [""] * 5

@@ -19,7 +19,7 @@ from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.runs import journal
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import Task
-from agent.settings import Settings, load
+from agent.settings import Settings
 from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.history.expiry import ExpiryJob
 from sandbox_ui.runs.manager import RunManager
@@ -133,13 +133,6 @@ def test_pinned_busy_broken_and_recent_runs_are_never_deleted(tmp_path: Path) ->
 )
 def test_a_rule_has_a_description(rule: Retention, words: str) -> None:
     assert rule.description == words
-
-
-def test_the_rule_is_read_from_the_settings() -> None:
-    settings = load({"STUDIO_RETENTION_DAYS": "30", "STUDIO_RETENTION_SIZE": "none"})
-    assert (settings.retention_days, settings.retention_bytes) == (30, 0)
-    with pytest.raises(Exception, match="STUDIO_RETENTION_SIZE"):
-        load({"STUDIO_RETENTION_SIZE": "0"})
 
 
 # Deletion
