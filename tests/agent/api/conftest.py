@@ -1,14 +1,15 @@
 """A studio with process sandboxes, and scripted models."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agent import Settings, Studio, load_settings
+from agent import Run, Settings, Studio, load_settings
+from agent.events import Event
 from agent.models.base import ToolCall
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.train.rollouts.sandboxes import ProcessSandboxProvider
@@ -26,6 +27,15 @@ def bash(command: str) -> ScriptedTurn:
 def script(*turns: ScriptedTurn) -> ScriptedModel:
     """Return a scripted model with these turns and a final submit."""
     return ScriptedModel([*turns, call("submit")])
+
+
+def carry_out(run: Run, **reactions: Callable[[Any], object]) -> list[Event]:
+    """Carry out a run and return its events; each is first given to the function of its kind."""
+    events = []
+    for event in run:
+        events.append(event)
+        reactions.get(event.kind, lambda _: None)(event)
+    return events
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from agent.history.export import conversation_markdown
 from agent.history.trajectory import build_trajectory
 from agent.loop.conversation import Conversation
 from agent.loop.steering import MAX_OBSERVATION
-from agent.models.base import ToolCall, ToolResult
+from agent.models.base import ToolResult
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.report.report import Budget, save_report
 from agent.runs import journal
@@ -30,7 +30,8 @@ from agent.runs.requests.body import rebuild_request
 from agent.traces.formats import atif
 from agent.traces.importing import import_file
 from agent.traces.journal_items import items_of_journal, messages_of_journal
-from tests.agent.api.conftest import bash, script
+from tests.agent.api.conftest import bash, carry_out, script
+from tests.support.server import wait_until
 
 pytestmark = pytest.mark.contract
 
@@ -44,28 +45,29 @@ def results(model: ScriptedModel, request: int) -> list[str]:
     return [text.partition("\nSteps Remaining")[0] for text in texts]
 
 
-def carry_out(run: Run, while_paused: Callable[[Run, str], None]) -> list[Event]:
-    """Carry out a run that pauses after its first step; call a function with its first call."""
-    events: list[Event] = []
-    for event in run:
-        events.append(event)
-        if isinstance(event, ToolEnded) and event.step == 1:
-            run.pause()
-        if isinstance(event, Paused):
-            (first, *_) = [each.call_id for each in events if isinstance(each, ToolEnded)]
-            while_paused(run, first)
-            if run.steering.state.paused:
-                run.resume()
-    return events
-
-
 def edit(run: Run, call_id: str) -> None:
     run.steering.edit_observation(call_id, EDITED)
 
 
+def edit_while_paused(run: Run, react: Callable[[Run, str], object] = edit) -> list[Event]:
+    """Carry out a run that pauses after its first step; call a function with its first call."""
+    ended: list[str] = []
+
+    def pause(event: ToolEnded) -> None:
+        ended.append(event.call_id)
+        if event.step == 1:
+            run.pause()
+
+    def react_and_resume(_: Paused) -> None:
+        react(run, ended[0])
+        run.resume()
+
+    return carry_out(run, tool_ended=pause, paused=react_and_resume)
+
+
 def edited_run(studio: Studio, *turns: ScriptedTurn) -> tuple[Run, list[Event]]:
     run = studio.run("Count.", model=script(bash("echo 41 lakes"), *turns))
-    return run, carry_out(run, edit)
+    return run, edit_while_paused(run)
 
 
 def recorded(run: Run) -> list[Event]:
@@ -75,7 +77,7 @@ def recorded(run: Run) -> list[Event]:
 def test_the_model_gets_the_edited_text_with_its_next_turn(studio: Studio) -> None:
     model = script(bash("echo 41 lakes"), bash("echo done"))
     run = studio.run("Count.", model=model)
-    events = carry_out(run, edit)
+    events = edit_while_paused(run)
     assert results(model, 1) == [EDITED]
     assert results(model, 2)[0] == EDITED
     (edited,) = [each for each in events if isinstance(each, ObservationEdited)]
@@ -93,79 +95,70 @@ def test_the_last_of_several_edits_holds(studio: Studio) -> None:
         run.steering.edit_observation(call_id, "first")  # changes nothing
         run.steering.edit_observation(call_id, "second")
 
-    events = carry_out(studio.run("Go.", model=model), edit_twice)
+    events = edit_while_paused(studio.run("Go.", model=model), edit_twice)
     assert results(model, 1) == ["second"]
     assert sum(isinstance(each, ObservationEdited) for each in events) == 2
 
 
 def test_results_are_edited_while_a_later_call_of_the_step_waits(studio: Studio) -> None:
-    two = ScriptedTurn(
-        calls=tuple(
-            ToolCall("", "execute_bash", json.dumps({"command": command}))
-            for command in ("echo a", "rm -f b")
-        )
-    )
+    two = ScriptedTurn(calls=(*bash("echo a").calls, *bash("rm -f b").calls))
     model = script(two)
     run = studio.run("Go.", model=model, approve=["delete"])
-    ended: list[str] = []
-    for event in run:
-        if isinstance(event, ToolEnded):
-            ended.append(event.call_id)
-        if isinstance(event, ApprovalRequested):
-            assert run.steering.state.editable == (ended[0],)
-            with pytest.raises(SteeringRefused, match="Only the results of the last step"):
-                run.steering.edit_observation(event.call_id, "too early")
-            edit(run, ended[0])
-            run.steering.allow(event.call_id)
+
+    def edit_the_first(event: ApprovalRequested) -> None:
+        (first,) = run.steering.state.editable
+        assert first != event.call_id
+        with pytest.raises(SteeringRefused, match="Only the results of the last step"):
+            run.steering.edit_observation(event.call_id, "too early")
+        edit(run, first)
+        run.steering.allow(event.call_id)
+
+    carry_out(run, approval_requested=edit_the_first)
     assert results(model, 1)[0] == EDITED
 
 
 def test_an_edit_is_refused_where_it_could_not_reach_the_model(studio: Studio) -> None:
     run = studio.run("Go.", model=script(bash("echo a"), bash("echo b")))
     ended: list[str] = []
-    pauses = 0
-    for event in run:
-        if isinstance(event, ToolEnded):
-            ended.append(event.call_id)
-        if isinstance(event, StepEnded) and event.step < 3:
+
+    def pause(event: StepEnded) -> None:
+        if event.step < 3:
             with pytest.raises(SteeringRefused, match="Pause the run first"):
                 edit(run, ended[-1])
             run.pause()
-        if isinstance(event, Paused):
-            pauses += 1
-            assert run.steering.state.editable == (ended[-1],)
-            if pauses == 2:
-                with pytest.raises(SteeringRefused, match="until they are sent"):
-                    edit(run, ended[0])
-            for text, why in ((" \n", "is empty"), ("x" * (MAX_OBSERVATION + 1), "longer")):
-                with pytest.raises(UsageError, match=why):
-                    run.steering.edit_observation(ended[-1], text)
-            run.resume()
+
+    def refuse(_: Paused) -> None:
+        assert run.steering.state.editable == (ended[-1],)
+        if len(ended) == 2:
+            with pytest.raises(SteeringRefused, match="until they are sent"):
+                edit(run, ended[0])
+        for text, why in ((" \n", "is empty"), ("x" * (MAX_OBSERVATION + 1), "longer")):
+            with pytest.raises(UsageError, match=why):
+                run.steering.edit_observation(ended[-1], text)
+        run.resume()
+
+    def note(event: ToolEnded) -> None:
+        ended.append(event.call_id)
+
+    events = carry_out(run, tool_ended=note, step_ended=pause, paused=refuse)
     with pytest.raises(SteeringRefused, match="not working"):
         edit(run, ended[-1])
-    assert pauses == 2
+    assert sum(isinstance(each, Paused) for each in events) == 2
     assert run.steering.state.editable == ()
 
 
 def test_a_paused_runs_edit_is_in_the_journal_at_once(studio: Studio) -> None:
     run = studio.run("Go.", model=script(bash("echo a")))
-    written = threading.Event()
 
     def stop_when_written() -> None:
-        while not any(isinstance(event, ObservationEdited) for event in recorded(run)):
-            written.wait(0.02)
+        wait_until(lambda: any(isinstance(event, ObservationEdited) for event in recorded(run)))
         run.stop()  # it was paused all the time
 
-    def edit_and_stay(run: Run, call_id: str) -> None:
-        edit(run, call_id)
+    def edit_and_stay(_: Paused) -> None:
+        edit(run, *run.steering.state.editable)
         threading.Thread(target=stop_when_written).start()
 
-    for event in run:
-        if isinstance(event, ToolEnded):
-            run.pause()
-            last = event.call_id
-        if isinstance(event, Paused):
-            edit_and_stay(run, last)
+    carry_out(run, tool_ended=lambda _: run.pause(), paused=edit_and_stay)
     assert run.result.status == "stopped"
     follow_up = script()
     run.send("Go on.", model=follow_up).wait()

@@ -15,6 +15,9 @@ def reasons(command: str, *rules: Rule, timeout: float | None = None) -> tuple[s
 @pytest.mark.parametrize(
     ("command", "reason"),
     [("curl -s https://example.org", "network"), ("rm -rf output", "delete"),
+     ("python3 -c 'import requests; requests.get(\"https://example.org/\")'", "network"),
+     ("find . -name '*.tmp' -delete", "delete"), ("ls | xargs rm", "delete"),
+     ("python3 -c 'import shutil; shutil.rmtree(\"x\")'", "delete"),
      ("pip install rdkit", "install")],
 )  # fmt: skip
 def test_a_call_waits_only_for_the_rules_that_are_set(command: str, reason: Rule) -> None:

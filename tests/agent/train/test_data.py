@@ -1,6 +1,7 @@
 """The tasks of a recipe, and their demonstrated solutions."""
 
 import json
+import shlex
 
 import pytest
 
@@ -72,3 +73,16 @@ def test_an_incorrect_solution_ends_with_another_answer() -> None:
 def test_a_task_without_a_known_solution_is_an_error() -> None:
     with pytest.raises(solution_paths.NoSolution):
         solution_paths.sandbox_solution(TaskRecord("a", "Which?", "b", "exact"), 1.0, [], Rng(0))
+
+
+def test_a_file_name_is_not_executed() -> None:
+    name = "$(touch pwned)/berlin.txt"
+    files = {name: "Anna lives here.", "oslo.txt": "Bert lives here."}
+    problem = TaskRecord("1", "Who lives in Berlin?", "Anna", "exact", "homes", files)
+    ways = (
+        solution_paths.sandbox_solution(problem, 0.3, ["Bert", "Carla"], Rng("way", number))
+        for number in range(200)
+    )
+    reads = {tuple(shlex.split(each)) for way in ways for each in commands(way) if "cat" in each}
+    assert ("cat", f"input/{name}") in reads
+    assert all(len(command) == 2 for command in reads)

@@ -1,27 +1,21 @@
 """Held-out tasks: a suite is scored by its own scorer, and what has no score is counted apart."""
 
 import json
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from agent.api.studio import Studio
-from agent.errors import ModelUnavailable, SandboxError, TaskError
-from agent.events import Event, Preparing
+from agent.errors import ModelUnavailable, TaskError
 from agent.limits import Limits
 from agent.models.base import Model, ToolCall
 from agent.models.scripted import ScriptedModel, ScriptedTurn
-from agent.runs.folder import RunFolder
-from agent.sandbox.base import Sandbox
-from agent.settings import Settings
 from agent.tasks.task import TaskRecord
 from agent.train import recipe
 from agent.train.held_out import HeldOutScore, held_out_tasks, score_rollouts, title_of
 from agent.train.rollouts.rollouts import RolloutPlan, run_rollouts
-from agent.util.cancellation import Stop
-from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Endpoint
 from tests.support.models.turns import Turn
 
@@ -36,13 +30,6 @@ UNREACHABLE = ScriptedTurn(error=ModelUnavailable("The endpoint is not reachable
 def write(answer: str) -> ScriptedTurn:
     command = f"cat > output/answer.txt <<'END'\n{answer}\nEND"
     return ScriptedTurn(calls=(ToolCall("", "execute_bash", json.dumps({"command": command})),))
-
-
-@pytest.fixture
-def studio(tmp_path: Path) -> Iterator[Studio]:
-    settings = Settings(data=tmp_path / "data")
-    with Studio(settings, lambda _, data: LocalSandboxProvider(data.path)) as studio:
-        yield studio
 
 
 def evaluate(
@@ -82,13 +69,12 @@ def test_a_suite_is_scored_by_its_own_scorer_and_not_by_the_reward(studio: Studi
 
 
 @pytest.mark.nightly
-def test_rules_and_mathematics_have_their_scorers(studio: Studio) -> None:
-    chosen = {"evaluation.suite": "ifbench", "evaluation.tasks": "1"}
-    result = evaluate(studio, chosen, lambda _: (write("It is 2496."), SUBMIT))
-    assert result.score is not None
-    assert result.score.mean == 1
-    chosen = {"evaluation.suite": "aime", "evaluation.tasks": "1"}
-    result = evaluate(studio, chosen, lambda _: (write("So it is\n\\boxed{395}"), SUBMIT))
+@pytest.mark.parametrize(
+    ("suite", "answer"), [("ifbench", "It is 2496."), ("aime", "So it is\n\\boxed{395}")]
+)
+def test_rules_and_mathematics_have_their_scorers(studio: Studio, suite: str, answer: str) -> None:
+    chosen = {"evaluation.suite": suite, "evaluation.tasks": "1"}
+    result = evaluate(studio, chosen, lambda _: (write(answer), SUBMIT))
     assert result.score is not None
     assert result.score.mean == 1
 
@@ -110,24 +96,10 @@ def test_a_judge_that_fails_leaves_answers_unscored(studio: Studio) -> None:
     assert result.reasons[0].startswith("2 of 2 votes failed.")
 
 
-class FailingProvider(LocalSandboxProvider):
-    """A provider that cannot create a sandbox."""
-
-    def acquire(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
-        del folder, stop
-        yield Preparing(state="starting_sandbox")
-        raise SandboxError("there is no engine")
-
-
 @pytest.mark.nightly
-def test_without_any_score_the_mean_is_not_known(tmp_path: Path) -> None:
-    settings = Settings(data=tmp_path / "data")
-    with Studio(settings, lambda _, data: FailingProvider(data.path)) as studio:
-        result = evaluate(
-            studio,
-            {"evaluation.suite": "aime", "evaluation.tasks": "2"},
-            lambda _: (write("1"), SUBMIT),
-        )
+def test_without_any_score_the_mean_is_not_known(failing_studio: Studio) -> None:
+    chosen = {"evaluation.suite": "aime", "evaluation.tasks": "2"}
+    result = evaluate(failing_studio, chosen, lambda _: (write("1"), SUBMIT))
     assert result.score is None
     assert (result.infrastructure, result.unscored) == (2, 0)
     line = result.to_json()

@@ -1,24 +1,20 @@
 """A training of two steps with a tiny random model, with the real loop and real journals."""
 
 import json
-from collections.abc import Generator, Iterator
+import shutil
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
 from agent.api.studio import Studio
-from agent.errors import SandboxError, TrainError
-from agent.events import Event, Preparing
-from agent.runs.folder import RunFolder
-from agent.sandbox.base import Sandbox
-from agent.settings import Settings
+from agent.errors import TrainError
 from agent.train import recipe
 from agent.train.recipe import Recipe
-from agent.util.cancellation import Stop
 from tests.agent.train.tiny_model import load_weights
-from tests.support.local_provider import LocalSandboxProvider
 
 pytestmark = pytest.mark.usefixtures("training_packages")
 
@@ -51,20 +47,15 @@ def small_recipe(tiny_model: Path, tmp_path: Path) -> Recipe:
     return recipe.load_recipe(str(path))
 
 
+Train = Callable[..., None]
+
+
 @pytest.fixture
-def studio(tmp_path: Path) -> Iterator[Studio]:
-    settings = Settings(data=tmp_path / "data", warm_sandboxes=0)
-    with Studio(settings, lambda _, data: LocalSandboxProvider(data.path)) as studio:
-        yield studio
+def train(studio: Studio) -> Train:
+    """A function that trains with a recipe, into a folder."""
+    from agent.train.pipeline import train
 
-
-class FailingProvider(LocalSandboxProvider):
-    """A provider that cannot create a sandbox."""
-
-    def acquire(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
-        del folder, stop
-        yield Preparing(state="starting_sandbox")
-        raise SandboxError("there is no engine")
+    return partial(train, resume=False, studio=studio)
 
 
 def read_log(output: Path, kind: str) -> list[dict[str, Any]]:
@@ -74,13 +65,11 @@ def read_log(output: Path, kind: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_training_runs_all_stages(
-    small_recipe: Recipe, studio: Studio, tmp_path: Path, dtype: Literal["float32", "bfloat16"]
+    small_recipe: Recipe, train: Train, tmp_path: Path, dtype: Literal["float32", "bfloat16"]
 ) -> None:
-    from agent.train.pipeline import train
-
     output = tmp_path / "out"
     small_recipe = replace(small_recipe, model=replace(small_recipe.model, dtype=dtype))
-    train(small_recipe, output, resume=False, studio=studio)
+    train(small_recipe, output)
     steps = read_log(output, "step")
     assert [(each["stage"], each["step"]) for each in steps] == [
         ("supervised", 1), ("supervised", 2), ("reinforced", 1), ("reinforced", 2),
@@ -91,22 +80,18 @@ def test_training_runs_all_stages(
     assert (output / "curve.png").read_bytes().startswith(b"\x89PNG")
     assert "| reinforced, step 2 |" in (output / "table.md").read_text()
     # 4 demonstrations, 2 steps of 4 rollouts and 6 evaluations: each is a run with a journal.
-    assert len(list((studio.settings.data / "runs").glob("*/journal.jsonl"))) == 4 + 8 + 6
+    assert len(list((tmp_path / "data" / "runs").glob("*/journal.jsonl"))) == 4 + 8 + 6
 
 
-def test_training_resumes(small_recipe: Recipe, studio: Studio, tmp_path: Path) -> None:
-    import shutil
-
-    from agent.train.pipeline import train
-
+def test_training_resumes(small_recipe: Recipe, train: Train, tmp_path: Path) -> None:
     complete, interrupted = tmp_path / "whole", tmp_path / "cut"
-    train(small_recipe, complete, resume=False, studio=studio)
+    train(small_recipe, complete)
     # The state after a kill in the second step of each stage.
     for stage in ("supervised", "reinforced"):
         shutil.copytree(complete, interrupted)
         shutil.rmtree(interrupted / stage / "model")
         shutil.rmtree(interrupted / stage / "checkpoint-2")
-        train(small_recipe, interrupted, resume=True, studio=studio)
+        train(small_recipe, interrupted, resume=True)
         resumed_steps = [(each["stage"], each["step"]) for each in read_log(interrupted, "step")][
             4:
         ]
@@ -118,13 +103,11 @@ def test_training_resumes(small_recipe: Recipe, studio: Studio, tmp_path: Path) 
 
 
 def test_training_starts_from_another_trainings_result(
-    small_recipe: Recipe, studio: Studio, tmp_path: Path
+    small_recipe: Recipe, train: Train, tmp_path: Path
 ) -> None:
-    from agent.train.pipeline import train
-
     first, second = tmp_path / "first", tmp_path / "second"
     evaluation = replace(small_recipe.evaluation, before_training=False)
-    train(replace(small_recipe, stages=("supervised",)), first, resume=False, studio=studio)
+    train(replace(small_recipe, stages=("supervised",)), first)
     assert small_recipe.reinforced is not None
     second_recipe = replace(
         small_recipe,
@@ -133,24 +116,46 @@ def test_training_starts_from_another_trainings_result(
         reinforced=replace(small_recipe.reinforced, learning_rate=0.0),
         evaluation=evaluation,
     )
-    train(second_recipe, second, resume=False, studio=studio)
+    train(second_recipe, second)
     assert {each["stage"] for each in read_log(second, "evaluation")} == {"reinforced"}
     before = load_weights(first / "supervised" / "model")
     after = load_weights(second / "reinforced" / "model")
     assert all(before[name].equal(after[name]) for name in before)
 
 
-def test_an_existing_training_is_not_overwritten(
-    small_recipe: Recipe, studio: Studio, tmp_path: Path
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            lambda recipe: {"stages": ("reinforced",), "tasks": replace(recipe.tasks, count=1)},
+            "a step needs 2 different tasks, but there are only 1",
+        ),
+        (
+            lambda recipe: {"model": replace(recipe.model, name="/nowhere")},
+            r"model\.name: .* cannot be loaded",
+        ),
+    ],
+)
+def test_a_training_that_cannot_begin_is_reported(
+    small_recipe: Recipe,
+    train: Train,
+    tmp_path: Path,
+    changes: Callable[[Recipe], dict[str, Any]],
+    message: str,
 ) -> None:
-    from agent.train.pipeline import train
+    with pytest.raises(TrainError, match=message):
+        train(replace(small_recipe, **changes(small_recipe)), tmp_path / "out")
 
+
+def test_an_existing_training_is_not_overwritten(
+    small_recipe: Recipe, train: Train, tmp_path: Path
+) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "recipe.json").write_text('{"seed": 3}')
     with pytest.raises(TrainError, match="with --resume"):
-        train(small_recipe, tmp_path / "out", resume=False, studio=studio)
+        train(small_recipe, tmp_path / "out")
     with pytest.raises(TrainError, match=r"another recipe.*seed"):
-        train(small_recipe, tmp_path / "out", resume=True, studio=studio)
+        train(small_recipe, tmp_path / "out", resume=True)
 
 
 def test_a_truncated_checkpoint_is_skipped(tmp_path: Path) -> None:
@@ -164,58 +169,32 @@ def test_a_truncated_checkpoint_is_skipped(tmp_path: Path) -> None:
     assert last_checkpoint(tmp_path) == (tmp_path / "checkpoint-10", 10)
 
 
-def test_too_few_tasks_for_a_step_are_reported(
-    small_recipe: Recipe, studio: Studio, tmp_path: Path
+def test_training_ends_if_most_rollouts_fail(
+    small_recipe: Recipe, failing_studio: Studio, tmp_path: Path
 ) -> None:
     from agent.train.pipeline import train
 
-    small_task_set = replace(
-        small_recipe, stages=("reinforced",), tasks=replace(small_recipe.tasks, count=1)
-    )
-    with pytest.raises(TrainError, match="a step needs 2 different tasks, but there are only 1"):
-        train(small_task_set, tmp_path / "out", resume=False, studio=studio)
-
-
-def test_training_ends_if_most_rollouts_fail(small_recipe: Recipe, tmp_path: Path) -> None:
-    from agent.train.pipeline import train
-
-    settings = Settings(data=tmp_path / "data", warm_sandboxes=0)
-    with (
-        Studio(settings, lambda _, data: FailingProvider(data.path)) as studio,
-        pytest.raises(TrainError, match=r"Most rollouts failed \(1 of 1\): .*there is no engine"),
-    ):
-        train(small_recipe, tmp_path / "out", resume=False, studio=studio)
-
-
-def test_a_missing_model_is_reported(small_recipe: Recipe, studio: Studio, tmp_path: Path) -> None:
-    from agent.train.pipeline import train
-
-    invalid_recipe = replace(small_recipe, model=replace(small_recipe.model, name=str(tmp_path)))
-    with pytest.raises(TrainError, match=r"model\.name: .* cannot be loaded"):
-        train(invalid_recipe, tmp_path / "out", resume=False, studio=studio)
+    with pytest.raises(TrainError, match=r"Most rollouts failed \(1 of 1\): .*there is no engine"):
+        train(small_recipe, tmp_path / "out", resume=False, studio=failing_studio)
 
 
 def test_the_plain_baseline_has_no_sandbox(
-    small_recipe: Recipe, studio: Studio, tmp_path: Path
+    small_recipe: Recipe, train: Train, tmp_path: Path
 ) -> None:
-    from agent.train.pipeline import train
-
     plain_recipe = replace(
         small_recipe, rollouts=replace(small_recipe.rollouts, mode="plain", steps=1)
     )
-    train(plain_recipe, tmp_path / "out", resume=False, studio=studio)
+    train(plain_recipe, tmp_path / "out")
     assert len(read_log(tmp_path / "out", "step")) == 4
-    assert not list((studio.settings.data / "sandboxes").glob("*/workspace/output/*"))
+    assert not list((tmp_path / "data" / "sandboxes").glob("*/workspace/output/*"))
 
 
 def test_the_table_has_the_score_of_a_suite(
-    small_recipe: Recipe, studio: Studio, tmp_path: Path
+    small_recipe: Recipe, train: Train, tmp_path: Path
 ) -> None:
-    from agent.train.pipeline import train
-
     evaluation = replace(small_recipe.evaluation, suite="chembench", tasks=2)
     recipe = replace(small_recipe, stages=("supervised",), evaluation=evaluation)
-    train(recipe, tmp_path / "out", resume=False, studio=studio)
+    train(recipe, tmp_path / "out")
     lines = read_log(tmp_path / "out", "evaluation")
     assert [(each["stage"], each["split"], each["tasks"]) for each in lines] == [
         ("untrained", "chembench", 2), ("supervised", "chembench", 2),
@@ -227,5 +206,5 @@ def test_the_table_has_the_score_of_a_suite(
     stored = json.loads(path.read_text())
     del stored["evaluation"]["judge"]
     path.write_text(json.dumps(stored))
-    train(recipe, tmp_path / "out", resume=True, studio=studio)
+    train(recipe, tmp_path / "out", resume=True)
     assert read_log(tmp_path / "out", "evaluation") == lines

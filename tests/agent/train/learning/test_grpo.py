@@ -1,6 +1,6 @@
 """Reinforcement learning on real rollouts of a tiny model with given rewards."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent.api.studio import Studio
-from agent.settings import Settings
 from agent.tasks.task import TaskRecord
 from agent.train import recipe
 from agent.train.recipe import Recipe
 from agent.train.rollouts.rollouts import Rollout
 from tests.agent.train.test_pipeline import SMALL
-from tests.support.local_provider import LocalSandboxProvider
 
 if TYPE_CHECKING:
     from agent.train.learning.grpo import ReinforcementStage
@@ -25,13 +23,6 @@ pytestmark = [
 ]
 
 REWARDS = (1.0, 0.0, 0.25, 1.0, 0.0, 0.5)
-
-
-@pytest.fixture
-def studio(tmp_path: Path) -> Iterator[Studio]:
-    settings = Settings(data=tmp_path / "data", warm_sandboxes=0)
-    with Studio(settings, lambda _, data: LocalSandboxProvider(data.path)) as studio:
-        yield studio
 
 
 def small_recipe(folder: Path, model: Path, **changes: str) -> Recipe:

@@ -24,7 +24,6 @@ from agent.train.rollouts.results import RESULTS_FILE, Results
 from agent.train.rollouts.rollouts import Rollout, RolloutPlan, run_rollouts
 from agent.train.rollouts.sandboxes import ProcessSandboxProvider
 from agent.util.cancellation import Stop
-from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.byte_sampler import ByteSampler, ScriptedAnswer, format_ids
 
 pytestmark = pytest.mark.contract
@@ -43,13 +42,6 @@ def bash(command: str) -> ScriptedTurn:
 
 
 RIGHT = (bash("cp input/note.txt output/answer.txt"), SUBMIT)
-
-
-@pytest.fixture
-def studio(tmp_path: Path) -> Iterator[Studio]:
-    settings = Settings(data=tmp_path / "data")
-    with Studio(settings, lambda _, data: LocalSandboxProvider(data.path)) as studio:
-        yield studio
 
 
 def scripted_model(*turns: ScriptedTurn) -> Callable[[TaskRecord], Model]:
