@@ -2,7 +2,6 @@
 
 import threading
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -17,8 +16,6 @@ from tests.support.models.endpoint import Endpoint
 from tests.support.models.turns import Body, Turn
 
 pytestmark = pytest.mark.contract
-
-ROOT = Path(__file__).parents[3]
 
 
 def test_a_suite_in_both_modes(studio: Studio) -> None:
@@ -182,9 +179,4 @@ def test_a_member_without_an_endpoint_is_reported(studio: Studio) -> None:
 
 
 def _judged(count: int) -> Suite:
-    suite = sums(count, scorer="judge", judge_prompt="{task} {expected} {answer}: RIGHT?")
-    tasks = tuple(
-        EvalTask(id=each.id, text=each.text, scorer="judge", expected=each.expected)
-        for each in suite.tasks
-    )
-    return sums(count, scorer="judge", judge_prompt=suite.judge_prompt, tasks=tasks)
+    return sums(count, scorer="judge", judge_prompt="{task} {expected} {answer}: RIGHT?")

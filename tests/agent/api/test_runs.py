@@ -2,6 +2,7 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,13 @@ from agent import (
     UsageError,
     WorkspaceError,
 )
+from agent.api import Studio as EarlierStudio
+from agent.api import hand_over
 from agent.errors import SettingError
 from agent.events import RunEnded, RunStarted, ToolStarted
 from agent.models.scripted import ScriptedModel, ScriptedTurn
+from agent.runs.recorded_run import Task
+from agent.train.rollouts.sandboxes import ProcessSandboxProvider
 from tests.agent.api.conftest import bash, call, script
 from tests.support.models.endpoint import Endpoint, Turn
 
@@ -135,8 +140,6 @@ def test_only_one_thread_at_a_time_can_iterate_a_run(studio: Studio) -> None:
 
 
 def test_leaving_the_studio_stops_runs_of_other_threads(settings: Settings) -> None:
-    from agent.train.rollouts.sandboxes import ProcessSandboxProvider
-
     started = threading.Event()
     results: list[str] = []
 
@@ -163,8 +166,6 @@ def test_leaving_the_studio_stops_runs_of_other_threads(settings: Settings) -> N
 def test_a_model_can_be_a_name_or_a_configuration(
     studio: Studio, settings: Settings, tmp_path: Path
 ) -> None:
-    from dataclasses import replace
-
     with Endpoint([Turn(text="42"), Turn(text="43"), Turn(text="44")], key="sk-1") as endpoint:
         config = ModelConfig(endpoint.url, "Qwen3", "sk-1")
         assert studio.run("What?", mode="plain", model=config).wait().answer == "42"
@@ -251,6 +252,7 @@ def test_summaries_of_older_steps_are_off_unless_wanted(studio: Studio) -> None:
         ({"max_steps": 0}, "max_steps must be a number"),
         ({"summarise": "yes"}, "summarise must be True or False"),
         ({"max_steps": "3"}, "max_steps must be a number"),
+        ({"approve": ["nonsense"]}, "not a rule"),
     ],
 )
 def test_an_invalid_argument_is_named_and_creates_no_run(
@@ -296,10 +298,6 @@ def test_a_missing_file_is_a_missing_key(studio: Studio) -> None:
 
 
 def test_names_of_earlier_versions_still_work(studio: Studio, tmp_path: Path) -> None:
-    from agent.api import Studio as EarlierStudio
-    from agent.api import hand_over
-    from agent.runs.recorded_run import Task
-
     assert EarlierStudio is Studio
     with studio.new() as run:
         list(run.start(Task("Go."), script(bash("echo 1 > output/answer.txt"))))

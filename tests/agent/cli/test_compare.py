@@ -1,20 +1,18 @@
 """The command ``compare``: its table and files, and continuing."""
 
 import csv
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from tests.agent.cli.conftest import Command
 from tests.support.models.endpoint import Endpoint
 from tests.support.models.turns import Body, Turn
 
 pytestmark = pytest.mark.contract
 
-ROOT = Path(__file__).parents[3]
 MEMBERS = ("--member", "plain,label=Cold,temperature=0", "--member", "plain,label=Warm")
 
 
@@ -23,30 +21,14 @@ def respond(body: Body) -> Turn:
 
 
 @pytest.fixture
-def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
+def run(command: Command) -> Iterator[Command]:
     with Endpoint(respond) as endpoint:
-        yield dict(
-            os.environ, STUDIO_DATA=str(tmp_path / "data"), OPENAI_BASE_URL=endpoint.url,
-            OPENAI_MODEL="m", OPENAI_API_KEY="k",
-        )  # fmt: skip
+        yield partial(command, endpoint.url, "compare", "How many?", *MEMBERS)
 
 
-def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "agent", "compare", "How many?", *MEMBERS, *arguments]
-
-
-def run(environment: dict[str, str], *arguments: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        command(*arguments), capture_output=True, text=True, env=environment, cwd=ROOT,
-        check=False, timeout=60,
-    )  # fmt: skip
-
-
-def test_a_comparison_prints_its_table_and_writes_its_files(
-    environment: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_comparison_prints_its_table_and_writes_its_files(run: Command, tmp_path: Path) -> None:
     output = tmp_path / "results"
-    ended = run(environment, "--repeat", "2", "--expect", "12", "--check", "number",
+    ended = run("--repeat", "2", "--expect", "12", "--check", "number",
                 "--output", str(output))  # fmt: skip
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.startswith("Cold: right 2 of 2. Warm: right 0 of 2.")
@@ -58,10 +40,10 @@ def test_a_comparison_prints_its_table_and_writes_its_files(
         f"comparison.{kind}" for kind in ("csv", "json", "tex", "md", "svg", "png", "html")
     }
     assert len(list(output.glob("runs/cold-*/journal.jsonl"))) == 2
-    again = run(environment, "--output", str(output))
+    again = run("--output", str(output))
     assert again.returncode == 1
     assert "--resume" in again.stderr
-    resumed = run(environment, "--repeat", "2", "--expect", "12", "--check", "number",
+    resumed = run("--repeat", "2", "--expect", "12", "--check", "number",
                   "--output", str(output), "--resume")  # fmt: skip
     assert (resumed.returncode, resumed.stdout) == (0, ended.stdout)
     assert "[4/4]" not in resumed.stderr
@@ -78,9 +60,8 @@ def test_a_comparison_prints_its_table_and_writes_its_files(
     ],
 )
 def test_a_wrong_option_is_explained(
-    environment: dict[str, str], arguments: tuple[str, ...], message: str
+    run: Command, arguments: tuple[str, ...], message: str
 ) -> None:
-    ended = run(environment, *arguments)
+    ended = run(*arguments)
     assert ended.returncode == 1
     assert message in ended.stderr
-    assert "Traceback" not in ended.stderr

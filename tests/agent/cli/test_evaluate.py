@@ -2,14 +2,12 @@
 
 import csv
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from agent.cli.main import main
 from agent.evals import suites
+from tests.agent.cli.conftest import Command
 from tests.support.models.endpoint import Endpoint
 from tests.support.models.turns import Body, Turn
 
@@ -27,43 +25,15 @@ def solve(body: Body) -> Turn:
     return Turn(text=f"\\boxed{{{answer}}}" if body["model"] != "weak" else "I give up.")
 
 
-@dataclass(frozen=True)
-class Ended:
-    """What a command returned and printed."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-Command = Callable[..., Ended]
-
-
-@pytest.fixture
-def run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Command:
-    """Return a function that runs the command in this process: endpoint and arguments."""
-
-    def run(url: str, *arguments: str) -> Ended:
-        for name, value in (("STUDIO_DATA", str(tmp_path / "data")), ("OPENAI_BASE_URL", url),
-                            ("OPENAI_MODEL", "m"), ("OPENAI_API_KEY", "k")):  # fmt: skip
-            monkeypatch.setenv(name, value)
-        code = main(["eval", *arguments])
-        return Ended(code, *capsys.readouterr())
-
-    return run
-
-
 @pytest.mark.nightly
 def test_an_evaluation_prints_its_results_and_repeats_infrastructure_errors_alone(
-    tmp_path: Path, run: Command
+    tmp_path: Path, command: Command
 ) -> None:
     output = tmp_path / "results"
     options = ("aime", "--limit", "3", "--member", "plain,model=weak,label=Weak", "--member",
                "plain,model=broken,label=Broken", "--output", str(output))  # fmt: skip
     with Endpoint(solve) as endpoint:
-        ended = run(endpoint.url, *options)
+        ended = command(endpoint.url, "eval", *options)
         assert ended.returncode == 1, ended.stderr
         assert "[6/6]" in ended.stderr
         assert "1 failed by an infrastructure error and count for nothing." in ended.stdout
@@ -76,18 +46,18 @@ def test_an_evaluation_prints_its_results_and_repeats_infrastructure_errors_alon
         assert {path.suffix for path in output.glob("evaluation.*")} == {
             ".csv", ".json", ".tex", ".svg", ".png", ".html",
         }  # fmt: skip
-        assert "--resume" in run(endpoint.url, *options).stderr
+        assert "--resume" in command(endpoint.url, "eval", *options).stderr
 
     def solve_all(body: Body) -> Turn:
         return solve(body | {"model": "m"})
 
     with Endpoint(solve_all) as endpoint:
         # Its port is another one: the member asks the settings' endpoint.
-        again = run(endpoint.url, *options, "--resume", "--retry-infrastructure")
+        again = command(endpoint.url, "eval", *options, "--resume", "--retry-infrastructure")
         assert again.returncode == 0, again.stderr
         assert len(endpoint.requests) == 1
         stored = json.loads((output / "evaluation.json").read_text())
-        assert run(endpoint.url, "--resume", stored["id"]).returncode == 0
+        assert command(endpoint.url, "eval", "--resume", stored["id"]).returncode == 0
         assert len(endpoint.requests) == 1
     assert stored["counts"]["infrastructure"] == 0
     assert stored["results"][0]["members"][1]["n"] == 3
@@ -106,8 +76,8 @@ def test_an_evaluation_prints_its_results_and_repeats_infrastructure_errors_alon
     ],
 )
 def test_what_cannot_be_done_is_refused_with_a_reason(
-    run: Command, arguments: tuple[str, ...], message: str
+    command: Command, arguments: tuple[str, ...], message: str
 ) -> None:
-    refused = run("http://127.0.0.1:9/v1", *arguments)
+    refused = command("http://127.0.0.1:9/v1", "eval", *arguments)
     assert refused.returncode == 1
     assert message in refused.stderr

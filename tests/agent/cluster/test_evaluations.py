@@ -2,11 +2,9 @@
 
 import json
 import os
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import docker
@@ -16,10 +14,12 @@ from agent.evals.folder import EvaluationFolder
 from agent.events import RunEnded, RunStarted
 from agent.runs import journal
 from agent.runs.folder import RunFolder
-from tests.support.cluster.nodes import ROOT, Nodes, containers_of, ray_nodes
+from tests.support.cluster.nodes import Nodes, containers_of, ray_nodes
+from tests.support.evaluations.command import evaluation_command
 from tests.support.evaluations.suites import respond
 from tests.support.models.endpoint import Endpoint
 from tests.support.models.turns import Body, Turn
+from tests.support.server import wait_until
 
 pytest.importorskip("ray", reason="Ray is not installed (make .make/ray)")
 pytestmark = [pytest.mark.engine, pytest.mark.nightly, pytest.mark.usefixtures("image")]
@@ -48,22 +48,6 @@ class Interruption:
         return turn
 
 
-def evaluate(
-    data: Path, tasks: Path, url: str, environment: Mapping[str, str], *options: str
-) -> subprocess.Popen[str]:
-    """Start the command in a process of its own."""
-    command = [sys.executable, "-m", "agent", "eval", "aime", "--data", str(tasks)]
-    command += ["--member", "sandbox", "--member", "plain", *options]
-    environment = {
-        **environment, "STUDIO_DATA": str(data), "OPENAI_BASE_URL": url, "OPENAI_MODEL": "m",
-        "OPENAI_API_KEY": "k",
-    }  # fmt: skip
-    return subprocess.Popen(
-        command, env=environment, cwd=ROOT, text=True, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )  # fmt: skip
-
-
 def outcomes(data: Path) -> dict[tuple[int, int], tuple[float | None, bytes]]:
     """Return the score and the answer file of each run; every run is there once and complete."""
     (path,) = (data / "evaluations").iterdir()
@@ -82,14 +66,6 @@ def outcomes(data: Path) -> dict[tuple[int, int], tuple[float | None, bytes]]:
     return found
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 120) -> bool:
-    """Wait until a condition holds; return whether it does."""
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.2)
-    return condition()
-
-
 @pytest.fixture
 def nodes(tmp_path: Path) -> Iterator[Nodes]:
     with ray_nodes(tmp_path, 3, 2) as nodes:
@@ -105,9 +81,11 @@ def test_an_evaluation_survives_the_loss_of_a_node(
     interruption = Interruption()
     began = time.monotonic()
     with Endpoint(interruption) as endpoint:
-        command = evaluate(tmp_path / "placed", tasks, endpoint.url, nodes.environment,
-                           "--ray", nodes.address)  # fmt: skip
-        with command:
+        options = ("--member", "sandbox", "--member", "plain")
+        with evaluation_command(
+            tmp_path / "placed", tasks, endpoint.url, *options, "--ray", nodes.address,
+            environment=nodes.environment,
+        ) as command:  # fmt: skip
             assert interruption.reached.wait(120), command.communicate()
             nodes.kill(0)
             interruption.over.set()
@@ -115,11 +93,11 @@ def test_an_evaluation_survives_the_loss_of_a_node(
         assert command.returncode == 0, stderr
         assert "was lost" in stderr
         placed = time.monotonic()
-        with evaluate(tmp_path / "here", tasks, endpoint.url, os.environ) as command:
+        with evaluation_command(tmp_path / "here", tasks, endpoint.url, *options) as command:
             command.communicate(timeout=TIMEOUT_SECONDS)
     here = time.monotonic()
     assert outcomes(tmp_path / "placed") == outcomes(tmp_path / "here")
     assert f"{2 * TASKS} of {2 * TASKS} runs have ended." in stdout
-    assert wait_until(lambda: not containers_of(tmp_path, engine))
+    wait_until(lambda: not containers_of(tmp_path, engine), 120)
     assert not [path for each in nodes.folders for path in each.rglob("journal.jsonl")]
     print(f"{2 * TASKS} runs: {placed - began:.0f} s on three nodes, {here - placed:.0f} s without")

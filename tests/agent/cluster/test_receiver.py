@@ -119,7 +119,9 @@ def test_a_node_writes_no_other_record(receiver: Receiver, path: str) -> None:
         receiver.receive(Part("record", path, b"data"))
 
 
-@pytest.mark.parametrize("path", ["../escaped", "/tmp/escaped", "output/../../escaped", ""])
+@pytest.mark.parametrize(
+    "path", ["../escaped", "/tmp/escaped", "output/../../escaped", "", ".", "a/./b", "x\0y"]
+)
 @pytest.mark.parametrize("kind", ["file", "folder", "link", "removed"])
 def test_a_node_writes_nothing_outside_the_workspace(
     tmp_path: Path, receiver: Receiver, kind: str, path: str

@@ -16,12 +16,7 @@ from agent.compare.folder import ComparisonFolder
 from agent.events import (
     Event,
     Mode,
-    ModelAnswered,
-    RunEnded,
-    RunStarted,
     Status,
-    StepEnded,
-    StepStarted,
     Totals,
     encode,
 )
@@ -31,6 +26,7 @@ from agent.runs.event_recorder import INTERRUPTED
 from agent.runs.folder import RunFolder
 from agent.runs.summary import Summary
 from agent.workspace.files import Workspace
+from tests.support.component.events import ended, started, step
 
 MEMBERS = (
     Member(label="Without sandbox", mode="plain", model="m"),
@@ -51,26 +47,15 @@ def write_run(
     user: str = "x" * 400,
 ) -> str:
     """Write a run with one step for each usage."""
-    folder = RunFolder.create(data, "s" * 8)
-    events: list[Event] = [
-        RunStarted(
-            run=folder.id, task="How many?", mode=mode, model="m", metered=True, prompt="general",
-            system="", user=user, limits=dict(limits), at=10.0,
-        )
-    ]  # fmt: skip
-    for step, usage in enumerate(usages, 1):
-        totals = Totals(steps=step, model_seconds=2.0 * step, sandbox_seconds=0.5)
-        events += [
-            StepStarted(step=step, note="", at=10.0 + step),
-            ModelAnswered(
-                step=step, text=answer, reasoning="", calls=(), finish="stop", usage=usage,
-                estimated=False, seconds=2.0, at=12.0 + step,
-            ),
-            StepEnded(step=step, totals=totals, at=12.0 + step),
-        ]  # fmt: skip
-    totals = Totals(steps=len(usages), model_seconds=2.0 * len(usages), sandbox_seconds=0.5)
-    ended = RunEnded(status=status, reason=reason, answer=answer, totals=totals, at=30.0)
-    folder.journal.write_bytes(b"".join(encode(each) + b"\n" for each in (*events, ended)))
+    folder, totals = RunFolder.create(data, "s" * 8), Totals(sandbox_seconds=0.5)
+    about: dict[str, Any] = {"run": folder.id, "mode": mode, "model": "m", "user": user}
+    events: list[Event] = [started("How many?", limits=dict(limits), at=10.0, **about)]
+    for number, usage in enumerate(usages, 1):
+        totals = replace(totals, steps=number, model_seconds=2.0 * number)
+        turn = step(number, text=answer, usage=usage, seconds=2.0, totals=totals)
+        events += [replace(each, at=12.0 + number) for each in turn]
+    events.append(replace(ended(status, answer, reason, totals), at=30.0))
+    folder.journal.write_bytes(b"".join(encode(each) + b"\n" for each in events))
     return folder.id
 
 

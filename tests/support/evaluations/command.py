@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,7 +12,11 @@ from tests.support.cluster.nodes import ROOT
 
 @contextmanager
 def evaluation_command(
-    data: Path, tasks: Path, url: str, *options: str
+    data: Path,
+    tasks: Path,
+    url: str,
+    *options: str,
+    environment: Mapping[str, str] = os.environ,
 ) -> Iterator[subprocess.Popen[str]]:
     """Start the evaluation of an endpoint on tasks; at the end of the block it is killed.
 
@@ -21,14 +25,15 @@ def evaluation_command(
         tasks: The file with the tasks of AIME 2025.
         url: The endpoint.
         options: Further options of the command.
+        environment: The variables that it has besides.
     """
     command = [sys.executable, "-m", "agent", "eval", "aime", "--data", str(tasks), *options]
-    environment = {
-        **os.environ, "STUDIO_DATA": str(data), "OPENAI_BASE_URL": url, "OPENAI_MODEL": "m",
+    variables = {
+        **environment, "STUDIO_DATA": str(data), "OPENAI_BASE_URL": url, "OPENAI_MODEL": "m",
         "OPENAI_API_KEY": "k", "PYTHONPATH": str(ROOT),
     }  # fmt: skip
     with subprocess.Popen(
-        command, env=environment, cwd=ROOT, text=True, stdout=subprocess.PIPE,
+        command, env=variables, cwd=ROOT, text=True, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as process:  # fmt: skip
         try:

@@ -5,21 +5,21 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from agent.evals.suite import EvalTask, Suite
+from agent.evals.suite import EvalTask, ScorerName, Suite
 from tests.support.models.turns import Body, Turn
 
 PATTERN = re.compile(r"What is (\d+) \+ (\d+)\?")
 
 
-def sums(count: int, name: str = "sums", **changes: Any) -> Suite:
+def sums(count: int, name: str = "sums", scorer: ScorerName = "math", **changes: Any) -> Suite:
     """Return a suite of additions: task ``n`` asks for n + n."""
     tasks = tuple(
-        EvalTask(id=str(n), text=f"What is {n} + {n}?", scorer="math", expected=str(2 * n))
+        EvalTask(id=str(n), text=f"What is {n} + {n}?", scorer=scorer, expected=str(2 * n))
         for n in range(1, count + 1)
     )
     values: dict[str, Any] = {
         "name": name, "title": name.capitalize(), "domain": "mathematics", "tasks": tasks,
-        "prompt": "math", "scorer": "math", "licence": "MIT", "source": "", **changes,
+        "prompt": "math", "scorer": scorer, "licence": "MIT", "source": "", **changes,
     }  # fmt: skip
     return Suite(**values)
 

@@ -18,12 +18,6 @@ from tests.support.evaluations import stored
 from tests.support.recorded_runs import write_ended_run
 
 
-@pytest.fixture
-def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("STUDIO_DATA", str(tmp_path / "data"))
-    return tmp_path / "data"
-
-
 def test_a_run_is_found_by_its_id_its_folder_and_its_journal(data: Path, tmp_path: Path) -> None:
     folder = write_ended_run(data)
     headless = write_ended_run(data / "headless" / "0")

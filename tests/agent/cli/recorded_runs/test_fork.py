@@ -18,12 +18,6 @@ def bash(command: str) -> Turn:
     return Turn(calls=[Call("execute_bash", {"command": command})])
 
 
-@pytest.fixture
-def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("STUDIO_DATA", str(tmp_path / "data"))
-    return tmp_path / "data"
-
-
 @pytest.mark.contract
 @pytest.mark.engine
 @pytest.mark.usefixtures("image")

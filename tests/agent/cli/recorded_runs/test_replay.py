@@ -17,12 +17,6 @@ STEPS = (
 )
 
 
-@pytest.fixture
-def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("STUDIO_DATA", str(tmp_path / "data"))
-    return tmp_path / "data"
-
-
 @pytest.mark.contract
 @pytest.mark.engine
 @pytest.mark.usefixtures("image")

@@ -225,23 +225,20 @@ def names_outside(ends: Ends, folder: Path) -> set[Path]:
     return {each for each in folder.rglob("*") if theirs.isdisjoint(each.parents)}
 
 
-HOSTILE = ["../escaped", "/tmp/escaped-by-node", "output/../../escaped", "", ".", "a/./b", "x\0y"]
-
-
-@pytest.mark.parametrize("kind", ["file", "folder", "link", "removed"])
-@pytest.mark.parametrize("path", HOSTILE)
 def test_a_node_writes_nothing_outside_the_copy(
-    begun: Ends, tmp_path: Path, kind: Any, path: str, monkeypatch: pytest.MonkeyPatch
+    begun: Ends, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """What the receiver refuses does not end the stream; ``test_receiver.py`` has the paths."""
     outside = names_outside(begun, tmp_path)
-    attack = [Part(kind, path, b"target"), Part("file", "proof", b"1"), Part("synced", number=99)]
+    kinds: tuple[Any, ...] = ("file", "folder", "link", "removed")
+    attack = [Part(kind, "../escaped", b"target") for kind in kinds]
+    attack += [Part("file", "proof", b"1"), Part("synced", number=99)]
     monkeypatch.setattr(begun.mirror, "_parts", lambda _changes: iter(attack))
     check_output(begun.sandbox, "touch trigger")
     begun.mirror.flush()
     begun.copy.wait_for(99)
     assert names_outside(begun, tmp_path) - outside <= {begun.here.with_name("staging")}
     assert (begun.here / "proof").exists()
-    assert not Path("/tmp/escaped-by-node").exists()
 
 
 def test_a_file_is_not_written_through_a_link_of_the_copy(begun: Ends, tmp_path: Path) -> None:

@@ -49,25 +49,15 @@ KEYWORDS = {f"keyword{number}": word for number, word in enumerate("abcde", star
 REQUEST = "Write a short poem about the sea."
 
 CASES: list[tuple[str, Mapping[str, Any], str, str]] = [
-    (
-        "count:conjunctions",
-        {"small_n": 3.0},
-        "Salt and fish, but no wind or sun.",
-        "Salt and fish and sun.",
-    ),
-    (
-        "count:keywords_multiple",
-        KEYWORDS,
-        "a b b c c c d d d d d e e E e e e e.",
-        "a b b c c d d d d d e e e e e e e",
-    ),
+    ("count:conjunctions", {"small_n": 3.0}, "Salt, but no wind or sun and rain.", "Salt and sun."),
+    ("count:keywords_multiple", KEYWORDS, "a b b c c c d d d d d e e E e e e e.", "a b b c c d e"),
     ("count:numbers", {"N": 2.0}, "Pi is 3.14, not 100,000.", "From 1 to 2 to 3."),
     ("count:person_names", {"N": 2.0}, "Emma met Leo.", "Emma met Emmas and leo."),
     ("count:pronouns", {"N": 4.0}, "She/her: this is what it's.", "She sees the sea."),
     (
         "count:punctuation",
         {},
-        "What?! Yes, now; or never: go! Really? No.",
+        "What?! Yes, now; or never: go! Why? No.",
         "What?! Yes, now; or never.",
     ),
     ("count:unique_word_count", {"N": 4.0}, "One, two, three; four.", "One two, one, two! One."),
@@ -83,18 +73,8 @@ CASES: list[tuple[str, Mapping[str, Any], str, str]] = [
         "\n".join([*PRODUCTS, "13,Toys & games,Acme,5,9"]),
     ),
     ("custom:date_format_list", {}, "1796-05-10, 1815-06-18", "10 May 1796"),
-    (
-        "custom:european_capitals_sort",
-        {},
-        CAPITALS,
-        CAPITALS.replace("Oslo, Tallinn", "Tallinn, Oslo"),
-    ),
-    (
-        "custom:mcq_count_length",
-        {},
-        QUESTIONS,
-        QUESTIONS.replace("Who?", "Who was it in those years?"),
-    ),
+    ("custom:european_capitals_sort", {}, CAPITALS, CAPITALS.replace("Oslo, ", "") + ", Oslo"),
+    ("custom:mcq_count_length", {}, QUESTIONS, QUESTIONS.replace("Who?", "Who was it in 1900?")),
     ("custom:multiples", {}, "14, 21,28 35 42 49", "7, 14, 21, 28, 35, 42, 49"),
     ("custom:reverse_newline", {}, COUNTRIES, COUNTRIES.replace("Land 98", "Land 10")),
     ("custom:sentence_alphabet", {}, ALPHABET, ALPHABET.replace("Queens rule. ", "")),
@@ -103,20 +83,10 @@ CASES: list[tuple[str, Mapping[str, Any], str, str]] = [
     ("format:line_indent", {}, "one\n two\n\n    three", "one\ntwo\nthree\nfour"),
     ("format:list", {"sep": "!?!?"}, "!?!? milk\n!?!? salt", "!?!? milk\n- salt"),
     ("format:newline", {}, "one\n\ntwo\nthree.", "one two\nthree four"),
-    (
-        "format:no_bullets_bullets",
-        {},
-        "It rains. It is late.\n* tea\n* bread",
-        "It rains.\n* tea\n* bread",
-    ),
+    ("format:no_bullets_bullets", {}, "It rains. Go.\n* tea\n* jam", "It rains.\n* tea\n* jam"),
     ("format:no_whitespace", {}, "none-at-all", "some here and\nthere is more\nof it"),
     ("format:options", {"options": "yes/no/maybe"}, "Maybe.", "Maybe yes."),
-    (
-        "format:output_template",
-        {},
-        "My Answer: a My Conclusion: b Future Outlook: c",
-        "My Answer: a",
-    ),
+    ("format:output_template", {}, "My Answer: a My Conclusion: b Future Outlook: c", "My Answer:"),
     ("format:parentheses", {}, "a (b [c {d (e [f])}])", "a (b [c {d (e [f)}])"),
     ("format:quote_unquote", {}, 'She said "yes" and meant it.', 'She said "yes".'),
     ("format:quotes", {}, '"He: \'she: "no"\'"', '"He: no"'),
@@ -132,12 +102,7 @@ CASES: list[tuple[str, Mapping[str, Any], str, str]] = [
     ("ratio:sentence_type", {}, "It rains. It pours. Does it?", "It rains. Does it?"),
     ("ratio:sentence_words", {}, "Cats nap. Dogs run. Fish eat.", "Cats nap. Cats run. Fish eat."),
     ("ratio:stop_words", {"percentage": 50.0}, "The mill is old stone.", "It is what it is."),
-    (
-        "repeat:repeat_change",
-        {"prompt_to_repeat": REQUEST},
-        REQUEST.replace("Write", "Draft"),
-        REQUEST,
-    ),
+    ("repeat:repeat_change", {"prompt_to_repeat": REQUEST}, REQUEST.replace("Wr", "B"), REQUEST),
     (
         "repeat:repeat_simple",
         {},
@@ -150,12 +115,7 @@ CASES: list[tuple[str, Mapping[str, Any], str, str]] = [
         "short poem about",
         "a short poem",
     ),
-    (
-        "sentence:alliteration_increment",
-        {},
-        "We go home. Big bears eat. Six sad seals sing.",
-        "Big bears eat. We go.",
-    ),
+    ("sentence:alliteration_increment", {}, "We go. Big bears. Six sad seals.", "Big bat. Go."),
     (
         "sentence:increment",
         {"small_n": 2.0},
@@ -165,8 +125,8 @@ CASES: list[tuple[str, Mapping[str, Any], str, str]] = [
     (
         "sentence:keyword",
         {"word": "lever", "N": 2.0},
-        "See the lock. The Lever turns.",
-        "The lever turns. See levers.",
+        "Go. The Lever turns.",
+        "The lever. See levers.",
     ),
     ("words:alphabet", {}, "You zip a big cat.", "You zip big cats."),
     ("words:consonants", {}, "Strong winds swept.", "A strong wind."),
@@ -191,8 +151,8 @@ CASES: list[tuple[str, Mapping[str, Any], str, str]] = [
     (
         "words:words_position",
         {"keyword": "mill"},
-        "The mill turns, old mill here.",
-        "The mill turns slowly here.",
+        "The mill, old mill here.",
+        "The mill turns slowly.",
     ),
 ]
 

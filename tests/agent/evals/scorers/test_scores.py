@@ -113,36 +113,38 @@ JUDGED = EvalTask(id="1", text="How many?", scorer="judge", expected="Twelve.")
 
 
 @pytest.mark.contract
-def test_a_judge_votes_four_times() -> None:
-    replies = ["It fits.\nRIGHT", "No.\n**Wrong.**", "Yes.\nRIGHT", "Yes.\nVerdict: RIGHT"]
+@pytest.mark.parametrize(
+    ("replies", "votes", "value", "agreement", "reason"),
+    [
+        (["Yes.\nRIGHT", "No.\n**Wrong.**", "Yes.\nRIGHT", "Yes.\nVerdict: RIGHT"],
+         (1.0, 0.0, 1.0, 1.0), 0.75, 0.75, ""),
+        (["Yes.\nRIGHT", "I am not sure.", "Yes.\nRIGHT", "Hm."],
+         (1.0, None, 1.0, None), 1.0, 1.0, "2 of 4 votes failed."),
+        (["Hm."] * 4, (None,) * 4, None, None, "4 of 4 votes failed."),
+    ],
+    ids=["all", "some fail", "none"],
+)  # fmt: skip
+def test_a_judge_votes_four_times(
+    replies: list[str],
+    votes: tuple[float | None, ...],
+    value: float | None,
+    agreement: float | None,
+    reason: str,
+) -> None:
     with Endpoint([Turn(text=text) for text in replies]) as endpoint:
         model = DeferredEndpointModel(ModelConfig(endpoint.url, "j", "secret"))
         found = scored(JUDGED, "12 {task}", JudgeAccess(model=model, name="j"))
         (sent, *_) = endpoint.requests
     assert sent.body["messages"] == [{"role": "user", "content": "How many?|Twelve.|12 {task}"}]
-    assert found.votes == (1.0, 0.0, 1.0, 1.0)
-    assert (found.value, found.agreement, found.judge, found.reason) == (0.75, 0.75, "j", "")
-    assert found.texts[1] == "No.\n**Wrong.**"
-
-
-@pytest.mark.contract
-def test_a_vote_that_fails_leaves_the_others_and_is_reported() -> None:
-    replies = ["Yes.\nRIGHT", "I am not sure.", "Yes.\nRIGHT", "Hm."]
-    with Endpoint([Turn(text=text) for text in replies]) as endpoint:
-        model = DeferredEndpointModel(ModelConfig(endpoint.url, "j", ""))
-        found = scored(JUDGED, "12", JudgeAccess(model=model, name="j"))
-    assert found.votes == (1.0, None, 1.0, None)
-    assert (found.value, found.agreement) == (1.0, 1.0)
-    assert found.reason.startswith("2 of 4 votes failed.")
-
-
-@pytest.mark.contract
-def test_a_judge_that_says_nothing_leaves_no_score() -> None:
-    with Endpoint([Turn(text="Hm.")] * 4) as endpoint:
-        model = DeferredEndpointModel(ModelConfig(endpoint.url, "j", ""))
-        found = scored(JUDGED, "12", JudgeAccess(model=model, name="j"))
-    assert (found.value, found.agreement) == (None, None)
-    assert found.reason.startswith("4 of 4 votes failed.")
+    assert (found.votes, found.value, found.agreement, found.judge) == (
+        votes,
+        value,
+        agreement,
+        "j",
+    )
+    assert found.texts[1] == replies[1]
+    assert found.reason.startswith(reason)
+    assert bool(found.reason) == bool(reason)
 
 
 def test_without_a_judge_there_is_no_score() -> None:
