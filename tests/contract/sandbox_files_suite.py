@@ -65,7 +65,12 @@ class SandboxFilesSuite:
             sandbox.read("a\0b", limit=10)
 
     @pytest.mark.parametrize(
-        ("path", "message"), [("file/below", "not a folder"), ("new/folder/", "is a folder")]
+        ("path", "message"),
+        [
+            ("file/below", "not a folder"),
+            ("new/folder/", "is a folder"),
+            ("x" * 300, "too long"),
+        ],
     )
     def test_a_failed_write_creates_nothing(
         self, sandbox: Sandbox, path: str, message: str

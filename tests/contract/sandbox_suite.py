@@ -180,6 +180,7 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
             ("echo 'unmatched", 2, ""),
             ("if then; fi (", 2, ""),
             ("false", 1, ""),
+            ("(exit 124)", 124, ""),
             ("continue", 0, ""),
             ("for i in 1 2; do break 2; done", 0, ""),
             ("break 9", 0, "exited and has been restarted"),

@@ -27,6 +27,12 @@ def test_all_domains_of_the_paper_exist_and_general_is_first() -> None:
     assert prompts.list_names()[0] == "general"
 
 
+def test_the_biomedical_prompt_covers_ten_choices() -> None:
+    system = prompts.get_bundled("biomed").system
+    assert "from A to J" in system
+    assert "D)" not in system
+
+
 @pytest.mark.parametrize("name", sorted(DOMAINS))
 class TestEveryPrompt:
     def test_keeps_the_task_unchanged(self, name: str) -> None:

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.models.base import ToolCall
-from agent.sandbox.base import OutputChunk
 from agent.sandbox.process import ProcessSandbox
 from agent.tools.actions import (
     Action,
@@ -26,8 +25,6 @@ from agent.tools.actions import (
 from agent.tools.call_parser import TimeLimits, parse
 from agent.tools.observation import OutputLimits
 from agent.tools.schemas import tool_schemas
-from agent.tools.toolbox import ToolOutcome
-from agent.util.cancellation import Stop
 from tests.support.tool_runner import ToolRunner
 
 EDITOR = "str_replace_editor"
@@ -136,25 +133,57 @@ class TestValidCalls:
     ) -> None:
         assert parse_action(name, arguments) == Action(operation)
 
-    def test_unknown_parameters_are_reported_but_not_fatal(self) -> None:
-        parsed = parse_action("execute_bash", {"command": "ls", "cwd": "/tmp"})
-        assert parsed == Action(Bash("ls"), ("the unknown parameter cwd was ignored",))
-
-    def test_ignored_process_input_is_reported(self) -> None:
-        parsed = parse_action("execute_bash", {"command": "y", "is_input": "true"})
-        assert parsed == Action(Bash("y"), ("the unknown parameter is_input was ignored",))
-
-    def test_insert_text_beside_new_str_is_reported_as_ignored(self) -> None:
-        given = {"command": "insert", "path": "/a", "insert_line": 1, "new_str": "x"}
-        parsed = parse_action(EDITOR, {**given, "insert_text": "y"})
-        ignored = "the unknown parameter insert_text was ignored"
-        assert parsed == Action(Insert("/a", 1, "x"), (ignored,))
-
-    def test_nonempty_parameters_of_another_command_are_reported(self) -> None:
-        parsed = parse_action(
-            EDITOR, {"command": "view", "path": "/a", "old_str": "", "file_text": "x"}
-        )
-        assert parsed.notes == ("file_text has no meaning for view and was ignored",)
+    @pytest.mark.parametrize(
+        ("name", "arguments", "operation", "note"),
+        [
+            (
+                "execute_bash",
+                {"command": "y", "cwd": "/tmp"},
+                Bash("y"),
+                "the unknown parameter cwd was ignored",
+            ),
+            (
+                "execute_bash",
+                {"command": "y", "is_input": "true"},
+                Bash("y"),
+                "the unknown parameter is_input was ignored",
+            ),
+            (
+                EDITOR,
+                {
+                    "command": "insert",
+                    "path": "/a",
+                    "insert_line": 1,
+                    "new_str": "x",
+                    "insert_text": "y",
+                },
+                Insert("/a", 1, "x"),
+                "the unknown parameter insert_text was ignored",
+            ),
+            (
+                EDITOR,
+                {"command": "view", "path": "/a", "old_str": "", "file_text": "x"},
+                View("/a"),
+                "file_text has no meaning for view and was ignored",
+            ),
+            (
+                "execute_bash",
+                {"command": "y", "timeout": 1e9},
+                Bash("y", 3600.0),
+                "timeout was reduced to the maximum, 3600 s",
+            ),
+            (
+                EDITOR,
+                {"command": "view", "path": "a"},
+                View("a"),
+                "a is not absolute; it was resolved against /workspace",
+            ),
+        ],
+    )
+    def test_what_is_changed_or_ignored_is_reported(
+        self, name: str, arguments: Any, operation: Operation, note: str
+    ) -> None:
+        assert parse_action(name, arguments) == Action(operation, (note,))
 
     @pytest.mark.parametrize(
         ("arguments", "operation"),
@@ -174,15 +203,6 @@ class TestValidCalls:
         assert action.operation == operation
         (note,) = action.notes
         assert note.startswith("command was missing; the call was understood as ")
-
-    def test_a_timeout_above_the_maximum_is_clamped_and_reported(self) -> None:
-        parsed = parse_action("execute_bash", {"command": "ls", "timeout": 1e9})
-        assert parsed.operation == Bash("ls", 3600.0)
-        assert parsed.notes == ("timeout was reduced to the maximum, 3600 s",)
-
-    def test_a_relative_path_is_reported(self) -> None:
-        parsed = parse_action(EDITOR, {"command": "view", "path": "a.txt"})
-        assert parsed.notes == ("a.txt is not absolute; it was resolved against /workspace",)
 
 
 class TestInvalidCalls:
@@ -313,12 +333,6 @@ class TestInvalidCalls:
         if isinstance(parsed, Action):
             json.dumps(parsed.arguments, allow_nan=False).encode("utf-8")
 
-    @settings(deadline=None)
-    @given(st.text(), st.text())
-    def test_any_text_is_parsed_or_answered(self, name: str, arguments: str) -> None:
-        parse_call(name, arguments)
-        parse_call("execute_bash", arguments)
-
 
 class TestHeadings:
     @pytest.mark.parametrize(
@@ -355,8 +369,8 @@ class TestHeadings:
         assert Action(Insert("/a", 0, "x")).name == EDITOR
 
 
+@pytest.mark.contract
 class TestBash:
-    @pytest.mark.contract
     def test_output_is_streamed_as_the_model_sees_it(self, runner: ToolRunner) -> None:
         outcome = runner.bash("echo out; echo bad >&2")
         assert b"".join(item.data for item in runner.output if item.stream == "stdout") == b"out\n"
@@ -365,51 +379,29 @@ class TestBash:
         )
         assert (outcome.ok, outcome.exit_code, outcome.end_reason) == (True, 0, "exit")
 
-    @pytest.mark.contract
     def test_a_failing_command_is_an_error(self, runner: ToolRunner) -> None:
         outcome = runner.bash("exit 3")
         assert (outcome.ok, outcome.exit_code) == (False, 3)
         assert outcome.text.startswith("Error: Exit code 3\n")
 
-    @pytest.mark.contract
     def test_a_timed_out_command_keeps_its_output(self, runner: ToolRunner) -> None:
         outcome = runner.bash("echo begun; sleep 60", timeout=0.5)
         assert (outcome.ok, outcome.end_reason) == (False, "timeout")
         assert "after its time limit of 0.5 s" in outcome.text
         assert "begun" in outcome.text
 
-    @pytest.mark.contract
-    def test_the_remaining_run_time_limits_a_command(self, runner: ToolRunner) -> None:
-        items = runner.toolbox.run(Action(Bash("sleep 60")), Stop(), max_seconds=0.2)
-        outcome = list(items)[-1]
-        assert isinstance(outcome, ToolOutcome)
-        assert outcome.end_reason == "timeout"
-
-    @pytest.mark.contract
-    def test_a_stop_ends_the_command(self, runner: ToolRunner) -> None:
-        stop = Stop()
-        items = runner.toolbox.run(Action(Bash("echo begun; sleep 60")), stop)
-        assert isinstance(next(items), OutputChunk)
-        stop.set()
-        outcome = list(items)[-1]
-        assert isinstance(outcome, ToolOutcome)
-        assert (outcome.ok, outcome.end_reason) == (False, "stop")
-        assert "begun" in outcome.text
-
-    @pytest.mark.contract
     def test_a_command_too_long_for_the_shell_is_answered(self, runner: ToolRunner) -> None:
         outcome = runner.bash("true " + "x" * 100_000_000)
         assert not outcome.ok
         assert "too long" in outcome.text
 
-    @pytest.mark.contract
     def test_notes_on_a_call_follow_its_result(self, runner: ToolRunner) -> None:
         outcome = runner.bash("echo x", mood="good")
         assert outcome.text.endswith("x\nNote: the unknown parameter mood was ignored.")
 
 
+@pytest.mark.contract
 class TestEditor:
-    @pytest.mark.contract
     def test_all_editor_commands_work(self, runner: ToolRunner) -> None:
         head = f"Execution output of [{EDITOR}]:\n"
         created = runner.edit("create", "new folder/a.txt", file_text="one\ntwo\n")
@@ -420,21 +412,25 @@ class TestEditor:
         assert shown.text.endswith("     1\tzero\n     2\tone\n     3\t2")
         assert shown.ok
 
-    @pytest.mark.contract
-    def test_a_failure_is_text_for_the_model(self, runner: ToolRunner) -> None:
-        outcome = runner.edit("view", "missing.txt")
+    @pytest.mark.parametrize("command", ["view", "str_replace", "insert"])
+    def test_a_missing_file_stays_missing(self, runner: ToolRunner, command: str) -> None:
+        outcome = runner.edit(command, "no", old_str="a", new_str="b", insert_line=0)
+        path = runner.path("no")
         assert not outcome.ok
-        path = runner.path("missing.txt")
-        assert outcome.text == f"Execution output of [{EDITOR}]:\nError: Path not found: {path}"
+        assert outcome.text.startswith(
+            f"Execution output of [{EDITOR}]:\nError: Path not found: {path}"
+        )
+        assert not (runner.folder / "no").exists()
 
-    @pytest.mark.contract
-    def test_create_refuses_a_folder_and_a_dangling_link(self, runner: ToolRunner) -> None:
+    def test_create_replaces_nothing(self, runner: ToolRunner) -> None:
+        (runner.folder / "file").write_text("precious")
+        assert "already exists" in runner.edit("create", "file", file_text="x").text
+        assert (runner.folder / "file").read_text() == "precious"
         assert "already exists (a folder)" in runner.edit("create", "input", file_text="x").text
         (runner.folder / "link").symlink_to("nowhere")
         assert "already exists" in runner.edit("create", "link", file_text="x").text
         assert not (runner.folder / "nowhere").exists()
 
-    @pytest.mark.contract
     def test_a_folder_is_listed_two_levels_deep_with_sizes(self, runner: ToolRunner) -> None:
         (runner.folder / "input/sub/deep").mkdir(parents=True)
         (runner.folder / "input/sub/deep/unseen").write_text("x")
@@ -450,7 +446,6 @@ class TestEditor:
         assert "unseen" not in text
         assert ".hidden" not in text
 
-    @pytest.mark.contract
     def test_a_large_folder_reports_omitted_entries(self, runner: ToolRunner) -> None:
         for n in range(700):
             (runner.folder / f"input/{n:04}.txt").touch()
@@ -461,11 +456,9 @@ class TestEditor:
             (runner.folder / f"input/{n:04}.txt").touch()
         assert "at least" in runner.edit("view", "input").text
 
-    @pytest.mark.contract
     def test_an_empty_folder_is_reported_as_empty(self, runner: ToolRunner) -> None:
         assert runner.edit("view", "output").text.endswith("excluding hidden:\n(nothing)")
 
-    @pytest.mark.contract
     def test_a_file_over_the_limit_is_refused(self, runner: ToolRunner) -> None:
         with (runner.folder / "huge").open("wb") as file:
             file.truncate(10 * 1024**3)
@@ -474,13 +467,12 @@ class TestEditor:
         assert "larger than" in outcome.text
 
 
+@pytest.mark.contract
 class TestSubmit:
-    @pytest.mark.contract
     def test_submit_returns_finished(self, runner: ToolRunner) -> None:
         outcome = runner.call("submit")
         assert (outcome.text, outcome.submitted, outcome.ok) == ("<<< Finished >>>", True, True)
 
-    @pytest.mark.contract
     def test_the_answer_is_read_from_the_answer_file(self, runner: ToolRunner) -> None:
         assert runner.toolbox.read_answer() == ""
         (runner.folder / "output/answer.txt").write_bytes(b" 42\x1b\xff\n")
@@ -489,12 +481,10 @@ class TestSubmit:
         (runner.folder / "output/answer.txt").mkdir()
         assert runner.toolbox.read_answer() == ""
 
-    @pytest.mark.contract
     def test_an_oversized_answer_is_reported_as_too_large(self, runner: ToolRunner) -> None:
         (runner.folder / "output/answer.txt").write_bytes(b"x" * 5_000_000)
         assert "larger than can be read" in runner.toolbox.read_answer()
 
-    @pytest.mark.contract
     def test_an_answer_path_that_is_not_a_file_is_ignored(self, runner: ToolRunner) -> None:
         runner.bash("mkfifo output/answer.txt")
         assert runner.toolbox.read_answer() == ""
