@@ -49,9 +49,7 @@ def test_a_sandbox_is_handed_out_once_and_replaced(create: Create) -> None:
     assert check_output(first, "echo on") == "on"
 
 
-def test_an_os_error_does_not_end_the_refill(
-    create: Create, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_creation_is_retried(create: Create, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool_module, "_RETRY_SECONDS", 0.0)
     failures = iter([OSError(28, "No space left on device"), SandboxError("no")])
 
@@ -84,20 +82,6 @@ def test_closing_ends_only_idle_sandboxes(create: Create, sandboxes: list[Proces
                 sandbox.kind("input")
     assert taken is not None
     assert check_output(taken, "echo on") == "on"
-
-
-def test_a_failed_creation_is_retried(create: Create, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool_module, "_RETRY_SECONDS", 0.0)
-    failures = iter([SandboxError("no engine")])
-
-    def create_after_error() -> ProcessSandbox:
-        for failure in failures:
-            raise failure
-        return create()
-
-    pool = SandboxPool(create_after_error, 1)
-    assert pool.wait_full(20)
-    pool.close()
 
 
 def test_closing_does_not_wait_for_a_retry() -> None:

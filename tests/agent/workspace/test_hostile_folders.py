@@ -21,7 +21,7 @@ from agent.workspace.versions.snapshots import SnapshotTracker
 from agent.workspace.versions.watch import WorkspaceWatcher
 from sandbox_ui.workspace.listing import ListingQuery, list_folder
 from tests.support.hostile.hostile_workspace import FILE_PATH, read_omission_note, zip_workspace
-from tests.support.hostile.ordinary_user import NOBODY, as_ordinary_user
+from tests.support.hostile.ordinary_user import NOBODY, as_ordinary_user, let_others_enter
 
 
 def test_replacing_a_hard_link_changes_one_name_only(workspace: Workspace) -> None:
@@ -84,9 +84,7 @@ def user_workspace(workspace: Workspace) -> Workspace:
     if os.geteuid() == 0:
         for path in (workspace.root, workspace.staging.folder, *workspace.root.rglob("*")):
             os.chown(path, NOBODY, NOBODY)
-        for parent in workspace.root.parents:
-            if parent != Path("/") and parent.stat().st_uid == 0:
-                parent.chmod(parent.stat().st_mode | 0o111)
+        let_others_enter(workspace.root)
     return workspace
 
 

@@ -21,7 +21,11 @@ from agent.workspace.files import Workspace
 from agent.workspace.paths import ROOT, RelPath
 from agent.workspace.versions.snapshots import SnapshotTracker
 from sandbox_ui.workspace.listing import ListingQuery, list_folder
-from tests.support.hostile.hostile_workspace import read_omission_note, zip_workspace
+from tests.support.hostile.hostile_workspace import (
+    make_deep_folders,
+    read_omission_note,
+    zip_workspace,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -29,18 +33,6 @@ def remove_deep_folders(tmp_path: Path) -> Iterator[None]:
     """Remove very deep folders, which pytest's own cleanup may not be able to remove."""
     yield
     subprocess.run(["rm", "-rf", str(tmp_path)], check=True)
-
-
-def make_deep_folders(root: Path, levels: int, name: str = "d") -> None:
-    """Make nested folders beyond the path limit."""
-    folder_fd = os.open(root, os.O_RDONLY)
-    for _ in range(levels):
-        os.mkdir(name, dir_fd=folder_fd)
-        subfolder_fd = os.open(name, os.O_RDONLY, dir_fd=folder_fd)
-        os.close(folder_fd)
-        folder_fd = subfolder_fd
-    os.close(os.open("end", os.O_CREAT | os.O_WRONLY, dir_fd=folder_fd))
-    os.close(folder_fd)
 
 
 SIMILAR_NAMES = [

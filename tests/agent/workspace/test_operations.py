@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from agent.errors import EditConflict, ToolError, WorkspaceError
+from agent.errors import EditConflict, WorkspaceError
 from agent.workspace import operations, rename
 from agent.workspace.files import Workspace
 from agent.workspace.paths import ROOT, RelPath
 from agent.workspace.staging import ANY_VERSION, UNDO_SECONDS
 from agent.workspace.tree import version_tag
-from tests.support.hostile.ordinary_user import as_ordinary_user
+from tests.support.hostile.hostile_workspace import RootsFiles
+from tests.support.hostile.ordinary_user import as_ordinary_user, let_others_enter
 
 
 @pytest.fixture
@@ -215,19 +216,6 @@ def test_links_in_the_path_are_not_followed(workspace: Workspace, tmp_path: Path
     assert (outside / "x").read_text() == "safe"
 
 
-class FakeSandbox:
-    """A stand-in for a container, which has root's rights."""
-
-    def __init__(self) -> None:
-        self.removed: list[str] = []
-
-    def read(self, path: str, *, limit: int) -> bytes:
-        raise ToolError("not here")
-
-    def remove(self, path: str) -> None:
-        self.removed.append(path)
-
-
 def test_files_only_root_may_remove_are_deleted_permanently_in_the_sandbox(
     workspace: Workspace,
 ) -> None:
@@ -236,13 +224,10 @@ def test_files_only_root_may_remove_are_deleted_permanently_in_the_sandbox(
     write_files(workspace, root__x="x")
     for folder in (workspace.root.parent, workspace.root):
         os.chown(folder, 65534, 65534)
-    for parent in workspace.root.parents:
-        if parent.stat().st_uid == 0 and parent != Path("/"):
-            parent.chmod(parent.stat().st_mode & 0o7777 | 0o111)
+    let_others_enter(workspace.root)
     with as_ordinary_user(), pytest.raises(WorkspaceError, match="permission denied"):
         operations.remove(workspace, paths("root/x"))
-    fallback = FakeSandbox()
-    workspace.fallback = fallback
+    workspace.fallback = fallback = RootsFiles()
     with as_ordinary_user():
         removed = operations.remove(workspace, paths("root/x"))
     assert fallback.removed == ["/workspace/root/x"]

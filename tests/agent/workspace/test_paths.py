@@ -7,8 +7,6 @@ import signal
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from agent.errors import WorkspaceError
 from agent.workspace import paths
@@ -45,25 +43,12 @@ def test_unsafe_paths_are_refused_with_the_reason(text: str, reason: str) -> Non
         RelPath(text)
 
 
-NAMES = st.binary(min_size=1, max_size=40).filter(
-    lambda raw: b"/" not in raw and b"\0" not in raw and raw not in (b".", b"..")
-)
-
-
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.lists(NAMES, min_size=1, max_size=5))
-def test_any_linux_name_survives_a_url(names: list[bytes]) -> None:
-    path = RelPath(b"/".join(names))
-    assert path.to_url().isascii()
-    assert RelPath.from_url(path.to_url()) == path
-    assert os.fsencode(path) == b"/".join(names)
-
-
 def test_a_path_has_a_name_and_a_parent() -> None:
     path = RelPath("a/b/c.txt")
     assert (path.name, path.parent, path.parent.parent.parent) == ("c.txt", "a/b", ROOT)
     assert ROOT.child("a") == "a"
     assert RelPath.from_url("") == ROOT
+    assert RelPath(b"\xc3\xa9\xff%").to_url().isascii()
     with pytest.raises(WorkspaceError):
         RelPath("a").child("b/c")
     with pytest.raises(WorkspaceError):
@@ -79,13 +64,6 @@ def read_file(root: Path, path: str) -> bytes:
         file = paths.open_file(fd, path)
     with os.fdopen(file, "rb") as opened:
         return opened.read()
-
-
-@pytest.mark.usefixtures("resolution")
-def test_a_file_below_the_root_is_opened(tmp_path: Path) -> None:
-    (tmp_path / "a" / "b").mkdir(parents=True)
-    (tmp_path / "a" / "b" / "c").write_text("hello")
-    assert read_file(tmp_path, "a/b/c") == b"hello"
 
 
 @pytest.mark.usefixtures("resolution")

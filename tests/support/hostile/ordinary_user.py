@@ -36,6 +36,13 @@ def as_ordinary_user() -> Iterator[None]:
         _libc.setfsgid(0)
 
 
+def let_others_enter(path: Path) -> None:
+    """Let all users enter the folders that contain a path."""
+    for parent in path.parents:
+        if parent != Path("/") and parent.stat().st_uid == os.geteuid():
+            parent.chmod(stat.S_IMODE(parent.stat().st_mode) | 0o111)
+
+
 class OrdinaryUser:
     """A user of this machine who may use the engine, with a copy of the program.
 

@@ -49,26 +49,27 @@ def test_an_open_file_is_counted_after_deletion(
     assert deleted_size([pid], [tmp_path]) == SIZE
 
 
-def test_a_file_held_by_several_processes_is_counted_once(
-    start_process: StartProcess, tmp_path: Path
+only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may look into mappings")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param(f"{OPEN_FILE}; os.unlink('held'); os.dup(file.fileno())", id="open twice"),
+        pytest.param(
+            f"{OPEN_FILE}; m = mmap.mmap(file.fileno(), 0); os.unlink('held'); file.close()",
+            id="mapped, but closed", marks=only_root,
+        ),
+        pytest.param(
+            "os.write(fd := os.open('.', os.O_TMPFILE | os.O_RDWR), bytes(SIZE))", id="anonymous"
+        ),
+    ],
+)  # fmt: skip
+def test_a_file_without_a_name_is_counted_once(
+    start_process: StartProcess, tmp_path: Path, code: str
 ) -> None:
-    pid = start_process(f"{OPEN_FILE}; os.unlink('held'); os.dup(file.fileno())")
+    pid = start_process(code)
     assert deleted_size([pid, pid], [tmp_path]) == SIZE
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may look into mappings")
-def test_a_mapped_file_is_counted_after_closing(
-    start_process: StartProcess, tmp_path: Path
-) -> None:
-    pid = start_process(
-        f"{OPEN_FILE}; m = mmap.mmap(file.fileno(), 0); os.unlink('held'); file.close()"
-    )
-    assert deleted_size([pid], [tmp_path]) == SIZE
-
-
-def test_an_anonymous_file_is_counted(start_process: StartProcess, tmp_path: Path) -> None:
-    pid = start_process("os.write(fd := os.open('.', os.O_TMPFILE | os.O_RDWR), bytes(SIZE))")
-    assert deleted_size([pid], [tmp_path]) == SIZE
 
 
 def test_memory_files_and_ended_processes_are_not_counted(

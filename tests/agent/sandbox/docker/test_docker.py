@@ -15,7 +15,6 @@ from agent.sandbox.base import SandboxLimits
 from agent.sandbox.docker.container import ContainerSpec, host_certificates
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL, SANDBOX_LABEL, reap
 from agent.sandbox.docker.sandbox import DockerSandbox
-from agent.sandbox.pool import SandboxPool
 from agent.util.cancellation import Stop
 from tests.contract.sandbox_helpers import (
     MEGABYTE,
@@ -277,11 +276,6 @@ def test_the_container_has_limits_labels_and_minimal_privileges(
     assert check_output(sandbox, "ulimit -n") == "128"
 
 
-def test_the_supervisor_code_is_read_only_inside(sandbox: DockerSandbox) -> None:
-    assert run(sandbox, "echo x > /opt/studio/supervisor/service.py").code != 0
-    assert run(sandbox, "mount -o remount,rw /opt/studio/supervisor").code != 0
-
-
 def test_a_job_runs_as_another_user_of_the_container(sandbox: DockerSandbox) -> None:
     result = run_job(sandbox, "id -un; echo $HOME; touch /etc/mine", user="nobody")
     assert result.stdout == b"nobody\n/nonexistent\n"
@@ -364,17 +358,3 @@ def test_a_failed_container_creation_leaves_nothing_behind(
     with pytest.raises(SandboxError, match="cannot be created"):
         DockerSandbox.create(engine, spec)
     assert reap(engine, instance) == []
-
-
-def test_the_pool_has_a_container_ready(
-    create_sandbox: CreateSandbox, engine: docker.DockerClient
-) -> None:
-    pool = SandboxPool(create_sandbox, 1)
-    try:
-        assert pool.wait_full(30)
-        sandbox = pool.take()
-        assert sandbox is not None
-        assert run(sandbox, "echo on").stdout == b"on\n"
-        assert pool.wait_full(30)
-    finally:
-        pool.close()

@@ -3,7 +3,6 @@
 import stat
 import uuid
 from collections.abc import Callable, Iterator
-from http import HTTPStatus
 from typing import Any
 
 import docker
@@ -97,12 +96,6 @@ def bash(command: str) -> Turn:
 
 
 @pytest.fixture
-def turns() -> list[Turn]:
-    """The endpoint's answers in order; each test appends its own."""
-    return []
-
-
-@pytest.fixture
 def model(image: str, turns: list[Turn]) -> Iterator[dict[str, str]]:
     """The settings of a model and of the sandbox image."""
     with Endpoint(lambda _: turns.pop(0)) as endpoint:
@@ -168,6 +161,13 @@ def test_a_run_works_with_quota_restart_and_removal(
     assert view["view"]["rows"], view
     assert not app.log().count("Traceback"), app.log()
 
+    continue_after_a_kill(app, turns, engine, run)
+
+
+def continue_after_a_kill(
+    app: AppProcess, turns: list[Turn], engine: docker.DockerClient, run: str
+) -> None:
+    """Kill the application; a message restarts the run's sandbox, and deletion removes it."""
     app.kill()
     wait_until(
         lambda: all(
@@ -175,15 +175,12 @@ def test_a_run_works_with_quota_restart_and_removal(
         )
     )
     app.start()
-    turns += [bash("tool; cat output/closed/file"), SUBMIT]
+    turns += [bash("rm -f output/big*; tool; cat output/closed/file"), SUBMIT]
     run_to_end(app, lambda client: str(client.predict(run, "Go on.", api_name="/message")))
     assert "installed\nkept" in observations(app)[-1]
-    assert [e.origin for e in app.events() if isinstance(e, SandboxReady)] == [
-        "new",
-        "restarted",
-    ]
-
-    assert httpx.delete(run_url).status_code == HTTPStatus.OK
+    origins = [each.origin for each in app.events() if isinstance(each, SandboxReady)]
+    assert origins == ["new", "restarted"]
+    httpx.delete(f"{app.studio_url}/api/runs/{run}").raise_for_status()
     wait_until(lambda: not any(each.sandbox_id for each in list_app_containers(app, engine)))
     assert not list((app.data / "sandboxes").iterdir())
 

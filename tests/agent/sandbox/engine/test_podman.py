@@ -9,8 +9,6 @@ import docker
 import pytest
 from gradio_client import Client
 
-from agent.events import SandboxReady
-from agent.sandbox.docker.lifecycle import list_containers
 from agent.sandbox.engine.client import connect, is_podman
 from agent.sandbox.image.base import build_base
 from agent.sandbox.image.build import build_image, image_exists
@@ -20,7 +18,9 @@ from tests.agent.sandbox.engine.test_ordinary_user import (
     FILL_DISK,
     SUBMIT,
     bash,
+    continue_after_a_kill,
     get_instance_id,
+    list_app_containers,
     list_networks,
     observations,
     run_to_end,
@@ -31,7 +31,6 @@ from tests.support import httpx
 from tests.support.engines.podman import podman, skip_unless_containers_start
 from tests.support.engines.rootless import copy_image
 from tests.support.models.endpoint import Endpoint, Turn
-from tests.support.server import wait_until
 
 # Without the marker "engine": a machine may have no Podman, also where CI=true.
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(600)]
@@ -60,12 +59,6 @@ def podman_engine(
         skip_unless_containers_start(client, image)
         yield url, client
         client.close()
-
-
-@pytest.fixture
-def turns() -> list[Turn]:
-    """The endpoint's answers in order; each test appends its own."""
-    return []
 
 
 @pytest.fixture
@@ -114,23 +107,9 @@ def test_a_run_without_network_works(
     assert "disk" in observations(app)[2]
     assert httpx.get(f"{app.studio_url}/api/runs/{run}/files/output/closed/file").text == "kept\n"
 
-    instance_id = get_instance_id(app)
-    assert [each.state for each in list_containers(client, instance_id)] == ["running"]
-    assert not list_networks(client, instance_id)
-
-    app.kill()
-    app.start()
-    turns += [bash("rm output/big*; tool; cat output/closed/file"), SUBMIT]
-    run_to_end(app, lambda client: str(client.predict(run, "Go on.", api_name="/message")))
-    assert "installed\nkept" in observations(app)[-1]
-    assert [e.origin for e in app.events() if isinstance(e, SandboxReady)] == [
-        "new",
-        "restarted",
-    ]
-
-    httpx.delete(f"{app.studio_url}/api/runs/{run}").raise_for_status()
-    wait_until(lambda: not list_containers(client, instance_id))
-    assert not list((app.data / "sandboxes").iterdir())
+    assert [each.state for each in list_app_containers(app, client)] == ["running"]
+    assert not list_networks(client, get_instance_id(app))
+    continue_after_a_kill(app, turns, client, run)
     assert "Traceback" not in app.log()
 
 
@@ -140,7 +119,7 @@ def test_a_run_with_a_network_is_refused_and_the_log_explains_it(
     run_to_end(app, start_run)
     (end,) = app.round_ends()
     assert (end.status, end.reason) == ("failed", NETWORK_REFUSED)
-    assert not list_containers(client, get_instance_id(app))
+    assert not list_app_containers(app, client)
     health = httpx.get(f"{app.studio_url}/healthz").json()
     assert health["ok"]
     assert "This container engine is Podman" in health["engine"]["detail"]

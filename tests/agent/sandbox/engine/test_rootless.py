@@ -9,8 +9,6 @@ from collections.abc import Iterator
 import docker
 import pytest
 
-from agent.events import SandboxReady
-from agent.sandbox.docker.lifecycle import list_containers
 from agent.sandbox.engine.client import connect, unenforced_limits
 from agent.sandbox.image.build import dockerfile_path, ensure_image
 from agent.util.ip_addresses import own_addresses
@@ -19,6 +17,7 @@ from tests.agent.sandbox.engine.test_ordinary_user import (
     FILL_DISK,
     SUBMIT,
     bash,
+    continue_after_a_kill,
     get_instance_id,
     list_networks,
     observations,
@@ -74,12 +73,6 @@ def rootless(
 
 
 @pytest.fixture
-def turns() -> list[Turn]:
-    """The endpoint's answers in order; each test appends its own."""
-    return []
-
-
-@pytest.fixture
 def app(
     user: OrdinaryUser, rootless: docker.DockerClient, image: str, turns: list[Turn]
 ) -> Iterator[AppProcess]:
@@ -114,31 +107,10 @@ def test_a_run_works_with_quota_restart_and_removal(
     assert "The sandbox's disk is full" in observations(app)[1]
     assert "\n0\nnobody" in observations(app)[2]
 
-    run_url = f"{app.studio_url}/api/runs/{run}"
-    assert httpx.get(f"{run_url}/files/output/closed/file").text == "kept\n"
-
-    app.kill()
-    instance_id = get_instance_id(app)
-    wait_until(
-        lambda: all(
-            each.sandbox_id or each.state == "exited"
-            for each in list_containers(rootless, instance_id)
-        )
-    )
-    app.start()
-    turns += [bash("rm output/big*; tool; cat output/closed/file"), SUBMIT]
-    run_to_end(app, lambda client: str(client.predict(run, "Go on.", api_name="/message")))
-    assert "installed\nkept" in observations(app)[-1]
-    assert [e.origin for e in app.events() if isinstance(e, SandboxReady)] == [
-        "new",
-        "restarted",
-    ]
-
-    httpx.delete(run_url).raise_for_status()
-    wait_until(lambda: not any(each.sandbox_id for each in list_containers(rootless, instance_id)))
+    assert httpx.get(f"{app.studio_url}/api/runs/{run}/files/output/closed/file").text == "kept\n"
+    continue_after_a_kill(app, turns, rootless, run)
     # The network that the start prepared for the first new sandbox stays.
-    wait_until(lambda: len(list_networks(rootless, instance_id)) <= 1)
-    assert not list((app.data / "sandboxes").iterdir())
+    wait_until(lambda: len(list_networks(rootless, get_instance_id(app))) <= 1)
 
 
 def test_the_host_is_unreachable_from_a_sandbox(app: AppProcess, turns: list[Turn]) -> None:

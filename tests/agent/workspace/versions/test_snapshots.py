@@ -12,12 +12,14 @@ from pathlib import Path
 import pytest
 
 from agent.errors import WorkspaceError
+from agent.workspace.files import Workspace
 from agent.workspace.versions.blobs import BlobStore
 from agent.workspace.versions.manifest import Delta, Manifest, Node
 from agent.workspace.versions.snapshots import SnapshotTracker
 from agent.workspace.versions.watch import WorkspaceWatcher
 from tests.support.full_scan import full_scan
-from tests.support.hostile.ordinary_user import as_ordinary_user
+from tests.support.hostile.hostile_workspace import make_deep_folders
+from tests.support.hostile.ordinary_user import as_ordinary_user, let_others_enter
 
 
 class SnapshotScene:
@@ -61,14 +63,6 @@ def watched(tmp_path: Path) -> Iterator[SnapshotScene]:
     scene = SnapshotScene(tmp_path, watched=True)
     yield scene
     scene.close()
-
-
-def test_the_first_snapshot_contains_existing_files(tmp_path: Path) -> None:
-    (tmp_path / "workspace" / "input").mkdir(parents=True)
-    (tmp_path / "workspace" / "input" / "paper.txt").write_text("words")
-    snapshots = SnapshotTracker(tmp_path / "workspace", BlobStore(tmp_path / "blobs"))
-    assert snapshots.take().added == {"input", "input/paper.txt"}
-    assert snapshots.manifest.nodes == full_scan(tmp_path / "workspace")
 
 
 @pytest.mark.contract
@@ -162,21 +156,6 @@ def test_renames_of_files_and_folders_are_detected(scene: SnapshotScene) -> None
     (scene.root / "z" / "b").rename(scene.root / "b")
     (scene.root / "z").rmdir()
     (scene.root / "b").rename(scene.root / "z")
-    scene.step()
-
-
-def test_a_path_can_change_its_file_type(scene: SnapshotScene) -> None:
-    (scene.root / "folder" / "inner").mkdir(parents=True)
-    (scene.root / "folder" / "inner" / "x").write_text("x")
-    (scene.root / "file").write_text("x")
-    scene.step()
-    shutil.rmtree(scene.root / "folder")
-    (scene.root / "folder").symlink_to("/etc")
-    (scene.root / "file").unlink()
-    (scene.root / "file").mkdir()
-    assert set(scene.step().removed) == {"folder/inner", "folder/inner/x"}
-    (scene.root / "folder").unlink()
-    (scene.root / "folder").write_text("a file now")
     scene.step()
 
 
@@ -287,10 +266,9 @@ def test_oversized_and_sparse_files_are_recorded_without_content(
     assert "larger than 64 MB" in node.reason
 
 
-def test_a_full_store_is_recorded_with_the_hash(tmp_path: Path) -> None:
-    (tmp_path / "workspace").mkdir()
-    (tmp_path / "workspace" / "a").write_bytes(b"x" * 100)
-    snapshots = SnapshotTracker(tmp_path / "workspace", BlobStore(tmp_path / "blobs", limit=10))
+def test_a_full_store_is_recorded_with_the_hash(workspace: Workspace, tmp_path: Path) -> None:
+    (workspace.root / "a").write_bytes(b"x" * 100)
+    snapshots = SnapshotTracker(workspace.root, BlobStore(tmp_path / "blobs", limit=10))
     node = snapshots.take().changed["a"]
     assert node.hash is not None
     assert (node.stored, "full" in node.reason) == (False, True)
@@ -303,37 +281,17 @@ def test_unreadable_files_are_recorded_as_unreadable(scene: SnapshotScene) -> No
     (scene.root / "shut").mkdir()
     (scene.root / "shut" / "x").write_text("x")
     (scene.root / "shut").chmod(0)
-    try:
-        with make_searchable(scene.root), as_ordinary_user():
-            changed = scene.snapshots.take(final=True).changed
-            assert not scene.snapshots.take(final=True)
-    finally:
-        (scene.root / "shut").chmod(0o755)
+    let_others_enter(scene.root / "shut")
+    scene.root.chmod(0o755)
+    (scene.root.parent / "blobs").mkdir()
+    (scene.root.parent / "blobs").chmod(0o777)
+    with as_ordinary_user():
+        changed = scene.snapshots.take(final=True).changed
+        assert not scene.snapshots.take(final=True)
+    (scene.root / "shut").chmod(0o755)
     assert {path: node.stored for path, node in changed.items()} == {"closed": False, "shut": False}
     assert "may not read" in changed["closed"].reason
     assert scene.snapshots.take().changed["shut"].stored
-
-
-class make_searchable:
-    """Let all users enter the parent folders of ``path`` during the block."""
-
-    def __init__(self, path: Path) -> None:
-        self.modes = {
-            folder: folder.stat().st_mode & 0o7777
-            for folder in (path, *path.parents)
-            if folder.stat().st_uid == os.geteuid()
-        }
-        blobs = path.parent / "blobs"
-        blobs.mkdir(exist_ok=True)
-        self.modes[blobs] = blobs.stat().st_mode & 0o7777
-
-    def __enter__(self) -> None:
-        for path, mode in self.modes.items():
-            path.chmod(mode | (0o777 if path.name == "blobs" else 0o055))
-
-    def __exit__(self, *_: object) -> None:
-        for path, mode in self.modes.items():
-            path.chmod(mode)
 
 
 def test_a_constantly_changing_file_is_recorded_as_unstable_or_consistent(
@@ -371,13 +329,7 @@ def test_a_constantly_changing_file_is_recorded_as_unstable_or_consistent(
 
 
 def test_a_tree_beyond_the_depth_limit_is_truncated_and_reported(scene: SnapshotScene) -> None:
-    folder = os.open(scene.root, os.O_RDONLY)
-    for _ in range(50):
-        os.mkdir("x" * 200, dir_fd=folder)
-        below = os.open("x" * 200, os.O_RDONLY, dir_fd=folder)
-        os.close(folder)
-        folder = below
-    os.close(folder)
+    make_deep_folders(scene.root, 50, "x" * 200)
     nodes = scene.snapshots.take(final=True).changed
     (truncated,) = [path for path, node in nodes.items() if not node.stored]
     assert len(truncated) > 4000
@@ -397,15 +349,12 @@ def test_a_tree_with_too_many_names_is_truncated_and_reported(tmp_path: Path) ->
     assert any("too many" in node.reason for node in nodes.values() if node.kind == "folder")
 
 
-def test_a_missing_workspace_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "workspace").mkdir()
-    (tmp_path / "workspace" / "a").touch()
-    snapshots = SnapshotTracker(tmp_path / "workspace", BlobStore(tmp_path / "blobs"))
+def test_a_missing_workspace_is_an_error(workspace: Workspace, snapshots: SnapshotTracker) -> None:
     snapshots.take()
-    shutil.rmtree(tmp_path / "workspace")
+    shutil.rmtree(workspace.root)
     with pytest.raises(WorkspaceError, match="does not exist"):
         snapshots.take()
-    assert "a" in snapshots.manifest.nodes
+    assert "output" in snapshots.manifest.nodes
 
 
 def test_a_continued_run_starts_with_its_last_manifest(tmp_path: Path) -> None:
