@@ -1,6 +1,5 @@
 """A studio with process sandboxes, and scripted models."""
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,23 +9,10 @@ import pytest
 
 from agent import Run, Settings, Studio, load_settings
 from agent.events import Event
-from agent.models.base import ToolCall
-from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.train.rollouts.sandboxes import ProcessSandboxProvider
+from tests.support.models.scripted import bash, call, script
 
-
-def call(name: str, **arguments: Any) -> ScriptedTurn:
-    """Return a turn with one tool call."""
-    return ScriptedTurn(calls=(ToolCall("", name, json.dumps(arguments)),))
-
-
-def bash(command: str) -> ScriptedTurn:
-    return call("execute_bash", command=command)
-
-
-def script(*turns: ScriptedTurn) -> ScriptedModel:
-    """Return a scripted model with these turns and a final submit."""
-    return ScriptedModel([*turns, call("submit")])
+__all__ = ["bash", "call", "script"]
 
 
 def carry_out(run: Run, **reactions: Callable[[Any], object]) -> list[Event]:

@@ -17,7 +17,7 @@ from agent.history.deletion import RunDeleter
 from agent.history.export import conversation_markdown
 from agent.history.trajectory import build_trajectory
 from agent.limits import Limits
-from agent.models.base import AssistantMessage, SystemMessage, ToolCall, ToolResult, UserMessage
+from agent.models.base import AssistantMessage, SystemMessage, ToolResult, UserMessage
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.runs import journal
 from agent.runs.folder import RunFolder
@@ -28,17 +28,11 @@ from agent.util.cancellation import Stop
 from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.manifest import Delta, Node
 from tests.support.local_provider import LocalSandboxProvider
+from tests.support.models.scripted import SUBMIT, bash, script
 
 pytestmark = pytest.mark.contract
 
 GENERAL = prompts.get_bundled("general")
-
-
-def bash(command: str) -> ScriptedTurn:
-    return ScriptedTurn(calls=(ToolCall("", "execute_bash", json.dumps({"command": command})),))
-
-
-SUBMIT = ScriptedTurn(calls=(ToolCall("", "submit", "{}"),))
 
 
 class Provider(LocalSandboxProvider):
@@ -184,14 +178,14 @@ def test_a_fork_may_have_another_mode_and_prompt(provider: Provider) -> None:
 def test_step_0_is_the_task_with_its_inputs(provider: Provider) -> None:
     run = new_run(provider)
     (run.folder.workspace / "input/in.txt").write_text("in")
-    model = ScriptedModel([bash("rm input/in.txt"), SUBMIT])
+    model = script(bash("rm input/in.txt"))
     list(run.start(Task("Remove it.", GENERAL), model))
     folder = fork(run, 0, provider)
     assert (folder.workspace / "input/in.txt").read_text() == "in"
     assert not folder.journal.exists()
     assert folder.parent
     assert folder.parent.step == 0
-    again = ScriptedModel([SUBMIT])
+    again = script()
     forked = provider.open_run(folder)
     list(forked.start(first_task(run.folder), again))
     assert again.requests[0].messages == model.requests[0].messages
@@ -369,7 +363,7 @@ def test_hostile_links_are_not_followed(provider: Provider, tmp_path: Path) -> N
     outside = tmp_path / "outside"
     outside.mkdir()
     run = new_run(provider)
-    list(run.start(Task("Go.", GENERAL), ScriptedModel([bash("printf x > f"), SUBMIT])))
+    list(run.start(Task("Go.", GENERAL), script(bash("printf x > f"))))
     digest = hashlib.sha256(b"x").hexdigest()
     nodes = {
         "way": Node("link", target=str(outside)),

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -33,7 +33,6 @@ from agent.models.endpoint.client import EndpointModel
 from agent.report.report import Budget, save_report
 from agent.runs import journal
 from agent.runs.event_recorder import EventRecorder
-from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun, Task
 from agent.runs.requests.body import rebuild_request
 from agent.runs.requests.records import read_log
@@ -66,19 +65,6 @@ def count_from(number: int, prompt_tokens: int = 100) -> Turn:
 
 FIVE_STEPS = [count_from(n * 1000) for n in range(1, 5)] + [count_from(5000, 4200)]
 """After the fifth, the conversation has 4,220 of 5,000 tokens."""
-
-
-@pytest.fixture
-def provider(tmp_path: Path) -> LocalSandboxProvider:
-    return LocalSandboxProvider(tmp_path)
-
-
-@pytest.fixture
-def run(provider: LocalSandboxProvider) -> Iterator[RecordedRun]:
-    folder = RunFolder.create(provider.data, provider.create_workspace())
-    run = RecordedRun(folder, provider)
-    yield run
-    run.close()
 
 
 class Played:

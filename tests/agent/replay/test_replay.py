@@ -10,14 +10,16 @@ import pytest
 from agent import Studio
 from agent.api.run import Run
 from agent.errors import RunError, UsageError
-from agent.events import Event, ReplayStarted, StepVerified, Verdict
+from agent.events import Event, Mode, ReplayStarted, StepVerified, Verdict
 from agent.limits import Limits
 from agent.models.base import ToolCall
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.replay.calls import EDITED_CALL, EDITED_OBSERVATION
 from agent.replay.recording import NOTHING_TO_REPLAY, PLAIN_MODE
 from agent.runs import journal
+from agent.runs.user_changes import UserChange
 from agent.util.cancellation import Stop
+from agent.workspace.paths import RelPath
 from tests.agent.api.conftest import bash, call, script
 
 pytestmark = pytest.mark.contract
@@ -37,6 +39,12 @@ def replay(studio: Studio, run: "Run | str | Path", **options: Any) -> tuple[Run
 
 def verdicts(events: list[Event]) -> list[Verdict]:
     return [event.verdict for event in events if isinstance(event, StepVerified)]
+
+
+def overall(run: Run) -> Verdict:
+    """Return the verdict of a whole replay."""
+    assert run.result.replay is not None
+    return run.result.replay.verdict
 
 
 def verified(events: list[Event], step: int = 1) -> StepVerified:
@@ -62,8 +70,7 @@ def test_a_deterministic_run_is_the_same(studio: Studio) -> None:
     )
     run, events = replay(studio, recorded)
     assert verdicts(events) == ["same", "same", "same"]
-    assert run.result.replay is not None
-    assert run.result.replay.verdict == "same"
+    assert overall(run) == "same"
     assert (run.result.status, run.result.answer) == ("submitted", "42")
 
 
@@ -94,8 +101,7 @@ def test_times_and_temporary_paths_are_volatile(studio: Studio) -> None:
     run, events = replay(studio, recorded)
     step = verified(events)
     assert (step.verdict, step.calls[0].rules) == ("volatile", ("temporary paths", "times"))
-    assert run.result.replay is not None
-    assert run.result.replay.verdict == "volatile"
+    assert overall(run) == "volatile"
 
 
 def test_another_result_differs_and_is_shown_as_a_diff(studio: Studio, tmp_path: Path) -> None:
@@ -109,8 +115,7 @@ def test_another_result_differs_and_is_shown_as_a_diff(studio: Studio, tmp_path:
     assert "-1\n+2" in step.calls[0].diff
     assert [(each.path, each.verdict) for each in step.files] == [("result.txt", "differs")]
     assert "-2\n+3" in step.files[0].diff
-    assert run.result.replay is not None
-    assert run.result.replay.verdict == "differs"
+    assert overall(run) == "differs"
 
 
 def test_another_exit_code_differs(studio: Studio, tmp_path: Path) -> None:
@@ -122,25 +127,17 @@ def test_another_exit_code_differs(studio: Studio, tmp_path: Path) -> None:
 
 def test_a_command_that_timed_out_is_unverified(studio: Studio) -> None:
     recorded = record(studio, bash("echo begun; sleep 60"), limits=Limits(command_seconds=0.5))
-    studio.settings.limits()
-    run, events = replay(studio, _with_timeout(recorded))
-    assert verified(events).calls[0].verdict == "unverified"
-    assert (
-        "In the recorded run the call reached its time limit." in verified(events).calls[0].reason
-    )
-    assert run.result.replay is not None
-    assert run.result.replay.verdict == "unverified"
 
+    def shorten(event: dict[str, Any]) -> None:  # so that the replay does not wait
+        for each in event["calls"]:
+            each["arguments"] = each["arguments"].replace("sleep 60", "sleep 0")
 
-def _with_timeout(run: Run) -> Run:
-    """Shorten the command, so that the replay does not wait for its time limit."""
-    edit(run, "model_answered", lambda event: _replace_sleep(event["calls"]))
-    return run
-
-
-def _replace_sleep(calls: list[dict[str, str]]) -> None:
-    for each in calls:
-        each["arguments"] = each["arguments"].replace("sleep 60", "sleep 0")
+    edit(recorded, "model_answered", shorten)
+    run, events = replay(studio, recorded)
+    found = verified(events).calls[0]
+    assert found.verdict == "unverified"
+    assert "In the recorded run the call reached its time limit." in found.reason
+    assert overall(run) == "unverified"
 
 
 def test_an_edited_observation_differs_and_is_named(studio: Studio) -> None:
@@ -211,8 +208,7 @@ def test_a_run_that_reached_its_step_limit_ends_where_it_ended(studio: Studio) -
     run, events = replay(studio, recorded)
     assert verdicts(events) == ["same", "same"]
     assert run.result.status == recorded.result.status == "step_limit"
-    assert run.result.replay is not None
-    assert run.result.replay.verdict == "same"
+    assert overall(run) == "same"
 
 
 def test_a_stopped_command_is_not_executed_again(studio: Studio, tmp_path: Path) -> None:
@@ -239,14 +235,10 @@ def test_the_user_stops_a_replay(studio: Studio) -> None:
             stop.set()
     assert verdicts(events)[0] == "same"
     assert run.result.status == "stopped"
-    assert run.result.replay is not None
-    assert run.result.replay.verdict == "unverified"
+    assert overall(run) == "unverified"
 
 
 def test_the_users_changes_between_steps_are_made_again(studio: Studio) -> None:
-    from agent.runs.user_changes import UserChange
-    from agent.workspace.paths import RelPath
-
     run = studio.run("Do it.", model=script(bash("echo first > a.txt"), bash("cat a.txt b.txt")))
     for event in run:
         if event.kind == "step_ended" and event.step == 1:
@@ -296,25 +288,19 @@ def test_a_journal_alone_is_replayed_as_far_as_it_goes(studio: Studio, tmp_path:
     started = next(event for event in events if isinstance(event, ReplayStarted))
     assert not started.complete
     assert "numbers.txt" in started.notes[0]
-    assert run.result.replay is not None
-    assert run.result.replay.verdict == "differs"
+    assert overall(run) == "differs"
     _, events = replay(studio, tmp_path / "saved" / "journal.jsonl", inputs=given)
     assert verdicts(events) == ["same", "unverified", "same"]
 
 
-def test_a_run_in_plain_mode_has_nothing_to_replay(studio: Studio) -> None:
-    run = studio.run("Do it.", model=ScriptedModel([ScriptedTurn(text="Yes.")]), mode="plain")
+@pytest.mark.parametrize(
+    ("mode", "reason"), [("plain", PLAIN_MODE), ("sandbox", NOTHING_TO_REPLAY)]
+)
+def test_a_run_without_calls_has_nothing_to_replay(studio: Studio, mode: Mode, reason: str) -> None:
+    model = ScriptedModel([ScriptedTurn(text="Yes.")])
+    run = studio.run("Do it.", model=model, mode=mode, limits=Limits(reminders=0))
     run.wait()
-    with pytest.raises(UsageError, match=PLAIN_MODE):
-        studio.replay(run)
-
-
-def test_a_run_without_calls_has_nothing_to_replay(studio: Studio) -> None:
-    run = studio.run(
-        "Do it.", model=ScriptedModel([ScriptedTurn(text="Yes.")]), limits=Limits(reminders=0)
-    )
-    run.wait()
-    with pytest.raises(UsageError, match=NOTHING_TO_REPLAY):
+    with pytest.raises(UsageError, match=reason):
         studio.replay(run)
 
 

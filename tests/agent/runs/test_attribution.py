@@ -1,43 +1,30 @@
 """File changes by the user during a step are not attributed to the step."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
 from agent.events import Event, StepStarted, WorkspaceChanged
-from agent.limits import Limits
-from agent.models.base import ToolCall
-from agent.models.scripted import ScriptedModel, ScriptedTurn
-from agent.prompts import get_bundled
-from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun, Task
 from agent.runs.user_changes import UserChange
 from agent.workspace import operations
 from agent.workspace.paths import RelPath
 from agent.workspace.versions.past_files import FileVersions
-from tests.support.local_provider import LocalSandboxProvider
+from tests.support.models.scripted import bash, script
 
 pytestmark = pytest.mark.contract
 
 Edit = Callable[[RecordedRun], None]
-SUBMIT = ScriptedTurn(calls=(ToolCall("", "submit", "{}"),))
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Iterator[RecordedRun]:
-    provider = LocalSandboxProvider(tmp_path)
-    recorded_run = RecordedRun(RunFolder.create(tmp_path, provider.create_workspace()), provider)
-    given_folder = recorded_run.folder.workspace / "given"
-    given_folder.mkdir(parents=True)
+def run(run: RecordedRun) -> RecordedRun:
+    """A run with given files."""
+    given_folder = run.folder.workspace / "given"
+    given_folder.mkdir()
     for name in ("a.txt", "b.txt"):
         (given_folder / name).write_text(f"{name}\n")
-    yield recorded_run
-    recorded_run.close()
-
-
-def bash(command: str) -> ScriptedTurn:
-    return ScriptedTurn(calls=(ToolCall("", "execute_bash", f'{{"command": "{command}"}}'),))
+    return run
 
 
 def changes_by_step(
@@ -54,8 +41,7 @@ def changes_by_step(
 
 
 def start_run(run: RecordedRun, *commands: str) -> Iterator[Event]:
-    model = ScriptedModel([*map(bash, commands), SUBMIT])
-    return run.start(Task("t", get_bundled("general")), model, Limits())
+    return run.start(Task("t"), script(*map(bash, commands)))
 
 
 def file_versions(run: RecordedRun) -> FileVersions:
@@ -158,7 +144,7 @@ def test_edits_between_rounds_are_not_attributed_to_a_step(run: RecordedRun) -> 
         "made.txt": "added by step 1"
     }
     write(run, "made.txt", "mine\n")
-    changes = changes_by_step(run.follow_up("And?", ScriptedModel([bash("true"), SUBMIT])), {})
+    changes = changes_by_step(run.follow_up("And?", script(bash("true"))), {})
     assert changes == {}
     assert file_versions(run).last_changed_step(RelPath("made.txt")) == 1
     assert content_after_step(run, "made.txt", 2) == b"1\n"
@@ -169,7 +155,7 @@ def test_edits_while_the_sandbox_is_stopped_are_not_attributed_to_a_step(run: Re
     run.stop_sandbox()
     with RecordedRun(run.folder, run._provider) as reopened:
         write(reopened, "made.txt", "mine\n")
-        assert changes_by_step(reopened.follow_up("And?", ScriptedModel([SUBMIT])), {}) == {}
+        assert changes_by_step(reopened.follow_up("And?", script()), {}) == {}
     assert file_versions(run).last_changed_step(RelPath("made.txt")) == 1
     assert content_after_step(run, "made.txt", 2) == b"1\n"
     assert content_after_step(run, "made.txt", 3) == b"mine\n"

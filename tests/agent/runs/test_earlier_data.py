@@ -10,6 +10,7 @@ import json
 import tarfile
 import zipfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,33 +28,20 @@ pytestmark = pytest.mark.contract
 
 ARCHIVE = Path(__file__).parents[2] / "fixtures" / "data-0.1.0.tar.xz"
 
-FINAL_STATES = {
-    "sandbox": ("submitted", 6),
-    "plain": ("answered", 1),
-    "failed": ("failed", 1),
-    "stopped": ("stopped", 1),
-    "step limit": ("step_limit", 2),
-    "cleared": ("submitted", 6),
-    "continued": ("submitted", 4),
-    "demonstration": ("submitted", 5),
-    "builtin": ("submitted", 2),
-    "interrupted": ("failed", 2),
-    "command line": ("submitted", 2),
+RUNS = {
+    "sandbox": ("submitted", 6, "careful"),
+    "plain": ("answered", 1, "Two."),
+    "failed": ("failed", 1, "Say hello"),
+    "stopped": ("stopped", 1, "waiting"),
+    "step limit": ("step_limit", 2, "echo 2"),
+    "cleared": ("submitted", 6, "a line of some length"),
+    "continued": ("submitted", 4, "Go on, please"),
+    "demonstration": ("submitted", 5, "azulene"),
+    "builtin": ("submitted", 2, "greeting.txt"),
+    "interrupted": ("failed", 2, "before"),
+    "command line": ("submitted", 2, "echo cli"),
 }
-
-SEARCH_WORDS = {
-    "sandbox": "careful",
-    "plain": "Two.",
-    "failed": "Say hello",
-    "stopped": "waiting",
-    "step limit": "echo 2",
-    "cleared": "a line of some length",
-    "continued": "Go on, please",
-    "demonstration": "azulene",
-    "builtin": "greeting.txt",
-    "interrupted": "before",
-    "command line": "echo cli",
-}
+"""The kinds of runs: their final state, their number of steps, and words that occur in them."""
 
 
 def answer(body: dict[str, Any]) -> Turn:
@@ -95,9 +83,9 @@ def extract_archive(folder: Path) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def earlier_studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EarlierStudio]:
-    folder = extract_archive(tmp_path_factory.mktemp("earlier"))
+@contextmanager
+def serve(folder: Path) -> Iterator[tuple[EarlierStudio, Endpoint]]:
+    extract_archive(folder)
     with Endpoint(answer) as endpoint:
         settings = Settings(data=folder / "data", base_url=endpoint.url, model="test-model")
         app = create_app(settings, LocalSandboxProvider(folder / "data"))
@@ -105,22 +93,27 @@ def earlier_studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Earlier
             run_server(app) as studio_url,
             httpx.Client(base_url=studio_url, timeout=60) as client,
         ):
-            yield EarlierStudio(folder, client)
+            yield EarlierStudio(folder, client), endpoint
+
+
+@pytest.fixture(scope="module")
+def earlier_studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EarlierStudio]:
+    with serve(tmp_path_factory.mktemp("earlier")) as (studio, _):
+        yield studio
 
 
 def test_every_run_is_listed(earlier_studio: EarlierStudio) -> None:
     rows = {row["run"]: row for row in earlier_studio.get("/api/runs").json()["runs"]}
-    assert {earlier_studio.run(kind) for kind in FINAL_STATES} <= set(rows)
-    for kind, (state, _) in FINAL_STATES.items():
+    for kind, (state, _, _) in RUNS.items():
         assert rows[earlier_studio.run(kind)]["state"] == state
     row = rows[earlier_studio.run("sandbox")]
     assert row["pinned"]
     assert "The sum" in row["title"]
 
 
-@pytest.mark.parametrize("kind", FINAL_STATES)
+@pytest.mark.parametrize("kind", RUNS)
 def test_a_run_opens_in_its_final_state(earlier_studio: EarlierStudio, kind: str) -> None:
-    state, steps = FINAL_STATES[kind]
+    state, steps, _ = RUNS[kind]
     final_state = earlier_studio.state(kind)
     assert final_state["state"] == state
     assert len(final_state["steps"]) == steps
@@ -129,21 +122,21 @@ def test_a_run_opens_in_its_final_state(earlier_studio: EarlierStudio, kind: str
         assert {"step_started"} <= {event["kind"] for event in events}
 
 
-@pytest.mark.parametrize("kind", FINAL_STATES)
+@pytest.mark.parametrize("kind", RUNS)
 def test_runs_are_found_by_full_text_search(earlier_studio: EarlierStudio, kind: str) -> None:
     response = earlier_studio.client.get(
-        f"/api/runs/{earlier_studio.run(kind)}/find", params={"q": SEARCH_WORDS[kind]}
+        f"/api/runs/{earlier_studio.run(kind)}/find", params={"q": RUNS[kind][2]}
     ).json()
     assert response["matches"]
 
 
-@pytest.mark.parametrize("kind", FINAL_STATES)
+@pytest.mark.parametrize("kind", RUNS)
 def test_a_run_is_exported(earlier_studio: EarlierStudio, kind: str) -> None:
     url = f"/api/runs/{earlier_studio.run(kind)}"
     before = earlier_studio.journal(kind)
     assert earlier_studio.get(f"{url}/conversation.md").text.strip()
     rows = list(csv.DictReader(io.StringIO(earlier_studio.get(f"{url}/steps.csv").text)))
-    assert len(rows) == FINAL_STATES[kind][1]
+    assert len(rows) == RUNS[kind][1]
     archive = zipfile.ZipFile(io.BytesIO(earlier_studio.get(f"{url}/run.zip").content))
     assert archive.testzip() is None
     names = {Path(name).name for name in archive.namelist()}
@@ -152,17 +145,17 @@ def test_a_run_is_exported(earlier_studio: EarlierStudio, kind: str) -> None:
     assert archive.read(journal) == before
 
 
-@pytest.mark.parametrize("kind", FINAL_STATES)
+@pytest.mark.parametrize("kind", RUNS)
 def test_each_request_is_built_again_and_said_to_be(
     earlier_studio: EarlierStudio, kind: str
 ) -> None:
     """Earlier versions recorded no requests."""
     url = f"/api/runs/{earlier_studio.run(kind)}"
-    for number in range(1, FINAL_STATES[kind][1] + 1):
+    for number in range(1, RUNS[kind][1] + 1):
         request = earlier_studio.get(f"{url}/steps/{number}/request").json()
         assert (request["fidelity"], request["url"]) == ("rebuilt", None)
         assert request["body"]["messages"]
-    assert len(earlier_studio.get(f"{url}/tokens").json()["steps"]) == FINAL_STATES[kind][1]
+    assert len(earlier_studio.get(f"{url}/tokens").json()["steps"]) == RUNS[kind][1]
     assert earlier_studio.get(f"{url}/requests").json()["rounds"]
 
 
@@ -170,7 +163,7 @@ def test_events_and_states_have_current_names(earlier_studio: EarlierStudio) -> 
     events = [
         event
         for kind in ("sandbox", "cleared")
-        for number in range(1, FINAL_STATES[kind][1] + 1)
+        for number in range(1, RUNS[kind][1] + 1)
         for event in earlier_studio.get(
             f"/api/runs/{earlier_studio.run(kind)}/steps/{number}"
         ).json()
@@ -207,23 +200,18 @@ def test_a_draft_keeps_its_files(earlier_studio: EarlierStudio) -> None:
     assert earlier_studio.get(f"{url}/input/kept.txt").content == b"kept"
 
 
-@pytest.mark.parametrize("kind", [kind for kind in FINAL_STATES if kind != "builtin"])
+@pytest.mark.parametrize("kind", [kind for kind in RUNS if kind != "builtin"])
 @pytest.mark.nightly
 def test_a_run_can_be_continued(kind: str, tmp_path: Path) -> None:
-    folder = extract_archive(tmp_path)
-    with Endpoint(answer) as endpoint:
-        settings = Settings(data=folder / "data", base_url=endpoint.url, model="test-model")
-        app = create_app(settings, LocalSandboxProvider(folder / "data"))
-        with run_server(app) as studio_url, httpx.Client(base_url=studio_url, timeout=60) as client:
-            earlier_studio = EarlierStudio(folder, client)
-            before = earlier_studio.journal(kind)
-            gradio_client = Client(studio_url, verbose=False)
-            run = gradio_client.predict(earlier_studio.run(kind), "Once more.", api_name="/message")
-            *_, last = gradio_client.submit(run, api_name="/follow")
-            assert last["state"] in ("submitted", "answered"), last
-            assert earlier_studio.journal(kind).startswith(before)
-            assert endpoint.history_errors == []
-            assert "Once more." in json.dumps(endpoint.requests[-1].body)
+    with serve(tmp_path) as (earlier_studio, endpoint):
+        before = earlier_studio.journal(kind)
+        gradio_client = Client(str(earlier_studio.client.base_url), verbose=False)
+        run = gradio_client.predict(earlier_studio.run(kind), "Once more.", api_name="/message")
+        *_, last = gradio_client.submit(run, api_name="/follow")
+        assert last["state"] in ("submitted", "answered"), last
+        assert earlier_studio.journal(kind).startswith(before)
+        assert endpoint.history_errors == []
+        assert "Once more." in json.dumps(endpoint.requests[-1].body)
 
 
 def test_a_shared_link_still_opens_its_run(earlier_studio: EarlierStudio) -> None:
@@ -247,7 +235,7 @@ def test_tokens_cookies_and_accounts_remain_valid(tmp_path: Path) -> None:
             assert anonymous.get(url).status_code == 401
             headers = {"Authorization": f"Bearer {ids['token']}"}
             rows = anonymous.get("/api/runs", headers=headers).raise_for_status().json()
-            assert len(rows["runs"]) >= len(FINAL_STATES)
+            assert len(rows["runs"]) >= len(RUNS)
     name, password_hash = ids["users"].split(":", 1)
     assert name == "ann"
     assert verify_password(ids["password"], password_hash)

@@ -1,14 +1,13 @@
 """The recorder: the journal contains every event, and a run continues from it."""
 
 import errno
-import threading
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 
 from agent import prompts
-from agent.errors import EngineError, RunError, StudioError
+from agent.errors import EngineError, RunError
 from agent.events import (
     Event,
     ModelAnswered,
@@ -16,7 +15,6 @@ from agent.events import (
     Preparing,
     RunContinued,
     RunEnded,
-    SandboxReady,
     StepEnded,
     StepStarted,
     ToolEnded,
@@ -24,8 +22,7 @@ from agent.events import (
     WorkspaceChanged,
 )
 from agent.limits import Limits
-from agent.loop.conversation import Conversation
-from agent.models.base import Model, ModelRequest, Piece, ToolCall, Usage
+from agent.models.base import ModelRequest, Piece, Usage
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.runs import journal
 from agent.runs.event_recorder import ABORTED, end_interrupted_rounds
@@ -33,72 +30,20 @@ from agent.runs.folder import RunFolder
 from agent.runs.journal import Journal
 from agent.runs.recorded_run import RecordedRun, Task
 from agent.sandbox.base import Sandbox
-from agent.sandbox.process import ProcessSandbox
 from agent.util.cancellation import Stop
-from agent.workspace.versions.blobs import BlobStore
 from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.manifest import Delta
 from tests.support.hostile.full_disk import limit_file_size
+from tests.support.local_provider import LocalSandboxProvider
+from tests.support.models.scripted import SUBMIT, bash, script
 
 pytestmark = pytest.mark.contract
 
 GENERAL = prompts.get_bundled("general")
 
 
-class LocalProvider:
-    """Gives each run a process sandbox on its own workspace, or raises ``failure``."""
-
-    def __init__(self, data: Path, failure: StudioError | None = None) -> None:
-        self.data = data
-        self.blobs = BlobStore(data / "blobs")
-        self.failure = failure
-
-    def new_folder(self) -> RunFolder:
-        folder = RunFolder.create(self.data, f"box{len(list(self.data.glob('sandboxes/*')))}")
-        for name in ("input", "output"):
-            (folder.workspace / name).mkdir(parents=True)
-        return folder
-
-    def acquire(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
-        yield Preparing(state="starting_sandbox")
-        if self.failure is not None:
-            raise self.failure
-        if stop.is_set:
-            return None
-        yield SandboxReady(sandbox=folder.sandbox, seconds=0.0, pooled=False)
-        return ProcessSandbox(folder.sandbox_folder)
-
-
-@pytest.fixture
-def provider(tmp_path: Path) -> LocalProvider:
-    return LocalProvider(tmp_path)
-
-
-@pytest.fixture
-def run(provider: LocalProvider) -> Iterator[RecordedRun]:
-    run = RecordedRun(provider.new_folder(), provider)
-    yield run
-    run.close()
-
-
-def bash(command: str) -> ScriptedTurn:
-    arguments = '{"command": ' + _quoted(command) + "}"
-    return ScriptedTurn(calls=(ToolCall("", "execute_bash", arguments),))
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-SUBMIT = ScriptedTurn(calls=(ToolCall("", "submit", "{}"),))
-
-
 def run_turns(run: RecordedRun, *turns: ScriptedTurn, task: str = "Do it.") -> list[Event]:
-    return list(run.start(Task(task, GENERAL), scripted(turns), Limits(), Stop()))
-
-
-def scripted(turns: Sequence[ScriptedTurn]) -> Model:
-    return ScriptedModel(turns)
+    return list(run.start(Task(task, GENERAL), ScriptedModel(turns)))
 
 
 def read_events(run: RecordedRun) -> list[Event]:
@@ -110,10 +55,6 @@ def started_steps(run: RecordedRun) -> list[int]:
     return [event.step for event in read_events(run) if isinstance(event, StepStarted)]
 
 
-def test_the_journal_contains_every_yielded_event(run: RecordedRun) -> None:
-    assert run_turns(run, bash("echo hi"), SUBMIT) == read_events(run)
-
-
 def test_a_task_that_is_not_valid_utf8_is_still_sent(run: RecordedRun) -> None:
     """The task as it comes from a command line, and a message likewise."""
     model = ScriptedModel([ScriptedTurn(text="one"), ScriptedTurn(text="two")])
@@ -123,15 +64,18 @@ def test_a_task_that_is_not_valid_utf8_is_still_sent(run: RecordedRun) -> None:
     assert [each.text for each in run.state.rounds] == ["caf�", "�"]
 
 
-def test_events_are_written_immediately(run: RecordedRun) -> None:
-    for event in run.start(Task("t", GENERAL), scripted([bash("true"), SUBMIT]), Limits(), Stop()):
+def test_the_journal_contains_every_event_when_it_is_yielded(run: RecordedRun) -> None:
+    events: list[Event] = []
+    for event in run.start(Task("t", GENERAL), script(bash("true"))):
+        events.append(event)
         assert read_events(run)[-1] == event
+    assert read_events(run) == events
 
 
 def test_a_follow_up_continues_in_the_same_shell_and_conversation(run: RecordedRun) -> None:
     run_turns(run, bash("cd /tmp; x=41"), SUBMIT)
     model = ScriptedModel([bash("echo $((x + 1)); pwd"), SUBMIT])
-    events = list(run.follow_up("And now?", model, Limits(), Stop()))
+    events = list(run.follow_up("And now?", model))
     output = "".join(event.text for event in events if isinstance(event, ToolOutput))
     assert output == "42\n/tmp\n"
     assert "Do it." in model.requests[0].messages[1].text
@@ -142,23 +86,21 @@ def test_a_follow_up_continues_in_the_same_shell_and_conversation(run: RecordedR
 
 def test_a_run_starts_once_and_accepts_messages_only_when_idle(run: RecordedRun) -> None:
     with pytest.raises(RunError):
-        run.follow_up("too early", scripted([]), Limits(), Stop())
+        run.follow_up("too early", ScriptedModel([]))
     run_turns(run, SUBMIT)
     with pytest.raises(RunError):
-        run.start(Task("again", GENERAL), scripted([]), Limits(), Stop())
+        run.start(Task("again", GENERAL), ScriptedModel([]))
 
 
 def test_a_reopened_run_has_its_state_and_conversation(
-    run: RecordedRun, provider: LocalProvider
+    run: RecordedRun, provider: LocalSandboxProvider
 ) -> None:
     run_turns(run, bash("echo hi > output/a.txt"), SUBMIT)
     run.close()
     reopened = RecordedRun(run.folder, provider)
     assert reopened.state == run.state
     assert reopened.conversation.messages == run.conversation.messages
-    events = list(
-        reopened.follow_up("More.", scripted([bash("cat output/a.txt"), SUBMIT]), Limits(), Stop())
-    )
+    events = list(reopened.follow_up("More.", ScriptedModel([bash("cat output/a.txt"), SUBMIT])))
     reopened.close()
     assert any(isinstance(event, ToolOutput) and event.text == "hi\n" for event in events)
 
@@ -166,20 +108,21 @@ def test_a_reopened_run_has_its_state_and_conversation(
 def test_a_step_whose_turn_was_stopped_keeps_its_number(run: RecordedRun) -> None:
     """Its events and file changes are not attributed to the next step."""
     stop = Stop()
-    for event in run.start(Task("t", GENERAL), scripted([bash("true")]), Limits(), stop):
+    for event in run.start(Task("t", GENERAL), ScriptedModel([bash("true")]), Limits(), stop):
         if isinstance(event, StepStarted):
             stop.set()
-    list(run.follow_up("Go on.", scripted([bash("true"), SUBMIT]), Limits(), Stop()))
+    list(run.follow_up("Go on.", ScriptedModel([bash("true"), SUBMIT])))
     assert started_steps(run) == [1, 2, 3]
 
 
 def test_startup_closes_the_runs_of_a_dead_process(
-    run: RecordedRun, provider: LocalProvider
+    run: RecordedRun, provider: LocalSandboxProvider
 ) -> None:
-    draft, ended_run = provider.new_folder(), RecordedRun(provider.new_folder(), provider)
+    draft, ended = (RunFolder.create(provider.data, provider.create_workspace()) for _ in range(2))
+    ended_run = RecordedRun(ended, provider)
     run_turns(ended_run, SUBMIT)
     ended_run.close()
-    events = run.start(Task("t", GENERAL), scripted([bash("true")]), Limits(), Stop())
+    events = run.start(Task("t", GENERAL), ScriptedModel([bash("true")]))
     for event in events:  # kept, since closing the generator ends the round
         if isinstance(event, ToolOutput | StepEnded):
             break
@@ -191,11 +134,15 @@ def test_startup_closes_the_runs_of_a_dead_process(
     assert not draft.journal.exists()
 
 
-def test_a_sandbox_that_cannot_be_created_fails_the_run_with_the_reason(tmp_path: Path) -> None:
-    provider = LocalProvider(tmp_path, EngineError("Start the engine: dockerd"))
-    run = RecordedRun(provider.new_folder(), provider)
+def no_engine(_folder: RunFolder, _stop: Stop) -> Generator[Event, None, Sandbox | None]:
+    raise EngineError("Start the engine: dockerd")
+
+
+def test_a_sandbox_that_cannot_be_created_fails_the_run_with_the_reason(
+    run: RecordedRun, provider: LocalSandboxProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(provider, "acquire", no_engine)
     ended = run_turns(run)[-1]
-    run.close()
     assert isinstance(ended, RunEnded)
     assert (ended.status, ended.reason) == ("failed", "Start the engine: dockerd")
 
@@ -205,7 +152,7 @@ def test_an_internal_error_ends_the_run(run: RecordedRun) -> None:
         def stream(self, request: ModelRequest, stop: Stop) -> Iterator[Piece]:
             raise ZeroDivisionError("oops")
 
-    events = list(run.start(Task("t", GENERAL), BrokenModel([]), Limits(), Stop()))
+    events = list(run.start(Task("t", GENERAL), BrokenModel([])))
     assert isinstance(events[-1], RunEnded)
     assert events[-1].status == "failed"
     assert "oops" in events[-1].reason
@@ -229,57 +176,19 @@ def test_each_step_reports_its_workspace_changes(run: RecordedRun) -> None:
     ]
 
 
-def test_versions_restore_every_step(run: RecordedRun, provider: LocalProvider) -> None:
-    run_turns(run, bash("echo 1 > a"), bash("echo 22 > a"), bash("rm a"), SUBMIT)
-    versions = ManifestLog(run.folder.manifests)
-    texts = []
-    for step in (1, 2):
-        digest = versions.manifest(step).nodes["a"].hash
-        assert digest
-        with provider.blobs.open(digest) as file:
-            texts.append(file.read())
-    assert texts == [b"1\n", b"22\n"]
-    assert "a" not in versions.manifest(3).nodes
-
-
-def test_a_long_output_is_stored_beside_the_journal(run: RecordedRun) -> None:
-    run_turns(run, bash("seq 100000"), SUBMIT)
-    outputs = [event for event in read_events(run) if isinstance(event, ToolOutput)]
-    assert run.folder.journal.stat().st_size < 200_000
-    output_file = outputs[-1].output_file
-    assert output_file
-    text = (run.folder.outputs / output_file).read_text()
-    assert text == "".join(f"{n}\n" for n in range(1, 100_001))
-
-
-def test_plain_mode_pastes_the_documents_and_needs_no_sandbox(tmp_path: Path) -> None:
-    provider = LocalProvider(tmp_path, EngineError("never asked for"))
-    run = RecordedRun(provider.new_folder(), provider)
+def test_plain_mode_pastes_the_documents_and_needs_no_sandbox(
+    run: RecordedRun, provider: LocalSandboxProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(provider, "acquire", no_engine)
     (run.folder.workspace / "input" / "a.txt").write_text("The harbour is closed.")
     (run.folder.workspace / "input" / "b.bin").write_bytes(bytes(range(256)))
     model = ScriptedModel([ScriptedTurn(text="Closed.")])
-    events = list(run.start(Task("Open?", GENERAL, "plain"), model, Limits(), Stop()))
-    run.close()
+    events = list(run.start(Task("Open?", GENERAL, "plain"), model))
     message = model.requests[0].messages[0].text
     assert "The harbour is closed." in message
     assert "b.bin" in message
     assert isinstance(events[-1], RunEnded)
     assert (events[-1].status, events[-1].answer) == ("answered", "Closed.")
-
-
-def test_the_conversation_is_rebuilt_from_the_journal_alone(run: RecordedRun) -> None:
-    run_turns(run, bash("echo hi"), ScriptedTurn(text="hm"), SUBMIT)
-    assert Conversation(read_events(run)).messages == run.conversation.messages
-
-
-def test_a_reader_follows_a_live_run(run: RecordedRun) -> None:
-    cursors: list[int] = []
-    unfollow = run.journal.subscribe(lambda: cursors.append(run.journal.end))
-    worker = threading.Thread(target=run_turns, args=(run, bash("true"), SUBMIT))
-    worker.start()
-    worker.join()
-    unfollow()
-    assert cursors == [cursor for cursor, _ in journal.read(run.folder.journal)]
 
 
 def test_no_process_outlives_its_round(run: RecordedRun) -> None:
@@ -290,7 +199,7 @@ def test_no_process_outlives_its_round(run: RecordedRun) -> None:
 
 def test_the_command_time_limit_is_configurable(run: RecordedRun) -> None:
     limits = Limits(command_seconds=0.3)
-    events = run.start(Task("t", GENERAL), scripted([bash("sleep 1000"), SUBMIT]), limits)
+    events = run.start(Task("t", GENERAL), ScriptedModel([bash("sleep 1000"), SUBMIT]), limits)
     endings = [event.end_reason for event in events if isinstance(event, ToolEnded)]
     assert endings == ["timeout", "exit"]
 
@@ -317,14 +226,14 @@ def test_a_run_without_disk_space_for_its_record_is_refused(run: RecordedRun) ->
 def test_a_round_refused_for_disk_space_leaves_nothing_behind(run: RecordedRun) -> None:
     """Neither an end without a start, nor one that replaces the end of the last round."""
     with limit_file_size(20_000), pytest.raises(RunError, match="Free some space"):
-        list(run.start(Task("x" * 30_000, GENERAL), scripted([SUBMIT])))
+        list(run.start(Task("x" * 30_000, GENERAL), ScriptedModel([SUBMIT])))
     assert not run.folder.journal.exists()
     run_turns(run, ScriptedTurn(text="The answer."), SUBMIT)
     before = read_events(run)
     with limit_file_size(20_000), pytest.raises(RunError, match="Free some space"):
-        list(run.follow_up("x" * 30_000, scripted([SUBMIT])))
+        list(run.follow_up("x" * 30_000, ScriptedModel([SUBMIT])))
     assert read_events(run) == before
-    assert list(run.follow_up("Go on.", scripted([SUBMIT])))[-1].kind == "run_ended"
+    assert list(run.follow_up("Go on.", ScriptedModel([SUBMIT])))[-1].kind == "run_ended"
 
 
 def test_the_next_step_records_files_omitted_by_a_full_disk(
@@ -340,12 +249,14 @@ def test_the_next_step_records_files_omitted_by_a_full_disk(
     with monkeypatch.context() as patch:
         patch.setattr(ManifestLog, "append", raise_disk_full)
         run_turns(run, bash("echo 1 > output/one"), SUBMIT)
-    list(run.follow_up("Go on.", scripted([bash("echo 2 > output/two"), SUBMIT])))
+    list(run.follow_up("Go on.", ScriptedModel([bash("echo 2 > output/two"), SUBMIT])))
     nodes = ManifestLog(run.folder.manifests).manifest().nodes
     assert {"output/one", "output/two"} <= set(nodes)
 
 
-def test_usage_of_an_interrupted_step_is_counted(run: RecordedRun, provider: LocalProvider) -> None:
+def test_usage_of_an_interrupted_step_is_counted(
+    run: RecordedRun, provider: LocalSandboxProvider
+) -> None:
     run_turns(run, SUBMIT)
     crashed_journal = Journal(run.folder.journal)
     crashed_journal.append(RunContinued(text="Go on.", model="m", metered=True))
@@ -363,7 +274,7 @@ def test_usage_of_an_interrupted_step_is_counted(run: RecordedRun, provider: Loc
 
 def test_a_round_has_its_own_limits(run: RecordedRun) -> None:
     run_turns(run, SUBMIT)
-    list(run.follow_up("Go on.", scripted([SUBMIT]), Limits(steps=7)))
+    list(run.follow_up("Go on.", ScriptedModel([SUBMIT]), Limits(steps=7)))
     assert run.state.limits["steps"] == 7
 
 
@@ -371,7 +282,7 @@ def test_a_stop_before_the_sandbox_exists_keeps_its_reason(run: RecordedRun) -> 
     stop = Stop()
     stop.reason = "The studio was closed before the run started."
     stop.set()
-    *_, ended = run.start(Task("t", GENERAL), scripted([SUBMIT]), Limits(), stop)
+    *_, ended = run.start(Task("t", GENERAL), ScriptedModel([SUBMIT]), Limits(), stop)
     assert isinstance(ended, RunEnded)
     assert (ended.status, ended.reason) == ("stopped", stop.reason)
 
@@ -401,11 +312,11 @@ def test_an_end_delayed_by_a_full_disk_is_written_first(
     run.write_pending_end()
     events = [event for _, event in journal.read(run.folder.journal)]
     assert [e.status for e in events if isinstance(e, RunEnded)] == ["failed"]
-    assert list(run.follow_up("Go on.", scripted([SUBMIT])))[-1].kind == "run_ended"
+    assert list(run.follow_up("Go on.", ScriptedModel([SUBMIT])))[-1].kind == "run_ended"
 
 
 def test_other_os_errors_are_not_reported_as_a_full_disk(
-    run: RecordedRun, provider: LocalProvider, monkeypatch: pytest.MonkeyPatch
+    run: RecordedRun, provider: LocalSandboxProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def acquire(folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
         yield Preparing(state="starting_sandbox")
@@ -420,7 +331,7 @@ def test_other_os_errors_are_not_reported_as_a_full_disk(
 
 
 def test_a_run_that_cannot_be_recorded_ends_with_the_reason(
-    run: RecordedRun, provider: LocalProvider
+    run: RecordedRun, provider: LocalSandboxProvider
 ) -> None:
     with limit_file_size(20_000):
         events = run_turns(run, ScriptedTurn(text="x" * 30_000), SUBMIT)
@@ -435,7 +346,7 @@ def test_a_run_that_cannot_be_recorded_ends_with_the_reason(
 
 @pytest.mark.parametrize("way", ["close", "interrupt"])
 def test_an_aborted_round_has_an_end(run: RecordedRun, way: str) -> None:
-    events = run.start(Task("Go.", GENERAL), scripted([bash("echo on"), SUBMIT]))
+    events = run.start(Task("Go.", GENERAL), ScriptedModel([bash("echo on"), SUBMIT]))
     for event in events:
         if isinstance(event, ToolEnded):
             break

@@ -8,11 +8,7 @@ import pytest
 from gradio_client import Client
 
 from agent.events import Event, RunEnded, StepStarted
-from agent.limits import Limits
 from agent.loop.conversation import Conversation
-from agent.models.base import ToolCall
-from agent.models.scripted import ScriptedModel, ScriptedTurn
-from agent.prompts import get_bundled
 from agent.provisioning.move_files import move_to_sandbox
 from agent.runs import journal
 from agent.runs.folder import RunFolder
@@ -25,6 +21,7 @@ from agent.workspace.paths import RelPath
 from tests.support import httpx, tus
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn
+from tests.support.models.scripted import bash, script
 from tests.support.server import create_app, run_server
 
 pytestmark = pytest.mark.contract
@@ -48,9 +45,7 @@ def test_a_file_that_replaces_a_folder_is_transferred(tmp_path: Path) -> None:
     (folder.workspace / "output").rmdir()
     (folder.workspace / "output").write_text("given\n")
     with RecordedRun(folder, provider) as run:
-        *_, ended = run.start(
-            Task("t", get_bundled("general")), ScriptedModel([bash("cat output"), SUBMIT])
-        )
+        *_, ended = run.start(Task("t"), script(bash("cat output")))
     assert isinstance(ended, RunEnded)
     assert (ended.status, ended.reason) == ("submitted", "")
     assert (folder.workspace / "output").read_text() == "given\n"
@@ -59,24 +54,9 @@ def test_a_file_that_replaces_a_folder_is_transferred(tmp_path: Path) -> None:
 # In the loop
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> Iterator[RecordedRun]:
-    provider = LocalSandboxProvider(tmp_path)
-    run = RecordedRun(RunFolder.create(tmp_path, provider.create_workspace()), provider)
-    yield run
-    run.close()
-
-
-def bash(command: str) -> ScriptedTurn:
-    return ScriptedTurn(calls=(ToolCall("", "execute_bash", f'{{"command": "{command}"}}'),))
-
-
-SUBMIT = ScriptedTurn(calls=(ToolCall("", "submit", "{}"),))
-
-
 def test_the_next_observation_reports_a_change_once(run: RecordedRun) -> None:
-    model = ScriptedModel([bash("true"), bash("true"), SUBMIT])
-    for event in run.start(Task("t", get_bundled("general")), model, Limits(), Stop()):
+    model = script(bash("true"), bash("true"))
+    for event in run.start(Task("t"), model):
         if isinstance(event, StepStarted) and event.step == 1:
             run.user_changes.add([REPORT])
     first, second, third = (request.messages[-1].text for request in model.requests)
@@ -86,19 +66,16 @@ def test_the_next_observation_reports_a_change_once(run: RecordedRun) -> None:
 
 
 def test_changes_between_rounds_are_reported_with_the_next_message(run: RecordedRun) -> None:
-    for _ in run.start(Task("t", get_bundled("general")), ScriptedModel([SUBMIT])):
-        continue
+    list(run.start(Task("t"), script()))
     run.user_changes.add([REPORT])
-    model = ScriptedModel([SUBMIT])
-    for _ in run.follow_up("And now?", model):
-        continue
+    model = script()
+    list(run.follow_up("And now?", model))
     assert f"And now?\n\n{REPORT_TEXT}" in model.requests[0].messages[-1].text
 
 
 def test_a_reopened_run_knows_which_changes_were_reported(run: RecordedRun) -> None:
     run.user_changes.add([REPORT])
-    for _ in run.start(Task("t", get_bundled("general")), ScriptedModel([bash("true"), SUBMIT])):
-        continue
+    list(run.start(Task("t"), script(bash("true"))))
     rebuilt = Conversation(event for _, event in journal.read(run.folder.journal))
     assert rebuilt.messages == run.conversation.messages
     assert sum(REPORT_TEXT in str(message) for message in rebuilt.messages) == 1
@@ -123,22 +100,22 @@ class RecordingScript:
 
 
 @pytest.fixture(scope="module")
-def script() -> RecordingScript:
+def answers() -> RecordingScript:
     return RecordingScript()
 
 
 @pytest.fixture(scope="module")
-def studio_url(script: RecordingScript, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def studio_url(answers: RecordingScript, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     data = tmp_path_factory.mktemp("data")
-    with Endpoint(script) as endpoint:
+    with Endpoint(answers) as endpoint:
         settings = Settings(data=data, base_url=endpoint.url, model="test-model")
         with run_server(create_app(settings, WarmSandboxProvider(data))) as studio_url:
             yield studio_url
 
 
 @pytest.fixture
-def http(studio_url: str, script: RecordingScript) -> Iterator[httpx.Client]:
-    script.turns, script.requests = [], []
+def http(studio_url: str, answers: RecordingScript) -> Iterator[httpx.Client]:
+    answers.turns, answers.requests = [], []
     with httpx.Client(base_url=studio_url, timeout=30) as client:
         yield client
 
@@ -158,9 +135,9 @@ def wait_for_end(gradio_client: Client, run: str) -> dict[str, Any]:
 
 
 def test_changes_during_a_step_are_reported(
-    http: httpx.Client, gradio_client: Client, script: RecordingScript
+    http: httpx.Client, gradio_client: Client, answers: RecordingScript
 ) -> None:
-    script.turns = [wait_for_condition("[ -e input/go ]")]
+    answers.turns = [wait_for_condition("[ -e input/go ]")]
     run = http.post("/api/runs").json()["run"]
     files = f"/api/runs/{run}/files"
     for name in ("before", "moved", "gone"):
@@ -180,8 +157,8 @@ def test_changes_during_a_step_are_reported(
         assert http.post(f"/api/runs/{run}/changes", json=body).status_code == 200
     http.put(f"{files}/input/go", content=b"")
     assert wait_for_end(gradio_client, run)["state"] == "submitted"
-    message = script.last_message(1)
-    assert "[The user " not in script.last_message(0)
+    message = answers.last_message(1)
+    assert "[The user " not in answers.last_message(0)
     for words in (
         "[The user added input/new one (7 bytes).]",
         "[The user changed input/before (5 bytes).]",
@@ -192,21 +169,10 @@ def test_changes_during_a_step_are_reported(
         assert words in message
 
 
-def test_uploads_between_rounds_are_reported_with_the_next_message(
-    http: httpx.Client, gradio_client: Client, script: RecordingScript
-) -> None:
-    run = gradio_client.predict("Work", api_name="/start")
-    wait_for_end(gradio_client, run)
-    http.put(f"/api/runs/{run}/files/input/late.txt", content=b"content")
-    gradio_client.predict(run, "Look at it", api_name="/message")
-    wait_for_end(gradio_client, run)
-    assert "Look at it\n\n[The user added input/late.txt (7 bytes).]" in script.last_message(-1)
-
-
 def test_an_upload_into_a_draft_survives_the_move_to_a_warm_sandbox(
-    http: httpx.Client, gradio_client: Client, script: RecordingScript
+    http: httpx.Client, gradio_client: Client, answers: RecordingScript
 ) -> None:
-    script.turns = [wait_for_condition("[ -e input/big ]")]
+    answers.turns = [wait_for_condition("[ -e input/big ]")]
     run = http.post("/api/runs").json()["run"]
     http.put(f"/api/runs/{run}/files/input/first", content=b"first")
     upload = tus.url_of(tus.begin(http, run, "input/big", 8))
@@ -227,9 +193,9 @@ def test_an_upload_into_a_draft_survives_the_move_to_a_warm_sandbox(
 
 
 def test_an_upload_in_progress_survives_the_move(
-    http: httpx.Client, gradio_client: Client, script: RecordingScript
+    http: httpx.Client, gradio_client: Client, answers: RecordingScript
 ) -> None:
-    script.turns = [wait_for_condition("[ -e input/slow ]")]
+    answers.turns = [wait_for_condition("[ -e input/slow ]")]
     run = http.post("/api/runs").json()["run"]
 
     def slow_content() -> Iterator[bytes]:

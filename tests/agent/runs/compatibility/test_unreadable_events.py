@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Generator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,8 @@ from agent.events import (
     RunContinued,
     RunEnded,
     RunStarted,
-    StepEnded,
-    StepStarted,
+    TextDelta,
     ToolEnded,
-    ToolStarted,
     Totals,
     UnreadableEvent,
     encode,
@@ -25,47 +24,33 @@ from agent.history.index import History
 from agent.history.search import find
 from agent.history.trajectory import build_trajectory
 from agent.loop.conversation import Conversation
-from agent.models.base import AssistantMessage, ToolCall, ToolResult, UserMessage
+from agent.models.base import AssistantMessage, ToolResult, UserMessage
 from agent.runs.compatibility.unreadable_events import UNREADABLE_TEXT
 from agent.runs.event_recorder import EventRecorder, end_interrupted_rounds
 from agent.runs.journal import Journal, ends_with, read
 from agent.runs.state import RunState
 from sandbox_ui.runs.feed import Feed
+from tests.support.component.events import bash, ended, started, step
 from tests.support.recorded_runs import write_ended_run
 
 FUTURE_EVENT = b'{"at":5.0,"kind":"run_rated","stars":3,"step":1}'
 GARBAGE = [b"{}", b"[]", b"null", b"\xff\xfe", b'{"kind":["a"]}', b"[" * 5000, b"", FUTURE_EVENT]
 
 
-def step(number: int, totals: Totals) -> list[Event]:
-    call = ToolCall(f"c{number}", "execute_bash", '{"command":"ls"}')
-    return [
-        StepStarted(step=number, note="", at=10.0 * number),
-        ModelAnswered(
-            step=number, text=f"Turn {number}.", reasoning="", calls=(call,), finish="tool_calls",
-            usage=None, estimated=False, seconds=1.0,
-        ),
-        ToolStarted(
-            step=number, call_id=call.id, name=call.name, arguments={"command": "ls"},
-            summary="$ ls",
-        ),
-        ToolEnded(
-            step=number, call_id=call.id, name=call.name, ok=True, exit_code=0, end_reason="exit",
-            seconds=0.5, observation=f"seen {number}",
-        ),
-        StepEnded(step=number, totals=totals),
-    ]  # fmt: skip
-
-
-STARTED = RunStarted(
-    run="r", task="Count.", mode="sandbox", model="m", metered=True, prompt="p", system="S",
-    user="U", at=1.0,
-)  # fmt: skip
-ENDED = RunEnded(status="submitted", reason="", answer="It is 5.", totals=Totals(steps=5), at=99.0)
 EVENTS: list[Event] = [
-    STARTED,
-    *(event for number in range(1, 6) for event in step(number, Totals(steps=number))),
-    ENDED,
+    started("Count.", user="U", at=1.0),
+    *(
+        event
+        for number in range(1, 6)
+        for event in step(
+            number,
+            bash("ls", observation=f"seen {number}"),
+            text=f"Turn {number}.",
+            totals=Totals(steps=number),
+        )
+        if not isinstance(event, TextDelta)
+    ),
+    replace(ended(answer="It is 5.", totals=Totals(steps=5)), at=99.0),
 ]
 LINES = [encode(event) for event in EVENTS]
 
@@ -166,7 +151,9 @@ def test_a_damaged_run_can_be_continued(tmp_path: Path) -> None:
     record = EventRecorder(folder)
     run_continued = RunContinued(text="And now?", model="m", metered=True)
     assert list(
-        record.record_events(generate_events(run_continued, ENDED), lambda event: iter([event]))
+        record.record_events(
+            generate_events(run_continued, EVENTS[-1]), lambda event: iter([event])
+        )
     )
     record.close()
     message = feed.events_after(state["cursor"])
@@ -203,7 +190,7 @@ def test_every_call_has_one_result_in_a_damaged_conversation() -> None:
 
     no_result = "Error: the result of this call is missing from the run's record."
     tool_results = [m for m in messages(ToolEnded) if isinstance(m, ToolResult)]
-    assert [(m.call_id, m.text) for m in tool_results] == [("c1", no_result)]
+    assert [(m.call_id, m.text) for m in tool_results] == [("call-1-1", no_result)]
     assert not any(isinstance(m, ToolResult | AssistantMessage) for m in messages(ModelAnswered))
     messages_without_start = messages(RunStarted)
     assert not any(isinstance(m, UserMessage) for m in messages_without_start)

@@ -9,7 +9,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +16,10 @@ import pytest
 
 from agent import prompts
 from agent.limits import Limits
-from agent.models.base import Model, ModelConfig, ToolCall
+from agent.models.base import Model, ModelConfig
 from agent.models.endpoint.client import EndpointModel
 from agent.models.endpoint.request import encode_body
-from agent.models.scripted import ScriptedModel, ScriptedTurn
+from agent.models.scripted import ScriptedModel
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun, Task
 from agent.runs.requests import log as request_log
@@ -29,7 +28,7 @@ from agent.runs.requests import snippets
 from agent.runs.requests.body import rebuild_request
 from agent.runs.requests.log import RequestLog
 from agent.runs.requests.records import read_log, read_response
-from tests.agent.runs.test_recorded_run import LocalProvider
+from tests.support.models import scripted
 from tests.support.models.endpoint import Endpoint, Turn
 
 pytestmark = pytest.mark.contract
@@ -39,18 +38,6 @@ QUICK = Limits(backoff=0.0)
 HOSTILE = "it's \"quoted\" $(id) `id` \u202egnp.exe\x1b[31m '''\nEND_OF_BODY\n"
 CALL = ("execute_bash", {"command": "echo 7 gulls"})
 SUBMIT: tuple[str, dict[str, str]] = ("submit", {})
-
-
-@pytest.fixture
-def provider(tmp_path: Path) -> LocalProvider:
-    return LocalProvider(tmp_path)
-
-
-@pytest.fixture
-def run(provider: LocalProvider) -> Iterator[RecordedRun]:
-    run = RecordedRun(provider.new_folder(), provider)
-    yield run
-    run.close()
 
 
 def play(run: RecordedRun, model: Model, limits: Limits = QUICK) -> RunFolder:
@@ -134,8 +121,7 @@ def test_a_run_of_an_earlier_version_says_what_is_not_recorded(run: RecordedRun)
 
 
 def test_a_model_on_this_machine_was_given_the_messages(run: RecordedRun) -> None:
-    submit = ScriptedTurn(calls=[ToolCall("", "submit", "{}")])
-    folder = play(run, ScriptedModel([submit], metered=True))
+    folder = play(run, ScriptedModel([scripted.SUBMIT], metered=True))
     rebuilt = rebuild_request(folder, 1)
     assert rebuilt.fidelity == "given"
     assert "ran on this machine" in rebuilt.note
@@ -144,8 +130,7 @@ def test_a_model_on_this_machine_was_given_the_messages(run: RecordedRun) -> Non
 
 
 def test_of_a_scripted_run_it_says_that_no_model_was_asked(run: RecordedRun) -> None:
-    submit = ScriptedTurn(calls=[ToolCall("", "submit", "{}")])
-    rebuilt = rebuild_request(play(run, ScriptedModel([submit])), 1)
+    rebuilt = rebuild_request(play(run, scripted.script()), 1)
     assert (rebuilt.fidelity, "no model was asked" in rebuilt.note) == ("given", True)
 
 
