@@ -36,6 +36,8 @@ INSTALLS = [
     ("pip install --no-index ./wheels/a.whl", ""),
     ("apt list --installed | grep -i java", ""),
     ("npm ci && npx vite build", "x"),
+    ("python3 -c 'import moviepy; print(moviepy.__version__)' || pip install moviepy", "x"),
+    ("which ffmpeg || (apt-get update && apt-get install -y ffmpeg)", "x"),
 ]
 NETWORK = [
     ("curl -s https://example.org/data.json | head -c 400", "x"),
@@ -62,6 +64,7 @@ FILES = [
     ("tar xf data.tgz; stat data", "f"),
     ("echo hello > /dev/null 2>&1", ""),
     ("echo hello | tee -a notes.txt", "f"),
+    ("ffprobe -v error -show_format output/birthday.mp4", "f"),
 ]
 COMPUTATION = [
     ("python3 -c 'print(sum(n for n in range(10**6) if n % 7 == 0))'", "c"),
@@ -74,6 +77,11 @@ COMPUTATION = [
     ("echo $((17 * 3))", "c"),
     ("date -d '2024-02-27 + 45 days' +%F", "c"),
     ("date", ""),
+    ("timidity output/a.mid -Ow -o output/preview.wav > /dev/null 2>&1; echo $?", "c"),
+    ("rsvg-convert -w 1360 poster.svg > poster.png", "fc"),
+    ("echo '2-methylpropane' > n.txt; java -jar opsin.jar n.txt out.smi", "fc"),
+    ("python3 -c \"from rdkit import Chem; print(Chem.MolFromSmiles('CCO'))\"", ""),
+    ('python3 -c "from sympy import factorint; factorint(2025)"', "c"),
     ("ffmpeg -y -i frames.mp4 -r 30 birthday.mp4", "c"),
     ("gcc -O2 walk.c -o walk && ./walk", "c?"),
 ]

@@ -1,5 +1,7 @@
 """Capability usage of steps and runs, by our method and by the paper's patterns."""
 
+import pytest
+
 from agent.capabilities import CapabilityUsage, Rates, rates
 from agent.capabilities.paper import paper_capabilities
 from agent.capabilities.usage import combine, with_written
@@ -50,10 +52,20 @@ def test_a_run_with_steps_that_were_not_recorded_has_no_rates() -> None:
     assert rates([CapabilityUsage(), None]) is None
 
 
-def test_the_papers_patterns_find_words_and_not_programs() -> None:
-    def paper(command: str) -> tuple[str, ...]:
-        return paper_capabilities({"command": command})
-
-    assert paper("echo locate it # with curl") == ("external", "file")
-    assert paper("python3 -c 'for i in range(3): print(i)'") == ("compute",)
-    assert paper("ls -la && sed -n 1p a") == ()
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        ({"command": "echo locate it # with curl"}, ("external", "file")),
+        ({"command": "python3 -c 'for i in range(3): print(i)'"}, ("compute",)),
+        ({"command": "ls -la && sed -n 1p a"}, ()),
+        ({"command": "pip install cairosvg"}, ("external",)),
+        ({"command": "cat > sheet_music.md <<'EOF'\nConcatenated phrases\nEOF"}, ("file",)),
+        ({"command": "python3 -c 'print(7**7 % 1000)'"}, ()),
+        ({"command": "create", "path": "a.html", "file_text": "locate"}, ("file",)),
+        ({"command": "view", "path": "/testbed/documents/report_3.txt"}, ()),
+    ],
+)
+def test_the_papers_patterns_find_words_and_not_programs(
+    arguments: dict[str, str], found: tuple[str, ...]
+) -> None:
+    assert paper_capabilities(arguments) == found

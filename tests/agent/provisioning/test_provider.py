@@ -3,10 +3,11 @@
 import os
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 import pytest
 
@@ -28,8 +29,6 @@ from tests.support.recorded_runs import write_ended_run
 
 pytestmark = pytest.mark.contract
 
-T = TypeVar("T")
-
 
 @pytest.fixture
 def data(tmp_path: Path) -> Iterator[DataFolder]:
@@ -43,13 +42,30 @@ def settings(image: str) -> Settings:
     return replace(load(host), image=image, warm_sandboxes=1)
 
 
+OpenProvider = Callable[..., DockerSandboxProvider]
+
+
 @pytest.fixture
-def provider(settings: Settings, data: DataFolder) -> Iterator[DockerSandboxProvider]:
-    provider = DockerSandboxProvider(settings, data)
-    provider.open()
+def open_provider(settings: Settings, data: DataFolder) -> Iterator[OpenProvider]:
+    """Opens providers without warm sandboxes, unless told otherwise."""
+    with ExitStack() as stack:
+
+        def open_one(*, ahead: bool = False, **changes: Any) -> DockerSandboxProvider:
+            changed = replace(settings, **{"warm_sandboxes": 0, **changes})
+            provider = DockerSandboxProvider(changed, data, ahead=ahead)
+            stack.callback(provider.close)
+            provider.open()
+            return provider
+
+        yield open_one
+
+
+@pytest.fixture
+def provider(open_provider: OpenProvider) -> DockerSandboxProvider:
+    """A provider with one warm sandbox."""
+    provider = open_provider(warm_sandboxes=1)
     assert provider.wait_for_pool(60), provider.setup_status
-    yield provider
-    provider.close()
+    return provider
 
 
 def acquire(provider: DockerSandboxProvider, folder: RunFolder) -> tuple[list[Event], Sandbox]:
@@ -112,10 +128,9 @@ def test_a_new_run_gets_a_warm_sandbox_and_keeps_its_files(
 
 @pytest.mark.engine
 def test_without_a_warm_sandbox_one_is_created_on_the_runs_workspace(
-    settings: Settings, data: DataFolder
+    open_provider: OpenProvider,
 ) -> None:
-    provider = DockerSandboxProvider(replace(settings, warm_sandboxes=0), data)
-    provider.open()
+    provider = open_provider()
     folder = create_draft(provider)
     (folder.workspace / "input" / "a.txt").write_text("given")
     events, sandbox = acquire(provider, folder)
@@ -124,16 +139,12 @@ def test_without_a_warm_sandbox_one_is_created_on_the_runs_workspace(
     assert sandbox.id == folder.sandbox
     assert stdout_of(sandbox, "cat input/a.txt") == "given"
     sandbox.close()
-    provider.close()
 
 
 @pytest.fixture
-def provider_ahead(settings: Settings, data: DataFolder) -> Iterator[DockerSandboxProvider]:
+def provider_ahead(open_provider: OpenProvider) -> DockerSandboxProvider:
     """A provider that creates the first run's sandbox before the run asks for it."""
-    provider = DockerSandboxProvider(replace(settings, warm_sandboxes=0), data, ahead=True)
-    provider.open()
-    yield provider
-    provider.close()
+    return open_provider(ahead=True)
 
 
 @pytest.mark.engine
@@ -182,15 +193,11 @@ def test_a_second_close_leaves_the_data_folder_to_the_process_that_has_it_now(
 
 
 @pytest.mark.engine
-def test_the_run_says_why_its_sandbox_could_not_be_created_ahead(
-    settings: Settings, data: DataFolder
-) -> None:
-    missing = replace(settings, image="nobody/has-this:1", warm_sandboxes=0)
-    provider = DockerSandboxProvider(missing, data, ahead=True)
-    provider.open()
-    with pytest.raises(EngineError, match="no such image"):
+@pytest.mark.parametrize("ahead", [False, True])
+def test_a_missing_image_is_named(open_provider: OpenProvider, ahead: bool) -> None:
+    provider = open_provider(image="nobody/has-this:1", ahead=ahead)
+    with pytest.raises(EngineError, match=r"'nobody/has-this:1'.*no such image"):
         acquire(provider, create_draft(provider))
-    provider.close()
 
 
 @pytest.mark.engine
@@ -365,15 +372,6 @@ def test_a_missing_engine_is_reported_and_retried(tmp_path: Path) -> None:
         provider.close()
     assert len(statuses) >= 2
     assert {each.phase for each in statuses} == {"failed"}
-
-
-@pytest.mark.engine
-def test_a_missing_image_is_named(settings: Settings, data: DataFolder) -> None:
-    provider = DockerSandboxProvider(replace(settings, image="nobody/has-this:1"), data)
-    provider.open()
-    with pytest.raises(EngineError, match="nobody/has-this:1"):
-        acquire(provider, create_draft(provider))
-    provider.close()
 
 
 def test_a_stop_ends_the_wait_for_an_unresponsive_engine(data: DataFolder, tmp_path: Path) -> None:
