@@ -1,5 +1,7 @@
 """The conversation: the messages sent to the model, derived from events alone."""
 
+from itertools import chain
+
 from agent.events import (
     Event,
     ModelAnswered,
@@ -8,39 +10,32 @@ from agent.events import (
     ObservationsCleared,
     Reminder,
     RunContinued,
-    RunStarted,
     StepStarted,
     TextDelta,
     ToolEnded,
 )
 from agent.loop.conversation import Conversation
 from agent.models.base import AssistantMessage, SystemMessage, ToolCall, ToolResult, UserMessage
+from tests.support.component import events
+from tests.support.component.events import answered, started
 
-STARTED = RunStarted(
-    run="r", task="t", mode="sandbox", model="m", metered=True, prompt="p", system="S", user="U"
-)
+STARTED = started(system="S", user="U")
 
 
 def model_answered(text: str = "", *calls: ToolCall) -> ModelAnswered:
-    return ModelAnswered(
-        step=1, text=text, reasoning="R", calls=calls, finish="stop", usage=None,
-        estimated=False, seconds=0,
-    )  # fmt: skip
+    return answered(1, text, *calls, reasoning="R")
 
 
 def tool_ended(call_id: str, text: str) -> ToolEnded:
-    return ToolEnded(
-        step=1, call_id=call_id, name="execute_bash", ok=True, exit_code=0, end_reason="exit",
-        seconds=0, observation=text,
-    )  # fmt: skip
+    return events.tool_ended(1, call_id, text)
 
 
 def bash_call(call_id: str) -> ToolCall:
     return ToolCall(call_id, "execute_bash", "{}")
 
 
-def messages_after(*events: Event) -> list[object]:
-    return list(Conversation([STARTED, *events]).messages)
+def messages_after(*after: Event) -> list[object]:
+    return list(Conversation([STARTED, *after]).messages)
 
 
 def test_a_conversation_starts_with_the_prompts() -> None:
@@ -98,14 +93,15 @@ def test_interrupted_calls_are_answered_before_the_next_user_message() -> None:
     assert "interrupted" in messages[4].text
 
 
+def conversation_of(steps: int) -> Conversation:
+    """Return a conversation with a long output in each of its steps."""
+    calls = ([model_answered("", bash_call(str(n))), tool_ended(str(n), "long " * 200)]
+             for n in range(steps))  # fmt: skip
+    return Conversation([STARTED, *chain.from_iterable(calls)])
+
+
 def test_trimming_replaces_only_older_long_outputs() -> None:
-    events: list[Event] = [STARTED]
-    for number in range(6):
-        events += [
-            model_answered("", bash_call(str(number))),
-            tool_ended(str(number), "long " * 200),
-        ]
-    conversation = Conversation(events)
+    conversation = conversation_of(6)
     call_ids = conversation.clearable_call_ids()
     assert call_ids == ("0", "1")
     conversation.apply(ObservationsCleared(step=6, call_ids=call_ids, note="gone"))
@@ -115,13 +111,7 @@ def test_trimming_replaces_only_older_long_outputs() -> None:
 
 
 def test_trimming_ends_after_a_few_rounds() -> None:
-    events: list[Event] = [STARTED]
-    for number in range(50):
-        events += [
-            model_answered("", bash_call(str(number))),
-            tool_ended(str(number), "long " * 200),
-        ]
-    conversation, rounds = Conversation(events), 0
+    conversation, rounds = conversation_of(50), 0
     while call_ids := conversation.clearable_call_ids():
         conversation.apply(ObservationsCleared(step=50, call_ids=call_ids, note="gone"))
         rounds += 1

@@ -13,23 +13,18 @@ from agent.events import (
 )
 from agent.loop.truncation import TruncationWatch
 from agent.models.base import ToolCall, Usage
+from tests.support.component.events import answered, tool_ended
 
 OUTPUT = "x" * 4000  # about 1,000 tokens
 
 
 def turn(prompt: int | None, *, estimated: bool = False) -> ModelAnswered:
     usage = None if prompt is None else Usage(prompt, 10)
-    return ModelAnswered(
-        step=1, text="", reasoning="", calls=(ToolCall("a", "execute_bash", "{}"),),
-        finish="tool_calls", usage=usage, estimated=estimated, seconds=1.0,
-    )  # fmt: skip
+    return answered(1, "", ToolCall("a", "execute_bash", "{}"), usage=usage, estimated=estimated)
 
 
 def result(text: str = OUTPUT) -> ToolEnded:
-    return ToolEnded(
-        step=1, call_id="a", name="execute_bash", ok=True, exit_code=0, end_reason="exit",
-        seconds=0.1, observation=text,
-    )  # fmt: skip
+    return tool_ended(1, "a", text)
 
 
 def said(events: Iterable[Event]) -> list[str]:

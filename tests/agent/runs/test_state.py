@@ -6,44 +6,36 @@ from agent.events import (
     CallDelta,
     Event,
     FileChange,
-    ModelAnswered,
     Preparing,
     ReasoningDelta,
     Retrying,
     RunContinued,
     RunEnded,
-    RunStarted,
     SandboxReady,
     StepEnded,
     StepStarted,
     TextDelta,
-    ToolEnded,
     ToolStarted,
     Totals,
     WorkspaceChanged,
 )
 from agent.models.base import ToolCall, Usage
 from agent.runs.state import RunState
+from tests.support.component.events import answered, started, tool_ended
 
-STARTED = RunStarted(
-    run="r", task="Count.", mode="sandbox", model="m", metered=True, prompt="p", system="", user=""
-)
+STARTED = started("Count.")
 TOTALS = Totals(steps=1, prompt_tokens=9)
 STEP: list[Event] = [
     StepStarted(step=1, note=""),
     ReasoningDelta(step=1, text="Let me see"),
     TextDelta(step=1, text="I count."),
     CallDelta(step=1, index=0, name="execute_bash", arguments="{"),
-    ModelAnswered(
-        step=1, text="I count.", reasoning="Let me see",
-        calls=(ToolCall("a", "execute_bash", "{}"),),
-        finish="tool_calls", usage=Usage(9, 2), estimated=False, seconds=1.5,
+    answered(
+        1, "I count.", ToolCall("a", "execute_bash", "{}"), usage=Usage(9, 2),
+        reasoning="Let me see",
     ),
     ToolStarted(step=1, call_id="a", name="execute_bash", arguments={}, summary="wc -l"),
-    ToolEnded(
-        step=1, call_id="a", name="execute_bash", ok=False, exit_code=2, end_reason="exit",
-        seconds=0.25, observation="o",
-    ),
+    tool_ended(1, "a", "o", ok=False, exit_code=2, seconds=0.25),
     WorkspaceChanged(step=1, changes=(FileChange("a.txt", "added", 3),), total=1),
     StepEnded(step=1, totals=TOTALS),
 ]  # fmt: skip
@@ -131,10 +123,7 @@ def test_step_headings_stay_short_for_long_text() -> None:
 
 
 def test_a_malformed_call_is_shown() -> None:
-    ended = ToolEnded(
-        step=1, call_id="z", name="nonsense", ok=False, exit_code=None, end_reason="exit",
-        seconds=0, observation="no such tool",
-    )  # fmt: skip
+    ended = tool_ended(1, "z", "no such tool", name="nonsense", ok=False, exit_code=None)
     assert reduce_events(STARTED, STEP[0], ended).steps[0].calls[0].name == "nonsense"
 
 

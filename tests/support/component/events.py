@@ -49,6 +49,26 @@ def ended(
     return RunEnded(status=status, reason=reason, answer=answer, totals=totals or Totals())
 
 
+def answered(
+    number: int, text: str = "", *calls: ToolCall, usage: Usage | None = None, **changes: Any
+) -> ModelAnswered:
+    """The model's turn of a step ends."""
+    event = ModelAnswered(
+        step=number, text=text, reasoning="", calls=calls, usage=usage,
+        finish="tool_calls" if calls else "stop", estimated=False, seconds=0.4,
+    )  # fmt: skip
+    return replace(event, **changes)
+
+
+def tool_ended(number: int, call_id: str, observation: str = "", **changes: Any) -> ToolEnded:
+    """A command ends."""
+    event = ToolEnded(
+        step=number, call_id=call_id, name="execute_bash", ok=True, exit_code=0,
+        end_reason="exit", seconds=0.01, observation=observation,
+    )  # fmt: skip
+    return replace(event, **changes)
+
+
 @dataclass(frozen=True)
 class CallResult:
     """A tool call and its result.
@@ -97,7 +117,7 @@ def step(
     usage: Usage | None = None,
     changes: Sequence[FileChange] = (),
     totals: Totals | None = None,
-    **answered: Any,
+    **changed: Any,
 ) -> Iterator[Event]:
     """Yield the events of a step; it has not ended while one of its calls is running.
 
@@ -109,7 +129,7 @@ def step(
         usage: The turn's tokens.
         changes: The files that the step changes.
         totals: The run's totals after the step.
-        answered: Other fields of ``ModelAnswered``.
+        changed: Other fields of ``ModelAnswered``.
     """
     yield StepStarted(step=number, note="")
     if reasoning:
@@ -121,11 +141,7 @@ def step(
         ToolCall(call_id, each.name, json.dumps(each.arguments))
         for call_id, each in zip(ids, calls, strict=True)
     ]
-    event = ModelAnswered(
-        step=number, text=text, reasoning=reasoning, calls=tuple(made), usage=usage,
-        finish="tool_calls" if calls else "stop", estimated=False, seconds=0.4,
-    )  # fmt: skip
-    yield replace(event, **answered)
+    yield answered(number, text, *made, usage=usage, reasoning=reasoning, **changed)
     for call_id, each in zip(ids, calls, strict=True):
         yield from call_events(number, call_id, each)
     if calls and calls[-1].is_running:
@@ -143,10 +159,9 @@ def call_events(number: int, call_id: str, call: CallResult) -> Iterator[Event]:
         yield ToolOutput(step=number, call_id=call_id, stream="stdout", text=call.output)
     if not call.is_running:
         seen = call.observation if call.observation is not None else call.output
-        yield ToolEnded(
-            step=number, call_id=call_id, name=call.name, ok=call.ok, exit_code=call.exit_code,
-            end_reason=call.end_reason, seconds=call.seconds, observation=seen or "",
-            used=call.used,
+        yield tool_ended(
+            number, call_id, seen or "", name=call.name, ok=call.ok, exit_code=call.exit_code,
+            end_reason=call.end_reason, seconds=call.seconds, used=call.used,
         )  # fmt: skip
 
 

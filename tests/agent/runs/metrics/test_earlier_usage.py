@@ -4,6 +4,7 @@ from agent.capabilities import CapabilityUsage
 from agent.events import Event, ToolEnded, ToolStarted
 from agent.runs.metrics.earlier_usage import EarlierUsage
 from agent.sandbox.network.policy import NetworkRequest
+from tests.support.component.events import tool_ended
 
 
 def start(call: str, command: str) -> ToolStarted:
@@ -13,10 +14,7 @@ def start(call: str, command: str) -> ToolStarted:
 
 
 def end(call: str, **fields: object) -> ToolEnded:
-    return ToolEnded(
-        step=1, call_id=call, name="execute_bash", ok=True, exit_code=0, end_reason="exit",
-        seconds=0.1, observation="", **fields,  # type: ignore[arg-type]
-    )  # fmt: skip
+    return tool_ended(1, call, **fields)
 
 
 def usages(*events: Event) -> list[CapabilityUsage | None]:

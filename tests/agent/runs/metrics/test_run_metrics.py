@@ -12,7 +12,6 @@ from agent.events import (
     ModelAnswered,
     Retrying,
     RunEnded,
-    RunStarted,
     StepEnded,
     StepStarted,
     TextDelta,
@@ -25,18 +24,9 @@ from agent.runs.metrics.run_metrics import RunMetrics, metrics_of
 from agent.runs.state import RunState
 from agent.runs.summary import Summary, summarize
 from agent.sandbox.network.policy import NetworkRequest
+from tests.support.component.events import answered, started, tool_ended
 
-STARTED = RunStarted(
-    run="r", task="Count.", mode="sandbox", model="m", metered=True, prompt="general", system="",
-    user="", at=100.0,
-)  # fmt: skip
-
-
-def answered(step: int, usage: Usage | None, at: float) -> ModelAnswered:
-    return ModelAnswered(
-        step=step, text="t", reasoning="", calls=(), finish="stop", usage=usage, estimated=False,
-        seconds=2.0, at=at,
-    )  # fmt: skip
+STARTED = started("Count.", at=100.0)
 
 
 def call(step: int, name: str, *, ok: bool = True, **arguments: Any) -> list[Event]:
@@ -44,11 +34,8 @@ def call(step: int, name: str, *, ok: bool = True, **arguments: Any) -> list[Eve
     requests = arguments.pop("requests", ())
     return [
         ToolStarted(step=step, call_id=f"c{step}", name=name, arguments=arguments, summary="s"),
-        ToolEnded(
-            step=step, call_id=f"c{step}", name=name, ok=ok, exit_code=0 if ok else 1,
-            end_reason="exit", seconds=1.0, observation="o", requests=requests,
-        ),
-    ]  # fmt: skip
+        tool_ended(step, f"c{step}", name=name, ok=ok, exit_code=0 if ok else 1, requests=requests),
+    ]
 
 
 def metrics(*events: Event, files: tuple[str, ...] = ()) -> RunMetrics:
@@ -64,7 +51,7 @@ TWO_STEPS: list[Event] = [
     Retrying(step=1, attempt=2, reason="busy", wait=0.5, at=103.5),
     TextDelta(step=1, text="t", at=104.5),
     TextDelta(step=1, text="t", at=104.9),
-    answered(1, Usage(100, 10, cached=0, reported=("cached",)), 105.0),
+    answered(1, "t", usage=Usage(100, 10, cached=0, reported=("cached",)), at=105.0),
     *call(1, "execute_bash", ok=False, command="curl x", requests=(
         NetworkRequest(1.0, "pypi.org", 443, 500, 10),
         NetworkRequest(1.0, "pypi.org", 443, 200, 10),
@@ -72,7 +59,7 @@ TWO_STEPS: list[Event] = [
     )),
     StepEnded(step=1, totals=Totals(steps=1, model_seconds=2.0, sandbox_seconds=1.0)),
     StepStarted(step=2, note="", at=106.0),
-    answered(2, Usage(150, 20, cached=90, reported=("cached",)), 108.0),
+    answered(2, "t", usage=Usage(150, 20, cached=90, reported=("cached",)), at=108.0),
     *call(2, "str_replace_editor", command="create"),
     StepEnded(step=2, totals=Totals(steps=2, model_seconds=4.0, sandbox_seconds=2.0)),
     RunEnded(status="submitted", reason="", answer="42", at=110.0, totals=Totals(
@@ -115,10 +102,7 @@ def test_times_are_told_apart() -> None:
 
 
 def test_work_is_counted_by_what_was_executed() -> None:
-    failed = ToolEnded(
-        step=2, call_id="x", name="execute_bash", ok=False, exit_code=None, end_reason="exit",
-        seconds=0, observation="Error: no command",
-    )  # fmt: skip
+    failed = tool_ended(2, "x", "Error: no command", ok=False, exit_code=None, seconds=0)
     found = metrics(*TWO_STEPS[:-2], failed, *TWO_STEPS[-2:], files=("output/a", "b", "output/c"))
     assert (found.commands, found.failed_commands, found.invalid_calls) == (1, 1, 1)
     assert (found.edits, found.outputs, found.output_names) == (1, 2, ("output/a", "output/c"))

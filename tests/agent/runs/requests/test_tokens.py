@@ -2,9 +2,7 @@
 
 from agent.events import (
     Event,
-    ModelAnswered,
     RunContinued,
-    RunStarted,
     StepEnded,
     StepStarted,
     Totals,
@@ -12,23 +10,17 @@ from agent.events import (
 from agent.models.base import Usage
 from agent.runs.requests.tokens import StepTokens, step_tokens, token_totals
 from agent.runs.state import RunState
-
-STARTED = RunStarted(
-    run="r", task="Count.", mode="sandbox", model="m", metered=True, prompt="p", system="", user=""
-)
+from tests.support.component import events
 
 
-def answered(step: int, usage: Usage | None, *, estimated: bool = False) -> list[Event]:
-    answer = ModelAnswered(
-        step=step, text=f"Step {step}", reasoning="", calls=(), finish="stop", usage=usage,
-        estimated=estimated, seconds=1.0,
-    )  # fmt: skip
-    return [StepStarted(step=step, note=""), answer, StepEnded(step=step, totals=Totals())]
+def answer(step: int, usage: Usage | None, *, estimated: bool = False) -> list[Event]:
+    turn = events.answered(step, f"Step {step}", usage=usage, estimated=estimated)
+    return [StepStarted(step=step, note=""), turn, StepEnded(step=step, totals=Totals())]
 
 
-def state_after(*events: Event) -> RunState:
+def state_after(*later: Event) -> RunState:
     state = RunState()
-    for cursor, event in enumerate([STARTED, *events], start=1):
+    for cursor, event in enumerate([events.started(), *later], start=1):
         state.apply(event, cursor)
     return state
 
@@ -38,7 +30,7 @@ def counts(step: StepTokens) -> tuple[int | None, ...]:
 
 
 def test_what_the_sandbox_added_is_the_growth_of_the_prompt_beyond_the_last_answer() -> None:
-    state = state_after(*answered(1, Usage(900, 100)), *answered(2, Usage(1500, 50)))
+    state = state_after(*answer(1, Usage(900, 100)), *answer(2, Usage(1500, 50)))
     first, second = step_tokens(state)
     assert counts(first) == (900, 0, 100, 1000)
     assert counts(second) == (1500, 500, 50, 550)
@@ -46,46 +38,46 @@ def test_what_the_sandbox_added_is_the_growth_of_the_prompt_beyond_the_last_answ
 
 def test_each_token_is_counted_once_however_often_prompts_repeat_it() -> None:
     """The paper's N_total: prompt + generated + environment, although 2,400 tokens were read."""
-    state = state_after(*answered(1, Usage(900, 100)), *answered(2, Usage(1500, 50)))
+    state = state_after(*answer(1, Usage(900, 100)), *answer(2, Usage(1500, 50)))
     totals = token_totals(step_tokens(state))
     assert (totals.prompt, totals.once, totals.largest_prompt) == (2400, 1550, 1500)
 
 
 def test_a_follow_up_message_is_new_but_not_from_the_environment() -> None:
     follow_up = RunContinued(text="And now?", model="m", metered=True)
-    state = state_after(*answered(1, Usage(900, 100)), follow_up, *answered(2, Usage(1010, 5)))
+    state = state_after(*answer(1, Usage(900, 100)), follow_up, *answer(2, Usage(1010, 5)))
     assert counts(step_tokens(state)[1]) == (1010, 0, 5, 15)
 
 
 def test_a_prompt_that_became_shorter_adds_nothing() -> None:
     """Older observations were removed from the conversation."""
-    state = state_after(*answered(1, Usage(900, 100)), *answered(2, Usage(400, 5)))
+    state = state_after(*answer(1, Usage(900, 100)), *answer(2, Usage(400, 5)))
     assert counts(step_tokens(state)[1]) == (400, 0, 5, 5)
 
 
 def test_a_count_that_was_not_reported_is_none_and_a_reported_zero_is_zero() -> None:
     usage = Usage(900, 100, reported=("cached",))
-    (step,) = step_tokens(state_after(*answered(1, usage)))
+    (step,) = step_tokens(state_after(*answer(1, usage)))
     assert (step.cached, step.cache_written, step.reasoning) == (0, None, None)
     totals = token_totals([step])
     assert (totals.cached, totals.cache_written, totals.missing) == (0, None, {})
 
 
 def test_a_sum_says_in_how_many_steps_the_count_is_missing() -> None:
-    state = state_after(*answered(1, Usage(900, 100)), *answered(2, Usage(1500, 50, cached=900)))
+    state = state_after(*answer(1, Usage(900, 100)), *answer(2, Usage(1500, 50, cached=900)))
     totals = token_totals(step_tokens(state))
     assert (totals.cached, totals.missing) == (900, {"cached": 1})
 
 
 def test_an_estimate_is_marked_and_knows_nothing_of_the_cache() -> None:
-    state = state_after(*answered(1, Usage(900, 100, cached=10), estimated=True))
+    state = state_after(*answer(1, Usage(900, 100, cached=10), estimated=True))
     (step,) = step_tokens(state)
     assert (step.estimated, step.cached, token_totals([step]).estimated) == (True, None, True)
 
 
 def test_a_step_without_usage_has_no_counts() -> None:
     """A scripted model, or a step that was interrupted."""
-    state = state_after(*answered(1, None), *answered(2, Usage(10, 1)))
+    state = state_after(*answer(1, None), *answer(2, Usage(10, 1)))
     first, second = step_tokens(state)
     assert counts(first) == (None, None, None, None)
     assert counts(second) == (10, 0, 1, 11)
@@ -93,7 +85,6 @@ def test_a_step_without_usage_has_no_counts() -> None:
 
 
 def test_only_steps_after_a_number_are_returned() -> None:
-    events = [event for step in range(1, 6) for event in answered(step, Usage(100 * step, 10))]
-    state = state_after(*events)
+    state = state_after(*(e for step in range(1, 6) for e in answer(step, Usage(100 * step, 10))))
     assert step_tokens(state, after=3) == step_tokens(state)[3:]
     assert step_tokens(state, after=99) == []
