@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agent.capabilities.usage import CapabilityUsage
@@ -11,27 +11,23 @@ from agent.events import (
     FileChange,
     ModelAnswered,
     Notice,
-    ReasoningDelta,
     Reminder,
     Retrying,
     RunContinued,
     RunEnded,
     RunStarted,
     SandboxReady,
-    StepEnded,
     StepStarted,
-    TextDelta,
     ToolEnded,
-    ToolOutput,
     ToolStarted,
     Totals,
-    WorkspaceChanged,
     encode,
 )
 from agent.models.base import ToolCall, Usage
 from agent.runs.folder import RunFolder
 from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.manifest import Delta, Node
+from tests.support.component import events
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJg"
@@ -79,34 +75,21 @@ class Recorder:
     ) -> None:
         """Record a step with one command; ``files`` are its changes, None for a removed one."""
         self.steps += 1
-        at, step, call = self.at + 10 * self.steps, self.steps, f"call-{self.steps}"
         used = CapabilityUsage(file="observed", compute="parsed", programs=("ls",))
-        self._totals = Totals(steps=step, prompt_tokens=1_000 * step, generated_tokens=10 * step,
-                              model_seconds=2.0 * step, sandbox_seconds=float(step))  # fmt: skip
-        self.write(
-            StepStarted(step=step, note="", at=at),
-            ReasoningDelta(step=step, text=reasoning, at=at + 1),
-            TextDelta(step=step, text=text, at=at + 2),
-            ModelAnswered(
-                step=step, text=text, reasoning=reasoning, finish="tool_calls",
-                calls=(ToolCall(call, "execute_bash", "{}"),), usage=Usage(1_000 * step, 10),
-                estimated=False, seconds=3.0, at=at + 3,
-            ),
-            ToolStarted(step=step, call_id=call, name="execute_bash",
-                        arguments={"command": command}, summary=command[:80], at=at + 4),
-            ToolOutput(step=step, call_id=call, stream="stdout", text=output, at=at + 5),
-            ToolEnded(
-                step=step, call_id=call, name="execute_bash", ok=not exit_code,
-                exit_code=exit_code, end_reason="exit", seconds=2.0, observation=observation,
-                used=used, at=at + 6,
-            ),
-            *self._changes(step, files or {}, at + 7),
-            StepEnded(step=step, totals=self._totals, at=at + 8),
+        self._totals = Totals(steps=self.steps, prompt_tokens=1_000 * self.steps,
+                              generated_tokens=10 * self.steps, model_seconds=2.0 * self.steps,
+                              sandbox_seconds=float(self.steps))  # fmt: skip
+        call = events.bash(command, output, exit_code, observation=observation, used=used,
+                           summary=command[:80], seconds=2.0)  # fmt: skip
+        recorded = events.step(
+            self.steps, call, text=text, reasoning=reasoning, totals=self._totals, seconds=3.0,
+            usage=Usage(1_000 * self.steps, 10), changes=self._store(files or {}),
         )  # fmt: skip
+        begin = self.at + 10 * self.steps
+        self.write(*(replace(each, at=begin + at) for at, each in enumerate(recorded)))
 
-    def _changes(self, step: int, files: dict[str, bytes | None], at: float) -> list[Event]:
-        if not files:
-            return []
+    def _store(self, files: dict[str, bytes | None]) -> list[FileChange]:
+        """Store the contents and the manifest of the step's files."""
         nodes = {}
         for name, content in files.items():
             if content is not None:
@@ -116,9 +99,9 @@ class Recorder:
                 blob.write_bytes(content)
                 nodes[name] = Node("file", len(content), 0o644, digest)
         removed = tuple(name for name, content in files.items() if content is None)
-        ManifestLog(self.folder.manifests).append(step, Delta(nodes, removed, frozenset(nodes)))
-        changes = tuple(FileChange(name, "added", node.size) for name, node in nodes.items())
-        return [WorkspaceChanged(step=step, changes=changes, total=len(changes), at=at)]
+        delta = Delta(nodes, removed, frozenset(nodes))
+        ManifestLog(self.folder.manifests).append(self.steps, delta)
+        return [FileChange(name, "added", node.size) for name, node in nodes.items()]
 
     def end(self, answer: str = "There are three lakes.", reason: str = "") -> RunFolder:
         at = self.at + 10 * self.steps + 9

@@ -43,10 +43,9 @@ from tests.support.recorded_runs import write_ended_run
 pytestmark = pytest.mark.contract
 
 DISK_SIZE = 100 * MEGABYTE
-needs_loop_devices = pytest.mark.skipif(
-    os.geteuid() != 0 or not Path("/dev/loop-control").exists(),
-    reason="a separate disk needs root and loop devices",
-)
+HAS_LOOP_DEVICES = os.geteuid() == 0 and Path("/dev/loop-control").exists()
+NO_LOOP_DEVICES = "a separate disk needs root and loop devices"
+needs_loop_devices = pytest.mark.skipif(not HAS_LOOP_DEVICES, reason=NO_LOOP_DEVICES)
 
 
 @pytest.fixture
@@ -59,6 +58,8 @@ def data(tmp_path: Path) -> Iterator[DataFolder]:
 @pytest.fixture
 def folder(data: DataFolder) -> Path:
     """A sandbox folder with a separate disk."""
+    if not HAS_LOOP_DEVICES:
+        pytest.skip(NO_LOOP_DEVICES)
     folder = data.path / "sandboxes" / "one"
     assert volume.create(folder, DISK_SIZE)
     return folder
@@ -67,7 +68,6 @@ def folder(data: DataFolder) -> Path:
 # Separate disk
 
 
-@needs_loop_devices
 def test_the_disk_is_full_exactly_at_the_quota(folder: Path) -> None:
     (folder / "most").write_bytes(bytes(int(DISK_SIZE * 0.85)))
     with (folder / "more").open("wb") as file, pytest.raises(OSError, match="No space left"):
@@ -110,7 +110,6 @@ def test_a_damaged_formatted_disk_is_made_again(data: DataFolder) -> None:
     assert volume.create(third, DISK_SIZE)
 
 
-@needs_loop_devices
 def test_unused_space_uses_no_host_space(folder: Path) -> None:
     assert bytes_on_disk(volume.disk_image(folder).parent) < 5 * MEGABYTE
     (folder / "file").write_bytes(os.urandom(20 * MEGABYTE))
@@ -134,14 +133,12 @@ def test_the_size_of_a_run_is_the_size_freed_by_its_deletion(data: DataFolder) -
     assert run_summary.size == pytest.approx(deleter.freed_bytes([run.id]), abs=MEGABYTE // 4)
 
 
-@needs_loop_devices
 def test_devices_on_the_disk_cannot_be_used(folder: Path) -> None:
     os.mknod(folder / "null", 0o666 | 0o020000, os.makedev(1, 3))
     with pytest.raises(PermissionError):
         (folder / "null").read_bytes()
 
 
-@needs_loop_devices
 def test_disks_of_a_killed_process_are_attached_once(folder: Path) -> None:
     (folder / "file").write_text("kept")
     volume.detach(folder)
@@ -157,7 +154,6 @@ def test_disks_of_a_killed_process_are_attached_once(folder: Path) -> None:
     assert not volume.is_attached(folder), "it was mounted more than once"
 
 
-@needs_loop_devices
 def test_an_open_file_stays_readable_while_its_disk_is_detached(folder: Path) -> None:
     (folder / "file").write_text("kept")
     with (folder / "file").open() as file:
@@ -168,7 +164,6 @@ def test_an_open_file_stays_readable_while_its_disk_is_detached(folder: Path) ->
         assert (folder / "file").read_text() == file.read() == "kept"
 
 
-@needs_loop_devices
 def test_discarding_removes_mount_and_image(folder: Path) -> None:
     (folder / "deep" / "er").mkdir(parents=True)
     image = volume.disk_image(folder)
@@ -179,7 +174,6 @@ def test_discarding_removes_mount_and_image(folder: Path) -> None:
     assert becomes_true(lambda: str(image) not in command_output("losetup", "--list"))
 
 
-@needs_loop_devices
 def test_the_disk_moves_with_its_folder(folder: Path, tmp_path: Path) -> None:
     (folder / "file").write_text("kept")
     new_folder = tmp_path / "data" / "headless" / "0" / "sandboxes" / "one"

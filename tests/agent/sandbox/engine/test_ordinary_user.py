@@ -1,7 +1,6 @@
 """The application as an ordinary user in the engine's group, with a umask of 077."""
 
 import stat
-import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 from gradio_client import Client
 
 from agent.events import SandboxReady, ToolEnded
-from agent.sandbox.docker.lifecycle import INSTANCE_LABEL, list_containers, reap
+from agent.sandbox.docker.lifecycle import INSTANCE_LABEL, list_containers
 from tests.faults.app_process import AppProcess, start_app
 from tests.faults.studio_app import remove_containers
 from tests.support import httpx
@@ -20,43 +19,6 @@ from tests.support.server import wait_until
 
 pytestmark = [pytest.mark.nightly, pytest.mark.engine]
 
-USE_A_SANDBOX = """
-import sys, uuid
-from pathlib import Path
-from agent.sandbox.base import OutputChunk
-from agent.sandbox.docker.container import ContainerSpec
-from agent.sandbox.docker.sandbox import DockerSandbox
-from agent.sandbox.engine.client import connect
-from agent.data_folder import DataFolder
-from agent.util.cancellation import Stop
-
-with DataFolder(Path(sys.argv[1]) / "data") as data:
-    sandbox_id = uuid.uuid4().hex
-    spec = ContainerSpec(sys.argv[2], sys.argv[3], sandbox_id, data.workspace(sandbox_id))
-    client = connect()
-    sandbox = DockerSandbox.create(client, spec)
-    try:
-        command = "umask 077; echo secret > s; mkdir -p d/e; echo x > d/e/f"
-        list(sandbox.execute(command, timeout=20, stop=Stop()))
-        command = "su nobody -s /bin/sh -c 'cat /etc/hostname'"
-        for event in sandbox.execute(command, timeout=20, stop=Stop()):
-            if isinstance(event, OutputChunk):
-                print(event.data.decode().strip())
-        try:
-            (sandbox.workspace / "s").read_bytes()
-        except PermissionError:
-            print("hidden from the host")
-        print(sandbox.read("s", limit=100).decode().strip())
-        sandbox.remove("s")
-        sandbox.remove("d")
-        print(sorted(path.name for path in sandbox.workspace.iterdir()))
-        (sandbox.workspace / "input" / "mine").write_text("from the host")
-        print(sandbox.read("input/mine", limit=100).decode())
-    finally:
-        sandbox.close()
-        client.close()
-"""
-
 
 @pytest.fixture
 def user() -> Iterator[OrdinaryUser]:
@@ -64,29 +26,12 @@ def user() -> Iterator[OrdinaryUser]:
         yield user
 
 
-def test_an_ordinary_user_reads_and_removes_files_hidden_by_root(
-    engine: docker.DockerClient, image: str, user: OrdinaryUser
-) -> None:
-    instance_id = f"test-{uuid.uuid4().hex}"
-    result = user.run([user.python, "-c", USE_A_SANDBOX, user.home, image, instance_id])
-    assert result.stdout.splitlines() == [
-        "sandbox",
-        "hidden from the host",
-        "secret",
-        "['input', 'output']",
-        "from the host",
-    ], result.stderr
-    assert stat.S_IMODE((user.home / "data").stat().st_mode) == 0o700
-    assert reap(engine, instance_id) == []
-
-
-# The whole application
-
 SUBMIT = Turn(text="Done.", calls=[Call("submit")])
 CREATE_PRIVATE_FILES = (
     "umask 077; mkdir -p output/closed; echo kept > output/closed/file; printf 'a,b\\n1,2\\n' > "
     "output/table.csv; echo 'echo installed' > /usr/local/bin/tool; chmod +x /usr/local/bin/tool"
 )
+READ_AS_ANOTHER = "rm output/big*; su nobody -s /bin/sh -c 'cat /etc/hostname'; cat input/mine"
 REQUEST_HOST = "curl -s -m 20 -o /dev/null -w '%{http_code}' http://10.0.0.1/"
 FILL_DISK = "for i in 1 2 3; do head -c 60M /dev/zero > output/big$i; done; sleep 20"
 
@@ -147,11 +92,21 @@ def list_networks(engine: docker.DockerClient, instance_id: str) -> list[Any]:
 def test_a_run_works_with_quota_restart_and_removal(
     app: AppProcess, turns: list[Turn], engine: docker.DockerClient
 ) -> None:
-    turns += [bash(CREATE_PRIVATE_FILES), bash(REQUEST_HOST), bash(FILL_DISK), SUBMIT]
-    run = run_to_end(app, start_run)
+    turns += [
+        bash(CREATE_PRIVATE_FILES),
+        bash(REQUEST_HOST),
+        bash(FILL_DISK),
+        bash(READ_AS_ANOTHER),
+    ]
+    turns += [SUBMIT]
+    run = httpx.post(f"{app.studio_url}/api/runs").json()["run"]
+    httpx.put(f"{app.studio_url}/api/runs/{run}/files/input/mine", content=b"from the host")
+    run_to_end(app, lambda client: str(client.predict("Do it.", run, api_name="/start")))
     assert [end.status for end in app.round_ends()] == ["submitted"]
+    assert stat.S_IMODE((app.data / "sandboxes").stat().st_mode) == 0o700
     assert "403\n[The network refused 10.0.0.1:80" in observations(app)[1]
     assert "disk" in observations(app)[2]
+    assert "sandbox\nfrom the host" in observations(app)[3]
 
     run_url = f"{app.studio_url}/api/runs/{run}"
     assert httpx.get(f"{run_url}/files/output/closed/file").text == "kept\n"

@@ -81,8 +81,13 @@ def test_a_list_has_a_maximum_length() -> None:
         parse_hosts(" ".join(f"h{number}.org" for number in range(MAX_HOSTS + 1)))
 
 
-def test_the_log_is_read_incrementally_per_sandbox(tmp_path: Path) -> None:
-    path = tmp_path / "access.log"
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """The proxy's access log."""
+    return tmp_path / "access.log"
+
+
+def test_the_log_is_read_incrementally_per_sandbox(path: Path) -> None:
     log = AccessLog(path)
     assert log.take(SANDBOX) == []
     path.write_text(LINE.format(SANDBOX) + LINE.format(OTHER_SANDBOX) + LINE.format(SANDBOX)[:20])
@@ -94,8 +99,7 @@ def test_the_log_is_read_incrementally_per_sandbox(tmp_path: Path) -> None:
     assert log.take(OTHER_SANDBOX) == [REQUEST]
 
 
-def test_a_large_log_is_truncated(tmp_path: Path) -> None:
-    path = tmp_path / "access.log"
+def test_a_large_log_is_truncated(path: Path) -> None:
     log = AccessLog(path)
     path.write_text(
         LINE.format(OTHER_SANDBOX) * (MAX_LOG_BYTES // len(LINE.format(OTHER_SANDBOX)) + 1)
@@ -106,8 +110,7 @@ def test_a_large_log_is_truncated(tmp_path: Path) -> None:
     assert log.take(SANDBOX) == [REQUEST]
 
 
-def test_lines_split_across_reads_are_joined(tmp_path: Path) -> None:
-    path = tmp_path / "access.log"
+def test_lines_split_across_reads_are_joined(path: Path) -> None:
     count = 2 * CHUNK_BYTES // len(LINE.format(SANDBOX))
     path.write_text(LINE.format(SANDBOX) * count + LINE.format(SANDBOX)[:20])
     log = AccessLog(path)
@@ -117,14 +120,13 @@ def test_lines_split_across_reads_are_joined(tmp_path: Path) -> None:
     assert log.take(SANDBOX) == [REQUEST]
 
 
-def test_malformed_lines_are_skipped(tmp_path: Path) -> None:
-    path = tmp_path / "access.log"
+def test_malformed_lines_are_skipped(path: Path) -> None:
     path.write_text("x" * 3 * CHUNK_BYTES + "\n" + LINE.format(SANDBOX))
     assert AccessLog(path).take(SANDBOX) == [REQUEST]
 
 
-def test_frequent_requests_do_not_hide_other_hosts(tmp_path: Path) -> None:
-    path, harmless = tmp_path / "access.log", LINE.format(SANDBOX)
+def test_frequent_requests_do_not_hide_other_hosts(path: Path) -> None:
+    harmless = LINE.format(SANDBOX)
     other = harmless.replace("pypi.org", "other.example")
     refused = other.replace("TCP_TUNNEL", "TCP_DENIED")
     path.write_text(harmless * (MAX_REQUESTS + 3) + other * 2 + refused + harmless)
@@ -138,8 +140,7 @@ def test_frequent_requests_do_not_hide_other_hosts(tmp_path: Path) -> None:
     ]
 
 
-def test_hosts_beyond_the_limit_are_counted_together(tmp_path: Path) -> None:
-    path = tmp_path / "access.log"
+def test_hosts_beyond_the_limit_are_counted_together(path: Path) -> None:
     hosts = range(MAX_REQUESTS + MAX_SUMMED_HOSTS + 5)
     path.write_text("".join(LINE.format(SANDBOX).replace("pypi", f"h{each}") for each in hosts))
     requests = AccessLog(path).take(SANDBOX)
