@@ -123,6 +123,9 @@ def test_near_the_limit_a_summary_replaces_the_older_steps(run: RecordedRun) -> 
     outputs = [each["content"] for each in rest if each["role"] == "tool"]
     starts = [line for text in outputs for line in text.splitlines() if line.startswith("start")]
     assert starts == ["start 4000", "start 5000"]
+    assert [event.step for event in played.of_type(ModelAnswered)] == [1, 2, 3, 4, 5, 6]
+    assert "numbers.txt" not in run.state.steps[5].text
+    assert played.end.answer == ""
 
 
 def test_the_request_for_it_is_the_conversation_up_to_there(run: RecordedRun) -> None:
@@ -132,14 +135,6 @@ def test_the_request_for_it_is_the_conversation_up_to_there(run: RecordedRun) ->
     asked, earlier = played.bodies[5], played.bodies[3]
     assert asked["messages"][:-1] == earlier["messages"]
     assert asked["tools"] == earlier["tools"]
-
-
-def test_without_the_option_the_limit_ends_the_round(run: RecordedRun) -> None:
-    steps = [*FIVE_STEPS[:-1], count_from(5000, 4600)]
-    played = play(run, [*steps, count_from(6000, 4700)], Limits(conversation_tokens=5000))
-    assert not Limits().summarise
-    assert played.end.status == "token_limit"
-    assert not played.of_type(SummaryStarted)
 
 
 def test_a_round_goes_on_beyond_its_limit(run: RecordedRun) -> None:
@@ -394,10 +389,3 @@ def test_the_terminal_says_what_was_summarised(
     shown = capsys.readouterr().err
     assert "The model summarises steps 1 to 3" in shown
     assert "Steps 1 to 3 were summarised for the model: ≈" in shown
-
-
-def test_the_summary_is_no_answer_of_a_step(run: RecordedRun) -> None:
-    played = play(run, [*FIVE_STEPS, SUMMARY, SUBMIT])
-    assert [event.step for event in played.of_type(ModelAnswered)] == [1, 2, 3, 4, 5, 6]
-    assert "numbers.txt" not in run.state.steps[5].text
-    assert played.end.answer == ""

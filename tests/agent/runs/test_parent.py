@@ -1,4 +1,4 @@
-"""The run that another run was made from, in ``run.json`` and in the history."""
+"""The run that another run was made from, in ``run.json``."""
 
 import json
 from pathlib import Path
@@ -6,8 +6,6 @@ from pathlib import Path
 import pytest
 
 from agent.errors import RunError
-from agent.events import RunEnded, RunStarted, Totals, encode
-from agent.history.index import History
 from agent.runs.folder import RunFolder
 from agent.runs.parent import Parent
 
@@ -45,16 +43,3 @@ def test_an_invalid_parent_makes_the_record_unreadable(tmp_path: Path, parent: o
     record.write_text(json.dumps(json.loads(record.read_bytes()) | {"parent": parent}))
     with pytest.raises(RunError, match="cannot be read"):
         RunFolder.open(tmp_path, folder.id)
-
-
-def test_the_history_lists_the_parent(tmp_path: Path) -> None:
-    for parent in (None, PARENT):
-        folder = RunFolder.create(tmp_path, "box", parent=parent)
-        started = RunStarted(
-            run=folder.id, task="Add 2 and 2", mode="plain", model="m", metered=False,
-            prompt="general", system="", user="Add 2 and 2",
-        )  # fmt: skip
-        ended = RunEnded(status="answered", reason="", answer="4", totals=Totals())
-        folder.journal.write_bytes(encode(started) + b"\n" + encode(ended) + b"\n")
-    entries = History(tmp_path).page().entries
-    assert {entry.parent for entry in entries} == {None, PARENT}

@@ -15,7 +15,6 @@ from agent.events import (
     Preparing,
     RunContinued,
     RunEnded,
-    StepEnded,
     StepStarted,
     ToolEnded,
     ToolOutput,
@@ -25,7 +24,7 @@ from agent.limits import Limits
 from agent.models.base import ModelRequest, Piece, Usage
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.runs import journal
-from agent.runs.event_recorder import ABORTED, end_interrupted_rounds
+from agent.runs.event_recorder import ABORTED
 from agent.runs.folder import RunFolder
 from agent.runs.journal import Journal
 from agent.runs.recorded_run import RecordedRun, Task
@@ -115,25 +114,6 @@ def test_a_step_whose_turn_was_stopped_keeps_its_number(run: RecordedRun) -> Non
     assert started_steps(run) == [1, 2, 3]
 
 
-def test_startup_closes_the_runs_of_a_dead_process(
-    run: RecordedRun, provider: LocalSandboxProvider
-) -> None:
-    draft, ended = (RunFolder.create(provider.data, provider.create_workspace()) for _ in range(2))
-    ended_run = RecordedRun(ended, provider)
-    run_turns(ended_run, SUBMIT)
-    ended_run.close()
-    events = run.start(Task("t", GENERAL), ScriptedModel([bash("true")]))
-    for event in events:  # kept, since closing the generator ends the round
-        if isinstance(event, ToolOutput | StepEnded):
-            break
-    end_interrupted_rounds(provider.data)
-    assert [event.status for event in read_events(run) if isinstance(event, RunEnded)] == ["failed"]
-    assert [event.status for event in read_events(ended_run) if isinstance(event, RunEnded)] == [
-        "submitted"
-    ]
-    assert not draft.journal.exists()
-
-
 def no_engine(_folder: RunFolder, _stop: Stop) -> Generator[Event, None, Sandbox | None]:
     raise EngineError("Start the engine: dockerd")
 
@@ -195,13 +175,6 @@ def test_no_process_outlives_its_round(run: RecordedRun) -> None:
     run_turns(run, bash("sleep 1000 & echo $! > output/pid"), SUBMIT)
     pid = (run.folder.workspace / "output" / "pid").read_text().strip()
     assert not Path("/proc", pid).exists()
-
-
-def test_the_command_time_limit_is_configurable(run: RecordedRun) -> None:
-    limits = Limits(command_seconds=0.3)
-    events = run.start(Task("t", GENERAL), ScriptedModel([bash("sleep 1000"), SUBMIT]), limits)
-    endings = [event.end_reason for event in events if isinstance(event, ToolEnded)]
-    assert endings == ["timeout", "exit"]
 
 
 def test_unreadable_files_do_not_end_the_run(run: RecordedRun) -> None:

@@ -129,6 +129,12 @@ def wait_for_condition(command: str) -> Turn:
     return Turn(calls=[Call("execute_bash", {"command": f"until {command}; do sleep 0.05; done"})])
 
 
+def wait_for_command(gradio_client: Client, run: str) -> None:
+    for state in gradio_client.submit(run, api_name="/follow"):
+        if state["state"] == "running_tool":
+            return
+
+
 def wait_for_end(gradio_client: Client, run: str) -> dict[str, Any]:
     states: list[dict[str, Any]] = list(gradio_client.submit(run, api_name="/follow"))
     return states[-1]
@@ -143,9 +149,7 @@ def test_changes_during_a_step_are_reported(
     for name in ("before", "moved", "gone"):
         http.put(f"{files}/input/{name}", content=b"old")
     gradio_client.predict("Work", run, api_name="/start")
-    for state in gradio_client.submit(run, api_name="/follow"):
-        if state["state"] == "running_tool":
-            break
+    wait_for_command(gradio_client, run)
     upload = tus.url_of(tus.begin(http, run, "input/new%20one", 7))
     tus.send(http, upload, 0, b"content")
     etag = http.head(f"{files}/input/before").headers["etag"]
@@ -181,9 +185,7 @@ def test_an_upload_into_a_draft_survives_the_move_to_a_warm_sandbox(
         f"/api/runs/{run}/changes", json={"operation": "remove", "paths": ["input/first"]}
     ).json()
     gradio_client.predict("Work", run, api_name="/start")
-    for state in gradio_client.submit(run, api_name="/follow"):
-        if state["state"] == "running_tool":
-            break
+    wait_for_command(gradio_client, run)
     assert http.post(
         f"/api/runs/{run}/changes", json={"operation": "undo", "undo": removed["undo"]}
     ).json()["paths"] == ["input/first"]
@@ -201,9 +203,7 @@ def test_an_upload_in_progress_survives_the_move(
     def slow_content() -> Iterator[bytes]:
         yield b"x" * 2_000_000
         gradio_client.predict("Work", run, api_name="/start")
-        for state in gradio_client.submit(run, api_name="/follow"):
-            if state["state"] == "running_tool":
-                break
+        wait_for_command(gradio_client, run)
         yield b"y"
 
     assert http.put(f"/api/runs/{run}/files/input/slow", content=slow_content()).status_code == 201

@@ -124,15 +124,3 @@ def test_a_replaced_input_folder_does_not_break_the_start(
     else:
         with pytest.raises(WorkspaceError):
             copy_in(workspace, given_path, RelPath("input"))
-
-
-@pytest.mark.contract
-def test_links_in_a_given_folder_are_not_followed(workspace: Workspace, tmp_path: Path) -> None:
-    given_path = tmp_path / "given"
-    given_path.mkdir()
-    for make in (make_fifo, make_socket, make_link, make_folder):
-        make(given_path / make.__name__)
-    (given_path / "f").write_text("x")
-    report = copy_in(workspace, given_path)
-    assert report.copied == [str(given_path / "f")]
-    assert len(report.skipped) == 3

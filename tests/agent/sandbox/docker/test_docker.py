@@ -3,6 +3,7 @@
 import subprocess
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -47,11 +48,10 @@ def create_sandbox(
     def create(
         limits: SandboxLimits | None = None, instance: str = instance, certificates: bool = False
     ) -> DockerSandbox:
-        sandbox_id = uuid.uuid4().hex
-        bundle = host_certificates() if certificates else None
-        workspace = tmp_path / sandbox_id / "workspace"
-        limits = limits or SandboxLimits()
-        spec = ContainerSpec(image, instance, sandbox_id, workspace, limits, bundle)
+        spec = new_spec(
+            image, tmp_path, instance=instance, limits=limits or SandboxLimits(),
+            certificates=host_certificates() if certificates else None,
+        )  # fmt: skip
         sandboxes.append(DockerSandbox.create(engine, spec))
         return sandboxes[-1]
 
@@ -115,11 +115,8 @@ def test_replaced_folders_do_not_prevent_a_restart(
     (workspace / "input").write_text("a file")
     (workspace / "output").symlink_to(tmp_path / "made-outside")
     spec = ContainerSpec(image, instance, uuid.uuid4().hex, workspace)
-    sandbox = DockerSandbox.create(engine, spec)
-    try:
+    with closing(DockerSandbox.create(engine, spec)) as sandbox:
         assert check_output(sandbox, "cat /workspace/input") == "a file"
-    finally:
-        sandbox.close()
     assert not (tmp_path / "made-outside").exists()
 
 
@@ -191,14 +188,16 @@ def test_a_removed_container_is_reported(
     own_sandbox.close()
 
 
-def test_a_sandbox_without_a_shell_reports_what_is_missing(own_sandbox: DockerSandbox) -> None:
-    with pytest.raises(SandboxError, match="no shell can be started"):
-        run(own_sandbox, "rm -f /bin/bash /usr/bin/bash; exit")
-
-
-def test_a_sandbox_without_python_reports_what_is_missing(own_sandbox: DockerSandbox) -> None:
-    with pytest.raises(SandboxError, match="/usr/bin/python3"):
-        run(own_sandbox, "rm -f /usr/bin/python3*; kill -9 $PPID; sleep 100")
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("rm -f /bin/bash /usr/bin/bash; exit", "no shell can be started"),
+        ("rm -f /usr/bin/python3*; kill -9 $PPID; sleep 100", "/usr/bin/python3"),
+    ],
+)
+def test_what_is_missing_is_reported(own_sandbox: DockerSandbox, command: str, reason: str) -> None:
+    with pytest.raises(SandboxError, match=reason):
+        run(own_sandbox, command)
 
 
 def test_a_broken_python_does_not_end_the_shell(own_sandbox: DockerSandbox) -> None:

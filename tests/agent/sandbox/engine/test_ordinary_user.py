@@ -166,14 +166,6 @@ def test_a_command_line_run_under_a_network_policy(
 # Cleanup of containers and networks
 
 
-def test_the_proxy_ends_with_a_killed_application(
-    app: AppProcess, engine: docker.DockerClient
-) -> None:
-    wait_until(lambda: [each.state for each in list_app_containers(app, engine)] == ["running"])
-    app.kill()
-    wait_until(lambda: [each.state for each in list_app_containers(app, engine)] == ["exited"])
-
-
 def test_startup_removes_leftovers_of_a_deleted_data_folder(
     app: AppProcess,
     turns: list[Turn],
