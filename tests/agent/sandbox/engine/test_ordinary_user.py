@@ -14,7 +14,7 @@ from tests.faults.app_process import AppProcess, start_app
 from tests.faults.studio_app import remove_containers
 from tests.support import httpx
 from tests.support.hostile.ordinary_user import OrdinaryUser, engine_group, ordinary_user
-from tests.support.models.endpoint import Call, Endpoint, Turn
+from tests.support.models.endpoint import Call, Turn
 from tests.support.server import wait_until
 
 pytestmark = [pytest.mark.nightly, pytest.mark.engine]
@@ -41,15 +41,8 @@ def bash(command: str) -> Turn:
 
 
 @pytest.fixture
-def model(image: str, turns: list[Turn]) -> Iterator[dict[str, str]]:
-    """The settings of a model and of the sandbox image."""
-    with Endpoint(lambda _: turns.pop(0)) as endpoint:
-        yield {
-            "OPENAI_BASE_URL": endpoint.url,
-            "OPENAI_MODEL": "m",
-            "STUDIO_IMAGE": image,
-            "STUDIO_DISK": "100 MB",
-        }
+def model(model: dict[str, str], image: str) -> dict[str, str]:
+    return model | {"STUDIO_IMAGE": image}
 
 
 @pytest.fixture

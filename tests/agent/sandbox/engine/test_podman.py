@@ -30,7 +30,7 @@ from tests.faults.app_process import ROOT, AppProcess, start_app
 from tests.support import httpx
 from tests.support.engines.podman import podman, skip_unless_containers_start
 from tests.support.engines.rootless import copy_image
-from tests.support.models.endpoint import Endpoint, Turn
+from tests.support.models.endpoint import Turn
 
 # Without the marker "engine": a machine may have no Podman, also where CI=true.
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(600)]
@@ -63,17 +63,10 @@ def podman_engine(
 
 @pytest.fixture
 def settings(
-    podman_engine: tuple[str, docker.DockerClient], turns: list[Turn]
-) -> Iterator[dict[str, str]]:
+    podman_engine: tuple[str, docker.DockerClient], model: dict[str, str]
+) -> dict[str, str]:
     """The variables of an application on this Podman, with a pool that it must not fill."""
-    with Endpoint(lambda _: turns.pop(0)) as endpoint:
-        yield {
-            "OPENAI_BASE_URL": endpoint.url,
-            "OPENAI_MODEL": "m",
-            "STUDIO_DISK": "100 MB",
-            "STUDIO_WARM_SANDBOXES": "1",
-            "DOCKER_HOST": podman_engine[0],
-        }
+    return model | {"STUDIO_WARM_SANDBOXES": "1", "DOCKER_HOST": podman_engine[0]}
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from tests.faults.app_process import AppProcess, start_app
 from tests.support import httpx
 from tests.support.engines.rootless import copy_image, rootless_docker
 from tests.support.hostile.ordinary_user import OrdinaryUser, ordinary_user
-from tests.support.models.endpoint import Endpoint, Turn
+from tests.support.models.endpoint import Turn
 from tests.support.server import wait_until
 
 # Without the marker "engine": a machine may have no rootless Docker, also where CI=true.
@@ -74,21 +74,14 @@ def rootless(
 
 @pytest.fixture
 def app(
-    user: OrdinaryUser, rootless: docker.DockerClient, image: str, turns: list[Turn]
+    user: OrdinaryUser, rootless: docker.DockerClient, image: str, model: dict[str, str]
 ) -> Iterator[AppProcess]:
-    with Endpoint(lambda _: turns.pop(0)) as endpoint:
-        settings = {
-            "OPENAI_BASE_URL": endpoint.url,
-            "OPENAI_MODEL": "m",
-            "STUDIO_IMAGE": image,
-            "STUDIO_DISK": "100 MB",
-            "DOCKER_HOST": f"unix://{user.home}/run/docker.sock",
-        }
-        folder = user.home / uuid.uuid4().hex
-        folder.mkdir()
-        shutil.chown(folder, user.name)
-        with start_app(folder / "data", settings, user) as app:
-            yield app
+    host = {"STUDIO_IMAGE": image, "DOCKER_HOST": f"unix://{user.home}/run/docker.sock"}
+    folder = user.home / uuid.uuid4().hex
+    folder.mkdir()
+    shutil.chown(folder, user.name)
+    with start_app(folder / "data", model | host, user) as app:
+        yield app
 
 
 def test_a_run_works_with_quota_restart_and_removal(
