@@ -1,13 +1,21 @@
-"""A run with a process sandbox."""
+"""A process sandbox, and a run that uses one."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun
+from agent.sandbox.process import ProcessSandbox
 from tests.support.local_provider import LocalSandboxProvider
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> Iterator[ProcessSandbox]:
+    with closing(ProcessSandbox(tmp_path / "sandbox")) as sandbox:
+        yield sandbox
 
 
 @pytest.fixture

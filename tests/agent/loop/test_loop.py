@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -55,13 +54,6 @@ EVENT_STREAM_HEAD = "HTTP/1.1 200 OK\nContent-Type: text/event-stream"
 
 def bash(command: str, **more: Any) -> tuple[str, dict[str, Any]]:
     return ("execute_bash", {"command": command, **more})
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Iterator[ProcessSandbox]:
-    sandbox = ProcessSandbox(tmp_path / "sandbox")
-    yield sandbox
-    sandbox.close()
 
 
 class LoopRunner:

@@ -22,13 +22,6 @@ from tests.contract.sandbox_suite import SandboxSuite
 pytestmark = pytest.mark.contract
 
 
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Iterator[ProcessSandbox]:
-    sandbox = ProcessSandbox(tmp_path)
-    yield sandbox
-    sandbox.close()
-
-
 class TestProcessSandbox(SandboxSuite):
     """The contract suite for the process sandbox."""
 

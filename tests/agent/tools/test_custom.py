@@ -3,7 +3,6 @@
 import asyncio
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -50,13 +49,6 @@ def weather(
 class Place(BaseModel):
     x: float
     y: float = 0.0
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Iterator[ProcessSandbox]:
-    custom_tool = ProcessSandbox(tmp_path / "sandbox")
-    yield custom_tool
-    custom_tool.close()
 
 
 def run_tool(

@@ -1,8 +1,6 @@
 """The three tools: lenient parsing of calls, and their execution in a sandbox."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,10 +49,8 @@ def parse_error(name: str, arguments: Any) -> str:
 
 
 @pytest.fixture
-def runner(tmp_path: Path) -> Iterator[ToolRunner]:
-    sandbox = ProcessSandbox(tmp_path)
-    yield ToolRunner(sandbox, str(sandbox.workspace), sandbox.workspace)
-    sandbox.close()
+def runner(sandbox: ProcessSandbox) -> ToolRunner:
+    return ToolRunner(sandbox, str(sandbox.workspace), sandbox.workspace)
 
 
 class TestSchemas:
