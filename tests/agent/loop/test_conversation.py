@@ -1,7 +1,5 @@
 """The conversation: the messages sent to the model, derived from events alone."""
 
-from itertools import chain
-
 from agent.events import (
     Event,
     ModelAnswered,
@@ -95,9 +93,10 @@ def test_interrupted_calls_are_answered_before_the_next_user_message() -> None:
 
 def conversation_of(steps: int) -> Conversation:
     """Return a conversation with a long output in each of its steps."""
-    calls = ([model_answered("", bash_call(str(n))), tool_ended(str(n), "long " * 200)]
-             for n in range(steps))  # fmt: skip
-    return Conversation([STARTED, *chain.from_iterable(calls)])
+    after: list[Event] = [STARTED]
+    for number in map(str, range(steps)):
+        after += [model_answered("", bash_call(number)), tool_ended(number, "long " * 200)]
+    return Conversation(after)
 
 
 def test_trimming_replaces_only_older_long_outputs() -> None:

@@ -15,7 +15,6 @@ from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun, Task
 from agent.settings import Settings
 from sandbox_ui.auth.passwords import hash_password
-from tests.agent.runs.test_recorded_run import LocalProvider
 from tests.support import httpx
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Endpoint, Turn
@@ -58,7 +57,9 @@ class Studio:
             config.base_url, "m", config.api_key, extra_body=config.extra_body,
             public_only=entered_by_owner,
         )  # fmt: skip
-        with RecordedRun(RunFolder.open(self.data, run), LocalProvider(self.data)) as recorded:
+        with RecordedRun(
+            RunFolder.open(self.data, run), LocalSandboxProvider(self.data)
+        ) as recorded:
             list(recorded.start(Task("Do it.", prompts.get_bundled("general")), model, Limits()))
         return run
 

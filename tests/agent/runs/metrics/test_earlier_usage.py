@@ -1,5 +1,7 @@
 """Capability usage of calls whose journal does not contain it."""
 
+from typing import Any
+
 from agent.capabilities import CapabilityUsage
 from agent.events import Event, ToolEnded, ToolStarted
 from agent.runs.metrics.earlier_usage import EarlierUsage
@@ -13,7 +15,7 @@ def start(call: str, command: str) -> ToolStarted:
     )
 
 
-def end(call: str, **fields: object) -> ToolEnded:
+def end(call: str, **fields: Any) -> ToolEnded:
     return tool_ended(1, call, **fields)
 
 
