@@ -169,21 +169,7 @@ def test_tests_and_training_use_the_same_math_verify_version() -> None:
     assert train["math-verify"] == dev["math-verify"]
 
 
-_PARTS = [
-    "A",
-    "B",
-    "C",
-    "D",
-    " ",
-    "\n",
-    ".",
-    ")",
-    "Answer: ",
-    "The answer is ",
-    r"\boxed{",
-    "}",
-    "not",
-]
+_PARTS = [*"ABCD .)", "\n", "Answer: ", "The answer is ", r"\boxed{", "}", "not"]
 
 
 @pytest.mark.contract

@@ -1,5 +1,6 @@
 """The sample files, one or two of each format, and what is shared by the tests of traces."""
 
+import json
 from pathlib import Path
 
 from agent.events import Event
@@ -26,3 +27,11 @@ def state_of(data: Path, run: str) -> RunState:
 def import_sample(name: str, data: Path) -> list[RunState]:
     """Import a sample; return the states of its runs."""
     return [state_of(data, each.run) for each in import_file(FOLDER / name, data)]
+
+
+def import_messages(data: Path, *messages: object) -> list[Event]:
+    """Import a conversation of messages; return the events of its run."""
+    file = data / "messages.jsonl"
+    file.write_text(json.dumps({"messages": messages}))
+    (run,) = import_file(file, data)
+    return events_of(data, run.run)

@@ -1,7 +1,6 @@
 """Files of other tools become runs: what each format says is in the run, and nothing else."""
 
 import json
-import shutil
 import zipfile
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from agent.runs.folder import RunFolder
 from agent.traces import fields, importing
 from agent.traces.importing import import_file
 from agent.traces.recording import NO_RESULT
-from tests.agent.traces.samples import FILES, FOLDER, events_of, import_sample
+from tests.agent.traces.samples import FILES, FOLDER, events_of, import_messages, import_sample
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
@@ -169,24 +168,24 @@ def test_a_session_of_the_hub(tmp_path: Path) -> None:
     assert [step.model_seconds for step in state.steps] == [2.5, 2.0]
 
 
+def call(call_id: str) -> dict[str, object]:
+    function = {"name": "bash", "arguments": "{}"}
+    return {"role": "assistant", "tool_calls": [{"id": call_id, "function": function}]}
+
+
+GO = {"role": "user", "content": "Go."}
+
+
 def test_a_call_without_a_result_gets_one(tmp_path: Path) -> None:
-    call = {"id": "c", "function": {"name": "bash", "arguments": "{}"}}
-    file = tmp_path / "open.jsonl"
-    messages = [{"role": "user", "content": "Go."}, {"role": "assistant", "tool_calls": [call]}]
-    file.write_text(json.dumps({"messages": messages}))
-    (run,) = import_file(file, tmp_path)
-    (ended,) = [each for each in events_of(tmp_path, run.run) if isinstance(each, ToolEnded)]
+    events = import_messages(tmp_path, GO, call("c"))
+    (ended,) = [each for each in events if isinstance(each, ToolEnded)]
     assert (ended.observation, ended.end_reason, ended.ok) == (NO_RESULT, "stop", False)
 
 
 def test_repeated_call_ids_become_unique(tmp_path: Path) -> None:
-    call = {"id": "call_0", "function": {"name": "bash", "arguments": "{}"}}
-    turn = [{"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "call_0",
-            "content": "done"}]  # fmt: skip
-    file = tmp_path / "repeated.jsonl"
-    file.write_text(json.dumps({"messages": [{"role": "user", "content": "Go."}, *turn, *turn]}))
-    (run,) = import_file(file, tmp_path)
-    ended = [each for each in events_of(tmp_path, run.run) if isinstance(each, ToolEnded)]
+    turn = [call("call_0"), {"role": "tool", "tool_call_id": "call_0", "content": "done"}]
+    events = import_messages(tmp_path, GO, *turn, *turn)
+    ended = [each for each in events if isinstance(each, ToolEnded)]
     assert len({each.call_id for each in ended}) == 2
     assert [each.observation for each in ended] == ["done", "done"]
 
@@ -255,11 +254,6 @@ def test_the_traces_of_a_file_are_limited(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_long_text_is_shortened_and_says_so(tmp_path: Path) -> None:
-    file = tmp_path / "long.jsonl"
-    text = "a" * 1_500_000
-    file.write_text(json.dumps({"messages": [{"role": "user", "content": text}]}))
-    (run,) = import_file(file, tmp_path)
-    started = events_of(tmp_path, run.run)[0]
+    started, *_ = import_messages(tmp_path, GO | {"content": "a" * 1_500_000})
     assert isinstance(started, RunStarted)
     assert "[451,424 characters left out on import]" in started.task
-    shutil.rmtree(tmp_path / "runs")
