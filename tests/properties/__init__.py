@@ -6,7 +6,7 @@ depends only on the commit.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, AnyStr
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -47,6 +47,12 @@ def with_examples(examples: int = 25, long_examples: int = 200) -> pytest.MarkDe
     )
     ordinary = pytest.param(PropertyRunner(examples, fixed=True), id="ordinary")
     return pytest.mark.parametrize("run_property", [ordinary, extended])
+
+
+def split_at(whole: AnyStr, offsets: list[int]) -> list[AnyStr]:
+    """Split a text or bytes at offsets of any size."""
+    at: list[int] = sorted({place % (len(whole) + 1) for place in offsets})
+    return [whole[a:b] for a, b in zip([0, *at], [*at, len(whole)], strict=True)]
 
 
 class PropertyRunner:

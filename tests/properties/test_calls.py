@@ -11,7 +11,7 @@ from agent.models.endpoint.api import Writing
 from agent.tools.actions import Action, InvalidCall
 from agent.tools.call_parser import TimeLimits, parse
 from tests.contract.model_suite import calls_of, text_of
-from tests.properties import property_test
+from tests.properties import property_test, split_at
 
 NAMES = st.sampled_from(["execute_bash", "str_replace_editor", "submit", "unknown"])
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
@@ -37,11 +37,6 @@ def parse_deltas(deltas: list[dict[str, Any]], *, text_calls: bool = False) -> l
 def parse_fragments(fragments: list[dict[str, Any]]) -> list[tuple[str, str]]:
     pieces = parse_deltas([{"tool_calls": [each]} for each in fragments])
     return [(call.name, call.arguments) for call in calls_of(pieces)]
-
-
-def split_at(text: str, offsets: list[int]) -> list[str]:
-    at = sorted({place % (len(text) + 1) for place in offsets})
-    return [text[a:b] for a, b in zip([0, *at], [*at, len(text)], strict=True)]
 
 
 CONVENTIONS = st.sampled_from(

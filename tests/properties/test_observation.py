@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from agent.sandbox.base import CommandEnd, OutputChunk, StreamName
 from agent.tools.observation import OutputCollector, OutputLimits
-from tests.properties import property_test
+from tests.properties import property_test, split_at
 
 STREAMS: list[StreamName] = ["stdout", "stderr"]
 BITS = st.sampled_from(
@@ -43,10 +43,7 @@ def test_the_observation_does_not_depend_on_chunks_and_interleaving(
     whole = join_streams(written)
     pieces: list[OutputChunk] = []
     for name in STREAMS:
-        data = whole[name]
-        at = sorted({place % (len(data) + 1) for place in offsets})
-        ranges = zip([0, *at], [*at, len(data)], strict=True)
-        pieces += [OutputChunk(name, data[a:b]) for a, b in ranges]
+        pieces += [OutputChunk(name, part) for part in split_at(whole[name], offsets)]
     by_stream = [OutputChunk(name, data) for name, data in whole.items()]
     in_order = [OutputChunk(name, data) for name, data in written]
     assert (

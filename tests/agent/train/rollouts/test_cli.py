@@ -15,6 +15,7 @@ from agent.tasks.task import TaskRecord
 from tests.agent.cli.test_cli import SUBMIT, CommandLine, bash, endpoint_variables
 from tests.support.models.endpoint import Endpoint, Turn
 
+MODEL = ("--base-url", "http://127.0.0.1:9/v1", "--model", "m")
 INPUT_FILES = {"note.txt": "moon\n"}
 PROBLEMS = [
     TaskRecord(f"{domain}-{n}", "Which word is in the note?", "moon", "exact", domain, INPUT_FILES)
@@ -160,7 +161,8 @@ def test_ctrl_c_stops_the_runs_and_keeps_finished_results(
     ("arguments", "message"),
     [
         (["{tasks}", "--output", "{out}"], "OPENAI_BASE_URL"),
-        (["{tasks}", "--output", "{tasks}/x", "--base-url", "http://x/v1", "--model", "m"], "x"),
+        (["{tasks}", "--output", "{tasks}/x", *MODEL], "x"),
+        (["{tasks}", "--output", "{old}", *MODEL], "Choose another folder"),
         (["/nowhere.jsonl", "--output", "{out}"], "/nowhere.jsonl cannot be read"),
     ],
 )
@@ -168,21 +170,13 @@ def test_ctrl_c_stops_the_runs_and_keeps_finished_results(
 def test_errors_are_reported_before_anything_starts(
     command_line: CommandLine, tasks: str, tmp_path: Path, arguments: list[str], message: str
 ) -> None:
-    out = tmp_path / "out"
-    result = command_line.run("rollout", *(each.format(tasks=tasks, out=out) for each in arguments))
+    out, old = tmp_path / "out", tmp_path / "old"
+    old.mkdir()
+    (old / "results.jsonl").write_text("mine")
+    words = [each.format(tasks=tasks, out=out, old=old) for each in arguments]
+    result = command_line.run("rollout", *words)
     assert result.returncode == 1
     assert message in result.stderr
     assert "Traceback" not in result.stderr
     assert not out.exists()
-
-
-@pytest.mark.nightly
-def test_results_are_never_overwritten(
-    command_line: CommandLine, tasks: str, tmp_path: Path
-) -> None:
-    (tmp_path / "results.jsonl").write_text("mine")
-    endpoint_options = ("--base-url", "http://127.0.0.1:9/v1", "--model", "m")
-    result = command_line.run("rollout", tasks, "--output", str(tmp_path), *endpoint_options)
-    assert result.returncode == 1
-    assert "Choose another folder" in result.stderr
-    assert (tmp_path / "results.jsonl").read_text() == "mine"
+    assert (old / "results.jsonl").read_text() == "mine"  # never overwritten

@@ -1,7 +1,8 @@
 """The trained model as a sampler: an answer does not depend on others in its batch."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,23 +26,27 @@ def policy(tiny_model: Path) -> "Policy":
     return Policy(*load_model(WeightsConfig(str(tiny_model))), context=4096, dtype="float32")
 
 
+def run_concurrently(*calls: Callable[[], object]) -> None:
+    threads = [threading.Thread(target=call) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+
+
 def sample_concurrently(
     policy: "Policy", prompts: Sequence[Sequence[int]], max_tokens: int = 20
 ) -> list[Any]:
     """Sample answers to several prompts concurrently."""
-    answers: list[Any] = [None] * len(prompts)
+    answers: dict[int, Any] = {}
 
     def sample(index: int) -> None:
         (answers[index],) = policy.sample(prompts[index], max_tokens, Stop())
 
     with policy.sampling(1.0, "a seed") as batcher:
         batcher.change_active(len(prompts))
-        threads = [threading.Thread(target=sample, args=(index,)) for index in range(len(prompts))]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(60)
-    return answers
+        run_concurrently(*(partial(sample, index) for index in range(len(prompts))))
+    return [answers[index] for index in range(len(prompts))]
 
 
 def test_text_that_looks_like_a_control_token_is_text(policy: "Policy") -> None:
@@ -108,14 +113,8 @@ def test_concurrent_requests_are_batched(training_packages: None) -> None:
     batcher = SamplingBatcher(lambda rows: sizes.append(len(rows)), max_wait=60)
     with batcher:
         batcher.change_active(3)
-        threads = [
-            threading.Thread(target=batcher.wait_for, args=(SamplingRow([1], 1, index), Stop()))
-            for index in range(3)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(30)
+        rows = [SamplingRow([1], 1, index) for index in range(3)]
+        run_concurrently(*(partial(batcher.wait_for, row, Stop()) for row in rows))
         batcher.change_active(-2)
         assert batcher.wait_for(SamplingRow([1], 1, 4), Stop())
     assert sizes == [3, 1]

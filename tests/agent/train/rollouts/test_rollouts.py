@@ -4,6 +4,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import compress
 from pathlib import Path
 
 import pytest
@@ -66,10 +67,21 @@ def task_with_id(name: str) -> TaskRecord:
 # Rewards
 
 
-def test_the_answer_file_is_rewarded(studio: Studio) -> None:
-    rollout = run_rollout(studio, scripted_model(*RIGHT))
-    assert (rollout.status, rollout.answer, rollout.reward) == ("submitted", "moon\n", 1.0)
-    assert rollout.totals.steps == 2
+@pytest.mark.parametrize(
+    ("turns", "status", "answer", "reward"),
+    [
+        (RIGHT, "submitted", "moon\n", 1.0),
+        ((bash("echo sun > output/answer.txt"), SUBMIT), "submitted", "sun\n", 0.0),
+        ((ScriptedTurn("moon"),), "answered", None, 0.0),
+    ],
+    ids=["right", "wrong", "only said"],
+)
+def test_only_the_answer_file_is_rewarded(
+    studio: Studio, turns: Script, status: str, answer: str | None, reward: float
+) -> None:
+    rollout = run_rollout(studio, scripted_model(*turns))
+    assert (rollout.status, rollout.answer, rollout.reward) == (status, answer, reward)
+    assert rollout.totals.steps == len(turns)
     assert rollout.seconds >= rollout.setup_seconds >= 0
 
 
@@ -84,16 +96,6 @@ def test_a_rollout_has_its_capability_usage_by_both_methods(studio: Studio, tmp_
     assert line["capabilities"]["ours"] == {"external": 0, "file": 0.5, "compute": 0}
     assert "share of steps: external 0.0%, files 50.0%" in results.capabilities()
     assert "by the paper's patterns: external 0.0%, files 0.0%" in results.capabilities()
-
-
-def test_a_wrong_answer_scores_zero(studio: Studio) -> None:
-    rollout = run_rollout(studio, scripted_model(bash("echo sun > output/answer.txt"), SUBMIT))
-    assert (rollout.status, rollout.answer, rollout.reward) == ("submitted", "sun\n", 0.0)
-
-
-def test_in_sandbox_mode_only_the_answer_file_is_rewarded(studio: Studio) -> None:
-    rollout = run_rollout(studio, scripted_model(ScriptedTurn("moon")))
-    assert (rollout.status, rollout.answer, rollout.reward) == ("answered", None, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -172,17 +174,9 @@ def test_the_sequence_contains_the_tokens_read_and_sampled(studio: Studio) -> No
     assert rollout.reward == 1.0
     assert list(sequence.ids[: len(sampler.prompts[-1])]) == sampler.prompts[-1]
     assert "moon" in format_ids(sequence.ids)
-    generated = [
-        each
-        for each, generated_here in zip(sequence.ids, sequence.mask, strict=True)
-        if generated_here
-    ]
-    assert format_ids(generated) == "".join(f"«{answer}»<|im_end|>" for answer in answers)
-    assert {
-        p
-        for p, generated_here in zip(sequence.logprobs, sequence.mask, strict=True)
-        if generated_here
-    } == {-0.25}
+    generated = compress(sequence.ids, sequence.mask)
+    assert format_ids([*generated]) == "".join(f"«{answer}»<|im_end|>" for answer in answers)
+    assert {*compress(sequence.logprobs, sequence.mask)} == {-0.25}
 
 
 def test_a_truncated_run_still_has_a_sequence(studio: Studio) -> None:
@@ -233,14 +227,7 @@ def test_repetitions_of_a_task_are_numbered(studio: Studio) -> None:
     plan = replace(PLAN, repeat=3)
     rollouts = list(run_rollouts(map(task_with_id, "ab"), scripted_model(*RIGHT), studio, plan))
     positions = sorted((each.number, each.task.id, each.repeat) for each in rollouts)
-    assert positions == [
-        (0, "a", 0),
-        (1, "a", 1),
-        (2, "a", 2),
-        (3, "b", 0),
-        (4, "b", 1),
-        (5, "b", 2),
-    ]
+    assert positions == [(3 * n + r, task, r) for n, task in enumerate("ab") for r in range(3)]
 
 
 def test_tasks_are_consumed_lazily(studio: Studio) -> None:
