@@ -134,11 +134,19 @@ def test_an_invalid_recipe_is_reported_with_line_and_key(
     assert str(tmp_path / "mine.yaml") in str(caught.value)
 
 
-def test_an_invalid_override_names_its_key(tmp_path: Path) -> None:
-    with pytest.raises(TrainError, match=r"--set rollouts.steps, line 1: rollouts.steps: must be"):
-        load_recipe(tmp_path, SMALL, rollouts__steps="many")
-    with pytest.raises(TrainError, match=r"--set rolls.steps: the recipe has no part named 'rolls"):
-        load_recipe(tmp_path, SMALL, rolls__steps="2")
+@pytest.mark.parametrize(
+    ("name", "changes", "message"),
+    [
+        ("nowhere", {}, "The recipes are builtin, cpu, gpu, paper"),
+        ("cpu", {"rollouts.steps": "many"}, "--set rollouts.steps, line 1: rollouts.steps: must"),
+        ("cpu", {"rolls.steps": "2"}, "--set rolls.steps: the recipe has no part named 'rolls"),
+    ],
+)
+def test_an_unknown_recipe_and_an_invalid_override_are_named(
+    name: str, changes: dict[str, str], message: str
+) -> None:
+    with pytest.raises(TrainError, match=re.escape(message)):
+        recipe.load_recipe(name, changes)
 
 
 def test_keys_of_earlier_versions_still_work(tmp_path: Path) -> None:
@@ -152,11 +160,6 @@ def test_keys_of_earlier_versions_still_work(tmp_path: Path) -> None:
     assert rename_keys(stored, recipe.EARLIER_KEYS) == {
         "tasks": {"count": 4, "families": ["codes"]}, "supervised": None, "seed": 0,
     }  # fmt: skip
-
-
-def test_an_unknown_recipe_is_reported_with_the_available_ones() -> None:
-    with pytest.raises(TrainError, match=r"The recipes are builtin, cpu, gpu, paper"):
-        recipe.load_recipe("nowhere")
 
 
 @pytest.mark.parametrize(

@@ -33,9 +33,14 @@ def test_wilson_agrees_with_the_published_table(
     assert (found.n, found.method) == (count, "Wilson")
 
 
-@pytest.mark.parametrize("value", [0.0, 1.0])
-def test_one_run_has_no_interval(value: float) -> None:
-    assert estimate([value], binary=True) == Estimate(value, None, None, 1)
+@pytest.mark.parametrize(
+    ("values", "binary"), [([0.0], True), ([1.0], True), ([7.0], False), ([1.0, 2.0], False)]
+)
+def test_a_single_run_and_two_values_have_no_interval(values: list[float], binary: bool) -> None:
+    found = estimate(values, binary=binary)
+    assert found == Estimate(sum(values) / len(values), None, None, len(values))
+    assert found.method == ""
+    assert estimate([]) is None
 
 
 def test_a_bootstrap_is_the_same_every_time_and_contains_the_mean() -> None:
@@ -51,19 +56,6 @@ def test_a_bootstrap_of_many_values_approaches_the_normal_interval() -> None:
     half = 1.96 * 2.872 / 20
     assert low == pytest.approx(4.5 - half, abs=0.03)
     assert high == pytest.approx(4.5 + half, abs=0.03)
-
-
-def test_two_values_are_too_few_for_a_bootstrap() -> None:
-    found = estimate([1.0, 2.0])
-    assert found is not None
-    assert (found.mean, found.low, found.n, found.method) == (1.5, None, 2, "")
-
-
-def test_one_value_has_no_interval() -> None:
-    found = estimate([7.0])
-    assert found is not None
-    assert (found.mean, found.low, found.high, found.n, found.method) == (7.0, None, None, 1, "")
-    assert estimate([]) is None
 
 
 def test_pass_at_k_by_counting_the_samples() -> None:

@@ -56,16 +56,20 @@ def test_curves_of_trainings_with_rewards_are_drawn(tmp_path: Path) -> None:
         draw(parse_groups([f"supervised={unrewarded}"]), tmp_path / "none.png")
 
 
-def test_an_invalid_group_is_reported(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        (["folder"], "must be NAME=FOLDER"),
+        (["a={folder}"], "contains no training"),
+        (["a={folder}/one", "a={folder}/one"], "the same name"),
+        (["a={folder}/begun"], "has not ended"),
+    ],
+)
+def test_an_invalid_group_is_reported(tmp_path: Path, groups: list[str], message: str) -> None:
     from agent.train.report.comparison import parse_groups
 
-    with pytest.raises(TrainError, match=r"must be NAME=FOLDER"):
-        parse_groups(["folder"])
-    with pytest.raises(TrainError, match="contains no training"):
-        parse_groups([f"a={tmp_path}"])
-    one = write_training(tmp_path / "one", [0.5], 0.5)
-    with pytest.raises(TrainError, match="the same name"):
-        parse_groups([f"a={one}", f"a={one}"])
-    (tmp_path / "one" / "recipe.json").write_text('{"stages": ["supervised", "later"]}')
-    with pytest.raises(TrainError, match="has not ended"):
-        parse_groups([f"a={one}"])
+    write_training(tmp_path / "one", [0.5], 0.5)
+    write_training(tmp_path / "begun", [0.5], 0.5)
+    (tmp_path / "begun" / "recipe.json").write_text('{"stages": ["supervised", "later"]}')
+    with pytest.raises(TrainError, match=message):
+        parse_groups([each.format(folder=tmp_path) for each in groups])
