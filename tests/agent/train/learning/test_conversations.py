@@ -13,6 +13,7 @@ from agent.errors import TrainError
 from agent.models.tokens.model import SampledTokens
 from agent.settings import Settings
 from agent.train import recipe
+from agent.train.learning.conversations import read_conversations
 from agent.train.recipe import Lora, Recipe, WeightsConfig
 from agent.util.cancellation import Stop
 
@@ -61,8 +62,6 @@ def create_recipe(tmp_path: Path) -> Callable[..., Recipe]:
 def test_only_answers_and_their_end_tokens_are_trained_on(
     create_recipe: Callable[..., Recipe],
 ) -> None:
-    from agent.train.learning.conversations import read_conversations
-
     (conversation,) = read_conversations(
         create_recipe(json.dumps({"messages": MESSAGES})), ByteSampler()
     )
@@ -79,8 +78,6 @@ def test_only_answers_and_their_end_tokens_are_trained_on(
 
 
 def test_truncated_share_truncates_conversations(create_recipe: Callable[..., Recipe]) -> None:
-    from agent.train.learning.conversations import read_conversations
-
     (conversation,) = read_conversations(
         create_recipe(json.dumps({"messages": MESSAGES}), truncated_share="1"), ByteSampler()
     )
@@ -103,15 +100,11 @@ def test_truncated_share_truncates_conversations(create_recipe: Callable[..., Re
 def test_an_invalid_line_is_reported(
     create_recipe: Callable[..., Recipe], line: str, message: str
 ) -> None:
-    from agent.train.learning.conversations import read_conversations
-
     with pytest.raises(TrainError, match=message):
         read_conversations(create_recipe(json.dumps({"messages": MESSAGES}), line), ByteSampler())
 
 
 def test_a_missing_file_is_reported(create_recipe: Callable[..., Recipe]) -> None:
-    from agent.train.learning.conversations import read_conversations
-
     with pytest.raises(TrainError, match=r"supervised\.file: /nowhere cannot be read"):
         read_conversations(create_recipe(file="/nowhere"), ByteSampler())
 

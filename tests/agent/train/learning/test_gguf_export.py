@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from agent.errors import TrainError
+from agent.train.recipe import Lora, WeightsConfig
 
 pytestmark = [
     pytest.mark.usefixtures("training_packages"),
@@ -17,7 +18,6 @@ def adapted_model(folder: Path, *targets: str) -> Any:
     """Return the tiny model with random adapters."""
     import torch
 
-    from agent.train.recipe import Lora, WeightsConfig
     from agent.train.weights import load_model
 
     lora = Lora(2, 6.0, targets) if targets else Lora(2, 6.0)

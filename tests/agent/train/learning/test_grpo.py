@@ -9,7 +9,8 @@ import pytest
 
 from agent.api.studio import Studio
 from agent.tasks.task import TaskRecord
-from agent.train import recipe
+from agent.train import data, recipe
+from agent.train.log import TrainingLog
 from agent.train.recipe import Recipe
 from agent.train.rollouts.rollouts import Rollout
 from tests.agent.train.test_pipeline import SMALL
@@ -43,9 +44,7 @@ def create_stage(
     failed: Sequence[int] = (),
 ) -> "ReinforcementStage":
     """Create the stage; its rollouts are executed, then get these rewards and failures."""
-    from agent.train import data
     from agent.train.learning.grpo import ReinforcementStage
-    from agent.train.log import TrainingLog
     from agent.train.rollouts.policy import Policy
     from agent.train.rollouts.workers import RolloutRunner
     from agent.train.weights import load_model

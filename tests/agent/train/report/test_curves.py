@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent.train.log import TrainingLog
+from agent.util.text import format_duration
 
 pytestmark = pytest.mark.usefixtures("training_packages")
 
@@ -96,6 +97,4 @@ def test_a_truncated_line_is_skipped(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("seconds", "text"), [(12.4, "12 s"), (120.0, "2 min"), (7200.0, "2.0 h")])
 def test_durations_are_formatted_with_a_suitable_unit(seconds: float, text: str) -> None:
-    from agent.util.text import format_duration
-
     assert format_duration(seconds) == text

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent.errors import ModelError
+from agent.train.recipe import WeightsConfig
 from agent.util.cancellation import Stop
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ pytestmark = pytest.mark.usefixtures("training_packages")
 
 @pytest.fixture
 def policy(tiny_model: Path) -> "Policy":
-    from agent.train.recipe import WeightsConfig
     from agent.train.rollouts.policy import Policy
     from agent.train.weights import load_model
 
