@@ -110,7 +110,9 @@ class _Outcome:
 
 def run_round(round_: Round) -> Iterator[Event]:
     """Run one round; it ends in exactly one ``RunEnded`` on every path."""
-    loop, watch = _RoundRunner(round_), TruncationWatch()
+    previous = round_.previous_totals
+    loop = _RoundRunner(round_)
+    watch = TruncationWatch(found=previous is not None and previous.truncated)
     for event in loop.events():
         round_.conversation.apply(event)
         yield event

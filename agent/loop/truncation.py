@@ -28,12 +28,15 @@ _MIN_GROWTH_TOKENS = 200
 class TruncationWatch:
     """Compares the growth of a round's conversation with the prompts that the endpoint reports.
 
+    Args:
+        found: Whether an earlier round of the run has found it: it is said once.
+
     Attributes:
         found: Whether the server cuts the conversation.
     """
 
-    def __init__(self) -> None:
-        self.found = False
+    def __init__(self, *, found: bool = False) -> None:
+        self.found = found
         self._prompt: int | None = None  # of the last turn; None where it cannot be compared
         self._grown = 0  # estimated tokens of what came since, without reasoning
 

@@ -61,7 +61,7 @@ export const fact = (name, value) => h("div", {}, h("dt", { dir: "auto" }, name)
 export const heading = (name, count) => h("h3", {}, name, count === undefined ? null : h("small", { class: "num" }, ` ${formatNumber(count)}`));
 
 function toolsNote({ fidelity, tool_call_style: style }) {
-  if (style === "text") return "They are described in the system prompt: the tool-call style is “text”.";
+  if (style === "text") return "They are described in the system prompt: Tool calls is set to “Read from the text”.";
   return fidelity === "rebuilt" && !style ? "They are not recorded." : "None were sent.";
 }
 

@@ -210,11 +210,13 @@ def _parse_usage(value: object) -> Usage | None:
             (prompt_details, "cached_tokens"),
             (value, "prompt_cache_hit_tokens"),
             (value, "cached_tokens"),
+            (value, "cache_read_input_tokens"),  # LiteLLM
         ),
         "reasoning": _count(value.get("completion_tokens_details"), "reasoning_tokens"),
         "cache_written": _first_count(
             (prompt_details, "cache_write_tokens"),  # OpenRouter
             (prompt_details, "cache_creation_tokens"),  # LiteLLM
+            (prompt_details, "cache_creation_input_tokens"),  # DashScope
             (value, "cache_creation_input_tokens"),  # Anthropic
         ),
     }

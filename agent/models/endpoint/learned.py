@@ -40,42 +40,50 @@ _UNNAMED_PATTERN = re.compile(
     r"(?:inputs?|fields?|propert)",
     re.IGNORECASE,
 )
+# An API is named by its path or as an API: “use messages of the role user” names none.
+_API_WORDS = r"(?P<{}>responses|messages|chat/completions|chat completions)"
 _ELSEWHERE_PATTERN = re.compile(
     r"(?:\buse|switch to|\btry|\bcall|only (?:supported|available) (?:in|on|via|through))\s+"
-    r"(?:the\s+)?[`'\"“]?(?:https?://[^\s/]+)?/?(?:v1/)?"
-    r"(responses|messages|chat/completions|chat completions)\b(?: api| endpoint|[`'\"”.,]|\s|$)",
+    r"(?:the\s+)?[`'\"“]?(?:"
+    rf"(?:(?:https?://[^\s/]+)?/|\bv1/)(?:[\w.-]{{1,40}}/){{0,4}}{_API_WORDS.format('path')}(?![\w/\[])|"
+    rf"{_API_WORDS.format('name')}[`'\"”]?\s+(?:api|endpoint)\b)",
     re.IGNORECASE,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
-    """What the refusals of one endpoint and model have taught.
+class Lessons:
+    """What refusals in one API have taught.
 
     Attributes:
-        api: The API that a refusal named; empty for none.
         dropped: Parameters that are not sent; ``reasoning.summary`` is a field of one.
         renamed: Parameters with the name that the endpoint takes instead.
         changes: Changes of the messages, as in ``Writing.changes``.
     """
 
-    api: ApiName | None = None
     dropped: tuple[str, ...] = ()
     renamed: Mapping[str, str] = field(default_factory=dict)
     changes: tuple[str, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
-        """Return it as JSON."""
-        return asdict(self)
+    @property
+    def count(self) -> int:
+        """The number of lessons."""
+        return len(self.dropped) + len(self.renamed) + len(self.changes)
+
+    def merged(self, other: "Lessons") -> "Lessons":
+        """Return these lessons and others."""
+        return Lessons(
+            tuple(dict.fromkeys((*self.dropped, *other.dropped))),
+            {**self.renamed, **other.renamed},
+            tuple(dict.fromkeys((*self.changes, *other.changes))),
+        )
 
     @classmethod
-    def from_json(cls, value: object) -> "Learned":
-        """Return what ``to_json`` wrote; parts that cannot be read are left out."""
+    def from_json(cls, value: object) -> "Lessons":
+        """Return what ``asdict`` wrote; parts that cannot be read are left out."""
         data = value if isinstance(value, Mapping) else {}
         renamed = data.get("renamed")
-        api = data.get("api")
         return cls(
-            api=api if api in get_args(ApiName) else None,
             dropped=_strings(data.get("dropped")),
             renamed={
                 old: new
@@ -104,6 +112,52 @@ class Learned:
 
 
 @dataclass(frozen=True, slots=True)
+class Learned:
+    """What the refusals of one endpoint and model have taught.
+
+    Attributes:
+        api: The API that a refusal named; None for none.
+        lessons: What was taught in each API: what one rejects, another may take.
+    """
+
+    api: ApiName | None = None
+    lessons: Mapping[ApiName, Lessons] = field(default_factory=dict)
+
+    def of(self, api: ApiName) -> Lessons:
+        """Return the lessons of an API."""
+        return self.lessons.get(api, Lessons())
+
+    def with_lessons(self, api: ApiName, lessons: Lessons) -> "Learned":
+        """Return the same with other lessons of an API."""
+        return replace(self, lessons={**self.lessons, api: lessons})
+
+    def merged(self, other: "Learned") -> "Learned":
+        """Return this and what another model object has learned meanwhile."""
+        apis = {**self.lessons, **other.lessons}
+        merged = {api: self.of(api).merged(other.of(api)) for api in apis}
+        return Learned(other.api or self.api, merged)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: object) -> "Learned":
+        """Return what ``to_json`` wrote; parts that cannot be read are left out."""
+        data = value if isinstance(value, Mapping) else {}
+        api, lessons = data.get("api"), data.get("lessons")
+        lessons = lessons if isinstance(lessons, Mapping) else {}
+        return cls(
+            api=api if api in get_args(ApiName) else None,
+            lessons={
+                name: Lessons.from_json(lessons[name])
+                for name in get_args(ApiName)
+                if name in lessons
+            },
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Lesson:
     """What one refusal has taught; ``notice`` is a sentence for the user."""
 
@@ -126,7 +180,8 @@ def learn(
     details = parse_error_body(failure.body, "")
     if failure.streaming or length_error(details, ""):
         return None
-    if len(learned.dropped) + len(learned.renamed) + len(learned.changes) > _MAX_LESSONS:
+    lessons = learned.of(api.name)
+    if lessons.count > _MAX_LESSONS:
         return None
     refused = failure.status in _REFUSAL_STATUSES
     if refused and (other := _other_api(details.text, api.name)):
@@ -138,16 +193,18 @@ def learn(
     ]
     if required or not refused:
         unmet = next((each for each in required if each.applies(sent)), None)
-        return _with_change(learned, unmet.change, unmet.notice) if unmet else None
-    name = _rejected_field(failure, details.text, sent, api.message_fields)
-    if not name and _UNNAMED_PATTERN.search(details.text):
-        name = next(iter(_present(api.message_fields, sent)), "")
-    return _without_field(learned, name, sent, api) if name else None
+        found = _with_change(lessons, unmet.change, unmet.notice) if unmet else None
+    else:
+        name = _rejected_field(failure, details.text, sent, api.message_fields)
+        if not name and _UNNAMED_PATTERN.search(details.text):
+            name = next(iter(_present(api.message_fields, sent)), "")
+        found = _without_field(lessons, name, sent, api) if name else None
+    return found and Lesson(learned.with_lessons(api.name, found[0]), found[1])
 
 
 def _other_api(text: str, api: ApiName) -> ApiName | None:
     for match in _ELSEWHERE_PATTERN.finditer(text):
-        word = match[1].lower()
+        word = (match["path"] or match["name"]).lower()
         name: ApiName = "chat" if word.startswith("chat") else "responses"
         name = "messages" if word == "messages" else name
         if name != api:
@@ -165,26 +222,26 @@ def _switch(learned: Learned, api: ApiName, other: ApiName) -> Lesson | None:
     )
 
 
-def _with_change(learned: Learned, change: str, notice: str) -> Lesson | None:
-    if change in learned.changes:
+def _with_change(lessons: Lessons, change: str, notice: str) -> tuple[Lessons, str] | None:
+    if change in lessons.changes:
         return None
-    return Lesson(replace(learned, changes=(*learned.changes, change)), notice)
+    return replace(lessons, changes=(*lessons.changes, change)), notice
 
 
-def _without_field(learned: Learned, name: str, sent: Body, api: Api) -> Lesson | None:
+def _without_field(lessons: Lessons, name: str, sent: Body, api: Api) -> tuple[Lessons, str] | None:
     if name in api.message_fields:
-        if any(name in each.change for each in api.requirements if each.change in learned.changes):
+        if any(name in each.change for each in api.requirements if each.change in lessons.changes):
             return None  # it was required before
         notice = f"This endpoint does not accept “{name}”; it is no longer sent."
-        return _with_change(learned, name, notice)
-    if name in learned.dropped or (api.name == "messages" and name == _REQUIRED_BY_MESSAGES):
+        return _with_change(lessons, name, notice)
+    if name in lessons.dropped or (api.name == "messages" and name == _REQUIRED_BY_MESSAGES):
         return None  # the API needs it, or the conversation brings it back
     alternative = _ALTERNATIVE_NAMES.get(name, "")
-    if alternative and name not in learned.renamed.values() and alternative not in sent:
+    if alternative and name not in lessons.renamed.values() and alternative not in sent:
         notice = f"This endpoint does not accept “{name}”; “{alternative}” is sent instead."
-        return Lesson(replace(learned, renamed={**learned.renamed, name: alternative}), notice)
+        return replace(lessons, renamed={**lessons.renamed, name: alternative}), notice
     notice = f"This endpoint does not accept “{name}”; it is no longer sent."
-    return Lesson(replace(learned, dropped=(*learned.dropped, name)), notice)
+    return replace(lessons, dropped=(*lessons.dropped, name)), notice
 
 
 def _rejected_field(failure: Failure, text: str, sent: Body, message_fields: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ from agent.models.endpoint.api import Api, Body, Writing
 from agent.models.endpoint.apis import api_named
 from agent.models.endpoint.families import Traits
 from agent.models.endpoint.learned import Learned
-from agent.models.transport.redaction import redact
+from agent.models.transport.redaction import redact_json
 
 _NEVER_REPLACED = {"messages", "input"}
 _NO_SETTINGS = {"stream_options", "store", "include"}  # sent with every request, unasked
@@ -54,20 +54,21 @@ def prepare_request(
     ``config.extra_body`` may replace any field except ``messages``, ``input`` and ``stream``.
     ``request.max_tokens`` takes precedence over ``config.max_tokens``.
     """
+    lessons = learned.of(api.name)
     limit = config.max_tokens if request.max_tokens is None else request.max_tokens
     parameters = api.parameters(config, limit, traits)
     writing = Writing(
         family=f"{api.name}/{traits.family}@{traits.endpoint}",
         tool_call_style=config.tool_call_style,
         send_reasoning=config.send_reasoning,
-        changes=learned.all_changes(api.known_changes(traits)),
+        changes=lessons.all_changes(api.known_changes(traits)),
     )
     conversation = api.conversation(request.messages, request.tools, writing)
     written = conversation.keys() - (config.extra_body.keys() - _NEVER_REPLACED)
-    body = learned.adapt({**parameters.body, **config.extra_body})
+    body = lessons.adapt({**parameters.body, **config.extra_body})
     body |= {"stream": True, **{key: conversation[key] for key in conversation if key in written}}
     asked = {*(parameters.body.keys() - _NO_SETTINGS), *config.extra_body}
-    dropped = asked & set(learned.dropped)
+    dropped = asked & set(lessons.dropped)
     return PreparedRequest(
         api=api,
         writing=writing,
@@ -104,7 +105,7 @@ def describe_request(
         has_query="?" in config.base_url,
         has_key=bool(config.api_key),
         public_only=config.public_only,
-        parameters=json.loads(redact(json.dumps(parameters), config.api_key)),
+        parameters=redact_json(parameters, config.api_key),
         sha256=hashlib.sha256(content).hexdigest(),
         size=len(content),
         tool_call_style=prepared.writing.tool_call_style,

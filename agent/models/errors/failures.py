@@ -13,8 +13,8 @@ from agent.models.errors.context_errors import ErrorDetails, length_error
 from agent.models.transport.redaction import redact
 
 NO_TOOLS_MESSAGE = (
-    "The endpoint {where} does not support tool calls for the model {model}. Set the tool-call "
-    "style to “text”, so that calls are parsed from the model's text."
+    "The endpoint {where} does not support tool calls for the model {model}. Set Tool calls to "
+    "“Read from the text” (--calls text), so that calls are read from the model's text."
 )
 
 _MAX_PARSED_CHARACTERS, _MAX_MESSAGE_CHARACTERS = 4000, 400

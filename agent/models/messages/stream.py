@@ -203,8 +203,10 @@ class MessageParser:
 
     def _count(self, usage: object) -> None:
         if isinstance(usage, Mapping):
-            self._counts |= {
-                key: count for key, count in usage.items() if type(count) is int and count >= 0
+            self._counts |= {  # a last event with 0 for what the first one counted says nothing
+                key: count
+                for key, count in usage.items()
+                if type(count) is int and (count > 0 or (count == 0 and key not in self._counts))
             }
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 MAX_TEXT = 300
+_MAX_ADDRESS = 8192
 _LABELS = {
     "reachable": "Reachable",
     "key": "API key",
@@ -51,8 +52,9 @@ class Passport:
         problem: Why the test ended early: a sentence; empty if it did not.
         facts: The facts by name, as in ``_LABELS``; a missing one is not known.
         learned: What refusals taught (``agent.models.endpoint``), as JSON.
-        listing: A digest of what the server says about the model; another one means that it has
-            changed.
+        listing: A digest of what the server's list of models says about the model.
+        changed: When the server was found to say something else than it did at the test, in
+            seconds since the epoch; 0 if it was not.
         prompt_tokens: Tokens that the test cost: its prompts.
         generated_tokens: The same of the answers.
     """
@@ -64,8 +66,14 @@ class Passport:
     facts: Mapping[str, Fact] = field(default_factory=dict)
     learned: Mapping[str, Any] = field(default_factory=dict)
     listing: str = ""
+    changed: float = 0.0
     prompt_tokens: int = 0
     generated_tokens: int = 0
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether the model was tested, and its server says the same as it did then."""
+        return bool(self.facts) and not self.problem and not self.changed
 
     @property
     def context_tokens(self) -> int | None:
@@ -91,18 +99,21 @@ class Passport:
             "problem": self.problem,
             "facts": {name: [fact.value, fact.source] for name, fact in self.facts.items()},
             "learned": dict(self.learned), "listing": self.listing,
+            "changed": self.changed,
             "prompt_tokens": self.prompt_tokens, "generated_tokens": self.generated_tokens,
         }  # fmt: skip
 
     def provenance(self) -> dict[str, Any]:
         """Return what a run records of it: the facts and when they were found out, no address."""
-        return {"tested": self.tested, "facts": self._facts_for_people()}
+        return {
+            "tested": self.tested, "changed": self.changed, "facts": self._facts_for_people(),
+        }  # fmt: skip
 
     def for_people(self) -> dict[str, Any]:
         """Return it as the page shows it."""
         return {
             "baseUrl": self.base_url, "model": self.model, "tested": self.tested,
-            "problem": self.problem,
+            "changed": self.changed, "problem": self.problem,
             "tokens": self.prompt_tokens + self.generated_tokens,
             "facts": self._facts_for_people(),
             "contextTokens": self.context_tokens,
@@ -127,8 +138,8 @@ def from_json(value: object) -> Passport:
     facts = value.get("facts")
     learned = value.get("learned")
     return Passport(
-        base_url=_text(value.get("base_url")),
-        model=_text(value["model"]),
+        base_url=_text(value.get("base_url"), _MAX_ADDRESS),
+        model=_text(value["model"], _MAX_ADDRESS),
         tested=_number(value.get("tested")),
         problem=_text(value.get("problem")),
         facts={
@@ -139,6 +150,7 @@ def from_json(value: object) -> Passport:
         },
         learned=learned if isinstance(learned, Mapping) else {},
         listing=_text(value.get("listing")),
+        changed=_number(value.get("changed")),
         prompt_tokens=int(_number(value.get("prompt_tokens"))),
         generated_tokens=int(_number(value.get("generated_tokens"))),
     )  # fmt: skip
@@ -169,8 +181,8 @@ def _as_text(name: str, value: Value | None) -> str:
     return str(value)
 
 
-def _text(value: object) -> str:
-    return value[:MAX_TEXT] if isinstance(value, str) else ""
+def _text(value: object, maximum: int = MAX_TEXT) -> str:
+    return value[:maximum] if isinstance(value, str) else ""
 
 
 def _number(value: object) -> float:

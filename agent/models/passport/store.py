@@ -10,13 +10,13 @@ import json
 import logging
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from agent.errors import ModelRefused
+from agent.models.endpoint.learned import Learned
 from agent.models.passport.passport import Passport, from_json
 from agent.models.transport.base_url import parse_base_url
 
@@ -54,17 +54,28 @@ class PassportStore:
         """Store a passport in place of the last one; a failing disk is logged."""
         self._change(passport.base_url, passport.model, lambda _: passport)
 
-    def learn(self, base_url: str, model: str, learned: Mapping[str, Any]) -> None:
-        """Store what refusals taught, so that the next run does not pay again."""
+    def renew(self, passport: Passport) -> None:
+        """Store a passport, unless the model was tested again or forgotten in the meantime."""
+
+        def change(known: Passport | None) -> Passport | None:
+            if known is None or known.tested != passport.tested:
+                return known
+            return replace(passport, learned=known.learned)
+
+        self._change(passport.base_url, passport.model, change)
+
+    def learn(self, base_url: str, model: str, learned: Learned) -> None:
+        """Add what refusals taught, so that the next run does not pay again."""
 
         def change(known: Passport | None) -> Passport:
             known = known or Passport(base_url=_display(base_url), model=model)
-            return replace(known, learned=learned)
+            merged = Learned.from_json(known.learned).merged(learned)
+            return replace(known, learned=merged.to_json())
 
         self._change(base_url, model, change)
 
     def _change(
-        self, base_url: str, model: str, change: Callable[[Passport | None], Passport]
+        self, base_url: str, model: str, change: Callable[[Passport | None], Passport | None]
     ) -> None:
         file = self._file(base_url, model)
         if file is None:
@@ -72,8 +83,9 @@ class PassportStore:
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with self._locked():
-                content = json.dumps(change(self.find(base_url, model)).to_json()).encode()
-                if len(content) <= _MAX_BYTES:
+                passport = change(self.find(base_url, model))
+                content = json.dumps(passport.to_json()).encode() if passport else b""
+                if 0 < len(content) <= _MAX_BYTES:
                     self._replace(file, content)
                 self._remove_oldest()
         except OSError as error:

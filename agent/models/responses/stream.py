@@ -18,6 +18,7 @@ from agent.models.parsing.call_ids import new_call_id
 from agent.models.parsing.content import ContentParser
 from agent.models.parsing.opaque import bounded, is_shallow
 from agent.models.parsing.repair import replace_surrogates
+from agent.models.parsing.tool_names import resolve_tool_name
 from agent.models.responses.request import CALL, ITEMS
 from agent.models.transport.bounds import AnswerSizeCounter, KeptSizeCounter, check_call_count
 
@@ -52,6 +53,8 @@ class ResponseParser:
         self._items: dict[int, dict[str, Any]] = {}
         self._calls: dict[int, _Call] = {}
         self._text_calls = 0
+        self._tools = {tool.name for tool in tools}
+        self._places = _Places()
         self._seen: set[tuple[int, str]] = set()  # what came in deltas
         self._last_summary: tuple[Any, Any] | None = None
         self._status = ""
@@ -72,7 +75,7 @@ class ResponseParser:
         """Yield the pieces of an event, or of a whole response; malformed parts are ignored."""
         if not isinstance(event, Mapping):
             return
-        kind, index = event.get("type"), _index(event)
+        kind, index = event.get("type"), self._places.find(event)
         if event.get("object") == "response":
             yield from self._end(event)
         elif kind in _END_EVENTS:
@@ -150,7 +153,7 @@ class ResponseParser:
             yield CallPiece(
                 call.position,
                 call_id if isinstance(call_id, str) else new_call_id(),
-                name if isinstance(name, str) else "",
+                resolve_tool_name(name, self._tools) if isinstance(name, str) else "",
             )
         if done and not call.has_arguments:
             yield from self._arguments(index, item.get("arguments"))
@@ -193,9 +196,36 @@ class _Call:
         self.has_arguments = False
 
 
-def _index(event: Mapping[str, Any]) -> int:
-    index = event.get("output_index")
-    return index if type(index) is int else 0
+class _Places:
+    """The places of items in the output, also where an endpoint sends no ``output_index``."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[str, int] = {}
+        self._last = 0
+        self._count = 0
+        self._is_open = False
+
+    def find(self, event: Mapping[str, Any]) -> int:
+        """Return the place of the item that an event is about.
+
+        Without an index it is that of its id; an item with a new id, or that begins after
+        another one has ended, is a further one; everything else is about the last one.
+        """
+        item, place = event.get("item"), event.get("output_index")
+        item_id = item.get("id") if isinstance(item, Mapping) else event.get("item_id")
+        item_id = item_id if isinstance(item_id, str) else ""
+        if type(place) is not int:
+            place = self._by_id.get(item_id) if item_id else None
+        if place is None:
+            begins = isinstance(item, Mapping) and (bool(item_id) or not self._is_open)
+            place = self._count if begins else self._last
+        if isinstance(item, Mapping):
+            self._is_open = not str(event.get("type")).endswith("done")
+            self._count = max(self._count, place + 1)
+            if item_id and len(self._by_id) < _MAX_ITEMS:
+                self._by_id[item_id] = place
+        self._last = place
+        return place
 
 
 def _texts(parts: object) -> Iterator[str]:

@@ -1,9 +1,10 @@
 """Redaction of the API key in streamed output, also across fragment boundaries."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
+from typing import Any
 
 from agent.models.base import CallPiece, Finish, Piece, ReasoningPiece, TextPiece
 from agent.models.parsing.coalesce import can_merge
@@ -16,8 +17,40 @@ _TextualPiece = TextPiece | ReasoningPiece | CallPiece
 
 
 def redact(text: str, key: str) -> str:
-    """Return ``text`` with every occurrence of ``key`` replaced."""
-    return text.replace(key, REPLACEMENT) if len(key) >= MIN_KEY_LENGTH else text
+    """Return ``text`` with every occurrence of ``key`` replaced, also as JSON writes it."""
+    for form in _forms(key):
+        text = text.replace(form, REPLACEMENT)
+    return text
+
+
+def redact_json(value: Any, key: str) -> Any:
+    """Return a JSON value with every occurrence of ``key`` in its texts and numbers replaced."""
+    forms = _forms(key)
+    return _redact_json(value, key) if forms and contains_key(value, key) else value
+
+
+def contains_key(value: Any, key: str) -> bool:
+    """Return whether the key is in a JSON value."""
+    text = json.dumps(value, ensure_ascii=False)
+    return any(form in text for form in _forms(key))
+
+
+def _redact_json(value: Any, key: str) -> Any:
+    if isinstance(value, Mapping):
+        return {redact(name, key): _redact_json(each, key) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_redact_json(each, key) for each in value]
+    if isinstance(value, str):
+        return redact(value, key)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return REPLACEMENT if is_number and key in str(value) else value
+
+
+def _forms(key: str) -> tuple[str, ...]:
+    """Return the key as it is, and as a JSON text has it; none of a placeholder."""
+    if len(key) < MIN_KEY_LENGTH:
+        return ()
+    return tuple(dict.fromkeys((json.dumps(key, ensure_ascii=False)[1:-1], key)))
 
 
 class KeyRedactor:
@@ -25,6 +58,7 @@ class KeyRedactor:
 
     def __init__(self, key: str) -> None:
         self._key = key if len(key) >= MIN_KEY_LENGTH else ""
+        self._forms = _forms(key)
         self._tail: _TextualPiece | None = None
         self.has_redacted = False
 
@@ -46,9 +80,12 @@ class KeyRedactor:
                 piece, id=redact(piece.id, self._key), name=redact(piece.name, self._key)
             )
         text = redact(before + _text(piece), self._key)
-        self.has_redacted = self.has_redacted or self._key in before + _text(piece)
-        starts = range(max(0, len(text) - len(self._key) + 1), len(text))
-        end = next((at for at in starts if self._key.startswith(text[at:])), len(text))
+        self.has_redacted = self.has_redacted or text != before + _text(piece)
+        starts = range(max(0, len(text) - len(self._forms[0]) + 1), len(text))
+        end = next(
+            (at for at in starts if any(each.startswith(text[at:]) for each in self._forms)),
+            len(text),
+        )
         if end < len(text):
             rest = CallPiece(piece.index) if isinstance(piece, CallPiece) else piece
             self._tail = _with_text(rest, text[end:])
@@ -58,11 +95,10 @@ class KeyRedactor:
     def _redact_parts(self, finish: Finish) -> Finish:
         if finish.opaque is None:
             return finish
-        text = json.dumps(finish.opaque.parts, ensure_ascii=False)
-        if self._key not in text:
+        if not contains_key(finish.opaque.parts, self._key):
             return finish
         self.has_redacted = True
-        parts = json.loads(redact(text, self._key))
+        parts = redact_json(finish.opaque.parts, self._key)
         return replace(finish, opaque=replace(finish.opaque, parts=parts))
 
 
@@ -84,18 +120,19 @@ class ByteRedactor:
     """
 
     def __init__(self, key: str) -> None:
-        self._key = key.encode() if len(key) >= MIN_KEY_LENGTH else b""
-        self._escaped = self._key.replace(b"/", rb"\/")  # as some servers write it in JSON
+        written = [form.encode() for form in _forms(key)]
+        slashes = [form.replace(b"/", rb"\/") for form in written]  # as some write it in JSON
+        self._forms = sorted({*written, *slashes}, key=len, reverse=True)
         self._tail = b""
 
     def feed(self, data: bytes) -> bytes:
         """Return the next redacted bytes."""
-        if not self._key:
+        if not self._forms:
             return data
         joined = self._tail + data
-        for form in {self._key, self._escaped}:
+        for form in self._forms:
             joined = joined.replace(form, REPLACEMENT.encode())
-        held_back = len(self._escaped) - 1
+        held_back = len(self._forms[0]) - 1
         self._tail = joined[-held_back:]
         return joined[:-held_back]
 

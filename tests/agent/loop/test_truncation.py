@@ -40,6 +40,11 @@ def test_a_prompt_that_stands_still_or_shrinks_is_said_once_with_the_remedy() ->
         assert "OLLAMA_CONTEXT_LENGTH" in text
 
 
+def test_a_run_that_was_told_in_an_earlier_round_is_not_told_again() -> None:
+    watch = TruncationWatch(found=True)
+    assert [watch.apply(event) for event in (turn(4096), result(), turn(4096))] == ["", "", ""]
+
+
 def test_a_growing_prompt_is_not_suspected() -> None:
     assert said([turn(4000), result(), turn(5100), result(), turn(6200)]) == []
 

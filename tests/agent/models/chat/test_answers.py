@@ -237,6 +237,11 @@ def test_text_calls_count_where_no_native_call_comes_and_the_user_is_told_once()
             {"prompt_tokens": 9, "prompt_tokens_details": {"cache_creation_tokens": 7}},
             Usage(9, 0, cache_written=7),
         ),
+        (
+            {"prompt_tokens": 9, "prompt_tokens_details": {"cache_creation_input_tokens": 7}},
+            Usage(9, 0, cache_written=7),
+        ),
+        ({"prompt_tokens": 9, "cache_read_input_tokens": 5}, Usage(9, 0, 5)),
         ({"prompt_tokens": 9, "prompt_tokens_details": None}, Usage(9, 0)),
         ({"prompt_tokens": "many"}, None),
         (None, None),

@@ -1,7 +1,6 @@
 """What a refusal teaches: fields that are rejected or required, another API."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -20,7 +19,7 @@ from agent.models.base import (
 from agent.models.chat.api import ChatApi
 from agent.models.endpoint.client import EndpointModel
 from agent.models.endpoint.families import traits_of
-from agent.models.endpoint.learned import Learned, Lesson, learn
+from agent.models.endpoint.learned import Learned, Lesson, Lessons, learn
 from agent.models.endpoint.request import prepare_request
 from agent.models.errors.failures import Failure
 from agent.models.messages.api import MessagesApi
@@ -153,7 +152,7 @@ def test_a_validator_that_names_no_field_gets_none_that_is_not_standard() -> Non
 
 
 def test_a_lesson_is_never_reversed() -> None:
-    required = Learned(changes=("reasoning_content required",))
+    required = Learned(lessons={"chat": Lessons(changes=("reasoning_content required",))})
     body = {"messages": [{"role": "assistant", "content": "", "reasoning_content": ""}]}
     failure = Failure(400, {"error": {"message": "Unknown field: reasoning_content"}})
     assert learn(required, failure, body, ChatApi(), may_switch=True) is None
@@ -180,6 +179,7 @@ def lesson_of(message: str, *, may_switch: bool = True) -> Lesson | None:
         USE_RESPONSES,
         "This model is only supported in v1/responses and not in v1/chat/completions.",
         "Please use the Responses API for this model.",
+        "Call https://api.test/openai/v1/responses instead.",
     ],
 )
 def test_a_refusal_names_another_api(message: str) -> None:
@@ -187,6 +187,19 @@ def test_a_refusal_names_another_api(message: str) -> None:
     assert lesson is not None
     assert lesson.learned == Learned(api="responses")
     assert "Responses" in lesson.notice
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Invalid request: use messages with alternating roles.",
+        "Unsupported content; use /messages/0/content as a string.",
+        "Please use responses that are shorter.",
+    ],
+)
+def test_a_refusal_that_says_messages_or_responses_names_no_api(message: str) -> None:
+    lesson = lesson_of(message)
+    assert lesson is None or lesson.learned.api is None
 
 
 def test_an_api_that_the_user_chose_is_kept() -> None:
@@ -211,7 +224,7 @@ def test_what_was_learned_is_given_on_to_the_next_model() -> None:
     with Endpoint([Turn(text="Hi", reject_if=look)] * 3) as endpoint:
         config = ModelConfig(endpoint.url, "m", top_p=0.5)
         list(EndpointModel(config, on_learned=kept.append).stream(REQUEST, Stop()))
-        assert kept == [Learned(dropped=("top_p",))]
+        assert kept == [Learned(lessons={"chat": Lessons(dropped=("top_p",))})]
         stored = Learned.from_json(kept[0].to_json())
         pieces = list(EndpointModel(config, stored).stream(REQUEST, Stop()))
     assert len(endpoint.requests) == 3
@@ -219,18 +232,37 @@ def test_what_was_learned_is_given_on_to_the_next_model() -> None:
 
 
 def test_what_was_learned_survives_json() -> None:
-    learned = Learned("messages", ("top_p",), {"max_tokens": "max_completion_tokens"}, ("a",))
+    lessons = Lessons(("top_p",), {"max_tokens": "max_completion_tokens"}, ("a",))
+    learned = Learned("messages", {"chat": lessons})
     assert Learned.from_json(learned.to_json()) == learned
 
 
-@pytest.mark.parametrize("stored", [None, [], {"api": "telnet", "dropped": "x", "renamed": [1]}])
+@pytest.mark.parametrize("stored", [None, [], {"api": "telnet", "lessons": [1]}])
 def test_a_damaged_record_is_an_empty_one(stored: object) -> None:
     assert Learned.from_json(stored) == Learned()
 
 
+def test_damaged_lessons_are_none() -> None:
+    stored = {"lessons": {"chat": {"dropped": "x", "renamed": [1]}, "telnet": {"dropped": ["x"]}}}
+    assert Learned.from_json(stored) == Learned(lessons={"chat": Lessons()})
+
+
+def test_what_one_api_rejects_is_sent_in_another() -> None:
+    """OpenAI renames ``max_tokens`` in Chat Completions; Messages needs it."""
+    lessons = Lessons(dropped=("top_p",), renamed={"max_tokens": "max_completion_tokens"})
+    learned = Learned(lessons={"chat": lessons})
+    config = ModelConfig("http://endpoint/v1", "m", top_p=0.5, max_tokens=9)
+    chat, messages = (
+        prepare_request(config, REQUEST, TRAITS, learned, api).body
+        for api in (ChatApi(), MessagesApi())
+    )
+    assert (chat.get("top_p"), chat["max_completion_tokens"]) == (None, 9)
+    assert (messages["top_p"], messages["max_tokens"]) == (0.5, 9)
+
+
 def test_a_parameter_is_renamed_before_it_is_dropped() -> None:
-    learned = replace(Learned(), renamed={"max_tokens": "n"}, dropped=("top_p",))
-    assert learned.adapt({"max_tokens": 5, "top_p": 1}) == {"n": 5}
+    lessons = Lessons(renamed={"max_tokens": "n"}, dropped=("top_p",))
+    assert lessons.adapt({"max_tokens": 5, "top_p": 1}) == {"n": 5}
 
 
 # What every request has
@@ -249,5 +281,5 @@ def test_what_the_messages_api_needs_is_never_dropped(message: str) -> None:
 def test_a_field_that_was_dropped_and_comes_back_is_not_dropped_again() -> None:
     failure = Failure(400, {"error": {"message": "thinking: extra inputs are not permitted"}})
     sent = {"model": "m", "thinking": {"type": "disabled"}, "messages": []}
-    learned = Learned(dropped=("thinking",))
+    learned = Learned(lessons={"messages": Lessons(dropped=("thinking",))})
     assert learn(learned, failure, sent, MessagesApi(), may_switch=True) is None

@@ -344,7 +344,7 @@ def test_an_excessive_max_tokens_is_recognized_for_every_server(
 def test_missing_tool_support_names_the_setting(status: int, message: str) -> None:
     error = error_of_status(status, message)
     assert isinstance(error, ModelRefused)
-    assert "Set the tool-call style to “text”" in str(error)
+    assert "Set Tool calls to “Read from the text”" in str(error)
 
 
 def test_an_error_in_a_list_is_recognized() -> None:

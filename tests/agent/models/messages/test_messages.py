@@ -291,6 +291,13 @@ def test_an_answer_without_thinking_keeps_nothing() -> None:
     assert finish_of(pieces).opaque is None
 
 
+def test_a_zero_at_the_end_keeps_the_count_of_the_beginning() -> None:
+    last, stop = end()
+    last["usage"] |= {"input_tokens": 0, "cache_read_input_tokens": 0}
+    pieces = pieces_of(START, *block(0, {"type": "text", "text": "Yes."}), last, stop)
+    assert finish_of(pieces).usage == Usage(90, 12, cached=64, cache_written=10)
+
+
 def test_a_message_that_is_not_streamed_is_read() -> None:
     call = {"type": "tool_use", "id": "toolu_1", "name": "execute_bash", "input": {"command": "ls"}}
     message = {"type": "message", "content": [THINKING, call], "stop_reason": "tool_use"}

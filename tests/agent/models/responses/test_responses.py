@@ -117,6 +117,45 @@ def test_a_stream_becomes_pieces() -> None:
     assert finish.usage == Usage(90, 12, 64, 7, 10, ("cached", "reasoning", "cache_written"))
 
 
+SECOND = CALL | {"id": "fc_2", "call_id": "call_b", "arguments": '{"command": "pwd"}'}
+TWO_CALLS = [
+    event("output_item.added", 0, item=CALL | {"arguments": ""}),
+    event("function_call_arguments.delta", 0, item_id="fc_1", delta='{"command": "ls"}'),
+    event("output_item.done", 0, item=CALL),
+    event("output_item.added", 1, item=SECOND | {"arguments": ""}),
+    event("function_call_arguments.delta", 1, item_id="fc_2", delta='{"command": "pwd"}'),
+    event("output_item.done", 1, item=SECOND),
+    completed(),
+]
+
+
+@pytest.mark.parametrize("missing", [["output_index"], ["output_index", "item_id"]])
+@pytest.mark.parametrize("stream", [STREAM, TWO_CALLS])
+def test_items_without_an_index_are_told_apart(
+    stream: list[dict[str, Any]], missing: list[str]
+) -> None:
+    bare = [{key: each[key] for key in each if key not in missing} for each in stream]
+    assert answer_of(pieces_of(*bare)) == answer_of(pieces_of(*stream))
+
+
+def test_items_without_an_index_or_an_id_begin_after_the_last_one_ended() -> None:
+    bare = [
+        {key: each[key] for key in each if key not in ("output_index", "item_id")}
+        | ({"item": {k: v for k, v in each["item"].items() if k != "id"}} if "item" in each else {})
+        for each in TWO_CALLS
+    ]
+    calls = answer_of(pieces_of(*bare)).calls
+    assert [(call.id, call.arguments) for call in calls] == [
+        ("call_a", CALL["arguments"]), ("call_b", SECOND["arguments"]),
+    ]  # fmt: skip
+
+
+def test_a_leaked_prefix_of_a_tools_name_is_left_out() -> None:
+    called = CALL | {"name": "functions.execute_bash"}
+    pieces = pieces_of(event("output_item.done", 0, item=called), completed())
+    assert [call.name for call in answer_of(pieces).calls] == ["execute_bash"]
+
+
 def test_all_items_go_back_in_order_and_unchanged() -> None:
     answer = answer_of(pieces_of(*STREAM))
     items = sent([UserMessage("List."), answer, ToolResult("call_a", "execute_bash", "a.txt")])
