@@ -7,7 +7,7 @@ import { saveSentText, sentTexts } from "../core/preferences.js";
 import { emit, on, currentRun } from "../core/event_stream.js";
 import { mountUploads, pendingUploads } from "../uploads/uploads.js";
 import { saveUnsentText, unsentText } from "./unsent_text.js";
-import { lengthWarning } from "./length_warning.js";
+import { forgetAttached, lengthWarning } from "./length_warning.js";
 import { openSettings } from "./welcome.js";
 import { mountControls } from "../steering/controls.js";
 import { queueMessage } from "../steering/requests.js";
@@ -45,6 +45,7 @@ class SendControl {
     button("run").setAttribute("aria-describedby", hint.id);
     button("run").addEventListener("click", (event) => this.onRun(event), true);
     on("uploads", () => this.onUploads());
+    on("workspace", () => this.onWorkspace());
     on("upload-failed", (text) => {
       this.waitingForUploads = false;
       emit("notice", { text });
@@ -104,6 +105,12 @@ class SendControl {
     this.waitingForUploads = false;
     this.update();
     return button("run").click();
+  }
+
+  /** Attached files count, too. */
+  onWorkspace() {
+    forgetAttached();
+    if (!currentRun.started) this.checkLength();
   }
 
   update() {

@@ -79,11 +79,11 @@ export class EvaluationPage extends ViewPage {
   }
 
   showProgress() {
-    const { counts, remaining, state, reason, suites, members, repetitions, title, canEdit, canRetry, judge, elsewhere } = this.shown;
+    const { counts, remaining, state, reason, testing, suites, members, repetitions, title, canEdit, canRetry, judge, elsewhere } = this.shown;
     this.bar.max = counts.total;
     this.bar.value = counts.done;
     this.bar.hidden = state === "finished";
-    const working = counts.running ? `${formatNumber(counts.running)} running` : "";
+    const working = testing?.length ? `testing ${testing.join(", ")}` : counts.running ? `${formatNumber(counts.running)} running` : "";
     const left = state === "running" ? remainingText(remaining) || "remaining time not known yet" : { stopped: "Stopped.", interrupted: "Interrupted." }[state];
     this.progress.textContent = [`${formatNumber(counts.done)} of ${plural(counts.total, "run")} done`, working, left, reason].filter(Boolean).join(" · ");
     const apart = [

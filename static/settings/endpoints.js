@@ -3,6 +3,7 @@
 import { h } from "../core/dom.js";
 import { apiUrl, emit, on, reported } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
+import { formatNumber } from "../core/format.js";
 import { readStored, writeStored } from "../core/local_storage.js";
 import { currentSettings } from "../core/preferences.js";
 import { parsePastedEndpoint } from "./pasted_endpoint.js";
@@ -83,15 +84,20 @@ export function mountEndpoints(element) {
     const baseUrl = (url ?? "").trim();
     if (!baseUrl) return say("Enter an endpoint first.");
     if (/[@?]/.test(baseUrl)) return say("An address with a password or a query is not stored.");
-    const name = ([model, hostOf(baseUrl)].filter(Boolean).join(" at ") || baseUrl).slice(0, MAX_NAME);
+    const named = namedEndpoints().filter((each) => each.baseUrl !== baseUrl || each.model !== (model ?? ""));
+    const name = newName([model, hostOf(baseUrl)].filter(Boolean).join(" at ") || baseUrl, named);
     const key = fieldValue(KEY).trim();
     if (key) keys.set(baseUrl, key);
-    store([...namedEndpoints().filter((each) => each.name !== name), { name, baseUrl, model: model ?? "", api: api ?? "auto" }]);
+    store([...named, { name, baseUrl, model: model ?? "", api: api ?? "auto" }]);
     show(name);
     return say(key ? "Saved. The key is kept until the page is closed." : "Saved.");
   };
   const forget = (name) => {
-    store(namedEndpoints().filter((each) => each.name !== name));
+    const named = namedEndpoints();
+    const { baseUrl } = named.find((each) => each.name === name) ?? {};
+    const left = named.filter((each) => each.name !== name);
+    store(left);
+    if (!left.some((each) => each.baseUrl === baseUrl)) keys.delete(baseUrl);
     show();
     say("Forgotten.");
   };
@@ -107,19 +113,27 @@ export function mountEndpoints(element) {
       say(error.message);
     }
   };
-  const serverRow = ({ name, base_url: baseUrl, models }) =>
+  const serverRow = ({ name, base_url: baseUrl, models, count }) =>
     h(
       "li",
       {},
       h("button", { class: "quiet", onclick: () => fill({ baseUrl, model: models.length === 1 ? models[0] : "" }) }, name),
       " ",
-      h("small", { dir: "auto" }, models.slice(0, 3).join(", "), models.length > 3 ? ` and ${models.length - 3} more` : ""),
+      h("small", { dir: "auto" }, models.slice(0, 3).join(", "), count > 3 ? ` and ${formatNumber(count - 3)} more` : ""),
     );
 
   place.append(h("div", { class: "endpoint-line" }, list, h("button", { class: "quiet", onclick: save }, "Save"), remove, find), servers, note);
   on("endpoint-note", say);
   document.addEventListener("paste", (event) => /** @type {HTMLElement} */ (event.target).matches?.(FIELD) && onPaste(event), true);
   show();
+}
+
+/** A name that no other endpoint has: two paths at one host, or two long names, would have the same. */
+function newName(wished, named) {
+  const taken = new Set(named.map(({ name }) => name));
+  let name = wished.slice(0, MAX_NAME);
+  for (let number = 2; taken.has(name); number++) name = `${wished.slice(0, MAX_NAME - 5)} (${number})`;
+  return name;
 }
 
 const hostOf = (url) => (URL.canParse(url) ? new URL(url).host : "");

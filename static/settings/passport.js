@@ -8,9 +8,9 @@ const TONES = { true: "good", false: "bad" };
 /**
  * The passport of a model as an element: what is known of it and how it was found out. What is not known is
  * left out after a failure, and at the end otherwise.
- * @param {{ model: string, tested: number, problem: string, tokens: number, facts: { label: string, text: string, source: string, known: boolean }[] }} passport
+ * @param {{ model: string, tested: number, problem: string, tokens: number, changed?: number, facts: { label: string, text: string, source: string, known: boolean }[] }} passport
  */
-export function passportTable({ model, tested, problem, tokens, facts }) {
+export function passportTable({ model, tested, problem, tokens, changed = 0, facts }) {
   const known = facts.filter((fact) => fact.known);
   const shown = problem ? known : [...known, ...facts.filter((fact) => !fact.known)];
   const about = [tested ? `tested ${formatAge(Date.now() / 1000 - tested)}` : "", tokens ? `${tokens} tokens` : ""].filter(Boolean).join(" · ");
@@ -18,6 +18,7 @@ export function passportTable({ model, tested, problem, tokens, facts }) {
     "div",
     { class: "passport" },
     model ? h("p", { class: "passport-head" }, h("b", { dir: "auto" }, model), " ", h("small", {}, about)) : null,
+    changed ? h("p", { class: "unequal" }, "The server has said something else of this model since its test: test it again.") : null,
     h(
       "dl",
       {},

@@ -3,6 +3,10 @@
 const MAX_LENGTH = 20_000;
 const MAX_WORDS = 500;
 const PATHS_OF_REQUESTS = /\/(?:chat\/completions|completions|responses|messages(?:\/count_tokens)?|models|embeddings)\/?$/;
+/** An address without its scheme: of this machine, a network or the web, with a port or a path. */
+const BARE_ADDRESS =
+  /^(?:localhost|\d{1,3}(?:\.\d{1,3}){3}|\[[\da-f:]{2,45}\]|[\w-]{1,63}(?:\.[\w-]{1,63}){1,8})(?::\d{1,5}(?:\/|$)|\/)|^[\w-]{1,63}:\d{1,5}\//i;
+const NEAR_HOST = /^(?:localhost|[\d.]+|\[.*\]|[\w-]+)(?=[:/]|$)/i; // reached without TLS
 const KEY_HEADERS = new Set(["x-api-key", "api-key", "x-goog-api-key"]);
 const DATA_OPTIONS = new Set(["-d", "--data", "--data-raw", "--data-binary", "--data-ascii", "--json"]);
 const OPTIONS_WITH_OTHER_URLS = new Set(["-x", "--proxy", "--preproxy", "-e", "--referer"]);
@@ -31,11 +35,14 @@ export function parsePastedEndpoint(pasted) {
 }
 
 /** The URL below which an API has its paths; empty if it is not a URL of the web. */
-function baseOf(address) {
+function baseOf(written) {
+  const address = BARE_ADDRESS.test(written) ? `${NEAR_HOST.test(written) ? "http" : "https"}://${written}` : written;
   if (!URL.canParse(address)) return "";
   const url = new URL(address);
   if (!/^https?:$/.test(url.protocol) || url.username || url.password) return "";
-  return `${url.origin}${url.pathname.replace(PATHS_OF_REQUESTS, "").replace(/\/$/, "")}`;
+  const version = url.searchParams.get("api-version"); // Azure refuses requests without it
+  const query = version ? `?${new URLSearchParams({ "api-version": version })}` : "";
+  return `${url.origin}${url.pathname.replace(PATHS_OF_REQUESTS, "").replace(/\/$/, "")}${query}`;
 }
 
 /** A value as it is written; empty for a variable or a placeholder. */
@@ -49,7 +56,7 @@ function fromCurl(text) {
     if (option === "-H" || option === "--header") Object.assign(found, fromHeader(joined ?? words[++at] ?? ""));
     else if (DATA_OPTIONS.has(option)) Object.assign(found, fromBody(joined ?? words[++at] ?? ""));
     else if (OPTIONS_WITH_OTHER_URLS.has(option)) at += joined === undefined ? 1 : 0;
-    else if (/^https?:\/\//.test(words[at]) && !found.baseUrl) found.baseUrl = words[at];
+    else if (!found.baseUrl && (/^https?:\/\//.test(words[at]) || BARE_ADDRESS.test(words[at]))) found.baseUrl = words[at];
   }
   return found;
 }
@@ -83,7 +90,8 @@ function shellWords(text) {
   return words;
 }
 
-function fromSnippet(text) {
+function fromSnippet(written) {
+  const text = written.replace(/^[ \t]*(?:#|\/\/).*$/gm, "");
   const sdk = SDKS.find(({ pattern }) => pattern.test(text));
   const value = (names) => text.match(new RegExp(`\\b(?:${names})["']?\\s*[=:]\\s*["'\`]([^"'\`\\n]{1,500})["'\`]`))?.[1] ?? "";
   const baseUrl = value("base_url|baseURL|baseUrl|api_base");
@@ -98,13 +106,22 @@ function fromVariables(text) {
     if (!line.trim() || line.trim().startsWith("#")) continue;
     const [, name, value] = line.match(/^\s*(?:export\s+|set\s+)?([A-Za-z_]\w*)\s*=\s*(.*?)\s*;?\s*$/) ?? [];
     if (!name) return null;
-    const written = value.replace(/^(["'])(.*)\1$/, "$2");
+    const written = withoutComment(value).replace(/^(["'])(.*)\1$/, "$2");
     const [field, pattern] = Object.entries(VARIABLES).find(([, each]) => each.test(name)) ?? [];
     if (!field || (field === "baseUrl" && !baseOf(written))) continue;
     const prefix = name.match(pattern)[1].toUpperCase();
     byPrefix.set(prefix, { [field]: written, ...byPrefix.get(prefix) });
   }
   const weight = ({ baseUrl, apiKey, model }) => Number(!!baseUrl) + 2 * Number(!!apiKey) + Number(!!model);
-  const [best] = [...byPrefix.values()].sort((one, other) => weight(other) - weight(one));
-  return best ? { ...byPrefix.get(""), ...best } : null;
+  const [best, next] = [...byPrefix.values()].sort((one, other) => weight(other) - weight(one));
+  if (!best || (next?.apiKey && !best.baseUrl && weight(next) === weight(best))) return null; // whose key is it?
+  return { ...byPrefix.get(""), ...best };
+}
+
+/** A value without the comment after it. */
+function withoutComment(value) {
+  const quote = /^["']/.exec(value)?.[0];
+  const end = quote ? value.indexOf(quote, 1) + 1 : 0;
+  const comment = value.slice(end).search(/\s#/);
+  return comment < 0 ? value : value.slice(0, end + comment).trimEnd();
 }

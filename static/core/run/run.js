@@ -19,6 +19,7 @@ export class Run {
     this.mode = "sandbox";
     this.network = undefined;
     this.limits = {};
+    this.conversationTokens = 0; // of the last turn; 0 if it is not known
     this.passport = null;
     this.leftOut = [];
     this.started = false;
@@ -118,6 +119,7 @@ export class Run {
     this.limits = limits;
     this.mode = mode;
     this.network = network;
+    this.conversationTokens = tokensOf(state.steps?.findLast(({ usage }) => usage)?.usage);
     this.emit("state", state);
   }
 
@@ -126,6 +128,8 @@ export class Run {
     for (const event of events) {
       const { kind, limits, mode, network } = event;
       if (kind === "run_started") this.started = true;
+      if (kind === "model_answered" && event.usage) this.conversationTokens = tokensOf(event.usage);
+      if (kind === "summary_ended") this.conversationTokens = 0; // not known before the next answer
       if (kind === "run_started") this.limits = limits;
       if (kind === "run_started") this.mode = mode;
       if (kind === "run_started") this.network = network;
@@ -160,3 +164,6 @@ export class Run {
     this.status = status;
   }
 }
+
+/** The tokens of the conversation after a turn. */
+const tokensOf = (usage) => (usage ? usage.prompt + usage.generated : 0);

@@ -1,4 +1,4 @@
-// The warning about a long text asks for the context length without the secrets of an address.
+// The warning about a long conversation: what counts, and that secrets of an address are not asked with.
 
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -6,8 +6,9 @@ import test from "node:test";
 globalThis.document = /** @type {any} */ ({ baseURI: "http://localhost/", addEventListener() {} });
 globalThis.addEventListener = () => {};
 globalThis.setInterval = /** @type {any} */ (() => {});
-const { lengthWarning } = await import("../../../static/composer/length_warning.js");
+const { forgetAttached, lengthWarning } = await import("../../../static/composer/length_warning.js");
 const { restoreSettings } = await import("../../../static/core/preferences.js");
+const { currentRun } = await import("../../../static/core/event_stream.js");
 
 async function askedFor(baseUrl) {
   const asked = [];
@@ -31,4 +32,40 @@ test("the query of an address is not in the request", async () => {
 test("an address with a password is not sent", async () => {
   const { asked, warning } = await askedFor("https://name:secret@models.test/v1");
   assert.deepEqual([asked, warning], [[], ""]);
+});
+
+// What goes to the model besides the text
+
+/** The warning for a text, with an answer of the server for the attached files. */
+async function warningFor(text, { mode = "sandbox", files = [] } = {}) {
+  globalThis.fetch = /** @type {any} */ (
+    async (address) => Response.json(String(address).includes("passport") ? { passport: { contextTokens: 1000 } } : { entries: files })
+  );
+  restoreSettings([{ name: "base_url" }, { name: "model" }, { name: "mode" }], ["https://models.test/v1", "m", mode]);
+  forgetAttached();
+  return lengthWarning(text);
+}
+
+const LONG = [
+  { name: "notes.txt", size: 8000 },
+  { name: "paper.pdf", size: 9_000_000 },
+];
+
+test("without a sandbox the texts of attached files count", async () => {
+  currentRun.reset("run-1");
+  assert.match(await warningFor("Count.", { mode: "plain", files: LONG }), /with the attached files.*reads at most/);
+});
+
+test("in a sandbox only the names of attached files go to the model", async () => {
+  currentRun.reset("run-1");
+  assert.equal(await warningFor("Count.", { files: LONG }), "");
+  const names = Array.from({ length: 100 }, (_, index) => ({ name: `${"n".repeat(60)}${index}.txt`, size: 9 }));
+  assert.match(await warningFor("Count.", { files: names }), /with the attached files/);
+});
+
+test("a message counts with the conversation that it continues", async () => {
+  currentRun.reset("run-1");
+  Object.assign(currentRun, { started: true, limits: { conversation_tokens: 1000 }, conversationTokens: 900 });
+  assert.equal(await warningFor("Go on."), "");
+  assert.match(await warningFor("x".repeat(800)), /with the conversation so far/);
 });

@@ -45,6 +45,27 @@ const CASES = {
     'curl -x http://proxy.example:3128 --referer https://y.example https://x.example/v1/models -H "Authorization: Bearer sk-1"',
     { baseUrl: "https://x.example/v1", apiKey: "sk-1", model: "" },
   ],
+  "an address without a scheme": [
+    'curl localhost:8000/v1/chat/completions -d \'{"model": "m1"}\'',
+    { baseUrl: "http://localhost:8000/v1", apiKey: "", model: "m1" },
+  ],
+  "an address of a container without a scheme": [
+    "OPENAI_BASE_URL=vllm:8000/v1\nOPENAI_MODEL=qwen",
+    { baseUrl: "http://vllm:8000/v1", apiKey: "", model: "qwen" },
+  ],
+  "a host of the web without a scheme": [
+    "OPENAI_API_BASE=api.example.com/v1 # ours\nOPENAI_API_KEY='sk-#1' # mine",
+    { baseUrl: "https://api.example.com/v1", apiKey: "sk-#1", model: "" },
+  ],
+  "an address of Azure": [
+    'curl "https://x.openai.azure.com/openai/deployments/gpt/chat/completions?api-version=2024-10-21&sig=1" -H "api-key: k-1"',
+    { baseUrl: "https://x.openai.azure.com/openai/deployments/gpt?api-version=2024-10-21", apiKey: "k-1", model: "" },
+  ],
+  "a snippet with lines that are commented out": [
+    'client = OpenAI(\n    # base_url="https://old.example/v1",\n    base_url="https://x.example/v1",\n)',
+    { baseUrl: "https://x.example/v1", apiKey: "", model: "" },
+  ],
+  "two keys, one with a model": ["ANTHROPIC_API_KEY=sk-2\nOPENAI_API_KEY=sk-1\nOPENAI_MODEL=gpt", { baseUrl: "", apiKey: "sk-1", model: "gpt" }],
   "one variable": ["OPENAI_API_KEY=sk-1", { baseUrl: "", apiKey: "sk-1", model: "" }],
   "a Python snippet": [
     'from openai import OpenAI\nclient = OpenAI(base_url="https://api.deepseek.com", api_key=os.environ["KEY"])\nclient.chat.completions.create(model="deepseek-chat")',
@@ -69,7 +90,14 @@ for (const [name, [text, expected]] of Object.entries(CASES)) {
 }
 
 test("other texts are pasted as they are", () => {
-  for (const text of ["", "https://api.example.com/v1", "a sentence = not a file, is it\nmore", "x".repeat(100_000), "a=1"])
+  for (const text of [
+    "",
+    "https://api.example.com/v1",
+    "a sentence = not a file, is it\nmore",
+    "OPENAI_API_KEY=sk-1\nANTHROPIC_API_KEY=sk-2",
+    "x".repeat(100_000),
+    "a=1",
+  ])
     assert.equal(parsePastedEndpoint(text), null, text.slice(0, 40));
 });
 
