@@ -128,10 +128,19 @@ def model_argument(options: argparse.Namespace, settings: Settings) -> ModelArgu
     """
     parameters = config_fields(options)
     without_endpoint = options.model in (BUILTIN_ID, DEMONSTRATION)
-    if without_endpoint or not (options.base_url or settings.base_url):
-        if parameters:
-            name = next(each.option for each in PARAMETERS if each.field in parameters)
-            raise UsageError(f"--{name} is for models of an endpoint. Name one with --base-url.")
+    given = [f"--{each.option}" for each in PARAMETERS if each.field in parameters]
+    if without_endpoint:
+        if options.base_url:
+            given.insert(0, "--base-url")
+        if given:
+            raise UsageError(
+                f"{given[0]} is for models of an endpoint, and --model {options.model} is none. "
+                "Leave one of them out."
+            )
+        return options.model or None
+    if not (options.base_url or settings.base_url):
+        if given:
+            raise UsageError(f"{given[0]} is for models of an endpoint. Name one with --base-url.")
         return options.model or None
     if not options.base_url and not parameters:
         return options.model or None

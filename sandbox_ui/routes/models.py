@@ -9,8 +9,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from agent.models.passport.store import PassportStore
+from agent.models.transport.base_url import same_endpoint
 from agent.settings import Settings
 from sandbox_ui.auth.access import get_access
+from sandbox_ui.auth.user import User
 from sandbox_ui.routes.helpers import json_response, route
 from sandbox_ui.scheduling.limiter import PerUserLimiter
 
@@ -37,12 +39,17 @@ class ModelRoutes:
         ]
 
     async def passport(self, request: Request) -> Response:
-        """Return what is known of ``model`` at ``baseUrl``; null if it was not tested."""
-        if get_access(request).is_guest:
+        """Return what is known of ``model`` at ``baseUrl``; null if it was not tested.
+
+        What is known of an endpoint is for those who may use it.
+        """
+        access = get_access(request)
+        if access.is_guest:
             return json_response({"error": "Sign in first."}, 403)
         base_url = request.query_params.get("baseUrl", self._settings.base_url)
         model = request.query_params.get("model") or self._settings.model
-        return json_response({"passport": await run_sync(self._find, base_url, model)})
+        found = await run_sync(self._find, base_url, model, access.user)
+        return json_response({"passport": found})
 
     async def local(self, request: Request) -> Response:
         """Return the model servers of this machine; for the operator only."""
@@ -52,9 +59,18 @@ class ModelRoutes:
             return json_response({"error": text}, 403)
         return json_response({"servers": await self._limiter.run(access.user.id, _local)})
 
-    def _find(self, base_url: str, model: str) -> dict[str, Any] | None:
+    def _find(self, base_url: str, model: str, user: User) -> dict[str, Any] | None:
         passport = PassportStore(self._settings.data).find(base_url, model)
-        return passport.for_people() if passport is not None and passport.facts else None
+        if passport is None or not passport.facts:
+            return None
+        may_use = user.operator or same_endpoint(base_url, self._settings.base_url)
+        return passport.for_people() if may_use or _is_public(base_url) else None
+
+
+def _is_public(base_url: str) -> bool:
+    from agent.models.transport.ssrf import is_public_endpoint  # imports the client
+
+    return is_public_endpoint(base_url)
 
 
 def _local() -> list[dict[str, Any]]:

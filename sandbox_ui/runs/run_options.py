@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from agent import examples, prompts
-from agent.errors import RunError
+from agent.errors import RunError, UsageError
 from agent.events import Mode
 from agent.limits import Limits, adapt_to_model
 from agent.loop.approval import Rule, parse_rules
 from agent.models.base import Model, ModelConfig
 from agent.models.builtin.install import BUILTIN_BASE_NAME, BUILTIN_ID, BUILTIN_NAME
-from agent.models.builtin.model import default_prompt_name
-from agent.models.parameters import BY_NAME, config_fields
+from agent.models.builtin.model import BuiltinModel, default_prompt_name
+from agent.models.parameters import BY_NAME, checked_values, config_fields
 from agent.models.passport.store import PassportStore
 from agent.models.resolve import resolve_model
 from agent.models.transport.base_url import resolve_key, same_endpoint
@@ -98,7 +98,7 @@ def model_for(
         NoModelAvailable: if no model is available.
         UsageError: if a parameter has an invalid value.
     """
-    return resolve_model(
+    model = resolve_model(
         text,
         model_config(options, settings, user),
         allow_builtin=settings.builtin and previous_model in ("", BUILTIN_NAME, BUILTIN_BASE_NAME),
@@ -109,6 +109,30 @@ def model_for(
         no_name_message="Select a model: the endpoint is set, but no model is selected.",
         passports=PassportStore(settings.data),
     )
+    if isinstance(model, BuiltinModel):
+        _refuse_parameters(options)
+    return model
+
+
+def _refuse_parameters(options: RunOptions) -> None:
+    """Refuse the request parameters of an endpoint's models: others do not take them.
+
+    The maximum tokens of an answer are a limit of the run, which holds for every model.
+
+    Raises:
+        UsageError: if one is set.
+    """
+    usual = checked_values(RunOptions())
+    given = [
+        name
+        for name, value in checked_values(options).items()
+        if value and name not in ("api", "max_tokens") and value != usual.get(name)
+    ]
+    if given:
+        raise UsageError(
+            f"{given[0]} is for models of an endpoint, and the built-in model does not take it. "
+            "Clear it in Settings → Advanced, or connect an endpoint."
+        )
 
 
 def task_for(text: str, options: RunOptions, model: Model) -> Task:

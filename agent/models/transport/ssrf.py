@@ -16,12 +16,17 @@ import httpcore2
 import httpx2
 
 from agent.errors import ModelRefused
+from agent.models.transport.base_url import parse_base_url
+from agent.util import event_loops
 from agent.util.ip_addresses import is_public
 
 _PRIVATE_ADDRESS_MESSAGE = (
     "The endpoint is in a private network, which only the operator of this studio may configure. "
     "Enter an endpoint on the public internet, or ask the operator to set this one."
 )
+
+
+_LOOKUP_SECONDS = 5.0
 
 
 class PublicOnlyTransport(httpx2.AsyncHTTPTransport):
@@ -72,6 +77,22 @@ class _PublicOnlyBackend(httpcore2.AnyIOBackend):
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as failed:
                 error = failed
         raise error
+
+
+def is_public_endpoint(base_url: str) -> bool:
+    """Return whether an endpoint is on the public internet, as far as its name resolves here."""
+    try:
+        url = httpx2.URL(parse_base_url(base_url).url)
+        lookup = event_loops.submit(_resolve_public(url.host, url.port or 443))
+    except (ModelRefused, httpx2.InvalidURL):
+        return False
+    try:
+        return bool(lookup.result(_LOOKUP_SECONDS))
+    except (ModelRefused, gaierror):
+        return False
+    except TimeoutError:
+        lookup.cancel()
+        return False
 
 
 async def refuse_private(request: httpx2.Request) -> None:

@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 
 from agent.cli import models
+from agent.cli.execute import model_argument
+from agent.cli.main import create_parser
+from agent.errors import UsageError
 from agent.models.passport import probe
 from agent.models.passport.passport import Fact, Passport
 from agent.settings import Settings
@@ -27,3 +30,20 @@ def test_what_a_server_says_cannot_control_the_terminal(
     printed = capsys.readouterr()
     assert "was refused" in printed.out
     assert "\x1b" not in printed.out + printed.err
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (["--base-url", "http://x/v1"], "--base-url is for models of an endpoint, and --model"),
+        (["--seed", "7"], "--seed is for models of an endpoint, and --model builtin is none"),
+    ],
+)
+def test_the_built_in_model_has_no_endpoint_and_no_parameters(
+    given: list[str], sentence: str
+) -> None:
+    options = create_parser(with_page=False).parse_args(
+        ["run", "Go.", "--model", "builtin", *given]
+    )
+    with pytest.raises(UsageError, match=sentence):
+        model_argument(options, Settings())

@@ -1,0 +1,85 @@
+"""What is known of a model is for those who may use its endpoint."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from starlette.requests import Request
+
+from agent.models.passport import local_servers
+from agent.models.passport.local_servers import LocalServer
+from agent.models.passport.passport import Fact, Passport
+from agent.models.passport.store import PassportStore
+from agent.settings import Settings
+from sandbox_ui.auth.access import Access
+from sandbox_ui.auth.user import OPERATOR, User, user_for_account
+from sandbox_ui.routes.models import ModelRoutes
+
+ANN = user_for_account("ann")
+STUDIO = "http://10.0.0.4:8000/v1"
+PRIVATE, PUBLIC = "http://10.0.0.5:8000/v1", "https://9.9.9.9/v1"
+
+
+def ask(data: Path, path: str, user: User | None, **query: str) -> tuple[int, Any]:
+    """Return the status and the answer of a route for a user; None for a guest."""
+    routes = {each.path: each for each in ModelRoutes(Settings(data=data, base_url=STUDIO)).routes}
+    found = routes[f"/api/models/{path}"]
+    access = Access(user, (), lambda _: pytest.fail("no run is asked for"), {})
+    [method] = found.methods - {"HEAD"} if found.methods else {"GET"}
+    scope = {
+        "type": "http", "method": method, "path": found.path, "headers": [],
+        "query_string": "&".join(f"{name}={value}" for name, value in query.items()).encode(),
+        "state": {"access": access},
+    }  # fmt: skip
+    answer: list[Any] = []
+
+    async def send(message: Any) -> None:
+        answer.append(message)
+
+    async def receive() -> Any:
+        return {"type": "http.request"}
+
+    async def call() -> None:
+        request = Request(scope, receive)
+        response = await found.endpoint(request)
+        await response(scope, receive, send)
+
+    anyio.run(call)
+    return answer[0]["status"], json.loads(answer[1]["body"])
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    for url in (STUDIO, PRIVATE, PUBLIC):
+        facts = {"context": Fact(8192, "/props, n_ctx")}
+        PassportStore(tmp_path).put(Passport(base_url=url, model="m", tested=5.0, facts=facts))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("user", "visible"), [(OPERATOR, {STUDIO, PRIVATE, PUBLIC}), (ANN, {STUDIO, PUBLIC})]
+)
+def test_a_passport_is_for_those_who_may_use_its_endpoint(
+    data: Path, user: User, visible: set[str]
+) -> None:
+    for url in (STUDIO, PRIVATE, PUBLIC):
+        status, answer = ask(data, "passport", user, baseUrl=url, model="m")
+        assert status == 200
+        assert (answer["passport"] is not None) == (url in visible), url
+        assert ask(data, "passport", user, baseUrl=url, model="other") == (200, {"passport": None})
+
+
+def test_a_guest_reads_no_passport_and_only_the_operator_looks_for_servers(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = [LocalServer("Ollama", "http://127.0.0.1:11434/v1", ["m"], 1)]
+    monkeypatch.setattr(local_servers, "find_local_servers", lambda: found)
+    assert ask(data, "passport", None, baseUrl=STUDIO, model="m")[0] == 403
+    for user in (None, ANN):
+        status, answer = ask(data, "local", user)
+        assert status == 403
+        assert "operator" in answer["error"]
+    status, answer = ask(data, "local", OPERATOR)
+    assert (status, answer["servers"][0]["count"]) == (200, 1)
