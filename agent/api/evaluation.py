@@ -12,6 +12,7 @@ from agent.api.comparison import (
     RunCreator,
     judge_model,
     member_argument,
+    member_model,
     recorded_summaries,
 )
 from agent.api.models import ModelArgument, select_model
@@ -35,6 +36,7 @@ from agent.evals.setup import set_up
 from agent.evals.suite import Suite
 from agent.history.index import History
 from agent.limits import adapt_to_model
+from agent.models.base import Model
 from agent.runs.summary import Summary
 from agent.settings import Settings
 from agent.util.cancellation import Stop
@@ -257,6 +259,7 @@ def carry_out(studio: RunCreator, folder: EvaluationFolder, plan: Plan) -> Evalu
         raise UsageError(f"concurrency must be a number from 1 to {MAX_CONCURRENCY}.")
     runner = EvaluationRunner(
         folder, lambda key: _create_run(studio, folder, key, plan),
+        lambda member: _model_to_test(studio, folder, member, plan),
         _judge(studio.settings, folder, plan.judge), plan.on_progress,
     )  # fmt: skip
     folder.set_stopped(False)
@@ -309,6 +312,16 @@ def summaries(folder: EvaluationFolder) -> dict[str, Summary | None]:
         return history.summaries([entry.run for entry in folder.runs()])
     finally:
         history.indexer.close()
+
+
+def _model_to_test(
+    studio: RunCreator, folder: EvaluationFolder, index: int, plan: Plan
+) -> Model | None:
+    """Return a member's model; None if the runs are elsewhere: only their node may reach it."""
+    if plan.placement is not None:
+        return None
+    member = folder.definition.members[index]
+    return member_model(studio.settings, member, plan.models.get(member.label))
 
 
 def _create_run(studio: RunCreator, folder: EvaluationFolder, key: Key, plan: Plan) -> StartedRun:

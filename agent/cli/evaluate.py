@@ -105,6 +105,9 @@ class _Report:
             _print(f"Evaluation {progress.evaluation}: {progress.total} to do")
         if progress.status in ("defined", "started"):
             return
+        if progress.status == "testing":
+            _print(f"Testing {self._folder.definition.members[progress.member].label} …")
+            return
         task = self._folder.tasks[progress.task]
         suite = self._folder.suite_of[progress.task]
         member = self._folder.definition.members[progress.member]

@@ -8,6 +8,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from agent.compare.runner import StartedRun, is_builtin, run_jobs
@@ -21,6 +22,8 @@ from agent.evals.outcomes import (
 )
 from agent.evals.scorers.score import JudgeAccess
 from agent.evals.scoring import score_run
+from agent.models.base import Model
+from agent.models.passport.ensure import Candidate, ensure_tested
 from agent.util.cancellation import Stop
 
 _log = logging.getLogger(__name__)
@@ -32,11 +35,12 @@ class Progress:
 
     Attributes:
         evaluation: The evaluation's id.
-        task: The task's index; -1 for ``defined``.
+        task: The task's index; -1 for ``defined`` and ``testing``.
         member: The member's index.
         repetition: The repetition, from 1.
-        status: ``defined`` first; ``started``, ``scored`` for an answer of an earlier run, or how
-            the run ended; ``not started`` if it could not be.
+        status: ``defined`` first; ``testing`` while a member's model is tested; ``started``,
+            ``scored`` for an answer of an earlier run, or how the run ended; ``not started`` if
+            it could not be.
         outcome: How the run counts; None while it is carried out.
         score: The score; None if there is none.
         reason: Why it failed or has no score.
@@ -63,6 +67,7 @@ class EvaluationRunner:
     Args:
         folder: The evaluation's folder.
         create: Creates the run of a (task, member, repetition).
+        model_of: Returns the model of a member that is tested first; None for one that is not.
         judge: The model that scores answers, if a suite needs one.
         on_progress: Called in any thread, one call at a time.
     """
@@ -71,11 +76,13 @@ class EvaluationRunner:
         self,
         folder: EvaluationFolder,
         create: Callable[[Key], StartedRun],
+        model_of: Callable[[int], Model | None],
         judge: JudgeAccess | None,
         on_progress: Callable[[Progress], None],
     ) -> None:
         self._folder = folder
         self._create = create
+        self._model_of = model_of
         self._judge = judge
         self._on_progress = on_progress
         self._lock = threading.Lock()
@@ -107,9 +114,24 @@ class EvaluationRunner:
         members = self._folder.definition.members
         run_jobs(to_score, lambda job: self._score_earlier(*job, stop), concurrency,
                  lambda _: False, stop, lambda: None)  # fmt: skip
+        self._test_models(sorted({member for _, member, _ in keys}), stop)
         run_jobs(keys, lambda key: self._carry_out_one(key, stop), concurrency,
                  lambda key: is_builtin(members[key[1]]), stop, self._stop_active)  # fmt: skip
         return dict(self._given_up)
+
+    def _test_models(self, indexes: Sequence[int], stop: Stop) -> None:
+        """Test the models of members that were not tested yet; give up those that fail."""
+        members, candidates = self._folder.definition.members, dict[int, Candidate]()
+        for index in indexes:
+            with suppress(StudioError):  # the first run reports it
+                if (model := self._model_of(index)) is not None:
+                    candidates[index] = Candidate(model, members[index].mode == "sandbox")
+
+        def report(tested: Sequence[int]) -> None:
+            for index in tested:
+                self._report(Progress(evaluation=self._folder.id, member=index, status="testing"))
+
+        self._given_up |= ensure_tested(candidates, stop, report)
 
     def _score_earlier(self, entry: RunEntry, answer: str, stop: Stop) -> None:
         self._score(entry, answer, "scored", "", stop)
@@ -185,7 +207,7 @@ class EvaluationRunner:
 
     def _report(self, progress: Progress) -> None:
         with self._lock:
-            self._done += progress.status not in ("defined", "started")
+            self._done += progress.status not in ("defined", "testing", "started")
             elapsed = time.monotonic() - self._began
             counted = replace(
                 progress, done=self._done, total=self._total,

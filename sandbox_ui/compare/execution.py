@@ -3,12 +3,13 @@
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from agent.compare.comparison import Member
 from agent.compare.runner import is_builtin
 from agent.errors import QuotaExceeded, StudioError
+from agent.util.cancellation import Stop
 from sandbox_ui.compare.starter import PlannedRun, RunStarter
 
 _DISK_FULL_MESSAGE = "The studio's disk is full. Free some space, then press Resume."
@@ -18,6 +19,7 @@ _log = logging.getLogger(__name__)
 class Execution:
     """Carries out planned runs in a thread of its own, until none is left.
 
+    The members' models are tested first, if the starter does so.
     A member whose run cannot be started is given up, and the others go on. When a quota is used
     up, nothing more is started.
 
@@ -50,6 +52,8 @@ class Execution:
         self._stopped_members: set[int] = set()
         self._changed = threading.Condition()
         self._closed = False
+        self._tests_stop = Stop()
+        self._tested: set[int] = set()
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
 
     def begin(self) -> None:
@@ -62,6 +66,12 @@ class Execution:
         with self._changed:
             return " ".join(dict.fromkeys(self._reasons))
 
+    @property
+    def testing(self) -> list[str]:
+        """The labels of the members whose models are being tested."""
+        with self._changed:
+            return [self._members[each].label for each in sorted(self._tested)]
+
     def stop(self, member: int | None = None) -> None:
         """Start no further runs, of one member or of all, and stop those in progress."""
         with self._changed:
@@ -70,6 +80,8 @@ class Execution:
             self._drop(self._stopped_members)
             active = [run for run, each in self._active.items() if each in self._stopped_members]
             self._changed.notify_all()
+        if member is None:
+            self._tests_stop.set()
         for run in active:
             self._starter.stop(run)
 
@@ -79,6 +91,7 @@ class Execution:
             self._closed = True
             self._pending.clear()
             self._changed.notify_all()
+        self._tests_stop.set()
         self._thread.join(seconds)
 
     def run_ended(self, run: str) -> None:
@@ -91,11 +104,26 @@ class Execution:
 
     def _work(self) -> None:
         try:
+            self._examine_models()
             while (following := self._next()) is not None:
                 self._start(following)
         except Exception:  # noqa: BLE001 - boundary: the comparison can be continued
             _log.exception("The %s was interrupted", self._name)
         self._on_ended(self)
+
+    def _examine_models(self) -> None:
+        with self._changed:
+            members = {each.member for each in self._pending}
+        problems = self._starter.examine_models(members, self._tests_stop, self._set_tested)
+        for member, problem in problems.items():
+            self._give_up((member,), f"{self._members[member].label}: {problem}")
+        if self._tested:
+            self._set_tested(())
+
+    def _set_tested(self, members: Collection[int]) -> None:
+        with self._changed:
+            self._tested = {*self._tested, *members} if members else set()
+        self._on_changed()
 
     def _next(self) -> PlannedRun | None:
         """Wait until a run may be started and return it; None when all have ended."""

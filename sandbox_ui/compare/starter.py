@@ -1,7 +1,7 @@
 """Start one run of a comparison as an ordinary run: same queue, quota and limits."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Generic
@@ -9,6 +9,7 @@ from typing import Generic
 from agent.compare.folder import ComparisonFolder
 from agent.errors import StudioError
 from agent.settings import Settings
+from agent.util.cancellation import Stop
 from agent.workspace.files import Workspace
 from sandbox_ui.auth.user import User
 from sandbox_ui.compare.inputs import InputStore
@@ -52,6 +53,15 @@ class RunStarter(ABC, Generic[Folder]):
     def max_active(self) -> int:
         """How many runs may be in progress at the same time: as many as the queue lets."""
         return self.runs.admission.queue.max_active_of(self.folder.owner)
+
+    def examine_models(
+        self, _members: Collection[int], _stop: Stop, _on_test: Callable[[Sequence[int]], None]
+    ) -> Mapping[int, str]:
+        """Test the models of members before their first run; see ``ensure_tested``.
+
+        Only an evaluation does so: a comparison is a few runs, which show the same themselves.
+        """
+        return {}
 
     def prepare(self, planned: PlannedRun) -> str:
         """Create a draft with the run's inputs; return its id.

@@ -232,11 +232,13 @@ class EvaluationManager(GroupManager[EvaluationFolder]):
     def _activity(self, evaluation: str, described: Mapping[str, Any]) -> dict[str, Any]:
         """Return what an evaluation is doing, and what can be done with it."""
         running, folder = self.is_running(evaluation), self.registry.folder(evaluation)
+        execution = self._executions.get(evaluation)
         elsewhere = self._where(folder)
         counts = self.registry.cells(evaluation).counts()
         return self.progress(evaluation) | {
             "state": "running" if running else described["state"],
             "reason": self._reason(evaluation),
+            "testing": execution.testing if execution else [],
             "elsewhere": elsewhere,
             "canResume": not running
             and (counts["done"] < counts["total"] or bool(self._unscored(folder))),

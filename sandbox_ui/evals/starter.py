@@ -1,12 +1,16 @@
 """Start one run of an evaluation as an ordinary run: same queue, quota and limits."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from agent.errors import StudioError
 from agent.evals.folder import EvaluationFolder
 from agent.evals.setup import RunSetup, set_up
 from agent.limits import adapt_to_model
+from agent.models.passport.ensure import Candidate, ensure_tested
 from agent.runs.recorded_run import Task
+from agent.util.cancellation import Stop
 from agent.workspace.files import Workspace
 from sandbox_ui.compare.starter import PlannedRun, RunStarter
 from sandbox_ui.evals.cells import Cells, Place
@@ -29,6 +33,19 @@ class EvaluationStarter(RunStarter[EvaluationFolder]):
     def max_active(self) -> int:
         """How many runs may be in progress: as was asked, and as many as the queue lets."""
         return min(self.folder.definition.concurrency, super().max_active)
+
+    def examine_models(
+        self, members: Collection[int], stop: Stop, on_test: Callable[[Sequence[int]], None]
+    ) -> Mapping[int, str]:
+        """Test the models of members that were not tested yet; see ``ensure_tested``."""
+        text, defined = self.folder.tasks[0].text, self.folder.definition.members
+        candidates = {}
+        for member in members:
+            with suppress(StudioError):  # the first run reports it
+                options = self.participants.members[member]
+                model = run_options.model_for(text, options, self.settings, self.user)
+                candidates[member] = Candidate(model, defined[member].mode == "sandbox")
+        return ensure_tested(candidates, stop, on_test)
 
     def write_inputs(self, planned: PlannedRun, workspace: Workspace) -> None:
         """Write the documents of a run's task."""

@@ -28,6 +28,8 @@ class DeferredEndpointModel:
         passports: Where what is known of the model is kept; None to keep nothing.
 
     Attributes:
+        config: The endpoint and the options.
+        passports: See above.
         passport: What is known of the model; None if nothing is.
 
     Raises:
@@ -38,8 +40,8 @@ class DeferredEndpointModel:
     def __init__(self, config: ModelConfig, passports: PassportStore | None = None) -> None:
         parse_base_url(config.base_url)
         check_key(config.api_key.strip())
-        self._config = config
-        self._passports = passports
+        self.config = config
+        self.passports = passports
         self.passport = passports.find(config.base_url, config.model) if passports else None
         self._lock = threading.Lock()
         self._loaded: EndpointModel | None = None
@@ -47,7 +49,7 @@ class DeferredEndpointModel:
     @property
     def name(self) -> str:
         """The model's name at the endpoint."""
-        return self._config.model
+        return self.config.model
 
     @property
     def metered(self) -> bool:
@@ -65,6 +67,10 @@ class DeferredEndpointModel:
     def _preload(self) -> None:
         with suppress(ModelError):  # the first turn reports it
             self._load()
+            if self.passport is not None and self.passports is not None:
+                from agent.models.passport.renewal import renew_if_due
+
+                renew_if_due(self.config, self.passport, self.passports)
 
     def _load(self) -> "EndpointModel":
         with self._lock:
@@ -73,9 +79,9 @@ class DeferredEndpointModel:
                 from agent.models.endpoint.learned import Learned
 
                 known = self.passport.learned if self.passport else {}
-                self._loaded = EndpointModel(self._config, Learned.from_json(known), self._keep)
+                self._loaded = EndpointModel(self.config, Learned.from_json(known), self._keep)
             return self._loaded
 
     def _keep(self, learned: "Learned") -> None:
-        if self._passports is not None:
-            self._passports.learn(self._config.base_url, self._config.model, learned.to_json())
+        if self.passports is not None:
+            self.passports.learn(self.config.base_url, self.config.model, learned)

@@ -17,11 +17,18 @@ _SHOWN_MODELS = 50
 
 @dataclass(frozen=True, slots=True)
 class LocalServer:
-    """A server that lists models; ``name`` is what usually answers at its port."""
+    """A server that lists models.
+
+    Attributes:
+        name: What usually answers at its port.
+        base_url: The address of its API.
+        models: The first names of its models, of ``count``.
+    """
 
     name: str
     base_url: str
     models: Sequence[str]
+    count: int
 
 
 def find_local_servers(ports: "dict[str, int] | None" = None) -> list[LocalServer]:
@@ -31,7 +38,12 @@ def find_local_servers(ports: "dict[str, int] | None" = None) -> list[LocalServe
         ports: The ports to ask, by the name of the server.
     """
     asked = USUAL_PORTS if ports is None else ports
-    return event_loops.submit(_ask_all(asked)).result(_SECONDS + 2)
+    future = event_loops.submit(_ask_all(asked))
+    try:
+        return future.result(_SECONDS + 2)
+    except TimeoutError:  # the loop is busy: nothing was found in time
+        future.cancel()
+        return []
 
 
 async def _ask_all(ports: "dict[str, int]") -> list[LocalServer]:
@@ -47,4 +59,4 @@ async def _ask(name: str, port: int) -> LocalServer | None:
             models = model_names(await fetch_models(config))
     except (ModelError, TimeoutError):
         return None
-    return LocalServer(name, url, models[:_SHOWN_MODELS]) if models else None
+    return LocalServer(name, url, models[:_SHOWN_MODELS], len(models)) if models else None

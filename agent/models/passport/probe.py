@@ -59,7 +59,7 @@ def list_models(config: ModelConfig) -> list[str]:
     Raises:
         ModelError: see ``Model.stream``.
     """
-    return model_names(_fetch_list(config))
+    return model_names(fetch_list(config))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +70,13 @@ class EndpointTest:
         models: The names of the models that it offers.
         passport: What was found out; of no model if none was named and several are offered.
         message: The result as a sentence.
+        is_temporary: Whether it failed and may work a moment later: the endpoint is busy.
     """
 
     models: Sequence[str]
     passport: Passport
     message: str
+    is_temporary: bool = False
 
     @property
     def works(self) -> bool:
@@ -82,11 +84,15 @@ class EndpointTest:
         return bool(self.passport.model) and not self.passport.problem
 
 
-def check_endpoint(config: ModelConfig) -> EndpointTest:
+def check_endpoint(config: ModelConfig, stop: Stop | None = None) -> EndpointTest:
     """Test an endpoint; without a model name its only model, or none if it offers several.
 
     The test costs a few hundred tokens and takes at most some 80 s. It never raises a
     ``ModelError``: the passport says what failed.
+
+    Args:
+        config: The endpoint and the model.
+        stop: Ends the test early, as failed.
     """
     try:
         url = parse_base_url(config.base_url).display_url
@@ -95,7 +101,7 @@ def check_endpoint(config: ModelConfig) -> EndpointTest:
     passport = Passport(base_url=url, model=config.model.strip(), tested=time.time())
     listed, problem = None, ""
     try:
-        listed = _fetch_list(config)
+        listed = fetch_list(config)
     except ModelError as error:
         problem = str(error)
     names = model_names(listed)
@@ -108,7 +114,8 @@ def check_endpoint(config: ModelConfig) -> EndpointTest:
         if problem:
             return _failed(replace(passport, facts={"reachable": _reached(problem)}), problem)
         return EndpointTest(names, passport, _choose_message(names))
-    return _examine(replace(config, model=passport.model), passport, listed, names)
+    config = replace(config, model=passport.model)
+    return _examine(config, passport, listed, names, stop or Stop())
 
 
 def _choose_message(names: Sequence[str]) -> str:
@@ -117,8 +124,10 @@ def _choose_message(names: Sequence[str]) -> str:
     return f"The endpoint answers and offers {len(names):,} models. Choose one."
 
 
-def _failed(passport: Passport, problem: str, models: Sequence[str] = ()) -> EndpointTest:
-    return EndpointTest(models, replace(passport, problem=problem), problem)
+def _failed(
+    passport: Passport, problem: str, models: Sequence[str] = (), *, is_temporary: bool = False
+) -> EndpointTest:
+    return EndpointTest(models, replace(passport, problem=problem), problem, is_temporary)
 
 
 def _reached(problem: str) -> Fact:
@@ -126,25 +135,27 @@ def _reached(problem: str) -> Fact:
 
 
 def _examine(
-    config: ModelConfig, passport: Passport, listed: object, names: Sequence[str]
+    config: ModelConfig, passport: Passport, listed: object, names: Sequence[str], stop: Stop
 ) -> EndpointTest:
     model = EndpointModel(replace(config, seed=_SEED if config.seed is None else config.seed))
     turns: list[_Turn] = []
-    problem = ""
+    problem, is_temporary = "", False
     try:
-        with Stop().with_timeout(_TEST_SECONDS) as stop:
+        with stop.with_timeout(_TEST_SECONDS) as limited:
             for messages in _conversation(turns):
-                turns.append(_take_turn(model, messages, config, stop))
+                turns.append(_take_turn(model, messages, config, limited))
                 if turns[-1].finish is None:
                     raise ModelUnavailable(
                         f"{config.model} did not complete an answer within {_TEST_SECONDS:g} s."
                     )
     except ModelError as error:
         problem = str(error)
+        is_temporary = isinstance(error, ModelUnavailable) and "answered" in problem
     if not turns or turns[0].finish is None:
         facts = {**passport.facts, **_facts_of_failure(passport, problem)}
-        return _failed(replace(passport, facts=facts), problem, names)
-    server = _ask_server(config, listed)
+        passport = replace(passport, facts=facts)
+        return _failed(passport, problem, names, is_temporary=is_temporary)
+    server = ask_server(config, listed)
     facts = {**passport.facts, **server.facts, **_facts_of(turns, model.learned, config)}
     usages = [turn.usage for turn in turns if turn.usage is not None]
     passport = replace(
@@ -156,7 +167,7 @@ def _examine(
         prompt_tokens=sum(each.prompt for each in usages),
         generated_tokens=sum(each.generated for each in usages),
     )
-    return EndpointTest(names, passport, problem or _result_message(config, turns))
+    return EndpointTest(names, passport, problem or _result_message(config, turns), is_temporary)
 
 
 @dataclass
@@ -288,8 +299,8 @@ def _reasoning_facts(turns: Sequence[_Turn], learned: Learned) -> dict[str, Fact
         seen = Fact(None, "the answer to the test had none")
     required = changes & {REASONING_REQUIRED, GOOGLE_SIGNATURES}
     if required:
-        learned_so = required & set(learned.changes)
-        how = "it refused a request without" if learned_so else "known of this model"
+        taught = {each for lessons in learned.lessons.values() for each in lessons.changes}
+        how = "it refused a request without" if required & taught else "known of this model"
         back = Fact(True, how)
     elif finish is not None and finish.opaque is not None:
         back = Fact(True, "it comes in parts that are sent back unchanged")
@@ -335,7 +346,11 @@ def _without_seed(learned: Learned, config: ModelConfig) -> Learned:
     """Return what was learned without what the test's own seed taught."""
     if config.seed is not None:
         return learned
-    return replace(learned, dropped=tuple(name for name in learned.dropped if name != "seed"))
+    without = {
+        api: replace(each, dropped=tuple(name for name in each.dropped if name != "seed"))
+        for api, each in learned.lessons.items()
+    }
+    return replace(learned, lessons=without)
 
 
 def _facts_of_failure(passport: Passport, problem: str) -> dict[str, Fact]:
@@ -360,7 +375,8 @@ def _result_message(config: ModelConfig, turns: Sequence[_Turn]) -> str:
     )
 
 
-def _fetch_list(config: ModelConfig) -> object:
+def fetch_list(config: ModelConfig) -> object:
+    """Return the response to ``/models``; see ``list_models``."""
     future = event_loops.submit(fetch_models(replace(config, read_timeout=_LIST_SECONDS)))
     try:
         return future.result(_LIST_SECONDS + 0.5)
@@ -371,7 +387,8 @@ def _fetch_list(config: ModelConfig) -> object:
         ) from None
 
 
-def _ask_server(config: ModelConfig, listed: object) -> ServerFacts:
+def ask_server(config: ModelConfig, listed: object) -> ServerFacts:
+    """Return what the server says about a model within 6 s; ``listed`` as ``fetch_list`` does."""
     future = event_loops.submit(read_server(config, listed))
     try:
         return future.result(_SERVER_SECONDS)

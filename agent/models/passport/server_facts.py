@@ -32,13 +32,13 @@ _CONTEXT_FIELDS = (
 )  # fmt: skip
 _OWNERS = {"vllm": "vLLM", "sglang": "SGLang", "llamacpp": "llama.cpp", "library": "Ollama"}
 _PORTS = {11434: "Ollama", 1234: "LM Studio"}
-_CHANGING_FIELDS = {"created", "permission", "modified_at"}
+_CHANGING_FIELDS = {"created", "permission", "modified_at", "pricing", "state", "status"}
 Entry = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class ServerFacts:
-    """What a server says; ``facts`` as in ``Passport``, ``listing`` a digest of it."""
+    """What a server says; ``facts`` and ``listing`` as in ``Passport``."""
 
     facts: Mapping[str, Fact] = field(default_factory=dict)
     listing: str = ""
@@ -74,7 +74,7 @@ async def read_server(config: ModelConfig, listed: object) -> ServerFacts:
     if server:
         facts["server"] = Fact(server, "it names itself, or answers at its usual port")
     kept = {name: value for name, value in entry.items() if name not in _CHANGING_FIELDS}
-    said = json.dumps([kept, {name: each.value for name, each in facts.items()}], sort_keys=True)
+    said = json.dumps(kept, sort_keys=True)
     return ServerFacts(facts, hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:32])
 
 

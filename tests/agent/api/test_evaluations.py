@@ -178,5 +178,26 @@ def test_a_member_without_an_endpoint_is_reported(studio: Studio) -> None:
     assert (result.state, result.counts["waiting"]) == ("interrupted", 2)
 
 
+def test_models_are_tested_before_the_first_run_and_one_that_fails_stops_its_members(
+    studio: Studio,
+) -> None:
+    progress = list[Progress]()
+    with Endpoint(respond) as good, Endpoint(key="right-key-12345") as refusing:
+        both = [*members(good.url), f"plain,model=m,label=B,base-url={refusing.url}"]
+        result = studio.evaluate(sums(2), members=both, on_progress=progress.append)
+        again = studio.evaluate(sums(1), members=members(good.url))
+        assert len(good.tests) == 2  # the two turns of one test
+    statuses = [each.status for each in progress]
+    assert "started" not in statuses[: statuses.index("testing") + 3]
+    assert {each.member for each in progress if each.status == "testing"} == {0, 1, 2}
+    assert "key is missing or wrong" in result.problems["B"]
+    assert (result.counts["right"], result.counts["waiting"]) == (3, 2)
+    for described in (result.description, again.description):
+        passport = described["members"][1]["passport"]
+        tools = next(each for each in passport["facts"] if each["name"] == "tools")
+        assert (tools["text"], tools["source"]) == ("yes", "it called the test tool")
+    assert b'"it called the test tool"' in result.export("json")
+
+
 def _judged(count: int) -> Suite:
     return sums(count, scorer="judge", judge_prompt="{task} {expected} {answer}: RIGHT?")

@@ -120,7 +120,7 @@ def test_listing_models_reports_a_wrong_key() -> None:
 def test_the_check_reports_success_or_the_error() -> None:
     calling = [Turn(calls=[("ready", {})]), Turn(text="Done.")]
     turns = [*calling, Turn(text="I am ready."), Turn(fault="503")]
-    with Endpoint(turns, models=["test-model", "other"]) as endpoint:
+    with Endpoint(turns, models=["test-model", "other"], passes_test=False) as endpoint:
         config = ModelConfig(endpoint.url, "test-model")
         assert "works" in check_endpoint(config).message
         assert "did not call the test tool" in check_endpoint(config).message

@@ -12,6 +12,7 @@ from agent.evals import suites
 from tests.sandbox_ui.compare.conftest import Script
 from tests.support.evaluations.client import MEMBERS, EvaluationClient, outcomes, run_ids
 from tests.support.models.endpoint import Endpoint, Turn
+from tests.support.server import wait_until
 
 pytestmark = pytest.mark.nightly
 
@@ -67,6 +68,31 @@ def test_an_evaluation_is_stopped_and_resumed(
     client.post(evaluation, "resume").raise_for_status()
     described = client.wait(evaluation)
     assert outcomes(described) == [["right", "right"], ["wrong", "right"]]
+
+
+def test_models_are_tested_first_and_one_without_tools_works_in_plain_mode_only(
+    client: EvaluationClient, script: Script, endpoint: Endpoint
+) -> None:
+    gate, usual = threading.Event(), script.answer
+
+    def answer(body: dict[str, Any]) -> Turn:
+        is_test = "ready" in str(body.get("tools"))
+        return Turn(text="I am ready.", gate=gate) if is_test else usual(body)
+
+    script.answer, endpoint.passes_test = answer, False
+    try:
+        named = [{**each, "model": "other", "label": each["mode"]} for each in MEMBERS]
+        evaluation = client.create(limit=1, members=named)
+        wait_until(lambda: client.read(evaluation)["testing"] == ["plain", "sandbox"])
+        assert client.read(evaluation)["counts"]["running"] == 0
+        gate.set()
+        described = client.wait(evaluation, "interrupted")
+    finally:
+        endpoint.passes_test = True
+    assert outcomes(described) == [["right", "waiting"]]
+    assert described["testing"] == []
+    assert described["reason"].startswith("sandbox: other did not call the tool of its test")
+    assert described["members"][0]["passport"]
 
 
 def test_infrastructure_errors_are_counted_apart_and_retried_alone(

@@ -42,9 +42,12 @@ class Endpoint(HttpServer):
         key: The required API key; None accepts any.
         strict: Whether the history is validated.
         port: The port; by default any unused one.
+        passes_test: Whether the test of a model (``agent.models.passport``) is answered with the
+            call that it asks for, apart from the turns and requests; else by the turns.
 
     Attributes:
         history_errors: The errors in the received histories.
+        tests: The requests of tests that were passed.
         redirect: If set, every request is answered with 307 to this URL.
     """
 
@@ -56,12 +59,15 @@ class Endpoint(HttpServer):
         key: str | None = None,
         strict: bool = True,
         port: int = 0,
+        passes_test: bool = True,
     ) -> None:
         super().__init__(port)
         self._script = turns if callable(turns) else iter(turns)
         self.models = models
         self.key = key
         self.strict = strict
+        self.passes_test = passes_test
+        self.tests: list[Body] = []
         self.history_errors: list[str] = []
         self.redirect = ""
 
@@ -89,6 +95,8 @@ class Endpoint(HttpServer):
         if history_error:
             self.history_errors.append(history_error)
             return _error(exchange, 400, history_error)
+        if self.is_apart(body):
+            return self._pass_test(exchange, body)
         turn = self.next_turn(body)
         if turn is None:
             return _error(exchange, 404, "The script has no further turn")
@@ -97,6 +105,17 @@ class Endpoint(HttpServer):
         if error:
             return _error(exchange, 400, error)
         return _send_turn(exchange, turn, body)
+
+    def is_apart(self, body: Body) -> bool:
+        tools = body.get("tools") or ()
+        names = [tool.get("function", {}).get("name") for tool in tools]
+        return self.passes_test and names == ["ready"]
+
+    def _pass_test(self, exchange: Exchange, body: Body) -> None:
+        self.tests.append(body)
+        has_called = any(message["role"] == "tool" for message in body["messages"])
+        turn = Turn(text="done") if has_called else Turn(calls=[Call("ready", {"number": 1})] * 2)
+        _send_turn(exchange, turn, body)
 
     def _reject(self, exchange: Exchange) -> bool:
         if self.redirect:

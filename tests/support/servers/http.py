@@ -110,9 +110,14 @@ class HttpServer:
         with self.changed:
             self.received.append(received)
             path = received.path.split("?")[0]
-            if received.method == "POST" and path.endswith(self.model_paths):
+            is_turn = received.method == "POST" and path.endswith(self.model_paths)
+            if is_turn and not self.is_apart(received.body):
                 self.requests.append(received)
             self.changed.notify_all()
+
+    def is_apart(self, _body: Body) -> bool:
+        """Return whether a request is not one of ``requests``."""
+        return False
 
     def add_connection(self, connection: socket.socket) -> None:
         with self.changed:

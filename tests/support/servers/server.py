@@ -166,7 +166,7 @@ class StrictServer(HttpServer):
         self.key = key
         self.context = context
         self.truncates = truncates
-        self.routes = dict(routes or {})
+        self.routes: Mapping[str, Any] = dict(routes or {})
         self.refusals: list[str] = []
         self.seen: list[Seen] = []
         self.counts: list[Counts] = []

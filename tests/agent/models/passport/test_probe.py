@@ -84,7 +84,7 @@ def test_a_refusal_says_that_reasoning_must_come_back_and_is_remembered() -> Non
     assert test.works
     fact = test.passport.facts["reasoning_returned"]
     assert (fact.value, fact.source) == (True, "it refused a request without")
-    assert test.passport.learned["changes"]
+    assert test.passport.learned["lessons"]["chat"]["changes"]
 
 
 def test_the_only_model_is_chosen() -> None:

@@ -2,16 +2,24 @@
 
 import json
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from agent.models.endpoint.learned import Learned, Lessons
 from agent.models.passport.passport import Fact, Passport, as_text, from_json
 from agent.models.passport.store import PassportStore
 
 URL = "https://models.test/v1"
+
+
+def dropping(*names: str) -> Learned:
+    return Learned(lessons={"chat": Lessons(dropped=names)})
+
+
 PASSPORT = Passport(
-    base_url=URL, model="m", tested=5.0, learned={"dropped": ["seed"]},
+    base_url=URL, model="m", tested=5.0, learned=json.loads(json.dumps(dropping("seed").to_json())),
     facts={"context": Fact(32_768, "/props, n_ctx"), "images": Fact(None, "it says nothing")},
 )  # fmt: skip
 
@@ -28,23 +36,24 @@ def test_a_passport_is_found_again_by_endpoint_and_model(tmp_path: Path) -> None
 def test_what_a_run_learns_is_added_and_the_rest_stays(tmp_path: Path) -> None:
     store = PassportStore(tmp_path)
     store.put(PASSPORT)
-    store.learn(URL, "m", {"dropped": ["seed", "top_p"]})
+    store.learn(URL, "m", dropping("top_p"))
     found = store.find(URL, "m")
     assert found is not None
-    assert (found.learned, found.context_tokens) == ({"dropped": ["seed", "top_p"]}, 32_768)
-    store.learn(URL, "untested", {"dropped": ["seed"]})
+    assert Learned.from_json(found.learned) == dropping("seed", "top_p")
+    assert found.context_tokens == 32_768
+    store.learn(URL, "untested", dropping("seed"))
     untested = store.find(URL, "untested")
     assert untested is not None
-    assert (untested.learned, untested.facts) == ({"dropped": ["seed"]}, {})
+    assert (Learned.from_json(untested.learned), untested.facts) == (dropping("seed"), {})
 
 
 def test_writers_at_the_same_time_lose_nothing_of_each_other(tmp_path: Path) -> None:
-    def learn() -> None:
-        for _ in range(20):
-            PassportStore(tmp_path).learn(URL, "m", {"dropped": ["seed"]})
+    def learn(name: str) -> None:
+        for number in range(5):
+            PassportStore(tmp_path).learn(URL, "m", dropping(f"{name}{number}"))
 
     PassportStore(tmp_path).put(PASSPORT)
-    writers = [threading.Thread(target=learn) for _ in range(4)]
+    writers = [threading.Thread(target=learn, args=(name,)) for name in "abcd"]
     for each in writers:
         each.start()
     for each in writers:
@@ -52,6 +61,8 @@ def test_writers_at_the_same_time_lose_nothing_of_each_other(tmp_path: Path) -> 
     found = PassportStore(tmp_path).find(URL, "m")
     assert found is not None
     assert found.context_tokens == 32_768
+    names = {f"{name}{number}" for name in "abcd" for number in range(5)}
+    assert set(Learned.from_json(found.learned).of("chat").dropped) == {"seed", *names}
     assert not list((tmp_path / "passports").glob("tmp*"))
 
 
@@ -73,6 +84,27 @@ def test_fields_of_a_wrong_type_are_left_out() -> None:
     assert (found.tested, found.learned, found.prompt_tokens) == (0.0, {}, 0)
     assert found.facts == {"context": Fact("x", "")}
     assert found.context_tokens is None
+
+
+def test_a_passport_is_found_by_a_name_of_any_length(tmp_path: Path) -> None:
+    """A path as the name of a local model may be longer than any text that people read."""
+    long = replace(PASSPORT, model="/models/" + "m" * 1000, base_url=f"{URL}/{'p' * 400}")
+    PassportStore(tmp_path).put(long)
+    assert PassportStore(tmp_path).find(long.base_url, long.model) == long
+
+
+def test_a_test_in_the_meantime_is_not_replaced_by_a_renewal(tmp_path: Path) -> None:
+    store = PassportStore(tmp_path)
+    store.renew(replace(PASSPORT, changed=6.0))
+    assert store.find(URL, "m") is None
+    store.put(replace(PASSPORT, tested=7.0))
+    store.renew(replace(PASSPORT, changed=6.0))
+    store.learn(URL, "m", dropping("top_p"))
+    store.renew(replace(PASSPORT, tested=7.0, changed=8.0))
+    found = store.find(URL, "m")
+    assert found is not None
+    assert (found.tested, found.changed, found.is_fresh) == (7.0, 8.0, False)
+    assert Learned.from_json(found.learned) == dropping("seed", "top_p")
 
 
 def test_people_read_what_is_known_and_how_it_was_found_out() -> None:

@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.errors import ModelError, ModelRefused
-from agent.models.base import Finish, ModelConfig, Piece, TextPiece
+from agent.models.base import CallPiece, Finish, ModelConfig, OpaqueParts, Piece, TextPiece
 from agent.models.endpoint.client import EndpointModel
 from agent.models.passport.probe import check_endpoint, list_models
 from agent.models.transport.base_url import parse_base_url, resolve_key, same_endpoint
-from agent.models.transport.redaction import KeyRedactor, redact
+from agent.models.transport.redaction import ByteRedactor, KeyRedactor, redact, redact_json
 from agent.util.cancellation import Stop
 from tests.contract.model_suite import REQUEST
 from tests.support.models.endpoint import Call, Endpoint, Turn
@@ -175,7 +175,7 @@ AMBIENT = {
 }
 STREAM_REQUEST = """
 import json, sys
-from agent.models.base import Finish, ModelConfig, Piece, TextPiece
+from agent.models.base import CallPiece, Finish, ModelConfig, OpaqueParts, Piece, TextPiece
 from agent.models.endpoint.client import EndpointModel
 from agent.util.cancellation import Stop
 from tests.contract.model_suite import REQUEST, text_of
@@ -222,7 +222,8 @@ def test_other_hosts_use_the_environment_proxy() -> None:
 
 @pytest.mark.contract
 def test_models_do_not_share_cookies() -> None:
-    with Endpoint([Turn(fault="429 set-cookie=session=abc"), Turn(text="Hi")]) as endpoint:
+    turns = [Turn(fault="429 set-cookie=session=abc"), Turn(text="Hi")]
+    with Endpoint(turns, passes_test=False) as endpoint:
         for _ in range(2):
             check_endpoint(ModelConfig(endpoint.url, "m"))
     assert "cookie" not in endpoint.requests[1].headers
@@ -255,6 +256,30 @@ def test_a_key_echoed_by_an_endpoint_is_redacted(
     logged = "".join(traceback.format_exception(caught.value)) + caplog.text
     assert "[key]" in logged
     assert KEY not in logged
+
+
+QUOTED = 'sk-"quoted"-\\back/slash-0123'
+DIGITS = "123456789012"
+
+
+@pytest.mark.parametrize("key", [KEY, QUOTED, DIGITS])
+def test_a_key_of_any_characters_is_redacted_and_json_stays_json(key: str) -> None:
+    body = {"user": f"a {key} b", key: [1, {"deep": key}], "n": 5, "seed": 123456789012}
+    redacted = redact_json(body, key)
+    seed = "[key]" if key == DIGITS else 123456789012
+    assert redacted == {"user": "a [key] b", "[key]": [1, {"deep": "[key]"}], "n": 5, "seed": seed}
+    recorder = ByteRedactor(key)
+    data = json.dumps({"echo": key}).encode()
+    recorded = b"".join(recorder.feed(data[at : at + 3]) for at in range(0, len(data), 3))
+    assert recorded + recorder.flush() == b'{"echo": "[key]"}'
+    call = CallPiece(0, "call", "go", json.dumps({"command": f"curl {key}"}))
+    opaque = OpaqueParts("chat/x@y", {"data": [key, 7]})
+    pieces = list(KeyRedactor(key).redact_stream([call, Finish("stop", opaque=opaque)]))
+    arguments = "".join(piece.arguments for piece in pieces if isinstance(piece, CallPiece))
+    assert json.loads(arguments) == {"command": "curl [key]"}
+    finish = pieces[-1]
+    assert isinstance(finish, Finish)
+    assert finish.opaque == OpaqueParts("chat/x@y", {"data": ["[key]", 7]})
 
 
 def test_redaction_keeps_the_rest_of_the_text() -> None:
