@@ -126,7 +126,7 @@ def _refuse_parameters(options: RunOptions) -> None:
     given = [
         name
         for name, value in checked_values(options).items()
-        if value and name not in ("api", "max_tokens") and value != usual.get(name)
+        if name not in ("api", "max_tokens") and value not in ({}, usual.get(name))
     ]
     if given:
         raise UsageError(
