@@ -43,15 +43,9 @@ from agent.workspace.versions.manifest import Delta, Node
 from tests.support import httpx
 from tests.support.hostile.ordinary_user import NOBODY, as_ordinary_user
 from tests.support.local_provider import LocalSandboxProvider
-from tests.support.models.endpoint import Call, Endpoint, ScriptedTurns, Turn
+from tests.support.models.endpoint import Endpoint, ScriptedTurns, Turn
 from tests.support.recorded_runs import digest_of, read_run_json, stored_hashes, write_ended_run
 from tests.support.server import create_app, follow_run, run_server, wait_until
-
-SUBMIT = Turn(text="Done.", calls=[Call("submit")])
-
-
-def bash(command: str) -> Turn:
-    return Turn(text="I work.", calls=[Call("execute_bash", {"command": command})])
 
 
 def titles(history: History, words: str = "") -> list[str]:
@@ -730,11 +724,6 @@ def client(tmp_path: Path, script: ScriptedTurns) -> Iterator[httpx.Client]:
         yield client
 
 
-def start_run(client: httpx.Client, task: str) -> str:
-    program = Client(str(client.base_url), verbose=False)
-    return str(program.predict(task, api_name="/start"))
-
-
 def list_runs(client: httpx.Client, **params: str) -> list[dict[str, Any]]:
     answer = client.get("/api/runs", params=params)
     rows: list[dict[str, Any]] = answer.raise_for_status().json()["runs"]
@@ -745,15 +734,16 @@ def list_runs(client: httpx.Client, **params: str) -> list[dict[str, Any]]:
 def test_a_run_is_listed_while_active_and_after_its_end(
     client: httpx.Client, script: ScriptedTurns
 ) -> None:
-    script.turns = [bash("touch output/up.png; sleep 60"), SUBMIT]
-    run = start_run(client, "Wait a while")
+    script.turns = [Turn(calls=[("execute_bash", {"command": "touch output/up.png; sleep 60"})])]
+    program = Client(str(client.base_url), verbose=False)
+    run = program.predict("Wait a while", api_name="/start")
     wait_until(lambda: list_runs(client)[0]["state"] == "running_tool")
     (row,) = list_runs(client)
     assert (row["run"], row["title"], row["running"]) == (run, "Wait a while", True)
     assert client.delete(f"/api/runs/{run}").status_code == 409
     assert "Stop it first" in client.delete(f"/api/runs/{run}").json()["error"]
     assert client.get(f"/api/runs/{run}/files").status_code == 200
-    Client(str(client.base_url), verbose=False).predict(run, api_name="/stop")
+    program.predict(run, api_name="/stop")
     wait_until(lambda: list_runs(client)[0]["state"] == "stopped")
     (row,) = list_runs(client)
     assert (row["running"], row["images"]) == (False, ["output/up.png"])
