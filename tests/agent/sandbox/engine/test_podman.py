@@ -1,7 +1,5 @@
 """The application on a rootful Podman: runs without a network work, others are refused."""
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,7 +24,7 @@ from tests.agent.sandbox.engine.test_ordinary_user import (
     run_to_end,
     start_run,
 )
-from tests.faults.app_process import ROOT, AppProcess, start_app
+from tests.faults.app_process import AppProcess, start_app
 from tests.support import httpx
 from tests.support.engines.podman import podman, skip_unless_containers_start
 from tests.support.engines.rootless import copy_image
@@ -127,30 +125,3 @@ def test_images_built_by_podman_are_found_by_name(client: docker.DockerClient) -
     assert image_exists(client, base)
     build_image(client, f"FROM {base} AS sandbox\nRUN touch /built\n", tag, progress)
     assert image_exists(client, tag)
-
-
-def test_the_command_line_runs_without_network_and_refuses_one(
-    tmp_path: Path, settings: dict[str, str], turns: list[Turn]
-) -> None:
-    turns += [bash("echo x > output/x"), SUBMIT]
-    refused = run_command_line(tmp_path, settings, "packages")
-    assert refused.returncode != 0
-    assert NETWORK_REFUSED in refused.stdout + refused.stderr
-    result = run_command_line(tmp_path, settings, "none")
-    assert result.returncode == 0, result.stdout + result.stderr
-    assert (tmp_path / "none" / "files" / "x").read_text() == "x\n"
-
-
-def run_command_line(
-    folder: Path, settings: dict[str, str], network: str
-) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "agent", "run", "Do it.", "--network", network]
-    return subprocess.run(
-        [*command, "--output", folder / network],
-        env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "STUDIO_DATA": str(folder / "cli")}
-        | settings,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
