@@ -29,6 +29,7 @@ pytest_plugins = [
     "tests.levels.parts",
     "tests.levels.repeats",
     "tests.levels.results",
+    "tests.support.component.fixtures",
 ]
 
 NEVER_SKIPPED = ("engine", "browser", "builtin", "inspect")

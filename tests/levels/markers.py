@@ -19,14 +19,20 @@ def level_of(item: pytest.Item) -> str:
 
 def _level_by_need(item: pytest.Item) -> str:
     needs = {marker.name for marker in item.iter_markers()}
+    fixtures = getattr(item, "fixturenames", ())
     if "browser" in needs:
         return "e2e" if "main_path" in needs else "nightly"
-    if "training_packages" in getattr(item, "fixturenames", ()):
+    if "training_packages" in fixtures:
         return "nightly"
+    if "stages" in fixtures:
+        return "component"
     return "contract" if "engine" in needs else "unit"
 
 
-_OTHER = r"pytest\.mark\.(contract|component|e2e|nightly|browser|engine)\b|training_packages"
+_OTHER = (
+    r"pytest\.mark\.(contract|component|e2e|nightly|browser|engine)\b|training_packages"
+    r"|\bStage\b|\bFileViewer\b"  # whose tests ask for the fixture of component tests
+)
 _NO_UNIT_TESTS = re.compile(rf"^pytestmark = (?:.*|\[[^]]*)(?:{_OTHER})", re.MULTILINE)
 _NO_OTHERS = re.compile(rf"\A(?:(?!{_OTHER})[\s\S])*\Z")
 

@@ -1,30 +1,27 @@
-"""The studio that all preview tests share."""
+"""Fixtures of the tests of previews."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser
 
-from agent.settings import Settings
-from tests.sandbox_ui.preview.file_viewer import FileViewer, open_file_viewer
-from tests.support.local_provider import LocalSandboxProvider
-from tests.support.server import create_app, run_server
-
-
-@pytest.fixture(scope="package")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The studio's data folder."""
-    return tmp_path_factory.mktemp("data")
-
-
-@pytest.fixture(scope="package")
-def studio_url(data: Path) -> Iterator[str]:
-    with run_server(create_app(Settings(data=data), LocalSandboxProvider(data))) as studio_url:
-        yield studio_url
+from tests.sandbox_ui.preview.file_viewer import FileViewer, harmless
+from tests.sandbox_ui.preview.served_files import ServedFiles
+from tests.support.browser.page_pool import release_page, take_page
+from tests.support.component.stage import Stage
+from tests.support.tab import WIDE
 
 
 @pytest.fixture
-def viewer(browser: Browser, studio_url: str) -> Iterator[FileViewer]:
-    with open_file_viewer(browser, studio_url) as viewer:
+def viewer(stage: Stage) -> Iterator[FileViewer]:
+    """A view of files that must have no effect on the page, and reach no other host."""
+    with harmless(FileViewer(stage)) as viewer:
         yield viewer
+
+
+@pytest.fixture
+def served_files(browser: Browser, studio_url: str) -> Iterator[ServedFiles]:
+    """A tab of a real studio, for what only its server shows."""
+    page = take_page(browser, viewport={"width": WIDE[0], "height": WIDE[1]})
+    yield ServedFiles(page, studio_url)
+    release_page(page)

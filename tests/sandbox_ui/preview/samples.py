@@ -3,28 +3,32 @@
 import gzip
 import io
 import json
-import sqlite3
-import tempfile
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from PIL import Image
+from pptx import Presentation
 
 from tests.sandbox_ui.preview.data import test_archive
+from tests.sandbox_ui.preview.data.archives import make_zip
 from tests.sandbox_ui.preview.documents import test_docx, test_pptx
 from tests.sandbox_ui.preview.documents.pdf_files import PdfPage, make_pdf
-from tests.sandbox_ui.preview.images import encode_image, stripes
-from tests.sandbox_ui.preview.media import test_audio, test_midi
+from tests.sandbox_ui.preview.media import test_audio, test_midi, test_svg
 from tests.sandbox_ui.preview.media.fonts import collection, font_tables, installed_font, truetype
+from tests.sandbox_ui.preview.media.images import encode_image, stripes
 from tests.sandbox_ui.preview.tables import test_table
+from tests.sandbox_ui.preview.tables.test_sqlite import make_database
 from tests.sandbox_ui.preview.text import test_notebook
 
 FILES = Path(__file__).parent / "files"
 SCRIPT = "<script>window.hacked=1</script><img src=x onerror=window.hacked=1>"
 FOREIGN = "http://foreign.example/a.png"
 NAME = "<img src=x onerror=window.hacked=1>"
+UNPLAYABLE = "This browser cannot play this video"
+EMPTY_TEXT = ".position:text-is('empty')"
+DOWNLOAD = "a:text-is('Download')"
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,7 @@ class Sample:
 
     Attributes:
         text: Text that the preview pane contains.
-        selector: CSS selector of an element that must be visible.
+        selector: Selector of an element that must be visible.
     """
 
     name: str
@@ -46,16 +50,11 @@ def first_half(content: bytes) -> bytes:
     return content[: len(content) // 2]
 
 
-def database() -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "t.db")
-        with closing(sqlite3.connect(path)) as connection:
-            connection.executescript(
-                f"CREATE TABLE people(id INTEGER PRIMARY KEY, name TEXT);"
-                f"INSERT INTO people(name) VALUES ('Ada'), ('{SCRIPT}');"
-                f"CREATE TABLE padding(x BLOB); INSERT INTO padding VALUES (zeroblob(90000));"
-            )
-        return path.read_bytes()
+DATABASE = make_database(f"""
+    CREATE TABLE people(id INTEGER PRIMARY KEY, name TEXT);
+    INSERT INTO people(name) VALUES ('Ada'), ('{SCRIPT}');
+    CREATE TABLE padding(x BLOB); INSERT INTO padding VALUES (zeroblob(90000));
+""")
 
 
 def parquet() -> bytes:
@@ -70,6 +69,7 @@ def svg(body: str) -> bytes:
 
 
 PNG = encode_image(stripes(400, 300), "png")
+NOISE = encode_image(Image.effect_noise((400, 300), 90).convert("RGB"), "jpeg")
 PDF = make_pdf([PdfPage([f"Line {at}" for at in range(20)]) for _ in range(3)])
 BOOK = test_table.make_workbook(test_table.fill_sheets)
 DOCUMENT = test_docx.make_docx(test_docx.fill_letter)
@@ -81,7 +81,7 @@ EVIL_NOTEBOOK = test_notebook.make_notebook(
     test_notebook.markdown_cell(SCRIPT),
     test_notebook.code_cell(SCRIPT, test_notebook.display_output(text__html=SCRIPT)),
 )
-ZIP = test_archive.make_zip({"notes/a.txt": b"inside " * 999, "b.csv": b"a,b\n1,2\n"})
+ZIP = make_zip({"notes/a.txt": b"inside " * 999, "b.csv": b"a,b\n1,2\n"})
 WAV = test_audio.wav_tone()
 MIDI = test_midi.midi_file(test_midi.ascending_notes())
 EVIL_PAGE = (
@@ -97,42 +97,47 @@ EVIL_JSON = json.dumps({SCRIPT: SCRIPT, "__proto__": {"a": 1}}).encode()
 SAMPLES: dict[str, list[Sample]] = {
     "text": [
         Sample("good.py", b"def f(x):\n    return x\n", "return x"),
-        Sample("empty.txt", b"", "empty"),
+        Sample("empty.txt", b"", "empty", EMPTY_TEXT),
         Sample("cut.txt", "Größe".encode()[:-2], "Gr"),
         Sample("evil.log", SCRIPT.encode(), "<script>"),
         Sample("mislabelled.py", PNG, "400 × 300", "img"),
     ],
     "markdown": [
         Sample("good.md", b"# Report\n\n| a | b |\n|---|---|\n| x | 1 |\n", "Report", "table"),
-        Sample("empty.md", b"", "empty"),
+        Sample("empty.md", b"", "is empty"),
         Sample("cut.md", b"# Report\n\n```python\nx = 1", "x = 1", "h1"),
         Sample("evil.md", EVIL_NOTES.encode(), "image at foreign.example"),
         Sample("mislabelled.md", PDF, "3 pages", "img"),
     ],
     "image": [
         Sample("good.png", PNG, "400 × 300", "img"),
-        Sample("empty.png", b"", "empty"),
-        Sample("cut.png", first_half(PNG), "cut"),
+        Sample("empty.png", b"", "is empty"),
+        Sample("cut.png", first_half(PNG), "The file is truncated", "img"),
+        Sample("cut.jpg", first_half(NOISE), "The file is truncated", "img"),
         Sample("evil.png", PNG[:33] + SCRIPT.encode() + PNG[33:], "damaged"),
-        Sample("mislabelled.png", b"just words\n", "no readable image"),
+        Sample("mislabelled.png", b"just words\n", "no readable image", DOWNLOAD),
     ],
     "svg": [
         Sample("good.svg", svg("<circle r='30'/>"), "200 × 100", "img"),
-        Sample("empty.svg", b"", "empty"),
-        Sample("cut.svg", first_half(svg("<circle r='30'/>" * 9)), "truncated"),
+        Sample("good.svgz", gzip.compress(svg("<circle r='30'/>")), "200 × 100", "img"),
+        Sample("empty.svg", b"", "is empty"),
+        Sample("cut.svg", first_half(svg("<circle r='30'/>")), "cannot be read from", DOWNLOAD),
+        Sample("cut.prefix.svg", svg("<g who:knows='1'/>"), "browser cannot display", DOWNLOAD),
+        Sample("evil.bomb.svg", test_svg.nested_use_bomb(12).encode(), "repeats its", DOWNLOAD),
         Sample("evil.svg", svg(f"{SCRIPT[:32]}<image href='{FOREIGN}'/>"), "200 × 100"),
         Sample("mislabelled.svg", PNG, "400 × 300", "img"),
     ],
     "pdf": [
         Sample("good.pdf", PDF, "3 pages", "img"),
-        Sample("empty.pdf", b"", "empty"),
-        Sample("cut.pdf", first_half(PDF), "cannot"),
+        Sample("empty.pdf", b"", "is empty"),
+        Sample("cut.pdf", first_half(PDF), "cannot", DOWNLOAD),
+        Sample("cut.tail.pdf", PDF[: PDF.index(b"startxref")], "truncated", "img"),
         Sample("evil.pdf", EVIL_PDF, "1 page"),
         Sample("mislabelled.pdf", b"just words\n", "cannot be read"),
     ],
     "html": [
         Sample("good.html", b"<!doctype html><h1>A page</h1>", "A page", "iframe"),
-        Sample("empty.html", b"", "empty"),
+        Sample("empty.html", b"", "is empty"),
         Sample("cut.html", b"<!doctype html><h1>A pa", "A pa", "iframe"),
         Sample("evil.html", EVIL_PAGE.encode(), "ran alone", "iframe"),
         Sample("mislabelled.html", PNG, "400 × 300", "img"),
@@ -140,69 +145,75 @@ SAMPLES: dict[str, list[Sample]] = {
     "audio": [
         Sample("good.wav", WAV, "0:02"),
         Sample("good.mp3", (FILES / "tone.mp3").read_bytes(), "0:0"),
-        Sample("empty.wav", b"", "empty"),
-        Sample("cut.wav", first_half(WAV), "0:0"),
-        Sample("evil.mp3", SCRIPT.encode(), "cannot"),
+        Sample("empty.wav", b"", "is empty"),
+        Sample("cut.wav", WAV[:20_044], "truncated: 0.8 s"),
+        Sample("evil.mp3", SCRIPT.encode(), "This browser cannot play this audio", DOWNLOAD),
         Sample("mislabelled.mp3", PNG, "400 × 300", "img"),
     ],
     "midi": [
         Sample("good.mid", MIDI, "4 notes"),
-        Sample("empty.mid", b"", "empty"),
+        Sample("empty.mid", b"", "is empty"),
+        Sample("empty.tracks.mid", test_midi.midi_file([]), "There are no notes in this file."),
         Sample("cut.mid", MIDI[:-12], "note"),
         Sample("evil.mid", EVIL_MIDI, NAME),
         Sample("mislabelled.mid", b"just words\n", "not a MIDI file"),
     ],
     "video": [
         Sample("good.webm", (FILES / "film.webm").read_bytes(), "×", "video"),
-        Sample("empty.webm", b"", "empty"),
-        Sample("cut.mp4", first_half((FILES / "film.mp4").read_bytes()), "cannot"),
-        Sample("evil.webm", b"\x1aE\xdf\xa3" + SCRIPT.encode(), "cannot"),
+        Sample("empty.webm", b"", "is empty"),
+        Sample("cut.mp4", (FILES / "film.mp4").read_bytes()[:40], UNPLAYABLE, DOWNLOAD),
+        Sample("evil.webm", b"\x1aE\xdf\xa3" + SCRIPT.encode(), UNPLAYABLE, DOWNLOAD),
+        Sample("evil.ogv", (FILES / "film.ogv").read_bytes(), UNPLAYABLE, DOWNLOAD),
         Sample("mislabelled.webm", PNG, "400 × 300", "img"),
     ],
     "table": [
         Sample("good.csv", b"city,people\nParis,2\nRome,3\n", "Paris"),
         Sample("good.xlsx", BOOK, "Figures"),
         Sample("good.parquet", parquet(), "Paris"),
-        Sample("empty.csv", b"", "empty"),
-        Sample("empty.xlsx", b"", "empty"),
+        Sample("empty.csv", b"", "is empty"),
+        Sample("empty.xlsx", b"", "is empty"),
         Sample("cut.csv", b'city,people\nParis,2\n"Ro', "Paris"),
         Sample("cut.xlsx", first_half(BOOK), "damaged"),
         Sample("evil.csv", f"city,{NAME}\n{SCRIPT},=cmd()\n".encode(), "<script>"),
         Sample("mislabelled.csv", PNG, "400 × 300", "img"),
     ],
     "database": [
-        Sample("good.db", database(), "people"),
-        Sample("empty.db", b"", "empty"),
-        Sample("cut.db", database()[:5000], "malformed"),
-        Sample("evil.db", database()[:100] + SCRIPT.encode() * 99, "cannot"),
+        Sample("good.db", DATABASE, "people"),
+        Sample("empty.db", b"", "is empty"),
+        Sample("cut.db", DATABASE[:5000], "malformed"),
+        Sample("evil.db", DATABASE[:100] + SCRIPT.encode() * 99, "cannot"),
         Sample("mislabelled.db", b"just words\n", "not an SQLite database"),
     ],
     "json": [
         Sample("good.json", b'{"lakes": [1, 2], "name": "Como"}', "lakes"),
         Sample("good.yaml", b"lakes:\n  - Como\n", "Como"),
         Sample("good.jsonl", b'{"a": 1}\n{"a": 2}\n', "2"),
-        Sample("empty.json", b"", "empty"),
+        Sample("empty.json", b"", "is empty"),
         Sample("cut.json", b'{"lakes": [1, 2', "lakes"),
-        Sample("evil.json", EVIL_JSON, "<script>"),
+        Sample("evil.json", EVIL_JSON, "<script>", "text=__proto__"),
+        Sample("evil.large.json", b"[" + b" " * (17 * 1024**2) + b"]", "16 MB", "[role=alert]"),
         Sample("mislabelled.json", PNG, "400 × 300", "img"),
     ],
     "notebook": [
         Sample("good.ipynb", NOTEBOOK, "Lakes"),
-        Sample("empty.ipynb", b"", "empty"),
+        Sample("empty.ipynb", b"", "is empty"),
+        Sample("empty.cells.ipynb", test_notebook.make_notebook(), "no cells"),
         Sample("cut.ipynb", first_half(NOTEBOOK), "damaged or truncated"),
         Sample("evil.ipynb", EVIL_NOTEBOOK, "<script>"),
         Sample("mislabelled.ipynb", b"just words\n", "damaged or truncated"),
     ],
     "document": [
         Sample("good.docx", DOCUMENT, "First part", "table"),
-        Sample("empty.docx", b"", "empty"),
+        Sample("empty.docx", b"", "is empty"),
+        Sample("empty.text.docx", test_docx.make_docx(lambda _: None), "no text"),
         Sample("cut.docx", first_half(DOCUMENT), "cannot"),
         Sample("evil.docx", DOCUMENT, NAME),
         Sample("mislabelled.docx", PNG, "400 × 300", "img"),
     ],
     "slides": [
         Sample("good.pptx", test_pptx.make_deck(3), "The lake"),
-        Sample("empty.pptx", b"", "empty"),
+        Sample("empty.pptx", b"", "is empty"),
+        Sample("empty.deck.pptx", test_pptx.save_presentation(Presentation()), "no slides"),
         Sample("cut.pptx", first_half(test_pptx.make_deck()), "cannot"),
         Sample("evil.pptx", test_pptx.make_deck(), NAME),
         Sample("mislabelled.pptx", ZIP, "not a presentation"),
@@ -210,23 +221,25 @@ SAMPLES: dict[str, list[Sample]] = {
     "archive": [
         Sample("good.zip", ZIP, "a.txt"),
         Sample("good.tar", test_archive.make_tar(), "tar"),
-        Sample("empty.zip", b"", "empty"),
-        Sample("cut.zip", first_half(ZIP), "cut"),
-        Sample("cut.gz", first_half(gzip.compress(bytes(range(256)) * 999)), "cut"),
-        Sample("evil.zip", test_archive.make_zip({f"../{NAME}": b"x", "/etc/passwd": b"x"}), NAME),
+        Sample("empty.zip", b"", "This file is empty."),
+        Sample("empty.members.zip", make_zip({}), "empty", ".empty"),
+        Sample("cut.zip", first_half(ZIP), "damaged or truncated", DOWNLOAD),
+        Sample("cut.gz", first_half(gzip.compress(ZIP)), "damaged or truncated"),
+        Sample("evil.zip", make_zip({f"../{NAME}": b"x", "/etc/passwd": b"x"}), NAME),
         Sample("mislabelled.zip", b"just words\n", "not an archive"),
     ],
     "font": [
         Sample("good.ttf", installed_font(), "DejaVu Serif"),
         Sample("good.ttc", collection(installed_font(), installed_font()), "DejaVu Serif"),
-        Sample("empty.ttf", b"", "empty"),
-        Sample("cut.ttf", first_half(installed_font()), "cut"),
+        Sample("empty.ttf", b"", "is empty"),
+        Sample("cut.ttf", first_half(installed_font()), "damaged or truncated", DOWNLOAD),
+        Sample("evil.shape.ttf", truetype(font_tables("x")), "cannot display this", "[role=alert]"),
         Sample("evil.ttf", truetype(font_tables(NAME)), NAME),
         Sample("mislabelled.ttf", PNG, "400 × 300", "img"),
     ],
     "hex": [
-        Sample("good.bin", bytes(range(256)), "00 01 02"),
-        Sample("empty.bin", b"", "empty"),
+        Sample("good.bin", b"\0\1hello" * 3, "00 01 68 65 6c 6c 6f", "text=··hello"),
+        Sample("empty.bin", b"", "empty", EMPTY_TEXT),
         Sample("cut.npy", b"\x93NUMPY\x01\x00\x76\x00{'descr': '<f4'", "NumPy"),
         Sample("evil.bin", b"\0" + SCRIPT.encode(), "<script>"),
         Sample("mislabelled.bin", PNG, "400 × 300", "img"),

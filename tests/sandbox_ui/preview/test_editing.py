@@ -1,28 +1,17 @@
 """Editing text files: encodings are kept and conflicting changes are detected."""
 
-from collections.abc import Iterator
-
 import pytest
-from playwright.sync_api import Browser, Locator, expect
+from playwright.sync_api import Locator, expect
 
-from tests.sandbox_ui.preview.file_changes import content, rewrite
-from tests.sandbox_ui.preview.file_viewer import FileViewer, open_file_viewer
+from tests.sandbox_ui.preview.file_viewer import FileViewer
 
 JAPANESE = "これは日本語です。\n".encode("shift_jis") * 9
-pytestmark = pytest.mark.browser
+pytestmark = pytest.mark.component
 
 
-@pytest.fixture
-def conflict_viewer(browser: Browser, studio_url: str) -> Iterator[FileViewer]:
-    """A file viewer whose console may report a rejected save or a missing library."""
-    with open_file_viewer(browser, studio_url, excused=("412", "404")) as viewer:
-        yield viewer
-
-
-def edit(viewer: FileViewer, name: str) -> Locator:
-    viewer.open()
-    viewer.show(name)
-    viewer.preview.get_by_role("button", name="Edit").click()
+def edit(viewer: FileViewer, name: str, content: bytes) -> Locator:
+    viewer.view(name, content)
+    viewer.button("Edit").click()
     return viewer.preview.get_by_label(f"Edit {name}")
 
 
@@ -37,7 +26,7 @@ def state(viewer: FileViewer) -> Locator:
 
 def save(viewer: FileViewer) -> None:
     viewer.page.keyboard.press("Control+s")
-    expect(viewer.preview.get_by_role("button", name="Save", exact=True)).to_be_disabled()
+    expect(viewer.button("Save")).to_be_disabled()
 
 
 @pytest.mark.parametrize(
@@ -56,20 +45,18 @@ def save(viewer: FileViewer) -> None:
 def test_saving_keeps_encoding_and_line_ends(
     viewer: FileViewer, before: bytes, after: bytes
 ) -> None:
-    viewer.upload("file.txt", before)
-    area = edit(viewer, "file.txt")
+    area = edit(viewer, "file.txt", before)
     area.press("Control+Home")
     area.press_sequentially("new\n")
     expect(state(viewer)).to_have_text("Unsaved changes")
     save(viewer)
-    assert content(viewer, "file.txt") == after
-    viewer.preview.get_by_role("button", name="Done").click()
+    assert viewer.read("file.txt") == after
+    viewer.button("Done").click()
     expect(viewer.canvas.locator(".row").first).to_have_text("new")
 
 
 def test_tab_indents_until_escape_releases_the_focus(viewer: FileViewer) -> None:
-    viewer.upload("file.py", b"a\nb\n")
-    area = edit(viewer, "file.py")
+    area = edit(viewer, "file.py", b"a\nb\n")
     area.press("Control+a")
     area.press("Tab")
     expect(lines(area).first).to_have_js_property("textContent", "    a")
@@ -83,78 +70,70 @@ def test_tab_indents_until_escape_releases_the_focus(viewer: FileViewer) -> None
     expect(area).not_to_be_focused()
 
 
-def test_a_conflict_shows_both_versions(conflict_viewer: FileViewer) -> None:
-    conflict_viewer.upload("file.txt", b"one\ntwo\nthree\n")
-    area = edit(conflict_viewer, "file.txt")
+def test_a_conflict_shows_both_versions(viewer: FileViewer) -> None:
+    viewer.stage.expected_errors.append("412")
+    area = edit(viewer, "file.txt", b"one\ntwo\nthree\n")
     area.fill("one\nmine\nthree\n")
-    rewrite(conflict_viewer, "file.txt", b"one\ntwo\ntheirs\n")
-    alert = conflict_viewer.preview.get_by_role("alert")
+    viewer.write("file.txt", b"one\ntwo\ntheirs\n")
+    alert = viewer.preview.get_by_role("alert")
     expect(alert).to_contain_text("changed on disk")
     expect(lines(area)).to_have_text(["one", "mine", "three", ""])
-    conflict_viewer.page.keyboard.press("Control+s")
+    viewer.page.keyboard.press("Control+s")
     expect(alert).to_contain_text("your edits are safe")
     expect(area.locator(".cm-deletedLine")).to_have_text(["two", "theirs"])
     expect(area.locator(".cm-changedLine")).to_have_text(["mine", "three"])
-    assert content(conflict_viewer, "file.txt") == b"one\ntwo\ntheirs\n"
+    assert viewer.read("file.txt") == b"one\ntwo\ntheirs\n"
     alert.get_by_role("button", name="Use the model's version").click()
     expect(lines(area)).to_have_text(["one", "two", "theirs", ""])
     alert.get_by_role("button", name="Restore my version").click()
     expect(lines(area)).to_have_text(["one", "mine", "three", ""])
     alert.get_by_role("button", name="Keep my version").click()
-    expect(state(conflict_viewer)).not_to_have_text("Unsaved changes")
-    assert content(conflict_viewer, "file.txt") == b"one\nmine\nthree\n"
+    expect(state(viewer)).not_to_have_text("Unsaved changes")
+    assert viewer.read("file.txt") == b"one\nmine\nthree\n"
 
 
-def test_single_changes_of_a_conflict_can_be_taken_from_the_file(
-    conflict_viewer: FileViewer,
-) -> None:
-    conflict_viewer.upload("file.txt", b"a\nb\nc\nd\ne\n")
-    area = edit(conflict_viewer, "file.txt")
+def test_single_changes_of_a_conflict_can_be_taken_from_the_file(viewer: FileViewer) -> None:
+    area = edit(viewer, "file.txt", b"a\nb\nc\nd\ne\n")
     area.fill("mine\nb\nc\nd\nmine\n")
-    rewrite(conflict_viewer, "file.txt", b"theirs\nb\nc\nd\ntheirs\n")
-    conflict_viewer.preview.get_by_role("button", name="Compare").click()
+    viewer.write("file.txt", b"theirs\nb\nc\nd\ntheirs\n")
+    viewer.button("Compare").click()
     area.get_by_role("button", name="Use the file's").first.click()
     area.get_by_role("button", name="Keep mine").click()
     expect(area.locator(".cm-deletedLine")).to_have_count(0)
-    save(conflict_viewer)
-    assert content(conflict_viewer, "file.txt") == b"theirs\nb\nc\nd\nmine\n"
+    save(viewer)
+    assert viewer.read("file.txt") == b"theirs\nb\nc\nd\nmine\n"
 
 
 def test_unsaved_text_is_restored_after_another_file_was_opened(viewer: FileViewer) -> None:
-    viewer.upload("a.txt", b"a\n")
-    viewer.upload("b.txt", b"b\n")
-    edit(viewer, "a.txt").fill("written\n")
+    viewer.write("b.txt", b"b\n")
+    edit(viewer, "a.txt", b"a\n").fill("written\n")
     viewer.show("b.txt")
     expect(viewer.canvas.locator(".row").first).to_have_text("b")
     viewer.show("a.txt")
     area = viewer.preview.get_by_label("Edit a.txt")
     expect(lines(area)).to_have_text(["written", ""])
-    viewer.preview.get_by_role("button", name="Discard changes").click()
+    viewer.button("Discard changes").click()
     expect(lines(area)).to_have_text(["a", ""])
-    viewer.preview.get_by_role("button", name="Done").click()
+    viewer.button("Done").click()
     expect(viewer.canvas.locator(".row").first).to_have_text("a")
 
 
 def test_a_file_that_saving_would_damage_cannot_be_edited(viewer: FileViewer) -> None:
-    viewer.upload("broken.txt", "mostly right äöü\n".encode() * 20 + b"\xff broken\n")
-    viewer.open()
-    viewer.show("broken.txt")
-    viewer.preview.get_by_role("button", name="Edit").click()
+    viewer.view("broken.txt", "mostly right äöü\n".encode() * 20 + b"\xff broken\n")
+    viewer.button("Edit").click()
     expect(viewer.preview.get_by_role("alert")).to_contain_text("would lose them")
     expect(viewer.preview.get_by_label("Edit broken.txt")).to_have_count(0)
-    expect(viewer.preview.get_by_role("button", name="Save")).to_be_disabled()
+    expect(viewer.button("Save")).to_be_disabled()
 
 
 def test_a_large_file_cannot_be_edited(viewer: FileViewer) -> None:
-    viewer.upload("large.txt", b"x\n" * 1_100_000)
-    viewer.open()
-    expect(viewer.show("large.txt").locator(".row").first).to_have_text("x")
-    expect(viewer.preview.get_by_role("button", name="Edit")).to_have_count(0)
+    canvas = viewer.view("large.txt", b"x\n" * 1_100_000)
+    expect(canvas.locator(".row").first).to_have_text("x")
+    expect(viewer.button("Edit")).to_have_count(0)
 
 
 def test_the_editor_colours_folds_and_matches_brackets(viewer: FileViewer) -> None:
-    viewer.upload("tool.py", b"def main(value):\n    return 'x'\n")
-    area = edit(viewer, "tool.py")
+    area = edit(viewer, "tool.py", b"def main(value):\n    return 'x'\n")
     expect(area.locator(".syn-keyword")).to_have_text(["def", "return"])
     expect(area.locator(".syn-string")).to_have_text("'x'")
     area.press("Control+Home")
@@ -166,8 +145,7 @@ def test_the_editor_colours_folds_and_matches_brackets(viewer: FileViewer) -> No
 
 
 def test_text_is_found_and_replaced(viewer: FileViewer) -> None:
-    viewer.upload("file.txt", b"one two one\nOne\n")
-    area = edit(viewer, "file.txt")
+    area = edit(viewer, "file.txt", b"one two one\nOne\n")
     area.press("Control+f")
     viewer.page.get_by_label("Find", exact=True).fill("one")
     viewer.page.get_by_role("checkbox", name="Match case").check()
@@ -177,46 +155,40 @@ def test_text_is_found_and_replaced(viewer: FileViewer) -> None:
     viewer.page.get_by_label("Replace with").press("Escape")
     expect(area).to_be_focused()
     save(viewer)
-    assert content(viewer, "file.txt") == b"1 two 1\nOne\n"
+    assert viewer.read("file.txt") == b"1 two 1\nOne\n"
 
 
 def test_a_hostile_text_is_marked_and_kept(viewer: FileViewer) -> None:
     hostile = "access \u202elevel\u2066\x07\n<img src=x onerror='window.hacked=1'>\n".encode()
-    viewer.upload("file.txt", hostile)
-    area = edit(viewer, "file.txt")
+    area = edit(viewer, "file.txt", hostile)
     expect(area.locator(".invisible")).to_have_text(["U+202E", "U+2066", "BEL"])
     area.press("Control+End")
     area.press_sequentially("end")
     save(viewer)
-    assert content(viewer, "file.txt") == hostile + b"end"
+    assert viewer.read("file.txt") == hostile + b"end"
 
 
 def test_the_end_of_a_long_text_and_a_long_line_can_be_edited(viewer: FileViewer) -> None:
     for name, long in (("lines.txt", b"x\n" * 200_000), ("line.txt", b"[" + b"1234," * 390_000)):
-        viewer.upload(name, long)
-        area = edit(viewer, name)
+        area = edit(viewer, name, long)
         area.press("Control+End")
         area.press_sequentially("end")
         save(viewer)
-        assert content(viewer, name) == long + b"end"
-        viewer.preview.get_by_role("button", name="Done").click()
+        assert viewer.read(name) == long + b"end"
+        viewer.button("Done").click()
 
 
 def test_a_change_on_disk_is_shown_without_taking_the_focus(viewer: FileViewer) -> None:
-    viewer.upload("file.txt", b"one\ntwo\n")
-    area = edit(viewer, "file.txt")
+    area = edit(viewer, "file.txt", b"one\ntwo\n")
     expect(area).to_be_focused()
-    viewer.studio.task.focus()
-    rewrite(viewer, "file.txt", b"one\n2\n")
+    viewer.stage.task.focus()
+    viewer.write("file.txt", b"one\n2\n")
     expect(lines(area)).to_have_text(["one", "2", ""])
-    expect(viewer.studio.task).to_be_focused()
+    expect(viewer.stage.task).to_be_focused()
     expect(state(viewer)).to_have_text("")
 
 
-def test_without_the_library_the_editor_says_how_to_install_it(conflict_viewer: FileViewer) -> None:
-    conflict_viewer.page.route(
-        "**/ui/vendor/codemirror.js*", lambda route: route.fulfill(status=404)
-    )
-    conflict_viewer.upload("file.txt", b"one\n")
-    edit(conflict_viewer, "file.txt")
-    expect(conflict_viewer.preview.get_by_role("alert")).to_contain_text("make vendor")
+def test_without_the_library_the_editor_says_how_to_install_it(viewer: FileViewer) -> None:
+    viewer.remove("codemirror.js")
+    edit(viewer, "file.txt", b"one\n")
+    expect(viewer.preview.get_by_role("alert")).to_contain_text("make vendor")

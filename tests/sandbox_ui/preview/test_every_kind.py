@@ -3,26 +3,26 @@
 import io
 import re
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, Request, expect
+from playwright.sync_api import expect
 
 from sandbox_ui.preview.kinds import KINDS
+from sandbox_ui.preview.service import PreviewService
 from tests.sandbox_ui.preview.documents import test_docx, test_pptx
 from tests.sandbox_ui.preview.documents.pdf_files import PdfPage, make_pdf
-from tests.sandbox_ui.preview.file_viewer import FileViewer, open_file_viewer
-from tests.sandbox_ui.preview.images import encode_image, stripes
+from tests.sandbox_ui.preview.file_viewer import FileViewer, harmless
 from tests.sandbox_ui.preview.media import test_audio, test_midi
+from tests.sandbox_ui.preview.media.images import encode_image, stripes
 from tests.sandbox_ui.preview.samples import SAMPLES, Sample, svg
 from tests.sandbox_ui.preview.text import test_notebook
-from tests.support.browser.page_pool import listen
+from tests.support.component.accessibility import violations
+from tests.support.component.stage import Look, Stage
+from tests.support.tab import NARROW
 
-pytestmark = pytest.mark.browser
-
-# Console messages about requests that the browser blocked.
-EXPECTED_ERRORS = ("Content Security Policy", "ERR_BLOCKED_BY_CSP")
+# Console messages about requests of the framed page that are blocked or name no file.
+EXPECTED_ERRORS = ("Content Security Policy", "ERR_BLOCKED_BY_CSP", "/frames/")
 
 PREVIEW_IS_VISIBLE = """() => {
   const shown = document.querySelectorAll(".workspace .preview .canvas > *");
@@ -38,38 +38,22 @@ def test_every_kind_has_samples() -> None:
         assert names == {"good", "empty", "cut", "evil", "mislabelled"}, kind
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize("kind", SAMPLES)
 def test_every_sample_has_its_expected_preview_and_the_good_one_is_accessible(
-    browser: Browser, studio_url: str, kind: str
+    viewer: FileViewer, kind: str
 ) -> None:
-    with open_file_viewer(
-        browser, studio_url, excused=EXPECTED_ERRORS if kind == "html" else ()
-    ) as viewer:
-        listen(viewer.page, "requestfailed", lambda request: ignore_blocked(viewer, request))
-        for sample in SAMPLES[kind]:
-            viewer.upload(sample.name, sample.content)
-        viewer.open()
-        for sample in SAMPLES[kind]:
-            check_sample(viewer, sample)
-            if sample is SAMPLES[kind][0]:
-                assert violations(viewer.page) == []
-
-
-def violations(page: Page) -> list[tuple[str, list[str]]]:
-    """The serious and critical violations that axe-core finds in the preview."""
-    found = Axe().run(page, context=".preview", options={"iframes": False}).response
-    return [
-        (each["id"], [node["html"][:120] for node in each["nodes"]])
-        for each in found["violations"]
-        if each["impact"] in ("serious", "critical")
-    ]
-
-
-def ignore_blocked(viewer: FileViewer, request: Request) -> None:
-    """Ignore a request that the content security policy blocked."""
-    if request.failure == "csp" and request.url in viewer.foreign:
-        viewer.foreign.remove(request.url)
+    viewer.stage.expected_errors += EXPECTED_ERRORS if kind == "html" else ()
+    for sample in SAMPLES[kind]:
+        viewer.write(sample.name, sample.content)
+    viewer.open()
+    good, *others = SAMPLES[kind]
+    check_sample(viewer, good)
+    for look in (Look(), Look(size=NARROW, theme="dark")):
+        viewer.stage.change_look(look)
+        assert violations(viewer.page, within=".preview") == [], look
+    viewer.stage.change_look(Look())
+    for sample in others:
+        check_sample(viewer, sample)
 
 
 def check_sample(viewer: FileViewer, sample: Sample) -> None:
@@ -79,7 +63,7 @@ def check_sample(viewer: FileViewer, sample: Sample) -> None:
     viewer.page.wait_for_function(PREVIEW_IS_VISIBLE, timeout=25_000)
     pane = viewer.preview
     if sample.selector == "iframe":
-        pane = viewer.preview.frame_locator("iframe:not(.loading)").locator("html")
+        pane = viewer.frame.locator("html")
     expect(pane).to_contain_text(re.compile(re.escape(sample.text), re.IGNORECASE))
     if sample.selector:
         expect(canvas.locator(sample.selector).first).to_be_visible()
@@ -131,10 +115,22 @@ HUGE: dict[str, Callable[[], Sample]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def worker() -> Iterator[PreviewService]:
+    """Previews with the limits of their process."""
+    service = PreviewService()
+    service.open()
+    yield service
+    service.close()
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("kind", HUGE)
-def test_a_huge_file_has_its_expected_preview(viewer: FileViewer, kind: str) -> None:
+def test_a_huge_file_has_its_expected_preview(
+    stage: Stage, worker: PreviewService, kind: str
+) -> None:
     sample = HUGE[kind]()
-    viewer.upload(sample.name, sample.content)
-    viewer.open()
-    check_sample(viewer, sample)
+    with harmless(FileViewer(stage, worker)) as viewer:
+        viewer.write(sample.name, sample.content)
+        viewer.open()
+        check_sample(viewer, sample)

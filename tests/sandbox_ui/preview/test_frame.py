@@ -2,45 +2,16 @@
 
 import os
 import stat
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, Route, expect
+from playwright.sync_api import Locator, expect
 
-from tests.sandbox_ui.preview.file_changes import rewrite
-from tests.sandbox_ui.preview.file_viewer import FileViewer, open_file_viewer
+from tests.sandbox_ui.preview.file_viewer import FileViewer
 
-pytestmark = pytest.mark.browser
+pytestmark = pytest.mark.component
 
 LOADED_COUNT = """path => performance.getEntriesByType("resource")
     .filter(({ name, responseStatus }) => responseStatus === 200 && name.includes(path)).length"""
-
-
-class PausedRequests:
-    """Pauses the requests of a page that match a pattern until they are resumed."""
-
-    def __init__(self, page: Page, pattern: str) -> None:
-        self._waiting: list[Route] | None = []
-        page.route(pattern, self._handle)
-
-    def _handle(self, route: Route) -> None:
-        if self._waiting is None:
-            route.continue_()
-        else:
-            self._waiting.append(route)
-
-    def resume(self) -> None:
-        waiting, self._waiting = self._waiting or [], None
-        for route in waiting:
-            route.continue_()
-
-
-@pytest.fixture
-def offline_viewer(browser: Browser, studio_url: str) -> Iterator[FileViewer]:
-    """A file viewer whose console may report failed requests."""
-    with open_file_viewer(browser, studio_url, excused=("Failed to load resource",)) as viewer:
-        yield viewer
 
 
 def loading_status(viewer: FileViewer) -> Locator:
@@ -48,84 +19,80 @@ def loading_status(viewer: FileViewer) -> Locator:
 
 
 def test_a_slow_preview_shows_its_loading_time(viewer: FileViewer) -> None:
-    viewer.upload("slow.txt", b"what it says")
-    viewer.open()
-    paused = PausedRequests(viewer.page, "**/view/**")
-    canvas = viewer.show("slow.txt")
-    expect(canvas).to_contain_text("Loading…")
-    expect(canvas).to_contain_text("Loading… 2 s")
-    paused.resume()
+    with viewer.stage.hold("view/*"):
+        canvas = viewer.view("slow.txt", b"what it says")
+        expect(canvas).to_contain_text("Loading…")
+        expect(canvas).to_contain_text("Loading… 2 s")
     expect(canvas).to_contain_text("what it says")
     expect(loading_status(viewer)).to_have_count(0)
 
 
 def test_the_old_content_stays_while_a_change_loads(viewer: FileViewer) -> None:
-    viewer.upload("grows.txt", b"the first words\n")
-    viewer.open()
-    canvas = viewer.show("grows.txt")
+    canvas = viewer.view("grows.txt", b"the first words\n")
     expect(canvas).to_contain_text("the first words")
-    paused = PausedRequests(viewer.page, "**/view/**")
-    rewrite(viewer, "grows.txt", b"other words\n")
-    expect(loading_status(viewer)).to_be_visible()
-    expect(canvas).to_contain_text("the first words")
-    paused.resume()
+    with viewer.stage.hold("view/*"):
+        viewer.write("grows.txt", b"other words\n")
+        expect(loading_status(viewer)).to_be_visible()
+        expect(canvas).to_contain_text("the first words")
     expect(canvas).to_contain_text("other words")
     expect(loading_status(viewer)).to_have_count(0)
 
 
 def test_opening_another_file_does_not_wait_for_a_slow_one(viewer: FileViewer) -> None:
-    viewer.upload("slow.txt", b"slow words")
-    viewer.upload("quick.txt", b"quick words")
-    viewer.open()
-    paused = PausedRequests(viewer.page, "**/view/**slow.txt**")
-    viewer.show("slow.txt")
-    expect(loading_status(viewer)).to_be_visible()
-    expect(viewer.show("quick.txt")).to_contain_text("quick words")
-    paused.resume()
+    viewer.write("quick.txt", b"quick words")
+    with viewer.stage.hold("view/output/slow.txt"):
+        viewer.view("slow.txt", b"slow words")
+        expect(loading_status(viewer)).to_be_visible()
+        expect(viewer.show("quick.txt")).to_contain_text("quick words")
     expect(viewer.show("slow.txt")).to_contain_text("slow words")
     expect(viewer.show("quick.txt")).to_contain_text("quick words")
 
 
 @pytest.mark.parametrize("part", ["tables/table.js", "tables/tables.css"])
-def test_a_failed_module_is_requested_again(offline_viewer: FileViewer, part: str) -> None:
-    offline_viewer.upload("cities.csv", b"city,people\nParis,2\n")
-    offline_viewer.open()
-    offline_viewer.page.route(f"**/preview/{part}*", lambda route: route.abort(), times=1)
-    expect(offline_viewer.show("cities.csv")).to_contain_text("Paris")
-    assert offline_viewer.page.evaluate(LOADED_COUNT, f"/preview/{part}") == 1
+def test_a_failed_module_is_requested_again(viewer: FileViewer, part: str) -> None:
+    viewer.stage.expected_errors.append(part)
+    viewer.page.route(f"**/preview/{part}*", lambda route: route.abort(), times=1)
+    expect(viewer.view("cities.csv", b"city,people\nParis,2\n")).to_contain_text("Paris")
+    assert viewer.page.evaluate(LOADED_COUNT, f"/preview/{part}") == 1
 
 
-def test_a_lost_connection_offers_a_retry(offline_viewer: FileViewer) -> None:
-    offline_viewer.upload("words.txt", b"the words")
-    offline_viewer.open()
-    offline_viewer.page.route("**/view/**", lambda route: route.abort())
-    canvas = offline_viewer.show("words.txt")
+def lose_connection(viewer: FileViewer) -> None:
+    """Drop the connection when a preview is asked for."""
+    viewer.stage.expected_errors.append("/view/")
+    viewer.stage.fail("view/*")
+
+
+def test_a_lost_connection_offers_a_retry(viewer: FileViewer) -> None:
+    lose_connection(viewer)
+    canvas = viewer.view("words.txt", b"the words")
     expect(canvas).to_contain_text("Connection lost.")
-    offline_viewer.page.unroute("**/view/**")
+    viewer.stage.answer_again("view/*")
     canvas.get_by_role("button", name="Try again").click()
     expect(canvas).to_contain_text("the words")
 
 
-def test_the_old_content_stays_when_a_change_cannot_be_loaded(offline_viewer: FileViewer) -> None:
-    offline_viewer.upload("words.txt", b"the words\n")
-    offline_viewer.open()
-    canvas = offline_viewer.show("words.txt")
+def test_the_old_content_stays_when_a_change_cannot_be_loaded(viewer: FileViewer) -> None:
+    canvas = viewer.view("words.txt", b"the words\n")
     expect(canvas).to_contain_text("the words")
-    offline_viewer.page.route("**/view/**", lambda route: route.abort())
-    rewrite(offline_viewer, "words.txt", b"other words\n")
-    expect(offline_viewer.preview.locator(".header")).to_contain_text(
-        "This is the last version loaded"
-    )
+    lose_connection(viewer)
+    viewer.write("words.txt", b"other words\n")
+    expect(viewer.details).to_contain_text("This is the last version loaded")
     expect(canvas).to_contain_text("the words")
 
 
-def test_links_pipes_and_sockets_are_described(viewer: FileViewer, data: Path) -> None:
-    viewer.upload("plain.txt", b"words")
-    (plain,) = data.glob("sandboxes/*/workspace/output/plain.txt")
-    folder = plain.parent
-    (folder / "leads.out").symlink_to("/etc/passwd")
-    os.mkfifo(folder / "pipe")
-    os.mknod(folder / "socket", stat.S_IFSOCK | 0o600)
+def test_the_age_of_a_file_is_updated(viewer: FileViewer) -> None:
+    viewer.page.clock.install()
+    viewer.view("x.txt", b"x\n")
+    expect(viewer.details).to_contain_text("modified just now")
+    viewer.page.clock.fast_forward("05:00")
+    expect(viewer.details).to_contain_text("modified 5 min ago")
+
+
+def test_links_pipes_and_sockets_are_described(viewer: FileViewer) -> None:
+    viewer.write("plain.txt", b"words")
+    (viewer.folder / "leads.out").symlink_to("/etc/passwd")
+    os.mkfifo(viewer.folder / "pipe")
+    os.mknod(viewer.folder / "socket", stat.S_IFSOCK | 0o600)
     viewer.open()
     for name, message in (
         ("leads.out", "This is a link to “/etc/passwd”."),

@@ -5,6 +5,9 @@ import bz2
 import pytest
 
 from sandbox_ui.preview.kinds import HEAD_BYTES, kind_of
+from tests.sandbox_ui.preview.data.archives import make_zip
+
+OPENDOCUMENT = "application/vnd.oasis.opendocument.text"
 
 
 @pytest.mark.parametrize(
@@ -34,3 +37,8 @@ def test_text_starting_with_a_magic_number_is_text(text: str) -> None:
 )
 def test_formats_are_detected_under_any_name(head: bytes, kind: str) -> None:
     assert kind_of("notes.txt", head[:HEAD_BYTES]) == kind
+
+
+@pytest.mark.parametrize("name", ["a.odt", "a.docx"])
+def test_an_opendocument_text_is_a_document(name: str) -> None:
+    assert kind_of(name, make_zip({"mimetype": OPENDOCUMENT, "content.xml": "<x/>"})) == "document"

@@ -1,26 +1,64 @@
 """The diff view of a file that a step changed."""
 
 from collections.abc import Iterator
+from itertools import chain
 
 import pytest
-from playwright.sync_api import Browser, Locator, expect
+from PIL import Image
+from playwright.sync_api import Locator, Page, expect
 
-from tests.support import file_run
-from tests.support.browser.page_pool import release_page, take_page
-from tests.support.file_run import ServedRun
-from tests.support.tab import WIDE, StudioTab
+from agent.events import Event
+from agent.runs.sandbox_session import workspace_changed
+from agent.workspace.versions.blobs import BlobStore
+from agent.workspace.versions.log import ManifestLog
+from agent.workspace.versions.snapshots import SnapshotTracker
+from tests.sandbox_ui.preview.media.images import encode_image
+from tests.support.component.events import bash, ended, started, step
+from tests.support.component.routes import LocalRoutes
+from tests.support.component.stage import Stage
+from tests.support.file_run import PROGRAM
 
-pytestmark = pytest.mark.browser
+pytestmark = pytest.mark.component
+
+COLOURS = (0x24, 0x74, 0xB5), (0x2C, 0x7A, 0x4B)
+CHARTS = [encode_image(Image.new("RGB", (640, 400), each), "png") for each in COLOURS]
+EDITED = PROGRAM.replace("WIDTH = 640", "WIDTH = 800").replace("print(row)", "print(row, len(row))")
+STEPS: list[dict[str, str | bytes | None]] = [
+    {"draw.py": PROGRAM, "notes.txt": "notes\n"},
+    {"output/chart.png": CHARTS[0]},
+    {"draw.py": EDITED, "output/chart.png": CHARTS[1]},
+    {},
+    {"output/data.bin": bytes(3000), "output/page.html": "<p>A page.", "notes.txt": None}
+    | {f"many/{number}.txt": str(number) for number in range(53)},
+]
+"""The files that each step writes, or deletes."""
 
 
-@pytest.fixture(scope="module")
-def served_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedRun]:
-    with file_run.serve_recorded_run(tmp_path_factory.mktemp("data")) as served_run:
-        yield served_run
+class DiffTab:
+    """A run whose steps change files, with locators for the diff view."""
 
+    def __init__(self, stage: Stage) -> None:
+        self.stage, self.page = stage, stage.page
+        self.workspace, self.file, self.button = stage.workspace, stage.file, stage.button
+        self.root = stage.run.folder.workspace
+        self._versions = ManifestLog(stage.run.folder.manifests)
+        self._snapshots = SnapshotTracker(self.root, BlobStore(stage.data / "blobs"))
+        self._versions.append(0, self._snapshots.take())
+        steps = (self._step(at, files) for at, files in enumerate(STEPS, 1))
+        stage.use_routes(LocalRoutes(stage.data))
+        stage.mount("timeline", "workspace", run=[started(), *chain(*steps), ended()])
 
-class DiffTab(StudioTab):
-    """A tab on the recorded run, with locators for the diff view."""
+    def _step(self, number: int, files: dict[str, str | bytes | None]) -> Iterator[Event]:
+        for name, content in files.items():
+            path = self.root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if content is None:
+                path.unlink()
+            else:
+                path.write_bytes(content.encode() if isinstance(content, str) else content)
+        delta = self._snapshots.take()
+        self._versions.append(number, delta)
+        yield from step(number, bash("make"), changes=workspace_changed(number, delta).changes)
 
     def chip(self, step: int, name: str) -> Locator:
         return self.page.locator(f"#step-{step} .chip.file", has_text=name)
@@ -28,23 +66,21 @@ class DiffTab(StudioTab):
     def open_diff(
         self, step: int, name: str, label: str = "Changes to {name} in step {step}"
     ) -> Locator:
-        label = label.format(step=step, name=name)
-        self.page.get_by_role("button", name=label, exact=True).click()
+        self.button(label.format(step=step, name=name)).click()
         shown = self.page.locator(".preview .difference")
         expect(shown.locator(".about")).to_contain_text(f"by step {step}")
         return shown
 
+    def open_tab(self) -> Page:
+        """Open the shown file in a new tab."""
+        with self.page.context.expect_page() as opened:
+            self.page.get_by_role("link", name="Open in new tab").click()
+        return opened.value
+
 
 @pytest.fixture
-def tab(browser: Browser, served_run: ServedRun) -> Iterator[DiffTab]:
-    tab = DiffTab(take_page(browser, viewport={"width": WIDE[0], "height": WIDE[1]}))
-    tab.open(f"{served_run.studio_url}/?run={served_run.run}")
-    expect(tab.page.locator("#step-7")).to_be_attached()
-    expect(tab.file("output")).to_be_visible()
-    yield tab
-    assert tab.page.evaluate("window.hacked") is None
-    release_page(tab.page)
-    assert tab.errors == []
+def tab(stage: Stage) -> DiffTab:
+    return DiffTab(stage)
 
 
 def test_text_is_compared_by_line_and_by_word(tab: DiffTab) -> None:
@@ -126,7 +162,7 @@ def test_images_are_compared_side_by_side_or_overlaid(tab: DiffTab) -> None:
           return [...paint.getImageData(560, 300, 1, 1).data.slice(0, 3)];
         })"""
     )
-    assert colours == [[0x24, 0x74, 0xB5], [0x2C, 0x7A, 0x4B]]
+    assert colours == [list(each) for each in COLOURS]
     tab.button("Swipe").click()
     slider = shown.get_by_role("slider")
     slider.fill("20")
@@ -137,7 +173,7 @@ def test_images_are_compared_side_by_side_or_overlaid(tab: DiffTab) -> None:
 
 def test_a_changed_image_offers_compare(tab: DiffTab) -> None:
     tab.chip(3, "output/chart.png").locator(".name").click()
-    tab.button("Compare").click()
+    tab.workspace.get_by_role("button", name="Compare").click()
     expect(tab.page.locator(".preview .difference .about")).to_contain_text("changed by step 3")
     expect(tab.page.locator(".preview .difference").get_by_role("slider")).to_be_visible()
 
@@ -180,24 +216,20 @@ def test_the_tree_marks_the_file_whose_diff_is_shown(tab: DiffTab) -> None:
     expect(current).to_have_count(0)
 
 
-def test_a_diff_has_its_own_url(tab: DiffTab, served_run: ServedRun) -> None:
+def test_a_diff_has_its_own_url(tab: DiffTab) -> None:
     tab.open_diff(3, "draw.py")
-    with tab.page.context.expect_page() as opened:
-        tab.page.get_by_role("link", name="Open in new tab").click()
-    page = opened.value
+    page = tab.open_tab()
     expect(page.locator(".difference .cm-changedLine").first).to_be_visible()
-    assert (
-        page.url
-        == f"{served_run.studio_url}/look?run={served_run.run}&path=draw.py&step=3&compared=1"
-    )
+    query = f"run={tab.stage.run.id}&path=draw.py&step=3&compared=1"
+    assert page.url == f"{tab.stage.url}look?{query}"
     page.get_by_role("link", name="After step 3").click()
     expect(page.locator(".canvas")).to_contain_text("WIDTH = 800")
     expect(page.locator(".difference")).to_have_count(0)
 
 
-def test_a_diff_stays_open_while_the_workspace_changes(tab: DiffTab, served_run: ServedRun) -> None:
+def test_a_diff_stays_open_while_the_workspace_changes(tab: DiffTab) -> None:
     shown = tab.open_diff(3, "draw.py")
-    (served_run.workspace / "later.txt").write_text("later")
+    (tab.root / "later.txt").write_text("later")
+    tab.stage.run.change_files()
     expect(tab.file("later.txt")).to_be_visible()
     expect(shown.locator(".cm-changedLine")).to_have_count(2)
-    (served_run.workspace / "later.txt").unlink()

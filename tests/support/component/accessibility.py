@@ -4,10 +4,20 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
 
-def violations(page: Page, rules: list[str] | None = None) -> list[str]:
-    """Return the serious and critical violations that it finds, with all rules or some."""
+def violations(page: Page, rules: list[str] | None = None, within: str | None = None) -> list[str]:
+    """Return the serious and critical violations that it finds.
+
+    Args:
+        page: The page.
+        rules: Some of the rules; all by default.
+        within: A selector of the elements to check, without frames; the page by default.
+    """
     options = {"resultTypes": ["violations"]} | ({"runOnly": rules} if rules else {})
-    found = Axe().run(page, options=options).response["violations"]
+    found = (
+        Axe()
+        .run(page, within, options | ({"iframes": False} if within else {}))
+        .response["violations"]
+    )
     return [
         f"{each['id']}: {node['html'][:160]} {node['failureSummary']}"
         for each in found

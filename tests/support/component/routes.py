@@ -18,11 +18,12 @@ from sandbox_ui.auth.access import Access
 from sandbox_ui.auth.user import OPERATOR
 from sandbox_ui.preview.base import BinaryPreview, PreviewError, PreviewRequest, Renderer
 from sandbox_ui.preview.service import PreviewResult, PreviewService
-from sandbox_ui.preview.worker import load_renderer
+from sandbox_ui.preview.worker import _UNREADABLE_MESSAGE, load_renderer
 from tests.support.component.server import Answer, Request
 from tests.support.local_provider import LocalSandboxProvider
 
 _renderer = cache(load_renderer)
+_rendering = threading.Lock()  # PDFium is not thread-safe
 
 
 class LocalPreviews(PreviewService):
@@ -31,11 +32,14 @@ class LocalPreviews(PreviewService):
     def render(self, kind: str, file: BinaryIO, request: PreviewRequest) -> PreviewResult:
         """Render a preview; see the overridden method."""
         file.seek(0)
-        renderer: Renderer = _renderer(kind)
         try:
-            preview = renderer(file, request)
+            with _rendering:
+                renderer: Renderer = _renderer(kind)
+                preview = renderer(file, request)
         except PreviewError as error:
             raise WorkspaceError(str(error)) from error
+        except Exception as error:  # any library, any file, as in the worker
+            raise WorkspaceError(_UNREADABLE_MESSAGE) from error
         if isinstance(preview, BinaryPreview):
             return PreviewResult(preview.content, preview.media_type)
         return PreviewResult(Answer.of(preview.data).content)
@@ -46,14 +50,15 @@ class LocalRoutes:
 
     Args:
         data: The data folder.
+        previews: Renders previews; in this process by default.
 
     Attributes:
         services: What is behind the routes.
     """
 
-    def __init__(self, data: Path) -> None:
+    def __init__(self, data: Path, previews: PreviewService | None = None) -> None:
         services = Services.from_settings(Settings(data=data), LocalSandboxProvider(data))
-        self.services = replace(services, previews=LocalPreviews())
+        self.services = replace(services, previews=previews or LocalPreviews())
         self.services.catalog.open()
         self._app = Starlette(routes=list(self.services.routes()))
         self._stop, self._ready = asyncio.Event(), threading.Event()
@@ -108,6 +113,7 @@ class _Collector:
 
     def __init__(self, body: bytes) -> None:
         self._body: bytes | None = body
+        self._parts: list[bytes] = []
         self.answer = Answer()
 
     async def receive(self) -> Message:
@@ -118,7 +124,9 @@ class _Collector:
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.body":
-            self.answer.content += message.get("body", b"")
+            self._parts.append(message.get("body", b""))
+            if not message.get("more_body"):
+                self.answer.content = b"".join(self._parts)
             return
         self.answer.status = message["status"]
         headers: dict[str, Any] = {

@@ -5,12 +5,12 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Locator, Page
 
@@ -25,6 +25,7 @@ from tests.support.tab import CONFINEMENT_PROBE, NARROW, WIDE
 if TYPE_CHECKING:  # what it imports takes seconds
     from tests.support.component.routes import LocalRoutes
 
+T = TypeVar("T")
 Role = Literal["owner", "user", "guest"]
 Theme = Literal["light", "dark"]
 Component = Literal["header", "timeline", "notice", "attachments", "workspace"]
@@ -102,7 +103,7 @@ class Stage:
         self._listeners: list[tuple[Any, Any]] = []
         self._runs: dict[str, PageRun] = {}
         self._answers: dict[str, Answer] = _page_answers()
-        self._held: list[threading.Event] = []
+        self._gates: dict[str, threading.Event] = {}
         self._routes: LocalRoutes | None = None
         self._lock = threading.Lock()  # the server's threads open runs
 
@@ -141,17 +142,16 @@ class Stage:
         """Answer a request with an error of the server; the status 0 drops the connection."""
         self.answer(path, {"error": error}, method, status)
 
+    def answer_again(self, path: str, method: str = "GET") -> None:
+        """Answer a request as before ``answer`` or ``fail``."""
+        del self._answers[f"{method} {path}"]
+
     @contextmanager
     def hold(self, path: str, method: str = "GET") -> Iterator[None]:
         """Delay the answers to a request until the end of the context."""
-        gate = threading.Event()
-        self._held.append(gate)
-        held = self._find(Request(method, path, {}))
-        assert isinstance(held, Answer), f"{path} has no answer"
-        self.answer(path, Answer(held.status, held.content, held.kind, held.headers, gate), method)
+        gate = self._gates[f"{method} {path}"] = threading.Event()
         yield
         gate.set()
-        self.answer(path, held, method)
 
     def asked(self, path: str, method: str = "GET") -> list[Request]:
         """Return the requests for a path so far, which may end with ``*``."""
@@ -315,7 +315,13 @@ class Stage:
             path = path.removeprefix(f"/runs/{run.id}/")
         asked = replace(request, path=path)
         self.requests.append(asked)
-        answer = self._find(asked)
+        answer = self._answer(asked, request, run)
+        gate = _matching(self._gates, asked)
+        return replace(answer, gate=gate) if gate and isinstance(answer, Answer) else answer
+
+    def _answer(self, asked: Request, request: Request, run: PageRun | None) -> Answer | Stream:
+        path = asked.path
+        answer: Answer | Stream | None = _matching(self._answers, asked)
         if answer is None and run is not None and request.method == "GET":
             answer = run.respond(path, asked)
         if answer is None and (request.method, path) == ("POST", "/markdown"):
@@ -353,21 +359,9 @@ class Stage:
                     run.disconnect()
         return answer
 
-    def _find(self, request: Request) -> Answer | Stream | None:
-        query = "&".join(f"{name}={value}" for name, value in request.query.items())
-        for path in (f"{request.path}?{query}", request.path):
-            found = self._answers.get(f"{request.method} {path}")
-            if found is not None:
-                return found
-        for key, answer in self._answers.items():
-            method, _, path = key.partition(" ")
-            if method == request.method and path.endswith("*") and _matches(path, request.path):
-                return answer
-        return None
-
     def close(self) -> None:
         """Release what is held, end the streams."""
-        for gate in self._held:
+        for gate in self._gates.values():
             gate.set()
         for run in (self.run, *self._runs.values()):
             run.disconnect()
@@ -379,7 +373,7 @@ class Stage:
         if not self._listeners:
             self._listeners = [
                 ("console", self._on_console),
-                ("pageerror", lambda error: self.errors.append(str(error))),
+                ("pageerror", lambda error: self._note_error(str(error))),
                 ("dialog", self._on_dialog),
             ]
             for event, listener in self._listeners:
@@ -395,10 +389,14 @@ class Stage:
         dialog.dismiss()
 
     def _on_console(self, message: ConsoleMessage) -> None:
-        expected = message.location["url"].endswith(CONFINEMENT_PROBE)
-        expected = expected or any(each in str(message.location) for each in self.expected_errors)
-        if message.type == "error" and not expected:
-            self.errors.append(f"{message.text} {message.location}")
+        if message.type == "error" and not message.location["url"].endswith(CONFINEMENT_PROBE):
+            self._note_error(f"{message.text} {message.location}")
+
+    def _note_error(self, error: str) -> None:
+        """Note an error; Chromium repeats those of the frames of earlier tests."""
+        is_other = self.url not in error and re.search(r"//127\.0\.0\.1:\d+/\d+/", error)
+        if not is_other and not any(each in error for each in self.expected_errors):
+            self.errors.append(error)
 
 
 def _address(path: str) -> str:
@@ -407,6 +405,20 @@ def _address(path: str) -> str:
     assert found
     folder = found[1] if (modules.STATIC / found[1] / path).is_file() else ""
     return f"/ui/{folder}{path}"
+
+
+def _matching(by_key: Mapping[str, T], request: Request) -> T | None:
+    """Return what is kept for a request: its query, its path, or the start of its path."""
+    query = "&".join(f"{name}={value}" for name, value in request.query.items())
+    for path in (f"{request.path}?{query}", request.path):
+        found = by_key.get(f"{request.method} {path}")
+        if found is not None:
+            return found
+    for key, each in by_key.items():
+        method, _, path = key.partition(" ")
+        if method == request.method and path.endswith("*") and _matches(path, request.path):
+            return each
+    return None
 
 
 def _matches(pattern: str, path: str) -> bool:

@@ -11,27 +11,14 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from sandbox_ui.preview.base import (
-    BinaryPreview,
-    JsonPreview,
-    Preview,
-    PreviewError,
-    PreviewRequest,
-)
+from sandbox_ui.preview.base import BinaryPreview, PreviewError
 from sandbox_ui.preview.data import archive, archive_reader
+from tests.sandbox_ui.preview.data.archives import make_zip
 from tests.sandbox_ui.preview.file_viewer import FileViewer
+from tests.sandbox_ui.preview.rendering import preview_data, preview_file
 
 HOSTILE = "<img src=x onerror=window.hacked=1>"
 TABLE = b"a,b\n1,two\n"
-
-
-def make_zip(files: dict[str, bytes]) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as new_archive:
-        for name, content in files.items():
-            info = zipfile.ZipInfo(name, (2024, 5, 1, 12, 30, 0))
-            new_archive.writestr(info, content, zipfile.ZIP_DEFLATED)
-    return buffer.getvalue()
 
 
 def make_tar(mode: str = "w") -> bytes:
@@ -51,14 +38,12 @@ def make_tar(mode: str = "w") -> bytes:
     return buffer.getvalue()
 
 
-def render(content: bytes, name: str = "a.zip", **options: str) -> Preview:
-    return archive.view(io.BytesIO(content), PreviewRequest(name, len(content), options))
-
-
 def archive_data(content: bytes, name: str = "a.zip", **options: str) -> dict[str, Any]:
-    answer = render(content, name, **options)
-    assert isinstance(answer, JsonPreview)
-    return answer.data
+    return preview_data(archive.view, content, name, **options)
+
+
+def member(content: bytes, number: str = "0", name: str = "a.zip") -> BinaryPreview:
+    return preview_file(archive.view, content, name, member=number, raw="1")
 
 
 def test_a_zip_is_listed_with_sizes_and_times() -> None:
@@ -99,8 +84,7 @@ def test_a_member_is_previewed_by_its_kind_and_downloaded() -> None:
     assert archive_data(content, member="0", area="0,0,0,1")["view"] == {"text": "1\ttwo"}
     assert archive_data(content, member="1")["kind"] == "text"
     assert archive_data(content, member="1", member_as="hex")["kind"] == "hex"
-    download = render(content, member="1", raw="1")
-    assert download == BinaryPreview(b"hello", "application/octet-stream")
+    assert member(content, "1") == BinaryPreview(b"hello", "application/octet-stream")
 
 
 def test_a_nested_archive_is_only_downloaded() -> None:
@@ -108,9 +92,7 @@ def test_a_nested_archive_is_only_downloaded() -> None:
     content = make_zip({"inner.zip": inner})
     with pytest.raises(PreviewError, match="inside an archive"):
         archive_data(content, member="0")
-    download = render(content, member="0", raw="1")
-    assert isinstance(download, BinaryPreview)
-    assert download.content == inner
+    assert member(content).content == inner
 
 
 def test_names_outside_the_archive_and_duplicates_are_only_listed() -> None:
@@ -123,19 +105,17 @@ def test_names_outside_the_archive_and_duplicates_are_only_listed() -> None:
     assert [row[0] for row in data["entries"]] == ["../../x", "/abs", "twice", "twice"]
     assert data["notes"] == ["2 names point outside the archive and are only listed."]
     assert [archive_data(content, member=at)["size"] for at in "23"] == [1, 1]
-    download = render(content, member="3", raw="1")
-    assert isinstance(download, BinaryPreview)
-    assert download.content == b"4"
+    assert member(content, "3").content == b"4"
 
 
 def test_a_decompression_bomb_is_listed_but_not_unpacked() -> None:
     content = make_zip({"bomb": bytes(archive_reader.MAX_MEMBER_BYTES + 1)})
     assert archive_data(content)["unpacked_size"] == archive_reader.MAX_MEMBER_BYTES + 1
     with pytest.raises(PreviewError, match="larger than 40 MB"):
-        render(content, member="0", raw="1")
+        member(content)
     alone = gzip.compress(bytes(archive_reader.MAX_MEMBER_BYTES + 1))
     with pytest.raises(PreviewError, match="larger than 40 MB"):
-        render(alone, "bomb.gz", member="0", raw="1")
+        member(alone, name="bomb.gz")
 
 
 def test_a_compressed_tar_is_unpacked_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,30 +150,17 @@ def test_a_damaged_member_is_reported() -> None:
 
 
 def test_a_truncated_archive_is_listed_partially() -> None:
-    with pytest.raises(PreviewError, match="damaged or truncated"):
-        archive_data(make_zip({"a": b"x" * 100})[:-30])
     whole = make_tar()
     cut = archive_data(whole[:1200], "a.tar")
     assert cut["total"] in (1, 2)
     assert "damaged or truncated" in cut["notes"][0]
-    with pytest.raises(PreviewError, match="damaged or truncated"):
-        archive_data(gzip.compress(TABLE)[:12], "t.csv.gz")
 
 
-@pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"\x1f\x8b", b"nothing of the kind"])
-def test_an_invalid_archive_is_rejected(content: bytes) -> None:
-    with pytest.raises(PreviewError):
-        archive_data(content)
-
-
-@pytest.mark.browser
 def test_folders_collapse_and_members_open(viewer: FileViewer) -> None:
     files = {"data/t.csv": TABLE, "data/deep/n.txt": b"hello", f"{HOSTILE}/x": b"1"}
-    viewer.upload("a.zip", make_zip(files))
-    viewer.open()
-    canvas = viewer.show("a.zip")
+    canvas = viewer.view("a.zip", make_zip(files))
     tree = canvas.get_by_role("tree")
-    expect(viewer.preview.locator(".header small").first).to_contain_text("3 files")
+    expect(viewer.details).to_contain_text("3 files")
     expect(tree.get_by_role("treeitem", name=HOSTILE)).to_be_visible()
     tree.get_by_role("treeitem", name="deep").click()
     expect(tree.get_by_role("treeitem", name="n.txt")).to_be_hidden()
@@ -209,22 +176,16 @@ def test_folders_collapse_and_members_open(viewer: FileViewer) -> None:
     assert download.value.path().read_bytes() == b"hello"
 
 
-@pytest.mark.browser
 def test_a_member_is_extracted_to_the_folder_of_its_archive(viewer: FileViewer) -> None:
-    viewer.upload("a.zip", make_zip({"deep/naïve #1.txt": b"hello"}))
-    viewer.open()
-    canvas = viewer.show("a.zip")
+    canvas = viewer.view("a.zip", make_zip({"deep/naïve #1.txt": b"hello"}))
     canvas.get_by_role("treeitem", name="naïve #1.txt").click()
     canvas.get_by_role("button", name="Extract to workspace").click()
-    expect(viewer.studio.file("naïve #1.txt")).to_be_visible()
+    expect(viewer.stage.file("naïve #1.txt")).to_be_visible()
     expect(viewer.show("naïve #1.txt")).to_contain_text("hello")
 
 
-@pytest.mark.browser
 def test_the_archive_tree_works_by_keyboard(viewer: FileViewer) -> None:
-    viewer.upload("a.zip", make_zip({"a/one.txt": b"first", "b/two.txt": b"second"}))
-    viewer.open()
-    canvas = viewer.show("a.zip")
+    canvas = viewer.view("a.zip", make_zip({"a/one.txt": b"first", "b/two.txt": b"second"}))
     canvas.get_by_role("tree").focus()
     for key in ("ArrowLeft", "ArrowDown", "ArrowRight", "Enter"):
         viewer.page.keyboard.press(key)
@@ -235,50 +196,18 @@ def test_the_archive_tree_works_by_keyboard(viewer: FileViewer) -> None:
     )
 
 
-@pytest.mark.browser
 def test_invisible_characters_in_names_are_escaped(viewer: FileViewer) -> None:
-    viewer.upload("a.zip", make_zip({"gpj.\u202etxt.exe": b"x", "../out": b"y"}))
-    viewer.open()
-    canvas = viewer.show("a.zip")
+    canvas = viewer.view("a.zip", make_zip({"gpj.\u202etxt.exe": b"x", "../out": b"y"}))
     expect(canvas.get_by_role("treeitem", name="gpj.⟨U+202E⟩txt.exe")).to_be_visible()
     expect(canvas).to_contain_text("One name points outside")
 
 
-@pytest.mark.browser
 def test_a_hundred_thousand_entries_render_few_elements(viewer: FileViewer) -> None:
-    viewer.upload("a.zip", make_zip({f"file{at:06}": b"" for at in range(100_000)}))
-    viewer.open()
-    canvas = viewer.show("a.zip")
-    expect(viewer.preview.locator(".header small").first).to_contain_text(
-        "100,000 files", timeout=60_000
-    )
+    canvas = viewer.view("a.zip", make_zip({f"file{at:06}": b"" for at in range(100_000)}))
+    expect(viewer.details).to_contain_text("100,000 files", timeout=60_000)
     sheet = canvas.locator(".content")
     expect(sheet).to_have_attribute("style", "height: 2.7e+06px;", timeout=60_000)
     canvas.get_by_role("tree").focus()
     viewer.page.keyboard.press("End")
     expect(canvas.get_by_role("treeitem", name="file099999")).to_be_visible()
     assert canvas.locator("*").count() < 1000
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("empty.zip", make_zip({}), "empty"),
-        ("nothing.zip", b"", "This file is empty."),
-        ("cut.zip", make_zip({"a": b"x" * 99})[:-25], "damaged or truncated"),
-        ("text.tar", b"hello " * 200, "damaged or truncated"),
-        ("cut.tgz", make_tar("w:gz")[:60], "damaged or truncated"),
-    ],
-    ids=["empty", "nothing", "cut zip", "text", "cut tar"],
-)
-def test_empty_damaged_and_mislabelled_archives_are_reported(
-    viewer: FileViewer, name: str, content: bytes, message: str
-) -> None:
-    viewer.upload(name, content)
-    viewer.open()
-    canvas = viewer.show(name)
-    if message == "empty":
-        expect(canvas.locator(".empty")).to_be_visible()
-    else:
-        expect(canvas).to_contain_text(message)

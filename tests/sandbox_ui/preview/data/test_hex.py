@@ -1,6 +1,5 @@
 """The preview of other files: the detected type and a hex view of any offset."""
 
-import io
 import json
 import pickle
 import sys
@@ -13,7 +12,8 @@ from playwright.sync_api import expect
 
 from sandbox_ui.preview.data import hex as raw
 from sandbox_ui.preview.data.file_magic import identify
-from tests.sandbox_ui.preview.file_viewer import FileViewer, preview_data
+from tests.sandbox_ui.preview.file_viewer import FileViewer
+from tests.sandbox_ui.preview.rendering import preview_data
 
 GIGABYTES = 2 * 1024**3
 PROGRAM = Path(sys.executable).resolve().read_bytes()[:4096]
@@ -109,33 +109,13 @@ def test_strings_near_an_offset_are_found(tmp_path: Path) -> None:
     assert preview_data(raw.view, file, offset="9999999")["strings"] == []
 
 
-@pytest.mark.browser
-def test_the_first_bytes_are_shown(viewer: FileViewer) -> None:
-    viewer.upload("thing.xyz", b"\x00\x01hello" * 3)
-    viewer.open()
-    canvas = viewer.show("thing.xyz")
-    expect(canvas).to_contain_text("00 01 68 65 6c 6c 6f")
-    expect(canvas).to_contain_text("··hello")
-
-
-@pytest.mark.browser
-def test_an_empty_file_is_reported(viewer: FileViewer) -> None:
-    viewer.upload("empty.bin", b"")
-    viewer.open()
-    expect(viewer.show("empty.bin")).to_contain_text("empty")
-
-
-@pytest.mark.browser
-def test_any_offset_of_two_gigabytes_can_be_shown(viewer: FileViewer, data: Path) -> None:
-    viewer.upload("sparse.bin", b"\0begin")
-    (path,) = data.glob("sandboxes/*/workspace/output/sparse.bin")
-    with path.open("r+b") as file:
+def test_any_offset_of_two_gigabytes_can_be_shown(viewer: FileViewer) -> None:
+    with (viewer.folder / "sparse.bin").open("r+b") as file:
         file.seek(GIGABYTES // 2)
         file.write(b"in the middle")
         file.seek(GIGABYTES - 16)
         file.write(b"\xffat the very end")
-    viewer.open()
-    canvas = viewer.show("sparse.bin")
+    canvas = viewer.view("sparse.bin", b"\0begin")
     expect(canvas).to_contain_text("·begin")
     offset_field = canvas.get_by_label("Go to offset")
     offset_field.fill("50%")
@@ -158,25 +138,17 @@ def test_any_offset_of_two_gigabytes_can_be_shown(viewer: FileViewer, data: Path
     assert canvas.locator("tr").count() < 100
 
 
-@pytest.mark.browser
 def test_a_changed_file_keeps_its_offset(viewer: FileViewer) -> None:
-    viewer.upload("log.bin", b"\0" * 20_000)
-    viewer.open()
-    canvas = viewer.show("log.bin")
+    canvas = viewer.view("log.bin", b"\0" * 20_000)
     offset_field = canvas.get_by_label("Go to offset")
     offset_field.fill("16000")
     offset_field.press("Enter")
     expect(canvas.locator(".marked th")).to_have_text("00003e80")
-    viewer.replace("log.bin", b"\0" * 16_000 + b"newly written" + b"\0" * 20_000)
+    viewer.write("log.bin", b"\0" * 16_000 + b"newly written" + b"\0" * 20_000)
     expect(canvas.locator(".marked")).to_contain_text("newly written")
 
 
-@pytest.mark.browser
 def test_hostile_strings_are_escaped(viewer: FileViewer) -> None:
-    head = io.BytesIO()
-    head.write(b"\0<img src=x onerror='window.hacked=1'><script>window.hacked=1</script>")
-    viewer.upload("evil.bin", head.getvalue())
-    viewer.open()
-    canvas = viewer.show("evil.bin")
+    canvas = viewer.view("evil.bin", b"\0<img src=x onerror='window.hacked=1'>")
     canvas.get_by_text("Strings").click()
     expect(canvas.locator(".strings .list")).to_contain_text("<img src=x onerror")

@@ -1,10 +1,7 @@
-"""Generated PDF files: pages of text with links, outlines, scripts and passwords."""
+"""Generated PDF files: pages of text with links, outlines and scripts."""
 
-import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-
-_PADDING = bytes.fromhex("28bf4e5e4e758a4164004e56fffa01082e2e00b6d0683e802f0ca9fe6453697a")
+from dataclasses import dataclass
 
 
 @dataclass
@@ -21,9 +18,7 @@ class PdfPage:
     rotate: int = 0
     link_to: int | None = None
     more: str = ""
-    resources: str = ""
     entries: str = ""
-    content: bytes = field(default=b"", repr=False)
 
     def drawing(self) -> bytes:
         text = "".join(f"({_escaped(line)}) Tj T*\n" for line in self.lines)
@@ -36,17 +31,10 @@ def _escaped(text: str) -> str:
 
 
 def make_pdf(
-    pages: Sequence[PdfPage],
-    *,
-    outline: Sequence[tuple[str, int]] = (),
-    title: str = "",
-    password: str | None = None,
-    padding: int = 0,
+    pages: Sequence[PdfPage], *, outline: Sequence[tuple[str, int]] = (), title: str = ""
 ) -> bytes:
-    """A PDF file of these pages, preceded by ``padding`` unused bytes."""
-    return b"".join(
-        pdf_parts(pages, outline=outline, title=title, password=password, padding=padding)
-    )
+    """A PDF file of these pages."""
+    return b"".join(pdf_parts(pages, outline=outline, title=title))
 
 
 def pdf_parts(
@@ -54,10 +42,9 @@ def pdf_parts(
     *,
     outline: Sequence[tuple[str, int]] = (),
     title: str = "",
-    password: str | None = None,
     padding: int = 0,
 ) -> Iterator[bytes]:
-    """The parts of such a file, for files that are too large for memory."""
+    """The parts of a file that may be too large for memory: ``padding`` bytes are unused."""
     first_page = 6
     item_id = first_page + 2 * len(pages)
     kids = " ".join(f"{first_page + 2 * at} 0 R" for at in range(len(pages)))
@@ -77,14 +64,12 @@ def pdf_parts(
             f"<</Title({_escaped(name)})/Parent 5 0 R{destination}{after}>>".encode()
         )
     trailer = f"/Size {item_id + len(outline) + 1}/Root 1 0 R/Info 4 0 R"
-    if password is not None:
-        trailer += _encrypt(bodies, password)
     yield from _serialize(bodies, trailer, padding)
 
 
 def _page_objects(page_spec: PdfPage, number: int, first_page: int) -> dict[int, bytes]:
     width, height = page_spec.size
-    content = page_spec.content or page_spec.drawing()
+    content = page_spec.drawing()
     link = ""
     if page_spec.link_to is not None:
         box = f"72 {height - 76:g} 300 {height - 60:g}"
@@ -92,7 +77,7 @@ def _page_objects(page_spec: PdfPage, number: int, first_page: int) -> dict[int,
         link = f"/Annots[<</Type/Annot/Subtype/Link/Rect[{box}]{destination}>>]"
     page = (
         f"<</Type/Page/Parent 2 0 R/MediaBox[0 0 {width:g} {height:g}]/Rotate {page_spec.rotate}"
-        f"/Contents {number + 1} 0 R/Resources<</Font<</F1 3 0 R>>{page_spec.resources}>>"
+        f"/Contents {number + 1} 0 R/Resources<</Font<</F1 3 0 R>>>>"
         f"{link}{page_spec.entries}>>"
     )
     stream = f"<</Length {len(content)}>>stream\n".encode() + content + b"\nendstream"
@@ -120,36 +105,3 @@ def _serialize(bodies: dict[int, bytes], trailer: str, padding: int) -> Iterator
         for number in range(size)
     ]
     yield f"xref\n0 {size}\n{''.join(rows)}trailer<<{trailer}>>\nstartxref\n{at}\n%%EOF\n".encode()
-
-
-def _encrypt(bodies: dict[int, bytes], password: str) -> str:
-    """Encrypt the contents with 40-bit RC4; returns the entry for the trailer."""
-    padded = (password.encode() + _PADDING)[:32]
-    owner = _rc4(hashlib.md5(padded).digest()[:5], padded)
-    identity = b"0123456789abcdef"
-    rights = (-4).to_bytes(4, "little", signed=True)
-    key = hashlib.md5(padded + owner + rights + identity).digest()[:5]
-    for number, body in bodies.items():
-        head, begins, rest = body.partition(b"stream\n")
-        if begins:
-            salted = key + number.to_bytes(3, "little") + b"\0\0"
-            content = _rc4(hashlib.md5(salted).digest()[:10], rest.removesuffix(b"\nendstream"))
-            bodies[number] = head + begins + content + b"\nendstream"
-    user = _rc4(key, _PADDING)
-    encryption = f"<</Filter/Standard/V 1/R 2/O<{owner.hex()}>/U<{user.hex()}>/P -4>>"
-    return f"/Encrypt {encryption}/ID[<{identity.hex()}><{identity.hex()}>]"
-
-
-def _rc4(key: bytes, content: bytes) -> bytes:
-    box = list(range(256))
-    j = 0
-    for i in range(256):
-        j = (j + box[i] + key[i % len(key)]) % 256
-        box[i], box[j] = box[j], box[i]
-    out, i, j = bytearray(), 0, 0
-    for byte in content:
-        i = (i + 1) % 256
-        j = (j + box[i]) % 256
-        box[i], box[j] = box[j], box[i]
-        out.append(byte ^ box[(box[i] + box[j]) % 256])
-    return bytes(out)

@@ -1,42 +1,32 @@
 """The PDF preview: rendering, text selection, search, outline and hostile files."""
 
 import io
-import os
 import re
 from pathlib import Path
-from typing import BinaryIO, cast
 
 import pytest
 from PIL import Image
 from playwright.sync_api import Locator, expect
 
-from sandbox_ui.preview.base import BinaryPreview, PreviewError, PreviewRequest
+from sandbox_ui.preview.base import PreviewError
 from sandbox_ui.preview.documents import pdf_render
 from sandbox_ui.preview.documents.pdf import MAX_SIZES, view
 from sandbox_ui.preview.documents.pdf_render import MAX_PIXELS
 from tests.sandbox_ui.preview.documents.pdf_files import PdfPage, make_pdf, pdf_parts
-from tests.sandbox_ui.preview.file_viewer import FileViewer, preview_data
+from tests.sandbox_ui.preview.file_viewer import FileViewer
+from tests.sandbox_ui.preview.rendering import preview_data, preview_file, process_bytes_read
 
+FILES = Path(__file__).parents[1] / "files"
 LINES = [f"Line {at} of a page that has some words on it" for at in range(40)]
 SQUARE = "1 0 0 rg 0 0 100 100 re f"
 
 
-def write_file(folder: Path, content: bytes, name: str = "a.pdf") -> Path:
-    path = folder / name
-    path.write_bytes(content)
-    return path
+def render_image(document: bytes | Path, **options: str) -> Image.Image:
+    return Image.open(io.BytesIO(preview_file(view, document, **options).content)).convert("RGB")
 
 
-def render_image(path: Path, **options: str) -> Image.Image:
-    with path.open("rb") as file:
-        answer = view(cast(BinaryIO, file), PreviewRequest(path.name, path.stat().st_size, options))
-    assert isinstance(answer, BinaryPreview)
-    return Image.open(io.BytesIO(answer.content)).convert("RGB")
-
-
-def page_text(path: Path, page: int) -> str:
-    runs = cast(list[list[str]], preview_data(view, path, text=str(page))["runs"])
-    return "".join(run[4] for run in runs)
+def page_text(document: bytes, page: int) -> str:
+    return "".join(run[4] for run in preview_data(view, document, text=str(page))["runs"])
 
 
 def is_red(image: Image.Image, at: tuple[int, int]) -> bool:
@@ -49,10 +39,10 @@ def long_pdf(pages: int) -> bytes:
     return make_pdf([PdfPage([f"Page {at + 1}", *LINES]) for at in range(pages)])
 
 
-def test_the_metadata_of_a_document_is_read(tmp_path: Path) -> None:
+def test_the_metadata_of_a_document_is_read() -> None:
     pages = [PdfPage(["one"]), PdfPage(["two"], (842, 595)), PdfPage(["three"], rotate=90)]
-    path = write_file(tmp_path, make_pdf(pages, title="On (some) things", outline=[("Begin", 0)]))
-    assert preview_data(view, path) == {
+    document = make_pdf(pages, title="On (some) things", outline=[("Begin", 0)])
+    assert preview_data(view, document) == {
         "pages": 3,
         "omitted_pages": 0,
         "sizes": [[595, 842], [842, 595], [842, 595]],
@@ -62,30 +52,28 @@ def test_the_metadata_of_a_document_is_read(tmp_path: Path) -> None:
     }
 
 
-def test_page_sizes_are_paged(tmp_path: Path) -> None:
-    path = write_file(tmp_path, make_pdf([PdfPage()] * (MAX_SIZES + 3)))
-    first = preview_data(view, path)
+def test_page_sizes_are_paged() -> None:
+    document = make_pdf([PdfPage()] * (MAX_SIZES + 3))
+    first = preview_data(view, document)
     assert first["pages"] == MAX_SIZES + 3
-    assert len(cast(list[object], first["sizes"])) == MAX_SIZES
-    assert preview_data(view, path, sizes=str(MAX_SIZES))["sizes"] == [[595, 842]] * 3
+    assert len(first["sizes"]) == MAX_SIZES
+    assert preview_data(view, document, sizes=str(MAX_SIZES))["sizes"] == [[595, 842]] * 3
 
 
-def test_a_page_is_rendered_at_the_requested_width(tmp_path: Path) -> None:
-    path = write_file(tmp_path, make_pdf([PdfPage(), PdfPage(more=SQUARE)]))
-    image = render_image(path, page="1", width="595")
+def test_a_page_is_rendered_at_the_requested_width() -> None:
+    document = make_pdf([PdfPage(), PdfPage(more=SQUARE)])
+    image = render_image(document, page="1", width="595")
     assert image.size == (595, 842)
     assert is_red(image, (50, 800))
     assert image.getpixel((150, 800)) == (255, 255, 255)
 
 
-def test_a_rotated_page_has_rotated_text_positions(tmp_path: Path) -> None:
+def test_a_rotated_page_has_rotated_text_positions() -> None:
     for rotation in (0, 90, 180, 270):
         content = "BT /F1 100 Tf 100 300 Td (HHH) Tj ET"
-        path = write_file(
-            tmp_path, make_pdf([PdfPage(size=(600, 800), rotate=rotation, more=content)])
-        )
-        image = render_image(path, page="0", width="600" if rotation % 180 == 0 else "800")
-        runs = cast(list[list[float]], preview_data(view, path, text="0")["runs"])
+        document = make_pdf([PdfPage(size=(600, 800), rotate=rotation, more=content)])
+        image = render_image(document, page="0", width="600" if rotation % 180 == 0 else "800")
+        runs = preview_data(view, document, text="0")["runs"]
         boxes = [run[:4] for run in runs]
         box = Image.eval(image.convert("L"), lambda value: 255 - value).getbbox()
         assert box
@@ -98,135 +86,109 @@ def test_a_rotated_page_has_rotated_text_positions(tmp_path: Path) -> None:
         assert bottom >= box[3] - 12
 
 
-def test_a_region_of_a_page_can_be_rendered(tmp_path: Path) -> None:
-    path = write_file(tmp_path, make_pdf([PdfPage(more=SQUARE)]))
-    part = render_image(path, page="0", width="5950", clip="900,7500,200,300")
+def test_a_region_of_a_page_can_be_rendered() -> None:
+    document = make_pdf([PdfPage(more=SQUARE)])
+    part = render_image(document, page="0", width="5950", clip="900,7500,200,300")
     assert part.size == (200, 300)
     assert is_red(part, (50, 250))
     assert part.getpixel((150, 250)) == (255, 255, 255)
 
 
-def test_the_thumbnail_shows_the_first_page(tmp_path: Path) -> None:
-    path = write_file(tmp_path, make_pdf([PdfPage(LINES)]))
-    assert render_image(path, thumb="320").size == (226, 320)
+def test_the_thumbnail_shows_the_first_page() -> None:
+    document = make_pdf([PdfPage(LINES)])
+    assert render_image(document, thumb="320").size == (226, 320)
 
 
-def test_rendered_images_have_a_pixel_limit(tmp_path: Path) -> None:
-    path = write_file(tmp_path, make_pdf([PdfPage(size=(14400, 14400)), PdfPage(size=(3, 14400))]))
-    square = render_image(path, page="0", width="100000")
-    line = render_image(path, page="1", width="100000")
+def test_rendered_images_have_a_pixel_limit() -> None:
+    document = make_pdf([PdfPage(size=(14400, 14400)), PdfPage(size=(3, 14400))])
+    square = render_image(document, page="0", width="100000")
+    line = render_image(document, page="1", width="100000")
     assert square.width * square.height <= MAX_PIXELS * 1.01
     assert max(line.size) <= 16_001
 
 
-def test_text_positions_match_the_rendering(tmp_path: Path) -> None:
-    path = write_file(
-        tmp_path, make_pdf([PdfPage(["First line", "Second line"], link_to=1), PdfPage()])
-    )
-    result = preview_data(view, path, text="0")
-    runs = cast(list[list[object]], result["runs"])
+def test_text_positions_match_the_rendering() -> None:
+    document = make_pdf([PdfPage(["First line", "Second line"], link_to=1), PdfPage()])
+    result = preview_data(view, document, text="0")
+    runs = result["runs"]
     assert [run[4:] for run in runs] == [
         ["First ", False],
         ["line", True],
         ["Second ", False],
         ["line", True],
     ]
-    left, top, width, height = (float(str(side)) for side in runs[0][:4])
+    left, top, width, height = (side for side in runs[0][:4])
     assert left == pytest.approx(72, abs=1)
     assert 55 < top < 72 < top + height < 80
-    assert left + width == pytest.approx(float(str(runs[1][0])), abs=0.1)
+    assert left + width == pytest.approx(runs[1][0], abs=0.1)
     assert result["links"] == [[72, 60, 228, 16, 1]]
 
 
-def test_search_finds_matches_by_page(tmp_path: Path) -> None:
-    path = write_file(tmp_path, long_pdf(30))
-    result = preview_data(view, path, find="page 7")
-    assert [match[0] for match in cast(list[list[int]], result["matches"])] == [6]
+def test_search_finds_matches_by_page() -> None:
+    document = long_pdf(30)
+    result = preview_data(view, document, find="page 7")
+    assert [match[0] for match in result["matches"]] == [6]
     assert result["next"] is None
-    assert preview_data(view, path, find="page 7", match_case="1")["matches"] == []
-    assert preview_data(view, path, find="page", start="29")["next"] is None
-    assert preview_data(view, path, find=" ")["matches"] == []
+    assert preview_data(view, document, find="page 7", match_case="1")["matches"] == []
+    assert preview_data(view, document, find="page", start="29")["next"] is None
+    assert preview_data(view, document, find=" ")["matches"] == []
 
 
-def test_a_long_search_stops_and_can_be_continued(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_search_stops_and_can_be_continued(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sandbox_ui.preview.documents.pdf_text.MAX_MATCHES", 50)
-    path = write_file(tmp_path, long_pdf(5))
-    result = preview_data(view, path, find="Line")
-    assert {match[0] for match in cast(list[list[int]], result["matches"])} == {0, 1}
+    document = long_pdf(5)
+    result = preview_data(view, document, find="Line")
+    assert {match[0] for match in result["matches"]} == {0, 1}
     assert result["next"] == 2
 
 
-def test_the_outline_refers_to_pages(tmp_path: Path) -> None:
+def test_the_outline_refers_to_pages() -> None:
     outline = [("Begin", 0), ("End", 2)]
-    path = write_file(tmp_path, make_pdf([PdfPage()] * 3, outline=outline))
-    assert preview_data(view, path, outline="1") == {"outline": [("Begin", 0, 0), ("End", 2, 0)]}
+    document = make_pdf([PdfPage()] * 3, outline=outline)
+    assert preview_data(view, document, outline="1") == {
+        "outline": [("Begin", 0, 0), ("End", 2, 0)]
+    }
 
 
-def test_an_unreadable_document_is_reported(tmp_path: Path) -> None:
-    good = make_pdf([PdfPage(["x"])])
-    for content, message in (
-        (b"", "empty"),
-        (b"%PDF-1.7\nnothing", "damaged, truncated"),
-        (b"no pdf at all", "damaged, truncated"),
-        (make_pdf([]), "has no pages"),
-        (good[:200], "damaged, truncated"),
-        (make_pdf([PdfPage(["x"])], password="secret"), "protected with a password"),
-    ):
-        with pytest.raises(PreviewError, match=message):
-            preview_data(view, write_file(tmp_path, content))
+def test_an_empty_password_needs_no_entry() -> None:
+    document = (FILES / "empty_password.pdf").read_bytes()
+    assert page_text(document, 0) == "open to all"
 
 
-def test_an_empty_password_needs_no_entry(tmp_path: Path) -> None:
-    path = write_file(tmp_path, make_pdf([PdfPage(["open to all"])], password=""))
-    assert page_text(path, 0) == "open to all"
-
-
-def test_a_truncated_document_is_read_partially(tmp_path: Path) -> None:
+def test_a_truncated_document_is_read_partially() -> None:
     whole = long_pdf(3)
-    path = write_file(tmp_path, whole[: whole.index(b"startxref")])
-    result = preview_data(view, path)
+    document = whole[: whole.index(b"startxref")]
+    result = preview_data(view, document)
     assert (result["pages"], result["truncated"]) == (3, True)
-    assert page_text(path, 2).startswith("Page 3")
+    assert page_text(document, 2).startswith("Page 3")
 
 
-def test_a_page_that_renders_too_slowly_is_aborted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_that_renders_too_slowly_is_aborted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pdf_render, "TIMEOUT_SECONDS", 0.05)
     slow = "".join(f"{at % 500} 0 m 500 {at % 800} l S\n" for at in range(400_000))
-    path = write_file(tmp_path, make_pdf([PdfPage(more=slow), PdfPage(["quick"])]))
+    document = make_pdf([PdfPage(more=slow), PdfPage(["quick"])])
     with pytest.raises(PreviewError, match="takes longer than"):
-        render_image(path, page="0", width="1200")
-    assert render_image(path, page="1", width="60").width == 60
+        render_image(document, page="0", width="1200")
+    assert render_image(document, page="1", width="60").width == 60
 
 
-def test_a_missing_page_is_reported(tmp_path: Path) -> None:
-    path = write_file(tmp_path, make_pdf([PdfPage()]))
+def test_a_missing_page_is_reported() -> None:
+    document = make_pdf([PdfPage()])
     for options in ({"page": "5"}, {"text": "5"}):
         with pytest.raises(PreviewError, match="no such page"):
-            preview_data(view, path, **options)
+            preview_data(view, document, **options)
 
 
 @pytest.mark.nightly
 def test_a_gigabyte_document_is_read_only_partially(tmp_path: Path) -> None:
-    path = tmp_path / "large.pdf"
-    with path.open("wb") as file:
+    document = tmp_path / "large.pdf"
+    with document.open("wb") as file:
         for part in pdf_parts([PdfPage(LINES)] * 50, padding=2**30):
             file.write(part)
-    descriptor = os.open("/proc/self/io", os.O_RDONLY)
-    before = bytes_read(descriptor)
-    assert preview_data(view, path)["pages"] == 50
-    assert render_image(path, page="40", width="600").width == 600
-    assert bytes_read(descriptor) - before < 2_000_000
-    os.close(descriptor)
-
-
-def bytes_read(descriptor: int) -> int:
-    """The number of bytes that this process has read."""
-    counters = os.pread(descriptor, 1000, 0).decode()
-    return int(counters.partition("rchar: ")[2].split()[0])
+    before = process_bytes_read()
+    assert preview_data(view, document)["pages"] == 50
+    assert render_image(document, page="40", width="600").width == 600
+    assert process_bytes_read() - before < 2_000_000
 
 
 def page_of(canvas: Locator, page: int) -> Locator:
@@ -244,13 +206,10 @@ def page_image_url(page: int) -> re.Pattern[str]:
     return re.compile(rf"[?&]page={page - 1}&")
 
 
-@pytest.mark.browser
 def test_only_pages_near_the_viewport_are_rendered(viewer: FileViewer) -> None:
-    viewer.upload("long.pdf", long_pdf(500))
-    viewer.open()
-    canvas = viewer.show("long.pdf")
+    canvas = viewer.view("long.pdf", long_pdf(500))
     rendered_page(canvas, 1)
-    expect(viewer.preview.locator(".header small")).to_contain_text("500 pages")
+    expect(viewer.details).to_contain_text("500 pages")
     field = canvas.get_by_role("textbox", name="Page")
     expect(field).to_have_value("1")
     field.fill("250")
@@ -264,11 +223,8 @@ def test_only_pages_near_the_viewport_are_rendered(viewer: FileViewer) -> None:
     expect(field).to_have_value("500")
 
 
-@pytest.mark.browser
 def test_a_page_is_rendered_at_screen_and_zoom_resolution(viewer: FileViewer) -> None:
-    viewer.upload("one.pdf", make_pdf([PdfPage(LINES)]))
-    viewer.open()
-    canvas = viewer.show("one.pdf")
+    canvas = viewer.view("one.pdf", make_pdf([PdfPage(LINES)]))
     page_view = rendered_page(canvas, 1)
     level = canvas.get_by_role("combobox", name="Zoom")
     for value, width in (("1", 793), ("2", 1587), ("4", 3173)):
@@ -283,15 +239,10 @@ def test_a_page_is_rendered_at_screen_and_zoom_resolution(viewer: FileViewer) ->
     expect(page_view).to_have_css("width", f"{round(pane['width'] - 24)}px")
 
 
-@pytest.mark.browser
-def test_text_can_be_selected_in_reading_order(viewer: FileViewer, tmp_path: Path) -> None:
+def test_text_can_be_selected_in_reading_order(viewer: FileViewer) -> None:
     content = make_pdf([PdfPage(["The first line", "and the second"])])
-    runs = cast(
-        list[list[float]], preview_data(view, write_file(tmp_path, content), text="0")["runs"]
-    )
-    viewer.upload("one.pdf", content)
-    viewer.open()
-    canvas = viewer.show("one.pdf")
+    runs = preview_data(view, content, text="0")["runs"]
+    canvas = viewer.view("one.pdf", content)
     words = rendered_page(canvas, 1).locator(".text-layer")
     expect(words).to_contain_text("and the second")
     chosen = words.evaluate(
@@ -308,13 +259,8 @@ def test_text_can_be_selected_in_reading_order(viewer: FileViewer, tmp_path: Pat
     assert span_box["width"] == pytest.approx(runs[0][2] * scale, rel=0.03)
 
 
-@pytest.mark.browser
-@pytest.mark.e2e("searches a PDF document and steps through the places found")
-@pytest.mark.main_path
 def test_search_covers_all_pages(viewer: FileViewer) -> None:
-    viewer.upload("long.pdf", long_pdf(60))
-    viewer.open()
-    canvas = viewer.show("long.pdf")
+    canvas = viewer.view("long.pdf", long_pdf(60))
     rendered_page(canvas, 1)
     canvas.locator(".page-list").press("Control+f")
     canvas.get_by_role("searchbox", name="Find in this PDF").fill("page 4")
@@ -336,12 +282,9 @@ def test_search_covers_all_pages(viewer: FileViewer) -> None:
     expect(canvas.locator(".marks i")).to_have_count(0)
 
 
-@pytest.mark.browser
 def test_outline_entries_and_links_open_their_pages(viewer: FileViewer) -> None:
     pages = [PdfPage(["To the end"], link_to=19), *[PdfPage(LINES)] * 18, PdfPage(["The end"])]
-    viewer.upload("book.pdf", make_pdf(pages, outline=[("Begin", 0), ("Middle", 10)]))
-    viewer.open()
-    canvas = viewer.show("book.pdf")
+    canvas = viewer.view("book.pdf", make_pdf(pages, outline=[("Begin", 0), ("Middle", 10)]))
     canvas.get_by_role("button", name="Contents").click()
     canvas.get_by_role("navigation", name="Contents").get_by_role("button", name="Middle").click()
     rendered_page(canvas, 11)
@@ -351,13 +294,10 @@ def test_outline_entries_and_links_open_their_pages(viewer: FileViewer) -> None:
     expect(rendered_page(canvas, 20)).to_contain_text("The end")
 
 
-@pytest.mark.browser
 def test_the_outline_opens_at_the_current_page(viewer: FileViewer) -> None:
     pages = [PdfPage(LINES)] * 200
     outline = [(f"Part {page}", page) for page in range(0, 200, 2)]
-    viewer.upload("book.pdf", make_pdf(pages, outline=outline))
-    viewer.open()
-    canvas = viewer.show("book.pdf")
+    canvas = viewer.view("book.pdf", make_pdf(pages, outline=outline))
     field = canvas.get_by_role("textbox", name="Page")
     field.fill("152")
     field.press("Enter")
@@ -372,20 +312,14 @@ def test_the_outline_opens_at_the_current_page(viewer: FileViewer) -> None:
     expect(here).to_be_in_viewport(ratio=0.9)
 
 
-@pytest.mark.browser
 def test_the_page_field_fits_the_longest_number(viewer: FileViewer) -> None:
-    viewer.upload("long.pdf", long_pdf(1200))
-    viewer.open()
-    field = viewer.show("long.pdf").get_by_role("textbox", name="Page")
+    field = viewer.view("long.pdf", long_pdf(1200)).get_by_role("textbox", name="Page")
     field.fill("1200")
     assert field.evaluate("field => field.scrollWidth <= field.clientWidth")
 
 
-@pytest.mark.browser
 def test_a_changed_document_keeps_its_position(viewer: FileViewer) -> None:
-    viewer.upload("paper.pdf", long_pdf(40))
-    viewer.open()
-    canvas = viewer.show("paper.pdf")
+    canvas = viewer.view("paper.pdf", long_pdf(40))
     rendered_page(canvas, 1)
     canvas.get_by_role("combobox", name="Zoom").select_option("0.75")
     field = canvas.get_by_role("textbox", name="Page")
@@ -394,48 +328,21 @@ def test_a_changed_document_keeps_its_position(viewer: FileViewer) -> None:
     rendered_page(canvas, 20)
     top = "(paper) => paper.scrollTop"
     before = canvas.locator(".page-list").evaluate(top)
-    viewer.replace("paper.pdf", long_pdf(60))
-    expect(viewer.preview.locator(".header small")).to_contain_text("60 pages")
+    viewer.write("paper.pdf", long_pdf(60))
+    expect(viewer.details).to_contain_text("60 pages")
     assert canvas.locator(".page-list").evaluate(top) == pytest.approx(before, abs=2)
     expect(field).to_have_value("20")
-    viewer.replace("paper.pdf", long_pdf(3))
-    expect(viewer.preview.locator(".header small")).to_contain_text("3 pages")
+    viewer.write("paper.pdf", long_pdf(3))
+    expect(viewer.details).to_contain_text("3 pages")
     expect(field).to_have_value("3")
     rendered_page(canvas, 3)
 
 
-@pytest.mark.browser
-def test_hostile_and_damaged_documents_are_shown_or_reported(viewer: FileViewer) -> None:
-    script = "/AA<</O<</S/JavaScript/JS(app.alert\\(1\\); this.submitForm\\('http://127.0.0.1:9/'\\))>>>>"
-    viewer.upload("script.pdf", make_pdf([PdfPage(["It has scripts"], entries=script)]))
-    viewer.upload("locked.pdf", make_pdf([PdfPage(["x"])], password="secret"))
-    viewer.upload("broken.pdf", b"%PDF-1.7\nnothing at all")
-    viewer.upload("empty.pdf", b"")
-    whole = long_pdf(3)
-    viewer.upload("cut.pdf", whole[: whole.index(b"startxref")])
-    viewer.open()
-    expect(rendered_page(viewer.show("script.pdf"), 1)).to_contain_text("It has scripts")
-    for name, message in (
-        ("locked.pdf", "protected with a password"),
-        ("broken.pdf", "damaged, truncated"),
-        ("empty.pdf", "empty"),
-    ):
-        canvas = viewer.show(name)
-        expect(canvas).to_contain_text(message)
-        expect(canvas.get_by_role("link", name="Download")).to_be_visible()
-    canvas = viewer.show("cut.pdf")
-    rendered_page(canvas, 1)
-    expect(canvas).to_contain_text("truncated")
-
-
-@pytest.mark.browser
 def test_a_damaged_page_is_reported_and_the_others_are_shown(viewer: FileViewer) -> None:
     content = make_pdf([PdfPage(["First"]), PdfPage(["Gone"]), PdfPage(["Third"])])
     damaged = content.replace(b"8 0 obj\n<</Type/Page", b"8 0 obj\nnull  %/Page")
     assert len(damaged) == len(content)
-    viewer.upload("odd.pdf", damaged)
-    viewer.open()
-    canvas = viewer.show("odd.pdf")
+    canvas = viewer.view("odd.pdf", damaged)
     rendered_page(canvas, 1)
     canvas.get_by_role("button", name="Next page").click()
     expect(page_of(canvas, 2)).to_contain_text("This page cannot be read")

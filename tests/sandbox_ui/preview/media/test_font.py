@@ -4,7 +4,6 @@ import io
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from pathlib import Path
 
 import brotli  # type: ignore[import-untyped]
 import pytest
@@ -12,10 +11,10 @@ from fontTools.ttLib import TTFont
 from playwright.sync_api import expect
 
 from agent.errors import WorkspaceError
-from sandbox_ui.preview.base import BinaryPreview, PreviewError, PreviewRequest
+from sandbox_ui.preview.base import PreviewError, PreviewRequest
 from sandbox_ui.preview.media.font import view
 from sandbox_ui.preview.service import PreviewService
-from tests.sandbox_ui.preview.file_viewer import FileViewer, preview_data
+from tests.sandbox_ui.preview.file_viewer import FileViewer
 from tests.sandbox_ui.preview.media.fonts import (
     collection,
     font_tables,
@@ -24,28 +23,23 @@ from tests.sandbox_ui.preview.media.fonts import (
     woff,
     woff2,
 )
-
-
-def write_file(folder: Path, content: bytes) -> Path:
-    path = folder / "a.ttf"
-    path.write_bytes(content)
-    return path
+from tests.sandbox_ui.preview.rendering import preview_data, preview_file
 
 
 @pytest.mark.parametrize(
     ("pack", "form"), [(truetype, "TrueType"), (woff, "WOFF"), (woff2, "WOFF2")]
 )
 def test_font_metadata_is_read_from_every_format(
-    tmp_path: Path, pack: Callable[[dict[str, bytes]], bytes], form: str
+    pack: Callable[[dict[str, bytes]], bytes], form: str
 ) -> None:
-    result = preview_data(view, write_file(tmp_path, pack(font_tables("Zeichen", axes=("wght",)))))
+    result = preview_data(view, pack(font_tables("Zeichen", axes=("wght",))))
     assert (result["family"], result["format"], result["glyphs"]) == ("Zeichen", form, 27)
     assert (result["characters"], result["ranges"]) == (26, [(65, 90)])
     assert result["axes"] == [("wght", 100, 400, 900)]
 
 
-def test_metadata_of_an_installed_font_is_read(tmp_path: Path) -> None:
-    result = preview_data(view, write_file(tmp_path, installed_font()))
+def test_metadata_of_an_installed_font_is_read() -> None:
+    result = preview_data(view, installed_font())
     assert (result["family"], result["style"], result["weight"]) == (
         "DejaVu Serif",
         "Book",
@@ -55,64 +49,41 @@ def test_metadata_of_an_installed_font_is_read(tmp_path: Path) -> None:
     assert result["version"] == "Version 2.37"
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "empty"),
-        (b"no font", "no font"),
-        (truetype(font_tables("Cut"))[:-10], "damaged or truncated"),
-        (woff(font_tables("Cut"))[:-10], "damaged or truncated"),
-        (woff2(font_tables("Cut"))[:70], "damaged or truncated"),
-        (b"\0\1\0\0\xff\xff", "damaged or truncated"),
-        (b"\0\1\0\0\0\0" + b"\0" * 20, "damaged or truncated"),
-        (b"wOF2" + b"\xff" * 60, "damaged or truncated"),
-    ],
-)
-def test_an_invalid_font_is_reported(tmp_path: Path, content: bytes, message: str) -> None:
-    with pytest.raises(PreviewError, match=message):
-        preview_data(view, write_file(tmp_path, content))
-
-
-def test_invalid_table_offsets_are_ignored(tmp_path: Path) -> None:
+def test_invalid_table_offsets_are_ignored() -> None:
     tables = font_tables("Odd")
     tables["name"] = b"\0\0\xff\xff\xff\xff" + b"\xff" * 12
     tables["cmap"] = b"\0\0\0\1\0\3\0\1\xff\xff\xff\xf0"
     tables["fvar"] = b"\xff" * 16
-    result = preview_data(view, write_file(tmp_path, truetype(tables)))
+    result = preview_data(view, truetype(tables))
     assert (result["family"], result["characters"], result["axes"]) == ("", 0, [])
 
 
-def test_a_font_of_all_characters_is_one_range(tmp_path: Path) -> None:
-    result = preview_data(
-        view, write_file(tmp_path, truetype(font_tables("All", first=0, last=0x10FFFF)))
-    )
+def test_a_font_of_all_characters_is_one_range() -> None:
+    result = preview_data(view, truetype(font_tables("All", first=0, last=0x10FFFF)))
     assert (result["characters"], result["ranges"]) == (0x110000, [(0, 0x10FFFF)])
 
 
-def test_every_font_of_a_collection_is_read(tmp_path: Path) -> None:
+def test_every_font_of_a_collection_is_read() -> None:
     fonts = truetype(font_tables("One")), truetype(font_tables("Two", first=97, last=99))
-    path = write_file(tmp_path, collection(*fonts))
-    first, second = (preview_data(view, path, font=number) for number in "01")
+    font = collection(*fonts)
+    first, second = (preview_data(view, font, font=number) for number in "01")
     assert (first["format"], first["fonts"]) == ("Collection", ["One", "Two"])
     assert (first["family"], first["ranges"]) == ("One", [(65, 90)])
     assert (second["family"], second["ranges"]) == ("Two", [(97, 99)])
-    with path.open("rb") as file:
-        request = PreviewRequest(path.name, path.stat().st_size, {"font": "1", "content": "1"})
-        extracted = view(file, request)
-    assert isinstance(extracted, BinaryPreview)
+    extracted = preview_file(view, font, font="1", content="1")
     assert TTFont(io.BytesIO(extracted.content))["name"].getDebugName(1) == "Two"
     with pytest.raises(PreviewError, match="damaged"):
-        preview_data(view, path, font="2")
+        preview_data(view, font, font="2")
 
 
-def test_all_character_maps_are_read(tmp_path: Path) -> None:
+def test_all_character_maps_are_read() -> None:
     tables = font_tables("Maps")
     trimmed = struct.pack(">HHHHHHH", 6, 14, 0, 0x3B1, 2, 1, 2)
     many = struct.pack(">HHIIIIII", 13, 0, 28, 0, 1, 0x1F600, 0x1F60F, 1)
     table = struct.pack(">HH", 0, 2)
     table += struct.pack(">HHI", 0, 3, 20) + struct.pack(">HHI", 3, 10, 34) + trimmed + many
-    path = write_file(tmp_path, truetype({**tables, "cmap": table}))
-    assert preview_data(view, path)["ranges"] == [(0x3B1, 0x3B2), (0x1F600, 0x1F60F)]
+    font = truetype({**tables, "cmap": table})
+    assert preview_data(view, font)["ranges"] == [(0x3B1, 0x3B2), (0x1F600, 0x1F60F)]
 
 
 def decompression_bomb() -> bytes:
@@ -169,13 +140,10 @@ def test_hostile_and_huge_fonts_stay_within_the_limits(
         worker.render("font", io.BytesIO(content), PreviewRequest("a.ttf", len(content)))
 
 
-@pytest.mark.browser
 def test_the_specimen_uses_the_font(viewer: FileViewer) -> None:
-    viewer.upload("serif.ttf", installed_font())
-    viewer.open()
-    canvas = viewer.show("serif.ttf")
+    canvas = viewer.view("serif.ttf", installed_font())
     expect(canvas.get_by_role("heading", name="DejaVu Serif")).to_be_visible()
-    expect(viewer.preview.locator(".header small")).to_contain_text("DejaVu Serif Book · TrueType")
+    expect(viewer.details).to_contain_text("DejaVu Serif Book · TrueType")
     line = canvas.locator(".line").first
     family = line.evaluate("(line) => getComputedStyle(line).fontFamily.split(',')[0]")
     assert viewer.page.evaluate(f"document.fonts.check('20px ' + {family!r})")
@@ -185,44 +153,35 @@ def test_the_specimen_uses_the_font(viewer: FileViewer) -> None:
     expect(canvas.locator(".grid span")).to_have_count(2400)
 
 
-@pytest.mark.browser
 def test_each_font_of_a_collection_is_shown(viewer: FileViewer) -> None:
-    viewer.upload("both.ttc", collection(installed_font(), installed_font("DejaVuSansMono")))
-    viewer.open()
-    canvas = viewer.show("both.ttc")
+    canvas = viewer.view("both.ttc", collection(installed_font(), installed_font("DejaVuSansMono")))
     expect(canvas.get_by_role("heading", name="DejaVu Serif")).to_be_visible()
     canvas.get_by_label("Font").select_option("DejaVu Sans Mono")
     expect(canvas.get_by_role("heading", name="DejaVu Sans Mono")).to_be_visible()
-    expect(viewer.preview.locator(".header small")).to_contain_text("Book · Collection")
+    expect(viewer.details).to_contain_text("Book · Collection")
     expect(canvas.get_by_role("definition").first).to_contain_text("monospaced")
     assert viewer.page.evaluate(PREVIEW_FONT_COUNT) == 1
-    viewer.replace(
+    viewer.write(
         "both.ttc", collection(installed_font(), installed_font("DejaVuSansMono")) + b"\0\0\0\0"
     )
-    expect(viewer.preview.locator(".header small")).to_contain_text("just now")
+    expect(viewer.details).to_contain_text("just now")
     expect(canvas.get_by_role("heading", name="DejaVu Sans Mono")).to_be_visible()
 
 
-@pytest.mark.browser
 def test_a_custom_sample_text_is_shown(viewer: FileViewer) -> None:
-    viewer.upload("serif.ttf", installed_font())
-    viewer.open()
-    canvas = viewer.show("serif.ttf")
+    canvas = viewer.view("serif.ttf", installed_font())
     field = canvas.get_by_role("textbox", name="Sample text")
     field.fill("Grüße 東")
     expect(canvas.locator(".line")).to_have_text(["Grüße 東"] * 6)
     expect(canvas.get_by_role("status")).to_contain_text("shown in a fallback font: 東")
-    viewer.replace("serif.ttf", installed_font() + b"\0\0\0\0")
-    expect(viewer.preview.locator(".header small")).to_contain_text("just now")
+    viewer.write("serif.ttf", installed_font() + b"\0\0\0\0")
+    expect(viewer.details).to_contain_text("just now")
     expect(field).to_have_value("Grüße 東")
 
 
-@pytest.mark.browser
 def test_a_closed_font_is_unloaded(viewer: FileViewer) -> None:
-    viewer.upload("serif.ttf", installed_font())
-    viewer.upload("thing.xyz", b"\0\1\2")
-    viewer.open()
-    expect(viewer.show("serif.ttf").get_by_role("heading")).to_be_visible()
+    viewer.write("thing.xyz", b"\0\1\2")
+    expect(viewer.view("serif.ttf", installed_font()).get_by_role("heading")).to_be_visible()
     assert viewer.page.evaluate(PREVIEW_FONT_COUNT) == 1
     expect(viewer.show("thing.xyz")).to_contain_text("00 01 02")
     assert viewer.page.evaluate(PREVIEW_FONT_COUNT) == 0
@@ -231,22 +190,3 @@ def test_a_closed_font_is_unloaded(viewer: FileViewer) -> None:
 PREVIEW_FONT_COUNT = (
     "[...document.fonts].filter((face) => face.family.startsWith('preview-font')).length"
 )
-
-
-@pytest.mark.browser
-def test_a_font_that_cannot_be_displayed_is_reported(viewer: FileViewer) -> None:
-    viewer.upload("shapeless.ttf", truetype(font_tables("Shapeless")))
-    viewer.upload("cut.ttf", installed_font()[:-1000])
-    viewer.upload("empty.otf", b"")
-    viewer.upload("letter.woff2", b"<script>window.hacked = 1</script>")
-    viewer.open()
-    canvas = viewer.show("shapeless.ttf")
-    expect(canvas.get_by_role("alert")).to_contain_text("cannot display this font")
-    for name, message in (
-        ("cut.ttf", "damaged or truncated"),
-        ("empty.otf", "empty"),
-        ("letter.woff2", "no font"),
-    ):
-        canvas = viewer.show(name)
-        expect(canvas).to_contain_text(message)
-        expect(canvas.get_by_role("link", name="Download")).to_be_visible()

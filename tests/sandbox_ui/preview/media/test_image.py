@@ -3,34 +3,24 @@
 import io
 import struct
 import zlib
-from pathlib import Path
-from typing import BinaryIO, cast
 
 import pytest
 from PIL import Image
 from playwright.sync_api import Locator, expect
 
-from sandbox_ui.preview.base import BinaryPreview, PreviewError, PreviewRequest
+from sandbox_ui.preview.base import PreviewError
 from sandbox_ui.preview.media.image import THUMBNAIL_SIZES, view
-from tests.sandbox_ui.preview.file_viewer import FileViewer, preview_data
-from tests.sandbox_ui.preview.images import encode_image, stripes
+from tests.sandbox_ui.preview.file_viewer import FileViewer
+from tests.sandbox_ui.preview.media.images import encode_image, stripes
+from tests.sandbox_ui.preview.rendering import preview_data, preview_file
 
 RED, BLUE = (255, 0, 0), (0, 0, 255)
 
 
-def write_file(folder: Path, name: str, content: bytes) -> Path:
-    path = folder / name
-    path.write_bytes(content)
-    return path
-
-
-def render_image(path: Path, **options: str) -> Image.Image:
-    """The image that the preview renders with these options."""
-    with path.open("rb") as file:
-        answer = view(cast(BinaryIO, file), PreviewRequest(path.name, path.stat().st_size, options))
-    assert isinstance(answer, BinaryPreview)
-    image = Image.open(io.BytesIO(answer.content))
-    assert Image.MIME[str(image.format)] == answer.media_type
+def render_image(content: bytes, **options: str) -> Image.Image:
+    preview = preview_file(view, content, **options)
+    image = Image.open(io.BytesIO(preview.content))
+    assert Image.MIME[str(image.format)] == preview.media_type
     return image
 
 
@@ -51,137 +41,121 @@ def png_declaring(width: int, height: int) -> bytes:
 
 
 @pytest.mark.parametrize("image_format", ["PNG", "JPEG", "GIF", "WEBP", "BMP", "AVIF"])
-def test_a_supported_image_is_served_unchanged(tmp_path: Path, image_format: str) -> None:
+def test_a_supported_image_is_served_unchanged(image_format: str) -> None:
     name = f"a.{image_format.lower()}"
-    result = preview_data(
-        view, write_file(tmp_path, name, encode_image(stripes(40, 30), image_format))
-    )
+    result = preview_data(view, encode_image(stripes(40, 30), image_format), name)
     assert (result["width"], result["height"], result["format"]) == (40, 30, image_format)
     assert (result["source"], result["truncated"]) == ("raw", False)
 
 
 @pytest.mark.parametrize("image_format", ["TIFF", "PPM", "TGA", "ICO"])
-def test_an_unsupported_format_is_converted(tmp_path: Path, image_format: str) -> None:
-    path = write_file(
-        tmp_path, f"a.{image_format.lower()}", encode_image(stripes(48, 48), image_format)
-    )
-    assert preview_data(view, path)["source"] == "converted"
-    image = render_image(path, frame="0")
+def test_an_unsupported_format_is_converted(image_format: str) -> None:
+    picture = encode_image(stripes(48, 48), image_format)
+    assert preview_data(view, picture)["source"] == "converted"
+    image = render_image(picture, frame="0")
     assert image.size == (48, 48)
     assert pixel_is_close(image, 0.2, 0.5, RED)
     assert pixel_is_close(image, 0.8, 0.5, BLUE)
 
 
-def test_an_image_with_another_extension_is_served_with_its_type(tmp_path: Path) -> None:
-    path = write_file(tmp_path, "a.dat", encode_image(stripes(40, 30), "PNG"))
-    assert preview_data(view, path)["source"] == "original"
-    assert render_image(path, original="1").size == (40, 30)
+def test_an_image_with_another_extension_is_served_with_its_type() -> None:
+    picture = encode_image(stripes(40, 30), "PNG")
+    assert preview_data(view, picture)["source"] == "original"
+    assert render_image(picture, original="1").size == (40, 30)
 
 
 @pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "I;16", "I", "F"])
-def test_every_colour_mode_has_a_thumbnail(tmp_path: Path, mode: str) -> None:
+def test_every_colour_mode_has_a_thumbnail(mode: str) -> None:
     source = Image.new("L", (400, 200), 0)
     source.paste(255, (200, 0, 400, 200))
     if mode == "I;16":
         source = source.convert("I").point(lambda value: value * 257)
     image_format = "PNG" if mode in ("LA", "P", "RGBA", "I;16") else "TIFF"
-    path = write_file(
-        tmp_path, f"a.{image_format.lower()}", encode_image(source.convert(mode), image_format)
-    )
-    image = render_image(path, thumb="160")
+    picture = encode_image(source.convert(mode), image_format)
+    image = render_image(picture, thumb="160")
     assert image.size == (160, 80)
     assert pixel_is_close(image, 0.2, 0.5, (0, 0, 0))
     assert pixel_is_close(image, 0.8, 0.5, (255, 255, 255))
 
 
-def test_thumbnail_sizes_are_fixed(tmp_path: Path) -> None:
-    path = write_file(tmp_path, "a.png", encode_image(stripes(3000, 1500), "PNG"))
-    widths = [render_image(path, thumb=str(asked)).width for asked in (1, 100, 320, 321, 9999)]
+def test_thumbnail_sizes_are_fixed() -> None:
+    picture = encode_image(stripes(3000, 1500), "PNG")
+    widths = [render_image(picture, thumb=str(asked)).width for asked in (1, 100, 320, 321, 9999)]
     assert widths == [96, 160, 320, 640, 1280]
     assert set(widths) == set(THUMBNAIL_SIZES)
 
 
-def test_thumbnails_are_not_enlarged_and_never_empty(tmp_path: Path) -> None:
-    dot = write_file(tmp_path, "dot.png", encode_image(Image.new("RGB", (1, 1), "red"), "PNG"))
-    line = write_file(tmp_path, "line.png", encode_image(Image.new("RGB", (5000, 1), "red"), "PNG"))
+def test_thumbnails_are_not_enlarged_and_never_empty() -> None:
+    dot = encode_image(Image.new("RGB", (1, 1), "red"), "PNG")
+    line = encode_image(Image.new("RGB", (5000, 1), "red"), "PNG")
     assert render_image(dot, thumb="320").size == (1, 1)
     assert render_image(line, thumb="320").size == (320, 1)
 
 
 @pytest.mark.parametrize("image_format", ["JPEG", "PNG", "WEBP", "TIFF"])
-def test_exif_orientation_is_applied(tmp_path: Path, image_format: str) -> None:
+def test_exif_orientation_is_applied(image_format: str) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6
     content = encode_image(stripes(400, 200), image_format, exif=exif)
-    path = write_file(tmp_path, f"a.{image_format.lower()}", content)
-    result = preview_data(view, path)
+    picture = content
+    result = preview_data(view, picture)
     assert (result["width"], result["height"]) == (200, 400)
-    image = render_image(path, thumb="96")
+    image = render_image(picture, thumb="96")
     assert image.size == (48, 96)
     assert pixel_is_close(image, 0.5, 0.2, RED)
 
 
-def test_transparency_is_kept(tmp_path: Path) -> None:
+def test_transparency_is_kept() -> None:
     image = Image.new("RGBA", (300, 300), (255, 0, 0, 0))
-    path = write_file(tmp_path, "a.png", encode_image(image, "PNG"))
-    assert preview_data(view, path)["alpha"]
-    assert render_image(path, thumb="96").convert("RGBA").getpixel((5, 5))[3] == 0  # type: ignore[index]
+    picture = encode_image(image, "PNG")
+    assert preview_data(view, picture)["alpha"]
+    assert render_image(picture, thumb="96").convert("RGBA").getpixel((5, 5))[3] == 0  # type: ignore[index]
 
 
-def test_pages_of_an_image_are_listed_and_rendered(tmp_path: Path) -> None:
+def test_pages_of_an_image_are_listed_and_rendered() -> None:
     pages = [stripes(40, 30), stripes(20, 50, "CMYK")]
     tiff = encode_image(pages[0], "TIFF", save_all=True, append_images=pages[1:])
     icon = encode_image(stripes(64, 64), "ICO", sizes=[(16, 16), (64, 64)])
-    tiff_at, icon_at = write_file(tmp_path, "a.tif", tiff), write_file(tmp_path, "a.ico", icon)
+    tiff_at, icon_at = tiff, icon
     assert preview_data(view, tiff_at)["pages"] == [[40, 30], [20, 50]]
     assert preview_data(view, icon_at)["pages"] == [[64, 64], [16, 16]]
     assert render_image(tiff_at, frame="1").size == (20, 50)
     assert render_image(icon_at, frame="1").size == (16, 16)
 
 
-def test_the_thumbnail_of_an_animation_is_its_first_frame(tmp_path: Path) -> None:
+def test_the_thumbnail_of_an_animation_is_its_first_frame() -> None:
     more = [stripes(80, 80).rotate(90)]
     content = encode_image(stripes(80, 80), "GIF", save_all=True, append_images=more)
-    path = write_file(tmp_path, "a.gif", content)
-    assert preview_data(view, path)["frames"] == 2
-    assert pixel_is_close(render_image(path, thumb="96"), 0.2, 0.5, RED)
+    picture = content
+    assert preview_data(view, picture)["frames"] == 2
+    assert pixel_is_close(render_image(picture, thumb="96"), 0.2, 0.5, RED)
 
 
 @pytest.mark.parametrize("image_format", ["JPEG", "PNG"])
-def test_a_truncated_image_is_rendered_partially(tmp_path: Path, image_format: str) -> None:
+def test_a_truncated_image_is_rendered_partially(image_format: str) -> None:
     noise = Image.effect_noise((800, 800), 90).convert("RGB")
     content = encode_image(noise, image_format)
-    path = write_file(tmp_path, f"a.{image_format.lower()}", content[: len(content) // 2])
-    assert preview_data(view, path)["truncated"]
-    assert render_image(path, thumb="320").size == (320, 320)
+    picture = content[: len(content) // 2]
+    assert preview_data(view, picture)["truncated"]
+    assert render_image(picture, thumb="320").size == (320, 320)
 
 
-def test_trailing_bytes_are_not_reported_as_truncation(tmp_path: Path) -> None:
+def test_trailing_bytes_are_not_reported_as_truncation() -> None:
     content = encode_image(stripes(80, 80), "JPEG") + b"\0" * 100_000
-    assert not preview_data(view, write_file(tmp_path, "a.jpg", content))["truncated"]
+    assert not preview_data(view, content, "a.jpg")["truncated"]
 
 
 @pytest.mark.parametrize("options", [{}, {"thumb": "96"}, {"frame": "0"}])
-def test_a_decompression_bomb_is_rejected_by_its_declared_size(
-    tmp_path: Path, options: dict[str, str]
-) -> None:
-    path = write_file(tmp_path, "bomb.png", png_declaring(100_000, 100_000))
+def test_a_decompression_bomb_is_rejected_by_its_declared_size(options: dict[str, str]) -> None:
+    picture = png_declaring(100_000, 100_000)
     with pytest.raises(PreviewError, match="100,000 × 100,000 pixels; more than 200 million"):
-        preview_data(view, path, **options)
+        preview_data(view, picture, **options)
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"no picture", png_declaring(0, 0), b"GIF89a", b"\0" * 99]
-)
-def test_an_invalid_image_is_reported(tmp_path: Path, content: bytes) -> None:
-    with pytest.raises(PreviewError, match=r"empty|no readable image"):
-        preview_data(view, write_file(tmp_path, "a.png", content))
-
-
-def test_a_large_image_is_scaled_down(tmp_path: Path) -> None:
-    path = write_file(tmp_path, "a.png", encode_image(Image.new("1", (9000, 7000)), "PNG"))
-    assert preview_data(view, path)["source"] == "converted"
-    assert max(render_image(path, frame="0").size) == 4096
+def test_a_large_image_is_scaled_down() -> None:
+    picture = encode_image(Image.new("1", (9000, 7000)), "PNG")
+    assert preview_data(view, picture)["source"] == "converted"
+    assert max(render_image(picture, frame="0").size) == 4096
 
 
 def loaded_image(canvas: Locator) -> Locator:
@@ -190,14 +164,11 @@ def loaded_image(canvas: Locator) -> Locator:
     return image
 
 
-@pytest.mark.browser
 def test_an_image_fits_the_pane_and_can_be_zoomed(viewer: FileViewer) -> None:
-    viewer.upload("photo.png", encode_image(stripes(3000, 1500), "PNG"))
-    viewer.open()
-    canvas = viewer.show("photo.png")
+    canvas = viewer.view("photo.png", encode_image(stripes(3000, 1500), "PNG"))
     image = loaded_image(canvas)
     expect(image).to_have_js_property("naturalWidth", 3000)
-    expect(viewer.preview.locator(".header small")).to_contain_text("3,000 × 1,500 · PNG · RGB")
+    expect(viewer.details).to_contain_text("3,000 × 1,500 · PNG · RGB")
     image_box, canvas_box = image.bounding_box(), canvas.bounding_box()
     assert image_box
     assert canvas_box
@@ -212,11 +183,8 @@ def test_an_image_fits_the_pane_and_can_be_zoomed(viewer: FileViewer) -> None:
     expect(image).to_have_css("width", f"{image_box['width']:g}px")
 
 
-@pytest.mark.browser
 def test_a_zoomed_image_is_panned_and_zooms_at_the_pointer(viewer: FileViewer) -> None:
-    viewer.upload("photo.png", encode_image(stripes(3000, 3000), "PNG"))
-    viewer.open()
-    canvas = viewer.show("photo.png")
+    canvas = viewer.view("photo.png", encode_image(stripes(3000, 3000), "PNG"))
     loaded_image(canvas)
     container = canvas.get_by_role("group")
     container.press("1")
@@ -244,28 +212,22 @@ def test_a_zoomed_image_is_panned_and_zooms_at_the_pointer(viewer: FileViewer) -
     assert container.evaluate(under) == pytest.approx(before, abs=0.002)
 
 
-@pytest.mark.browser
 def test_a_changed_image_keeps_zoom_and_scroll_position(viewer: FileViewer) -> None:
-    viewer.upload("chart.png", encode_image(Image.new("RGB", (2000, 2000), "red"), "PNG"))
-    viewer.open()
-    canvas = viewer.show("chart.png")
+    canvas = viewer.view("chart.png", encode_image(Image.new("RGB", (2000, 2000), "red"), "PNG"))
     loaded_image(canvas)
     container = canvas.get_by_role("group")
     container.press("1")
     container.evaluate("(stage) => stage.scrollTo(300, 400)")
-    viewer.replace("chart.png", encode_image(Image.new("RGB", (1999, 2000), "blue"), "PNG"))
+    viewer.write("chart.png", encode_image(Image.new("RGB", (1999, 2000), "blue"), "PNG"))
     expect(container.locator("img")).to_have_js_property("naturalWidth", 1999)
     assert container.evaluate("(stage) => [stage.scrollLeft, stage.scrollTop]") == [300, 400]
 
 
-@pytest.mark.browser
 def test_pages_of_an_image_can_be_selected(viewer: FileViewer) -> None:
     pages = [stripes(40, 30), stripes(20, 50)]
-    viewer.upload(
+    canvas = viewer.view(
         "scan.tif", encode_image(pages[0], "TIFF", save_all=True, append_images=pages[1:])
     )
-    viewer.open()
-    canvas = viewer.show("scan.tif")
     expect(canvas.locator("img")).to_have_js_property("naturalWidth", 40)
     canvas.get_by_role("button", name="Next page").click()
     expect(canvas.locator("img")).to_have_js_property("naturalWidth", 20)
@@ -273,37 +235,8 @@ def test_pages_of_an_image_can_be_selected(viewer: FileViewer) -> None:
     expect(canvas.locator("img")).to_have_js_property("naturalWidth", 40)
 
 
-@pytest.mark.browser
 def test_a_large_photo_is_scaled_down_until_full_size_is_requested(viewer: FileViewer) -> None:
-    viewer.upload("large.jpg", encode_image(stripes(9000, 7000), "JPEG"))
-    viewer.open()
-    canvas = viewer.show("large.jpg")
+    canvas = viewer.view("large.jpg", encode_image(stripes(9000, 7000), "JPEG"))
     expect(canvas.locator("img")).to_have_js_property("naturalWidth", 4096, timeout=30_000)
     canvas.get_by_role("button", name="Show full size").click()
     expect(canvas.locator("img")).to_have_js_property("naturalWidth", 9000, timeout=30_000)
-
-
-@pytest.mark.browser
-def test_an_unreadable_image_is_reported_with_a_download(viewer: FileViewer) -> None:
-    viewer.upload("empty.png", b"")
-    viewer.upload("letter.png", b"<script>window.hacked = 1</script>")
-    viewer.upload("bomb.png", png_declaring(100_000, 100_000))
-    viewer.open()
-    for name, message in (
-        ("empty.png", "empty"),
-        ("letter.png", "no readable image"),
-        ("bomb.png", "pixels"),
-    ):
-        canvas = viewer.show(name)
-        expect(canvas).to_contain_text(message)
-        expect(canvas.get_by_role("link", name="Download")).to_be_visible()
-
-
-@pytest.mark.browser
-def test_a_truncated_image_is_reported(viewer: FileViewer) -> None:
-    content = encode_image(Image.effect_noise((800, 800), 90).convert("RGB"), "JPEG")
-    viewer.upload("cut.jpg", content[: len(content) // 2])
-    viewer.open()
-    canvas = viewer.show("cut.jpg")
-    expect(canvas.get_by_role("status")).to_contain_text("The file is truncated")
-    expect(canvas.locator("img")).to_have_js_property("naturalWidth", 800)

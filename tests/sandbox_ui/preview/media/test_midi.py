@@ -1,15 +1,14 @@
 """The MIDI preview: bounded parsing, the piano roll, and playback."""
 
 import io
-from pathlib import Path
 
 import mido
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
-from sandbox_ui.preview.base import PreviewError
 from sandbox_ui.preview.media import midi, midi_reader
-from tests.sandbox_ui.preview.file_viewer import FileViewer, open_file_viewer, preview_data
+from tests.sandbox_ui.preview.file_viewer import FileViewer
+from tests.sandbox_ui.preview.rendering import preview_data
 
 Messages = list[tuple[int, str, dict[str, object]]]
 
@@ -38,43 +37,35 @@ def ascending_notes(count: int = 4, channel: int = 0) -> Messages:
     return messages
 
 
-def midi_data(tmp_path: Path, content: bytes) -> dict[str, object]:
-    file = tmp_path / "a.mid"
-    file.write_bytes(content)
-    return preview_data(midi.view, file)
-
-
-def test_notes_have_times_in_seconds_by_the_tempo_changes(tmp_path: Path) -> None:
+def test_notes_have_times_in_seconds_by_the_tempo_changes() -> None:
     tempos: Messages = [
         (0, "set_tempo", {"tempo": 1_000_000}),
         (960, "set_tempo", {"tempo": 500_000}),
     ]
-    found = midi_data(tmp_path, midi_file(tempos, ascending_notes()))
+    found = preview_data(midi.view, midi_file(tempos, ascending_notes()))
     columns = found["notes"]
-    assert isinstance(columns, dict)
     assert columns["start"] == [0, 1, 2, 2.5]
     assert columns["end"] == [1, 2, 2.5, 3]
     assert columns["pitch"] == [60, 61, 62, 63]
     assert (found["seconds"], found["tempo"], found["stop_reason"]) == (3, 60, "")
 
 
-def test_tracks_have_names_and_instruments(tmp_path: Path) -> None:
+def test_tracks_have_names_and_instruments() -> None:
     track: Messages = [
         (0, "track_name", {"name": "Low <b>"}), (0, "program_change", {"program": 42}),
         *ascending_notes(),
     ]  # fmt: skip
-    found = midi_data(tmp_path, midi_file(track, ascending_notes(channel=9), []))
+    found = preview_data(midi.view, midi_file(track, ascending_notes(channel=9), []))
     assert found["tracks"] == [
         {"name": "Low <b>", "instrument": "Strings", "note_count": 4},
         {"name": "", "instrument": "Drums", "note_count": 4},
         {"name": "", "instrument": "", "note_count": 0},
     ]
     columns = found["notes"]
-    assert isinstance(columns, dict)
     assert set(zip(columns["channel"], columns["program"], strict=True)) == {(0, 42), (9, 128)}
 
 
-def test_parsing_matches_the_mido_library(tmp_path: Path) -> None:
+def test_parsing_matches_the_mido_library() -> None:
     """Running status, overlapping notes, note-on with velocity 0, and system messages."""
     body = bytes.fromhex(
         "00903c40 10403c 203c00 00f0037e7ff7 00904000 00b00740 00e00040 00c105 00d033 00ff2f00"
@@ -82,59 +73,46 @@ def test_parsing_matches_the_mido_library(tmp_path: Path) -> None:
     content = midi_file([])[:14] + b"MTrk" + len(body).to_bytes(4, "big") + body
     library_types = [message.type for message in mido.MidiFile(file=io.BytesIO(content)).tracks[0]]
     assert library_types.count("note_on") == 4
-    columns = midi_data(tmp_path, content)["notes"]
-    assert isinstance(columns, dict)
+    columns = preview_data(midi.view, content)["notes"]
     assert list(zip(columns["pitch"], columns["velocity"], strict=True)) == [(60, 64), (64, 60)]
 
 
 @pytest.mark.parametrize("cut", [15, 21, 30, 45, 60])
-def test_a_truncated_file_is_read_partially(tmp_path: Path, cut: int) -> None:
-    found = midi_data(tmp_path, midi_file(ascending_notes(12))[:cut])
+def test_a_truncated_file_is_read_partially(cut: int) -> None:
+    found = preview_data(midi.view, midi_file(ascending_notes(12))[:cut])
     if cut >= 22:
         assert found["stop_reason"] == "the file is truncated"
 
 
-def test_notes_over_the_limit_are_omitted_and_reported(tmp_path: Path) -> None:
+def test_notes_over_the_limit_are_omitted_and_reported() -> None:
     body = bytes.fromhex("00903c40 01 3c00").replace(b" ", b"") * 2_000_000
     content = midi_file([])[:14] + b"MTrk" + len(body).to_bytes(4, "big") + body
-    found = midi_data(tmp_path, content)
+    found = preview_data(midi.view, content)
     columns = found["notes"]
-    assert isinstance(columns, dict)
     assert len(columns["start"]) == midi_reader.MAX_NOTES
     assert found["stop_reason"] == "only its first 30,000 notes were read"
 
 
-def test_overlapping_notes_are_limited(tmp_path: Path) -> None:
+def test_overlapping_notes_are_limited() -> None:
     body = bytes.fromhex("00903c40") * 200_000 + bytes.fromhex("00803c40") * 200_000
     content = midi_file([])[:14] + b"MTrk" + len(body).to_bytes(4, "big") + body
-    columns = midi_data(tmp_path, content)["notes"]
-    assert isinstance(columns, dict)
+    columns = preview_data(midi.view, content)["notes"]
     assert len(columns["start"]) == midi_reader.MAX_NOTES
 
 
 @pytest.mark.parametrize("ticks", [0, 1, 0xFFFF, 0xE728, 0x8000])
-def test_unusual_time_divisions_have_a_limited_duration(tmp_path: Path, ticks: int) -> None:
+def test_unusual_time_divisions_have_a_limited_duration(ticks: int) -> None:
     body = bytes.fromhex("00903c40 ffffff7f 3c00") * 50
     head = b"MThd\0\0\0\6\0\1\0\1" + ticks.to_bytes(2, "big")
-    found = midi_data(tmp_path, head + b"MTrk" + len(body).to_bytes(4, "big") + body)
-    assert isinstance(found["seconds"], int | float)
+    found = preview_data(midi.view, head + b"MTrk" + len(body).to_bytes(4, "big") + body)
     assert found["seconds"] <= midi_reader.MAX_DURATION_SECONDS
 
 
-@pytest.mark.parametrize("content", [b"", b"MThd", b"no music at all", b"RIFF" + bytes(99)])
-def test_an_invalid_midi_file_is_reported(tmp_path: Path, content: bytes) -> None:
-    with pytest.raises(PreviewError):
-        midi_data(tmp_path, content)
-
-
-@pytest.mark.browser
 def test_a_midi_file_is_drawn_and_plays(viewer: FileViewer) -> None:
     track: Messages = [(0, "track_name", {"name": "<img src=x onerror='window.hacked=1'>"})]
-    viewer.upload(
+    canvas = viewer.view(
         "tune.mid", midi_file([*track, *ascending_notes(6)], ascending_notes(4, channel=9))
     )
-    viewer.open()
-    canvas = viewer.show("tune.mid")
     expect(canvas.locator(".time")).to_have_text("0:00 / 0:03")
     expect(viewer.preview.locator(".header")).to_contain_text("10 notes · 2 tracks")
     viewer.page.wait_for_function(PAINTED)
@@ -153,13 +131,10 @@ PAINTED = """() => {
 }"""
 
 
-@pytest.mark.browser
 def test_the_position_is_set_by_click_and_key_and_kept_when_the_file_changes(
     viewer: FileViewer,
 ) -> None:
-    viewer.upload("tune.mid", midi_file(ascending_notes(40)))
-    viewer.open()
-    canvas = viewer.show("tune.mid")
+    canvas = viewer.view("tune.mid", midi_file(ascending_notes(40)))
     position = canvas.get_by_role("slider", name="Playback position")
     position.press("ArrowRight")
     expect(position).to_have_attribute("aria-valuetext", "0:05 of 0:20")
@@ -169,25 +144,13 @@ def test_the_position_is_set_by_click_and_key_and_kept_when_the_file_changes(
     expect(position).not_to_have_attribute("aria-valuenow", "0.0")
     position.press("Home")
     position.press("ArrowRight")
-    viewer.replace("tune.mid", midi_file(ascending_notes(60)))
+    viewer.write("tune.mid", midi_file(ascending_notes(60)))
     expect(position).to_have_attribute("aria-valuetext", "0:05 of 0:30")
 
 
-@pytest.mark.browser
-def test_a_file_without_notes_is_reported(viewer: FileViewer) -> None:
-    viewer.upload("silent.mid", midi_file([]))
-    viewer.upload("text.mid", b"no music at all")
-    viewer.open()
-    expect(viewer.show("silent.mid")).to_contain_text("There are no notes in this file.")
-    expect(viewer.show("text.mid")).to_contain_text("not a MIDI file")
-
-
-@pytest.mark.browser
 def test_notes_sound_at_their_pitch(viewer: FileViewer) -> None:
     """Each note is heard at its frequency, and silence follows."""
-    viewer.upload("tune.mid", midi_file(ascending_notes()))
-    viewer.open()
-    canvas = viewer.show("tune.mid")
+    canvas = viewer.view("tune.mid", midi_file(ascending_notes()))
     canvas.get_by_role("button", name="Play").click()  # the browser allows sound after a click
     expect(canvas.locator(".time")).to_have_text("0:02 / 0:02")
     heard = viewer.page.evaluate(LISTEN, [57, 69, 81])
@@ -195,20 +158,16 @@ def test_notes_sound_at_their_pitch(viewer: FileViewer) -> None:
     assert heard["loudness_after"] < -90
 
 
-@pytest.mark.browser
-def test_a_missing_synthesizer_is_reported(browser: Browser, studio_url: str) -> None:
-    with open_file_viewer(browser, studio_url, excused=("404",)) as viewer:
-        viewer.upload("tune.mid", midi_file(ascending_notes()))
-        viewer.page.route("**/ui/vendor/synthesizer.js*", lambda route: route.fulfill(status=404))
-        viewer.open()
-        canvas = viewer.show("tune.mid")
-        canvas.get_by_role("button", name="Play").click()
-        expect(canvas.locator(".note")).to_contain_text("make vendor")
+def test_a_missing_synthesizer_is_reported(viewer: FileViewer) -> None:
+    viewer.remove("synthesizer.js")
+    canvas = viewer.view("tune.mid", midi_file(ascending_notes()))
+    canvas.get_by_role("button", name="Play").click()
+    expect(canvas.locator(".note")).to_contain_text("make vendor")
 
 
 # Frequencies in Hz; the loudest in dB after the sound was stopped.
 LISTEN = """async (pitches) => {
-  const { createSynth } = await import(new URL("ui/preview/media/synth.js", document.baseURI));
+  const { createSynth } = await import("/ui/preview/media/synth.js");
   const synth = await createSynth();
   const analyser = new AnalyserNode(synth.context, { fftSize: 8192, smoothingTimeConstant: 0 });
   synth.output.connect(analyser);

@@ -2,17 +2,14 @@
 
 import gzip
 import socket
-from contextlib import suppress
-from pathlib import Path
-from typing import BinaryIO, cast
 
 import pytest
-from playwright.sync_api import Browser, Locator, expect
+from playwright.sync_api import Locator, expect
 
-from sandbox_ui.preview.base import BinaryPreview, PreviewError, PreviewRequest
-from sandbox_ui.preview.media.svg import MAX_FILE_BYTES, view
-from tests.sandbox_ui.preview.file_viewer import FileViewer, preview_data
-from tests.support import httpx
+from sandbox_ui.preview.base import PreviewError
+from sandbox_ui.preview.media.svg import view
+from tests.sandbox_ui.preview.file_viewer import FileViewer, received_bytes
+from tests.sandbox_ui.preview.rendering import preview_data, preview_file
 
 NAMESPACE = 'xmlns="http://www.w3.org/2000/svg"'
 GREEN = '<rect width="100%" height="100%" fill="#0a0"/>'
@@ -22,20 +19,10 @@ def svg_text(attributes: str = 'width="200" height="100"', body: str = GREEN) ->
     return f"<svg {NAMESPACE} {attributes}>{body}</svg>"
 
 
-def write_file(folder: Path, content: str | bytes, name: str = "a.svg") -> Path:
-    path = folder / name
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return path
-
-
-def render_svg(path: Path) -> bytes:
-    with path.open("rb") as file:
-        answer = view(
-            cast(BinaryIO, file), PreviewRequest(path.name, path.stat().st_size, {"thumb": "320"})
-        )
-    assert isinstance(answer, BinaryPreview)
-    assert answer.media_type == "image/svg+xml"
-    return answer.content
+def render_svg(content: str | bytes) -> bytes:
+    preview = preview_file(view, content, thumb="320")
+    assert preview.media_type == "image/svg+xml"
+    return preview.content
 
 
 @pytest.mark.parametrize(
@@ -50,10 +37,8 @@ def render_svg(path: Path) -> bytes:
         ('width="1e7" height="1e7"', (16384, 16384)),
     ],
 )
-def test_the_size_of_a_drawing_is_read(
-    tmp_path: Path, attributes: str, size: tuple[float, float]
-) -> None:
-    result = preview_data(view, write_file(tmp_path, svg_text(attributes)))
+def test_the_size_of_a_drawing_is_read(attributes: str, size: tuple[float, float]) -> None:
+    result = preview_data(view, svg_text(attributes))
     assert (result["width"], result["height"]) == pytest.approx(size, abs=0.1)
     assert result["has_size"]
 
@@ -61,26 +46,24 @@ def test_the_size_of_a_drawing_is_read(
 @pytest.mark.parametrize(
     "attributes", ["", 'width="100%"', 'width="-5" height="x"', 'viewBox="0 0 0 0"']
 )
-def test_a_drawing_without_a_size_has_a_default_size(tmp_path: Path, attributes: str) -> None:
-    path = write_file(tmp_path, svg_text(attributes))
-    result = preview_data(view, path)
+def test_a_drawing_without_a_size_has_a_default_size(attributes: str) -> None:
+    drawing = svg_text(attributes)
+    result = preview_data(view, drawing)
     assert (result["width"], result["height"], result["has_size"]) == (800, 600, False)
 
 
-def test_missing_namespaces_and_view_box_are_added(tmp_path: Path) -> None:
-    path = write_file(
-        tmp_path, '<?xml version="1.0"?><svg width="9" height="9"><use xlink:href="#a"/></svg>'
-    )
-    assert render_svg(path).startswith(
+def test_missing_namespaces_and_view_box_are_added() -> None:
+    drawing = '<?xml version="1.0"?><svg width="9" height="9"><use xlink:href="#a"/></svg>'
+    assert render_svg(drawing).startswith(
         b'<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"'
         b' xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 9 9" width="9"'
     )
 
 
-def test_a_complete_drawing_is_unchanged(tmp_path: Path) -> None:
+def test_a_complete_drawing_is_unchanged() -> None:
     whole = svg_text('viewBox="0 0 9 9"').encode()
-    assert render_svg(write_file(tmp_path, whole)) == whole
-    assert render_svg(write_file(tmp_path, gzip.compress(whole), "a.svgz")) == whole
+    assert render_svg(whole) == whole
+    assert render_svg(gzip.compress(whole)) == whole
 
 
 def nested_use_bomb(levels: int) -> str:
@@ -112,22 +95,22 @@ ENTITIES = (
 @pytest.mark.parametrize(
     "bomb", [nested_use_bomb(12), nested_pattern_bomb(12)], ids=["use", "pattern"]
 )
-def test_an_exponentially_repeating_drawing_is_rejected(tmp_path: Path, bomb: str) -> None:
-    path = write_file(tmp_path, bomb)
-    assert "repeats its parts" in str(preview_data(view, path)["error"])
+def test_an_exponentially_repeating_drawing_is_rejected(bomb: str) -> None:
+    drawing = bomb
+    assert "repeats its parts" in preview_data(view, drawing)["error"]
     with pytest.raises(PreviewError, match="repeats its parts"):
-        render_svg(path)
+        render_svg(drawing)
 
 
-def test_ordinary_repetition_is_accepted(tmp_path: Path) -> None:
+def test_ordinary_repetition_is_accepted() -> None:
     loop = '<g id="x"><use href="#x"/></g>'
     for content in (nested_use_bomb(4), nested_pattern_bomb(4), svg_text(body=loop)):
-        assert preview_data(view, write_file(tmp_path, content))["error"] == ""
+        assert preview_data(view, content)["error"] == ""
 
 
-def test_an_entity_bomb_is_rejected(tmp_path: Path) -> None:
-    result = preview_data(view, write_file(tmp_path, ENTITIES))
-    assert "amplification" in str(result["error"])
+def test_an_entity_bomb_is_rejected() -> None:
+    result = preview_data(view, ENTITIES)
+    assert "amplification" in result["error"]
 
 
 @pytest.mark.parametrize(
@@ -138,29 +121,14 @@ def test_an_entity_bomb_is_rejected(tmp_path: Path) -> None:
         ("no drawing", "cannot be read from line 1 on: syntax error"),
     ],
 )
-def test_an_invalid_drawing_is_reported(tmp_path: Path, content: str, message: str) -> None:
-    assert message in str(preview_data(view, write_file(tmp_path, content))["error"])
+def test_an_invalid_drawing_is_reported(content: str, message: str) -> None:
+    assert message in preview_data(view, content)["error"]
 
 
-def test_an_empty_large_or_badly_compressed_drawing_is_rejected(tmp_path: Path) -> None:
-    packed = gzip.compress(b" " * (MAX_FILE_BYTES + 1))
-    for content, message in (
-        (b"", "empty"),
-        (packed, "larger than 32 MB"),
-        (b"\x1f\x8bxx", "decompressed"),
-    ):
-        with pytest.raises(PreviewError, match=message):
-            preview_data(view, write_file(tmp_path, content))
-
-
-def test_scripts_and_external_resources_are_reported(tmp_path: Path) -> None:
-    result = preview_data(
-        view, write_file(tmp_path, HOSTILE.replace("ELSEWHERE", "http://example.org"))
-    )
+def test_scripts_and_external_resources_are_reported() -> None:
+    result = preview_data(view, HOSTILE.replace("ELSEWHERE", "http://example.org"))
     assert (result["scripts"], result["external_resources"], result["error"]) == (True, True, "")
-    harmless = preview_data(
-        view, write_file(tmp_path, svg_text(body='<a href="http://example.org"/>'))
-    )
+    harmless = preview_data(view, svg_text(body='<a href="http://example.org"/>'))
     assert (harmless["scripts"], harmless["external_resources"]) == (False, False)
 
 
@@ -181,87 +149,43 @@ def rendered_image(canvas: Locator, width: int) -> Locator:
     return image
 
 
-@pytest.mark.browser
 def test_a_drawing_is_shown_as_an_image_or_as_source(viewer: FileViewer) -> None:
-    viewer.upload("plan.svg", svg_text('width="300" height="120"').encode())
-    viewer.open()
-    canvas = viewer.show("plan.svg")
+    canvas = viewer.view("plan.svg", svg_text('width="300" height="120"').encode())
     rendered_image(canvas, 300)
-    expect(viewer.preview.locator(".header small")).to_contain_text("300 × 120 · 2 elements")
+    expect(viewer.details).to_contain_text("300 × 120 · 2 elements")
     canvas.get_by_role("button", name="Zoom in").click()
     expect(canvas.locator("img")).to_have_css("width", "600px")
-    viewer.preview.get_by_role("button", name="Source").click()
+    viewer.button("Source").click()
     expect(canvas).to_contain_text('fill="#0a0"')
-    viewer.preview.get_by_role("button", name="Image").click()
+    viewer.button("Image").click()
     rendered_image(canvas, 300)
 
 
-@pytest.mark.browser
 def test_a_drawing_runs_no_scripts_and_loads_no_resources(viewer: FileViewer) -> None:
-    viewer.upload("hostile.svg", HOSTILE.replace("ELSEWHERE", "http://127.0.0.1:9").encode())
-    viewer.open()
-    canvas = viewer.show("hostile.svg")
+    canvas = viewer.view("hostile.svg", HOSTILE.replace("ELSEWHERE", "http://127.0.0.1:9").encode())
     rendered_image(canvas, 200)
     expect(canvas.get_by_role("status")).to_contain_text("Scripts are disabled")
     expect(canvas.get_by_role("status")).to_contain_text("not loaded")
 
 
-def received_bytes(listener: socket.socket) -> bytes:
-    """The bytes that a server received; connections opened ahead of time send none."""
-    listener.setblocking(False)
-    received = b""
-    with suppress(BlockingIOError):
-        while True:
-            connection, _ = listener.accept()
-            with connection, suppress(BlockingIOError):
-                connection.setblocking(False)
-                received += connection.recv(1000)
-    return received
-
-
-@pytest.mark.browser
 def test_a_drawing_opened_by_its_url_runs_no_scripts_and_loads_no_resources(
-    browser: Browser, studio_url: str
+    viewer: FileViewer,
 ) -> None:
+    viewer.open()
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server_url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        run = httpx.post(f"{studio_url}/api/runs").json()["run"]
-        file = f"{studio_url}/api/runs/{run}/files/output/hostile.svg"
-        httpx.put(file, content=HOSTILE.replace("ELSEWHERE", server_url)).raise_for_status()
-        page = browser.new_page()
+        viewer.write("hostile.svg", HOSTILE.replace("ELSEWHERE", server_url))
+        page = viewer.page.context.new_page()
         with page.expect_event("console", lambda message: "sandboxed" in message.text):
-            page.goto(f"{studio_url}/api/runs/{run}/view/output/hostile.svg?as=svg&thumb=320")
+            page.goto(f"{viewer.stage.run_url}view/output/hostile.svg?as=svg&thumb=320")
         assert page.evaluate("document.documentElement.localName") == "svg"
         assert page.evaluate("window.hacked") is None
         page.close()
         assert received_bytes(listener) == b""
 
 
-@pytest.mark.browser
-def test_a_drawing_that_cannot_be_shown_is_reported(viewer: FileViewer) -> None:
-    viewer.upload("cut.svg", svg_text()[:-9].encode())
-    viewer.upload("bomb.svg", nested_use_bomb(12).encode())
-    viewer.upload("packed.svgz", gzip.compress(svg_text().encode()))
-    viewer.upload("prefix.svg", svg_text(body='<g who:knows="1"/>').encode())
-    viewer.upload("empty.svg", b"")
-    viewer.open()
-    for name, message in (
-        ("cut.svg", "cannot be read from line 1"),
-        ("bomb.svg", "repeats its parts"),
-        ("prefix.svg", "browser cannot display this drawing"),
-        ("empty.svg", "empty"),
-    ):
-        canvas = viewer.show(name)
-        expect(canvas).to_contain_text(message)
-        expect(canvas.get_by_role("link", name="Download")).to_be_visible()
-    rendered_image(viewer.show("packed.svgz"), 200)
-
-
-@pytest.mark.browser
 def test_a_changed_drawing_is_updated(viewer: FileViewer) -> None:
-    viewer.upload("plan.svg", svg_text().encode())
-    viewer.open()
-    canvas = viewer.show("plan.svg")
+    canvas = viewer.view("plan.svg", svg_text().encode())
     rendered_image(canvas, 200)
-    viewer.replace("plan.svg", svg_text('width="333" height="100"').encode())
+    viewer.write("plan.svg", svg_text('width="333" height="100"').encode())
     rendered_image(canvas, 333)

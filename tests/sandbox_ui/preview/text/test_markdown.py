@@ -1,33 +1,27 @@
 """The Markdown preview: rendering, hostile content, and images and links of the workspace."""
 
-from io import BytesIO
-from pathlib import Path
 from typing import Any
 
 import pytest
-from PIL import Image
 from playwright.sync_api import expect
 
 from sandbox_ui.preview.text import markdown
-from tests.sandbox_ui.preview.file_changes import rewrite
-from tests.sandbox_ui.preview.file_viewer import FileViewer, preview_data
+from tests.sandbox_ui.preview.file_viewer import FileViewer
+from tests.sandbox_ui.preview.media.images import encode_image, stripes
+from tests.sandbox_ui.preview.rendering import preview_data
 from tests.support import httpx
 
 
-def render_html(folder: Path, text: str) -> str:
-    return str(view(folder, text)["html"])
+def view(text: str) -> dict[str, Any]:
+    return preview_data(markdown.view, text, "file.md")
 
 
-def view(folder: Path, text: str) -> dict[str, Any]:
-    path = folder / "file.md"
-    path.write_text(text)
-    return dict(preview_data(markdown.view, path))
+def render_html(text: str) -> str:
+    return str(view(text)["html"])
 
 
-def test_tables_tasks_footnotes_and_formulas_are_rendered(tmp_path: Path) -> None:
-    html = render_html(
-        tmp_path, "| a |\n|--:|\n| 1 |\n\n- [x] done\n\nSee[^1] $x^2$\n\n[^1]: note\n"
-    )
+def test_tables_tasks_footnotes_and_formulas_are_rendered() -> None:
+    html = render_html("| a |\n|--:|\n| 1 |\n\n- [x] done\n\nSee[^1] $x^2$\n\n[^1]: note\n")
     assert "<table>" in html
     assert "text-align:right" in html
     assert 'checked="checked"' in html
@@ -49,36 +43,36 @@ def test_a_bracketed_formula_must_start_a_line(text: str, formulas: int) -> None
 
 
 @pytest.mark.parametrize("text", ["costs $5 and $10", "`$x$`", "a \\$x\\$"])
-def test_prices_and_code_are_not_formulas(tmp_path: Path, text: str) -> None:
-    assert "<math" not in render_html(tmp_path, text)
+def test_prices_and_code_are_not_formulas(text: str) -> None:
+    assert "<math" not in render_html(text)
 
 
 @pytest.mark.parametrize("tex", ["\\frac{", "{" * 3000, "\\left( x"])
-def test_an_invalid_formula_is_shown_as_source(tmp_path: Path, tex: str) -> None:
-    assert f'<code class="tex">{tex}</code>' in render_html(tmp_path, f"$${tex}$$\n")
+def test_an_invalid_formula_is_shown_as_source(tex: str) -> None:
+    assert f'<code class="tex">{tex}</code>' in render_html(f"$${tex}$$\n")
 
 
-def test_raw_html_is_escaped(tmp_path: Path) -> None:
-    html = render_html(tmp_path, "<script>x</script>\n\n<b onclick=x>bold</b>\n")
+def test_raw_html_is_escaped() -> None:
+    html = render_html("<script>x</script>\n\n<b onclick=x>bold</b>\n")
     assert "&lt;script&gt;" in html
     assert "&lt;b onclick=x&gt;" in html
 
 
-def test_html_and_links_in_formulas_are_removed(tmp_path: Path) -> None:
-    html = render_html(tmp_path, "$\\href{javascript:alert(1)}{x}$ $\\text{<img src=x onerror=y>}$")
+def test_html_and_links_in_formulas_are_removed() -> None:
+    html = render_html("$\\href{javascript:alert(1)}{x}$ $\\text{<img src=x onerror=y>}$")
     assert "javascript" not in html
     assert "<img" not in html
 
 
-def test_code_blocks_are_highlighted(tmp_path: Path) -> None:
-    html = render_html(tmp_path, "```python\nreturn '<b>'\n```\n\n```nosuch\n<i>\n```\n")
+def test_code_blocks_are_highlighted() -> None:
+    html = render_html("```python\nreturn '<b>'\n```\n\n```nosuch\n<i>\n```\n")
     assert '<span class="syn-keyword">return </span>' in html
     assert "&lt;b&gt;" in html
     assert "&lt;i&gt;" in html
 
 
-def test_a_long_text_is_truncated_and_marked(tmp_path: Path) -> None:
-    result = view(tmp_path, "a line\n\n" * 40_000)
+def test_a_long_text_is_truncated_and_marked() -> None:
+    result = view("a line\n\n" * 40_000)
     assert result["truncated"]
     assert len(result["html"]) < 500_000
 
@@ -101,25 +95,14 @@ def test_a_text_over_one_megabyte_is_rejected(studio_url: str) -> None:
 
 # In the browser
 
-browser = pytest.mark.browser
 
-
-def png() -> bytes:
-    buffer = BytesIO()
-    Image.new("RGB", (40, 20), (31, 111, 92)).save(buffer, "PNG")
-    return buffer.getvalue()
-
-
-@browser
 def test_images_are_loaded_only_from_the_workspace(viewer: FileViewer) -> None:
-    viewer.upload("a b.png", png())
-    viewer.upload(
+    viewer.write("a b.png", encode_image(stripes(40, 20), "png"))
+    canvas = viewer.view(
         "notes.md",
         b"![inside](a%20b.png) ![up](../output/./a%20b.png) ![out](../../../etc/x.png)\n"
         b"![far](https://evil.example/x.png) ![gone](no.png)\n",
     )
-    viewer.open()
-    canvas = viewer.show("notes.md")
     for name in ("inside", "up"):
         image = canvas.get_by_role("img", name=name)
         expect(image).to_be_visible()
@@ -132,57 +115,45 @@ def test_images_are_loaded_only_from_the_workspace(viewer: FileViewer) -> None:
     expect(canvas.get_by_role("img")).to_have_count(2)
 
 
-@browser
 def test_a_link_to_a_workspace_file_opens_its_preview(viewer: FileViewer) -> None:
-    viewer.upload("data.txt", b"the data\n")
-    viewer.upload(
+    viewer.write("data.txt", b"the data\n")
+    canvas = viewer.view(
         "notes.md", b"see [the data](data.txt), [that](#end) and [x](javascript:x)\n\n# End\n"
     )
-    viewer.open()
-    canvas = viewer.show("notes.md")
     canvas.get_by_role("link", name="the data").click()
     expect(viewer.preview.locator(".header b")).to_have_text("data.txt")
     expect(viewer.canvas).to_contain_text("the data")
 
 
-@browser
 def test_the_source_can_be_shown(viewer: FileViewer) -> None:
-    viewer.upload("notes.md", b"# A *title*\n")
-    viewer.open()
-    canvas = viewer.show("notes.md")
+    canvas = viewer.view("notes.md", b"# A *title*\n")
     expect(canvas.get_by_role("heading", name="A title")).to_be_visible()
-    viewer.preview.get_by_role("button", name="Source").click()
+    viewer.button("Source").click()
     expect(canvas.locator(".row").first).to_have_text("# A *title*")
-    viewer.preview.get_by_role("button", name="Rendered").click()
+    viewer.button("Rendered").click()
     expect(canvas.get_by_role("heading", name="A title")).to_be_visible()
-    expect(viewer.preview.get_by_role("button", name="Edit")).to_have_count(0)
+    expect(viewer.button("Edit")).to_have_count(0)
 
 
-@browser
 def test_a_changed_file_is_updated_and_keeps_its_scroll_position(viewer: FileViewer) -> None:
     text = b"".join(b"paragraph %d\n\n" % number for number in range(200))
-    viewer.upload("notes.md", text)
-    viewer.open()
-    canvas = viewer.show("notes.md")
+    canvas = viewer.view("notes.md", text)
     expect(canvas).to_contain_text("paragraph 199")
     canvas.evaluate("each => (each.scrollTop = 1500)")
-    rewrite(viewer, "notes.md", text + b"and more\n")
+    viewer.write("notes.md", text + b"and more\n")
     expect(canvas).to_contain_text("and more")
     assert canvas.evaluate("each => each.scrollTop") == 1500
 
 
-@browser
 def test_hostile_and_empty_files_are_harmless(viewer: FileViewer) -> None:
-    viewer.upload("empty.md", b"")
-    viewer.upload(
+    viewer.write(
         "hostile.md",
         b'<img src=x onerror="window.hacked=1">\n\n[x](javascript:window.hacked=1)\n\n'
         b"[y](data:text/html,<script>window.hacked=1</script>)\n\n"
         b"$\\href{javascript:window.hacked=1}{x}$\n\n"
         + b"> " * 3000 + b"deep\n",
     )  # fmt: skip
-    viewer.open()
-    expect(viewer.show("empty.md")).to_contain_text("This file is empty.")
+    expect(viewer.view("empty.md", b"")).to_contain_text("This file is empty.")
     canvas = viewer.show("hostile.md")
     expect(canvas).to_contain_text("onerror")
     expect(canvas.locator("[onerror], [href^='javascript'], [href^='data']")).to_have_count(0)

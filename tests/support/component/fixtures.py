@@ -1,18 +1,22 @@
-"""Fixtures of the page's tests."""
+"""Fixtures of the component tests."""
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import Browser
 
-from tests.support.component.server import run_fixture_server
-from tests.support.component.stage import Stage, Stages
+if TYPE_CHECKING:  # imported when used, which takes a second
+    from tests.support.component.stage import Stage, Stages
 
 
 @pytest.fixture(scope="session")
-def stages(browser: Browser) -> Iterator[Stages]:
+def stages(browser: Browser) -> Iterator["Stages"]:
     """The worker's pages for component tests."""
+    from tests.support.component.server import run_fixture_server
+    from tests.support.component.stage import Stages
+
     with run_fixture_server() as server:
         stages = Stages(browser, server)
         yield stages
@@ -20,7 +24,7 @@ def stages(browser: Browser) -> Iterator[Stages]:
 
 
 @pytest.fixture
-def stage(stages: Stages, tmp_path: Path) -> Iterator[Stage]:
+def stage(stages: "Stages", tmp_path: Path) -> Iterator["Stage"]:
     """A bare page in which the test mounts components."""
     with stages.open(tmp_path) as stage:
         yield stage
