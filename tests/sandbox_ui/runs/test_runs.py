@@ -1,9 +1,11 @@
 """Active runs: starting, stopping, continuing and maintenance."""
 
+import asyncio
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import astuple
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -286,6 +288,24 @@ def test_a_deleted_run_is_reported(handlers: ButtonHandlers, operator_request: g
     _, notice, _ = handlers.send(script.task, "goneforever1", None, operator_request)
     assert notice
     assert "no such run" in notice["text"]
+
+
+@pytest.mark.parametrize(
+    ("entered", "message"),
+    [
+        ("ftp://models.test/v1", "must begin with http"),
+        ("http://name:word@models.test/v1", "must not contain a user name or a password"),
+        ("http://127.0.0.1:9/v1", "127.0.0.1:9"),
+    ],
+)
+@pytest.mark.contract
+def test_test_reports_an_endpoint_that_cannot_be_asked(
+    handlers: ButtonHandlers, operator_request: gr.Request, entered: str, message: str
+) -> None:
+    fields = astuple(RunOptions(base_url=entered, model="m"))
+    _, result = asyncio.run(handlers.test_endpoint(operator_request, *fields))
+    assert message in result["message"]
+    assert result["ok"] is False
 
 
 def test_the_environment_key_is_sent_to_the_environment_endpoint_only() -> None:

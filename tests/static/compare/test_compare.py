@@ -18,7 +18,7 @@ from tests.support.recorded_runs import write_ended_run
 from tests.support.server import create_app, run_server, wait_until
 from tests.support.tab import NARROW, WIDE, StudioTab
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.nightly]
 
 TASK = "How many words are in the file?"
 WAITING = Turn(text="I wait.", calls=[Call("execute_bash", {"command": "echo up; sleep 600"})])

@@ -14,7 +14,7 @@ from tests.support import httpx
 from tests.support.component.events import bash, ended, started, step
 from tests.support.tab import open_studio
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.nightly]
 
 DOWNLOAD = CapabilityUsage(external="observed", hosts=("example.org",), programs=("curl",))
 CALCULATION = CapabilityUsage(compute="parsed", programs=("python3",), file="parsed")

@@ -14,7 +14,7 @@ from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Endpoint
 from tests.support.server import create_app, run_server
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.nightly]
 
 PASSWORD = "correct horse"
 

@@ -2,7 +2,7 @@
 
 import base64
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -11,16 +11,18 @@ from playwright.sync_api import Browser, Locator, Route, expect
 from agent.examples import examples
 from agent.models import demonstration
 from agent.settings import Settings
-from tests.support.browser.page_pool import release_page, take_page
+from tests.support.component.events import bash, ended, step
+from tests.support.component.routes import LocalRoutes
+from tests.support.component.stage import ALL, Look, Stage, looks
 from tests.support.local_provider import LocalSandboxProvider
-from tests.support.models.endpoint import Call, Endpoint, Turn
 from tests.support.server import create_app, run_server
-from tests.support.tab import NARROW, WIDE, StudioTab
+from tests.support.tab import StudioTab, open_studio
 
-pytestmark = pytest.mark.browser
+pytestmark = pytest.mark.component
 
-SUBMIT = Turn(text="Done.", calls=[Call("submit")])
-WAITING = Turn(calls=[Call("execute_bash", {"command": "echo up; sleep 600"})])
+CONNECTED = {"base_url": "http://models.test/v1", "model": "test-model"}
+KEY_HINT = "Ctrl Enter"
+CONNECT = {"text": "Connect a model first.", "connect": True}
 DROP = """([names, size]) => {
   const data = new DataTransfer();
   for (const name of names) data.items.add(new File(['x'.repeat(size)], name));
@@ -28,78 +30,35 @@ DROP = """([names, size]) => {
     document.querySelector('.app-header').dispatchEvent(
       new DragEvent(kind, {dataTransfer: data, bubbles: true, cancelable: true}));
 }"""
-
-
-def bash(command: str) -> Turn:
-    return Turn(text="I work.", calls=[Call("execute_bash", {"command": command})])
-
-
-class ScriptedTurns:
-    """The turns that an endpoint answers with; after the last one it always submits."""
-
-    def __init__(self) -> None:
-        self.turns: Sequence[Turn] = ()
-        self.requests: list[dict[str, Any]] = []
-
-    def __call__(self, body: dict[str, Any]) -> Turn:
-        self.requests.append(body)
-        turn, *self.turns = (*self.turns, SUBMIT) if not self.turns else self.turns
-        return turn
-
-
-@pytest.fixture(scope="module")
-def script() -> ScriptedTurns:
-    return ScriptedTurns()
-
-
-@pytest.fixture(scope="module")
-def studio_urls(
-    script: ScriptedTurns, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[dict[str, str]]:
-    """URLs of a Studio with a model and of one without."""
-    with Endpoint(script) as endpoint:
-        data, bare = tmp_path_factory.mktemp("data"), tmp_path_factory.mktemp("bare")
-        connected = Settings(data=data, base_url=endpoint.url, model="test-model")
-        with (
-            run_server(create_app(connected, LocalSandboxProvider(data))) as first,
-            run_server(
-                create_app(Settings(data=bare, builtin=False), LocalSandboxProvider(bare))
-            ) as second,
-        ):
-            yield {"connected": first, "bare": second}
+OFFERED = [each for each in examples() if not each.builtin]
+LOOKS = looks(["owner"], themes=["light"])
 
 
 @pytest.fixture
-def open_tab(
-    browser: Browser, studio_urls: dict[str, str], script: ScriptedTurns
-) -> Iterator[Callable[..., StudioTab]]:
-    """Open a tab; the test fails if the console of any tab shows an error."""
-    opened: list[StudioTab] = []
-    script.turns, script.requests = (), []
-
-    def open_tab(which: str = "connected", size: tuple[int, int] = WIDE) -> StudioTab:
-        studio = StudioTab(take_page(browser, viewport={"width": size[0], "height": size[1]}))
-        opened.append(studio)
-        studio.open(studio_urls[which])
-        return studio
-
-    yield open_tab
-    for studio in opened:
-        studio.task.press("Escape")
-        expect(studio.button("Stop")).to_be_disabled()
-        release_page(studio.page)
-    assert [error for studio in opened for error in studio.errors] == []
+def uploads(stage: Stage) -> Stage:
+    """A stage with the server's own routes."""
+    stage.use_routes(LocalRoutes(stage.data))
+    stage.mount(*ALL)
+    return stage
 
 
-def chips(studio: StudioTab) -> Locator:
-    return studio.page.get_by_role("group", name="Attached files").locator(".chip")
+def chips(stage: Stage) -> Locator:
+    return stage.page.get_by_role("group", name="Attached files").locator(".chip")
 
 
-def hint(studio: StudioTab) -> Locator:
-    return studio.page.locator("#hint")
+def hint(stage: Stage) -> Locator:
+    return stage.page.locator("#hint")
 
 
-def pause_uploads(studio: StudioTab) -> Callable[[], None]:
+def task_chips(stage: Stage) -> Locator:
+    return stage.timeline.locator(".task .chip")
+
+
+def dialog(stage: Stage, name: str) -> Locator:
+    return stage.page.get_by_role("dialog", name=name)
+
+
+def pause_uploads(stage: Stage) -> Callable[[], None]:
     """Pause uploads; returns a function that resumes them."""
     paused: list[Route] = []
     resumed = False
@@ -110,7 +69,7 @@ def pause_uploads(studio: StudioTab) -> Callable[[], None]:
         else:
             route.continue_()
 
-    studio.page.route("**/uploads/**", hold)
+    stage.page.route("**/uploads/**", hold)
 
     def resume_uploads() -> None:
         nonlocal resumed
@@ -127,286 +86,233 @@ def file_name_of(route: Route) -> str:
     return base64.b64decode(metadata[1]).decode().rpartition("/")[2]
 
 
-def test_arrow_keys_recall_sent_messages_after_a_reload(
-    open_tab: Callable[..., StudioTab],
-) -> None:
-    studio = open_tab()
+def test_arrow_keys_recall_sent_messages_after_a_reload(stage: Stage) -> None:
+    stage.mount(*ALL)
     for text in ("First", "Second", "Second"):
-        studio.send(text)
-        expect(studio.state).to_have_text("submitted")
-        studio.button("New run").click()
-    studio.page.reload()
-    studio.task.wait_for()
-    studio.task.focus()
+        stage.send(text)
+        stage.button("New run").click()
+    stage.reload()
     for key, text in (
         ("ArrowUp", "Second"), ("ArrowUp", "First"), ("ArrowUp", "First"),
         ("ArrowDown", "Second"), ("ArrowDown", ""),
     ):  # fmt: skip
-        studio.page.keyboard.press(key)
-        expect(studio.task).to_have_value(text)
+        stage.page.keyboard.press(key)
+        expect(stage.task).to_have_value(text)
+    stage.task.fill("two\nlines")  # being edited
+    stage.page.keyboard.press("ArrowUp")
+    expect(stage.task).to_have_value("two\nlines")
 
 
-def test_arrow_keys_do_not_replace_text_being_edited(open_tab: Callable[..., StudioTab]) -> None:
-    studio = open_tab()
-    studio.send("Before")
-    expect(studio.state).to_have_text("submitted")
-    studio.task.fill("two\nlines")
-    studio.page.keyboard.press("ArrowUp")
-    expect(studio.task).to_have_value("two\nlines")
-
-
-def test_the_last_fifty_messages_are_kept(open_tab: Callable[..., StudioTab]) -> None:
-    studio = open_tab()
-    studio.page.evaluate(
+def test_the_last_fifty_messages_are_kept(stage: Stage) -> None:
+    stage.mount(*ALL)
+    stage.page.evaluate(
         "localStorage.setItem('studio-sent',"
         " JSON.stringify(Array.from({length: 50}, (_, i) => `message ${i}`)))"
     )
-    studio.send("One more")
-    kept = studio.page.evaluate("JSON.parse(localStorage.getItem('studio-sent'))")
+    stage.send("One more")
+    kept = stage.page.evaluate("JSON.parse(localStorage.getItem('studio-sent'))")
     assert (len(kept), kept[0], kept[-1]) == (50, "message 1", "One more")
 
 
-def test_dropped_files_show_upload_progress_and_can_be_removed(
-    open_tab: Callable[..., StudioTab],
-) -> None:
-    studio = open_tab()
-    resume_uploads = pause_uploads(studio)
-    studio.page.evaluate(DROP, [["a.txt", "b #?.txt", "c.txt", "d.txt", "e.txt"], 3000])
-    expect(chips(studio)).to_have_count(5)
-    expect(hint(studio)).to_have_text("Uploading 5 files")
-    expect(chips(studio).last).to_contain_text("waiting")
-    expect(chips(studio).first).to_contain_text("%")
-    studio.button("Remove e.txt").click()
-    expect(hint(studio)).to_have_text("Uploading 4 files")
+def test_dropped_files_show_upload_progress_and_can_be_removed(uploads: Stage) -> None:
+    resume_uploads = pause_uploads(uploads)
+    uploads.page.evaluate(DROP, [["a.txt", "b #?.txt", "c.txt", "d.txt", "e.txt"], 3000])
+    expect(chips(uploads)).to_have_count(5)
+    expect(hint(uploads)).to_have_text("Uploading 5 files")
+    expect(chips(uploads).last).to_contain_text("waiting")
+    expect(chips(uploads).first).to_contain_text("%")
+    uploads.button("Remove e.txt").click()
+    expect(hint(uploads)).to_have_text("Uploading 4 files")
     resume_uploads()
-    expect(chips(studio)).to_have_text([re.compile("2.9 KB")] * 4)
-    studio.button("Remove c.txt").click()
-    expect(studio.file("c.txt")).to_be_hidden()
-    expect(studio.file("b #?.txt")).to_be_visible()
-    studio.send("With three files")
-    expect(studio.timeline.locator(".task .chip")).to_have_text(["a.txt", "b #?.txt", "d.txt"])
-    expect(chips(studio)).to_have_count(0)
+    expect(chips(uploads)).to_have_text([re.compile("2.9 KB")] * 4)
+    uploads.button("Remove c.txt").click()
+    expect(uploads.file("c.txt")).to_be_hidden()
+    expect(uploads.file("b #?.txt")).to_be_visible()
+    uploads.send("With three files")
+    expect(task_chips(uploads)).to_have_text(["a.txt", "b #?.txt", "d.txt"])
+    expect(chips(uploads)).to_have_count(0)
 
 
-def test_run_waits_for_uploads_in_progress(open_tab: Callable[..., StudioTab]) -> None:
-    studio = open_tab()
-    resume_uploads = pause_uploads(studio)
-    studio.page.evaluate(DROP, [["late.txt"], 10])
-    studio.task.fill("Read it")
-    studio.button("Run").click()
-    expect(hint(studio)).to_have_text("Starts after uploading 1 file")
-    assert studio.timeline.locator(".task").count() == 0
+def test_run_waits_for_uploads_in_progress(uploads: Stage) -> None:
+    resume_uploads = pause_uploads(uploads)
+    uploads.page.evaluate(DROP, [["late.txt"], 10])
+    uploads.task.fill("Read it")
+    uploads.button("Run").click()
+    expect(hint(uploads)).to_have_text("Starts after uploading 1 file")
+    assert uploads.sent == []
     resume_uploads()
-    expect(studio.timeline.locator(".task")).to_contain_text("late.txt")
-    expect(studio.state).to_have_text("submitted")
+    expect(task_chips(uploads)).to_have_text("late.txt")
 
 
-def test_a_failed_upload_is_reported_and_the_run_does_not_start(
-    open_tab: Callable[..., StudioTab],
-) -> None:
-    studio = open_tab()
+def test_a_failed_upload_is_reported_and_the_run_does_not_start(uploads: Stage) -> None:
+    uploads.expected_errors = ["/uploads"]
     paused: dict[str, Route] = {}
-    studio.page.route("**/uploads", lambda route: paused.update({file_name_of(route): route}))
-    studio.page.evaluate(DROP, [["bad.txt", "its.txt"], 10])
-    while len(paused) < 2:
-        studio.page.wait_for_timeout(20)  # lets Playwright call the handler
-    studio.task.fill("Read both")
-    studio.button("Run").click()
-    expect(hint(studio)).to_have_text("Starts after uploading 2 files")
+    uploads.page.route("**/uploads", lambda route: paused.update({file_name_of(route): route}))
+    uploads.page.evaluate(DROP, [["bad.txt", "its.txt"], 10])
+    uploads.wait_until(lambda: len(paused) == 2)
+    uploads.task.fill("Read both")
+    uploads.button("Run").click()
+    expect(hint(uploads)).to_have_text("Starts after uploading 2 files")
     paused["bad.txt"].fulfill(status=400, json={"error": "There is no room for it."})
-    expect(studio.page.get_by_role("alert")).to_contain_text("There is no room for it.")
-    expect(chips(studio).first).to_contain_text("upload failed")
+    expect(uploads.page.get_by_role("alert")).to_contain_text("There is no room for it.")
+    expect(chips(uploads).first).to_contain_text("upload failed")
     paused["its.txt"].continue_()
-    expect(hint(studio)).to_have_text("Ctrl Enter")
-    assert studio.timeline.locator(".task").count() == 0
-    expect(studio.task).to_have_value("Read both")
-
-    studio.button("Remove bad.txt").click()
-    expect(chips(studio)).to_have_count(1)
-    studio.button("Run").click()
-    expect(studio.timeline.locator(".task .chip")).to_have_text("its.txt")
-    studio.errors = [each for each in studio.errors if "400" not in each]
+    expect(hint(uploads)).to_have_text(KEY_HINT)
+    assert uploads.sent == []
+    expect(uploads.task).to_have_value("Read both")
+    uploads.button("Remove bad.txt").click()
+    expect(chips(uploads)).to_have_count(1)
+    uploads.button("Run").click()
+    expect(task_chips(uploads)).to_have_text("its.txt")
 
 
-def test_text_entered_during_a_run_waits_and_is_sent_with_the_next_message(
-    open_tab: Callable[..., StudioTab], script: ScriptedTurns
-) -> None:
-    script.turns = [WAITING]
-    studio = open_tab()
-    studio.send("Wait")
-    expect(studio.state).to_contain_text("running a command")
-    expect(hint(studio)).to_contain_text("with its next result")
-    studio.task.fill("And then?")
-    studio.task.press("Control+Enter")
-    expect(studio.task).to_have_value("")
-    expect(studio.timeline.locator(".task.waiting")).to_contain_text("And then?")
-    studio.task.press("Escape")
-    expect(studio.state).to_have_text("stopped")
-    expect(studio.timeline.locator(".task.waiting")).to_contain_text("Not delivered")
-    studio.task.fill("Go on.")
-    studio.task.press("Control+Enter")
-    expect(studio.timeline.locator(".task.delivered")).to_contain_text("And then?")
-    expect(studio.timeline.locator(".task.waiting")).to_have_count(0)
+# Examples
 
 
-def test_the_examples_dialog_works_by_keyboard_and_restores_the_focus(
-    open_tab: Callable[..., StudioTab],
-) -> None:
-    studio = open_tab("bare")
-    studio.button("Examples").focus()
-    studio.page.keyboard.press("Enter")
-    dialog = studio.page.get_by_role("dialog", name="Examples")
-    rows = dialog.locator(".example")
-    expect(rows).to_have_count(len([each for each in examples() if not each.builtin]))
+def test_the_examples_dialog_works_by_keyboard_and_restores_the_focus(stage: Stage) -> None:
+    stage.mount(*ALL)
+    stage.button("Examples").focus()
+    stage.page.keyboard.press("Enter")
+    rows = dialog(stage, "Examples").locator(".example")
+    expect(rows).to_have_count(len(OFFERED))
     expect(rows.first).to_be_focused()
-    studio.page.keyboard.press("ArrowDown")
+    stage.page.keyboard.press("ArrowDown")
     expect(rows.nth(1)).to_be_focused()
-    studio.page.keyboard.press("End")
+    stage.page.keyboard.press("End")
     expect(rows.last).to_be_focused()
-    studio.page.keyboard.press("Escape")
-    expect(dialog).to_be_hidden()
-    expect(studio.button("Examples")).to_be_focused()
+    stage.page.keyboard.press("Escape")
+    expect(dialog(stage, "Examples")).to_be_hidden()
+    expect(stage.button("Examples")).to_be_focused()
 
 
-def test_without_a_model_demonstrations_play_and_other_examples_require_one(
-    open_tab: Callable[..., StudioTab],
-) -> None:
-    studio = open_tab("bare")
-    expect(studio.page.locator(".welcome .tile")).to_have_count(6)
-    shown = [each for each in examples() if not each.builtin]
-    studio.button(f"all {len(shown)} examples").click()
-    dialog = studio.page.get_by_role("dialog", name="Examples")
-    playing = [each for each in examples() if each.seconds]
-    assert len(playing) >= 10
-    expect(dialog.get_by_text("about", exact=False).and_(dialog.locator("small"))).to_have_count(
-        len(playing)
-    )
-    dialog.get_by_role("button", name="Count lattice paths").click()
-    expect(studio.page.get_by_role("alert")).to_contain_text("Connect a model first")
-    expect(studio.page.get_by_role("dialog", name="Settings")).to_be_visible()
+def test_without_a_model_demonstrations_play_and_other_examples_require_one(stage: Stage) -> None:
+    stage.use_routes(LocalRoutes(stage.data))
+    stage.answer("/page_run", [None, CONNECT, "Count them"], "POST")
+    stage.mount(*ALL)
+    expect(stage.page.locator(".welcome .tile")).to_have_count(6)
+    stage.button(f"all {len(OFFERED)} examples").click()
+    times = dialog(stage, "Examples").locator("small", has_text="about")
+    expect(times).to_have_count(len([each for each in OFFERED if each.seconds]))
+    dialog(stage, "Examples").get_by_role("button", name="Count lattice paths").click()
+    expect(stage.page.get_by_role("alert")).to_contain_text("Connect a model first")
+    expect(dialog(stage, "Settings")).to_be_visible()
+    expect(stage.task).to_have_value("Count them")  # what was to be sent
+    stage.page.keyboard.press("Escape")
+    expect(dialog(stage, "Settings")).to_be_hidden()
 
 
-@pytest.mark.parametrize(
-    "size",
-    [
-        pytest.param(
-            WIDE,
-            marks=[
-                pytest.mark.e2e("chooses a demonstration and watches it play with its files"),
-                pytest.mark.main_path,
-            ],
-        ),
-        NARROW,
-    ],
-)
-def test_a_chosen_demonstration_plays_with_its_files(
-    open_tab: Callable[..., StudioTab], size: tuple[int, int]
-) -> None:
-    chosen = demonstration.load("documents")
-    studio = open_tab("bare", size)
-    studio.button("Examples").click()
-    studio.page.get_by_role("dialog").get_by_role("button", name=chosen.title).click()
-    expect(studio.timeline.locator(".task .chip")).to_have_count(len(chosen.inputs))
-    expect(studio.timeline.get_by_text("Demonstration: scripted model")).to_be_visible()
-    expect(studio.button("Examples")).to_be_disabled()
-
-
-def test_an_example_is_sent_to_the_model_with_its_files_and_prompt(
-    open_tab: Callable[..., StudioTab], script: ScriptedTurns
+@pytest.mark.parametrize("look", LOOKS, ids=str)
+def test_a_demonstration_is_played_or_tried_with_the_connected_model(
+    stage: Stage, look: Look
 ) -> None:
     chosen = demonstration.load("survey")
-    studio = open_tab()
-    studio.button(f"Try with my model: {chosen.title}").click()
-    expect(studio.timeline.locator(".task .chip")).to_have_text("lake-survey.csv")
-    expect(studio.state).to_have_text("submitted")
-    general = script.requests[0]["messages"][0]["content"]
+    stage.settings = CONNECTED
+    stage.mount(*ALL, look=look)
+    stage.task.fill("Not finished yet")
+    stage.button("Examples").click()
+    stage.button(f"Play demonstration: {chosen.title}").last.click()
+    expect(stage.timeline.locator(".task")).to_contain_text(chosen.task[:40])
+    expect(stage.button("Examples")).to_be_disabled()
+    stage.run.add(ended("stopped"))
+    stage.button("New run").click()
+    expect(stage.task).to_have_value("Not finished yet")
+    stage.button(f"Try with my model: {chosen.title}").first.click()
+    expect(stage.timeline.locator(".task")).to_contain_text(chosen.task[:40])
+    assert [each["message"] for each in stage.sent] == [
+        {"text": chosen.task, "play": play} for play in (True, False)
+    ]
 
-    studio.button("Examples").click()
-    studio.page.get_by_role("dialog").get_by_role("button", name="Count lattice paths").click()
-    expect(studio.timeline.locator(".task")).to_contain_text("turns exactly")
-    expect(studio.state).to_have_text("submitted")
-    assert chosen.task in str(script.requests[0]["messages"])
-    assert script.requests[-1]["messages"][0]["content"] != general
 
-
-def test_the_welcome_text_changes_when_an_endpoint_is_entered(
-    open_tab: Callable[..., StudioTab],
+@pytest.mark.browser
+@pytest.mark.e2e("chooses a demonstration and watches it play with its files")
+@pytest.mark.main_path
+def test_a_chosen_demonstration_plays_with_its_files(
+    browser: Browser, bare_studio_url: str
 ) -> None:
-    studio = open_tab("bare")
-    welcome = studio.page.locator(".welcome")
+    chosen = demonstration.load("documents")
+    with open_studio(browser, bare_studio_url) as studio:
+        studio.button("Examples").click()
+        studio.page.get_by_role("dialog").get_by_role("button", name=chosen.title).click()
+        expect(studio.timeline.locator(".task .chip")).to_have_count(len(chosen.inputs))
+        expect(studio.timeline.get_by_text("Demonstration: scripted model")).to_be_visible()
+        expect(studio.button("Examples")).to_be_disabled()
+        stop(studio)
+
+
+def stop(studio: StudioTab) -> None:
+    studio.task.press("Escape")
+    expect(studio.button("Stop")).to_be_disabled()
+
+
+@pytest.fixture
+def bare_studio_url(tmp_path: Any) -> Iterator[str]:
+    """A Studio without a model."""
+    settings = Settings(data=tmp_path, builtin=False)
+    with run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as url:
+        yield url
+
+
+def test_the_welcome_text_changes_when_an_endpoint_is_entered(stage: Stage) -> None:
+    stage.mount(*ALL)
+    welcome = stage.page.locator(".welcome")
     expect(welcome).to_contain_text("Demonstrations: scripted model")
-    studio.button("connect a model").click()
-    drawer = studio.page.get_by_role("dialog", name="Settings")
-    drawer.get_by_label("Endpoint").first.fill("http://127.0.0.1:9/v1")
+    stage.button("connect a model").click()
+    dialog(stage, "Settings").get_by_label("Endpoint").fill("http://127.0.0.1:9/v1")
     expect(welcome).to_contain_text("Try an example")
     expect(welcome).to_contain_text("Run an example with your model")
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW])
-def test_a_demonstration_plays_although_a_model_is_connected(
-    open_tab: Callable[..., StudioTab], script: ScriptedTurns, size: tuple[int, int]
-) -> None:
-    chosen = demonstration.load("survey")
-    studio = open_tab("connected", size)
-    studio.task.fill("Not finished yet")
-    studio.button("Examples").click()
-    studio.button(f"Play demonstration: {chosen.title}").last.click()
-    expect(studio.timeline.get_by_text("Demonstration: scripted model")).to_be_visible()
-    expect(studio.timeline.locator(".task .chip")).to_have_text("lake-survey.csv")
-    expect(studio.timeline.locator(".card").first).to_be_visible()
-    assert script.requests == []
-    studio.page.evaluate("document.querySelector('#stop').click()")
-    expect(studio.state).to_have_text("stopped")
-
-    studio.button("New run").click()
-    expect(studio.task).to_have_value("Not finished yet")
-    studio.button("Run").click()
-    expect(studio.state).to_have_text("submitted")
-    assert len(script.requests) == 1
+# Unsent text, and messages after the first
 
 
-# Draft messages
+def test_a_draft_message_survives_a_reload_until_it_is_sent(stage: Stage) -> None:
+    stage.mount(*ALL)
+    stage.task.fill("A long thought")
+    stage.reload()
+    expect(stage.task).to_have_value("A long thought")
+    stage.task.press("Control+Enter")
+    expect(stage.timeline.locator(".task")).to_contain_text("A long thought")
+    expect(stage.task).to_have_value("")
+    stage.task.fill("A second thought")
+    stage.reload()
+    expect(stage.task).to_have_value("A second thought")
+    stage.button("New run").click()
+    expect(stage.task).to_have_value("")
 
 
-def test_a_draft_message_survives_a_reload_until_it_is_sent(
-    open_tab: Callable[..., StudioTab],
-) -> None:
-    studio = open_tab()
-    studio.task.fill("A long thought")
-    studio.page.reload()
-    expect(studio.task).to_have_value("A long thought")
-    studio.task.press("Control+Enter")
-    expect(studio.state).to_have_text("submitted")
-    expect(studio.task).to_have_value("")
-    studio.task.fill("A second thought")
-    studio.page.reload()
-    expect(studio.state).to_have_text("submitted")
-    expect(studio.task).to_have_value("A second thought")
-    studio.button("New run").click()
-    expect(studio.task).to_have_value("")
+def test_text_entered_during_a_run_is_queued_and_escape_stops_the_run(stage: Stage) -> None:
+    stage.answer("messages", {}, "POST")
+    stage.mount(*ALL)
+    stage.send("Wait")
+    expect(hint(stage)).to_contain_text("with its next result")
+    stage.task.fill("And then?")
+    stage.task.press("Control+Enter")
+    expect(stage.task).to_have_value("")
+    assert [each.json["text"] for each in stage.asked("messages", "POST")] == ["And then?"]
+    assert len(stage.sent) == 1
+    stage.task.press("Escape")
+    stage.wait_until(lambda: len(stage.asked("/page_stop", "POST")) == 1)
+    stage.run.add(ended("stopped"))
+    expect(stage.button("Stop")).to_be_disabled()
 
 
-# Failed runs
-
-
-def test_a_failed_run_offers_retry_and_settings(
-    open_tab: Callable[..., StudioTab], script: ScriptedTurns
-) -> None:
-    refused = Turn(fault="401", message="No such key")
-    script.turns = [refused, bash("echo here"), refused, SUBMIT]
-    studio = open_tab()
-    studio.send("Count the boats")
-    failed = studio.timeline.get_by_role("region", name="Failed")
+def test_a_failed_run_offers_retry_and_settings(stage: Stage) -> None:
+    refused = ended("failed", reason="No such key.")
+    stage.mount(*ALL)
+    stage.send("Count the boats")
+    stage.run.add(refused)
+    failed = stage.timeline.get_by_role("region", name="Failed")
     failed.get_by_role("button", name="Open settings").click()
-    expect(studio.page.get_by_role("dialog", name="Settings")).to_be_visible()
-    studio.page.keyboard.press("Escape")
-
-    studio.task.fill("Typed meanwhile")
+    expect(dialog(stage, "Settings")).to_be_visible()
+    stage.page.keyboard.press("Escape")
+    stage.task.fill("Typed meanwhile")
     failed.get_by_role("button", name="Retry").click()
-    expect(studio.timeline.locator(".task > p")).to_have_text(["Count the boats"] * 2)
+    messages = stage.timeline.locator(".task > p")
+    expect(messages).to_have_text(["Count the boats"] * 2)
+    expect(stage.task).to_have_value("Typed meanwhile")
+    stage.run.add(*step(1, bash("echo here")), refused)
     expect(failed).to_have_count(2)
-    expect(studio.task).to_have_value("Typed meanwhile")
-    studio.button("Retry").click()
-    expect(studio.timeline.locator(".task > p").last).to_have_text("Continue.")
-    expect(studio.state).to_have_text("submitted")
-    expect(studio.button("Retry")).to_have_count(0)
+    stage.button("Retry").click()
+    expect(messages.last).to_have_text("Continue.")
+    stage.run.add(ended())
+    expect(stage.button("Retry")).to_have_count(0)

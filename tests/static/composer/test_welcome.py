@@ -1,151 +1,198 @@
 """The first screen: what it says, how it begins, and what the right half shows."""
 
+import json
 import re
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Route, expect
 
 from agent.models import demonstration
-from agent.models.builtin.install import find_files
-from agent.settings import Settings
-from tests.support import httpx
-from tests.support.browser.page_pool import release_page, take_page
-from tests.support.local_provider import LocalSandboxProvider
-from tests.support.page_states import SCHEMES, set_appearance
-from tests.support.server import create_app, run_server
-from tests.support.tab import NARROW, WIDE, StudioTab
+from agent.models.builtin.install import (
+    BUILTIN_DESCRIPTION,
+    BUILTIN_MISSING_MESSAGE,
+    BUILTIN_NAME,
+    find_files,
+)
+from tests.support.component.accessibility import violations
+from tests.support.component.recorded import recorded
+from tests.support.component.stage import ALL, Look, Stage, looks
+from tests.support.tab import NARROW, WIDE, open_studio
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.component
+
 COMPARISON_TIMEOUT_MS = 120_000
-
-OpenTab = Callable[..., AbstractContextManager[StudioTab]]
-
-
-@pytest.fixture(scope="module")
-def studio_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    data = tmp_path_factory.mktemp("data")
-    with run_server(create_app(Settings(data=data), LocalSandboxProvider(data))) as url:
-        yield url
+ADD_UP = "Compare: Add up a column"
 
 
 @pytest.fixture
-def open_tab(browser: Browser, studio_url: str) -> OpenTab:
-    @contextmanager
-    def open_tab(size: tuple[int, int] = WIDE, **options: str) -> Iterator[StudioTab]:
-        viewport = {"width": size[0], "height": size[1]}
-        studio = StudioTab(take_page(browser, viewport=viewport, **options))
-        studio.open(studio_url)
-        yield studio
-        release_page(studio.page)
-        assert studio.errors == []
-
-    return open_tab
+def moving(stage: Stage) -> Iterator[Stage]:
+    """A stage whose user does not prefer less motion."""
+    stage.page.emulate_media(reduced_motion="no-preference")
+    yield stage
+    stage.page.emulate_media(reduced_motion="reduce")
 
 
-def showcase(studio: StudioTab) -> Locator:
-    return studio.page.locator("#workspace .showcase")
+def describe_builtin(stage: Stage, text: str, *, installed: bool) -> None:
+    """Describe the built-in model in the page's head, as ``sandbox_ui.page.build`` does."""
+    meta = {"name": "studio-builtin", "content": text}
+    stage.script += f"""
+        const builtin = Object.assign(document.createElement("meta"), {json.dumps(meta)});
+        builtin.toggleAttribute("data-installed", {json.dumps(installed)});
+        document.head.prepend(builtin);"""
 
 
-def tile(studio: StudioTab, name: str) -> Locator:
-    return studio.button(f"Watch: {demonstration.load(name).title}")
+def showcase(stage: Stage) -> Locator:
+    return stage.page.locator("#workspace .showcase")
 
 
-def test_it_says_what_this_is_and_offers_three_ways_to_begin(open_tab: OpenTab) -> None:
-    with open_tab() as studio:
-        welcome = studio.page.locator(".welcome")
-        expect(welcome).to_contain_text("LLM-in-Sandbox: the same model, with a shell and a folder")
-        with studio.page.expect_file_chooser():
-            studio.button("Open files").click()
-        studio.button("Connect a model").click()
-        expect(studio.page.get_by_role("dialog", name="Settings")).to_be_visible()
-        studio.page.keyboard.press("Escape")
-        studio.button("Play a demonstration").click()
-        expect(studio.timeline.get_by_text("Demonstration: scripted model")).to_be_visible()
+def picture(element: Locator, name: str) -> None:
+    expect(element.locator("img")).to_have_attribute("src", re.compile(name))
 
 
-def test_late_lists_of_runs_are_shown_once(open_tab: OpenTab, studio_url: str) -> None:
-    draft = httpx.post(f"{studio_url}/api/runs").json()["run"]
-    httpx.put(f"{studio_url}/api/runs/{draft}/files/input/a.txt", content=b"a").raise_for_status()
+def tile(stage: Stage, name: str) -> Locator:
+    return stage.button(f"Watch: {demonstration.load(name).title}")
+
+
+def builtin_tasks(stage: Stage) -> Locator:
+    return stage.page.get_by_role("region", name=BUILTIN_NAME, exact=True)
+
+
+def test_it_says_what_this_is_and_offers_three_ways_to_begin(stage: Stage) -> None:
+    stage.mount(*ALL)
+    welcome = stage.page.locator(".welcome")
+    expect(welcome).to_contain_text("LLM-in-Sandbox: the same model, with a shell and a folder")
+    with stage.page.expect_file_chooser():
+        stage.button("Open files").click()
+    stage.button("Connect a model").click()
+    expect(stage.page.get_by_role("dialog", name="Settings")).to_be_visible()
+    stage.page.keyboard.press("Escape")
+    stage.button("Play a demonstration").click()
+    expect(stage.timeline.locator(".task")).to_be_visible()
+    assert stage.sent[0]["message"]["play"]
+
+
+def test_late_lists_of_runs_are_shown_once(stage: Stage) -> None:
+    listed = recorded("page")["GET /runs?limit=6"]
+    draft = {"run": stage.run.id, "files": 1, "at": 1.0, "names": ["a.txt"], "size": 1}
+    stage.answer("/runs?limit=6", {**listed, "drafts": [draft]})
     held: list[Route] = []
-    with open_tab() as studio:
-        studio.page.route("**/api/runs?limit=*", lambda route: held.append(route))
-        studio.page.goto(f"{studio_url}/?run={draft}")  # the first screen is made anew for it
-        while len(held) < 2:
-            studio.page.wait_for_timeout(20)  # lets Playwright call the handler
-        for route in reversed(held):
-            route.continue_()
-        expect(studio.page.get_by_role("heading", name="Your drafts and runs")).to_have_count(1)
-        expect(studio.page.get_by_role("region", name="Your runs")).to_have_count(1)
-    httpx.delete(f"{studio_url}/api/runs/{draft}").raise_for_status()
+    stage.page.route("**/api/runs?limit=*", held.append)
+    stage.mount(*ALL, run=[])  # the first screen is made anew for the draft
+    stage.wait_until(lambda: len(held) == 2)
+    for route in reversed(held):
+        route.continue_()
+    expect(stage.page.get_by_role("heading", name="Your drafts and runs")).to_have_count(1)
+    expect(stage.page.get_by_role("region", name="Your runs")).to_have_count(1)
 
 
-def test_the_right_half_shows_what_the_example_under_the_pointer_makes(open_tab: OpenTab) -> None:
-    with open_tab() as studio:
-        expect(showcase(studio).locator("img")).to_have_attribute("src", re.compile("journey"))
-        tile(studio, "poster").hover()
-        expect(showcase(studio)).to_contain_text("Illustrate a poster")
-        expect(showcase(studio).locator("img")).to_have_attribute(
-            "src", re.compile(r"poster\.webp")
-        )
-        expect(studio.workspace.locator(".empty-message")).to_be_hidden()
-        studio.task.fill("A task of my own")
-        expect(showcase(studio)).to_be_hidden()
-        expect(studio.workspace.locator(".empty-message")).to_be_visible()
-        studio.task.fill("")
-        expect(showcase(studio)).to_be_visible()
+def test_the_right_half_shows_what_the_example_under_the_pointer_makes(moving: Stage) -> None:
+    moving.mount(*ALL)
+    picture(showcase(moving), "journey")
+    tile(moving, "poster").hover()
+    expect(showcase(moving)).to_contain_text("Illustrate a poster")
+    picture(showcase(moving), r"poster\.webp")
+    expect(moving.workspace.locator(".empty-message")).to_be_hidden()
+    moving.task.fill("A task of my own")
+    expect(showcase(moving)).to_be_hidden()
+    expect(moving.workspace.locator(".empty-message")).to_be_visible()
+    moving.task.fill("")
+    expect(showcase(moving)).to_be_visible()
 
 
-def test_pictures_load_late_keep_their_space_and_move_under_the_pointer(open_tab: OpenTab) -> None:
-    with open_tab() as studio:
-        picture = tile(studio, "chart").locator("img")
-        expect(picture).to_have_attribute("loading", "lazy")
-        expect(picture).to_have_attribute("src", re.compile("chart-still"))
-        width, height = picture.evaluate("image => [image.clientWidth, image.clientHeight]")
-        assert height == pytest.approx(width * 5 / 8, abs=1)
-        tile(studio, "chart").hover()
-        expect(picture).to_have_attribute("src", re.compile(r"chart\.webp"))
-        expect(picture).to_have_js_property("complete", True)
-        studio.page.mouse.move(0, 0)
-        expect(picture).to_have_attribute("src", re.compile("chart-still"))
+def test_pictures_load_late_keep_their_space_and_move_under_the_pointer(moving: Stage) -> None:
+    moving.mount(*ALL)
+    chart = tile(moving, "chart").locator("img")
+    expect(chart).to_have_attribute("loading", "lazy")
+    picture(tile(moving, "chart"), "chart-still")
+    width, height = chart.evaluate("image => [image.clientWidth, image.clientHeight]")
+    assert height == pytest.approx(width * 5 / 8, abs=1)
+    tile(moving, "chart").hover()
+    picture(tile(moving, "chart"), r"chart\.webp")
+    expect(chart).to_have_js_property("complete", True)
+    moving.page.mouse.move(0, 0)
+    picture(tile(moving, "chart"), "chart-still")
 
 
-def test_nothing_moves_for_those_who_prefer_less_motion(open_tab: OpenTab) -> None:
-    with open_tab(reduced_motion="reduce") as studio:
-        expect(showcase(studio).locator("img")).to_have_attribute(
-            "src", re.compile("journey-still")
-        )
-        tile(studio, "chart").hover()
-        expect(showcase(studio).locator("img")).to_have_attribute("src", re.compile("chart-still"))
-        expect(tile(studio, "chart").locator("img")).to_have_attribute(
-            "src", re.compile("chart-still")
-        )
+def test_nothing_moves_for_those_who_prefer_less_motion(stage: Stage) -> None:
+    stage.mount(*ALL)
+    picture(showcase(stage), "journey-still")
+    tile(stage, "chart").hover()
+    picture(showcase(stage), "chart-still")
+    picture(tile(stage, "chart"), "chart-still")
 
 
-def test_it_fits_every_screen_and_is_accessible(open_tab: OpenTab) -> None:
+def test_it_fits_every_screen_and_is_accessible(stage: Stage) -> None:
+    sizes = ((360, 740), NARROW, WIDE, (2560, 1300))
     widths = "thread => [thread.scrollWidth - thread.clientWidth, thread.clientWidth > 300]"
-    with open_tab(reduced_motion="reduce") as studio:  # colours change at once
-        expect(studio.page.locator(".welcome .tile")).to_have_count(6)
-        for size in ((360, 740), NARROW, WIDE, (2560, 1300)):
-            for scheme in SCHEMES:
-                set_appearance(studio, size, scheme)
-                thread = studio.page.locator("#timeline .thread")
-                assert thread.evaluate(widths) == [0, True], size
-                results = Axe().run(studio.page, context=".welcome")
-                assert results.violations_count == 0, results.generate_report()
+    stage.mount(*ALL)
+    expect(stage.page.locator(".welcome .tile")).to_have_count(6)
+    for look in looks(["owner"], sizes):
+        stage.change_look(look)
+        assert stage.thread.evaluate(widths) == [0, True], look
+        if look.size in (WIDE, NARROW):
+            rules = ["color-contrast"] if look.theme == "dark" else None
+            assert violations(stage.page, rules) == [], look
 
 
+# The built-in model
+
+
+@pytest.mark.parametrize("look", looks(["owner"], themes=["light"]), ids=str)
+def test_the_builtin_model_offers_tasks_until_an_endpoint_replaces_it(
+    stage: Stage, look: Look
+) -> None:
+    describe_builtin(stage, BUILTIN_DESCRIPTION, installed=True)
+    stage.mount(*ALL, look=look)
+    expect(builtin_tasks(stage)).to_contain_text(BUILTIN_DESCRIPTION)
+    expect(builtin_tasks(stage).get_by_role("button")).to_have_count(6)
+    expect(stage.page.locator(".welcome")).to_contain_text("Demonstrations: scripted model")
+    stage.button("Settings").click()
+    settings = stage.page.get_by_role("dialog", name="Settings")
+    settings.get_by_label("Endpoint").fill("http://127.0.0.1:9/v1")
+    expect(builtin_tasks(stage)).to_be_hidden()
+    settings.get_by_label("Model", exact=True).fill("builtin")
+    expect(builtin_tasks(stage)).to_be_visible()
+    stage.button("Close settings").click()
+    stage.button("Try: Average a column").click()
+    expect(stage.timeline.locator(".task")).to_be_visible()
+    assert stage.sent[0]["message"]["play"] is False
+
+
+def test_without_the_builtin_model_the_page_explains_its_installation(stage: Stage) -> None:
+    describe_builtin(stage, BUILTIN_MISSING_MESSAGE, installed=False)
+    stage.mount(*ALL)
+    expect(stage.page.locator(".welcome")).to_contain_text(BUILTIN_MISSING_MESSAGE)
+    expect(builtin_tasks(stage)).to_be_hidden()
+
+
+def test_one_click_starts_a_comparison_of_the_builtin_model(stage: Stage) -> None:
+    stage.expected_errors = ["/comparisons"]
+    describe_builtin(stage, BUILTIN_DESCRIPTION, installed=True)
+    stage.fail("/comparisons", 400, "There are too many comparisons.", "POST")
+    stage.mount(*ALL)
+    card = stage.page.get_by_role("button", name=ADD_UP)
+    card.hover()
+    expect(card.locator(".versus-answer").last).to_contain_text("71978")
+    card.click()
+    expect(stage.page.get_by_role("alert")).to_contain_text("There are too many comparisons.")
+    asked = stage.asked("/comparisons", "POST")[0].json
+    assert [(each["mode"], each["model"]) for each in asked["members"]] == [
+        ("plain", "builtin"), ("sandbox", "builtin"),
+    ]  # fmt: skip
+    assert asked["expected"]
+    assert "sum of visitors in tickets.csv" in asked["task"]
+
+
+@pytest.mark.browser
+@pytest.mark.nightly
 @pytest.mark.builtin
-def test_one_click_plays_a_comparison_to_its_end(open_tab: OpenTab) -> None:
+@pytest.mark.timeout(300)
+def test_one_click_plays_a_comparison_to_its_end(browser: Browser, studio_url: str) -> None:
     if find_files() is None:
         pytest.skip("the built-in model is not installed (requirements-builtin.txt)")
-    with open_tab() as studio:
-        card = studio.page.get_by_role("button", name="Compare: Add up a column")
-        card.hover()
-        expect(card.locator(".versus-answer").last).to_contain_text("71978")
-        card.click()
+    with open_studio(browser, studio_url) as studio:
+        studio.page.get_by_role("button", name=ADD_UP).click()
         comparison = studio.page.get_by_role("region", name="Comparison", exact=True)
         expect(comparison).to_contain_text("What is the sum of visitors in tickets.csv?")
         expect(comparison).to_contain_text(

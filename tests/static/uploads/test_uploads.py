@@ -11,12 +11,14 @@ import pytest
 from playwright.sync_api import Browser, Locator, expect
 
 from agent.runs.folder import RunFolder
-from tests.support.browser.page_pool import listen, release_page, take_page
+from tests.support.browser.page_pool import listen
+from tests.support.component.routes import LocalRoutes
+from tests.support.component.stage import ALL, Stage
 from tests.support.hostile.flaky_proxy import run_flaky_proxy
 from tests.support.server import wait_until
-from tests.support.tab import WIDE, StudioTab
+from tests.support.tab import StudioTab, open_studio
 
-pytestmark = pytest.mark.browser
+pytestmark = pytest.mark.component
 
 PASTE = """([files, text, target]) => {
   const data = new DataTransfer();
@@ -26,23 +28,20 @@ PASTE = """([files, text, target]) => {
   document.querySelector(target ?? '#task textarea').dispatchEvent(event);
   return event.defaultPrevented;
 }"""
+Tab = Stage | StudioTab
 
 
-@contextmanager
-def open_studio_tab(browser: Browser, studio_url: str, *excused: str) -> Iterator[StudioTab]:
-    studio = StudioTab(take_page(browser, viewport={"width": WIDE[0], "height": WIDE[1]}))
-    try:
-        studio.open(studio_url)
-        yield studio
-        errors = studio.errors
-        assert [each for each in errors if not any(word in each for word in excused)] == []
-    finally:
-        release_page(studio.page)
+@pytest.fixture
+def uploads(stage: Stage) -> Stage:
+    """The whole page with a draft, on the server's own routes."""
+    stage.use_routes(LocalRoutes(stage.data))
+    stage.mount(*ALL, run=[])
+    return stage
 
 
 @pytest.fixture
 def studio(browser: Browser, studio_url: str) -> Iterator[StudioTab]:
-    with open_studio_tab(browser, studio_url) as studio:
+    with open_studio(browser, studio_url) as studio:
         yield studio
 
 
@@ -58,7 +57,7 @@ def photos(tmp_path: Path) -> Path:
     return folder
 
 
-def chips(studio: StudioTab) -> Locator:
+def chips(studio: Tab) -> Locator:
     return studio.page.get_by_role("group", name="Attached files").locator(".chip")
 
 
@@ -74,7 +73,7 @@ def contents(folder: Path) -> dict[str, str]:
     }
 
 
-def drop(studio: StudioTab, target: Locator, *paths: Path) -> None:
+def drop(studio: Tab, target: Locator, *paths: Path) -> None:
     """Drop files of this machine on an element."""
     target.hover()  # waits until it does not move
     box = target.bounding_box()
@@ -99,6 +98,7 @@ def slow_network(studio: StudioTab) -> Iterator[None]:
     session.detach()
 
 
+@pytest.mark.browser
 @pytest.mark.e2e("drops a folder on the page and sees its files in the workspace")
 @pytest.mark.main_path
 def test_a_dropped_folder_is_uploaded_with_its_content(
@@ -112,29 +112,30 @@ def test_a_dropped_folder_is_uploaded_with_its_content(
 
 
 def test_a_folder_dropped_on_a_tree_folder_is_uploaded_into_it(
-    studio: StudioTab, data: Path, photos: Path
+    uploads: Stage, photos: Path
 ) -> None:
-    drop(studio, studio.page.locator(".app-header"), photos / "sub é" / "0.txt")
-    expect(studio.file("0.txt")).to_be_visible()  # the rows below have their places
-    drop(studio, studio.file("output"), photos, photos / "sub é" / "1.txt")
-    expect(chips(studio).last).to_have_text(re.compile("^22 files.*35 B"))
-    root = workspace(studio, data)
+    drop(uploads, uploads.page.locator(".app-header"), photos / "sub é" / "0.txt")
+    expect(uploads.file("0.txt")).to_be_visible()  # the rows below have their places
+    drop(uploads, uploads.file("output"), photos, photos / "sub é" / "1.txt")
+    expect(chips(uploads).last).to_have_text(re.compile("^22 files.*35 B"))
+    root = uploads.run.folder.workspace
     assert contents(root / "output" / "photos") == contents(photos)
     assert (root / "output" / "1.txt").read_text() == "1"
 
 
 def test_a_chosen_folder_is_one_chip_with_totals_and_is_removed_as_a_whole(
-    studio: StudioTab, data: Path, photos: Path
+    uploads: Stage, photos: Path
 ) -> None:
-    studio.page.get_by_label("Folder to attach").set_input_files(photos)
-    expect(chips(studio)).to_have_text(re.compile("^photos.*21 files"))
-    root = workspace(studio, data)
+    uploads.page.get_by_label("Folder to attach").set_input_files(photos)
+    expect(chips(uploads)).to_have_text(re.compile("^photos.*21 files"))
+    root = uploads.run.folder.workspace
     assert (root / "input" / "photos" / "sub é" / "deeper" / "a+b%20.txt").read_text() == "deep"
-    studio.button("Remove photos").click()
+    uploads.button("Remove photos").click()
     wait_until(lambda: not any(files for _, _, files in os.walk(root / "input")))
-    expect(chips(studio)).to_have_count(0)
+    expect(chips(uploads)).to_have_count(0)
 
 
+@pytest.mark.browser
 @pytest.mark.nightly
 def test_a_folder_of_hundreds_of_files_is_one_chip(
     studio: StudioTab, data: Path, tmp_path: Path
@@ -152,88 +153,84 @@ def test_a_folder_of_hundreds_of_files_is_one_chip(
 
 
 def test_a_second_file_of_the_same_name_is_kept_beside_the_first(
-    studio: StudioTab, data: Path, tmp_path: Path
+    uploads: Stage, tmp_path: Path
 ) -> None:
     (tmp_path / "a.txt").write_text("a")
     for _ in range(2):
-        studio.page.get_by_label("Files to attach").set_input_files(tmp_path / "a.txt")
-        expect(chips(studio).last).to_contain_text("1 B")
-    expect(chips(studio)).to_have_text([re.compile(r"^a\.txt"), re.compile(r"^a \(2\)\.txt")])
+        uploads.page.get_by_label("Files to attach").set_input_files(tmp_path / "a.txt")
+        expect(chips(uploads).last).to_contain_text("1 B")
+    expect(chips(uploads)).to_have_text([re.compile(r"^a\.txt"), re.compile(r"^a \(2\)\.txt")])
 
 
-def test_pasted_images_are_named_and_pasted_text_is_not_attached(
-    studio: StudioTab, data: Path
-) -> None:
-    assert studio.page.evaluate(PASTE, [["image.png"], ""])
-    expect(chips(studio)).to_have_text([re.compile("^pasted-1.png")])
-    assert studio.page.evaluate(PASTE, [["image.png", "mine.png"], ""])
-    expect(chips(studio)).to_have_text(
+def test_pasted_images_are_named_and_pasted_text_is_not_attached(uploads: Stage) -> None:
+    assert uploads.page.evaluate(PASTE, [["image.png"], ""])
+    expect(chips(uploads)).to_have_text([re.compile("^pasted-1.png")])
+    assert uploads.page.evaluate(PASTE, [["image.png", "mine.png"], ""])
+    expect(chips(uploads)).to_have_text(
         [re.compile(name) for name in ("^pasted-1.png", "^pasted-2.png", "^mine.png")]
     )
-    assert not studio.page.evaluate(PASTE, [["image.png"], "a table's cells"])
-    expect(chips(studio)).to_have_count(3)
-    wait_until(lambda: len(contents(workspace(studio, data) / "input")) == 3)
+    assert not uploads.page.evaluate(PASTE, [["image.png"], "a table's cells"])
+    expect(chips(uploads)).to_have_count(3)
+    wait_until(lambda: len(contents(uploads.run.folder.workspace / "input")) == 3)
 
 
-def test_an_attached_document_shows_its_token_count(studio: StudioTab, tmp_path: Path) -> None:
+def test_an_attached_document_shows_its_token_count(uploads: Stage, tmp_path: Path) -> None:
     (tmp_path / "long.txt").write_text("word " * 84_000)
     (tmp_path / "raw.dat").write_bytes(b"\0" * 100)
-    inputs = studio.page.get_by_label("Files to attach")
+    inputs = uploads.page.get_by_label("Files to attach")
     inputs.set_input_files([tmp_path / "long.txt", tmp_path / "raw.dat"])
-    expect(chips(studio).first).to_contain_text("84,000 words · ≈ 105k tokens if pasted")
-    expect(chips(studio).last).not_to_contain_text("tokens")
+    expect(chips(uploads).first).to_contain_text("84,000 words · ≈ 105k tokens if pasted")
+    expect(chips(uploads).last).not_to_contain_text("tokens")
 
 
-def test_a_file_deleted_in_the_tree_is_no_longer_attached(
-    studio: StudioTab, tmp_path: Path
-) -> None:
+def test_a_file_deleted_in_the_tree_is_no_longer_attached(uploads: Stage, tmp_path: Path) -> None:
     for name in ("kept.txt", "deleted.txt"):
         (tmp_path / name).write_text(name)
-    studio.page.get_by_label("Files to attach").set_input_files(
+    uploads.page.get_by_label("Files to attach").set_input_files(
         [tmp_path / "kept.txt", tmp_path / "deleted.txt"]
     )
-    expect(chips(studio)).to_have_count(2)
-    with studio.page.expect_response(
+    expect(chips(uploads)).to_have_count(2)
+    with uploads.page.expect_response(
         lambda response: "deleted.txt" in response.url and "start=0" in response.url
     ):
-        studio.file("deleted.txt").click()
-    studio.file("deleted.txt").press("Delete")
-    expect(chips(studio)).to_have_count(1)
-    expect(chips(studio)).to_contain_text("kept.txt")
+        uploads.file("deleted.txt").click()
+    uploads.file("deleted.txt").press("Delete")
+    expect(chips(uploads)).to_have_count(1)
+    expect(chips(uploads)).to_contain_text("kept.txt")
 
 
-def test_a_chip_of_many_files_counts_the_remaining_files(
-    studio: StudioTab, data: Path, tmp_path: Path
-) -> None:
+def test_a_chip_of_many_files_counts_the_remaining_files(uploads: Stage, tmp_path: Path) -> None:
     paths = [tmp_path / f"{number}.txt" for number in range(9)]
     for path in paths:
         path.write_text("1234")
-    studio.page.get_by_label("Files to attach").set_input_files(paths)
-    expect(chips(studio)).to_have_text(re.compile("^9 files.*36 B"))
-    studio.file("0.txt").focus()
+    uploads.page.get_by_label("Files to attach").set_input_files(paths)
+    expect(chips(uploads)).to_have_text(re.compile("^9 files.*36 B"))
+    uploads.file("0.txt").focus()
     for key in ("ArrowDown", "Shift+ArrowDown", "Shift+ArrowDown", "Delete"):
-        studio.page.keyboard.press(key)
-    expect(chips(studio)).to_have_text(re.compile("^6 files.*24 B"))
-    shutil.rmtree(workspace(studio, data) / "input")
-    expect(chips(studio)).to_have_count(0)
+        uploads.page.keyboard.press(key)
+    expect(chips(uploads)).to_have_text(re.compile("^6 files.*24 B"))
+    shutil.rmtree(uploads.run.folder.workspace / "input")
+    uploads.run.change_files()
+    expect(chips(uploads)).to_have_count(0)
 
 
-def test_files_pasted_into_the_tree_are_uploaded_to_the_focused_folder(
-    studio: StudioTab, data: Path
-) -> None:
-    studio.page.evaluate(PASTE, [["first.png"]])
-    expect(studio.file("first.png")).to_be_visible()
-    folder = workspace(studio, data)
+def test_files_pasted_into_the_tree_are_uploaded_to_the_focused_folder(uploads: Stage) -> None:
+    uploads.page.evaluate(PASTE, [["first.png"]])
+    expect(uploads.file("first.png")).to_be_visible()
+    folder = uploads.run.folder.workspace
     (folder / "output" / "drawings").mkdir()
-    studio.file("drawings").focus()
-    assert studio.page.evaluate(PASTE, [["second.png"], None, "[role=treeitem]:focus"])
+    uploads.run.change_files()
+    uploads.file("drawings").focus()
+    assert uploads.page.evaluate(PASTE, [["second.png"], None, "[role=treeitem]:focus"])
     wait_until(lambda: (folder / "output" / "drawings" / "second.png").exists())
-    studio.file("first.png").focus()
-    assert studio.page.evaluate(PASTE, [["third.png"], None, "[role=treeitem]:focus"])
+    uploads.file("first.png").focus()
+    assert uploads.page.evaluate(PASTE, [["third.png"], None, "[role=treeitem]:focus"])
     wait_until(lambda: (folder / "input" / "third.png").exists())
     assert not (folder / "input" / "second.png").exists()
 
 
+@pytest.mark.browser
+@pytest.mark.nightly
 def test_an_interrupted_upload_resumes_at_its_offset(
     browser: Browser, studio_url: str, data: Path, tmp_path: Path
 ) -> None:
@@ -241,7 +238,7 @@ def test_an_interrupted_upload_resumes_at_its_offset(
     (tmp_path / "big.bin").write_bytes(content)
     with (
         run_flaky_proxy(studio_url) as proxy,
-        open_studio_tab(browser, proxy.url, "Failed to load") as studio,
+        open_studio(browser, proxy.url, excused="Failed to load") as studio,
     ):
         starts: list[str] = []
         listen(
@@ -267,6 +264,8 @@ def test_an_interrupted_upload_resumes_at_its_offset(
         assert 0 < int(starts[-1]) < 3_000_000
 
 
+@pytest.mark.browser
+@pytest.mark.nightly
 def test_an_upload_continues_when_the_same_file_is_chosen_after_a_reload(
     studio: StudioTab, data: Path, tmp_path: Path
 ) -> None:
@@ -293,27 +292,27 @@ def test_an_upload_continues_when_the_same_file_is_chosen_after_a_reload(
     assert (workspace(studio, data) / "input" / "big.bin").read_bytes() == content
 
 
-def test_a_failed_upload_is_reported_and_can_be_retried(
-    browser: Browser, studio_url: str, data: Path, tmp_path: Path
-) -> None:
+def test_a_failed_upload_is_reported_and_can_be_retried(uploads: Stage, tmp_path: Path) -> None:
+    uploads.expected_errors = ["/uploads"]
     (tmp_path / "a.txt").write_text("content")
-    with open_studio_tab(browser, studio_url, "ERR_FAILED") as studio:
-        studio.page.clock.install()
-        studio.page.route("**/uploads/**", lambda route: route.abort())
-        studio.page.get_by_label("Files to attach").set_input_files(tmp_path / "a.txt")
-        expect(chips(studio)).to_contain_text("connection lost, retrying")
-        expect(studio.page.locator("#hint")).to_have_text("Uploading 1 file")
-        while studio.button("Retry").is_hidden():
-            studio.page.clock.run_for(5000)
-        expect(chips(studio)).to_contain_text("upload failed")
-        expect(studio.page.get_by_role("alert")).to_contain_text("connection lost")
-        studio.page.unroute_all()
-        studio.button("Retry").click()
-        studio.page.clock.resume()
-        expect(chips(studio)).to_contain_text("7 B")
-        assert contents(workspace(studio, data) / "input") == {"a.txt": "content"}
+    uploads.page.clock.install()
+    uploads.page.route("**/uploads/**", lambda route: route.abort())
+    uploads.page.get_by_label("Files to attach").set_input_files(tmp_path / "a.txt")
+    expect(chips(uploads)).to_contain_text("connection lost, retrying")
+    expect(uploads.page.locator("#hint")).to_have_text("Uploading 1 file")
+    while uploads.button("Retry").is_hidden():
+        uploads.page.clock.run_for(5000)
+    expect(chips(uploads)).to_contain_text("upload failed")
+    expect(uploads.page.get_by_role("alert")).to_contain_text("connection lost")
+    uploads.page.unroute_all()
+    uploads.button("Retry").click()
+    uploads.page.clock.resume()
+    expect(chips(uploads)).to_contain_text("7 B")
+    assert contents(uploads.run.folder.workspace / "input") == {"a.txt": "content"}
 
 
+@pytest.mark.browser
+@pytest.mark.nightly
 def test_a_cancelled_upload_leaves_no_files(studio: StudioTab, data: Path, tmp_path: Path) -> None:
     (tmp_path / "big.bin").write_bytes(bytes(30_000_000))
     with slow_network(studio):

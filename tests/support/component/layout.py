@@ -13,12 +13,22 @@ def bare_page(page: str) -> str:
     assert found
     config = json.loads(found[1])
     by_id = {each["id"]: each for each in config["components"]}
+    for component, setting in _settings(config["dependencies"]):
+        by_id[component]["setting"] = setting | {"value": by_id[component]["props"].get("value")}
     gradio = re.search(r"assets/index-[\w-]+\.css", page)  # what it applies to all elements
     assert gradio
     links = re.findall(r'<link rel="stylesheet" href="ui/.*?>', page)
     links.insert(0, f'<link rel="stylesheet" href="ui/gradio/{gradio[0]}">')
     body = "\n".join(_elements(config["layout"]["children"], by_id))
     return "\n".join([*links, "<!-- body -->", body, ""])
+
+
+def _settings(dependencies: list[Any]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the component of each setting that the browser stores, and its description."""
+    (stored,) = (each for each in dependencies if ".restoreSettings(" in (each["js"] or ""))
+    found = re.search(r"\.restoreSettings\((.*), values\)", stored["js"])
+    assert found
+    return zip(stored["inputs"], json.loads(found[1]), strict=True)
 
 
 def _elements(nodes: list[Any], by_id: dict[int, Any]) -> Iterator[str]:
@@ -37,14 +47,18 @@ def _elements(nodes: list[Any], by_id: dict[int, Any]) -> Iterator[str]:
         elif kind == "button":
             yield f'<button{name} class="{props["variant"]}">{escape(props["value"])}</button>'
         elif kind in ("textbox", "number", "dropdown", "radio", "checkbox"):
-            yield f'<div{name} class="block"><label>{_field(kind, props, label)}</label></div>'
+            attributes = f'aria-label="{label}"'
+            if "setting" in component:
+                attributes += f' data-setting="{escape(json.dumps(component["setting"]))}"'
+            field = _field(kind, props, attributes)
+            yield f'<div{name} class="block"><label>{field}</label></div>'
         else:
             assert kind == "api", kind  # a function for programs has no element
 
 
-def _field(kind: str, props: dict[str, Any], label: str) -> str:
-    placeholder = escape(props.get("placeholder") or "")
+def _field(kind: str, props: dict[str, Any], attributes: str) -> str:
+    attributes += f' placeholder="{escape(props.get("placeholder") or "")}"'
     if kind == "textbox" and props["type"] == "text":
-        return f'<textarea aria-label="{label}" placeholder="{placeholder}"></textarea>'
+        return f"<textarea {attributes}></textarea>"
     type_ = "password" if kind == "textbox" else "checkbox" if kind == "checkbox" else "text"
-    return f'<input type="{type_}" aria-label="{label}" placeholder="{placeholder}">'
+    return f'<input type="{type_}" {attributes}>'

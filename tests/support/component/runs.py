@@ -52,6 +52,12 @@ class PageRun:
         """Its id."""
         return self.folder.id
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether it has events."""
+        journal = self.folder.journal
+        return journal.exists() and bool(journal.stat().st_size)
+
     def add(self, *events: Event) -> None:
         """Continue the run; the page receives the events."""
         with self.folder.journal.open("ab") as journal:

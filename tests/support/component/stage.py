@@ -12,11 +12,22 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Locator, Page
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Dialog,
+    Locator,
+    Page,
+    expect,
+)
 
 from agent.events import Event
+from agent.runs.inputs import list_inputs
+from agent.workspace.files import Workspace
 from sandbox_ui.page import modules
 from tests.support.browser.page_pool import TIMEOUT_MS
+from tests.support.component.events import continued, started
 from tests.support.component.recorded import bare_page, recorded
 from tests.support.component.runs import RUN, PageRun, render_markdown
 from tests.support.component.server import CONTAINER, Answer, FixtureServer, Request, Stream
@@ -86,6 +97,7 @@ class Stage:
         expected_errors: Parts of errors that the test causes.
         has_accounts: Whether the studio has accounts although its owner looks at the page.
         data: The data folder of its runs.
+        settings: Values of the operator for fields of the settings, such as ``base_url``.
     """
 
     def __init__(self, page: Page, data: Path, on_document: Callable[[], None]) -> None:
@@ -99,6 +111,7 @@ class Stage:
         self.expected_errors: list[str] = []
         self.has_accounts = False
         self.data = data
+        self.settings: dict[str, Any] = {}
         self._on_document = on_document
         self._listeners: list[tuple[Any, Any]] = []
         self._runs: dict[str, PageRun] = {}
@@ -174,6 +187,7 @@ class Stage:
         run: Iterable[Event] | None = None,
         look: Look | None = None,
         part: str = "",
+        waits: bool = True,
     ) -> None:
         """Load the bare page and mount components.
 
@@ -182,6 +196,7 @@ class Stage:
             run: The events of the run that the page shows; None for a page without a run.
             look: Who looks at it, and how; the owner on a wide page by default.
             part: The fragment of the page's URL, such as ``#step-3``.
+            waits: Whether to wait until the run is shown; it never is where its stream is refused.
         """
         self._set_look(look or self.look)
         if run is not None:
@@ -189,7 +204,7 @@ class Stage:
         self._listen()
         self.page.goto(self.url if run is None else f"{self.shown_url}{part}")
         self._on_document()
-        self._mount(components, run is not None)
+        self._mount(components, waits and run is not None)
 
     def reload(self) -> None:
         """Reload the page."""
@@ -198,8 +213,8 @@ class Stage:
 
     def _mount(self, components: Sequence[str], waits: bool) -> None:
         self._mounted = components, waits
-        mount = "([ids, waits]) => mountComponents(ids, waits)"
-        self.page.evaluate(mount, [list(components), waits])
+        mount = "([ids, waits, settings]) => mountComponents(ids, waits, settings)"
+        self.page.evaluate(mount, [list(components), waits, self.settings])
 
     def evaluate(self, path: str, script: str, argument: Any = None) -> Any:
         """Call a function with the exports of one of the page's modules, and an argument.
@@ -241,6 +256,17 @@ class Stage:
     def run_url(self) -> str:
         """Base URL of the run's API."""
         return f"{self.url}api/runs/{RUN}/"
+
+    def send(self, text: str) -> None:
+        """Send a message with Run; without an answer of the test it begins a run or a round."""
+        self.task.fill(text)
+        self.button("Run").click()
+        expect(self.timeline.locator(".task").last).to_contain_text(text)
+
+    @property
+    def sent(self) -> list[dict[str, Any]]:
+        """What Run gave to its handler so far: ``text``, ``run`` and ``message``."""
+        return [each.json for each in self.asked("/page_run", "POST")]
 
     # Locators
 
@@ -326,6 +352,10 @@ class Stage:
             answer = run.respond(path, asked)
         if answer is None and (request.method, path) == ("POST", "/markdown"):
             answer = render_markdown(asked)
+        if answer is None and (request.method, path) == ("POST", "/page_run"):
+            answer = self._begin_round(**asked.json)
+        if answer is None and (request.method, path) == ("POST", "/page_stop"):
+            answer = Answer.of(None)
         if answer is None and self._routes:
             return self._respond_by_routes(self._routes, request)
         if answer is None:
@@ -333,6 +363,17 @@ class Stage:
             self.errors.append(f"no answer: {request.method} {path}?{query}")
             return Answer.of({"error": "The test has no answer to this."}, 404)
         return answer
+
+    def _begin_round(self, text: str, run: str | None, message: dict[str, Any] | None) -> Answer:
+        """Answer as ``ButtonHandlers.send`` does: a text begins a run, or a run's next round."""
+        shown = self._runs.get(run or "", self.run)
+        if run is None and shown.has_begun:
+            shown = self.add_run([], f"{RUN}-{len(self._runs) + 2}")
+        task = message["text"] if message else text
+        inputs = [each.to_url() for each in list_inputs(Workspace(shown.folder.workspace))]
+        event = continued(task) if shown.has_begun else started(task, inputs=tuple(inputs))
+        shown.add(event)
+        return Answer.of([shown.id, None, None if message else ""])
 
     def _run_of(self, path: str) -> PageRun | None:
         """Return the run whose URL is asked for; with routes, any run of the data folder."""
