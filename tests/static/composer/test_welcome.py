@@ -77,7 +77,7 @@ def test_late_lists_of_runs_are_shown_once(stage: Stage) -> None:
     draft = {"run": stage.run.id, "files": 1, "at": 1.0, "names": ["a.txt"], "size": 1}
     stage.answer("/runs?limit=6", {**listed, "drafts": [draft]})
     held: list[Route] = []
-    stage.page.route("**/api/runs?limit=*", held.append)
+    stage.page.route("**/api/runs?limit=*", lambda route: held.append(route))
     stage.mount(*ALL, run=[])  # the first screen is made anew for the draft
     stage.wait_until(lambda: len(held) == 2)
     for route in reversed(held):
