@@ -23,7 +23,7 @@ from agent.evals.outcomes import (
 from agent.evals.scorers.score import JudgeAccess
 from agent.evals.scoring import score_run
 from agent.models.base import Model
-from agent.models.passport.ensure import Candidate, ensure_tested
+from agent.models.passport.ensure import ensure_tested
 from agent.util.cancellation import Stop
 
 _log = logging.getLogger(__name__)
@@ -121,17 +121,17 @@ class EvaluationRunner:
 
     def _test_models(self, indexes: Sequence[int], stop: Stop) -> None:
         """Test the models of members that were not tested yet; give up those that fail."""
-        members, candidates = self._folder.definition.members, dict[int, Candidate]()
+        models: dict[int, Model] = {}
         for index in indexes:
             with suppress(StudioError):  # the first run reports it
                 if (model := self._model_of(index)) is not None:
-                    candidates[index] = Candidate(model, members[index].mode == "sandbox")
+                    models[index] = model
 
         def report(tested: Sequence[int]) -> None:
             for index in tested:
                 self._report(Progress(evaluation=self._folder.id, member=index, status="testing"))
 
-        self._given_up |= ensure_tested(candidates, stop, report)
+        self._given_up |= ensure_tested(models, stop, report)
 
     def _score_earlier(self, entry: RunEntry, answer: str, stop: Stop) -> None:
         self._score(entry, answer, "scored", "", stop)

@@ -8,7 +8,7 @@ from agent.errors import StudioError
 from agent.evals.folder import EvaluationFolder
 from agent.evals.setup import RunSetup, set_up
 from agent.limits import adapt_to_model
-from agent.models.passport.ensure import Candidate, ensure_tested
+from agent.models.passport.ensure import ensure_tested
 from agent.runs.recorded_run import Task
 from agent.util.cancellation import Stop
 from agent.workspace.files import Workspace
@@ -38,14 +38,12 @@ class EvaluationStarter(RunStarter[EvaluationFolder]):
         self, members: Collection[int], stop: Stop, on_test: Callable[[Sequence[int]], None]
     ) -> Mapping[int, str]:
         """Test the models of members that were not tested yet; see ``ensure_tested``."""
-        text, defined = self.folder.tasks[0].text, self.folder.definition.members
-        candidates = {}
+        text, models = self.folder.tasks[0].text, {}
         for member in members:
             with suppress(StudioError):  # the first run reports it
                 options = self.participants.members[member]
-                model = run_options.model_for(text, options, self.settings, self.user)
-                candidates[member] = Candidate(model, defined[member].mode == "sandbox")
-        return ensure_tested(candidates, stop, on_test)
+                models[member] = run_options.model_for(text, options, self.settings, self.user)
+        return ensure_tested(models, stop, on_test)
 
     def write_inputs(self, planned: PlannedRun, workspace: Workspace) -> None:
         """Write the documents of a run's task."""

@@ -8,7 +8,7 @@ import pytest
 from agent.models.base import Model, ModelConfig
 from agent.models.endpoint.deferred import DeferredEndpointModel
 from agent.models.passport import ensure, renewal
-from agent.models.passport.ensure import Candidate, ensure_tested
+from agent.models.passport.ensure import ensure_tested
 from agent.models.passport.passport import Passport
 from agent.models.passport.store import PassportStore
 from agent.models.scripted import ScriptedModel
@@ -30,24 +30,18 @@ def store(tmp_path: Path) -> PassportStore:
     return PassportStore(tmp_path)
 
 
-def examined(
-    store: PassportStore, *configs: ModelConfig, needs_tools: tuple[bool, ...] = ()
-) -> tuple[dict[int, str], list[int]]:
+def examined(store: PassportStore, *configs: ModelConfig) -> tuple[dict[int, str], list[int]]:
     """Return why models cannot be used, and which of them were tested."""
     tested: list[int] = []
-    needs = needs_tools or (True,) * len(configs)
-    candidates = {
-        number: Candidate(DeferredEndpointModel(config, store), each)
-        for number, (config, each) in enumerate(zip(configs, needs, strict=True))
-    }
-    problems = ensure_tested(candidates, Stop(), tested.extend)
+    models = {number: DeferredEndpointModel(config, store) for number, config in enumerate(configs)}
+    problems = ensure_tested(models, Stop(), tested.extend)
     return problems, sorted(tested)
 
 
 def test_a_model_is_tested_once_for_all_members_and_not_again(store: PassportStore) -> None:
     with Endpoint() as endpoint:
         config = ModelConfig(endpoint.url, "test-model")
-        assert examined(store, config, config, needs_tools=(False, True)) == ({}, [0, 1])
+        assert examined(store, config, config) == ({}, [0, 1])
         assert len(endpoint.tests) == 2
         found = store.find(endpoint.url, "test-model")
         assert found is not None
@@ -58,7 +52,7 @@ def test_a_model_is_tested_once_for_all_members_and_not_again(store: PassportSto
 
 def test_models_that_are_behind_no_endpoint_need_no_test() -> None:
     model: Model = ScriptedModel([])
-    assert ensure_tested({0: Candidate(model, needs_tools=True)}, Stop(), lambda _: None) == {}
+    assert ensure_tested({0: model}, Stop(), lambda _: None) == {}
 
 
 @pytest.mark.parametrize(
@@ -79,15 +73,12 @@ def test_a_model_that_fails_is_named_and_the_others_go_on(
     assert store.find(bad.url, "test-model") is None
 
 
-def test_a_model_that_calls_no_tools_works_without_a_sandbox_only(store: PassportStore) -> None:
+def test_a_model_that_calls_no_tool_goes_on_and_its_passport_says_so(store: PassportStore) -> None:
     with Endpoint(lambda _: TEXT_ONLY, passes_test=False) as endpoint:
-        config = ModelConfig(endpoint.url, "test-model")
-        problems, _ = examined(store, config, config, needs_tools=(False, True))
-        assert list(problems) == [1]
-        assert "Read from the text" in problems[1]
-        assert examined(store, config, needs_tools=(False,)) == ({}, [])
-        endpoint.passes_test = True  # its server reads calls now
-        assert examined(store, config) == ({}, [0])
+        assert examined(store, ModelConfig(endpoint.url, "test-model")) == ({}, [0])
+        found = store.find(endpoint.url, "test-model")
+        assert found is not None
+        assert found.value("tools") is False
 
 
 def test_a_busy_endpoint_is_asked_again(
@@ -109,8 +100,7 @@ def test_a_test_that_is_stopped_is_no_problem(store: PassportStore) -> None:
     stop.set()
     with Endpoint(lambda _: Turn(fault="401"), passes_test=False) as endpoint:
         model = DeferredEndpointModel(ModelConfig(endpoint.url, "test-model"), store)
-        candidates = {0: Candidate(model, needs_tools=True)}
-        assert ensure_tested(candidates, stop, lambda _: None) == {}
+        assert ensure_tested({0: model}, stop, lambda _: None) == {}
     assert store.find(endpoint.url, "test-model") is None
 
 
