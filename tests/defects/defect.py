@@ -100,7 +100,7 @@ def _first_failure_in_pytest(checkout: Path, tests: Sequence[str]) -> str:
         RuntimeError: pytest did not run the tests.
     """
     command = [sys.executable, "-m", "pytest", "-qx", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    ended = _run([*command, "-m", "not nightly", *tests], checkout)
+    ended = _run([*command, "-m", "unit or contract or component or e2e", *tests], checkout)
     if ended.returncode in (_PASSED, _NO_TESTS):
         return ""
     failed = _FAILED.search(ended.stdout)
