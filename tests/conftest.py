@@ -147,11 +147,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def studio_url(data: Path) -> Iterator[str]:
     """A studio with process sandboxes, one per module."""
     # Imported here, since Gradio takes seconds to import and most modules do not need it.
-    from agent.settings import Settings
-    from tests.support.local_provider import LocalSandboxProvider
-    from tests.support.server import create_app, run_server
+    from tests.support.server import serve_studio
 
-    with run_server(create_app(Settings(data=data), LocalSandboxProvider(data))) as studio_url:
+    with serve_studio(data) as studio_url:
         yield studio_url
 
 

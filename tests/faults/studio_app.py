@@ -1,6 +1,5 @@
 """An application with Docker sandboxes, for tests that make them fail."""
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +11,6 @@ from agent import prompts
 from agent.data_folder import DataFolder
 from agent.events import Event, RunEnded, StepStarted, ToolEnded
 from agent.limits import Limits
-from agent.models.base import ToolCall
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.provisioning.provider import DockerSandboxProvider
 from agent.runs import journal
@@ -26,14 +24,7 @@ from sandbox_ui.runs.manager import RunManager
 from tests.support.server import wait_until
 
 E = TypeVar("E", bound=Event)
-SUBMIT = ScriptedTurn(text="Done.", calls=(ToolCall("", "submit", "{}"),))
 TIMEOUT_SECONDS = 60.0
-
-
-def bash(command: str) -> ScriptedTurn:
-    """Return a turn that runs one command."""
-    call = ToolCall("", "execute_bash", json.dumps({"command": command}))
-    return ScriptedTurn(calls=(call,))
 
 
 def settings_for(image: str) -> Settings:

@@ -12,7 +12,8 @@ from agent.events import RunEnded, SandboxReady, ToolEnded
 from agent.sandbox.engine.client import Client
 from agent.sandbox.network.policy import NetworkPolicy
 from agent.settings import Settings
-from tests.faults.studio_app import SUBMIT, StudioApp, bash, open_studio_app
+from tests.faults.studio_app import StudioApp, open_studio_app
+from tests.support.models.scripted import SUBMIT, bash
 from tests.support.server import wait_until
 
 pytestmark = pytest.mark.engine

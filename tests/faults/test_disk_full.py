@@ -16,8 +16,9 @@ from agent.limits import Limits
 from agent.models.scripted import ScriptedModel
 from agent.sandbox.engine.client import Client
 from agent.settings import Settings
-from tests.faults.studio_app import SUBMIT, StudioApp, bash, open_studio_app, remove_containers
+from tests.faults.studio_app import StudioApp, open_studio_app, remove_containers
 from tests.support.local_provider import LocalSandboxProvider
+from tests.support.models.scripted import SUBMIT, bash
 from tests.support.recorded_runs import write_ended_run
 
 pytestmark = [

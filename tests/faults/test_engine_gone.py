@@ -15,7 +15,8 @@ from agent.sandbox.image.build import dockerfile_path, ensure_image
 from agent.sandbox.network.policy import NetworkPolicy
 from agent.settings import Settings
 from tests.faults.private_engine import PrivateEngine, run_private_engine
-from tests.faults.studio_app import SUBMIT, StudioApp, bash, open_studio_app
+from tests.faults.studio_app import StudioApp, open_studio_app
+from tests.support.models.scripted import SUBMIT, bash
 from tests.support.server import wait_until
 
 # The engine's client leaves unconnected sockets to the garbage collector.

@@ -88,16 +88,6 @@ def test_a_slow_follower_delays_nobody_and_receives_everything(
     assert len(received) > 50_000 * TEXT_COUNT
 
 
-def test_a_reconnected_follower_resumes_at_its_cursor(
-    client: httpx.Client, run: str, journal: Journal
-) -> None:
-    with follow_run(client, run) as stream:
-        cursor = next(stream).cursor
-    write_events(journal, 100)
-    with follow_run(client, run, cursor) as stream:
-        assert received_numbers(stream) == list(range(TEXT_COUNT))
-
-
 def test_two_hundred_followers_receive_everything_and_leave_no_open_files(
     client: httpx.Client, run: str, journal: Journal
 ) -> None:

@@ -25,19 +25,17 @@ from agent.sandbox.engine.client import Client as DockerClient
 from tests.agent.cli.test_cli import CommandLine, endpoint_variables, read_until
 from tests.contract.continuing.drivers import Background
 from tests.faults.app_process import AppProcess, start_app
-from tests.faults.studio_app import (
-    SUBMIT,
-    open_studio_app,
-    remove_containers,
-    settings_for,
-)
-from tests.faults.studio_app import bash as scripted_bash
+from tests.faults.studio_app import open_studio_app, remove_containers, settings_for
 from tests.support import httpx
 from tests.support.comparisons import PLAIN, SANDBOX, ComparisonClient, statuses
 from tests.support.comparisons import run_ids as compared_runs
 from tests.support.evaluations.client import DATA, EvaluationClient, outcomes, run_ids
 from tests.support.evaluations.command import evaluation_command
-from tests.support.models.endpoint import Call, Endpoint, Turn
+from tests.support.models.endpoint import Endpoint, Turn
+from tests.support.models.scripted import SUBMIT
+from tests.support.models.scripted import bash as scripted_bash
+from tests.support.models.turns import SUBMIT as SUBMITTED
+from tests.support.models.turns import bash
 from tests.support.server import create_app, run_server, wait_until
 from tests.support.tab import StudioTab, launch_chromium
 
@@ -62,16 +60,12 @@ class Script:
             return Turn(text="\\boxed{2}")
         sent = str(body["messages"])
         if "chmod +x" not in sent:
-            return _bash(INSTALL)
+            return bash(INSTALL)
         if not self.going_on.is_set():
-            return _bash("echo up; sleep 1000")
+            return bash("echo up; sleep 1000")
         if "pgrep" not in sent:
-            return _bash(f"{USE_TOOL}; echo 2 > output/answer.txt")
-        return Turn(text="Done.", calls=[Call("submit")])
-
-
-def _bash(command: str) -> Turn:
-    return Turn(text="", calls=[Call("execute_bash", {"command": command})])
+            return bash(f"{USE_TOOL}; echo 2 > output/answer.txt")
+        return SUBMITTED
 
 
 @pytest.fixture

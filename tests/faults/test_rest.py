@@ -15,7 +15,8 @@ from agent.settings import Settings
 from sandbox_ui.runs.maintenance import IDLE_SECONDS
 from sandbox_ui.runs.manager import CLOSED_MESSAGE
 from tests.agent.provisioning.test_provider import simulate_crash
-from tests.faults.studio_app import SUBMIT, StudioApp, bash, open_studio_app
+from tests.faults.studio_app import StudioApp, open_studio_app
+from tests.support.models.scripted import SUBMIT, bash
 from tests.support.server import wait_until
 
 pytestmark = [pytest.mark.contract, pytest.mark.engine]

@@ -1,68 +1,33 @@
-"""Comparisons on a real server: a client for their routes and streams."""
+"""Comparisons on a real server: their client, members and answers."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
-from tests.support import httpx
-from tests.support.models.endpoint import Call, Turn
-from tests.support.server import TIMEOUT_SECONDS, ServerSentEvent, parse_events, wait_until
+from tests.support.groups import GroupClient
+from tests.support.models.turns import SUBMIT as SUBMIT
+from tests.support.models.turns import Turn
+from tests.support.models.turns import bash as bash
 
-SUBMIT = Turn(text="Done.", calls=[Call("submit")])
 PLAIN: dict[str, Any] = {"mode": "plain"}
 SANDBOX: dict[str, Any] = {"mode": "sandbox"}
 
 
-class ComparisonClient:
-    """A user's client of a studio.
+class ComparisonClient(GroupClient):
+    """A user's client of comparisons."""
 
-    Args:
-        http: The client, with the studio's base URL.
-    """
-
-    def __init__(self, http: httpx.Client) -> None:
-        self.http = http
+    routes = "/api/comparisons"
 
     def draft(self, **files: bytes) -> str:
         """Create a draft with files in ``input/``; their names are the keywords with ``.txt``."""
-        run: str = self.http.post("/api/runs").json()["run"]
-        for name, content in files.items():
-            url = f"/api/runs/{run}/files/input/{name}.txt"
-            self.http.put(url, content=content).raise_for_status()
-        return run
+        return self.draft_with({f"{name}.txt": content for name, content in files.items()})
 
     def create(self, *members: dict[str, Any], task: str = "What is it?", **more: Any) -> str:
         """Start a comparison; return its id."""
-        body = {"task": task, "members": list(members), **more}
-        answer = self.http.post("/api/comparisons", json=body)
-        assert answer.status_code == 201, answer.text
-        comparison: str = answer.json()["id"]
-        return comparison
-
-    def read(self, comparison: str) -> dict[str, Any]:
-        """Return a comparison."""
-        answer = self.http.get(f"/api/comparisons/{comparison}")
-        assert answer.status_code == 200, answer.text
-        described: dict[str, Any] = answer.json()
-        return described
-
-    def wait(self, comparison: str, state: str = "finished") -> dict[str, Any]:
-        """Wait until a comparison is in a state; return it."""
-        wait_until(lambda: self.read(comparison)["state"] == state)
-        return self.read(comparison)
+        return self.start({"task": task, "members": list(members), **more})
 
     def run_to_end(self, *members: dict[str, Any], **more: Any) -> dict[str, Any]:
         """Start a comparison, and return it when it has finished."""
         return self.wait(self.create(*members, **more))
-
-    @contextmanager
-    def follow(self, comparison: str, **query: Any) -> Iterator[Iterator[ServerSentEvent]]:
-        """Open a comparison's event stream."""
-        url = f"/api/comparisons/{comparison}/events"
-        with self.http.stream("GET", url, params=query, timeout=TIMEOUT_SECONDS) as response:
-            response.raise_for_status()
-            yield parse_events(response.iter_lines())
 
 
 def run_ids(described: dict[str, Any]) -> list[str]:
@@ -73,11 +38,6 @@ def run_ids(described: dict[str, Any]) -> list[str]:
 def statuses(described: dict[str, Any]) -> list[list[str]]:
     """Return the statuses of each member's runs."""
     return [[run["status"] for run in member["runs"]] for member in described["members"]]
-
-
-def bash(command: str) -> Turn:
-    """Return a turn that runs one command."""
-    return Turn(text="", calls=[Call("execute_bash", {"command": command})])
 
 
 def answer_by_mode(body: dict[str, Any]) -> Turn:

@@ -11,10 +11,9 @@ from agent.models.base import ModelConfig
 from agent.models.endpoint.client import EndpointModel
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun, Task
-from agent.settings import Settings
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn
-from tests.support.server import create_app, run_server
+from tests.support.server import serve_studio
 
 _PYTHON = sys.executable
 
@@ -163,7 +162,6 @@ def serve_recorded_run(data: Path, scripted: list[Turn] | None = None) -> Iterat
     """Execute the scripted run, then serve it."""
     served_run = ServedRun(data, file_turns() if scripted is None else scripted)
     with Endpoint(served_run.next_turn) as endpoint:
-        settings = Settings(data=data, base_url=endpoint.url, model="test-model")
         provider = LocalSandboxProvider(data)
         folder = RunFolder.create(data, provider.create_workspace())
         (folder.workspace / "input" / "rows.csv").write_text("a,1\nb,2\n")
@@ -173,5 +171,7 @@ def serve_recorded_run(data: Path, scripted: list[Turn] | None = None) -> Iterat
             assert isinstance(ended, RunEnded)
             assert ended.status == "submitted"
         served_run.run = folder.id
-        with run_server(create_app(settings, provider)) as served_run.studio_url:
+        with serve_studio(
+            data, provider, base_url=endpoint.url, model="test-model"
+        ) as served_run.studio_url:
             yield served_run

@@ -12,17 +12,17 @@ from playwright.sync_api import Browser, expect
 from agent.events import Event, Preparing
 from agent.runs.folder import RunFolder
 from agent.sandbox.base import Sandbox
-from agent.settings import Settings
 from agent.util.cancellation import Stop
 from tests.support.browser.page_pool import add_init_script, release_page, take_page
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn
-from tests.support.server import create_app, run_server
+from tests.support.models.turns import SUBMIT as SUBMIT
+from tests.support.models.turns import bash as bash
+from tests.support.server import serve_studio
 from tests.support.tab import StudioTab
 
 SIZES = ((1280, 860), (390, 844))
 SCHEMES = ("light", "dark")
-SUBMIT = Turn(text="Done.", calls=[Call("submit")])
 DRAWING = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 320 160">'
     '<rect width="320" height="160" fill="#f4efe4"/>'
@@ -30,10 +30,6 @@ DRAWING = (
     ' stroke-width="6"/></svg>'
 )
 ANSWER = "The longest day has **16 h 53 min**, the shortest 7 h 36 min.\n\n- computed\n- checked"
-
-
-def bash(command: str, **more: Any) -> Turn:
-    return Turn(calls=[Call("execute_bash", {"command": command})], **more)
 
 
 class StagedProvider(LocalSandboxProvider):
@@ -73,10 +69,11 @@ def serve_scripted(data: Path) -> Iterator[ScriptedStudio]:
     """Serve a scripted studio."""
     provider = StagedProvider(data)
     stage = ScriptedStudio("", provider)
-    with Endpoint(stage) as endpoint:
-        settings = Settings(data=data, base_url=endpoint.url, model="test-model")
-        with run_server(create_app(settings, provider)) as stage.studio_url:
-            yield stage
+    with (
+        Endpoint(stage) as endpoint,
+        serve_studio(data, provider, base_url=endpoint.url, model="test-model") as stage.studio_url,
+    ):
+        yield stage
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 import uvicorn
@@ -19,6 +20,7 @@ from sandbox_ui import application
 from sandbox_ui.application import StudioSandboxProvider
 from sandbox_ui.listen import bind_sockets, page_url
 from tests.support import httpx
+from tests.support.local_provider import LocalSandboxProvider
 
 TIMEOUT_SECONDS = 60.0
 T = TypeVar("T")
@@ -64,6 +66,16 @@ def run_server(app: FastAPI) -> Iterator[str]:
     """Serve the application on a local port; yields its base URL."""
     with ExitStack() as stack:
         yield from _serve(app, _bind_socket(stack))
+
+
+@contextmanager
+def serve_studio(
+    data: Path, provider: StudioSandboxProvider | None = None, **settings: Any
+) -> Iterator[str]:
+    """Serve a studio with these settings, with process sandboxes unless given; yields its URL."""
+    app = create_app(Settings(data=data, **settings), provider or LocalSandboxProvider(data))
+    with run_server(app) as url:
+        yield url
 
 
 def _serve(app: FastAPI, listener: socket.socket) -> Iterator[str]:

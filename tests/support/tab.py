@@ -37,7 +37,41 @@ def open_studio(
     assert [each for each in studio.errors if not excused or excused not in each] == []
 
 
-class StudioTab:
+class StudioPage:
+    """The parts of the page."""
+
+    page: Page
+
+    @property
+    def task(self) -> Locator:
+        """The task's text box."""
+        return self.page.get_by_role("textbox", name="Task", exact=True)
+
+    @property
+    def timeline(self) -> Locator:
+        """The timeline."""
+        return self.page.get_by_role("region", name="Timeline")
+
+    @property
+    def workspace(self) -> Locator:
+        """The workspace."""
+        return self.page.get_by_role("region", name="Workspace")
+
+    @property
+    def state(self) -> Locator:
+        """The run's state in the header."""
+        return self.page.locator(".pill.state")
+
+    def button(self, name: str) -> Locator:
+        """A button."""
+        return self.page.get_by_role("button", name=name, exact=True)
+
+    def file(self, name: str) -> Locator:
+        """A row of the file tree."""
+        return self.workspace.get_by_role("treeitem", name=name, exact=True)
+
+
+class StudioTab(StudioPage):
     """One tab, and the errors that it reported.
 
     The error of the request that tests whether the browser confines a framed page is expected.
@@ -57,28 +91,6 @@ class StudioTab:
     def open(self, url: str) -> None:
         self.page.goto(url)
         self.task.wait_for()
-
-    @property
-    def task(self) -> Locator:
-        return self.page.get_by_role("textbox", name="Task", exact=True)
-
-    @property
-    def timeline(self) -> Locator:
-        return self.page.get_by_role("region", name="Timeline")
-
-    @property
-    def workspace(self) -> Locator:
-        return self.page.get_by_role("region", name="Workspace")
-
-    @property
-    def state(self) -> Locator:
-        return self.page.locator(".pill.state")
-
-    def button(self, name: str) -> Locator:
-        return self.page.get_by_role("button", name=name, exact=True)
-
-    def file(self, name: str) -> Locator:
-        return self.workspace.get_by_role("treeitem", name=name, exact=True)
 
     def send(self, text: str) -> None:
         self.task.fill(text)

@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from agent import Limits, ModelConfig, Studio
+from agent.errors import ContextTooLong
 from agent.events import ModelAnswered, TextDelta, ToolEnded
-from agent.models.base import ApiName, Finish, ModelRequest
+from agent.models.base import ApiName, Finish, ModelRequest, UserMessage
 from agent.models.endpoint.client import EndpointModel
+from agent.models.passport.probe import list_models
 from agent.util.cancellation import Stop
 from tests.contract.model_suite import BASH
 from tests.support.models.model_requests import HISTORY
@@ -79,6 +81,30 @@ def test_text_is_streamed_and_counted(studio: Studio, url: str, api: ApiName) ->
     assert answer.usage
     assert 0 < answer.usage.generated <= 40
     assert not answer.estimated
+
+
+@pytest.mark.parametrize("api", ["chat"], indirect=True)
+def test_a_repeated_prompt_is_cached(url: str, api: ApiName) -> None:
+    request = ModelRequest([UserMessage("Tell me of the sea and of the harbour.")], max_tokens=4)
+    model = EndpointModel(config(url, api))
+    *_, finish = [piece for _ in range(2) for piece in model.stream(request, Stop())]
+    assert isinstance(finish, Finish)
+    assert finish.reason == "length"
+    assert finish.usage is not None
+    assert finish.usage.cached > 0
+
+
+def test_a_conversation_beyond_the_context_is_an_error_with_numbers(url: str, api: ApiName) -> None:
+    request = ModelRequest([UserMessage("word " * 6000)], max_tokens=10)
+    with pytest.raises(ContextTooLong) as caught:
+        list(EndpointModel(config(url, api)).stream(request, Stop()))
+    assert caught.value.limit == CONTEXT
+    assert caught.value.used is not None
+    assert caught.value.used > 6000
+
+
+def test_the_server_lists_its_model(url: str) -> None:
+    assert len(list_models(ModelConfig(url, ""))) == 1
 
 
 def test_a_task_beyond_the_context_says_so(studio: Studio, url: str, api: ApiName) -> None:

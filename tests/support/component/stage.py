@@ -31,7 +31,7 @@ from tests.support.component.events import continued, started
 from tests.support.component.recorded import bare_page, recorded
 from tests.support.component.runs import RUN, PageRun, render_markdown
 from tests.support.component.server import CONTAINER, Answer, FixtureServer, Request, Stream
-from tests.support.tab import CONFINEMENT_PROBE, NARROW, WIDE
+from tests.support.tab import CONFINEMENT_PROBE, NARROW, WIDE, StudioPage
 
 if TYPE_CHECKING:  # what it imports takes seconds
     from tests.support.component.routes import LocalRoutes
@@ -83,7 +83,7 @@ def looks(
 LOOKS = looks()
 
 
-class Stage:
+class Stage(StudioPage):
     """One test's page: what it shows, asks for and reports.
 
     Attributes:
@@ -271,41 +271,13 @@ class Stage:
     # Locators
 
     @property
-    def task(self) -> Locator:
-        """The task's text box."""
-        return self.page.get_by_role("textbox", name="Task", exact=True)
-
-    @property
-    def timeline(self) -> Locator:
-        """The timeline."""
-        return self.page.get_by_role("region", name="Timeline")
-
-    @property
     def thread(self) -> Locator:
         """The element of the timeline that scrolls."""
         return self.page.get_by_role("group", name="Steps")
 
-    @property
-    def workspace(self) -> Locator:
-        """The workspace."""
-        return self.page.get_by_role("region", name="Workspace")
-
-    @property
-    def state(self) -> Locator:
-        """The run's state in the header."""
-        return self.page.locator(".pill.state")
-
     def step(self, number: int) -> Locator:
         """A step of the run."""
         return self.page.locator(f"#step-{number}")
-
-    def button(self, name: str) -> Locator:
-        """A button."""
-        return self.page.get_by_role("button", name=name, exact=True)
-
-    def file(self, name: str) -> Locator:
-        """A row of the file tree."""
-        return self.workspace.get_by_role("treeitem", name=name, exact=True)
 
     def clipboard(self) -> str:
         """The text in the clipboard."""

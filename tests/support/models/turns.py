@@ -2,8 +2,8 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 Body = dict[str, Any]
@@ -63,62 +63,41 @@ class Turn:
     unstreamed: bool = False
     reject_if: Callable[[Body], str | None] | None = None
 
+    @property
+    def made_calls(self) -> list[Call]:
+        """The calls; those without an id have none yet."""
+        return [call if isinstance(call, Call) else Call(*call) for call in self.calls]
+
+
+SUBMIT = Turn(text="Done.", calls=[Call("submit")])
+
+
+def bash(command: str, **more: Any) -> Turn:
+    """Return a turn that runs one command."""
+    return Turn(calls=[Call("execute_bash", {"command": command})], **more)
+
 
 def response_chunks(turn: Turn, *, include_usage: bool = True) -> Iterator[Any]:
     """Yield the chunks of a streamed turn; the last one has the usage if requested."""
     if turn.chunks is not None:
         yield from turn.chunks
         return
-    yield _chunk({"role": "assistant", "content": ""})
+    yield chunk({"role": "assistant", "content": ""})
     if turn.reasoning_field == "think":
         text = (
             f"<think>\n{turn.reasoning}\n</think>\n\n{turn.text}" if turn.reasoning else turn.text
         )
-        yield from (_chunk({"content": part}) for part in _cut(text, turn.fragment_length))
+        yield from (chunk({"content": part}) for part in cut(text, turn.fragment_length))
     else:
-        for part in _cut(turn.reasoning, turn.fragment_length):
-            yield _chunk({turn.reasoning_field: part})
-        yield from (_chunk({"content": part}) for part in _cut(turn.text, turn.fragment_length))
-    for index, call in enumerate(_calls(turn)):
-        function = {"name": call.name, "arguments": ""}
-        first = {"index": index, "id": call.id, "type": "function", "function": function}
-        yield _chunk({"tool_calls": [first]})
-        for part in _cut(call.text, turn.fragment_length):
-            yield _chunk({"tool_calls": [{"index": index, "function": {"arguments": part}}]})
-    yield _chunk({}, turn.finish or ("tool_calls" if turn.calls else "stop"))
+        for part in cut(turn.reasoning, turn.fragment_length):
+            yield chunk({turn.reasoning_field: part})
+        yield from (chunk({"content": part}) for part in cut(turn.text, turn.fragment_length))
+    for index, call in enumerate(_with_ids(turn)):
+        first = {"id": call.id, "function": {"name": call.name, "arguments": ""}}
+        yield from call_chunks(index, first, cut(call.text, turn.fragment_length))
+    yield chunk({}, turn.finish or ("tool_calls" if turn.calls else "stop"))
     if include_usage and turn.usage is not None:
-        yield {**_chunk({}), "choices": [], "usage": _usage(turn.usage)}
-
-
-def _cut(text: str, size: int) -> Iterator[str]:
-    return (text[at : at + size] for at in range(0, len(text), size))
-
-
-def _chunk(delta: Body, finish: str | None = None) -> Body:
-    choice = {"index": 0, "delta": delta, "finish_reason": finish}
-    return {"id": "chatcmpl-1", "object": "chat.completion.chunk", "choices": [choice]}
-
-
-def _calls(turn: Turn) -> list[Call]:
-    calls = [call if isinstance(call, Call) else Call(*call) for call in turn.calls]
-    return [
-        Call(
-            call.name, call.arguments, f"call_{id(turn):x}_{index}" if call.id is None else call.id
-        )
-        for index, call in enumerate(calls)
-    ]
-
-
-def _usage(usage: tuple[int, ...] | Body) -> Body:
-    if isinstance(usage, dict):
-        return usage
-    prompt, generated, cached = (*usage, 0)[:3]
-    return {
-        "prompt_tokens": prompt,
-        "completion_tokens": generated,
-        "total_tokens": prompt + generated,
-        "prompt_tokens_details": {"cached_tokens": cached},
-    }
+        yield {**chunk({}), "choices": [], "usage": usage_fields(turn.usage)}
 
 
 def unstreamed_response(turn: Turn) -> Body:
@@ -131,10 +110,46 @@ def unstreamed_response(turn: Turn) -> Body:
     if turn.calls:
         message["tool_calls"] = [
             {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.text}}
-            for c in _calls(turn)
+            for c in _with_ids(turn)
         ]
     finish = turn.finish or ("tool_calls" if turn.calls else "stop")
     choice = {"index": 0, "message": message, "finish_reason": finish}
-    usage = {} if turn.usage is None else {"usage": _usage(turn.usage)}
+    usage = {} if turn.usage is None else {"usage": usage_fields(turn.usage)}
     head = {"id": "chatcmpl-1", "object": "chat.completion", "created": 0, "model": "test-model"}
     return {**head, "choices": [choice], **usage}
+
+
+def cut(text: str, size: int = 24) -> Iterator[str]:
+    return (text[at : at + size] for at in range(0, len(text), size))
+
+
+def chunk(delta: Body, finish: str | None = None) -> Body:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    return {"id": "chatcmpl-1", "object": "chat.completion.chunk", "choices": [choice]}
+
+
+def call_chunks(index: int, first: Body, parts: Iterable[str]) -> Iterator[Body]:
+    """Yield the chunks of a call, whose arguments come in parts."""
+    yield chunk({"tool_calls": [{"index": index, "type": "function", **first}]})
+    for part in parts:
+        yield chunk({"tool_calls": [{"index": index, "function": {"arguments": part}}]})
+
+
+def _with_ids(turn: Turn) -> list[Call]:
+    return [
+        call if call.id is not None else replace(call, id=f"call_{id(turn):x}_{index}")
+        for index, call in enumerate(turn.made_calls)
+    ]
+
+
+def usage_fields(usage: tuple[int, ...] | Body) -> Body:
+    """Return the object of (prompt, generated, cached) tokens."""
+    if isinstance(usage, dict):
+        return usage
+    prompt, generated, cached = (*usage, 0)[:3]
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": generated,
+        "total_tokens": prompt + generated,
+        "prompt_tokens_details": {"cached_tokens": cached},
+    }

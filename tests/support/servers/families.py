@@ -16,7 +16,7 @@ from agent.models.base import ModelConfig
 from tests.support.servers import listings
 from tests.support.servers.chat.api import ChatApi
 from tests.support.servers.chat.gemini import Gemini, VertexGemini
-from tests.support.servers.chat.local import VLLM, LlamaCpp, Ollama, Parserless, SGLang, StrictRoles
+from tests.support.servers.chat.local import VLLM, LlamaCpp, Parserless, SGLang, StrictRoles
 from tests.support.servers.chat.mistral import Mistral
 from tests.support.servers.chat.openai import OpenAIChat
 from tests.support.servers.chat.openrouter import OpenRouter
@@ -105,7 +105,7 @@ FAMILIES: Mapping[str, Family] = {
     "kimi-k3": Family("kimi-k3", lambda: [Kimi()], **MOONSHOT),
     "minimax-m2": Family("MiniMax-M2.1", lambda: [MiniMax()], "api.minimax.io"),
     "vllm": Family("Qwen/Qwen3-32B", lambda: [VLLM()], listing=listings.vllm),
-    "ollama": Family("qwen3:8b", lambda: [Ollama()], listing=listings.ollama, truncates=True),
+    "ollama": Family("qwen3:8b", lambda: [VLLM()], listing=listings.ollama, truncates=True),
     "sglang": Family("Qwen/Qwen3-32B", lambda: [SGLang()], listing=listings.sglang),
     "llama.cpp": Family("qwen3-8b", lambda: [LlamaCpp()], listing=listings.llama_cpp),
     "openrouter-anthropic": Family(

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tests.support.models.turns import Body, Call, Turn
-from tests.support.servers.chat.api import cut
+from tests.support.models.turns import Body, Turn, cut
+from tests.support.servers.chat.api import content_text
 from tests.support.servers.server import Api, Counts, Refused, Seen, SeenCall
 
 _BODY_FIELDS = {
@@ -231,7 +231,7 @@ class MessagesApi(Api):
                 for _, block in blocks if block["type"] == "tool_use"
             ),
             results=tuple(
-                _result_text(block["content"]) for _, block in blocks
+                content_text(block["content"]) for _, block in blocks
                 if block["type"] == "tool_result"
             ),
             tools=tuple(tool["name"] for tool in body.get("tools") or []),
@@ -277,17 +277,9 @@ class MessagesApi(Api):
             blocks.append({"type": "thinking", "thinking": text, "signature": signature})
         if turn.text:
             blocks.append({"type": "text", "text": turn.text})
-        for each in turn.calls:
-            call = each if isinstance(each, Call) else Call(*each)
-            call_id = call.id or f"toolu_{next(self._ids):020d}"
-            blocks.append(
-                {
-                    "type": "tool_use",
-                    "id": call_id,
-                    "name": call.name,
-                    "input": json.loads(call.text),
-                }
-            )
+        for call in turn.made_calls:
+            block = {"type": "tool_use", "id": call.id or f"toolu_{next(self._ids):020d}"}
+            blocks.append(block | {"name": call.name, "input": json.loads(call.text)})
         self._blocks[_key(blocks)] = blocks
         for block in blocks:
             if block["type"] == "tool_use":
@@ -320,10 +312,6 @@ def _key(blocks: list[Body]) -> str:
     """Return what identifies an answer: its first call, or its text."""
     calls = [block["id"] for block in blocks if block["type"] == "tool_use"]
     return calls[0] if calls else "".join(b["text"] for b in blocks if b["type"] == "text")
-
-
-def _result_text(content: Any) -> str:
-    return content if isinstance(content, str) else "".join(p.get("text", "") for p in content)
 
 
 def _event(kind: str, **fields: Any) -> str:

@@ -5,8 +5,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tests.support.models.turns import Body, Call, Turn
-from tests.support.servers.chat.api import cut, parse_arguments
+from tests.support.models.turns import Body, Turn, cut
+from tests.support.servers.chat.api import parse_arguments, texts
 from tests.support.servers.server import Api, Counts, Refused, Seen, SeenCall
 
 _UNKNOWN = {
@@ -190,10 +190,10 @@ class ResponsesApi(Api):
         items = body["input"]
         messages = [item for item in items if item.get("type", "message") == "message"]
         system = [body.get("instructions") or ""]
-        system += [_text(m) for m in messages if m["role"] in ("system", "developer")]
+        system += texts(messages, "system", "developer")
         return Seen(
             system="\n".join(filter(None, system)),
-            users=tuple(_text(each) for each in messages if each["role"] == "user"),
+            users=tuple(texts(messages, "user")),
             calls=tuple(
                 SeenCall(
                     each["call_id"], each["name"], parse_arguments(each["arguments"]),
@@ -245,7 +245,7 @@ class ResponsesApi(Api):
         items: list[Body] = []
         if turn.reasoning:
             items.append(self._reasoning_item(turn, seen.body))
-        calls = [call if isinstance(call, Call) else Call(*call) for call in turn.calls]
+        calls = turn.made_calls
         if turn.text:
             content: list[Body] = [{"type": "output_text", "text": turn.text, "annotations": []}]
             phase = "commentary" if calls else "final_answer"
@@ -310,8 +310,3 @@ def _item_events(item: Body, index: int) -> Iterator[tuple[str, Body]]:
         arguments = {"arguments": item["arguments"]}
         yield "response.function_call_arguments.done", place | arguments
     yield "response.output_item.done", {"item": item}
-
-
-def _text(message: Body) -> str:
-    content = message["content"]
-    return content if isinstance(content, str) else "".join(p.get("text", "") for p in content)

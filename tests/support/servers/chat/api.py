@@ -4,12 +4,11 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from tests.support.models.turns import Body, Call, Turn
+from tests.support.models.turns import Body, Call, Turn, call_chunks, chunk, cut, usage_fields
 from tests.support.servers.history import find_history_error
 from tests.support.servers.server import Api, Counts, Refused, Seen, SeenCall
 
 ReasoningField = Literal["", "reasoning_content", "reasoning"]
-_FRAGMENT = 24
 
 
 class ChatApi(Api):
@@ -110,12 +109,12 @@ class ChatApi(Api):
         return [*(body.get("tools") or []), *body["messages"]]
 
     def events(self, turn: Turn, seen: Seen, usage: Counts) -> Iterator[str]:
-        for chunk in self.chunks(turn, seen, usage):
-            yield f"data: {json.dumps(chunk)}\n\n"
+        for each in self.chunks(turn, seen, usage):
+            yield f"data: {json.dumps(each)}\n\n"
         yield "data: [DONE]\n\n"
 
     def chunks(self, turn: Turn, seen: Seen, usage: Counts) -> Iterator[Body]:
-        calls = [call if isinstance(call, Call) else Call(*call) for call in turn.calls]
+        calls = turn.made_calls
         ids = [call.id or self.new_call_id(seen, at, call) for at, call in enumerate(calls)]
         key = ids[0] if ids else self.content(turn)
         for each in ids or [key]:
@@ -126,23 +125,15 @@ class ChatApi(Api):
         for part in cut(self.content(turn)):
             yield chunk({"content": part})
         for index, (call_id, call) in enumerate(zip(ids, calls, strict=True)):
-            function = {"name": call.name, "arguments": ""}
-            extras = self.call_extras(call_id, index, turn)
-            first = {"index": index, "id": call_id, "type": "function", "function": function}
-            yield chunk({"tool_calls": [first | extras]})
-            for part in self.argument_fragments(call.text):
-                yield chunk({"tool_calls": [{"index": index, "function": {"arguments": part}}]})
+            first = {"id": call_id, "function": {"name": call.name, "arguments": ""}}
+            first |= self.call_extras(call_id, index, turn)
+            yield from call_chunks(index, first, self.argument_fragments(call.text))
         yield chunk({}, turn.finish or ("tool_calls" if calls else "stop"))
         if (seen.body.get("stream_options") or {}).get("include_usage"):
             yield {**chunk({}), "choices": [], "usage": self.usage(usage)}
 
     def usage(self, usage: Counts) -> Body:
-        return {
-            "prompt_tokens": usage.prompt,
-            "completion_tokens": usage.generated,
-            "total_tokens": usage.prompt + usage.generated,
-            "prompt_tokens_details": {"cached_tokens": usage.cached},
-        }
+        return usage_fields((usage.prompt, usage.generated, usage.cached))
 
     def issued_turn(self, message: Body) -> Turn | None:
         """Return the turn that this message repeats; None if this server did not make it."""
@@ -168,12 +159,3 @@ def content_text(content: Any) -> str:
 def parse_arguments(text: str) -> Body:
     arguments = json.loads(text)
     return arguments if isinstance(arguments, dict) else {}
-
-
-def chunk(delta: Body, finish: str | None = None) -> Body:
-    choice = {"index": 0, "delta": delta, "finish_reason": finish}
-    return {"id": "chatcmpl-1", "object": "chat.completion.chunk", "choices": [choice]}
-
-
-def cut(text: str) -> Iterator[str]:
-    return (text[at : at + _FRAGMENT] for at in range(0, len(text), _FRAGMENT))

@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from tests.support.models.turns import Body, Call, Turn
-from tests.support.servers.chat.api import ChatApi, assistant_messages, chunk, cut
+from tests.support.models.turns import Body, Call, Turn, chunk, cut
+from tests.support.servers.chat.api import ChatApi, assistant_messages
 from tests.support.servers.server import Counts, Refused, Seen
 
 
@@ -18,10 +18,6 @@ class VLLM(ChatApi):
     def error_body(self, refused: Refused) -> Any:
         error = {"message": refused.message, "type": "BadRequestError", "param": None, "code": 400}
         return {"error": error}
-
-
-class Ollama(VLLM):
-    """Ollama: as vLLM."""
 
 
 class SGLang(ChatApi):
@@ -93,8 +89,7 @@ class Parserless(ChatApi):
         self.write = TEXT_FORMS[form]
 
     def chunks(self, turn: Turn, seen: Seen, usage: Counts) -> Iterator[Body]:
-        calls = [call if isinstance(call, Call) else Call(*call) for call in turn.calls]
-        content = "\n".join([*filter(None, [turn.text]), *map(self.write, calls)])
+        content = "\n".join([*filter(None, [turn.text]), *map(self.write, turn.made_calls)])
         yield chunk({"role": "assistant", "content": ""})
         for part in cut(content):
             yield chunk({"content": part})

@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from tests.support.models.turns import Body, Turn
-from tests.support.servers.chat.api import ChatApi, assistant_messages, cut
+from tests.support.models.turns import Body, Turn, cut
+from tests.support.servers.chat.api import ChatApi, assistant_messages
 from tests.support.servers.server import Counts, Refused, Seen
 
 _FORMATS = {
