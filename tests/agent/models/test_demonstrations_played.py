@@ -20,10 +20,7 @@ from agent.events import ModelAnswered, RunEnded, RunStarted, ToolEnded
 from agent.limits import Limits
 from agent.loop.conversation import Conversation
 from agent.loop.loop import Round, run_round
-from agent.models.demonstration import (
-    DemonstrationModel,
-    load,
-)
+from agent.models.demonstration import DemonstrationModel, load
 from agent.sandbox.docker.container import ContainerSpec
 from agent.sandbox.docker.sandbox import DockerSandbox
 from agent.sandbox.engine.client import Client
@@ -35,13 +32,13 @@ pytestmark = pytest.mark.contract
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Path:
-    return tmp_path
+def output(tmp_path: Path) -> Path:
+    return tmp_path / "output"
 
 
 @pytest.fixture
-def sandbox(engine: Client, image: str, workspace: Path) -> Iterator[DockerSandbox]:
-    sandbox = DockerSandbox.create(engine, ContainerSpec(image, "tests", "play", workspace))
+def sandbox(engine: Client, image: str, tmp_path: Path) -> Iterator[DockerSandbox]:
+    sandbox = DockerSandbox.create(engine, ContainerSpec(image, "tests", "play", tmp_path))
     yield sandbox
     sandbox.close()
 
@@ -75,68 +72,63 @@ def failures(results: list[ToolEnded]) -> list[ToolEnded]:
     return [result for result in results if not result.ok]
 
 
+def assert_drawn(path: Path, size: tuple[int, int], colours: int = 0) -> None:
+    """Check the size of a picture, and that it has more than so many colours."""
+    with Image.open(path) as picture:
+        assert picture.size == size
+        assert len(picture.convert("RGB").getcolors(1 << 22) or []) > colours
+
+
 @pytest.mark.engine
-def test_the_chart_handles_the_polar_day(sandbox: DockerSandbox, workspace: Path) -> None:
+def test_the_chart_handles_the_polar_day(sandbox: DockerSandbox, output: Path) -> None:
     (failed,) = failures(play_demonstration("chart", sandbox))
     assert "ValueError" in failed.observation
-    with Image.open(workspace / "output" / "daylight.png") as picture:
-        assert picture.size == (1600, 1000)
-        assert len(picture.convert("RGB").getcolors(1 << 20) or []) > 200
-    answer = (workspace / "output" / "answer.txt").read_text(encoding="utf-8")
+    assert_drawn(output / "daylight.png", (1600, 1000), 200)
+    answer = (output / "answer.txt").read_text(encoding="utf-8")
     assert "16 h 11 min" in answer
     assert "18 May to 25 July" in answer
 
 
 @pytest.mark.engine
-def test_the_music_has_cd_quality_and_does_not_clip(
-    sandbox: DockerSandbox, workspace: Path
-) -> None:
+def test_the_music_has_cd_quality_and_does_not_clip(sandbox: DockerSandbox, output: Path) -> None:
     (failed,) = failures(play_demonstration("music", sandbox))
     assert "cut off" in failed.observation
-    with wave.open(str(workspace / "output" / "canon.wav")) as sound:
+    with wave.open(str(output / "canon.wav")) as sound:
         assert (sound.getframerate(), sound.getnchannels(), sound.getsampwidth()) == (44100, 2, 2)
         assert 20 < sound.getnframes() / sound.getframerate() < 25
         samples = array.array("h", sound.readframes(sound.getnframes()))
     assert 0.8 < max(map(abs, samples)) / 32768 < 0.95
-    with Image.open(workspace / "output" / "score.png") as picture:
-        assert picture.size == (1600, 900)
+    assert_drawn(output / "score.png", (1600, 900))
 
 
 @pytest.mark.engine
-def test_the_document_answers_are_correct(sandbox: DockerSandbox, workspace: Path) -> None:
+def test_the_document_answers_are_correct_and_the_documents_not_read_whole(
+    sandbox: DockerSandbox, output: Path
+) -> None:
     results = play_demonstration("documents", sandbox)
     (failed,) = failures(results)
     assert "UnicodeDecodeError" in failed.observation
-    answer = (workspace / "output" / "answer.txt").read_text(encoding="utf-8")
+    answer = (output / "answer.txt").read_text(encoding="utf-8")
     for year, days in fog_days().items():
         assert re.search(rf"^{year} +{days} ", answer, re.MULTILINE)
     assert "18 h 50 min" in answer
-    with Image.open(workspace / "output" / "fog.png") as picture:
-        assert picture.size == (1600, 900)
+    assert_drawn(output / "fog.png", (1600, 900))
+    read = sum(len(result.observation) for result in results)
+    assert read < sum(path.stat().st_size for path in load("documents").inputs) / 20
 
 
 @pytest.mark.engine
-def test_the_documents_are_not_read_completely(sandbox: DockerSandbox, workspace: Path) -> None:
-    observation_length = sum(
-        len(result.observation) for result in play_demonstration("documents", sandbox)
-    )
-    assert observation_length < sum(path.stat().st_size for path in load("documents").inputs) / 20
-
-
-@pytest.mark.engine
-def test_the_orbits_are_closed_and_conserve_energy(sandbox: DockerSandbox, workspace: Path) -> None:
+def test_the_orbits_are_closed_and_conserve_energy(sandbox: DockerSandbox, output: Path) -> None:
     (failed,) = failures(play_demonstration("physics", sandbox))
     assert "energy must stay the same" in failed.observation
-    answer = (workspace / "output" / "answer.txt").read_text(encoding="utf-8")
+    answer = (output / "answer.txt").read_text(encoding="utf-8")
     energy_match = re.search(r"at most 1 part in ([\d,]+)", answer)
     assert energy_match is not None
     assert int(energy_match[1].replace(",", "")) > 10_000_000
     period_match = re.search(r"one loop +(\d\.\d{4}) long", answer)
     assert period_match is not None
     assert float(period_match[1]) == pytest.approx(orbit_period(), abs=1e-4)
-    with Image.open(workspace / "output" / "eight.png") as picture:
-        assert picture.size == (1600, 1000)
-        assert len(picture.convert("RGB").getcolors(1 << 21) or []) > 1000
+    assert_drawn(output / "eight.png", (1600, 1000), 1000)
 
 
 def orbit_period() -> float:
@@ -168,20 +160,18 @@ def orbit_period() -> float:
 
 
 @pytest.mark.engine
-def test_cleaning_the_survey_keeps_valid_values(sandbox: DockerSandbox, workspace: Path) -> None:
+def test_cleaning_the_survey_keeps_valid_values(sandbox: DockerSandbox, output: Path) -> None:
     (failed,) = failures(play_demonstration("survey", sandbox))
     assert "a bath and not a lake" in failed.observation
     celsius = valid_readings()
-    with (workspace / "output" / "cleaned.csv").open(encoding="utf-8", newline="") as file:
+    with (output / "cleaned.csv").open(encoding="utf-8", newline="") as file:
         cleaned = sorted(float(row["temperature_c"]) for row in csv.DictReader(file))
     assert cleaned == pytest.approx(celsius, abs=0.051)
     assert cleaned[0] == 8.4
-    report = (workspace / "output" / "report.md").read_text(encoding="utf-8")
+    report = (output / "report.md").read_text(encoding="utf-8")
     assert f"**{sum(celsius) / len(celsius):.1f} °C** on average" in report
     assert f"over {len(celsius)} readings" in report
-    with Image.open(workspace / "output" / "lake.png") as picture:
-        assert picture.size == (1600, 1000)
-        assert len(picture.convert("RGB").getcolors(1 << 20) or []) > 200
+    assert_drawn(output / "lake.png", (1600, 1000), 200)
 
 
 def valid_readings() -> list[float]:
@@ -194,23 +184,21 @@ def valid_readings() -> list[float]:
 
 
 @pytest.mark.engine
-def test_every_claim_of_the_sentence_is_true(sandbox: DockerSandbox, workspace: Path) -> None:
+def test_every_claim_of_the_sentence_is_true(sandbox: DockerSandbox, output: Path) -> None:
     (failed,) = failures(play_demonstration("wording", sandbox))
     assert "no sentence tells the truth" in failed.observation
-    sentence = (workspace / "output" / "answer.txt").read_text(encoding="utf-8")
+    sentence = (output / "answer.txt").read_text(encoding="utf-8")
     for letter in string.ascii_lowercase:
         count = sentence.lower().count(letter)
         assert f" {number_in_words(count)} {letter}{'s' * (count > 1)}" in sentence.replace("'", "")
-    with Image.open(workspace / "output" / "sentence.png") as picture:
-        assert picture.size == (1600, 1000)
-        assert len(picture.convert("RGB").getcolors(1 << 20) or []) > 200
+    assert_drawn(output / "sentence.png", (1600, 1000), 200)
 
 
 @pytest.mark.engine
-def test_the_knight_animation_loops_seamlessly(sandbox: DockerSandbox, workspace: Path) -> None:
+def test_the_knight_animation_loops_seamlessly(sandbox: DockerSandbox, output: Path) -> None:
     (failed,) = failures(play_demonstration("animation", sandbox))
     assert "not a knight yet" in failed.observation
-    with Image.open(workspace / "output" / "knight.webp") as animation:
+    with Image.open(output / "knight.webp") as animation:
         assert animation.size == (640, 640)
         assert animation.info["loop"] == 0
         frames, durations = [], []
@@ -236,10 +224,10 @@ def mean_difference(one: Image.Image, other: Image.Image) -> float:
 
 
 @pytest.mark.engine
-def test_the_walk_length_ignores_the_two_outliers(sandbox: DockerSandbox, workspace: Path) -> None:
+def test_the_walk_length_ignores_the_two_outliers(sandbox: DockerSandbox, output: Path) -> None:
     (failed,) = failures(play_demonstration("journey", sandbox))
     assert "nobody walks" in failed.observation
-    page = (workspace / "output" / "journey.html").read_text(encoding="utf-8")
+    page = (output / "journey.html").read_text(encoding="utf-8")
     lengths = walk_lengths()
     assert len(lengths) == 5
     for length in [*lengths, sum(lengths)]:
@@ -252,11 +240,11 @@ def test_the_walk_length_ignores_the_two_outliers(sandbox: DockerSandbox, worksp
 @pytest.mark.nightly
 @pytest.mark.engine
 @pytest.mark.browser
-def test_the_walk_is_keyboard_operable_and_offline(sandbox: DockerSandbox, workspace: Path) -> None:
+def test_the_walk_is_keyboard_operable_and_offline(sandbox: DockerSandbox, output: Path) -> None:
     if not CHROMIUM.exists():
         pytest.skip(f"{CHROMIUM} is not installed")
     play_demonstration("journey", sandbox)
-    url = (workspace / "output" / "journey.html").as_uri()
+    url = (output / "journey.html").as_uri()
     requests: list[str] = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=LAUNCHER, args=FLAGS)
@@ -286,32 +274,28 @@ def walk_lengths() -> list[float]:
 
 
 @pytest.mark.engine
-def test_the_poster_is_written_as_png_and_svg(sandbox: DockerSandbox, workspace: Path) -> None:
+def test_the_poster_is_written_as_png_and_svg(sandbox: DockerSandbox, output: Path) -> None:
     results = play_demonstration("poster", sandbox)
     (failed,) = failures(results)
     assert "covers 2 of Cassiopeia" in failed.observation
     assert "covers 2" not in results[-2].observation
-    with Image.open(workspace / "output" / "poster.png") as picture:
-        assert picture.size == (1754, 2480)
-        assert len(picture.convert("RGB").getcolors(1 << 22) or []) > 1000
-    svg = ElementTree.parse(workspace / "output" / "poster.svg").getroot()
+    assert_drawn(output / "poster.png", (1754, 2480), 1000)
+    svg = ElementTree.parse(output / "poster.svg").getroot()
     assert svg.get("viewBox") == "0 0 1000 1414"
     assert len(svg) > 1000
     assert not list(svg.iter("{http://www.w3.org/2000/svg}text"))
 
 
 @pytest.mark.engine
-def test_the_molecules_match_textbook_values(sandbox: DockerSandbox, workspace: Path) -> None:
+def test_the_molecules_match_textbook_values(sandbox: DockerSandbox, output: Path) -> None:
     (failed,) = failures(play_demonstration("molecule", sandbox))
     assert "should be 8.000 beta" in failed.observation
-    answer = (workspace / "output" / "answer.txt").read_text(encoding="utf-8")
+    answer = (output / "answer.txt").read_text(encoding="utf-8")
     naphthalene, azulene = sqrt(5) - 1, 0.4773 + 0.4004
     assert re.search(rf"^step .* {naphthalene:.3f} +{azulene:.3f}$", answer, re.MULTILINE)
     assert f"{286 * naphthalene / azulene:.0f} nm" in answer
     assert re.search(r"^exact mass in u +128\.0626 +128\.0626$", answer, re.MULTILINE)
-    with Image.open(workspace / "output" / "azulene.png") as picture:
-        assert picture.size == (1600, 1000)
-        assert len(picture.convert("RGB").getcolors(1 << 21) or []) > 200
+    assert_drawn(output / "azulene.png", (1600, 1000), 200)
 
 
 WORDS = (

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent.errors import ContextTooLong, ModelRefused
@@ -118,22 +118,6 @@ def test_generated_tokens_are_never_encoded_again() -> None:
         f"«{LS}\n{LS}»<|im_end|>\n"
         "<|im_start|>tool\nb<|im_end|>\n<|im_start|>tool\nb<|im_end|>\n<|im_start|>assistant\n"
     )
-
-
-def test_turn_tokens_add_up_to_the_sampler_input() -> None:
-    sampler = ByteSampler([LS, LS, "Done."])
-    model = TokenModel("m", sampler)
-    sequence: list[int] = []
-    messages = list(TASK)
-    for _ in range(3):
-        pieces, finish = run_turn(model, *messages)
-        assert finish.tokens is not None
-        assert finish.tokens.kept == len(sequence)
-        sequence += finish.tokens.read
-        assert sequence == sampler.prompts[-1]
-        sequence += finish.tokens.generated
-        messages.append(AssistantMessage(text_of(pieces), calls=tuple(calls_of(pieces))))
-        messages += [ToolResult(call.id, call.name, "x") for call in calls_of(pieces)]
 
 
 def test_tools_are_described_if_configured() -> None:
@@ -323,6 +307,7 @@ FRAGMENTS = st.sampled_from(
 )  # fmt: skip
 
 
+@example([LS, LS])
 @given(st.lists(st.lists(FRAGMENTS, max_size=8).map("".join), min_size=1, max_size=5))
 def test_generated_tokens_are_the_prefix_of_the_next_turn(answers: list[str]) -> None:
     """Checked with the loop's own turn runner and conversation."""

@@ -19,9 +19,8 @@ from agent.models.endpoint.client import EndpointModel
 from agent.models.passport.probe import check_endpoint, list_models
 from agent.models.transport.base_url import parse_base_url, resolve_key, same_endpoint
 from agent.models.transport.redaction import ByteRedactor, KeyRedactor, redact, redact_json
-from agent.util.cancellation import Stop
-from tests.contract.model_suite import REQUEST
 from tests.support.models.endpoint import Call, Endpoint, Turn
+from tests.support.models.model_requests import stream_request
 
 KEY = "sk-proj-Abcdefgh0123456789ijkl"
 HOME = "https://models.example.com/v1"
@@ -137,9 +136,8 @@ def test_a_password_in_a_url_is_not_shown() -> None:
 def test_a_redirect_is_not_followed() -> None:
     with Endpoint([Turn(text="stolen")]) as other, Endpoint() as endpoint:
         endpoint.redirect = f"{other.url}/chat/completions"
-        model = EndpointModel(ModelConfig(endpoint.url, "m", api_key=KEY))
         with pytest.raises(ModelRefused, match="another address"):
-            list(model.stream(REQUEST, Stop()))
+            stream_request(endpoint, api_key=KEY)
         with pytest.raises(ModelRefused, match="another address"):
             list_models(ModelConfig(endpoint.url, "", api_key=KEY))
         assert other.received == []
@@ -148,7 +146,7 @@ def test_a_redirect_is_not_followed() -> None:
 @pytest.mark.contract
 def test_without_a_key_no_header_is_sent() -> None:
     with Endpoint([Turn(text="Hi")]) as endpoint:
-        list(EndpointModel(ModelConfig(endpoint.url, "m", api_key="  ")).stream(REQUEST, Stop()))
+        stream_request(endpoint, api_key="  ")
         list_models(ModelConfig(endpoint.url, ""))
     assert all("authorization" not in received.headers for received in endpoint.received)
 
@@ -249,10 +247,9 @@ def test_a_key_echoed_by_an_endpoint_is_redacted(
     echo: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    with Endpoint([Turn(fault="401", message=echo)]) as endpoint:
-        model = EndpointModel(ModelConfig(endpoint.url, "m", api_key=KEY))
-        with pytest.raises(ModelError) as caught:
-            list(model.stream(REQUEST, Stop()))
+    turn = Turn(fault="401", message=echo)
+    with Endpoint([turn]) as endpoint, pytest.raises(ModelError) as caught:
+        stream_request(endpoint, api_key=KEY)
     logged = "".join(traceback.format_exception(caught.value)) + caplog.text
     assert "[key]" in logged
     assert KEY not in logged
@@ -331,24 +328,13 @@ def test_a_key_is_redacted_across_chunk_boundaries(parts: list[str], cuts: list[
         Turn(text=f"You sent {KEY}."),
         Turn(reasoning=f"They sent {KEY}."),
         Turn(calls=[Call("execute_bash", {"command": f"curl -H 'Authorization: Bearer {KEY}'"})]),
+        Turn(calls=[Call("go", {}, id=f"call-{KEY}")]),
+        Turn(calls=[Call(f"go-{KEY}", {})]),
     ],
 )
-def test_a_key_in_an_answer_is_not_recorded(
-    turn: Turn,
-) -> None:
+def test_a_key_in_an_answer_is_not_recorded(turn: Turn) -> None:
     with Endpoint([turn]) as endpoint:
-        model = EndpointModel(ModelConfig(endpoint.url, "m", api_key=KEY))
-        pieces = str(list(model.stream(REQUEST, Stop())))
-    assert KEY not in pieces
-    assert "[key]" in pieces
-
-
-@pytest.mark.contract
-@pytest.mark.parametrize("call", [Call("go", {}, id=f"call-{KEY}"), Call(f"go-{KEY}", {})])
-def test_a_key_in_a_tool_name_is_not_recorded(call: Call) -> None:
-    with Endpoint([Turn(calls=[call])]) as endpoint:
-        model = EndpointModel(ModelConfig(endpoint.url, "m", api_key=KEY))
-        pieces = str(list(model.stream(REQUEST, Stop())))
+        pieces = str(stream_request(endpoint, api_key=KEY))
     assert KEY not in pieces
     assert "[key]" in pieces
 
@@ -356,5 +342,5 @@ def test_a_key_in_a_tool_name_is_not_recorded(call: Call) -> None:
 @pytest.mark.contract
 def test_a_five_megabyte_line_is_accepted() -> None:
     with Endpoint([Turn(text="x" * 5_000_000, fragment_length=5_000_000)]) as endpoint:
-        pieces = list(EndpointModel(ModelConfig(endpoint.url, "m")).stream(REQUEST, Stop()))
+        pieces = stream_request(endpoint)
     assert sum(len(piece.text) for piece in pieces if isinstance(piece, TextPiece)) == 5_000_000
