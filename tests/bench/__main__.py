@@ -11,7 +11,6 @@ from functools import partial
 from tests.bench import machine
 from tests.bench.agent import (
     builtin,
-    capabilities,
     comparisons,
     manifests,
     memory,
@@ -25,8 +24,7 @@ from tests.bench.agent import (
 from tests.bench.cluster import placement, sandboxes, sizing
 from tests.bench.context import BenchContext, bench_context, print_progress
 from tests.bench.models import caching
-from tests.bench.page import comparison, opening, previews, reports, scrubbing, streaming, tree
-from tests.bench.page.preview_files import PREVIEW_FILES
+from tests.bench.page import comparison, opening, reports, scrubbing, streaming, tree
 from tests.bench.server import history, idle, load, startup, transfers
 from tests.bench.tables import Table
 from tests.support.browser.chromium import CHROMIUM
@@ -40,7 +38,6 @@ TABLES: dict[str, Callable[[BenchContext], Table]] = {
     "reference": reference.table,
     "first-command": run_latency.table,
     "shell": shell.table,
-    "capabilities": capabilities.table,
     "manifests": manifests.table,
     "startup": startup.table,
     "idle": idle.table,
@@ -58,7 +55,6 @@ TABLES: dict[str, Callable[[BenchContext], Table]] = {
     "evaluations": rollouts.evaluations_table,
     "cluster": placement.table,
     "placed-sandboxes": sandboxes.table,
-    "previews": previews.table,
     "builtin": builtin.table,
 }
 QUICK: dict[str, Callable[[BenchContext], Table]] = {
@@ -70,7 +66,6 @@ QUICK: dict[str, Callable[[BenchContext], Table]] = {
     "reference": partial(reference.table, short=2, long=3, rounds=1),
     "first-command": partial(run_latency.table, times=2),
     "shell": partial(shell.table, times=8, execs=4),
-    "capabilities": partial(capabilities.table, times=5),
     "manifests": partial(manifests.table, counts=(10, 700), times=3),
     "startup": partial(startup.table, times=1),
     "idle": partial(idle.table, seconds=1),
@@ -88,7 +83,6 @@ QUICK: dict[str, Callable[[BenchContext], Table]] = {
     "evaluations": partial(rollouts.evaluations_table, count=2, concurrency=(2,)),
     "cluster": partial(placement.table, count=2, workers=(1,)),
     "placed-sandboxes": partial(sandboxes.table, count=2),
-    "previews": partial(previews.table, files=PREVIEW_FILES[:4], scale=0.001, times=1),
     "builtin": partial(builtin.table, trials=1, only=("outside",)),
 }
 
@@ -100,7 +94,6 @@ BROWSER_TABLES = {
     "reports",
     "tree",
     "scrubbing",
-    "previews",
 }
 """Tables that need Chromium."""
 

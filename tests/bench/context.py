@@ -13,8 +13,6 @@ from pathlib import Path
 from agent import prompts
 from agent.data_folder import DataFolder
 from agent.errors import SandboxError
-from agent.models.base import ToolCall
-from agent.models.scripted import ScriptedTurn
 from agent.provisioning.provider import DockerSandboxProvider
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun, Task
@@ -28,12 +26,6 @@ from agent.settings import load
 ROOT = Path(__file__).parents[2]
 TIMEOUT_SECONDS = 120.0
 TASK = Task("Measure.", prompts.get_bundled("general"))
-SUBMIT = ScriptedTurn(calls=(ToolCall("", "submit", "{}"),))
-
-
-def bash(command: str) -> ScriptedTurn:
-    """Return a turn that runs a command, which must not contain quotes."""
-    return ScriptedTurn(calls=(ToolCall("", "execute_bash", f'{{"command": "{command}"}}'),))
 
 
 @dataclass(frozen=True)

@@ -11,23 +11,13 @@ from agent.compare.comparison import Comparison, ExpectedAnswer, Member, varying
 from agent.compare.description import describe
 from agent.compare.exports import KINDS, export
 from agent.compare.folder import ComparisonFolder
-from agent.events import (
-    Event,
-    ModelAnswered,
-    RunEnded,
-    RunStarted,
-    StepEnded,
-    StepStarted,
-    ToolEnded,
-    ToolStarted,
-    Totals,
-    encode,
-)
+from agent.events import Event, Totals, encode
 from agent.history.index import History
 from agent.models.base import Usage
 from agent.runs.folder import RunFolder
 from tests.bench.context import BenchContext, print_progress
 from tests.bench.tables import SAMPLE_HEADINGS, Sample, Table
+from tests.support.component.events import bash, ended, started, step
 
 _MEMBERS = 6
 
@@ -97,7 +87,7 @@ def write_comparison(data: Path, repetitions: int, steps: int) -> str:
     for repetition in range(1, repetitions + 1):
         for member in range(_MEMBERS):
             run = RunFolder.create(data, "none", comparison=folder.id)
-            events = _events(run.id, steps, str(generator.choice((11, 12))), generator)
+            events = _events(steps, str(generator.choice((11, 12))), generator)
             run.journal.write_bytes(b"".join(encode(each) + b"\n" for each in events))
             folder.add_run(member, repetition, run.id)
     history = History(data)
@@ -108,34 +98,14 @@ def write_comparison(data: Path, repetitions: int, steps: int) -> str:
     return folder.id
 
 
-def _events(run: str, steps: int, answer: str, generator: random.Random) -> list[Event]:
-    events: list[Event] = [
-        RunStarted(
-            run=run, task="How many?", mode="sandbox", model="m", metered=True, prompt="general",
-            system="", user="How many?", limits={"steps": 300.0},
-        )
-    ]  # fmt: skip
+def _events(steps: int, answer: str, generator: random.Random) -> list[Event]:
+    events: list[Event] = [started("How many?", limits={"steps": 300.0})]
     totals, prompt = Totals(), 500
-    for step in range(1, steps + 1):
+    for number in range(1, steps + 1):
         generated = generator.randrange(20, 200)
         usage = Usage(prompt, generated, cached=prompt // 2, reported=("cached",))
-        totals = Totals(steps=step, model_seconds=2.0 * step, sandbox_seconds=0.1 * step)
-        call = f"c{step}"
-        events += [
-            StepStarted(step=step, note=""),
-            ModelAnswered(
-                step=step, text="I count.", reasoning="", calls=(), finish="tool_calls",
-                usage=usage, estimated=False, seconds=2.0,
-            ),
-            ToolStarted(
-                step=step, call_id=call, name="execute_bash", arguments={"command": "wc"},
-                summary="wc",
-            ),
-            ToolEnded(
-                step=step, call_id=call, name="execute_bash", ok=step % 7 != 0, exit_code=0,
-                end_reason="exit", seconds=0.1, observation="12",
-            ),
-            StepEnded(step=step, totals=totals),
-        ]  # fmt: skip
+        totals = Totals(steps=number, model_seconds=2.0 * number, sandbox_seconds=0.1 * number)
+        call = bash("wc", "12", seconds=0.1) if number % 7 else bash("wc", "12", 1, seconds=0.1)
+        events += step(number, call, text="I count.", usage=usage, totals=totals, seconds=2.0)
         prompt += generated + generator.randrange(10, 300)
-    return [*events, RunEnded(status="submitted", reason="", answer=answer, totals=totals)]
+    return [*events, ended(answer=answer, totals=totals)]

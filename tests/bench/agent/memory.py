@@ -12,8 +12,9 @@ from agent.models.scripted import ScriptedModel
 from agent.provisioning.provider import DockerSandboxProvider
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
 from agent.util.cancellation import Stop
-from tests.bench.context import SUBMIT, TASK, BenchContext, bash
+from tests.bench.context import TASK, BenchContext
 from tests.bench.tables import Table, format_megabytes
+from tests.support.models.scripted import SUBMIT, bash
 
 
 def table(context: BenchContext, *, count: int = 6) -> Table:

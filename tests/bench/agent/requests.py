@@ -1,23 +1,12 @@
 """The cost of recording requests, and of building one again from the journal."""
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from agent.events import (
-    Event,
-    ModelAnswered,
-    RunStarted,
-    StepEnded,
-    StepStarted,
-    ToolEnded,
-    ToolStarted,
-    Totals,
-    encode,
-)
+from agent.events import Event, StepStarted, encode
 from agent.loop.conversation import Conversation
-from agent.models.base import ApiName, ModelConfig, ModelRequest, ToolCall, Usage
+from agent.models.base import ApiName, ModelConfig, ModelRequest, Usage
 from agent.models.endpoint.apis import api_named
 from agent.models.endpoint.families import traits_of
 from agent.models.endpoint.learned import Learned
@@ -38,7 +27,8 @@ from agent.tools.call_parser import TimeLimits
 from agent.tools.observation import OutputLimits
 from agent.tools.schemas import tool_schemas
 from tests.bench.context import BenchContext
-from tests.bench.tables import SAMPLE_HEADINGS, Sample, Table
+from tests.bench.tables import SAMPLE_HEADINGS, Table, measure
+from tests.support.component.events import bash, started, step
 
 CONFIG = ModelConfig("http://127.0.0.1/v1", "m", "sk-of-the-benchmark", temperature=0.7)
 OBSERVATION = "A line of an output that the model reads.\n" * 24  # 1 kB
@@ -84,7 +74,9 @@ def table(
             ("built again and compared", rebuild),
             ("tokens of all steps and their totals", totals),
         ):
-            result.add(f"{length} steps: {name}", size, *_measure(measured, times).cells())
+            result.add(
+                f"{length} steps: {name}", size, *measure(measured, times, warm_up=0).cells()
+            )
         stored = sum(path.stat().st_size for path in folder.requests.iterdir()) / times
         result.notes.append(f"Stored for each request at {length} steps: {stored / 1000:.1f} kB.")
     return result
@@ -99,30 +91,6 @@ def _write_journal(folder: RunFolder, length: int) -> tuple[RunState, Conversati
         lines.append(encode(event) + b"\n")
     folder.journal.write_bytes(b"".join(lines))
     return state, conversation
-
-
-def _events(length: int) -> Iterator[Event]:
-    yield RunStarted(
-        run="r", task="Measure.", mode="sandbox", model="m", metered=True, prompt="general",
-        system="You measure.", user="Measure.",
-    )  # fmt: skip
-    for step in range(1, length + 1):
-        yield StepStarted(step=step, note=f"\nSteps Remaining: {length - step}")
-        if step == length:
-            return
-        call = ToolCall(f"call_{step}", "execute_bash", json.dumps({"command": "cat part.txt"}))
-        yield ModelAnswered(
-            step=step, text="I read on.", reasoning="The next part.", calls=(call,),
-            finish="tool_calls", usage=Usage(300 * step, 30), estimated=False, seconds=1.0,
-        )  # fmt: skip
-        yield ToolStarted(
-            step=step, call_id=call.id, name=call.name, arguments={}, summary="cat part.txt"
-        )
-        yield ToolEnded(
-            step=step, call_id=call.id, name=call.name, ok=True, exit_code=0, end_reason="exit",
-            seconds=0.01, observation=OBSERVATION,
-        )  # fmt: skip
-        yield StepEnded(step=step, totals=Totals(steps=step))
 
 
 def _recording(folder: RunFolder, request: ModelRequest, step: int) -> Callable[[], None]:
@@ -151,10 +119,12 @@ def _prepare(request: ModelRequest, api: ApiName = "chat") -> PreparedRequest:
     return prepare_request(CONFIG, request, traits, Learned(), api_named(api))
 
 
-def _measure(measured: Callable[[], object], times: int) -> Sample:
-    seconds = []
-    for _ in range(times):
-        began = time.perf_counter()
-        measured()
-        seconds.append(time.perf_counter() - began)
-    return Sample.from_seconds(seconds)
+def _events(length: int) -> Iterator[Event]:
+    yield started("Measure.", system="You measure.")
+    for number in range(1, length):
+        call = bash("cat part.txt", observation=OBSERVATION)
+        yield from step(
+            number, call, text="I read on.", reasoning="The next part.",
+            usage=Usage(300 * number, 30),
+        )  # fmt: skip
+    yield StepStarted(step=length, note="\nSteps Remaining: 0")

@@ -13,8 +13,9 @@ from agent.settings import load
 from agent.tasks.task import TaskRecord
 from agent.train.rollouts.rollouts import Rollout, RolloutPlan, run_rollouts
 from agent.util.cancellation import Stop
-from tests.bench.context import SUBMIT, BenchContext, bash, print_progress
+from tests.bench.context import BenchContext, print_progress
 from tests.bench.tables import Sample, Table, format_duration
+from tests.support.models.scripted import SUBMIT, bash
 
 _SCRIPT = (bash("cat input/notes/*.txt"), bash("cp input/notes/a.txt output/answer.txt"), SUBMIT)
 _FILES = {f"notes/{name}.txt": f"{name}\n" * 40 for name in "abcdef"}

@@ -11,8 +11,9 @@ from agent.models.scripted import ScriptedModel
 from agent.provisioning.provider import DockerSandboxProvider
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL, reap
 from agent.util.cancellation import Stop
-from tests.bench.context import SUBMIT, TASK, TIMEOUT_SECONDS, BenchContext, bash
+from tests.bench.context import TASK, TIMEOUT_SECONDS, BenchContext
 from tests.bench.tables import SAMPLE_HEADINGS, Sample, Table, measure, record_duration
+from tests.support.models.scripted import SUBMIT, bash
 
 DOCKER_CLI_LABEL = "`docker run -d` and `docker exec … true` of the same image"
 

@@ -7,8 +7,9 @@ from agent.events import Event, ModelAnswered, StepStarted, ToolEnded, ToolStart
 from agent.limits import Limits
 from agent.models.scripted import ScriptedModel
 from agent.util.cancellation import Stop
-from tests.bench.context import SUBMIT, TASK, BenchContext, bash
+from tests.bench.context import TASK, BenchContext
 from tests.bench.tables import SAMPLE_HEADINGS, Sample, Table, format_duration
+from tests.support.models.scripted import SUBMIT, bash
 
 PARTS = {
     "the model's turn, journalled": (StepStarted, ModelAnswered),

@@ -1,22 +1,21 @@
 """What a sandbox takes of a machine: memory and disk, idle and busy."""
 
-import json
 import os
 import statistics
 import threading
 
 from agent.events import SandboxReady
 from agent.limits import Limits
-from agent.models.base import ToolCall
-from agent.models.scripted import ScriptedModel, ScriptedTurn
+from agent.models.scripted import ScriptedModel
 from agent.provisioning.provider import DockerSandboxProvider
 from agent.runs.disk_usage import bytes_on_disk, sandbox_bytes_on_disk
 from agent.runs.folder import RunFolder
 from agent.sandbox.docker.lifecycle import SANDBOX_LABEL
 from agent.util.cancellation import Stop
 from tests.bench.agent.memory import memory_of, shim_memory
-from tests.bench.context import SUBMIT, TASK, BenchContext, print_progress
+from tests.bench.context import TASK, BenchContext, print_progress
 from tests.bench.tables import Table, format_megabytes
+from tests.support.models.scripted import SUBMIT, bash
 
 _SAMPLE_SECONDS = 0.05
 _BUSY = (
@@ -62,8 +61,7 @@ def _measure(
 ) -> tuple[float, ...]:
     """Return the bytes that a run takes, in the order of the table's columns."""
     with context.run(provider) as run:
-        calls = (ToolCall("", "execute_bash", json.dumps({"command": each})) for each in commands)
-        turns = [*(ScriptedTurn(calls=(call,)) for call in calls), SUBMIT]
+        turns = [*map(bash, commands), SUBMIT]
         peak = _Peak(context)
         for event in run.start(TASK, ScriptedModel(turns), Limits(), Stop()):
             if isinstance(event, SandboxReady):

@@ -31,28 +31,6 @@
         requestAnimationFrame(check);
       }),
 
-    /** Click on a file in the tree; milliseconds to the first frame that shows its preview, or null. */
-    timePreview: async (name) => {
-      const rows = [...document.querySelectorAll(".workspace [role=treeitem]")];
-      const row = rows.find((each) => each.textContent.includes(name) && !each.querySelector("[role=treeitem]"));
-      const start = performance.now();
-      (row.querySelector(".line") ?? row).click();
-      const timeout = new Promise((resolve) => setTimeout(() => resolve(null), 60_000));
-      const at = await Promise.race([bench.first(() => bench.shown(name)), timeout]);
-      return at === null ? null : at - start;
-    },
-
-    /** Whether a file's preview is laid out, and the visible images and videos are loaded. */
-    shown: (name) => {
-      const canvas = document.querySelector(".preview .canvas");
-      if (document.querySelector(".preview .header b")?.textContent !== name) return false;
-      if (!/kind-/.test(canvas.className) || !canvas.firstElementChild?.offsetHeight) return false;
-      const pictures = [...canvas.querySelectorAll("img")].filter(bench.inView);
-      const videos = [...canvas.querySelectorAll("video")].filter(bench.inView);
-      if (!pictures.every((each) => each.complete && each.naturalWidth) || !videos.every((each) => each.readyState > 1)) return false;
-      return Boolean(pictures.length || videos.length || canvas.querySelector("canvas, audio, iframe") || canvas.innerText.trim());
-    },
-
     inView: (element) => {
       const box = element?.getBoundingClientRect();
       return Boolean(box?.height) && box.bottom > 0 && box.top < innerHeight && element.checkVisibility({ visibilityProperty: true, opacityProperty: true });

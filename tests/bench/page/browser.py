@@ -47,10 +47,6 @@ class PageMemory:
     private_bytes: int
 
 
-class PreviewNotShown(Exception):
-    """The preview of a file is not shown."""
-
-
 class BrowserTab:
     """A new tab with an empty cache, which records when marks appear."""
 
@@ -120,22 +116,6 @@ class BrowserTab:
         self._devtools.send(
             "Network.emulateNetworkConditions", {**conditions, "latency": seconds * 1000}
         )
-
-    def disable_cache(self) -> None:
-        """Disable the browser's cache."""
-        self._devtools.send("Network.enable")
-        self._devtools.send("Network.setCacheDisabled", {"cacheDisabled": True})
-
-    def time_preview(self, name: str) -> float:
-        """Click on a file; returns the seconds to the first frame that shows its preview.
-
-        Raises:
-            PreviewNotShown: no preview is shown within a minute.
-        """
-        milliseconds = self.page.evaluate("name => bench.timePreview(name)", name)
-        if milliseconds is None:
-            raise PreviewNotShown(name)
-        return float(milliseconds) / 1000
 
     def _metrics(self) -> dict[str, float]:
         answer = self._devtools.send("Performance.getMetrics")

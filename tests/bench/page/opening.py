@@ -5,7 +5,7 @@ from unittest.mock import patch
 
 from playwright.sync_api import Browser
 
-from agent.events import RunEnded, RunStarted, Totals
+from agent.events import Totals
 from agent.runs.folder import RunFolder
 from agent.runs.journal import Journal
 from sandbox_ui.page import modules
@@ -14,6 +14,7 @@ from tests.bench.page.browser import BrowserTab, launch_browser
 from tests.bench.page.script import EventScript, EventSource
 from tests.bench.tables import SAMPLE_HEADINGS, Sample, Table, format_megabytes
 from tests.bench.wire import ByteCounter
+from tests.support.component.events import ended, started
 
 _LARGE_OUTPUT_LENGTH = 20_000
 """Characters of an output, which the journal contains twice."""
@@ -83,15 +84,9 @@ def table(
 def write_ended_run(folder: RunFolder, length: int, output: int = 4096) -> str:
     """Write the journal of an ended run of ``length`` steps; returns its id."""
     journal = Journal(folder.journal)
-    journal.append(
-        RunStarted(
-            run=folder.id, task="Measure.", mode="sandbox", model="script", metered=True,
-            prompt="general", system="", user="Measure.",
-        )
-    )  # fmt: skip
-    for event in EventScript(output).steps(length):
+    end = ended("answered", totals=Totals(steps=length))
+    for event in (started("Measure."), *EventScript(output).steps(length), end):
         journal.append(event)
-    journal.append(RunEnded(status="answered", reason="", answer="", totals=Totals(steps=length)))
     journal.close()
     return folder.id
 

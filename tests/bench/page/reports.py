@@ -1,6 +1,6 @@
 """The report of a run: writing its file, opening it from the disk, moving through its steps."""
 
-import time
+from functools import partial
 
 from playwright.sync_api import Browser
 
@@ -9,7 +9,14 @@ from agent.runs.folder import RunFolder
 from tests.bench.context import BenchContext
 from tests.bench.page.browser import BrowserTab, launch_browser
 from tests.bench.page.opening import write_ended_run
-from tests.bench.tables import SAMPLE_HEADINGS, Sample, Table, format_megabytes
+from tests.bench.tables import (
+    SAMPLE_HEADINGS,
+    Sample,
+    Table,
+    format_megabytes,
+    measure,
+    record_duration,
+)
 
 _PLAYER = "#player:not([hidden])"
 _PAINTED = "() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))"
@@ -40,13 +47,9 @@ def table(
             folder = RunFolder.create(data, "sandbox-1")
             write_ended_run(folder, length)
             file = data / f"{length}.html"
-            written = []
-            for _ in range(times):
-                began = time.perf_counter()
-                save_report(folder, file, Budget())
-                written.append(time.perf_counter() - began)
+            written = measure(partial(save_report, folder, file, Budget()), times, warm_up=0)
             size = format_megabytes(file.stat().st_size)
-            result.add(f"{length:,} steps, {size}: written", *Sample.from_seconds(written).cells())
+            result.add(f"{length:,} steps, {size}: written", *written.cells())
             opened, moved = _open(chromium, file.as_uri(), times, moves)
             result.add(f"{length:,} steps: opened", *opened.cells())
             result.add(f"{length:,} steps: a move", *moved.cells())
@@ -58,11 +61,10 @@ def _open(chromium: Browser, address: str, times: int, moves: int) -> tuple[Samp
     opened, moved = list[float](), list[float]()
     for at in range(times):
         with BrowserTab(chromium) as tab:
-            began = time.perf_counter()
-            tab.page.goto(address)
-            tab.page.wait_for_selector(_PLAYER)
-            tab.page.evaluate(_PAINTED)
-            opened.append(time.perf_counter() - began)
+            with record_duration(opened):
+                tab.page.goto(address)
+                tab.page.wait_for_selector(_PLAYER)
+                tab.page.evaluate(_PAINTED)
             if at == times - 1:
                 moved = [tab.page.evaluate(_MOVE, step) for step in range(moves)]
     return Sample.from_seconds(opened), Sample.from_seconds(moved)

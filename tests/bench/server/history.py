@@ -5,22 +5,11 @@ import random
 import shutil
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from agent.events import (
-    Event,
-    ModelAnswered,
-    RunEnded,
-    RunStarted,
-    StepEnded,
-    StepStarted,
-    ToolEnded,
-    ToolOutput,
-    ToolStarted,
-    Totals,
-    encode,
-)
+from agent.events import Event, Totals, encode
 from agent.history.index import History
 from agent.history.search import passages_of
 from agent.runs.folder import RunFolder
@@ -28,6 +17,7 @@ from agent.runs.journal import read
 from tests.bench.agent.memory import private_memory
 from tests.bench.context import BenchContext, print_progress
 from tests.bench.tables import SAMPLE_HEADINGS, Table, format_duration, format_megabytes, measure
+from tests.support.component.events import bash, ended, started, step
 
 _STEPS = 3
 _OWNERS = 50
@@ -109,36 +99,16 @@ def write_runs(data: Path, count: int) -> None:
     for number in range(count):
         folder = RunFolder.create(data, "none", owner=f"u:{number % _OWNERS}")
         special = ["kingfisher"] * (number % max(1, count // 100) == 0) + ["estuary"] * (number % 2)
-        events = _events(folder.id, number, lambda k: " ".join(random_.choices(words, k=k)))
+        events = _events(number, lambda k: " ".join(random_.choices(words, k=k)))
         text = b"".join(encode(event) + b"\n" for event in events)
         folder.journal.write_bytes(text.replace(b"SPECIAL", " ".join(special).encode()))
 
 
-def _events(run: str, number: int, text: Callable[[int], str]) -> list[Event]:
-    at, totals = 1.7e9 + number, Totals(steps=_STEPS, prompt_tokens=9_000, generated_tokens=900)
-    events: list[Event] = [
-        RunStarted(
-            run=run, task=text(30), mode="sandbox", model="model", metered=True, prompt="general",
-            system="", user="", at=at,
-        )
-    ]  # fmt: skip
-    for step in range(1, _STEPS + 1):
-        call, command = f"call-{step}", text(6)
-        events += [
-            StepStarted(step=step, note="", at=at),
-            ModelAnswered(
-                step=step, text=text(15), reasoning=text(40), calls=(), finish="tool_calls",
-                usage=None, estimated=True, seconds=1.0, at=at,
-            ),
-            ToolStarted(
-                step=step, call_id=call, name="execute_bash", arguments={"command": command},
-                summary=command, at=at,
-            ),
-            ToolOutput(step=step, call_id=call, stream="stdout", text=f"{text(60)} SPECIAL", at=at),
-            ToolEnded(
-                step=step, call_id=call, name="execute_bash", ok=True, exit_code=0,
-                end_reason="exit", seconds=0.1, observation="", at=at,
-            ),
-            StepEnded(step=step, totals=totals, at=at),
-        ]  # fmt: skip
-    return [*events, RunEnded(status="submitted", reason="", answer=text(30), totals=totals, at=at)]
+def _events(number: int, text: Callable[[int], str]) -> list[Event]:
+    totals = Totals(steps=_STEPS, prompt_tokens=9_000, generated_tokens=900)
+    events: list[Event] = [started(text(30), user="")]
+    for at in range(1, _STEPS + 1):
+        call = bash(text(6), f"{text(60)} SPECIAL", observation="")
+        events += step(at, call, text=text(15), reasoning=text(40), totals=totals, seconds=1.0)
+    events.append(ended(answer=text(30), totals=totals))
+    return [replace(each, at=1.7e9 + number) for each in events]

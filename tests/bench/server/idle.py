@@ -19,20 +19,20 @@ def table(context: BenchContext, *, seconds: float = 30) -> Table:
     with serve_app(context, "", 1) as app, launch_browser(context) as chromium:
         time.sleep(_SETTLE_SECONDS)
         result.add(
-            "application, no page open", _share(_cpu_seconds_during(app.pid, seconds), seconds)
+            "application, no page open", _share(cpu_seconds_during(app.pid, seconds), seconds)
         )
         with BrowserTab(chromium) as tab:
             tab.page.goto(app.address)
             tab.page.wait_for_timeout(_SETTLE_SECONDS * 1000)
             before = tab.busy_seconds()
-            cpu_seconds = _cpu_seconds_during(app.pid, seconds)
+            cpu_seconds = cpu_seconds_during(app.pid, seconds)
             result.add("application, one page open", _share(cpu_seconds, seconds))
             result.add("the open page", _share(tab.busy_seconds() - before, seconds))
     result.notes = ["Bar: 0.5 % each."]
     return result
 
 
-def _cpu_seconds_during(pid: int, seconds: float) -> float:
+def cpu_seconds_during(pid: int, seconds: float) -> float:
     """Return the CPU seconds that a process uses in the next ``seconds``."""
     before = _cpu_seconds(pid)
     time.sleep(seconds)

@@ -5,13 +5,13 @@ this one. The delay of an event is the time from its timestamp to its arrival.
 """
 
 import asyncio
-import time
 from collections.abc import Sequence
 
 from tests.bench.agent.memory import private_memory
 from tests.bench.agent.reference import endpoint
 from tests.bench.context import BenchContext, print_progress
 from tests.bench.server.clients import ObservedRun, ServedApp, serve_app
+from tests.bench.server.idle import cpu_seconds_during
 from tests.bench.tables import Sample, Table, format_duration, format_megabytes
 
 _HEADINGS = ("what", "value", "beside it")
@@ -126,22 +126,9 @@ def _idle_sandboxes(result: Table, app: ServedApp, count: int) -> None:
     result.add(
         f"{count} sandboxes at rest: memory of the application, each", format_megabytes(growth), ""
     )
-    cpu_share = _cpu_share(app.pid, _REST_SECONDS * 2)
+    seconds = _REST_SECONDS * 2
+    cpu_share = cpu_seconds_during(app.pid, seconds) / seconds
     result.add(
         f"{count} sandboxes at rest: the application's processor", f"{cpu_share:.1%}", "of one"
     )
     result.add(f"{count} sandboxes at rest: failed", str(failed), f"of {count}")
-
-
-def _cpu_share(process: int, seconds: float) -> float:
-    """Return the share of one CPU that a process uses."""
-    before = _ticks(process)
-    time.sleep(seconds)
-    return (_ticks(process) - before) / 100 / seconds
-
-
-def _ticks(process: int) -> int:
-    """Return the user and system time of a process, in hundredths of a second (proc(5))."""
-    with open(f"/proc/{process}/stat", encoding="utf-8") as file:  # noqa: PTH123 - not a path of ours
-        fields = file.read().rpartition(")")[2].split()
-    return int(fields[11]) + int(fields[12])
