@@ -13,7 +13,7 @@ from starlette.routing import Route
 from agent.settings import Settings
 from tests.support import httpx
 from tests.support.local_provider import LocalSandboxProvider
-from tests.support.server import create_app, run_server
+from tests.support.server import create_app, run_server, serve_studio
 
 pytestmark = pytest.mark.contract
 
@@ -141,9 +141,7 @@ def test_a_full_disk_is_reported_by_every_route_that_saves(tmp_path: Path) -> No
         pytest.skip("a disk can only be mounted by root")
     try:
         with (
-            run_server(
-                create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))
-            ) as studio_url,
+            serve_studio(tmp_path) as studio_url,
             httpx.Client(base_url=studio_url, timeout=30) as client,
         ):
             run = client.post("/api/runs").json()["run"]

@@ -1,6 +1,5 @@
 """Authentication and authorization: owners, accounts, anonymous users, tokens and links."""
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -9,28 +8,24 @@ from typing import Any
 import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
-from starlette.routing import Route
 
 from agent.models.demonstration import load_all
 from agent.runs.folder import RunFolder
-from agent.settings import Settings
 from sandbox_ui.auth.passwords import hash_password
 from sandbox_ui.auth.tokens import Tokens
 from tests.support import httpx
-from tests.support.local_provider import LocalSandboxProvider
-from tests.support.server import create_app, follow_run, run_server
+from tests.support.accounts import accounts, signed_in
+from tests.support.server import follow_run, serve_studio
 
 pytestmark = pytest.mark.contract
 
-LOW_COST = 10
 REQUIRED_ARGUMENTS = {
     "task": "x",
     "text": "x",
     "members": [{"mode": "plain"}, {"mode": "sandbox"}],
     "suites": [{"name": "aime"}],
 }
-NAMES = {"ann": "correct horse", "bob": "battery staple", "root": "of all"}
-USERS = tuple((name, hash_password(word, log_n=LOW_COST)) for name, word in NAMES.items())
+USERS = accounts("ann", "bob", "root")
 Serve = Callable[..., str]
 
 
@@ -41,8 +36,7 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
 
         def start(data: Path | None = None, **settings: Any) -> str:
             data = data or tmp_path_factory.mktemp("data")
-            app = create_app(Settings(data=data, **settings), LocalSandboxProvider(data))
-            return stack.enter_context(run_server(app))
+            return stack.enter_context(serve_studio(data, **settings))
 
         yield start
 
@@ -75,10 +69,16 @@ def new_client() -> Iterator[Callable[[str], httpx.Client]]:
 NewClient = Callable[[str], httpx.Client]
 
 
-def sign_in(client: httpx.Client, name: str) -> httpx.Client:
-    answer = client.post("/login", data={"name": name, "password": NAMES[name]})
-    assert answer.status_code == 303
-    return client
+@pytest.fixture
+def ann(accounts_url: str) -> Iterator[httpx.Client]:
+    with signed_in(accounts_url, "ann") as client:
+        yield client
+
+
+@pytest.fixture
+def bob(accounts_url: str) -> Iterator[httpx.Client]:
+    with signed_in(accounts_url, "bob") as client:
+        yield client
 
 
 def new_run(client: httpx.Client) -> str:
@@ -185,7 +185,7 @@ def test_login_with_name_and_password_redirects_back(
     accounts_url: str, new_client: NewClient
 ) -> None:
     client = new_client(accounts_url)
-    form = {"name": "ann", "password": NAMES["ann"]}
+    form = {"name": "ann", "password": "ann"}
     answer = client.post("/login?back=run%3Dabcdefgh", data=form)
     assert (answer.status_code, answer.headers["location"]) == (303, "./?run=abcdefgh")
     assert client.get("/api/me").json()["name"] == "ann"
@@ -195,7 +195,7 @@ def test_login_with_name_and_password_redirects_back(
 def test_login_never_redirects_to_another_site(
     accounts_url: str, new_client: NewClient, back: str
 ) -> None:
-    form = {"name": "ann", "password": NAMES["ann"]}
+    form = {"name": "ann", "password": "ann"}
     answer = new_client(accounts_url).post("/login", params={"back": back}, data=form)
     assert answer.headers["location"] in ("./", f"./?{back}" if back == "a" * 500 else "./")
 
@@ -223,68 +223,40 @@ def test_login_attempts_are_rate_limited(serve: Serve, new_client: NewClient) ->
     assert [each.status_code for each in answers[:10]] == [401] * 10
     assert answers[-1].status_code == 429
     assert int(answers[-1].headers["retry-after"]) > 0
-    correct = client.post("/login", data={"name": "ann", "password": NAMES["ann"]})
+    correct = client.post("/login", data={"name": "ann", "password": "ann"})
     assert correct.status_code == 429
 
 
-def test_a_password_change_ends_sessions(
-    serve: Serve, tmp_path: Path, new_client: NewClient
-) -> None:
-    client = sign_in(new_client(serve(tmp_path, users=USERS)), "ann")
-    same = serve(tmp_path, users=USERS)
-    changed = serve(tmp_path, users=(("ann", hash_password("new", log_n=LOW_COST)),))
-    assert client.get(f"{same}/api/runs").status_code == 200
-    assert client.get(f"{changed}/api/runs").status_code == 401
+def test_a_password_change_ends_sessions(serve: Serve, tmp_path: Path) -> None:
+    with signed_in(serve(tmp_path, users=USERS), "ann") as client:
+        same = serve(tmp_path, users=USERS)
+        changed = serve(tmp_path, users=(("ann", hash_password("new", log_n=10)),))
+        assert client.get(f"{same}/api/runs").status_code == 200
+        assert client.get(f"{changed}/api/runs").status_code == 401
 
 
-def test_logout_ends_the_session(accounts_url: str, new_client: NewClient) -> None:
-    client = sign_in(new_client(accounts_url), "ann")
-    assert client.post("/logout").status_code == 303
-    assert client.get("/api/runs").status_code == 401
+def test_logout_ends_the_session(ann: httpx.Client) -> None:
+    assert ann.post("/logout").status_code == 303
+    assert ann.get("/api/runs").status_code == 401
 
 
 def test_the_operator_sees_all_runs_and_users_their_own(
-    accounts_url: str, new_client: NewClient, data: Path
+    accounts_url: str, ann: httpx.Client, bob: httpx.Client, data: Path
 ) -> None:
-    ann, bob, root = (sign_in(new_client(accounts_url), name) for name in ("ann", "bob", "root"))
     run = new_run(ann)
     assert RunFolder.open(data, run).owner == "u:ann"
     (RunFolder.open(data, run).journal).write_bytes(b"")
-    assert [run in each.get("/api/runs").text for each in (ann, bob, root)] == [True, False, True]
+    with signed_in(accounts_url, "root") as root:
+        seen = [run in each.get("/api/runs").text for each in (ann, bob, root)]
+    assert seen == [True, False, True]
 
 
-# Access to runs of others
-
-
-def routes_of_a_run(data: Path) -> list[tuple[str, str]]:
-    """Method and path of every route with a run in its path."""
-    app = create_app(Settings(data=data), LocalSandboxProvider(data))
-    return [
-        (method, route.path)
-        for route in app.router.routes
-        if isinstance(route, Route) and "{run}" in route.path
-        for method in route.methods or ()
-    ]
-
-
-def test_no_route_gives_a_stranger_access_to_a_run(
-    accounts_url: str, new_client: NewClient, tmp_path: Path
-) -> None:
-    ann, bob = (sign_in(new_client(accounts_url), name) for name in ("ann", "bob"))
-    run, routes = new_run(ann), routes_of_a_run(tmp_path)
-    assert len(routes) > 25
-    for method, path in routes:
-        url = re.sub(r"\{[^}]*\}", "1", path.replace("{run}", run))
-        answer = bob.request(method, url, content=b"{}")
-        assert answer.status_code == 404, (method, url, answer.text)
-        if method != "HEAD":
-            assert error_of(answer).startswith("There is no such run"), (method, url)
+# Access to runs of others; each route is in test_access.py
 
 
 def test_lists_cannot_delete_or_measure_runs_of_others(
-    accounts_url: str, new_client: NewClient
+    ann: httpx.Client, bob: httpx.Client
 ) -> None:
-    ann, bob = (sign_in(new_client(accounts_url), name) for name in ("ann", "bob"))
     other_run, own_run = new_run(ann), new_run(bob)
     assert bob.get(f"/api/space?run={own_run}&run={other_run}").status_code == 404
     assert bob.delete(f"/api/runs?run={own_run}&run={other_run}").status_code == 404
@@ -292,9 +264,8 @@ def test_lists_cannot_delete_or_measure_runs_of_others(
 
 
 def test_no_page_function_gives_a_stranger_access_to_a_run(
-    accounts_url: str, new_client: NewClient, data: Path
+    ann: httpx.Client, bob: httpx.Client, data: Path
 ) -> None:
-    ann, bob = (sign_in(new_client(accounts_url), name) for name in ("ann", "bob"))
     run, functions = new_run(ann), bob.get("/config").json()["dependencies"]
     by_name = {each["api_name"]: each for each in functions if each["backend_fn"]}
     for name, given in (("page_run", ["Do it.", run]), ("page_stop", [run])):
@@ -307,9 +278,9 @@ def test_no_page_function_gives_a_stranger_access_to_a_run(
 
 
 def test_no_api_function_gives_a_stranger_access_to_a_run(
-    accounts_url: str, new_client: NewClient, data: Path
+    accounts_url: str, ann: httpx.Client, data: Path
 ) -> None:
-    run = new_run(sign_in(new_client(accounts_url), "ann"))
+    run = new_run(ann)
     _, token = Tokens(data).create("u:bob", "here")
     client = Client(accounts_url, headers={"Authorization": f"Bearer {token}"}, verbose=False)
     functions = client.view_api(return_format="dict")["named_endpoints"]
@@ -329,10 +300,7 @@ def test_no_api_function_gives_a_stranger_access_to_a_run(
 # Tokens
 
 
-def test_a_token_has_its_users_rights_until_revoked(
-    accounts_url: str, new_client: NewClient
-) -> None:
-    ann = sign_in(new_client(accounts_url), "ann")
+def test_a_token_has_its_users_rights_until_revoked(accounts_url: str, ann: httpx.Client) -> None:
     run = new_run(ann)
     created = ann.post("/api/tokens", json={"label": "laptop"}).json()
     program = {"Authorization": f"Bearer {created['text']}"}
@@ -346,8 +314,7 @@ def test_a_token_has_its_users_rights_until_revoked(
     assert "revoked" in error_of(refused)
 
 
-def test_users_cannot_revoke_tokens_of_others(accounts_url: str, new_client: NewClient) -> None:
-    ann, bob = (sign_in(new_client(accounts_url), name) for name in ("ann", "bob"))
+def test_users_cannot_revoke_tokens_of_others(ann: httpx.Client, bob: httpx.Client) -> None:
     created = ann.post("/api/tokens", json={"label": "x"}).json()
     bob.delete(f"/api/tokens/{created['id']}")
     assert created["id"] in ann.get("/api/tokens").text
@@ -360,10 +327,7 @@ def test_tokens_are_stored_as_digests(data: Path, accounts_url: str) -> None:
     assert text not in file.read_text()
 
 
-def test_the_gradio_client_authenticates_with_a_token(
-    accounts_url: str, new_client: NewClient
-) -> None:
-    ann = sign_in(new_client(accounts_url), "ann")
+def test_the_gradio_client_authenticates_with_a_token(accounts_url: str, ann: httpx.Client) -> None:
     text = ann.post("/api/tokens", json={"label": "client"}).json()["text"]
     client = Client(accounts_url, headers={"Authorization": f"Bearer {text}"}, verbose=False)
     run = client.predict(load_all()[0].task, api_name="/start")
@@ -374,30 +338,20 @@ def test_the_gradio_client_authenticates_with_a_token(
 # Shared links
 
 
-def test_a_shared_link_gives_read_only_access(accounts_url: str, new_client: NewClient) -> None:
-    ann, guest = sign_in(new_client(accounts_url), "ann"), new_client(accounts_url)
+def test_a_shared_link_shows_one_run(
+    accounts_url: str, new_client: NewClient, ann: httpx.Client
+) -> None:
+    guest = new_client(accounts_url)
     run, other = new_run(ann), new_run(ann)
-    link = ann.post(f"/api/runs/{run}/links").json()["path"]
-    answer = guest.get(f"/{link}")
-    assert (answer.status_code, answer.headers["location"]) == (303, f"../?run={run}")
+    guest.get(f"/{ann.post(f'/api/runs/{run}/links').json()['path']}")
     assert guest.get("/").status_code == 200
     assert guest.get(f"/api/runs/{run}/files").status_code == 200
     assert guest.get(f"/api/runs/{other}/files").status_code == 404
-    refused = guest.put(f"/api/runs/{run}/files/input/a.txt", content=b"a")
-    assert refused.status_code == 403
-    for method, path in (
-        ("PATCH", ""), ("DELETE", ""), ("POST", "/changes"), ("GET", "/links"),
-        ("POST", "/approval"), ("POST", "/observation"),
-    ):  # fmt: skip
-        assert guest.request(method, f"/api/runs/{run}{path}", json={}).status_code == 403
-    assert guest.get("/api/runs").json()["runs"] == []
-    assert guest.post("/api/runs").status_code == 401
 
 
 def test_a_signed_in_user_with_a_link_has_read_only_access(
-    accounts_url: str, new_client: NewClient
+    ann: httpx.Client, bob: httpx.Client
 ) -> None:
-    ann, bob = (sign_in(new_client(accounts_url), name) for name in ("ann", "bob"))
     run = new_run(ann)
     bob.get(f"/{ann.post(f'/api/runs/{run}/links').json()['path']}")
     with follow_run(bob, run) as stream:
@@ -405,19 +359,15 @@ def test_a_signed_in_user_with_a_link_has_read_only_access(
     assert bob.put(f"/api/runs/{run}/files/a", content=b"").status_code == 403
 
 
-def test_a_revoked_link_shows_nothing_and_ends_its_streams(
-    accounts_url: str, new_client: NewClient
+def test_a_revoked_link_ends_its_streams(
+    accounts_url: str, new_client: NewClient, ann: httpx.Client
 ) -> None:
-    ann, guest = sign_in(new_client(accounts_url), "ann"), new_client(accounts_url)
-    run = new_run(ann)
-    link = ann.post(f"/api/runs/{run}/links").json()["path"]
-    guest.get(f"/{link}")
+    run, guest = new_run(ann), new_client(accounts_url)
+    guest.get(f"/{ann.post(f'/api/runs/{run}/links').json()['path']}")
     with follow_run(guest, run) as stream:
         next(stream)
         assert ann.delete(f"/api/runs/{run}/links").status_code == 204
         assert len(list(stream)) < 5
-    assert guest.get(f"/api/runs/{run}/files").status_code == 401
-    assert guest.get(f"/{link}").status_code == 404
 
 
 @pytest.mark.parametrize("token", ["x", "abcdefgh.x", ".", "../secret", "%00"])

@@ -9,40 +9,33 @@ from typing import BinaryIO
 import pytest
 
 from agent.documents.text import Document
-from agent.settings import Settings
 from sandbox_ui.auth import accounts as accounts_module
 from sandbox_ui.auth.accounts import Accounts, TooManyAttempts, WrongPassword
-from sandbox_ui.auth.passwords import hash_password
 from sandbox_ui.auth.tokens import Tokens
 from sandbox_ui.preview.base import PreviewRequest
 from sandbox_ui.preview.service import PreviewResult, PreviewService
 from sandbox_ui.routes.workspace import document_info
 from tests.support import httpx
-from tests.support.local_provider import LocalSandboxProvider
+from tests.support.accounts import accounts, signed_in
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.models.turns import Body
-from tests.support.server import TIMEOUT_SECONDS, create_app, run_server, wait_until
+from tests.support.server import TIMEOUT_SECONDS, serve_studio, wait_until
 
 pytestmark = pytest.mark.contract
 
-LOW_COST = 10
-NAMES = {"ann": "correct horse", "bob": "battery staple"}
-USERS = tuple((name, hash_password(word, log_n=LOW_COST)) for name, word in NAMES.items())
+USERS = accounts("ann", "bob")
 
 
 @pytest.fixture(scope="module")
 def studio_url(data: Path) -> Iterator[str]:
     """A Studio with accounts."""
-    with run_server(
-        create_app(Settings(data=data, users=USERS), LocalSandboxProvider(data))
-    ) as studio_url:
+    with serve_studio(data, users=USERS) as studio_url:
         yield studio_url
 
 
 @pytest.fixture(scope="module")
 def bob(studio_url: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=studio_url) as client:
-        client.post("/login", data={"name": "bob", "password": NAMES["bob"]})
+    with signed_in(studio_url, "bob") as client:
         yield client
 
 
@@ -103,8 +96,7 @@ def test_bodies_of_anonymous_requests_are_not_read(studio_url: str) -> None:
 
 @pytest.fixture(scope="module")
 def ann(studio_url: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=studio_url) as client:
-        client.post("/login", data={"name": "ann", "password": NAMES["ann"]})
+    with signed_in(studio_url, "ann") as client:
         yield client
 
 
@@ -184,7 +176,7 @@ def test_rate_limited_attempts_do_not_count_for_others() -> None:
     for _ in range(20):
         with pytest.raises(TooManyAttempts):
             accounts.sign_in("ann", "x", "192.0.2.1")
-    assert accounts.sign_in("ann", NAMES["ann"], "192.0.2.2").name == "ann"
+    assert accounts.sign_in("ann", "ann", "192.0.2.2").name == "ann"
 
 
 def test_addresses_of_one_network_share_a_rate_limit() -> None:
@@ -194,8 +186,8 @@ def test_addresses_of_one_network_share_a_rate_limit() -> None:
             accounts.sign_in(f"nobody{last}", "x", f"2001:db8:1:2::{last:x}")
     with pytest.raises(TooManyAttempts):
         accounts.sign_in("nobody", "x", "2001:db8:1:2:ffff::1")
-    assert accounts.sign_in("ann", NAMES["ann"], "2001:db8:1:3::1").name == "ann"
-    assert accounts.sign_in("ann", NAMES["ann"], "::ffff:192.0.2.9").name == "ann"
+    assert accounts.sign_in("ann", "ann", "2001:db8:1:3::1").name == "ann"
+    assert accounts.sign_in("ann", "ann", "::ffff:192.0.2.9").name == "ann"
 
 
 def test_unknown_names_take_as_long_as_known_ones(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -277,60 +269,60 @@ def test_many_logins_do_not_delay_others(
         release.set()
 
 
-def test_many_previews_do_not_delay_others(
-    studio_url: str,
-    bob: httpx.Client,
-    release: threading.Event,
-    send_many: Callable[[Callable[[int], object]], None],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    running: list[str] = []
+class Slow:
+    """Replaced work that waits where a file says so; what it was called with is noted."""
 
-    def blocking(
-        _self: PreviewService, kind: str, file: BinaryIO, _ask: PreviewRequest
-    ) -> PreviewResult:
-        running.append(kind)
-        if file.read() == b"slow":
-            release.wait(TIMEOUT_SECONDS)
+    def __init__(self, release: threading.Event) -> None:
+        self.running: list[str] = []
+        self._release = release
+
+    def render(self, kind: str, file: BinaryIO, _ask: PreviewRequest) -> PreviewResult:
+        self._read(kind, file)
         return PreviewResult(b"{}")
 
-    monkeypatch.setattr(PreviewService, "render", blocking)
-    with httpx.Client(base_url=studio_url, limits=httpx.Limits(max_connections=60)) as ann:
-        ann.post("/login", data={"name": "ann", "password": NAMES["ann"]})
-        send_many(lambda _: ann.post("/api/markdown", content=b"slow", timeout=TIMEOUT_SECONDS))
-        wait_until(lambda: len(running) == 2)
-        assert [bob.get("/api/runs").status_code for _ in range(20)] == [200] * 20
-        assert bob.post("/api/markdown", content=b"quick").status_code == 200
-        release.set()
+    def extract_text(self, file: BinaryIO, name: str) -> Document:
+        self._read(name, file)
+        return Document(name, "two words")
+
+    def _read(self, name: str, file: BinaryIO) -> None:
+        self.running.append(name)
+        if file.read() == b"slow":
+            self._release.wait(TIMEOUT_SECONDS)
 
 
-def test_many_counted_documents_do_not_delay_others(
+def preview(client: httpx.Client, content: bytes) -> Callable[[], httpx.Response]:
+    """Return what previews a text."""
+    return lambda: client.post("/api/markdown", content=content)
+
+
+def count(client: httpx.Client, content: bytes) -> Callable[[], httpx.Response]:
+    """Return what counts the words of an uploaded document."""
+    run = client.post("/api/runs").json()["run"]
+    client.put(f"/api/runs/{run}/files/a", content=content).raise_for_status()
+    return lambda: client.get(f"/api/runs/{run}/document-info/a")
+
+
+@pytest.mark.parametrize(("work", "answer"), [(preview, {}), (count, {"words": 2})])
+def test_much_slow_work_of_a_user_does_not_delay_others(
     studio_url: str,
     bob: httpx.Client,
     release: threading.Event,
     send_many: Callable[[Callable[[int], object]], None],
     monkeypatch: pytest.MonkeyPatch,
+    work: Callable[[httpx.Client, bytes], Callable[[], httpx.Response]],
+    answer: dict[str, int],
 ) -> None:
-    running: list[str] = []
-
-    def blocking(file: BinaryIO, name: str) -> Document:
-        running.append(name)
-        if file.read() == b"slow":
-            release.wait(TIMEOUT_SECONDS)
-        return Document(name, "two words")
-
-    def document(client: httpx.Client, content: bytes) -> str:
-        run = client.post("/api/runs").json()["run"]
-        client.put(f"/api/runs/{run}/files/a", content=content).raise_for_status()
-        return f"/api/runs/{run}/document-info/a"
-
-    monkeypatch.setattr(document_info, "extract_text", blocking)
-    with httpx.Client(base_url=studio_url, limits=httpx.Limits(max_connections=60)) as ann:
-        ann.post("/login", data={"name": "ann", "password": NAMES["ann"]})
-        slow = document(ann, b"slow")
-        send_many(lambda _: ann.get(slow, timeout=TIMEOUT_SECONDS))
-        wait_until(lambda: len(running) == 2)
-        assert bob.get(document(bob, b"quick")).json()["words"] == 2
+    slow = Slow(release)
+    monkeypatch.setattr(PreviewService, "render", lambda _self, *given: slow.render(*given))
+    monkeypatch.setattr(document_info, "extract_text", slow.extract_text)
+    limits = httpx.Limits(max_connections=60)
+    with httpx.Client(base_url=studio_url, limits=limits) as ann:
+        ann.post("/login", data={"name": "ann", "password": "ann"})
+        blocked = work(ann, b"slow")
+        send_many(lambda _: blocked())
+        wait_until(lambda: len(slow.running) == 2)
+        assert [bob.get("/api/runs").status_code for _ in range(20)] == [200] * 20
+        assert work(bob, b"quick")().raise_for_status().json().items() >= answer.items()
         release.set()
 
 
@@ -340,13 +332,14 @@ def test_many_followers_do_not_delay_others(release: threading.Event, tmp_path: 
         release.wait(TIMEOUT_SECONDS)
         return Turn(text="Done.")
 
-    with Endpoint(blocking) as endpoint:
-        settings = Settings(data=tmp_path, base_url=endpoint.url, model="test-model")
-        with run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as studio_url:
-            arguments = {"data": ["Wait.", "", "general", "sandbox"]}
-            run_id = httpx.post(f"{studio_url}/gradio_api/run/start", json=arguments).json()
-            for _ in range(60):
-                httpx.post(f"{studio_url}/gradio_api/call/follow", json=run_id)
-            for _ in range(20):
-                assert httpx.get(f"{studio_url}/api/runs").status_code == 200
-            release.set()
+    with (
+        Endpoint(blocking) as endpoint,
+        serve_studio(tmp_path, base_url=endpoint.url, model="test-model") as studio_url,
+    ):
+        arguments = {"data": ["Wait.", "", "general", "sandbox"]}
+        run_id = httpx.post(f"{studio_url}/gradio_api/run/start", json=arguments).json()
+        for _ in range(60):
+            httpx.post(f"{studio_url}/gradio_api/call/follow", json=run_id)
+        for _ in range(20):
+            assert httpx.get(f"{studio_url}/api/runs").status_code == 200
+        release.set()

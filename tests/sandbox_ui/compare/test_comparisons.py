@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agent.runs.folder import RunFolder
-from tests.sandbox_ui.compare.conftest import Script
+from tests.sandbox_ui.conftest import Script
 from tests.support.comparisons import (
     PLAIN,
     SANDBOX,

@@ -9,12 +9,10 @@ from typing import Any
 
 import pytest
 
-from agent.settings import load
 from tests.support import httpx
 from tests.support.comparisons import ComparisonClient, answer_by_mode, run_ids
-from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Endpoint, Turn
-from tests.support.server import create_app, run_server, wait_until
+from tests.support.server import serve_studio, wait_until
 from tests.test_docs import example_containing, run_shell
 
 READ_TO_RUN_EVENT = "timeout 60 sed '/event: run/q' <(exec {} 2>/dev/null); kill $!"
@@ -32,12 +30,13 @@ def client(tmp_path: Path, gate: threading.Event) -> Iterator[ComparisonClient]:
     def respond(body: dict[str, Any]) -> Turn:
         return replace(answer_by_mode(body), gate=gate)
 
-    with Endpoint(respond) as endpoint:
-        settings = replace(load({}), data=tmp_path / "data", base_url=endpoint.url, model="m")
-        app = create_app(settings, LocalSandboxProvider(tmp_path / "data"))
-        with run_server(app) as url, httpx.Client(base_url=url) as http:
-            http.headers["x-endpoint"] = endpoint.url
-            yield ComparisonClient(http)
+    with (
+        Endpoint(respond) as endpoint,
+        serve_studio(tmp_path / "data", base_url=endpoint.url, model="m") as url,
+        httpx.Client(base_url=url) as http,
+    ):
+        http.headers["x-endpoint"] = endpoint.url
+        yield ComparisonClient(http)
 
 
 @pytest.mark.nightly

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.sandbox_ui.compare.conftest import Script
+from tests.sandbox_ui.conftest import Script
 from tests.support.comparisons import PLAIN, SANDBOX, ComparisonClient, answer_by_mode
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.server import wait_until

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.sandbox_ui.compare.conftest import Script
+from tests.sandbox_ui.conftest import Script
 from tests.support.comparisons import PLAIN, SANDBOX, ComparisonClient, run_ids, statuses
 from tests.support.models.endpoint import Turn
 from tests.support.server import follow_run

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +9,11 @@ import pytest
 
 from agent.data_folder import DataFolder
 from agent.runs.folder import RunFolder
-from agent.settings import load
 from tests.support import httpx
 from tests.support.evaluations.client import DATA, EvaluationClient, outcomes, run_ids
 from tests.support.evaluations.command import evaluation_command
-from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Endpoint, Turn
-from tests.support.server import create_app, follow_run, run_server, wait_until
+from tests.support.server import follow_run, serve_studio, wait_until
 
 pytestmark = pytest.mark.nightly
 
@@ -51,10 +48,9 @@ def endpoint(script: Gated) -> Iterator[Endpoint]:
 def client(endpoint: Endpoint, tmp_path: Path) -> Iterator[EvaluationClient]:
     """A studio that holds the data folder, in which the command is started."""
     data = tmp_path / "data"
-    settings = replace(load({}), data=data, base_url=endpoint.url, model="m")
     with (
         DataFolder(data),
-        run_server(create_app(settings, LocalSandboxProvider(data))) as url,
+        serve_studio(data, base_url=endpoint.url, model="m") as url,
         httpx.Client(base_url=url, timeout=60) as http,
     ):
         yield EvaluationClient(http)
@@ -138,7 +134,7 @@ def test_the_stream_follows_the_command_and_its_end(
 ) -> None:
     with evaluation_command(tmp_path / "data", tasks, endpoint.url, *PLAIN) as command:
         seen = wait_for_runs(client, done=2)
-        with client.follow(seen["id"], seen["cursor"]) as stream:
+        with client.follow(seen["id"], cursor=seen["cursor"]) as stream:
             script.go.set()
             changed = dict[tuple[int, int], str]()
             for message in stream:
@@ -161,7 +157,7 @@ def test_the_page_can_be_opened_while_a_command_works(
         assert endpoint.wait_for_requests(3)
         with (
             DataFolder(data),
-            run_server(create_app(replace(load({}), data=data), LocalSandboxProvider(data))) as url,
+            serve_studio(data) as url,
             httpx.Client(base_url=url, timeout=60) as http,
         ):
             seen = wait_for_runs(EvaluationClient(http), done=2)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agent.evals import suites
-from tests.sandbox_ui.compare.conftest import Script
+from tests.sandbox_ui.conftest import Script
 from tests.support.evaluations.client import MEMBERS, EvaluationClient, outcomes, run_ids
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.server import wait_until
@@ -126,7 +126,7 @@ def test_the_stream_sends_only_changed_cells(client: EvaluationClient, script: S
     script.answer = answer
     evaluation = client.create(members=[MEMBERS[0]], limit=2)
     cursor = client.read(evaluation)["cursor"]
-    with client.follow(evaluation, cursor) as stream:
+    with client.follow(evaluation, cursor=cursor) as stream:
         gate.set()
         seen, state = dict[tuple[int, int], str](), ""
         for message in stream:
@@ -140,7 +140,7 @@ def test_the_stream_sends_only_changed_cells(client: EvaluationClient, script: S
             if state == "finished" and len(seen) == 2:
                 break
     assert seen == {(0, 0): "right", (1, 0): "wrong"}
-    with client.follow(evaluation, "0-1") as stream:
+    with client.follow(evaluation, cursor="0-1") as stream:
         assert next(stream).name == "reload"
 
 

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +17,17 @@ from agent.runs.folder import RunFolder
 from agent.sandbox.docker.inventory import Inventory, SandboxUsage
 from agent.settings import Settings
 from agent.util.cancellation import Stop
-from sandbox_ui.auth.passwords import hash_password
 from tests.support import httpx
+from tests.support.accounts import accounts, signed_in
 from tests.support.browser.page_pool import release_page, take_page
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.recorded_runs import write_ended_run
-from tests.support.server import create_app, run_server
+from tests.support.server import serve_studio
 from tests.support.tab import NARROW, WIDE, StudioTab
 
 pytestmark = pytest.mark.contract
 
-USERS = tuple((name, hash_password(f"{name}'s word", log_n=10)) for name in ("ann", "bob", "root"))
+USERS = accounts("ann", "bob", "root")
 
 
 class CountingSandboxProvider(LocalSandboxProvider):
@@ -76,22 +75,14 @@ def users_url(tmp_path: Path, machine: CountingSandboxProvider) -> Iterator[str]
         SandboxUsage(runs[1].sandbox, False, 0, 900),
         SandboxUsage("warm", True, 5_000, 0),
     )
-    settings = Settings(
-        data=tmp_path, users=USERS, operators=("root",), max_runs=6, retention_bytes=8_000_000
-    )
-    with run_server(create_app(settings, machine)) as studio_url:
+    with serve_studio(
+        tmp_path, machine, users=USERS, operators=("root",), max_runs=6, retention_bytes=8_000_000
+    ) as studio_url:
         yield studio_url
 
 
-@contextmanager
-def sign_in(studio_url: str, name: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=studio_url) as client:
-        client.post("/login", data={"name": name, "password": f"{name}'s word"})
-        yield client
-
-
 def test_users_see_their_own_usage_and_limits(users_url: str) -> None:
-    with sign_in(users_url, "ann") as client:
+    with signed_in(users_url, "ann") as client:
         report = usage(client)
     assert report["runs"]["count"] == 2
     assert report["runs"]["limit"] == 4_000_000
@@ -106,7 +97,7 @@ def test_users_see_their_own_usage_and_limits(users_url: str) -> None:
 
 
 def test_the_operator_sees_all_usage_and_the_machine(users_url: str) -> None:
-    with sign_in(users_url, "root") as client:
+    with signed_in(users_url, "root") as client:
         report = usage(client)
     runs, machine = report["runs"], report["machine"]
     assert runs["count"] == 3
@@ -121,9 +112,10 @@ def test_the_operator_sees_all_usage_and_the_machine(users_url: str) -> None:
 
 @pytest.mark.nightly
 def test_the_remaining_quota_is_limited_by_the_disk(tmp_path: Path) -> None:
-    settings = Settings(data=tmp_path, retention_bytes=10**18)
     with (
-        run_server(create_app(settings, CountingSandboxProvider(tmp_path))) as studio_url,
+        serve_studio(
+            tmp_path, CountingSandboxProvider(tmp_path), retention_bytes=10**18
+        ) as studio_url,
         httpx.Client(base_url=studio_url) as client,
     ):
         report = usage(client)
@@ -139,7 +131,7 @@ def test_an_unreachable_engine_is_reported_beside_other_usage(
     users_url: str, machine: CountingSandboxProvider
 ) -> None:
     machine.problem = "The container engine does not answer."
-    with sign_in(users_url, "root") as client:
+    with signed_in(users_url, "root") as client:
         report = usage(client)
     assert report["sandboxes"]["error"] == machine.problem
     assert report["runs"]["count"] == 3
@@ -147,9 +139,7 @@ def test_an_unreachable_engine_is_reported_beside_other_usage(
 
 def test_drafts_are_counted_with_their_files(tmp_path: Path) -> None:
     with (
-        run_server(
-            create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))
-        ) as studio_url,
+        serve_studio(tmp_path) as studio_url,
         httpx.Client(base_url=studio_url) as client,
     ):
         run = client.post("/api/runs").json()["run"]
@@ -161,9 +151,7 @@ def test_drafts_are_counted_with_their_files(tmp_path: Path) -> None:
 
 def test_drafts_are_listed_newest_first_with_the_names_of_their_files(tmp_path: Path) -> None:
     with (
-        run_server(
-            create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))
-        ) as studio_url,
+        serve_studio(tmp_path) as studio_url,
         httpx.Client(base_url=studio_url) as client,
     ):
         first, second = (client.post("/api/runs").json()["run"] for _ in range(2))
@@ -218,8 +206,7 @@ def test_usage_is_keyboard_operable(
     pinned = write_ended_run(tmp_path, "pinned", files={"output/a": os.urandom(200_000)})
     pinned.set_pinned(True)
     History(tmp_path).page()
-    settings = Settings(data=tmp_path, retention_days=30.0, retention_bytes=2_000_000)
-    with run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as studio_url:
+    with serve_studio(tmp_path, retention_days=30.0, retention_bytes=2_000_000) as studio_url:
         viewport = {"width": size[0], "height": size[1]}
         studio = StudioTab(take_page(browser, viewport=viewport, color_scheme=scheme))
         studio.open(studio_url)

@@ -4,15 +4,11 @@ import re
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
 
-from agent.settings import Settings
 from tests.support import httpx
-from tests.support.local_provider import LocalSandboxProvider
-from tests.support.server import create_app, run_server
 from tests.support.tab import StudioTab
 
 pytestmark = pytest.mark.contract
@@ -26,13 +22,6 @@ INJECT = """() => {
   document.body.append(place);
   place.querySelector("a").click();
 }"""
-
-
-@pytest.fixture(scope="module")
-def studio_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    data: Path = tmp_path_factory.mktemp("data")
-    with run_server(create_app(Settings(data=data), LocalSandboxProvider(data))) as studio_url:
-        yield studio_url
 
 
 @pytest.fixture

@@ -1,70 +1,31 @@
 """A studio that serves ``/v1``, whose model is a scripted endpoint, and OpenAI's own clients."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from openai import OpenAI
 
-from agent.settings import load
 from sandbox_ui.auth.tokens import Tokens
+from tests.sandbox_ui.conftest import Script
 from tests.support import httpx
-from tests.support.comparisons import answer_by_mode
-from tests.support.local_provider import LocalSandboxProvider
-from tests.support.models.endpoint import Endpoint, Turn
-from tests.support.server import TIMEOUT_SECONDS, create_app, run_server
-
-
-class Script:
-    """What the endpoint answers; ``answer_by_mode`` unless a test replaces it."""
-
-    def __init__(self) -> None:
-        self.answer: Callable[[dict[str, Any]], Turn] = answer_by_mode
-
-    def __call__(self, body: dict[str, Any]) -> Turn:
-        return self.answer(body)
+from tests.support.server import TIMEOUT_SECONDS
 
 
 @pytest.fixture(scope="module")
-def module_script() -> Script:
-    return Script()
+def scripted_settings() -> dict[str, Any]:
+    return {"openai_api": True, "round_seconds": 600.0}
 
 
 @pytest.fixture(scope="module")
-def endpoint(module_script: Script) -> Iterator[Endpoint]:
-    with Endpoint(module_script) as endpoint:
-        yield endpoint
-
-
-@pytest.fixture(scope="module")
-def studio_url(endpoint: Endpoint, data: Path) -> Iterator[str]:
-    settings = replace(
-        load({}),
-        data=data,
-        base_url=endpoint.url,
-        model="test-model",
-        max_runs=4,
-        openai_api=True,
-        round_seconds=600.0,
-    )
-    with run_server(create_app(settings, LocalSandboxProvider(data))) as studio_url:
-        yield studio_url
+def studio_url(scripted_url: str) -> str:
+    return scripted_url
 
 
 @pytest.fixture(scope="module")
 def token(data: Path, studio_url: str) -> str:
     return Tokens(data).create("", "test")[1]
-
-
-@pytest.fixture
-def script(module_script: Script, endpoint: Endpoint) -> Iterator[Script]:
-    """The endpoint's script, which is as before after the test."""
-    module_script.answer = answer_by_mode
-    endpoint.requests.clear()
-    yield module_script
-    module_script.answer = answer_by_mode
 
 
 @pytest.fixture

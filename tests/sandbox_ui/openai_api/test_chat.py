@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from openai import APIStatusError, AsyncOpenAI, OpenAI
 
-from tests.sandbox_ui.openai_api.conftest import Script
+from tests.sandbox_ui.conftest import Script
 from tests.support import httpx
 from tests.support.comparisons import SUBMIT, bash
 from tests.support.models.endpoint import Endpoint, Turn
@@ -116,13 +116,9 @@ def test_in_a_sandbox_the_conversation_follows_the_prompt(
 def test_a_stream_has_reasoning_then_the_answer_then_the_usage(
     client: OpenAI, script: Script
 ) -> None:
-    turns = iter(
-        [
-            Turn(reasoning="Let me look.", calls=bash("echo 5 > output/answer.txt").calls),
-            SUBMIT,
-        ]
+    script.play(
+        Turn(reasoning="Let me look.", calls=bash("echo 5 > output/answer.txt").calls), SUBMIT
     )
-    script.answer = lambda _: next(turns)
     chunks = list(
         client.chat.completions.create(
             model=SANDBOX, messages=ASK, stream=True, stream_options={"include_usage": True}
@@ -165,8 +161,7 @@ def test_only_reported_tokens_are_reported(client: OpenAI, script: Script) -> No
 def test_a_stop_text_shortens_the_answer_of_a_sandbox_and_not_its_work(
     client: OpenAI, endpoint: Endpoint, script: Script
 ) -> None:
-    turns = iter([bash("printf 'one\\n\\ntwo' > output/answer.txt"), SUBMIT])
-    script.answer = lambda _: next(turns)
+    script.play(bash("printf 'one\\n\\ntwo' > output/answer.txt"), SUBMIT)
     done = client.chat.completions.create(model=SANDBOX, messages=ASK, stop=["\n\n"])
     assert done.choices[0].message.content == "one"
     assert all("stop" not in request.body for request in endpoint.requests)
@@ -186,8 +181,7 @@ def test_a_round_summarises_older_steps_if_asked(client: OpenAI, script: Script)
     steps = [bash(f"seq {n} {n + 400}") for n in range(4)]
     full = replace(bash("seq 9 409"), usage=(4500, 20))
     summary = Turn(text="Numbers were counted.", usage=(4000, 30))
-    turns = iter([*steps, full, summary, SUBMIT])
-    script.answer = lambda _: next(turns)
+    script.play(*steps, full, summary, SUBMIT)
     limits = {"max_conversation_tokens": 5000, "summarise": True}
     done = client.chat.completions.create(
         model=SANDBOX, messages=ASK, extra_body={"sandbox": limits}
@@ -198,10 +192,9 @@ def test_a_round_summarises_older_steps_if_asked(client: OpenAI, script: Script)
 
 
 def test_produced_files_come_back_as_links(client: OpenAI, script: Script) -> None:
-    turns = iter(
-        [bash("printf a,b > output/table.csv; echo See table.csv > output/answer.txt"), SUBMIT]
+    script.play(
+        bash("printf a,b > output/table.csv; echo See table.csv > output/answer.txt"), SUBMIT
     )
-    script.answer = lambda _: next(turns)
     message = client.chat.completions.create(model=SANDBOX, messages=ASK).choices[0].message
     assert message.annotations
     link = message.annotations[0].url_citation

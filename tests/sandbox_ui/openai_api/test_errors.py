@@ -1,6 +1,5 @@
 """Refusals: in OpenAI's shape, with a sentence that says what to do."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,8 @@ from agent.settings import Settings
 from sandbox_ui.auth.tokens import Tokens
 from sandbox_ui.scheduling import queue
 from tests.support import httpx
-from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Endpoint
-from tests.support.server import create_app, run_server
+from tests.support.server import serve_studio
 
 pytestmark = pytest.mark.contract
 
@@ -163,13 +161,11 @@ def test_every_error_has_the_shape_of_openai(
 def test_a_used_up_quota_is_an_insufficient_quota(
     http: httpx.Client, endpoint: Endpoint, tmp_path: Path
 ) -> None:
-    settings = replace(
-        Settings(data=tmp_path, base_url=endpoint.url, model=PLAIN, quota_per_user=1),
-        openai_api=True,
-    )
     key = Tokens(tmp_path).create("v:someone", "test")[1]
     with (
-        run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as url,
+        serve_studio(
+            tmp_path, base_url=endpoint.url, model=PLAIN, quota_per_user=1, openai_api=True
+        ) as url,
         OpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0) as client,
         pytest.raises(RateLimitError) as refused,
     ):
@@ -180,8 +176,7 @@ def test_a_used_up_quota_is_an_insufficient_quota(
 
 def test_the_endpoint_is_off_unless_the_operator_switches_it_on(tmp_path: Path) -> None:
     assert not Settings().openai_api
-    app = create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))
-    with run_server(app) as url, httpx.Client(base_url=url) as http:
+    with serve_studio(tmp_path) as url, httpx.Client(base_url=url) as http:
         for path in ("/v1/models", "/v1/files"):
             assert http.get(path).status_code == 404
         assert http.post("/v1/chat/completions", json={}).status_code in (404, 405)

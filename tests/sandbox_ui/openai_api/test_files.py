@@ -7,7 +7,7 @@ import pytest
 from openai import APIStatusError, NotFoundError, OpenAI
 
 from sandbox_ui.auth.tokens import Tokens
-from tests.sandbox_ui.openai_api.conftest import Script
+from tests.sandbox_ui.conftest import Script
 from tests.support import httpx
 from tests.support.comparisons import SUBMIT, bash
 
@@ -40,8 +40,7 @@ def test_an_uploaded_file_is_given_to_any_number_of_runs(client: OpenAI, script:
             {"type": "input_file", "file_id": stored.id},
         ],
     }
-    turns = iter([bash("cat input/data.csv > output/answer.txt"), SUBMIT] * 2)
-    script.answer = lambda _: next(turns)
+    script.play(*[bash("cat input/data.csv > output/answer.txt"), SUBMIT] * 2)
     chat = client.chat.completions.create(
         model=SANDBOX, messages=[{"role": "user", "content": parts["chat"]}]
     )
@@ -54,8 +53,7 @@ def test_an_uploaded_file_is_given_to_any_number_of_runs(client: OpenAI, script:
 
 
 def test_a_file_with_a_hostile_name_stays_in_input(client: OpenAI, script: Script) -> None:
-    turns = iter([bash("ls input > output/answer.txt"), SUBMIT])
-    script.answer = lambda _: next(turns)
+    script.play(bash("ls input > output/answer.txt"), SUBMIT)
     names = ["../../x.txt", "a/b\\c.txt", "..", "x.txt"]
     files = [{"type": "file", "file": {"filename": name, "file_data": "eA=="}} for name in names]
     content: Any = [{"type": "text", "text": "List them."}, *files]
@@ -74,8 +72,7 @@ def test_an_id_that_names_no_file_is_not_found(http: httpx.Client, file_id: str)
 
 
 def test_a_file_of_a_run_is_not_deleted_alone(client: OpenAI, script: Script) -> None:
-    turns = iter([bash("echo 1 > output/a.txt"), SUBMIT])
-    script.answer = lambda _: next(turns)
+    script.play(bash("echo 1 > output/a.txt"), SUBMIT)
     response = client.responses.create(model=SANDBOX, input="Write a file.")
     [made] = response.model_dump()["sandbox"]["files"]
     with pytest.raises(APIStatusError) as refused:

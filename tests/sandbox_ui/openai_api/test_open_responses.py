@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.sandbox_ui.openai_api.conftest import Script
+from tests.sandbox_ui.conftest import Script
 from tests.support import httpx
 from tests.support.models.endpoint import Turn
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from openai import APIStatusError, OpenAI
 
-from tests.sandbox_ui.openai_api.conftest import Script
+from tests.sandbox_ui.conftest import Script
 from tests.support.comparisons import SUBMIT, bash
 from tests.support.models.endpoint import Call, Endpoint, Turn
 
@@ -15,17 +15,11 @@ pytestmark = pytest.mark.contract
 PLAIN, SANDBOX = "test-model", "test-model@sandbox"
 
 
-def play(script: Script, *turns: Turn) -> None:
-    """Let the endpoint answer with these turns."""
-    remaining = iter(turns)
-    script.answer = lambda _: next(remaining)
-
-
 def test_a_run_is_reasoning_calls_and_a_message_with_citations(
     client: OpenAI, script: Script
 ) -> None:
     work = bash("echo x > output/chart.svg; echo Done: chart.svg > output/answer.txt; echo ok")
-    play(script, Turn(reasoning="A chart.", calls=work.calls), SUBMIT)
+    script.play(Turn(reasoning="A chart.", calls=work.calls), SUBMIT)
     response = client.responses.create(
         model=SANDBOX, input="Draw a chart.", metadata={"suite": "charts"}
     )
@@ -53,7 +47,7 @@ def test_a_run_is_reasoning_calls_and_a_message_with_citations(
 
 def test_the_events_of_a_stream_add_up_to_the_response(client: OpenAI, script: Script) -> None:
     work = bash("echo 7 > output/answer.txt")
-    play(script, Turn(reasoning="Seven.", calls=work.calls), SUBMIT)
+    script.play(Turn(reasoning="Seven.", calls=work.calls), SUBMIT)
     with client.responses.stream(model=SANDBOX, input="Three plus four?") as stream:
         events: list[Any] = list(stream)
         final = stream.get_final_response()
@@ -71,7 +65,7 @@ def test_the_events_of_a_stream_add_up_to_the_response(client: OpenAI, script: S
 def test_a_plain_response_passes_the_instructions_through(
     client: OpenAI, endpoint: Endpoint, script: Script
 ) -> None:
-    play(script, Turn(text="Bonjour"))
+    script.play(Turn(text="Bonjour"))
     history: Any = [
         {"role": "user", "content": "Hello"},
         {"type": "reasoning", "id": "rs_1", "summary": []},
@@ -99,9 +93,9 @@ def test_the_previous_response_continues_in_the_same_sandbox(
     client: OpenAI, endpoint: Endpoint, script: Script
 ) -> None:
     notes = base64.b64encode(b"more").decode()
-    play(script, bash("echo kept > note.txt; echo 1 > output/one.txt"), SUBMIT)
+    script.play(bash("echo kept > note.txt; echo 1 > output/one.txt"), SUBMIT)
     first = client.responses.create(model=SANDBOX, input="Remember.")
-    play(script, bash("cat note.txt input/new.txt > output/answer.txt"), SUBMIT)
+    script.play(bash("cat note.txt input/new.txt > output/answer.txt"), SUBMIT)
     content: Any = [
         {"type": "input_text", "text": "What did you remember?"},
         {"type": "input_file", "filename": "new.txt", "file_data": notes},
@@ -127,7 +121,7 @@ def test_the_previous_response_continues_in_the_same_sandbox(
 
 
 def test_a_response_can_be_read_again(client: OpenAI, script: Script) -> None:
-    play(script, bash("echo 3 > output/answer.txt"), SUBMIT)
+    script.play(bash("echo 3 > output/answer.txt"), SUBMIT)
     made = client.responses.create(model=SANDBOX, input="One plus two?")
     read = client.responses.retrieve(made.id)
     assert read.output_text == "3"
@@ -151,7 +145,7 @@ def test_a_response_can_be_read_again(client: OpenAI, script: Script) -> None:
 def test_what_a_sandbox_cannot_change_is_refused(
     client: OpenAI, script: Script, changed: dict[str, Any], param: str
 ) -> None:
-    play(script, SUBMIT)
+    script.play(SUBMIT)
     first = client.responses.create(model=SANDBOX, input="Go")
     asked: dict[str, Any] = {
         "model": SANDBOX, "input": "On", "previous_response_id": first.id, **changed,
@@ -162,7 +156,7 @@ def test_what_a_sandbox_cannot_change_is_refused(
 
 
 def test_a_failed_run_ends_its_stream_as_failed(client: OpenAI, script: Script) -> None:
-    play(script, bash("echo begun"), Turn(fault="401", message="Wrong key"))
+    script.play(bash("echo begun"), Turn(fault="401", message="Wrong key"))
     events: list[Any] = list(client.responses.create(model=SANDBOX, input="Go", stream=True))
     assert events[-1].type == "response.failed"
     assert events[-1].response.error.code == "run_failed"
@@ -180,7 +174,7 @@ def test_an_unfinished_round_is_incomplete(client: OpenAI, script: Script) -> No
 
 
 def test_a_call_that_cannot_be_understood_is_a_failed_call(client: OpenAI, script: Script) -> None:
-    play(script, Turn(calls=[Call("execute_bash", "{")]), SUBMIT)
+    script.play(Turn(calls=[Call("execute_bash", "{")]), SUBMIT)
     response = client.responses.create(model=SANDBOX, input="Go")
     call: Any = response.output[0]
     assert (call.type, call.status) == ("mcp_call", "failed")

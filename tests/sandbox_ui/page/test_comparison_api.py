@@ -1,29 +1,18 @@
 """Comparisons over the Gradio API, called with the Gradio client."""
 
-from collections.abc import Iterator
-from dataclasses import replace
-from pathlib import Path
-
 import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 
-from agent.settings import load
 from tests.support import httpx
-from tests.support.comparisons import PLAIN, SANDBOX, ComparisonClient, answer_by_mode, statuses
-from tests.support.local_provider import LocalSandboxProvider
-from tests.support.models.endpoint import Endpoint
-from tests.support.server import create_app, run_server
+from tests.support.comparisons import PLAIN, SANDBOX, ComparisonClient, statuses
 
 pytestmark = pytest.mark.contract
 
 
 @pytest.fixture(scope="module")
-def studio_url(data: Path) -> Iterator[str]:
-    with Endpoint(answer_by_mode) as endpoint:
-        settings = replace(load({}), data=data, base_url=endpoint.url, model="test-model")
-        with run_server(create_app(settings, LocalSandboxProvider(data))) as studio_url:
-            yield studio_url
+def studio_url(scripted_url: str) -> str:
+    return scripted_url
 
 
 @pytest.fixture(scope="module")
@@ -52,9 +41,3 @@ def test_a_failure_is_reported_with_its_message(client: Client) -> None:
         client.predict("t", "x", api_name="/compare")
     with pytest.raises(AppError, match="no such comparison"):
         client.predict("nothing-like-it", api_name="/stop_comparison")
-
-
-def test_the_functions_are_documented(client: Client) -> None:
-    endpoints = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
-    for name in ("/compare", "/follow_comparison", "/stop_comparison"):
-        assert endpoints[name]["description"], name

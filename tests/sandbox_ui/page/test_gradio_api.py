@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +10,12 @@ from gradio_client import Client
 from gradio_client.exceptions import AppError
 
 from agent.models import demonstration
-from agent.settings import load
 from tests.support import httpx
-from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, ScriptedTurns, Turn
-from tests.support.server import create_app, run_server
+from tests.support.models.turns import SUBMIT, bash
+from tests.support.server import serve_studio
 
 pytestmark = pytest.mark.contract
-
-SUBMIT = Turn(text="Done.", calls=[Call("submit")])
-
-
-def bash(command: str) -> Turn:
-    return Turn(text="I work.", calls=[Call("execute_bash", {"command": command})])
 
 
 @pytest.fixture(scope="module")
@@ -32,12 +24,12 @@ def script() -> ScriptedTurns:
 
 
 @pytest.fixture(scope="module")
-def studio_url(script: ScriptedTurns, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    data = tmp_path_factory.mktemp("data")
-    with Endpoint(script) as endpoint:
-        settings = replace(load({}), data=data, base_url=endpoint.url, model="test-model")
-        with run_server(create_app(settings, LocalSandboxProvider(data))) as studio_url:
-            yield studio_url
+def studio_url(script: ScriptedTurns, data: Path) -> Iterator[str]:
+    with (
+        Endpoint(script) as endpoint,
+        serve_studio(data, base_url=endpoint.url, model="test-model") as studio_url,
+    ):
+        yield studio_url
 
 
 @pytest.fixture(scope="module")
@@ -115,14 +107,6 @@ def test_files_uploaded_to_a_draft_are_inputs(
     assert follow(client, run)[-1]["answer"] == "2"
 
 
-def test_a_message_continues_in_the_same_sandbox(client: Client, script: ScriptedTurns) -> None:
-    script.turns = [bash("x=41"), SUBMIT, bash("echo $((x+1)) > output/answer.txt"), SUBMIT]
-    run = client.predict("Go.", api_name="/start")
-    follow(client, run)
-    client.predict(run, "And one more?", api_name="/message")
-    assert follow(client, run)[-1]["answer"] == "42"
-
-
 def test_a_run_is_stopped(client: Client, script: ScriptedTurns) -> None:
     script.turns = [bash("sleep 600")]
     run = client.predict("Go.", api_name="/start")
@@ -145,10 +129,9 @@ def test_a_failure_is_reported_with_its_message(client: Client) -> None:
 
 def test_the_functions_are_documented(client: Client) -> None:
     endpoints = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
-    public = {"/start", "/message", "/stop", "/follow", "/files"}
-    assert public <= set(endpoints)
-    for name in public:
-        assert endpoints[name]["description"], name
+    runs = {"/start", "/message", "/stop", "/follow", "/files"}
+    assert runs | {"/compare", "/follow_comparison", "/stop_comparison"} <= set(endpoints)
+    assert [name for name, about in endpoints.items() if not about["description"]] == []
 
 
 @pytest.mark.parametrize("route", ["run", "call"])

@@ -2,7 +2,6 @@
 
 import json
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,6 @@ from agent.runs.folder import RunFolder
 from tests.support import httpx
 
 pytestmark = pytest.mark.contract
-
-
-@pytest.fixture
-def client(studio_url: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=studio_url, timeout=30) as client:
-        yield client
 
 
 def open_run(client: httpx.Client, name: str) -> str:

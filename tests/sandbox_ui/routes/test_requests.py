@@ -13,12 +13,10 @@ from agent.models.endpoint.client import EndpointModel
 from agent.runs.disk_usage import bytes_on_disk
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun, Task
-from agent.settings import Settings
 from sandbox_ui.auth.passwords import hash_password
 from tests.support import httpx
-from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Endpoint, Turn
-from tests.support.server import create_app, run_server
+from tests.support.server import serve_studio
 
 pytestmark = pytest.mark.contract
 
@@ -32,9 +30,7 @@ class Studio:
 
     def __init__(self, stack: ExitStack, data: Path) -> None:
         self.data = data
-        settings = Settings(data=data, users=USERS, operators=("root",))
-        app = create_app(settings, LocalSandboxProvider(data))
-        self.url = stack.enter_context(run_server(app))
+        self.url = stack.enter_context(serve_studio(data, users=USERS, operators=("root",)))
         self.endpoint = stack.enter_context(Endpoint(lambda _: SUBMIT))
         self._stack = stack
         self.ann, self.root = self.sign_in("ann"), self.sign_in("root")

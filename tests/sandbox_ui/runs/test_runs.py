@@ -18,7 +18,6 @@ from agent.errors import RunError, UsageError
 from agent.events import Event, RunEnded, RunStarted, ToolOutput
 from agent.limits import Limits
 from agent.models import demonstration
-from agent.models.base import ToolCall
 from agent.models.parameters import from_camel_case
 from agent.models.resolve import NoModelAvailable
 from agent.models.scripted import ScriptedModel, ScriptedTurn
@@ -35,14 +34,10 @@ from sandbox_ui.runs.maintenance import DRAFT_SECONDS, IDLE_SECONDS
 from sandbox_ui.runs.manager import CLOSED_MESSAGE, RunManager
 from sandbox_ui.runs.run_options import RunOptions
 from tests.support.local_provider import LocalSandboxProvider
+from tests.support.models.scripted import SUBMIT, bash
 from tests.support.server import wait_until
 
-SUBMIT = ScriptedTurn(text="Done.", calls=(ToolCall("", "submit", "{}"),))
 TASK = Task("Do it.", prompts.get_bundled("general"))
-
-
-def bash(command: str) -> ScriptedTurn:
-    return ScriptedTurn(calls=(ToolCall("", "execute_bash", f'{{"command": "{command}"}}'),))
 
 
 @pytest.fixture

@@ -24,16 +24,11 @@ from agent.workspace.paths import RelPath
 from agent.workspace.versions.snapshots import SnapshotTracker
 from sandbox_ui.runs.manager import RunManager
 from tests.support.local_provider import LocalSandboxProvider
-from tests.support.models.endpoint import Call, Endpoint, Turn
+from tests.support.models.endpoint import Endpoint
+from tests.support.models.turns import SUBMIT, bash
 from tests.support.server import wait_until
 
 pytestmark = pytest.mark.contract
-
-SUBMIT = Turn(text="Done.", calls=[Call("submit")])
-
-
-def bash(command: str) -> Turn:
-    return Turn(text="", calls=[Call("execute_bash", {"command": command})])
 
 
 class HungSandboxProvider(LocalSandboxProvider):

@@ -1,11 +1,8 @@
 """Admission: limits of drafts, storage and request sizes per user."""
 
-import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 from gradio_client import Client
@@ -17,21 +14,20 @@ from agent.limits import Limits
 from agent.models.scripted import ScriptedModel
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import Task
-from agent.settings import Settings
-from sandbox_ui.auth.passwords import hash_password
 from sandbox_ui.middleware.body_limit import MAX_BODY_BYTES
 from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.scheduling.admission import MAX_DRAFTS, MAX_TEXT, Admission
 from tests.support import httpx, tus
+from tests.support.accounts import accounts, signed_in
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.models.turns import Body
 from tests.support.recorded_runs import write_ended_run
-from tests.support.server import TIMEOUT_SECONDS, create_app, run_server, wait_until
+from tests.support.server import TIMEOUT_SECONDS, serve_studio, wait_until
 
 pytestmark = pytest.mark.contract
 
-USERS = tuple((name, hash_password(f"{name}'s word", log_n=10)) for name in ("ann", "bob"))
+USERS = accounts("ann", "bob")
 
 
 # Drafts and task lengths
@@ -75,22 +71,14 @@ def quota_url(tmp_path: Path) -> Iterator[str]:
     folder = write_ended_run(tmp_path, "ann's", files={"output/a": b"x" * 5_000_000})
     folder._update(owner="u:ann")
     History(tmp_path).page()
-    settings = Settings(data=tmp_path, users=USERS, quota_per_user=4_000_000)
-    with run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as studio_url:
+    with serve_studio(tmp_path, users=USERS, quota_per_user=4_000_000) as studio_url:
         yield studio_url
-
-
-@contextmanager
-def sign_in(studio_url: str, name: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=studio_url) as client:
-        client.post("/login", data={"name": name, "password": f"{name}'s word"})
-        yield client
 
 
 def test_a_user_over_the_storage_quota_must_delete_runs_first(
     quota_url: str,
 ) -> None:
-    with sign_in(quota_url, "ann") as ann:
+    with signed_in(quota_url, "ann") as ann:
         refused = ann.post("/api/runs")
         assert refused.status_code == 429
         assert "use your entire quota of 3.8 MB" in refused.json()["error"]
@@ -102,7 +90,7 @@ def test_a_user_over_the_storage_quota_must_delete_runs_first(
 
 
 def test_a_body_without_a_declared_size_is_limited(quota_url: str, tmp_path: Path) -> None:
-    with sign_in(quota_url, "bob") as bob:
+    with signed_in(quota_url, "bob") as bob:
         run = bob.post("/api/runs").json()["run"]
         body = iter([b"x" * 1024**2] * 5)
         refused = bob.put(f"/api/runs/{run}/files/input/a", content=body, timeout=30)
@@ -114,7 +102,7 @@ def test_a_body_without_a_declared_size_is_limited(quota_url: str, tmp_path: Pat
 
 
 def test_files_in_drafts_count_towards_the_quota(quota_url: str) -> None:
-    with sign_in(quota_url, "bob") as bob:
+    with signed_in(quota_url, "bob") as bob:
         run = bob.post("/api/runs").json()["run"]
         files = f"/api/runs/{run}/files/input"
         assert bob.put(f"{files}/a", content=b"x" * 2_500_000).status_code == 201
@@ -129,23 +117,24 @@ def test_files_of_active_runs_count_towards_the_quota(tmp_path: Path) -> None:
         release.wait(TIMEOUT_SECONDS)
         return Turn(text="Done.")
 
-    with Endpoint(blocking) as endpoint:
-        settings = Settings(
-            data=tmp_path, users=USERS, quota_per_user=4_000_000, base_url=endpoint.url, model="m"
-        )
-        application = create_app(settings, LocalSandboxProvider(tmp_path))
-        with run_server(application) as studio_url, sign_in(studio_url, "ann") as ann:
-            arguments = {"data": ["Wait.", "", "general", "sandbox"]}
-            (run,) = ann.post("/gradio_api/run/start", json=arguments).json()["data"]
-            wait_until(lambda: bool(endpoint.requests))
-            files = f"/api/runs/{run}/files/output"
-            assert ann.put(f"{files}/a", content=b"x" * 3_900_000).status_code == 201
-            assert ann.put(f"{files}/b", content=b"x" * 200_000).status_code == 507
-            release.set()
+    with (
+        Endpoint(blocking) as endpoint,
+        serve_studio(
+            tmp_path, users=USERS, quota_per_user=4_000_000, base_url=endpoint.url, model="m"
+        ) as studio_url,
+        signed_in(studio_url, "ann") as ann,
+    ):
+        arguments = {"data": ["Wait.", "", "general", "sandbox"]}
+        (run,) = ann.post("/gradio_api/run/start", json=arguments).json()["data"]
+        wait_until(lambda: bool(endpoint.requests))
+        files = f"/api/runs/{run}/files/output"
+        assert ann.put(f"{files}/a", content=b"x" * 3_900_000).status_code == 201
+        assert ann.put(f"{files}/b", content=b"x" * 200_000).status_code == 507
+        release.set()
 
 
 def test_quotas_are_per_user(quota_url: str) -> None:
-    with sign_in(quota_url, "bob") as bob:
+    with signed_in(quota_url, "bob") as bob:
         run = bob.post("/api/runs").json()["run"]
         assert tus.begin(bob, run, "input/b", 3_000_000).status_code == 201
         refused = tus.begin(bob, run, "input/b", 5_000_000)
@@ -154,60 +143,20 @@ def test_quotas_are_per_user(quota_url: str) -> None:
 
 
 def test_api_clients_receive_the_reason_of_a_refusal(tmp_path: Path) -> None:
-    settings = Settings(data=tmp_path, base_url="http://127.0.0.1:9/v1", model="none")
-    with run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as studio_url:
+    with serve_studio(tmp_path, base_url="http://127.0.0.1:9/v1", model="none") as studio_url:
         program = Client(studio_url, verbose=False)
         with pytest.raises(AppError, match="at most 1,000,000 characters"):
             program.predict("x" * (MAX_TEXT + 1), api_name="/start")
 
 
-# Requests
-
-
-@pytest.fixture(scope="module")
-def local_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    data = tmp_path_factory.mktemp("data")
-    with run_server(create_app(Settings(data=data), LocalSandboxProvider(data))) as studio_url:
-        yield studio_url
+# Requests; how a body is counted is in middleware/test_body_limit.py
 
 
 ROUTES = ["/api/markdown", "/gradio_api/run/start", "/gradio_api/queue/join", "/login", "/nowhere"]
 
 
 @pytest.mark.parametrize("path", ROUTES)
-def test_requests_other_than_uploads_are_small(local_url: str, path: str) -> None:
-    answer = httpx.post(f"{local_url}{path}", content=b"x" * (MAX_BODY_BYTES + 1))
+def test_requests_other_than_uploads_are_small(studio_url: str, path: str) -> None:
+    answer = httpx.post(f"{studio_url}{path}", content=b"x" * (MAX_BODY_BYTES + 1))
     assert answer.status_code == 413
     assert "at most 8 MB" in answer.json()["error"]
-
-
-@pytest.mark.parametrize("path", ROUTES)
-def test_bodies_without_a_declared_size_are_counted(local_url: str, path: str) -> None:
-    answer = httpx.post(f"{local_url}{path}", content=(b"x" * 1024**2 for _ in range(9)))
-    assert answer.status_code == 413
-
-
-def test_a_small_body_without_a_declared_size_is_accepted(local_url: str) -> None:
-    answer = httpx.post(f"{local_url}/api/markdown", content=iter([b"# A", b" title"]))
-    assert "A title" in answer.text
-    assert answer.status_code == 200
-
-
-def test_a_declared_size_over_the_limit_is_refused_immediately(local_url: str) -> None:
-    for declared in (str(MAX_BODY_BYTES + 1), "9" * 30):
-        with socket.create_connection(
-            (urlsplit(local_url).hostname, urlsplit(local_url).port)
-        ) as connection:
-            head = f"POST /api/markdown HTTP/1.1\r\nHost: localhost\r\nContent-Length: {declared}"
-            connection.sendall(f"{head}\r\n\r\n".encode())
-            connection.settimeout(10)
-            assert connection.recv(100).split()[1] in (b"413", b"400")
-
-
-def test_an_upload_may_be_larger(local_url: str) -> None:
-    with httpx.Client(base_url=local_url, timeout=30) as client:
-        run = client.post("/api/runs").json()["run"]
-        large = b"x" * (MAX_BODY_BYTES + 1)
-        assert client.put(f"/api/runs/{run}/files/input/a", content=large).status_code == 201
-        upload = tus.url_of(tus.begin(client, run, "input/b", len(large)))
-        assert tus.send(client, upload, 0, large).status_code == 204

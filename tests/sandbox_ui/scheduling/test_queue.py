@@ -2,35 +2,29 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
 
 from agent import prompts
 from agent.errors import RunError
 from agent.events import Event, Preparing, RunEnded
 from agent.limits import Limits
-from agent.models.base import ToolCall
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.runs import journal
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import Task
-from agent.settings import Settings
 from agent.util.cancellation import Stop
 from sandbox_ui.runs.manager import CLOSED_MESSAGE, RunManager
 from sandbox_ui.scheduling.admission import Admission
 from sandbox_ui.scheduling.queue import MAX_WAITING, QueueEntry, RunQueue, ordinal
 from tests.support.local_provider import LocalSandboxProvider
-from tests.support.models.endpoint import Call, Endpoint
-from tests.support.models.endpoint import Turn as EndpointTurn
-from tests.support.server import create_app, run_server, wait_until
-from tests.support.tab import StudioTab, launch_chromium
+from tests.support.models.scripted import SUBMIT, bash
+from tests.support.server import wait_until
 
-SUBMIT = ScriptedTurn(text="Done.", calls=(ToolCall("", "submit", "{}"),))
 ANSWER = ScriptedTurn(text="Four.")
-SLEEP = ScriptedTurn(calls=(ToolCall("", "execute_bash", '{"command": "echo up; sleep 60"}'),))
+SLEEP = bash("echo up; sleep 60")
 
 
 def activation_order(queue: RunQueue, tickets: dict[str, QueueEntry]) -> list[str]:
@@ -310,43 +304,3 @@ def test_many_runs_of_several_users_end_and_leave_nothing_behind(tmp_path: Path)
         wait_until(lambda: runs.admission.queue.active_count == 0)
         assert max(active_counts) <= 3
         wait_until(lambda: not any(each.name[:4] == "run " for each in threading.enumerate()))
-
-
-# On the page
-
-
-@pytest.mark.browser
-def test_the_page_shows_the_queue_position_and_stop_leaves_the_queue(tmp_path: Path) -> None:
-    task = "Say four."
-    gates = [threading.Event(), threading.Event()]
-    turns = [EndpointTurn(calls=[Call("submit")], gate=gate) for gate in gates]
-    with ExitStack() as stack:
-        endpoint = stack.enter_context(Endpoint(turns))
-        settings = Settings(data=tmp_path, base_url=endpoint.url, model="m", max_runs=1)
-        studio_url = stack.enter_context(
-            run_server(create_app(settings, LocalSandboxProvider(tmp_path)))
-        )
-        browser = stack.enter_context(launch_chromium())
-        tabs = [StudioTab(browser.new_page()) for _ in range(3)]
-        for tab in tabs:
-            tab.open(studio_url)
-            tab.send(task)
-            expect(tab.state).to_contain_text(
-                "waiting for the model" if tab is tabs[0] else "queue"
-            )
-        first, second, third = tabs
-        expect(second.state).to_contain_text("1st in the queue")
-        expect(third.state).to_contain_text("2nd in the queue")
-        expect(third.timeline).to_contain_text("2nd in the queue. It starts automatically.")
-        second.button("Stop").click()
-        expect(second.state).to_have_text("stopped")
-        expect(third.state).to_contain_text("1st in the queue")
-        gates[0].set()
-        expect(first.state).to_contain_text("submitted")
-        expect(third.state).to_contain_text("waiting for the model")
-        gates[1].set()
-        expect(third.state).to_contain_text("submitted")
-        assert [tab.errors for tab in tabs] == [[], [], []]
-
-
-# Default limits

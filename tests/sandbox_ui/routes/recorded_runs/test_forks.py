@@ -9,21 +9,18 @@ import pytest
 
 from agent.runs.folder import RunFolder
 from agent.runs.parent import Parent
-from agent.settings import Settings
-from sandbox_ui.auth.passwords import hash_password
 from sandbox_ui.auth.user import user_for_account
 from tests.support import httpx
-from tests.support.local_provider import LocalSandboxProvider
+from tests.support.accounts import accounts, signed_in
 from tests.support.recorded_runs import write_ended_run
-from tests.support.server import create_app, run_server
+from tests.support.server import serve_studio
 
 pytestmark = pytest.mark.contract
 
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[httpx.Client]:
-    app = create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))
-    with run_server(app) as at, httpx.Client(base_url=at) as client:
+    with serve_studio(tmp_path) as at, httpx.Client(base_url=at) as client:
         yield client
 
 
@@ -105,11 +102,11 @@ def test_a_family_shows_each_user_only_their_runs(tmp_path: Path) -> None:
     first = write_ended_run(tmp_path, "Ann’s secret", owner=owners["ann"])
     middle = write_ended_run(tmp_path, "Bob’s", owner=owners["bob"], parent=Parent(first.id, 1))
     last = write_ended_run(tmp_path, "Ann’s own", owner=owners["ann"], parent=Parent(middle.id, 1))
-    users = tuple((name, hash_password(name, log_n=10)) for name in owners)
-    app = create_app(Settings(data=tmp_path, users=users), LocalSandboxProvider(tmp_path))
-    with run_server(app) as at, httpx.Client(base_url=at) as ann, httpx.Client(base_url=at) as bob:
-        ann.post("/login", data={"name": "ann", "password": "ann"})
-        bob.post("/login", data={"name": "bob", "password": "bob"})
+    with (
+        serve_studio(tmp_path, users=accounts("ann", "bob")) as at,
+        signed_in(at, "ann") as ann,
+        signed_in(at, "bob") as bob,
+    ):
         assert bob.get(f"/api/runs/{first.id}/family/tree").status_code == 404
         answer = bob.get(f"/api/runs/{middle.id}/family/tree")
         assert [each["status"] for each in answer.json()["members"]] == ["hidden", "open"]
@@ -130,11 +127,10 @@ def test_a_fork_beyond_the_quota_copies_nothing(tmp_path: Path) -> None:
     owner = user_for_account("ann").id
     run = write_ended_run(tmp_path, files={"a.bin": os.urandom(300_000)}, owner=owner)
     before = {path for name in ("runs", "sandboxes") for path in (tmp_path / name).iterdir()}
-    users = (("ann", hash_password("ann", log_n=10)),)
-    settings = Settings(data=tmp_path, users=users, quota_per_user=700_000)
-    app = create_app(settings, LocalSandboxProvider(tmp_path))
-    with run_server(app) as at, httpx.Client(base_url=at) as ann:
-        ann.post("/login", data={"name": "ann", "password": "ann"})
+    with (
+        serve_studio(tmp_path, users=accounts("ann"), quota_per_user=700_000) as at,
+        signed_in(at, "ann") as ann,
+    ):
         ann.get("/api/runs")  # indexes the run
         answer = ann.post(f"/api/runs/{run.id}/fork", json={"step": 1})
     assert answer.status_code == 429

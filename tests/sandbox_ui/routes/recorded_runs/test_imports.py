@@ -1,30 +1,19 @@
 """Import and export of traces over HTTP: listed, owned, bounded."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from agent.runs.folder import RunFolder
-from agent.settings import Settings
 from agent.workspace.versions.log import ManifestLog
-from sandbox_ui.auth.passwords import hash_password
 from sandbox_ui.middleware.body_limit import MAX_BODY_BYTES
 from tests.agent.traces.samples import FOLDER
 from tests.support import httpx
-from tests.support.local_provider import LocalSandboxProvider
-from tests.support.server import create_app, run_server
+from tests.support.accounts import accounts, signed_in
+from tests.support.server import serve_studio
 
 pytestmark = pytest.mark.contract
-
-LOG_N = 10
-
-
-@pytest.fixture
-def client(studio_url: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=studio_url) as client:
-        yield client
 
 
 def send(client: httpx.Client, content: bytes, name: str = "trace.json") -> httpx.Response:
@@ -93,28 +82,19 @@ def test_what_is_wrong_with_a_file_is_said(client: httpx.Client) -> None:
 
 
 def test_a_run_belongs_to_who_imports_it(tmp_path: Path) -> None:
-    users = tuple((name, hash_password("word", log_n=LOG_N)) for name in ("ann", "bob"))
-    settings = Settings(data=tmp_path, users=users)
-    with run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as url:
-        ann, bob, guest = (httpx.Client(base_url=url) for _ in range(3))
-        with ann, bob, guest:
-            for client, name in ((ann, "ann"), (bob, "bob")):
-                client.post("/login", data={"name": name, "password": "word"})
+    with serve_studio(tmp_path, users=accounts("ann")) as url, signed_in(url, "ann") as ann:
+        with httpx.Client(base_url=url) as guest:
             assert send(guest, sample("messages.jsonl")).status_code == 401
-            (one, _) = send(ann, sample("messages.jsonl")).json()["runs"]
-            assert RunFolder.open(tmp_path, one["run"]).owner == "u:ann"
-            assert bob.get(f"/api/runs/{one['run']}/export/atif").status_code == 404
-            assert ann.get(f"/api/runs/{one['run']}/export/atif").status_code == 200
+        (one, _) = send(ann, sample("messages.jsonl")).json()["runs"]
+        assert RunFolder.open(tmp_path, one["run"]).owner == "u:ann"
+        assert ann.get(f"/api/runs/{one['run']}/export/atif").status_code == 200
 
 
 def test_an_import_counts_for_the_quota(tmp_path: Path) -> None:
-    users = (("ann", hash_password("word", log_n=LOG_N)),)
-    settings = Settings(data=tmp_path, users=users, quota_per_user=100_000)
     with (
-        run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as url,
-        httpx.Client(base_url=url) as ann,
+        serve_studio(tmp_path, users=accounts("ann"), quota_per_user=100_000) as url,
+        signed_in(url, "ann") as ann,
     ):
-        ann.post("/login", data={"name": "ann", "password": "word"})
         message = {"role": "user", "content": "x" * 60_000}
         body = json.dumps({"messages": [message]}).encode()
         assert send(ann, body + body).status_code == 507  # larger than the quota

@@ -1,38 +1,30 @@
 """Replays over HTTP: started from a run, listed with it, refused with a reason."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agent.limits import Limits
-from agent.models.base import ToolCall
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun, Task
 from tests.support import httpx
 from tests.support.local_provider import LocalSandboxProvider
+from tests.support.models.scripted import SUBMIT, bash
 from tests.support.server import wait_until
 
 pytestmark = pytest.mark.contract
-
-TURNS = (
-    ScriptedTurn(calls=(ToolCall("", "execute_bash", '{"command": "echo hi > output/a.txt"}'),)),
-    ScriptedTurn(calls=(ToolCall("", "submit", "{}"),)),
-)
-
-
-@pytest.fixture
-def client(studio_url: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=studio_url) as client:
-        yield client
 
 
 def record(data: Path, task: Task) -> str:
     provider = LocalSandboxProvider(data)
     folder = RunFolder.create(data, provider.create_workspace())
-    turns = TURNS if task.mode == "sandbox" else [ScriptedTurn(text="Yes.")]
+    turns = (
+        [bash("echo hi > output/a.txt"), SUBMIT]
+        if task.mode == "sandbox"
+        else [ScriptedTurn(text="Yes.")]
+    )
     with RecordedRun(folder, provider) as run:
         list(run.start(task, ScriptedModel(turns), Limits()))
     return folder.id

@@ -3,7 +3,6 @@
 import io
 import json
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -18,23 +17,6 @@ from tests.support import httpx
 from tests.support.recorded_runs import write_ended_run
 
 pytestmark = pytest.mark.contract
-
-
-@pytest.fixture(scope="module")
-def client(studio_url: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=studio_url) as client:
-        yield client
-
-
-@pytest.fixture
-def run(client: httpx.Client) -> str:
-    made: str = client.post("/api/runs").json()["run"]
-    return made
-
-
-@pytest.fixture
-def folder(data: Path, run: str) -> RunFolder:
-    return RunFolder.open(data, run)
 
 
 def open_zip(response: httpx.Response) -> zipfile.ZipFile:

@@ -1,7 +1,6 @@
 """What an HTML frame may load: the files that its token grants, until it expires."""
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,18 +13,6 @@ from tests.support import httpx
 pytestmark = pytest.mark.contract
 
 BASE = "http://studio.example:7860/"
-
-
-@pytest.fixture(scope="module")
-def client(studio_url: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=studio_url) as client:
-        yield client
-
-
-@pytest.fixture
-def run(client: httpx.Client) -> str:
-    made: str = client.post("/api/runs").json()["run"]
-    return made
 
 
 def upload(client: httpx.Client, run: str, path: str, content: bytes) -> None:

@@ -16,33 +16,14 @@ import pytest
 from tusclient.client import TusClient
 
 from agent.runs.folder import RunFolder
-from agent.settings import Settings
 from sandbox_ui.routes.workspace.uploads import UploadRoutes
 from tests.support import httpx, tus
-from tests.support.local_provider import LocalSandboxProvider
-from tests.support.server import create_app, run_server, wait_until
+from tests.support.server import serve_studio, wait_until
 from tests.support.tus import offset, send
 
 pytestmark = pytest.mark.contract
 
 ROOT = Path(__file__).parents[4]
-
-
-@pytest.fixture(scope="module")
-def client(studio_url: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=studio_url, timeout=30) as client:
-        yield client
-
-
-@pytest.fixture
-def run(client: httpx.Client) -> str:
-    made: str = client.post("/api/runs").json()["run"]
-    return made
-
-
-@pytest.fixture
-def workspace(data: Path, run: str) -> Path:
-    return RunFolder.open(data, run).workspace
 
 
 def start_upload(
@@ -285,9 +266,7 @@ def test_an_upload_to_a_full_disk_is_reported_and_leaves_no_files(tmp_path: Path
     try:
         with (
             _without_reserved_space(),
-            run_server(
-                create_app(Settings(data=tmp_path), LocalSandboxProvider(tmp_path))
-            ) as studio_url,
+            serve_studio(tmp_path) as studio_url,
             httpx.Client(base_url=studio_url, timeout=30) as client,
         ):
             run = client.post("/api/runs").json()["run"]
