@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from tests.bench import machine
@@ -22,42 +22,14 @@ from tests.bench.agent import (
     steps,
 )
 from tests.bench.cluster import placement, sandboxes, sizing
-from tests.bench.context import BenchContext, bench_context, print_progress
+from tests.bench.context import bench_context, print_progress
 from tests.bench.models import caching
 from tests.bench.page import comparison, opening, reports, scrubbing, streaming, tree
 from tests.bench.server import history, idle, load, startup, transfers
 from tests.bench.tables import Table
 from tests.support.browser.chromium import CHROMIUM
 
-TABLES: dict[str, Callable[[BenchContext], Table]] = {
-    "memory": memory.table,
-    "sizing": sizing.table,
-    "steps": steps.table,
-    "requests": requests.table,
-    "caching": caching.table,
-    "reference": reference.table,
-    "first-command": run_latency.table,
-    "shell": shell.table,
-    "manifests": manifests.table,
-    "startup": startup.table,
-    "idle": idle.table,
-    "page": streaming.table,
-    "comparison": comparison.table,
-    "opening": opening.table,
-    "reports": reports.table,
-    "tree": tree.table,
-    "scrubbing": scrubbing.table,
-    "transfers": transfers.table,
-    "load": load.table,
-    "history": history.table,
-    "comparisons": comparisons.table,
-    "rollouts": rollouts.table,
-    "evaluations": rollouts.evaluations_table,
-    "cluster": placement.table,
-    "placed-sandboxes": sandboxes.table,
-    "builtin": builtin.table,
-}
-QUICK: dict[str, Callable[[BenchContext], Table]] = {
+TABLES: dict[str, partial[Table]] = {
     "memory": partial(memory.table, count=1),
     "sizing": partial(sizing.table, count=1),
     "steps": partial(steps.table, short=3, long=6, rounds=2),
@@ -85,16 +57,9 @@ QUICK: dict[str, Callable[[BenchContext], Table]] = {
     "placed-sandboxes": partial(sandboxes.table, count=2),
     "builtin": partial(builtin.table, trials=1, only=("outside",)),
 }
+"""Each table with tiny numbers; without them its function measures it as it is reported."""
 
-BROWSER_TABLES = {
-    "idle",
-    "page",
-    "comparison",
-    "opening",
-    "reports",
-    "tree",
-    "scrubbing",
-}
+BROWSER_TABLES = {"idle", "page", "comparison", "opening", "reports", "tree", "scrubbing"}
 """Tables that need Chromium."""
 
 
@@ -109,19 +74,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown := set(options.tables) - TABLES.keys():
         parser.error(f"no such table: {', '.join(sorted(unknown))}")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    chosen = QUICK if options.quick else TABLES
     if not options.quick:
         os.environ["FULL_CHROMIUM"] = "1"  # as users have it
     start_time = time.monotonic()
     try:
         with bench_context() as context:
             print(machine.heading(context.client), flush=True)
-            for name in options.tables or chosen:
+            for name in options.tables or TABLES:
                 if name in BROWSER_TABLES and not CHROMIUM.exists():
                     print_progress(f"{name} skipped: {CHROMIUM} is not installed")
                     continue
                 print_progress(name)
-                table = chosen[name](context)
+                measure = TABLES[name] if options.quick else TABLES[name].func
+                table = measure(context)
                 table.notes.append(f"Load of the machine: {machine.load()}.")
                 print(table.markdown(), flush=True)
     except KeyboardInterrupt:
