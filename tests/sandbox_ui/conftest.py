@@ -47,7 +47,7 @@ def scripted_settings() -> dict[str, Any]:
 def scripted_url(
     endpoint: Endpoint, data: Path, scripted_settings: dict[str, Any]
 ) -> Iterator[str]:
-    settings = {"base_url": endpoint.url, "model": "test-model", "max_runs": 4}
+    settings: dict[str, Any] = {"base_url": endpoint.url, "model": "test-model", "max_runs": 4}
     with serve_studio(data, **settings, **scripted_settings) as studio_url:
         yield studio_url
 
