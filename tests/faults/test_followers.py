@@ -8,16 +8,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from agent.events import RunEnded, RunStarted, StepStarted, TextDelta, Totals
+from agent.events import StepStarted, TextDelta
 from agent.runs.folder import RunFolder
 from agent.runs.journal import Journal
 from tests.support import httpx
+from tests.support.component.events import ended, started
 from tests.support.server import ServerSentEvent, follow_run, wait_until
 
-STARTED = RunStarted(
-    run="r", task="t", mode="sandbox", model="m", metered=True, prompt="", system="", user=""
-)
-ENDED = RunEnded(status="answered", reason="", answer="a", totals=Totals())
 pytestmark = pytest.mark.nightly
 
 FOLLOWERS, TEXT_COUNT = 200, 400
@@ -39,7 +36,7 @@ def run(client: httpx.Client) -> str:
 @pytest.fixture
 def journal(data: Path, run: str) -> Iterator[Journal]:
     journal = Journal(RunFolder.open(data, run).journal)
-    journal.append(STARTED)
+    journal.append(started())
     journal.append(StepStarted(step=1, note=""))
     yield journal
     journal.close()
@@ -52,7 +49,7 @@ def open_file_count() -> int:
 def write_events(journal: Journal, size: int) -> None:
     for number in range(TEXT_COUNT):
         journal.append(TextDelta(step=1, text=f"{number} ".ljust(size)))
-    journal.append(ENDED)
+    journal.append(ended())
 
 
 def received_numbers(stream: Iterator[ServerSentEvent]) -> list[int]:

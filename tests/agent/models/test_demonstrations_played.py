@@ -16,7 +16,7 @@ import pytest
 from PIL import Image, ImageChops, ImageSequence, ImageStat
 from playwright.sync_api import expect, sync_playwright
 
-from agent.events import ModelAnswered, RunEnded, RunStarted, ToolEnded
+from agent.events import ModelAnswered, RunEnded, ToolEnded
 from agent.limits import Limits
 from agent.loop.conversation import Conversation
 from agent.loop.loop import Round, run_round
@@ -27,6 +27,7 @@ from agent.sandbox.engine.client import Client
 from agent.tools.toolbox import Toolbox
 from agent.util.cancellation import Stop
 from tests.support.browser.chromium import CHROMIUM, FLAGS, LAUNCHER
+from tests.support.component.events import started
 
 pytestmark = pytest.mark.contract
 
@@ -48,16 +49,7 @@ def play_demonstration(name: str, sandbox: DockerSandbox) -> list[ToolEnded]:
     demonstration = load(name)
     for path in demonstration.inputs:
         shutil.copy(path, sandbox.workspace / "input")
-    start = RunStarted(
-        run="r",
-        task=demonstration.task,
-        mode="sandbox",
-        model="Demonstration",
-        metered=False,
-        prompt="general",
-        system="Work.",
-        user=demonstration.task,
-    )
+    start = started(demonstration.task, model="Demonstration", metered=False, system="Work.")
     conversation = Conversation([start])
     model = DemonstrationModel(demonstration, pace=0)
     events = list(run_round(Round(model, Toolbox(sandbox), conversation, Limits(), Stop())))

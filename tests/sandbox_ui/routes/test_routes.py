@@ -9,28 +9,18 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from agent.events import (
-    ModelAnswered,
-    RunEnded,
-    RunStarted,
-    StepEnded,
-    StepStarted,
-    TextDelta,
-    Totals,
-)
+from agent.events import StepEnded, StepStarted, TextDelta, Totals
 from agent.models.base import Usage
 from agent.models.builtin.install import find_files
 from agent.runs.folder import RunFolder
 from agent.runs.journal import Journal
 from tests.support import httpx
+from tests.support.component.events import ended, started, step
 from tests.support.server import follow_run, serve_studio, wait_until
 
 pytestmark = pytest.mark.contract
 
-STARTED = RunStarted(
-    run="r", task="t", mode="sandbox", model="m", metered=True, prompt="", system="", user=""
-)
-ENDED = RunEnded(status="answered", reason="", answer="a", totals=Totals())
+STARTED, ENDED = started("t"), ended("answered", "a")
 
 
 @pytest.fixture
@@ -229,26 +219,13 @@ def test_a_run_is_exported_as_a_report(client: httpx.Client, run: str, journal: 
 def test_a_runs_tokens_are_served_by_step(client: httpx.Client, run: str, journal: Journal) -> None:
     """``after`` returns the new steps only; the totals are always those of the whole run."""
     journal.append(STARTED)
-    for step in (1, 2):
-        journal.append(StepStarted(step=step, note=""))
-        usage = Usage(1000 * step, 10, reported=("cached",))
-        journal.append(
-            ModelAnswered(
-                step=step,
-                text="",
-                reasoning="",
-                calls=(),
-                finish="stop",
-                usage=usage,
-                estimated=False,
-                seconds=1.0,
-            )
-        )
-        journal.append(StepEnded(step=step, totals=Totals()))
+    for number in (1, 2):
+        for event in step(number, usage=Usage(1000 * number, 10, reported=("cached",))):
+            journal.append(event)
     tokens = client.get(f"/api/runs/{run}/tokens", params={"after": 1}).json()
-    (step,) = tokens["steps"]
-    assert (step["step"], step["prompt"], step["environment"], step["cached"]) == (2, 2000, 990, 0)
-    assert step["reasoning"] is None
+    (row,) = tokens["steps"]
+    assert (row["step"], row["prompt"], row["environment"], row["cached"]) == (2, 2000, 990, 0)
+    assert row["reasoning"] is None
     assert tokens["totals"]["prompt"] == 3000
     assert tokens["totals"]["once"] == 2010
     assert client.get(f"/api/runs/{run}/tokens?after=x").status_code == 400
@@ -291,13 +268,8 @@ def test_a_workspace_being_moved_is_listed_as_empty(
 def test_a_missing_folder_is_not_found(client: httpx.Client, run: str) -> None:
     answer = client.get(f"/api/runs/{run}/files?folder=nope")
     assert answer.status_code == 200
-    assert answer.json() == {
-        "folder": "nope",
-        "entries": [],
-        "total": 0,
-        "more": 0,
-        "missing": True,
-    }
+    empty = {"folder": "nope", "entries": [], "total": 0, "more": 0, "missing": True}
+    assert answer.json() == empty
 
 
 def test_a_download_is_an_inert_attachment(client: httpx.Client, run: str, workspace: Path) -> None:

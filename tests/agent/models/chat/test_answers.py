@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent.events import ModelAnswered, RunStarted
+from agent.events import ModelAnswered
 from agent.limits import Limits
 from agent.loop.conversation import Conversation
 from agent.loop.turn import TurnRunner
@@ -16,6 +16,7 @@ from agent.models.endpoint.api import Writing
 from agent.models.endpoint.client import EndpointModel
 from agent.util.cancellation import Stop
 from tests.contract.model_suite import REQUEST, calls_of, reasoning_of, text_of
+from tests.support.component.events import started
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.models.model_requests import stream_chunks, stream_request
 
@@ -336,10 +337,7 @@ def test_a_turn_whose_reasoning_has_only_a_closing_tag_answers_with_the_rest() -
     with Endpoint([Turn(text="First 41.\n</think>\n\n42", fragment_length=3)]) as endpoint:
         model = EndpointModel(ModelConfig(endpoint.url, "test-model"))
         conversation = Conversation()
-        conversation.apply(RunStarted(
-            run="r", task="T", mode="plain", model="m", metered=True, prompt="p", system="",
-            user="U",
-        ))  # fmt: skip
+        conversation.apply(started(mode="plain"))
         events = list(TurnRunner(model, conversation, (), Limits(), Stop()).run(1))
     answered = events[-1]
     assert isinstance(answered, ModelAnswered)

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent.errors import ContextTooLong, ModelRefused
-from agent.events import ModelAnswered, Reminder, RunStarted, ToolEnded
+from agent.events import ModelAnswered, Reminder, ToolEnded
 from agent.limits import Limits
 from agent.loop.conversation import Conversation
 from agent.loop.turn import TurnRunner
@@ -33,6 +33,7 @@ from agent.models.tokens import chatml
 from agent.models.tokens.model import SampledTokens, TokenModel, encode_parts
 from agent.util.cancellation import Stop
 from tests.contract.model_suite import BASH, REQUEST, ModelSuite, calls_of, text_of
+from tests.support.component.events import started
 from tests.support.models.byte_sampler import (
     END,
     ByteSampler,
@@ -313,9 +314,7 @@ def test_generated_tokens_are_the_prefix_of_the_next_turn(answers: list[str]) ->
     """Checked with the loop's own turn runner and conversation."""
     sampler = ByteSampler([*answers, "Done."])
     conversation = Conversation()
-    conversation.apply(RunStarted(
-        run="r", task="T", mode="sandbox", model="m", metered=True, prompt="p", system="S", user="U"
-    ))  # fmt: skip
+    conversation.apply(started(system="S"))
     turn = TurnRunner(TokenModel("m", sampler), conversation, (), Limits(), Stop())
     sequence: list[int] = []
     for step, _ in enumerate([*answers, "Done."], 1):
