@@ -10,8 +10,8 @@ import pytest
 from starlette.routing import Route
 
 from agent.settings import Settings
+from tests.sandbox_ui.accounts import accounts, signed_in
 from tests.support import httpx
-from tests.support.accounts import accounts, signed_in
 from tests.support.comparisons import PLAIN, ComparisonClient
 from tests.support.evaluations.client import EvaluationClient, respond
 from tests.support.local_provider import LocalSandboxProvider

@@ -13,8 +13,8 @@ from agent.models.demonstration import load_all
 from agent.runs.folder import RunFolder
 from sandbox_ui.auth.passwords import hash_password
 from sandbox_ui.auth.tokens import Tokens
+from tests.sandbox_ui.accounts import accounts, signed_in
 from tests.support import httpx
-from tests.support.accounts import accounts, signed_in
 from tests.support.server import follow_run, serve_studio
 
 pytestmark = pytest.mark.contract

@@ -15,8 +15,8 @@ from sandbox_ui.auth.tokens import Tokens
 from sandbox_ui.preview.base import PreviewRequest
 from sandbox_ui.preview.service import PreviewResult, PreviewService
 from sandbox_ui.routes.workspace import document_info
+from tests.sandbox_ui.accounts import accounts, signed_in
 from tests.support import httpx
-from tests.support.accounts import accounts, signed_in
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.models.turns import Body
 from tests.support.server import TIMEOUT_SECONDS, serve_studio, wait_until

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.sandbox_ui.accounts import accounts, signed_in
 from tests.support import httpx
-from tests.support.accounts import accounts, signed_in
 from tests.support.comparisons import PLAIN, SANDBOX, ComparisonClient, answer_by_mode, run_ids
 from tests.support.models.endpoint import Endpoint
 from tests.support.server import serve_studio, wait_until

@@ -17,8 +17,8 @@ from agent.runs.folder import RunFolder
 from agent.sandbox.docker.inventory import Inventory, SandboxUsage
 from agent.settings import Settings
 from agent.util.cancellation import Stop
+from tests.sandbox_ui.accounts import accounts, signed_in
 from tests.support import httpx
-from tests.support.accounts import accounts, signed_in
 from tests.support.browser.page_pool import release_page, take_page
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.recorded_runs import write_ended_run

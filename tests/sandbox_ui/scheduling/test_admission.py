@@ -17,8 +17,8 @@ from agent.runs.recorded_run import Task
 from sandbox_ui.middleware.body_limit import MAX_BODY_BYTES
 from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.scheduling.admission import MAX_DRAFTS, MAX_TEXT, Admission
+from tests.sandbox_ui.accounts import accounts, signed_in
 from tests.support import httpx, tus
-from tests.support.accounts import accounts, signed_in
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.models.turns import Body

@@ -10,8 +10,8 @@ import pytest
 from agent.runs.folder import RunFolder
 from agent.runs.parent import Parent
 from sandbox_ui.auth.user import user_for_account
+from tests.sandbox_ui.accounts import accounts, signed_in
 from tests.support import httpx
-from tests.support.accounts import accounts, signed_in
 from tests.support.recorded_runs import write_ended_run
 from tests.support.server import serve_studio
 

@@ -9,8 +9,8 @@ from agent.runs.folder import RunFolder
 from agent.workspace.versions.log import ManifestLog
 from sandbox_ui.middleware.body_limit import MAX_BODY_BYTES
 from tests.agent.traces.samples import FOLDER
+from tests.sandbox_ui.accounts import accounts, signed_in
 from tests.support import httpx
-from tests.support.accounts import accounts, signed_in
 from tests.support.server import serve_studio
 
 pytestmark = pytest.mark.contract
