@@ -15,6 +15,7 @@ from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun, Task
 from sandbox_ui.auth.passwords import hash_password
 from tests.support import httpx
+from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.server import serve_studio
 
