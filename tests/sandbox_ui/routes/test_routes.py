@@ -57,6 +57,12 @@ def test_health_reports_engine_image_and_model(client: httpx.Client) -> None:
     assert health["records"] == {"ok": True, "runs": 0, "unreadable_events": 0}
 
 
+def test_health_names_the_model_of_an_endpoint(tmp_path: Path) -> None:
+    with serve_studio(tmp_path, base_url="http://127.0.0.1:9/v1", model="m") as studio_url:
+        health = httpx.get(f"{studio_url}/healthz").json()
+    assert health["model"] == {"ok": True, "name": "m", "detail": ""}
+
+
 def test_examples_are_listed_with_descriptions(client: httpx.Client) -> None:
     known = client.get("/api/examples").json()
     assert len([each for each in known if each["seconds"]]) >= 10

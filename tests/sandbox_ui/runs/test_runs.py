@@ -34,6 +34,7 @@ from sandbox_ui.runs.maintenance import DRAFT_SECONDS, IDLE_SECONDS
 from sandbox_ui.runs.manager import CLOSED_MESSAGE, RunManager
 from sandbox_ui.runs.run_options import RunOptions
 from tests.support.local_provider import LocalSandboxProvider
+from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.models.scripted import SUBMIT, bash
 from tests.support.server import wait_until
 
@@ -271,6 +272,23 @@ def test_without_a_model_a_demonstration_plays_with_its_files(
     assert isinstance(started, RunStarted)
     assert len(started.inputs) == len(script.inputs)
     assert not started.metered
+
+
+@pytest.mark.contract
+def test_a_task_is_sent_to_the_endpoint_until_it_is_stopped(
+    runs: RunManager, operator_request: gr.Request, tmp_path: Path
+) -> None:
+    gate = threading.Event()
+    with Endpoint([Turn(text="Roses are red.", gate=gate)]) as endpoint:
+        settings = Settings(data=tmp_path, base_url=endpoint.url, model="m")
+        handlers = ButtonHandlers(runs, settings)
+        run, notice, _ = handlers.send("Write a poem", None, None, operator_request)
+        assert run
+        assert notice is None
+        assert endpoint.wait_for_requests(1)
+        handlers.stop(run, operator_request)
+        assert wait_for_end(runs, run).status == "stopped"
+        gate.set()
 
 
 def test_an_empty_task_is_refused(handlers: ButtonHandlers, operator_request: gr.Request) -> None:
