@@ -47,6 +47,7 @@ class DiffTab:
         steps = (self._step(at, files) for at, files in enumerate(STEPS, 1))
         stage.use_routes(LocalRoutes(stage.data))
         stage.mount("timeline", "workspace", run=[started(), *chain(*steps), ended()])
+        expect(self.file("output")).to_be_visible()
 
     def _step(self, number: int, files: dict[str, str | bytes | None]) -> Iterator[Event]:
         for name, content in files.items():

@@ -202,12 +202,11 @@ def test_invisible_characters_in_names_are_escaped(viewer: FileViewer) -> None:
     expect(canvas).to_contain_text("One name points outside")
 
 
-def test_a_hundred_thousand_entries_render_few_elements(viewer: FileViewer) -> None:
-    canvas = viewer.view("a.zip", make_zip({f"file{at:06}": b"" for at in range(100_000)}))
-    expect(viewer.details).to_contain_text("100,000 files", timeout=60_000)
-    sheet = canvas.locator(".content")
-    expect(sheet).to_have_attribute("style", "height: 2.7e+06px;", timeout=60_000)
+def test_many_entries_render_few_elements(viewer: FileViewer) -> None:
+    canvas = viewer.view("a.zip", make_zip({f"file{at:06}": b"" for at in range(10_000)}))
+    expect(viewer.details).to_contain_text("10,000 files")
+    expect(canvas.locator(".content")).to_have_attribute("style", "height: 270000px;")
     canvas.get_by_role("tree").focus()
     viewer.page.keyboard.press("End")
-    expect(canvas.get_by_role("treeitem", name="file099999")).to_be_visible()
+    expect(canvas.get_by_role("treeitem", name="file009999")).to_be_visible()
     assert canvas.locator("*").count() < 1000

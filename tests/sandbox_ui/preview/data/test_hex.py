@@ -110,12 +110,14 @@ def test_strings_near_an_offset_are_found(tmp_path: Path) -> None:
 
 
 def test_any_offset_of_two_gigabytes_can_be_shown(viewer: FileViewer) -> None:
+    viewer.write("sparse.bin", b"\0begin")
     with (viewer.folder / "sparse.bin").open("r+b") as file:
         file.seek(GIGABYTES // 2)
         file.write(b"in the middle")
         file.seek(GIGABYTES - 16)
         file.write(b"\xffat the very end")
-    canvas = viewer.view("sparse.bin", b"\0begin")
+    viewer.open()
+    canvas = viewer.show("sparse.bin")
     expect(canvas).to_contain_text("·begin")
     offset_field = canvas.get_by_label("Go to offset")
     offset_field.fill("50%")
