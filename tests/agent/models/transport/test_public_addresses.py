@@ -175,7 +175,7 @@ def test_a_public_name_uses_the_environment_proxy(endpoint: Endpoint) -> None:
     program = CHECK_ENDPOINT.replace("169.254.169.254", "models.example.com")
     command = [sys.executable, "-c", program]
     result = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert "answers" in result.stdout
+    assert "it answered" in result.stdout
     assert endpoint.requests[0].path == "http://models.example.com/v1/chat/completions"
 
 
