@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from _pytest.mark.expression import Expression
 
 LEVELS = ("unit", "contract", "component", "e2e", "nightly")
 
@@ -42,9 +43,10 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     selected = config.getoption("markexpr")
     if not selected or collection_path.suffix != ".py":
         return None
-    useless = _NO_UNIT_TESTS if selected == "unit" else _NO_OTHERS
-    other = "unit" not in selected or selected == "unit"
-    return True if other and useless.search(collection_path.read_text()) else None
+    text, selects = collection_path.read_text(), Expression.compile(selected).evaluate
+    if selects(lambda name, /, **_: name == "unit"):
+        return True if selected == "unit" and _NO_UNIT_TESTS.search(text) else None
+    return True if _NO_OTHERS.search(text) else None
 
 
 @pytest.hookimpl(tryfirst=True)

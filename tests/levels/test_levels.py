@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.levels import markers
 from tests.levels.parts import PARTS, part_of, part_of_file, parts
 from tests.levels.paths import LIST, MOST_PATHS, paths, table
 
@@ -50,6 +51,30 @@ def test_a_new_file_moves_no_other() -> None:
     assert part_of_file("a.py", dealt) == dealt["a.py"]
     assert part_of_file("new.py", dealt) in range(PARTS)
     assert part_of_file("new.py", dealt) == part_of_file("new.py", {})
+
+
+@pytest.mark.parametrize(
+    ("selected", "imported"),
+    [
+        ("unit", ["test_unit.py"]),
+        ("contract", ["test_contract.py"]),
+        ("not nightly", ["test_contract.py", "test_unit.py"]),
+        ("unit or contract", ["test_contract.py", "test_unit.py"]),
+        ("not (nightly or engine)", ["test_contract.py", "test_unit.py"]),
+        ("", ["test_contract.py", "test_unit.py"]),
+    ],
+)
+def test_files_of_other_levels_are_not_imported(
+    tmp_path: Path, pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch,
+    selected: str, imported: list[str],
+) -> None:  # fmt: skip
+    (tmp_path / "test_unit.py").write_text("def test_it(): pass\n")
+    (tmp_path / "test_contract.py").write_text("pytestmark = pytest.mark.contract\n")
+    monkeypatch.setattr(pytestconfig.option, "markexpr", selected)
+    files = sorted(tmp_path.glob("*.py"))
+    assert [
+        each.name for each in files if not markers.pytest_ignore_collect(each, pytestconfig)
+    ] == imported
 
 
 def run_session(folder: Path, tests: str) -> subprocess.CompletedProcess[str]:
