@@ -251,7 +251,10 @@ def test_a_round_has_its_own_limits(run: RecordedRun) -> None:
     assert run.state.limits["steps"] == 7
 
 
-def test_a_stop_before_the_sandbox_exists_keeps_its_reason(run: RecordedRun) -> None:
+def test_a_stop_before_the_sandbox_exists_keeps_its_reason(
+    run: RecordedRun, provider: LocalSandboxProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(provider, "acquire", lambda *_: iter(()))  # no sandbox was created
     stop = Stop()
     stop.reason = "The studio was closed before the run started."
     stop.set()
