@@ -176,7 +176,7 @@ def test_a_public_name_uses_the_environment_proxy(endpoint: Endpoint) -> None:
     command = [sys.executable, "-c", program]
     result = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert "it answered" in result.stdout
-    assert endpoint.requests[0].path == "http://models.example.com/v1/chat/completions"
+    assert endpoint.tests[0].path == "http://models.example.com/v1/chat/completions"
 
 
 @pytest.mark.contract
