@@ -55,6 +55,23 @@ export function h(tag, attributes = {}, ...children) {
   return element;
 }
 
+/** Make `nodes` the children of an element; those that it has already stay, so that a click that has begun on one ends there. */
+export function setChildren(element, nodes) {
+  const wanted = new Set(nodes);
+  for (const child of [...element.childNodes]) if (!wanted.has(child)) child.remove();
+  nodes.forEach((node, at) => element.childNodes[at] === node || element.insertBefore(node, element.childNodes[at] ?? null));
+}
+
+/** Make elements the children of `parent`, but keep those of its children that equal one of them. */
+export function updateChildren(parent, elements) {
+  const shown = [...parent.childNodes];
+  const kept = (each) => {
+    const at = shown.findIndex((old) => old.isEqualNode(each));
+    return at < 0 ? each : shown.splice(at, 1)[0];
+  };
+  setChildren(parent, elements.map(kept));
+}
+
 /** Return a line icon in the current text colour. */
 export function icon(name) {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");

@@ -1,6 +1,6 @@
 // The list of runs: its rows, grouped by day, created once and updated in place.
 
-import { h, iconButton } from "../core/dom.js";
+import { h, iconButton, setChildren } from "../core/dom.js";
 import { runUrl, dayHeading, runFacts, highlightTerms, thumbnails, timeOfDay, runTitle, originLine } from "./run_summary.js";
 import { groupCells, isGroup } from "./group_row.js";
 import { currentRun } from "../core/event_stream.js";
@@ -73,7 +73,7 @@ export function arrangeRows(body, entries, now) {
   const sorted = [...entries].sort(({ row: one }, { row: other }) => compareRows(one, other));
   const heading = (row) => (row.draft ? DRAFTS : row.in_title ? IN_TITLE : dayHeading(row.at, now));
   const days = Map.groupBy(sorted, ({ row }) => heading(row));
-  reorder(
+  setChildren(
     body,
     [...days].map(([name, each]) =>
       daySection(
@@ -88,20 +88,6 @@ export function arrangeRows(body, entries, now) {
 function daySection(body, name, elements) {
   const existing = [...body.children].find((each) => each.dataset.day === name);
   const section = existing ?? h("section", { "data-day": name, "aria-label": name }, h("h3", {}, name), h("ul"));
-  reorder(section.lastChild, elements);
+  setChildren(section.lastChild, elements);
   return section;
-}
-
-/** Put elements in order without moving those already in place. */
-function reorder(parent, elements) {
-  let at = parent.firstChild;
-  for (const element of elements) {
-    if (element === at) at = at.nextSibling;
-    else parent.insertBefore(element, at);
-  }
-  while (at) {
-    const next = at.nextSibling;
-    at.remove();
-    at = next;
-  }
 }

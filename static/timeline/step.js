@@ -5,7 +5,7 @@ import { ToolCard } from "./tool_card.js";
 import { StepFiles } from "./step_files.js";
 import { createStepStrip } from "../capabilities/step_strip.js";
 import { combine, NOTHING_USED, withWritten } from "../capabilities/usage.js";
-import { GrowingText, h } from "../core/dom.js";
+import { GrowingText, h, setChildren, updateChildren } from "../core/dom.js";
 import { firstLine, plural, formatSeconds, stripMarkdown } from "../core/format.js";
 import { LiveMarkdown } from "./text/live_markdown.js";
 import { renderMarkdown } from "../core/markdown.js";
@@ -146,9 +146,10 @@ export class Step {
   rebuild(events) {
     const toggled = new Map(this.cards.filter((card) => card.toggled).map((card) => [card.id, card.element.open]));
     const wasOpen = this.reasoning?.element.open;
-    const { used } = this;
+    const { used, usageLine } = this;
     this.show();
-    this.body.remove(); // avoid layout while building
+    const shown = this.body;
+    this.body = h("div"); // without layout while building
     this.clear();
     this.content = "all";
     for (const event of events) this.apply(event);
@@ -157,11 +158,22 @@ export class Step {
     this.interrupt();
     this.showUsage();
     this.collapse();
-    this.element.append(this.body);
+    this.replace(shown, usageLine);
     for (const card of this.cards) if (toggled.has(card.id)) card.expand(toggled.get(card.id));
     if (this.reasoning && wasOpen) this.reasoning.element.open = true;
     for (const card of this.cards) if (card.element.open) card.followOutput?.();
     this.element.style.minHeight = "";
+  }
+
+  /** Show the new body's content in the one that is shown, whose line of usage stays: one of its buttons may be pressed. */
+  replace(shown, line) {
+    const built = [...this.body.childNodes];
+    if (line) {
+      updateChildren(line, [...this.usageLine.childNodes]);
+      built[built.indexOf(this.usageLine)] = this.usageLine = line;
+    }
+    setChildren(shown, built);
+    this.body = shown;
   }
 
   /**
@@ -404,15 +416,13 @@ export class Step {
   showUsage() {
     this.endReasoning();
     this.message?.text.flush();
-    const line = h("div", { class: "changed-files num" }, ...this.files.chips());
+    const line = this.usageLine ?? h("div", { class: "changed-files num" });
     const usage = [...usageParts(this)];
     if (this.modelSeconds >= 0.05) usage.push(`model ${formatSeconds(this.modelSeconds)}`);
     if (this.sandboxSeconds >= 0.05) usage.push(`sandbox ${formatSeconds(this.sandboxSeconds)}`);
-    line.append(h("span", {}, usage.join(" · ")), this.requestButton(), createStepActions(this) ?? "");
-    this.usageLine?.remove();
-    this.usageLine = null;
-    if (this.verdict) this.verdict.before(line);
-    else this.body.append(line);
+    const parts = [...this.files.chips(), h("span", {}, usage.join(" · ")), this.requestButton(), createStepActions(this)];
+    updateChildren(line, parts.filter(Boolean));
+    if (!this.usageLine) this.add(line);
     this.usageLine = line;
     this.strip?.remove();
     this.strip = createStepStrip(this.used);

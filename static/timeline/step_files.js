@@ -62,14 +62,18 @@ function chip({ kind, path }, { number: step, view }) {
   const open = (compared) => view.run.emit("open-version", { path, step, compared });
   const openDiff = () => open(true);
   if (kind === "removed") {
-    return h("button", { class: "chip deleted", title: `deleted: ${name}`, "aria-label": `Deleted: ${name}`, onclick: openDiff }, h("span", {}, `− ${name}`));
+    return h(
+      "button",
+      { class: "chip deleted", "data-path": path, title: `deleted: ${name}`, "aria-label": `Deleted: ${name}`, onclick: openDiff },
+      h("span", {}, `− ${name}`),
+    );
   }
   const openButton = h("button", { class: "name", title: `${kind}: ${name}`, onclick: () => open(false) }, `${SIGNS[kind]} ${name}`);
   const comparesImages = kind === "changed" && fileKind(path) === "image"; // two images, with a divider
   const label = comparesImages ? `Compare ${name} before and after step ${step}` : `Changes to ${name} in step ${step}`;
   return h(
     "span",
-    { class: "chip file" },
+    { class: "chip file", "data-path": path },
     openButton,
     h("button", { class: "differs", title: label, "aria-label": label, onclick: openDiff }, icon("diff"), comparesImages ? "compare" : null),
   );

@@ -3,6 +3,7 @@
 import pytest
 from playwright.sync_api import Locator, expect
 
+from agent.events import FileChange, WorkspaceChanged
 from tests.support.component.accessibility import violations
 from tests.support.component.recorded import recorded
 from tests.support.component.scenarios import HOSTILE, KEY
@@ -22,7 +23,7 @@ def mount(stage: Stage, look: Look | None = None, part: str = "") -> None:
 
 
 def open_request(stage: Stage, step: int) -> Locator:
-    stage.button(f"Request of step {step}").click()
+    stage.button(f"Request of step {step}").press("Enter")  # it moves while steps are loaded
     inspector = stage.page.locator("dialog.inspector")
     expect(inspector.locator(".fidelity")).to_be_visible()
     return inspector
@@ -57,6 +58,23 @@ def test_what_a_guest_may_not_see_is_not_shown(stage: Stage) -> None:
     inspector.get_by_role("tab", name="Response").click()
     expect(inspector.locator(".body")).to_contain_text("shown to the run's owner only")
     assert stage.asked("steps/2/response") == []
+
+
+def test_a_button_that_is_pressed_while_its_step_changes_opens_the_request(stage: Stage) -> None:
+    stage.run.add_recorded(recorded("inspected_run"))
+    step = stage.step(1)
+    with stage.hold("steps/1"):
+        stage.mount("header", "timeline", run=[])
+        stage.button("Request of step 1").hover()
+        stage.page.mouse.down()
+        expect(step.locator(".card-body > *")).to_have_count(0)
+    expect(step.locator(".card-body > *")).not_to_have_count(0)  # it is loaded
+    stage.run.add(WorkspaceChanged(step=1, changes=(FileChange("output/a", "added"),), total=1))
+    expect(step).to_contain_text("+ output/a")
+    stage.button("Request of step 1").hover()  # where it is now
+    stage.page.mouse.up()
+    inspector = stage.page.locator("dialog.inspector")
+    expect(inspector.get_by_role("heading", name="Step 1")).to_be_visible()
 
 
 @pytest.mark.parametrize("look", looks(roles=["owner"]), ids=str)
