@@ -63,6 +63,7 @@ class TestLayout:
             ("timeout", "Error: the command was ended after its time limit of 120 s"),
             ("stop", "Error: the command was ended because the run was stopped"),
             ("lost", "Error: the sandbox was lost"),
+            ("full", "Error: the command was ended because the disk was full; see the note below."),
         ],
     )
     def test_output_before_an_early_end_is_kept(self, ending: EndReason, message: str) -> None:
@@ -72,8 +73,9 @@ class TestLayout:
 
     def test_the_sandbox_note_is_included(self) -> None:
         note = "The shell was restored."
-        text = observation(b"x", finished=CommandEnd(0, "exit", 0.1, note))
-        assert text.endswith("x\nNote: The shell was restored.")
+        storage = "60 MB of 60 MB used."
+        text = observation(b"x", finished=CommandEnd(0, "exit", 0.1, note, storage_note=storage))
+        assert text.endswith(f"x\nNote: {storage}\nNote: The shell was restored.")
 
 
 class TestLegibility:

@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, expect
 
 from agent.data_folder import DataFolder
 from agent.errors import SandboxError
@@ -19,11 +17,9 @@ from agent.settings import Settings
 from agent.util.cancellation import Stop
 from tests.sandbox_ui.accounts import accounts, signed_in
 from tests.support import httpx
-from tests.support.browser.page_pool import release_page, take_page
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.recorded_runs import write_ended_run
 from tests.support.server import serve_studio
-from tests.support.tab import NARROW, WIDE, StudioTab
 
 pytestmark = pytest.mark.contract
 
@@ -191,51 +187,3 @@ def test_containers_and_images_are_counted_by_the_engine(image: str, tmp_path: P
         "llm-in-sandbox-studio-proxy",
     ]
     assert all(each.size > 50 * 1024**2 for each in images)
-
-
-# On the page
-
-
-@pytest.mark.nightly
-@pytest.mark.browser
-@pytest.mark.parametrize(("size", "scheme"), [(WIDE, "light"), (NARROW, "dark")])
-def test_usage_is_keyboard_operable(
-    browser: Browser, tmp_path: Path, size: tuple[int, int], scheme: Any
-) -> None:
-    large = write_ended_run(tmp_path, "<b>large</b>", files={"output/a": os.urandom(400_000)})
-    pinned = write_ended_run(tmp_path, "pinned", files={"output/a": os.urandom(200_000)})
-    pinned.set_pinned(True)
-    History(tmp_path).page()
-    with serve_studio(tmp_path, retention_days=30.0, retention_bytes=2_000_000) as studio_url:
-        viewport = {"width": size[0], "height": size[1]}
-        studio = StudioTab(take_page(browser, viewport=viewport, color_scheme=scheme))
-        studio.open(studio_url)
-        studio.page.keyboard.press("Control+k")
-        studio.page.get_by_role("dialog", name="History").get_by_role(
-            "button", name="Storage and limits"
-        ).press("Enter")
-        dialog = studio.page.get_by_role("dialog", name="Storage and limits")
-        expect(dialog.get_by_role("status")).to_contain_text("2 runs, 1 pinned")
-        expect(dialog).to_contain_text("deleted 30 days after their end")
-        expect(dialog.get_by_role("link")).to_have_text(["<b>large</b>", "pinned"])
-        expect(dialog.get_by_role("button", name="Delete “pinned”")).to_be_disabled()
-        found = Axe().run(studio.page, ".usage[open]", {"resultTypes": ["violations"]})
-        assert found.violations_count == 0, found.generate_report()
-        assert studio.page.evaluate("document.documentElement.scrollWidth") <= size[0]
-        dialog.get_by_role("button", name="Pin “pinned”").press("Enter")
-        expect(dialog.get_by_role("button", name="Delete “pinned”")).to_be_enabled()
-        dialog.get_by_role("button", name="Delete “<b>large</b>”").press("Enter")
-        expect(dialog).to_contain_text("This frees")
-        studio.page.keyboard.press("Escape")
-        expect(dialog.get_by_role("button", name="Delete “<b>large</b>”")).to_be_focused()
-        studio.page.keyboard.press("Enter")
-        expect(dialog.get_by_role("button", name="Delete", exact=True)).to_be_focused()
-        studio.page.keyboard.press("Enter")
-        expect(dialog.get_by_role("link")).to_have_text(["pinned"])
-        expect(dialog.get_by_role("status")).to_contain_text("freed")
-        assert not large.path.exists()
-        dialog.get_by_role("link", name="pinned").press("Enter")
-        expect(dialog).to_be_hidden()
-        expect(studio.page).to_have_title("pinned")
-        assert studio.errors == []
-        release_page(studio.page)

@@ -9,7 +9,10 @@ import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 
+from agent.errors import UsageError
 from agent.models import demonstration
+from sandbox_ui.page.handlers import _changed_options
+from sandbox_ui.runs.run_options import RunOptions
 from tests.support import httpx
 from tests.support.models.endpoint import Call, Endpoint, ScriptedTurns, Turn
 from tests.support.models.turns import SUBMIT, bash
@@ -152,3 +155,24 @@ def test_a_missing_required_value_is_reported(studio_url: str) -> None:
     reply = httpx.post(f"{studio_url}/gradio_api/call/message", json={"data": []})
     assert reply.status_code == 400
     assert reply.json()["error"] == "A value is missing for: run, text."
+
+
+ENTERED = RunOptions(base_url="http://one.example/v1", api_key="sk-one", extra_body='{"a": 1}')
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({"model": "other"}, "sk-one"),
+        ({"base_url": "http://one.example/v1/"}, "sk-one"),
+        ({"base_url": "http://two.example/v1"}, ""),
+        ({"base_url": "http://two.example/v1", "api_key": "sk-two"}, "sk-two"),
+    ],
+)
+def test_the_key_of_the_settings_goes_to_no_other_endpoint_of_a_message(
+    changes: dict[str, str], key: str
+) -> None:
+    changed = _changed_options(ENTERED, changes)
+    assert (changed.api_key, changed.extra_body) == (key, '{"a": 1}' if key == "sk-one" else "")
+    with pytest.raises(UsageError, match="A key without its endpoint"):
+        _changed_options(ENTERED, {"api_key": "sk-two"})

@@ -6,14 +6,12 @@ from pathlib import Path
 
 import brotli  # type: ignore[import-untyped]
 import pytest
-from playwright.sync_api import Browser, Request, expect
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from sandbox_ui.page import modules
 from tests.support import httpx
 from tests.support.server import run_coroutine
-from tests.support.tab import StudioTab
 
 MAIN = 'export * from "./core/a.js";\n'
 
@@ -103,31 +101,3 @@ def test_bundled_modules_are_compressed_and_cached(static: Path) -> None:
     assert "cache-control" not in source.headers
     assert missing.status_code == 404
     assert "cache-control" not in missing.headers
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("bundled", [True, False])
-def test_the_page_works_with_and_without_the_bundle(
-    browser: Browser, studio_url: str, monkeypatch: pytest.MonkeyPatch, *, bundled: bool
-) -> None:
-    if not bundled:
-        monkeypatch.setattr(modules, "BUNDLE", Path("/nonexistent"))
-    elif "bundle" not in modules.head():
-        pytest.skip("the modules are not bundled: make static/bundle/.stamp")
-    context = browser.new_context()
-    studio = StudioTab(context.new_page())
-    urls: list[str] = []
-
-    def record(request: Request) -> None:
-        urls.append(request.url)
-
-    studio.page.on("request", record)
-    studio.open(studio_url)
-    expect(studio.workspace).to_be_visible()
-    studio.page.wait_for_function("'mounted' in document.documentElement.dataset")
-    own = [url for url in urls if "/ui/" in url and url.endswith(".js")]
-    assert len(own) == len(set(own))
-    assert all(("/ui/bundle/" in url) == bundled for url in own)
-    assert (len(own) < 6) == bundled
-    assert studio.errors == []
-    context.close()

@@ -1,4 +1,4 @@
-"""The idle page does no work."""
+"""The idle page does no work, Gradio's part of it included."""
 
 import pytest
 from playwright.sync_api import Browser
@@ -12,6 +12,7 @@ window.requestAnimationFrame = (callback) => { window.frame_count++; return nati
 
 
 @pytest.mark.browser
+@pytest.mark.nightly
 def test_an_idle_page_requests_no_animation_frames(browser: Browser, studio_url: str) -> None:
     context = browser.new_context()
     page = context.new_page()

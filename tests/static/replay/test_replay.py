@@ -1,123 +1,124 @@
-"""A replay in a browser: started from the menu, its verdicts, compared with the recorded run."""
+"""Replays on the page: started from the menu, their verdicts; examples that were saved."""
 
-import os
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, expect
 
+from agent.events import CheckedCall, Event, ReplayStarted, StepVerified
 from agent.limits import Limits
 from agent.models.base import ToolCall
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun, Task
 from tests.agent.api.conftest import bash
-from tests.support.browser.page_pool import release_page, take_page
+from tests.support.component.accessibility import violations
+from tests.support.component.events import bash as command
+from tests.support.component.events import ended, started, step
+from tests.support.component.routes import LocalStudio
+from tests.support.component.stage import LOOKS, Look, Stage, looks
 from tests.support.local_provider import LocalSandboxProvider
-from tests.support.tab import NARROW, WIDE, StudioTab
+from tests.support.tab import open_studio
 
-pytestmark = pytest.mark.browser
+pytestmark = pytest.mark.component
 
-SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 HOSTILE = "<img src=x onerror=window.hacked=1>"
 SUBMIT = ScriptedTurn(calls=(ToolCall("", "submit", "{}"),))
+WORDS = ("Same", "Same but for volatile parts", "Differs", "Same")
 
 
-@pytest.fixture
-def tab(browser: Browser) -> Iterator[StudioTab]:
-    tab = StudioTab(take_page(browser, viewport={"width": WIDE[0], "height": WIDE[1]}))
-    yield tab
-    release_page(tab.page)
-    assert tab.errors == []
-
-
-def shoot(studio: StudioTab, name: str) -> None:
-    if folder := os.environ.get("SHOTS"):
-        studio.page.screenshot(path=f"{folder}/{name}.png")
-
-
-def record(data: Path, state: Path) -> str:
-    """Record a run whose third step depends on a file that the step changes."""
-    state.write_text("before\n")
+def record(data: Path, *turns: ScriptedTurn) -> RunFolder:
+    """Record a run."""
     provider = LocalSandboxProvider(data)
     folder = RunFolder.create(data, provider.create_workspace())
-    turns = [
-        bash("echo always"),
-        bash("date +%s.%N"),
-        bash(f"cat {state}; echo '{HOSTILE}' > {state}"),
-        SUBMIT,
-    ]
     with RecordedRun(folder, provider) as run:
-        list(run.start(Task("Do it."), ScriptedModel(turns), Limits()))
-    return folder.id
+        list(run.start(Task("Do it."), ScriptedModel([*turns, SUBMIT]), Limits()))
+    return folder
 
 
+@pytest.mark.browser
+@pytest.mark.e2e("replays a run and sees for each step whether it does the same again")
 def test_a_replay_shows_a_verdict_for_each_step_and_over_the_run(
-    tab: StudioTab, studio_url: str, data: Path, tmp_path: Path
+    browser: Browser, studio_url: str, data: Path, tmp_path: Path
 ) -> None:
-    page, run = tab.page, record(data, tmp_path / "state")
-    page.goto(f"{studio_url}/?run={run}")
-    page.get_by_role("button", name="Export").click()
-    page.get_by_role("menuitem", name="Replay").click()
-    banner = page.get_by_role("status", name="Replay")
+    state = tmp_path / "state"
+    state.write_text("before\n")
+    turns = [bash("echo always"), bash("date +%s.%N"), bash(f"cat {state}; echo after > {state}")]
+    run = record(data, *turns).id
+    with open_studio(browser, f"{studio_url}/?run={run}") as tab:
+        page = tab.page
+        tab.button("Export").click()
+        page.get_by_role("menuitem", name="Replay").click()
+        banner = page.get_by_role("status", name="Replay")
+        expect(banner).to_contain_text("4 steps: 1 different, 1 volatile, 2 same")
+        badges = page.locator(".step .verdict-badge")
+        expect(badges).to_have_text(WORDS)
+        banner.get_by_role("button", name="Compare").click()
+        columns = page.locator("section.comparison .column")
+        expect(columns).to_have_count(2)
+        columns.nth(1).scroll_into_view_if_needed()
+        expect(columns.nth(1).locator(".verdict-badge").first).to_be_visible()
+        page.goto(f"{studio_url}/?run={run}")
+        expect(banner).to_contain_text("Replayed:Differs")
+        banner.get_by_role("link", name="Differs").click()
+        expect(banner).to_contain_text("Replay of the recorded run")
+
+
+def verified() -> list[Event]:
+    """A replay whose third step differs."""
+    diff = f"--- recorded\n+++ replayed\n@@ -1 +1 @@\n-before\n+{HOSTILE}\n"
+    differing = CheckedCall("call-3-1", "differs", reason="Other output.", diff=diff)
+    events: list[Event] = [started(), ReplayStarted(run="recorded", steps=(1, 2, 3, 4))]
+    for number, verdict in enumerate(("same", "volatile", "differs", "same"), 1):
+        calls = (differing,) if verdict == "differs" else ()
+        events += step(number, command("cat state", "x\n"))
+        events.append(StepVerified(step=number, verdict=verdict, calls=calls))  # type: ignore[arg-type]
+    return [*events, ended()]
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=str)
+def test_a_replay_shows_its_verdicts_and_what_differs(stage: Stage, look: Look) -> None:
+    stage.mount("header", "timeline", run=verified(), look=look)
+    banner = stage.page.get_by_role("status", name="Replay")
     expect(banner).to_contain_text("Replay of the recorded run")
     expect(banner).to_contain_text("4 steps: 1 different, 1 volatile, 2 same")
     expect(banner.locator(".verdict-badge")).to_have_text("Differs")
-
-    badges = page.locator(".step .verdict-badge")
-    words = ["Same", "Same but for volatile parts", "Differs", "Same"]
-    expect(badges).to_have_text(words)
-    diff = page.get_by_role("group", name="Difference").first
+    expect(banner.get_by_role("button", name="Compare")).to_have_count(int(look.can_edit))
+    expect(stage.page.locator(".step .verdict-badge")).to_have_text(WORDS)
+    diff = stage.page.get_by_role("group", name="Difference").first
     expect(diff.locator(".del")).to_have_text("-before\n")
     expect(diff.locator(".add")).to_have_text(f"+{HOSTILE}\n")
-    assert page.evaluate("window.hacked") is None
-
-    page.reload()
-    expect(badges).to_have_text(words)
-    expect(diff).to_be_visible()
-    banner.get_by_role("button", name="Compare").click()
-    columns = page.locator("section.comparison .column")
-    expect(columns).to_have_count(2)
-    columns.nth(1).scroll_into_view_if_needed()
-    expect(columns.nth(1).locator(".verdict-badge").first).to_be_visible()
-
-    page.goto(f"{studio_url}/?run={run}")
-    expect(banner).to_contain_text("Replayed:Differs")
-    banner.get_by_role("link", name="Differs").click()
-    expect(banner).to_contain_text("Replay of the recorded run")
+    assert stage.page.evaluate("window.hacked") is None
+    assert violations(stage.page) == []
+    assert stage.page.evaluate("document.documentElement.scrollWidth") <= look.size[0]
 
 
-def test_a_saved_example_is_deleted_after_a_confirmation(
-    tab: StudioTab, studio_url: str, data: Path, tmp_path: Path
-) -> None:
-    page, run = tab.page, record(data, tmp_path / "state")
-    page.goto(f"{studio_url}/?run={run}")
-    page.get_by_role("button", name="Export").click()
+def test_a_saved_example_is_deleted_after_a_confirmation(studio: LocalStudio) -> None:
+    page = studio.page
+    studio.show(record(studio.data, bash("echo always")))
+    studio.stage.button("Export").click()
     page.get_by_role("menuitem", name="Save as example").click()
     expect(page.get_by_role("alert")).to_contain_text("Saved as an example")
-    page.get_by_role("button", name="Examples", exact=True).click()
+    studio.stage.button("Examples").click()
     dialog = page.get_by_role("dialog", name="Examples")
     examples = dialog.locator("div.example", has_text="yours, about")
     expect(examples).to_have_count(1)
-    dialog.get_by_role("button", name="Delete…: Do it.").click()
-    expect(dialog.get_by_role("button", name="Delete", exact=True)).to_be_focused()
-    for scheme in SCHEMES:
-        page.emulate_media(color_scheme=scheme)
-        for size in (NARROW, WIDE):
-            page.set_viewport_size({"width": size[0], "height": size[1]})
-            shoot(tab, f"example-{scheme}-{size[0]}")
-    violations = Axe().run(page, context="dialog.examples").response["violations"]
-    assert [each["id"] for each in violations] == []
+    delete = dialog.get_by_role("button", name="Delete…: Do it.")
+    confirm = dialog.get_by_role("button", name="Delete", exact=True)
+    delete.click()
+    expect(confirm).to_be_focused()
+    for look in looks(roles=["owner"]):
+        studio.stage.change_look(look)
+        found = Axe().run(page, context="dialog.examples").response["violations"]
+        assert [each["id"] for each in found] == [], look
     dialog.get_by_role("button", name="Cancel").click()
-    expect(dialog.get_by_role("button", name="Delete…: Do it.")).to_be_focused()
-    dialog.get_by_role("button", name="Delete…: Do it.").click()
-    dialog.get_by_role("button", name="Delete", exact=True).click()
+    expect(delete).to_be_focused()
+    delete.click()
+    confirm.click()
     expect(dialog.get_by_role("status")).to_have_text("Deleted “Do it.”.")
     expect(examples).to_have_count(0)
     page.keyboard.press("Escape")
-    page.get_by_role("button", name="Examples", exact=True).click()
+    studio.stage.button("Examples").click()
     expect(dialog.get_by_role("button").first).to_be_visible()
     expect(examples).to_have_count(0)

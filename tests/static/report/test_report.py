@@ -21,7 +21,7 @@ from tests.agent.report.recorded import PNG, Recorder, hostile_run
 from tests.support.browser.page_pool import listen, release_page, take_page
 from tests.support.tab import NARROW, WIDE
 
-pytestmark = pytest.mark.browser
+pytestmark = pytest.mark.component
 
 
 def attack(address: str) -> str:

@@ -1,4 +1,4 @@
-"""Steering a run from the page to the model: a message that is left, approval of calls."""
+"""Approval of calls, from the page to the model."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,22 +6,14 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, expect
 
-from tests.support.models.endpoint import Call, Turn
-from tests.support.page_states import (
-    SUBMIT,
-    ScriptedStudio,
-    bash,
-    open_scripted,
-    serve_scripted,
-)
+from tests.support.models.turns import SUBMIT, Call, Turn, bash
+from tests.support.page_states import ScriptedStudio, open_scripted, serve_scripted
 from tests.support.tab import StudioTab
 
-pytestmark = pytest.mark.browser
 
-
-@pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScriptedStudio]:
-    with serve_scripted(tmp_path_factory.mktemp("data")) as stage:
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[ScriptedStudio]:
+    with serve_scripted(tmp_path / "data") as stage:
         yield stage
 
 
@@ -32,42 +24,11 @@ def studio(browser: Browser, stage: ScriptedStudio) -> Iterator[StudioTab]:
     assert studio.errors == []
 
 
-def gated(gate: Path, command: str = "echo first") -> Turn:
-    """A command that ends when a file appears."""
-    return bash(f"{command}; until [ -e {gate} ]; do sleep 0.05; done")
-
-
-def queue(studio: StudioTab) -> Locator:
-    return studio.page.get_by_role("group", name="Messages that wait")
-
-
-def ask_every_call(studio: StudioTab, choice: str = "Every call") -> None:
-    studio.button("Settings").click()
-    studio.page.get_by_role("radio", name=choice).check()
-    studio.button("Close settings").click()
-
-
 def approval(studio: StudioTab) -> Locator:
     return studio.timeline.get_by_role("group", name="Approval").last
 
 
-def test_a_message_that_was_not_delivered_is_offered_again(
-    studio: StudioTab, stage: ScriptedStudio, tmp_path: Path
-) -> None:
-    stage.set_turns(gated(tmp_path / "never"), SUBMIT, SUBMIT)
-    studio.send("Count")
-    expect(studio.state).to_contain_text("running a command")
-    studio.task.fill("And then?")
-    studio.button("Send").click()
-    expect(queue(studio)).to_contain_text("And then?")
-    studio.button("Stop").click()
-    expect(queue(studio)).to_contain_text("Not delivered")
-    queue(studio).get_by_role("button", name="Send now").click()
-    expect(studio.timeline.locator(".task").last).to_contain_text("And then?")
-    expect(queue(studio)).to_be_hidden()
-    expect(studio.state).to_have_text("submitted")
-
-
+@pytest.mark.browser
 @pytest.mark.e2e("lets every call wait, allows one, edits two, denies one, and sees what ran")
 def test_calls_wait_and_are_allowed_edited_and_denied(
     studio: StudioTab, stage: ScriptedStudio, tmp_path: Path
@@ -80,7 +41,9 @@ def test_calls_wait_and_are_allowed_edited_and_denied(
         bash("curl https://example.org/"),
         SUBMIT,
     )
-    ask_every_call(studio)
+    studio.button("Settings").click()
+    studio.page.get_by_role("radio", name="Every call").check()
+    studio.button("Close settings").click()
     studio.send("Tidy up")
     expect(studio.state).to_contain_text("waiting for approval")
     expect(approval(studio)).to_contain_text("Waits for your approval")

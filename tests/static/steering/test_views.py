@@ -101,11 +101,19 @@ def test_a_message_is_taken_back_and_one_that_is_left_is_sent_now(stage: Stage) 
     expect(queue(stage)).to_have_count(1)
     stage.run.send_steering(replace(WORKING, messages=MESSAGES[:1], version=2))
     expect(queue(stage)).not_to_contain_text("Forget it.")
-    assert [each.path for each in stage.asked("messages/*", "DELETE")] == ["messages/m2"]
+    stage.wait_until(lambda: len(stage.asked("messages/*", "DELETE")) == 1)
     stage.run.add(ended("stopped"))
     expect(queue(stage)).to_contain_text("Not delivered: the round ended first.")
     names = queue(stage).get_by_role("button")
     expect(names).to_have_text(["Send now", "Discard"])
+    names.first.click()
+    sent = stage.timeline.locator(".task:not(.waiting)").last
+    expect(sent).to_contain_text("In French, please.")
+    assert [each["message"] for each in stage.sent] == [{"text": "In French, please."}]
+    revoked = [each.path for each in stage.asked("messages/*", "DELETE")]
+    assert revoked == ["messages/m2", "messages/m1"]
+    stage.run.send_steering(replace(WORKING, messages=(), version=3))
+    expect(queue(stage)).to_be_hidden()
 
 
 @pytest.mark.parametrize("look", looks(sizes=[(1280, 860)], themes=["light"]), ids=str)

@@ -66,6 +66,12 @@ RUNNING: list[Event] = [
 STATES = (
     preparing("queued", Preparing(state="queued", detail=DETAIL), "2nd in the queue", DETAIL),
     preparing(
+        "first-in-the-queue",
+        Preparing(state="queued", detail="1st in the queue"),
+        "1st in the queue",
+        "1st in the queue. It starts automatically.",
+    ),
+    preparing(
         "preparing-image",
         Preparing(state="preparing_image", detail="python3-numpy", progress=0.42),
         "preparing image 42%",

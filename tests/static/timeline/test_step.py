@@ -8,7 +8,16 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, expect
 
-from agent.events import CallDelta, Event, FileChange, ModelAnswered, StepStarted, TextDelta
+from agent.events import (
+    CallDelta,
+    Event,
+    FileChange,
+    ModelAnswered,
+    StepStarted,
+    TextDelta,
+    ToolEnded,
+)
+from agent.sandbox.network.policy import NetworkRequest
 from tests.support.component.events import SUBMIT, bash, edit, ended, started, step
 from tests.support.component.stage import Stage
 
@@ -146,6 +155,26 @@ def test_a_failed_command_without_output_says_no_output(stage: Stage) -> None:
     expect(card.get_by_label("Output")).to_have_count(0)
     card.get_by_role("button", name="What the model saw").click()
     expect(card.locator(".observation")).to_contain_text("Error: Exit code 1")
+
+
+def test_a_full_disk_and_blocked_hosts_are_shown_under_the_command(stage: Stage) -> None:
+    requests = (
+        NetworkRequest(1.0, "pypi.org", 443, 2000, 10, ""),
+        NetworkRequest(1.0, "10.0.0.1", 80, 0, 0, "This run may not reach it."),
+    )
+    note = "The disk is full: 60 MB of 60 MB used."
+    call = bash("pip download six", end_reason="full")
+    events = [
+        replace(each, storage_note=note, requests=requests) if isinstance(each, ToolEnded) else each
+        for each in step(1, call)
+    ]
+    stage.mount("timeline", run=[started(), *events, ended()])
+    card = cards(stage)
+    expect(card.locator(".state")).to_contain_text("disk full")
+    card.locator("summary").first.click()
+    expect(card.locator(".host")).to_have_text([note, "pypi.org 2 KB", "10.0.0.1 blocked"])
+    titles = [each.get_attribute("title") for each in card.locator(".host").all()[1:]]
+    assert titles == ["2 KB received, 10 B sent", "Blocked: This run may not reach it."]
 
 
 def test_a_path_among_many_words_becomes_a_link(stage: Stage) -> None:

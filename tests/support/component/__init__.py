@@ -24,6 +24,7 @@ How to write one::
 5. Where a view changes files or lists runs, ``stage.use_routes(LocalRoutes(stage.data))`` lets the
    server's own routes answer, called in the test's process on the files below ``stage.data``.
    What a route changes is announced to the page; ``stage.run.change_files()`` announces the rest.
+   With the fixture ``studio`` the page has no run yet: ``studio.write(…)``, ``studio.show(run)``.
 6. Every state × role × width × theme: ``@pytest.mark.parametrize("look", LOOKS, ids=str)`` and
    ``stage.mount(…, look=look)``.
 

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser
 
 if TYPE_CHECKING:  # imported when used, which takes a second
+    from tests.support.component.routes import LocalStudio
     from tests.support.component.stage import Stage, Stages
 
 
@@ -28,3 +29,11 @@ def stage(stages: "Stages", tmp_path: Path) -> Iterator["Stage"]:
     """A bare page in which the test mounts components."""
     with stages.open(tmp_path) as stage:
         yield stage
+
+
+@pytest.fixture
+def studio(stage: "Stage") -> "LocalStudio":
+    """The page on the server's own routes, with a data folder without runs."""
+    from tests.support.component.routes import LocalStudio
+
+    return LocalStudio(stage)

@@ -1,17 +1,20 @@
 """The server's own routes, called in this process: no socket, no worker process, no Gradio page."""
 
 import asyncio
+import shutil
 import threading
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from playwright.sync_api import Locator
 from starlette.applications import Starlette
 from starlette.requests import Request as StarletteRequest
 from starlette.types import Message, Receive, Scope, Send
 
 from agent.errors import WorkspaceError
+from agent.runs.folder import RunFolder
 from agent.settings import Settings
 from sandbox_ui.application import Services
 from sandbox_ui.auth.access import Access
@@ -19,8 +22,11 @@ from sandbox_ui.auth.user import OPERATOR
 from sandbox_ui.preview.base import BinaryPreview, PreviewError, PreviewRequest, Renderer
 from sandbox_ui.preview.service import PreviewResult, PreviewService
 from sandbox_ui.preview.worker import _UNREADABLE_MESSAGE, load_renderer
+from tests.support.component.runs import PageRun
 from tests.support.component.server import Answer, Request
+from tests.support.component.stage import ALL, Look, Stage
 from tests.support.local_provider import LocalSandboxProvider
+from tests.support.recorded_runs import write_ended_run
 
 _renderer = cache(load_renderer)
 _rendering = threading.Lock()  # PDFium is not thread-safe
@@ -51,13 +57,15 @@ class LocalRoutes:
     Args:
         data: The data folder.
         previews: Renders previews; in this process by default.
+        settings: Settings that are not the default.
 
     Attributes:
         services: What is behind the routes.
     """
 
-    def __init__(self, data: Path, previews: PreviewService | None = None) -> None:
-        services = Services.from_settings(Settings(data=data), LocalSandboxProvider(data))
+    def __init__(self, data: Path, previews: PreviewService | None = None, **settings: Any) -> None:
+        provider = LocalSandboxProvider(data)
+        services = Services.from_settings(Settings(data=data, **settings), provider)
         self.services = replace(services, previews=previews or LocalPreviews())
         self.services.catalog.open()
         self._app = Starlette(routes=list(self.services.routes()))
@@ -135,3 +143,48 @@ class _Collector:
         headers.pop("content-length", None)
         self.answer.kind = headers.pop("content-type", "application/octet-stream")
         self.answer.headers = headers
+
+
+class LocalStudio:
+    """A page, its routes, and the runs in its data folder; there are none at first.
+
+    Args:
+        stage: The page.
+        settings: The studio's settings that are not the default.
+    """
+
+    def __init__(self, stage: Stage, **settings: Any) -> None:
+        self.stage, self.page, self.data = stage, stage.page, stage.data
+        shutil.rmtree(stage.run.folder.sandbox_folder)
+        shutil.rmtree(stage.run.folder.path)
+        self.routes = LocalRoutes(self.data, **settings)
+        stage.use_routes(self.routes)
+
+    def write(self, task: str, **options: Any) -> RunFolder:
+        """Write an ended run, as ``write_ended_run`` does."""
+        return write_ended_run(self.data, task, **options)
+
+    def show(self, run: RunFolder | None = None, look: Look | None = None) -> None:
+        """Open the page, with a run or without."""
+        if run:
+            self.stage.run = PageRun(self.data, run=run.id)
+        self.stage.mount(*ALL, run=() if run else None, look=look)
+
+    def open_history(self) -> Locator:
+        """Open the history on the shown page; returns it."""
+        self.stage.button("History").click()
+        return self.history
+
+    @property
+    def history(self) -> Locator:
+        """The history."""
+        return self.page.get_by_role("dialog", name="History")
+
+    @property
+    def titles(self) -> Locator:
+        """The titles in the history."""
+        return self.history.locator(".entry .title")
+
+    def entry(self, title: str) -> Locator:
+        """A run in the history."""
+        return self.history.get_by_role("listitem").filter(has_text=title)

@@ -60,8 +60,9 @@ class PageRun:
 
     def add(self, *events: Event) -> None:
         """Continue the run; the page receives the events."""
-        with self.folder.journal.open("ab") as journal:
-            journal.writelines(encode(event) + b"\n" for event in events)
+        if events:
+            with self.folder.journal.open("ab") as journal:
+                journal.writelines(encode(event) + b"\n" for event in events)
         with self._lock:
             for stream, position in self._streams:
                 self._send_new(stream, position)

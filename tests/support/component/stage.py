@@ -117,6 +117,8 @@ class Stage(StudioPage):
         self._runs: dict[str, PageRun] = {}
         self._answers: dict[str, Answer] = _page_answers()
         self._gates: dict[str, threading.Event] = {}
+        self._presence: list[Stream] = []
+        self._is_lost = False
         self._routes: LocalRoutes | None = None
         self._lock = threading.Lock()  # the server's threads open runs
 
@@ -165,6 +167,14 @@ class Stage(StudioPage):
         gate = self._gates[f"{method} {path}"] = threading.Event()
         yield
         gate.set()
+
+    @contextmanager
+    def lose_server(self) -> Iterator[None]:
+        """Drop every connection until the end of the context, as if the server were gone."""
+        self._is_lost = True
+        self._end_streams()
+        yield
+        self._is_lost = False
 
     def asked(self, path: str, method: str = "GET") -> list[Request]:
         """Return the requests for a path so far, which may end with ``*``."""
@@ -250,12 +260,12 @@ class Stage(StudioPage):
     @property
     def shown_url(self) -> str:
         """The URL of the page with its run."""
-        return f"{self.url}?run={RUN}"
+        return f"{self.url}?run={self.run.id}"
 
     @property
     def run_url(self) -> str:
         """Base URL of the run's API."""
-        return f"{self.url}api/runs/{RUN}/"
+        return f"{self.url}api/runs/{self.run.id}/"
 
     def send(self, text: str) -> None:
         """Send a message with Run; without an answer of the test it begins a run or a round."""
@@ -306,8 +316,11 @@ class Stage(StudioPage):
     def respond(self, request: Request) -> Answer | Stream:
         """Return the answer to a request."""
         path = f"/{request.path.removeprefix('api/')}"
+        if self._is_lost:
+            return Answer(status=0)
         if path == "/presence":
-            return Stream()
+            self._presence.append(Stream())
+            return self._presence[-1]
         run = self._run_of(path)
         if run is not None:
             path = path.removeprefix(f"/runs/{run.id}/")
@@ -376,10 +389,15 @@ class Stage(StudioPage):
         """Release what is held, end the streams."""
         for gate in self._gates.values():
             gate.set()
-        for run in (self.run, *self._runs.values()):
-            run.disconnect()
+        self._end_streams()
         if self._routes:
             self._routes.close()
+
+    def _end_streams(self) -> None:
+        for run in (self.run, *self._runs.values()):
+            run.disconnect()
+        for stream in self._presence:
+            stream.close()
 
     def _listen(self) -> None:
         """Note errors in the console, uncaught errors and dialogs."""
