@@ -63,6 +63,7 @@ def test_a_token_is_shown_once_and_can_be_revoked(stage: Stage) -> None:
     stage.button("Create token").click()
     expect(account.locator(".token")).to_have_text(answers["POST /tokens"]["text"])
     assert stage.asked("/tokens", "POST")[0].json == {"label": "laptop"}
+    expect(stage.button("Revoke laptop")).to_be_visible()
     stage.answer("/tokens/*", Answer(204), "DELETE")
     stage.answer("/tokens", {"tokens": []})
     stage.button("Revoke laptop").click()

@@ -52,7 +52,9 @@ LINKED_PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><tit
 <link rel="stylesheet" href="parts/a.css"><script src="parts/a.js"></script>
 <script type="module" src="parts/m.js"></script></head>
 <body><p>Größe</p><img src="../input/dot.svg" alt="dot">
-<script>document.querySelector("img").onload = () => document.body.append("seen; ")</script>"""
+<script>
+document.querySelector("img").decode().then(() => document.body.append("seen; "));
+</script>"""
 
 
 def test_a_page_loads_resources_of_the_workspace(viewer: FileViewer) -> None:
