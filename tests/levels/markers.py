@@ -22,7 +22,7 @@ def _level_by_need(item: pytest.Item) -> str:
     needs = {marker.name for marker in item.iter_markers()}
     fixtures = getattr(item, "fixturenames", ())
     if "browser" in needs:
-        return "e2e" if "main_path" in needs else "nightly"
+        raise pytest.UsageError(f"{item.nodeid}: a test in the browser needs a level as its marker")
     if "training_packages" in fixtures:
         return "nightly"
     if "stages" in fixtures:

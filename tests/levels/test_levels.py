@@ -130,6 +130,12 @@ def test_a_shared_fixture_counts_for_all_its_tests(tmp_path: Path) -> None:
     assert "by its fixture server" in result.stdout
 
 
+@pytest.mark.contract
+def test_a_test_in_the_browser_without_a_level_is_an_error(tmp_path: Path) -> None:
+    result = run_session(tmp_path, "@pytest.mark.browser\ndef test_page(): pass\n")
+    assert "test_page: a test in the browser needs a level" in result.stderr
+
+
 FLAKY = """
 seen = []
 @pytest.fixture
