@@ -1,4 +1,4 @@
-"""Repeat a test once that fails, except unit tests; it is FLAKY if it passes then."""
+"""Repeat a test once that fails, except unit tests and hanging ones; FLAKY if it passes then."""
 
 import pytest
 from _pytest.runner import runtestprotocol
@@ -8,6 +8,9 @@ from tests.levels.markers import level_of
 REPEATED = ("contract", "component", "e2e")
 MOST_FLAKY = 3
 """More flaky tests than these fail a run."""
+
+_TIMED_OUT = "from pytest-timeout"
+"""In the report of a test that took too long; repeated, it would have no time limit."""
 
 _flaky: dict[str, str] = {}
 
@@ -19,7 +22,8 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     reports = runtestprotocol(item, nextitem=nextitem, log=False)
-    if failures := [report for report in reports if report.failed]:
+    failures = [report for report in reports if report.failed]
+    if failures and not any(_TIMED_OUT in report.longreprtext for report in failures):
         item._initrequest()  # type: ignore[attr-defined]  # fixtures are set up again
         reports = runtestprotocol(item, nextitem=nextitem, log=False)
         if not any(report.failed for report in reports):

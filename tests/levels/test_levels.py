@@ -131,6 +131,14 @@ def test_a_shared_fixture_counts_for_all_its_tests(tmp_path: Path) -> None:
 
 
 @pytest.mark.contract
+def test_a_test_that_hangs_is_not_repeated(tmp_path: Path) -> None:
+    hanging = (
+        "@pytest.mark.contract\n@pytest.mark.timeout(0.5)\ndef test_hanging(): time.sleep(20)\n"
+    )
+    assert "1 failed" in run_session(tmp_path, hanging).stdout
+
+
+@pytest.mark.contract
 def test_a_test_in_the_browser_without_a_level_is_an_error(tmp_path: Path) -> None:
     result = run_session(tmp_path, "@pytest.mark.browser\ndef test_page(): pass\n")
     assert "test_page: a test in the browser needs a level" in result.stderr

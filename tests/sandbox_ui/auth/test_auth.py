@@ -359,6 +359,7 @@ def test_a_signed_in_user_with_a_link_has_read_only_access(
     assert bob.put(f"/api/runs/{run}/files/a", content=b"").status_code == 403
 
 
+@pytest.mark.timeout(60)
 def test_a_revoked_link_ends_its_streams(
     accounts_url: str, new_client: NewClient, ann: httpx.Client
 ) -> None:
