@@ -11,7 +11,8 @@ PAGE = (ROOT / "docs" / "models.md").read_text()
 
 def rows() -> list[list[str]]:
     """Return the cells of the table of providers and servers, without its head."""
-    lines = [line for line in PAGE.splitlines() if line.startswith("| ")]
+    section = PAGE.partition("## Providers and servers")[2].partition("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("| ")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[1:]]
 
 
