@@ -14,8 +14,8 @@ from tests.stages.preparation import LOGS, ROOT, Preparation
 from tests.stages.stage import Stage, run_command, run_tests
 
 UNIT = "unit"
-CHANGE = "((component and not e2e) or main_path) and not nightly"
-REST = "(contract or e2e) and not (main_path or nightly)"
+CHANGE = "((component and not (e2e or thorough)) or main_path) and not nightly"
+REST = "(contract or e2e or (component and thorough)) and not (main_path or nightly)"
 SLOWEST = 20
 DAY_SECONDS = 86_400
 

@@ -24,7 +24,7 @@ from tests.support.page_states import (
 )
 from tests.support.tab import WIDE, StudioTab, open_studio
 
-pytestmark = pytest.mark.component
+pytestmark = [pytest.mark.component, pytest.mark.thorough]
 
 COLOUR_RULES = ["color-contrast", "link-in-text-block"]
 """The rules of axe-core that depend on the colour scheme."""

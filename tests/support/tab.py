@@ -34,7 +34,8 @@ def open_studio(
     studio.open(url)
     yield studio
     release_page(studio.page)
-    assert [each for each in studio.errors if not excused or excused not in each] == []
+    errors = [each for each in studio.errors if not excused or excused not in each]
+    assert errors == [], "\n".join(errors)
 
 
 class StudioPage:

@@ -12,6 +12,11 @@ from tests.support.component.stage import Stage
 from tests.support.tab import WIDE
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Leave the viewers of all kinds to the rest of the tests: they take as long as all others."""
+    item.add_marker("thorough")
+
+
 @pytest.fixture
 def viewer(stage: Stage) -> Iterator[FileViewer]:
     """A view of files that must have no effect on the page, and reach no other host."""

@@ -20,7 +20,7 @@ from tests.support.component.events import bash, ended, started, step
 from tests.support.component.stage import Look, Role, Stage, looks
 from tests.support.tab import WIDE
 
-pytestmark = pytest.mark.component
+pytestmark = [pytest.mark.component, pytest.mark.thorough]
 
 READY = SandboxReady(sandbox="s", seconds=1.0, pooled=False)
 TASK = started("Chart the length of the day")

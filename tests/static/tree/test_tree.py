@@ -512,7 +512,8 @@ def test_folders_and_files_are_created_in_the_chosen_folder(tree: TreeStage) -> 
 
 
 def test_a_file_is_renamed_in_the_tree_and_in_the_preview(tree: TreeStage) -> None:
-    tree.stage.expected_errors = ["/changes"]  # a name that the server refuses
+    # A name that the server refuses; the preview may ask for the old name while it is changed.
+    tree.stage.expected_errors = ["/changes", "/view/output/a.txt"]
     tree.write("output/a.txt")
     tree.open()
     tree.show("a.txt")
