@@ -84,6 +84,7 @@ def test_every_page_is_accessible(stage: Stage, look: Look, page: str) -> None:
     inspector = open_request(stage, 2)
     inspector.get_by_role("tab", name=page, exact=True).click()
     expect(inspector.locator(".body pre").first).to_be_visible()
+    expect(inspector.locator(".body[aria-busy]")).to_have_count(0)  # which is paler
     assert violations(stage.page) == []
 
 

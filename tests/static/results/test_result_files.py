@@ -17,9 +17,10 @@ PAGE = "echo '<h1>Across the island</h1><script>parent.hacked = 1</script>' > ou
 @pytest.mark.main_path
 def test_a_user_opens_the_files_that_a_run_has_made(browser: Browser, tmp_path: Path) -> None:
     requested: list[str] = []
+    deleted = "/output/second.png?"  # perhaps while it is loaded
     with (
         file_run.serve_recorded_run(tmp_path) as served,
-        open_studio(browser, f"{served.studio_url}/?run={served.run}") as it,
+        open_studio(browser, f"{served.studio_url}/?run={served.run}", excused=deleted) as it,
     ):
         listen(it.page, "request", lambda request: requested.append(request.url))
         it.page.reload()
