@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from agent.errors import ModelError, ModelRefused
 from agent.models.base import Model
 from agent.models.endpoint.deferred import DeferredEndpointModel
 from agent.util.cancellation import Stop
@@ -41,11 +40,8 @@ def ensure_tested(
         if _is_known(model):
             return {}
         on_test(numbers)
-        try:
-            _test(model, stop)
-        except ModelError as error:
-            return {} if stop.is_set else dict.fromkeys(numbers, str(error))
-        return {}
+        problem = _test(model, stop)
+        return dict.fromkeys(numbers, problem) if problem and not stop.is_set else {}
 
     if not groups:
         return {}
@@ -64,11 +60,11 @@ def _is_known(model: DeferredEndpointModel) -> bool:
     return renew(model.config, passport, model.passports).is_fresh
 
 
-def _test(model: DeferredEndpointModel, stop: Stop) -> None:
-    """Test a model, again while its endpoint is busy, and keep its passport.
+def _test(model: DeferredEndpointModel, stop: Stop) -> str:
+    """Test a model, again while its endpoint is busy, and keep its passport if it works.
 
-    Raises:
-        ModelRefused: It failed; the text says what to do.
+    Returns:
+        Why it failed and what to do; empty if it works.
     """
     from agent.models.passport.probe import check_endpoint
 
@@ -77,8 +73,7 @@ def _test(model: DeferredEndpointModel, stop: Stop) -> None:
         if test.works or not test.is_temporary or wait is None or stop.wait(wait):
             break
     if not test.works:
-        raise ModelRefused(
-            f"The test of {model.name} failed. {test.message} Then continue the evaluation."
-        )
+        return f"The test of {model.name} failed. {test.message} Then continue the evaluation."
     if model.passports is not None:
         model.passports.put(test.passport)
+    return ""

@@ -25,8 +25,7 @@ def redact(text: str, key: str) -> str:
 
 def redact_json(value: Any, key: str) -> Any:
     """Return a JSON value with every occurrence of ``key`` in its texts and numbers replaced."""
-    forms = _forms(key)
-    return _redact_json(value, key) if forms and contains_key(value, key) else value
+    return _redact_json(value, key) if contains_key(value, key) else value
 
 
 def contains_key(value: Any, key: str) -> bool:
