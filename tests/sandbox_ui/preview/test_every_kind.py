@@ -3,7 +3,7 @@
 import io
 import re
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import expect
@@ -113,15 +113,6 @@ HUGE: dict[str, Callable[[], Sample]] = {
     "archive": lambda: Sample("huge.zip", zip_of_many(), "folder0"),
     "hex": lambda: Sample("huge.bin", bytes(range(256)) * 400_000, "00 01 02"),
 }
-
-
-@pytest.fixture(scope="module")
-def worker() -> Iterator[PreviewService]:
-    """Previews with the limits of their process."""
-    service = PreviewService()
-    service.open()
-    yield service
-    service.close()
 
 
 @pytest.mark.nightly

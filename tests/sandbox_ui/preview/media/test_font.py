@@ -2,7 +2,7 @@
 
 import io
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import nullcontext
 
 import brotli  # type: ignore[import-untyped]
@@ -109,14 +109,6 @@ def font_with_many_names() -> bytes:
     """A font with 65,000 empty names."""
     name = struct.pack(">3H", 0, 65_000, 6) + bytes(12 * 65_000)
     return truetype({**font_tables("Many"), "name": name})
-
-
-@pytest.fixture(scope="module")
-def worker() -> Iterator[PreviewService]:
-    service = PreviewService()
-    service.open()
-    yield service
-    service.close()
 
 
 @pytest.mark.parametrize(
