@@ -119,7 +119,7 @@ def test_infrastructure_errors_are_shown_apart_and_retried(
     expect(row.get_by_role("list", name="Scores")).to_contain_text("With sandbox 100.0 % (+75.0)")
 
 
-def test_the_key_of_another_endpoint_is_typed_before_a_retry(tab: StudioTab) -> None:
+def test_the_key_of_another_endpoint_is_typed_before_resuming(tab: StudioTab) -> None:
     page = tab.page
     with Endpoint(respond, key="typed-key") as endpoint:
         # A visitor's cookie: the evaluation belongs to the tab.
@@ -128,13 +128,13 @@ def test_the_key_of_another_endpoint_is_typed_before_a_retry(tab: StudioTab) -> 
             members = [{"mode": "plain", "baseUrl": endpoint.url, "model": "m"}]
             evaluation = EvaluationClient(http).create(members=members)
         page.goto(f"{page.url}?evaluation={evaluation}")
-        apart = page.locator(".apart-line")
-        expect(apart).to_contain_text("4 runs failed by infrastructure errors")
+        progress = page.get_by_role("region", name="Progress")
+        expect(progress).to_contain_text("Enter the key of this endpoint")
         page.get_by_text("API keys of other endpoints").click()
         page.get_by_label(endpoint.url).fill("typed-key")
-        tab.button("Retry infrastructure errors").click()
-        expect(apart).to_be_hidden()
+        tab.button("Resume").click()
         expect(page.get_by_role("region", name="Score by domain")).to_contain_text("25.0 %")
+        expect(progress).not_to_contain_text("Enter the key")
     assert tab.errors == []
 
 
