@@ -1,5 +1,6 @@
 // A warning before Run: the conversation would be longer than what the model can read.
 
+import { fetchDocumentInfo, mayHaveText } from "../core/document_info.js";
 import { apiUrl, currentRun, runApiUrl } from "../core/event_stream.js";
 import { formatCount } from "../core/format.js";
 import { fetchJson } from "../core/loading/fetch.js";
@@ -9,11 +10,10 @@ const CHARACTERS_PER_TOKEN = 4; // the usual rule of thumb
 const MIN_TOKENS = 500; // no context is shorter
 const FRESH_MS = 30_000;
 const MAX_FILES = 1000; // names of one listing
-/** Files whose bytes are their text; what the text of other documents is, only the server knows. */
-const TEXT_FILE = /\.(?:txt|md|rst|csv|tsv|jsonl?|xml|ya?ml|toml|ini|log|tex|bib|sql|srt|py|r|js|ts|c|h|cpp|java|go|rs|sh)$/i;
+const MAX_DOCUMENTS = 200; // whose text is counted
 
 let known = { key: "", at: 0, limit: null };
-let attached = { key: "", characters: 0 };
+let attached = { key: "", tokens: Promise.resolve(0) };
 
 /** A sentence if the text, with what goes to the model before it, is longer than the model's known context, else "". */
 export async function lengthWarning(text) {
@@ -28,25 +28,25 @@ export async function lengthWarning(text) {
 
 /** Files attached or removed: count them again. */
 export function forgetAttached() {
-  attached = { key: "", characters: 0 };
+  attached = { key: "", tokens: Promise.resolve(0) };
 }
 
 /** The tokens of the attached files as they go to the model: their texts without a sandbox, else their names. */
-async function attachedTokens() {
+function attachedTokens() {
   if (!currentRun.id) return 0;
-  const mode = currentSettings().mode === "plain" ? "plain" : "sandbox";
-  const key = `${mode} ${currentRun.id}`;
-  if (attached.key !== key) {
-    const query = new URLSearchParams({ folder: "input", sort: "name", from: "0", count: String(MAX_FILES) });
-    try {
-      const { entries = [] } = await fetchJson(runApiUrl(`files?${query}`));
-      const sizes = entries.map(({ name, size }) => name.length + (mode === "plain" && TEXT_FILE.test(name) ? size : 0));
-      attached = { key, characters: sizes.reduce((sum, each) => sum + each, 0) };
-    } catch {
-      return 0; // the run says so if it is too long
-    }
-  }
-  return Math.ceil(attached.characters / CHARACTERS_PER_TOKEN);
+  const withTexts = currentSettings().mode === "plain";
+  const key = `${withTexts} ${currentRun.id}`;
+  if (attached.key !== key) attached = { key, tokens: countAttached(withTexts).catch(() => 0) }; // the run says so if it is too long
+  return attached.tokens;
+}
+
+async function countAttached(withTexts) {
+  const query = new URLSearchParams({ folder: "input", sort: "name", from: "0", count: String(MAX_FILES) });
+  const { entries = [] } = await fetchJson(runApiUrl(`files?${query}`));
+  let tokens = Math.ceil(entries.reduce((sum, { name }) => sum + name.length, 0) / CHARACTERS_PER_TOKEN);
+  const documents = withTexts ? entries.filter(({ name }) => mayHaveText(name)) : [];
+  for (const { path, size, modified } of documents.slice(0, MAX_DOCUMENTS)) tokens += (await fetchDocumentInfo(path, `${size} ${modified}`)).tokens ?? 0;
+  return tokens;
 }
 
 /** The context length of the settings' model in tokens; null if it is not known. */

@@ -39,27 +39,29 @@ test("an address with a password is not sent", async () => {
 /** The warning for a text, with an answer of the server for the attached files. */
 async function warningFor(text, { mode = "sandbox", files = [] } = {}) {
   globalThis.fetch = /** @type {any} */ (
-    async (address) => Response.json(String(address).includes("passport") ? { passport: { contextTokens: 1000 } } : { entries: files })
+    async (address) => {
+      const [, document] = String(address).match(/document-info\/input\/(.*)/) ?? [];
+      if (document) return Response.json({ tokens: files.find(({ name }) => name === document).tokens });
+      return Response.json(String(address).includes("passport") ? { passport: { contextTokens: 1000 } } : { entries: files });
+    }
   );
   restoreSettings([{ name: "base_url" }, { name: "model" }, { name: "mode" }], ["https://models.test/v1", "m", mode]);
   forgetAttached();
   return lengthWarning(text);
 }
 
-const LONG = [
-  { name: "notes.txt", size: 8000 },
-  { name: "paper.pdf", size: 9_000_000 },
-];
+const file = (name, tokens) => ({ name, path: `input/${name}`, size: 9, tokens });
 
-test("without a sandbox the texts of attached files count", async () => {
+test("without a sandbox the texts of attached documents count", async () => {
   currentRun.reset("run-1");
-  assert.match(await warningFor("Count.", { mode: "plain", files: LONG }), /with the attached files.*reads at most/);
+  const files = [file("notes.txt", 400), file("scan.pdf", null), file("paper.pdf", 700), file("photo.png", 5000)];
+  assert.match(await warningFor("Count.", { mode: "plain", files }), /^≈ 1\.1k tokens with the attached files, but the model reads at most/);
 });
 
 test("in a sandbox only the names of attached files go to the model", async () => {
   currentRun.reset("run-1");
-  assert.equal(await warningFor("Count.", { files: LONG }), "");
-  const names = Array.from({ length: 100 }, (_, index) => ({ name: `${"n".repeat(60)}${index}.txt`, size: 9 }));
+  assert.equal(await warningFor("Count.", { files: [file("paper.pdf", 700_000)] }), "");
+  const names = Array.from({ length: 100 }, (_, index) => file(`${"n".repeat(60)}${index}.txt`, 9));
   assert.match(await warningFor("Count.", { files: names }), /with the attached files/);
 });
 
