@@ -93,6 +93,12 @@ def _write_files(folder: RunFolder, files: dict[str, bytes]) -> None:
         ManifestLog(folder.manifests).append(1, Delta(nodes, (), frozenset(nodes)))
 
 
+def remove_end(folder: RunFolder) -> None:
+    """Remove the journal's last event, the end of the run, as if its process had died."""
+    content = folder.journal.read_bytes()
+    folder.journal.write_bytes(content[: content.rindex(b'{"at"')])
+
+
 def stored_hashes(data: Path) -> set[str]:
     """Return the hashes of the contents in a data folder's blob store."""
     return {path.name for path in (data / "blobs").glob("??/*")}

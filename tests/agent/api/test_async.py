@@ -1,7 +1,6 @@
 """The asynchronous API: concurrent runs and commands, and their cancellation."""
 
 import asyncio
-import time
 from pathlib import Path
 
 import pytest
@@ -95,9 +94,7 @@ def test_cancelling_stops_a_run(settings: Settings) -> None:
             await run.close()
             assert run.result.status == "stopped"
 
-    start_time = time.monotonic()
     asyncio.run(main())
-    assert time.monotonic() - start_time < 20
 
 
 def test_a_sandbox_without_a_run_is_awaited(settings: Settings) -> None:

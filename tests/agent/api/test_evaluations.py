@@ -18,7 +18,7 @@ from tests.support.models.turns import Body, Turn
 pytestmark = pytest.mark.contract
 
 
-def test_a_suite_in_both_modes(studio: Studio) -> None:
+def test_a_suite_in_both_modes(studio: Studio, settings: Settings) -> None:
     progress = list[Progress]()
     with Endpoint(respond) as endpoint:
         result = studio.evaluate(
@@ -41,18 +41,13 @@ def test_a_suite_in_both_modes(studio: Studio) -> None:
     assert progress[-1].done == 8
     assert any(each.remaining for each in progress)
 
-
-def test_each_run_is_an_ordinary_run_with_the_suites_prompt_and_limits(
-    studio: Studio, settings: Settings
-) -> None:
-    with Endpoint(respond) as endpoint:
-        result = studio.evaluate(sums(1), members=members(endpoint.url))
+    # Each run is an ordinary run with the suite's prompt and limits.
     for _, _, _, run in result.runs:
         assert RunFolder.open(settings.data, run).comparison == result.id
-    described = [request.body for request in endpoint.requests]
-    assert {body["max_tokens"] for body in described} == {65_536}
-    plain, *_ = (body for body in described if not body.get("tools"))
-    assert "step by step" in plain["messages"][-1]["content"]
+    sent = [request.body for request in endpoint.requests]
+    assert {body["max_tokens"] for body in sent} == {65_536}
+    first_plain = next(body for body in sent if not body.get("tools"))
+    assert "step by step" in first_plain["messages"][-1]["content"]
 
 
 def test_documents_are_files_in_the_sandbox_and_text_without_it(

@@ -31,6 +31,7 @@ from agent.traces.formats import atif
 from agent.traces.importing import import_file
 from agent.traces.journal_items import items_of_journal, messages_of_journal
 from tests.agent.api.conftest import bash, carry_out, script
+from tests.support.component.events import of_type
 from tests.support.server import wait_until
 
 pytestmark = pytest.mark.contract
@@ -47,6 +48,13 @@ def results(model: ScriptedModel, request: int) -> list[str]:
 
 def edit(run: Run, call_id: str) -> None:
     run.steering.edit_observation(call_id, EDITED)
+
+
+def assert_edited(events: list[Event]) -> None:
+    """Check that the first step's result was edited once, and what the tool returned stays."""
+    (edited,) = of_type(ObservationEdited, events)
+    assert (edited.step, edited.observation) == (1, EDITED)
+    assert "41 lakes" in of_type(ToolEnded, events)[0].observation
 
 
 def edit_while_paused(run: Run, react: Callable[[Run, str], object] = edit) -> list[Event]:
@@ -80,10 +88,7 @@ def test_the_model_gets_the_edited_text_with_its_next_turn(studio: Studio) -> No
     events = edit_while_paused(run)
     assert results(model, 1) == [EDITED]
     assert results(model, 2)[0] == EDITED
-    (edited,) = [each for each in events if isinstance(each, ObservationEdited)]
-    assert (edited.step, edited.observation) == (1, EDITED)
-    ended = next(each for each in events if isinstance(each, ToolEnded))
-    assert "41 lakes" in ended.observation  # what the tool returned stays
+    assert_edited(events)
     assert [each.observation_edited for each in run.recorded.state.steps[0].calls] == [True]
 
 
@@ -97,7 +102,7 @@ def test_the_last_of_several_edits_holds(studio: Studio) -> None:
 
     events = edit_while_paused(studio.run("Go.", model=model), edit_twice)
     assert results(model, 1) == ["second"]
-    assert sum(isinstance(each, ObservationEdited) for each in events) == 2
+    assert len(of_type(ObservationEdited, events)) == 2
 
 
 def test_results_are_edited_while_a_later_call_of_the_step_waits(studio: Studio) -> None:
@@ -143,7 +148,7 @@ def test_an_edit_is_refused_where_it_could_not_reach_the_model(studio: Studio) -
     events = carry_out(run, tool_ended=note, step_ended=pause, paused=refuse)
     with pytest.raises(SteeringRefused, match="not working"):
         edit(run, ended[-1])
-    assert sum(isinstance(each, Paused) for each in events) == 2
+    assert len(of_type(Paused, events)) == 2
     assert run.steering.state.editable == ()
 
 
@@ -151,7 +156,7 @@ def test_a_paused_runs_edit_is_in_the_journal_at_once(studio: Studio) -> None:
     run = studio.run("Go.", model=script(bash("echo a")))
 
     def stop_when_written() -> None:
-        wait_until(lambda: any(isinstance(event, ObservationEdited) for event in recorded(run)))
+        wait_until(lambda: bool(of_type(ObservationEdited, recorded(run))))
         run.stop()  # it was paused all the time
 
     def edit_and_stay(_: Paused) -> None:
@@ -171,11 +176,9 @@ def test_a_paused_runs_edit_is_in_the_journal_at_once(studio: Studio) -> None:
 def test_requests_are_rebuilt_as_the_model_got_them(studio: Studio) -> None:
     run, _ = edited_run(studio)
     messages = rebuild_request(run.recorded.folder, 2).body["messages"]
-    assert [each["content"] for each in messages if each["role"] == "tool"] == [
-        f"{EDITED}\nSteps Remaining: 99"
-    ]
-    conversation = Conversation(recorded(run))
-    assert conversation.messages == list(run.recorded.conversation.messages)
+    (result,) = (each["content"] for each in messages if each["role"] == "tool")
+    assert result == f"{EDITED}\nSteps Remaining: 99"
+    assert Conversation(recorded(run)).messages == list(run.recorded.conversation.messages)
 
 
 def test_a_fork_holds_what_the_model_saw(studio: Studio) -> None:
@@ -218,9 +221,7 @@ def test_an_edit_is_kept_when_an_export_is_read_again(
     (found,) = import_file(file, tmp_path / "imported")
     copy = RunFolder.open(tmp_path / "imported", found.run)
     events = [event for _, event in journal.read(copy.journal)]
-    (edited,) = [each for each in events if isinstance(each, ObservationEdited)]
-    assert (edited.step, edited.observation) == (1, EDITED)
-    assert "41 lakes" in next(e for e in events if isinstance(e, ToolEnded)).observation
+    assert_edited(events)
     assert isinstance(events[-1], RunEnded)
 
 
@@ -231,7 +232,6 @@ def test_a_replay_compares_the_tools_own_result_and_repeats_the_edit(studio: Stu
     assert replay.result.replay is not None
     assert replay.result.replay.verdict in ("same", "volatile")
     assert not replay.result.replay.notes
-    (edited,) = [each for each in events if isinstance(each, ObservationEdited)]
-    assert (edited.step, edited.observation) == (1, EDITED)
-    seen = [m.text for m in replay.recorded.conversation.messages if isinstance(m, ToolResult)]
-    assert seen[0].startswith(EDITED)
+    assert_edited(events)
+    seen = next(m for m in replay.recorded.conversation.messages if isinstance(m, ToolResult))
+    assert seen.text.startswith(EDITED)

@@ -27,7 +27,8 @@ from agent.events import RunEnded, RunStarted, ToolStarted
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.runs.recorded_run import Task
 from agent.train.rollouts.sandboxes import ProcessSandboxProvider
-from tests.agent.api.conftest import bash, call, script
+from tests.agent.api.conftest import bash, call, carry_out, script
+from tests.support.component.events import of_type
 from tests.support.models.endpoint import Endpoint, Turn
 
 pytestmark = pytest.mark.contract
@@ -72,9 +73,7 @@ def test_iteration_continues_after_a_break(studio: Studio) -> None:
 
 def test_a_run_can_be_cancelled_after_a_break(studio: Studio) -> None:
     with studio.run("Go.", model=script(bash("echo a"), bash("echo b"))) as run:
-        for event in run:
-            if isinstance(event, ToolStarted):
-                break
+        next(iter(run))
         run.cancel()
         assert run.result.status == "stopped"
 
@@ -110,9 +109,8 @@ def test_eight_runs_work_in_parallel_threads(studio: Studio) -> None:
     barrier = threading.Barrier(8)
 
     def work(number: int) -> str:
-        with studio.run(
-            f"Task {number}", model=script(bash(f"echo {number} > output/answer.txt"))
-        ) as run:
+        model = script(bash(f"echo {number} > output/answer.txt"))
+        with studio.run(f"Task {number}", model=model) as run:
             for event in run:
                 if isinstance(event, RunStarted):
                     barrier.wait(30)
@@ -141,21 +139,17 @@ def test_only_one_thread_at_a_time_can_iterate_a_run(studio: Studio) -> None:
 
 def test_leaving_the_studio_stops_runs_of_other_threads(settings: Settings) -> None:
     started = threading.Event()
-    results: list[str] = []
 
-    def work() -> None:
-        for event in run:
-            if isinstance(event, ToolStarted):
-                started.set()
-        results.append(run.result.status)
+    def work() -> str:
+        carry_out(run, tool_started=lambda _: started.set())
+        return run.result.status
 
-    with Studio(settings, ProcessSandboxProvider) as studio:
-        run = studio.run("Go.", model=script(bash("sleep 600")))
-        thread = threading.Thread(target=work)
-        thread.start()
-        assert started.wait(30)
-    thread.join(30)
-    assert results == ["stopped"]
+    with ThreadPoolExecutor(1) as threads:
+        with Studio(settings, ProcessSandboxProvider) as studio:
+            run = studio.run("Go.", model=script(bash("sleep 600")))
+            status = threads.submit(work)
+            assert started.wait(30)
+        assert status.result(30) == "stopped"
     with pytest.raises(RunError, match="closed"):
         run.send("More.")
 
@@ -197,12 +191,8 @@ def test_a_model_name_requires_an_endpoint_in_the_environment(studio: Studio) ->
 
 def test_a_prompt_can_be_an_object_a_file_or_a_name(studio: Studio, tmp_path: Path) -> None:
     def started_prompt(prompt: Any) -> tuple[str, str]:
-        model = script()
-        (started,) = (
-            event
-            for event in studio.run("Go.", model=model, prompt=prompt)
-            if isinstance(event, RunStarted)
-        )
+        run = studio.run("Go.", model=script(), prompt=prompt)
+        (started,) = of_type(RunStarted, run)
         return started.prompt, started.system
 
     (tmp_path / "own.md").write_text("You are a pirate.")
@@ -226,11 +216,11 @@ def test_summaries_of_older_steps_are_off_unless_wanted(studio: Studio) -> None:
     wanted = studio.run("Go.", model=script(), summarise=True)
     usual.wait()
     wanted.wait()
-    assert "summarise" not in usual.recorded.state.limits
-    assert wanted.recorded.state.limits["summarise"] == 1
     fork = wanted.fork(0, "Again.", model=script(), summarise=True)
     fork.wait()
-    assert fork.recorded.state.limits["summarise"] == 1
+    assert "summarise" not in usual.recorded.state.limits
+    for run in (wanted, fork):
+        assert run.recorded.state.limits["summarise"] == 1
 
 
 # Wrong arguments
@@ -272,17 +262,14 @@ def test_a_missing_input_is_named(studio: Studio, settings: Settings) -> None:
 
 
 def test_a_studio_that_is_not_entered_is_an_error(settings: Settings) -> None:
-    for use in (Studio(settings).new, Studio(settings).sandbox):
-        with pytest.raises(UsageError, match="with Studio"):
-            use()
-    with pytest.raises(UsageError, match="with Studio"):
-        Studio(settings).run("Go.", model=script())
+    with Studio(settings) as closed:
+        pass
+    for studio in (Studio(settings), closed):
+        for use in (studio.new, studio.sandbox, lambda used=studio: used.run("Go.")):
+            with pytest.raises(UsageError, match="with Studio"):
+                use()
     with pytest.raises(UsageError, match="settings must be"):
         Studio("data")  # type: ignore[arg-type]
-    with Studio(settings) as studio:
-        pass
-    with pytest.raises(UsageError, match="with Studio"):
-        studio.run("Go.", model=script())
 
 
 def test_a_missing_file_is_a_missing_key(studio: Studio) -> None:

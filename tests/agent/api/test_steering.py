@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
@@ -13,6 +13,7 @@ from agent.events import (
     CallReviewed,
     Event,
     MessageDelivered,
+    ModelAnswered,
     Paused,
     Resumed,
     RunEnded,
@@ -29,14 +30,9 @@ from agent.report.report import Budget, save_report
 from agent.runs import journal
 from agent.runs.recorded_run import STEERING_FILE
 from tests.agent.api.conftest import bash, call, carry_out, script
+from tests.support.component.events import of_type
 
 pytestmark = pytest.mark.contract
-
-E = TypeVar("E", bound=Event)
-
-
-def of_type(event_type: type[E], events: list[Event]) -> list[E]:
-    return [event for event in events if isinstance(event, event_type)]
 
 
 def in_step(step: int, react: Callable[[], object]) -> Callable[[Any], object]:
@@ -131,12 +127,12 @@ def test_a_model_that_has_finished_goes_on_with_a_message_that_waits(studio: Stu
     model = ScriptedModel([call("submit"), ScriptedTurn(text="Voilà"), call("submit")])
     run = studio.run("Go.", model=model)
     messages = {1: "In French!", 2: "Really?"}
-    carry_out(
-        run,
-        model_answered=lambda event: (
-            event.step in messages and run.steering.queue_message(messages[event.step])
-        ),
-    )
+
+    def send(event: ModelAnswered) -> None:
+        if event.step in messages:
+            run.steering.queue_message(messages[event.step])
+
+    carry_out(run, model_answered=send)
     assert run.result.status == "submitted"
     assert len(model.requests) == 3
     assert [type(each) for each in model.requests[1].messages[-2:]] == [ToolResult, UserMessage]
@@ -243,9 +239,7 @@ def test_a_denied_call_is_not_executed_and_the_model_gets_the_reason(studio: Stu
     (review,) = of_type(CallReviewed, events)
     assert (review.decision, review.reason) == ("denied", "Not in this folder.")
     denied, _ = of_type(ToolEnded, events)
-    assert denied.observation == (
-        "Error: not executed, because the user denied it. The user says: Not in this folder."
-    )
+    assert "because the user denied it. The user says: Not in this folder." in denied.observation
     assert [event.name for event in of_type(ToolStarted, events)] == ["submit"]
     assert run.recorded.state.steps[0].reviews == {denied.call_id: "denied"}
 
@@ -253,9 +247,11 @@ def test_a_denied_call_is_not_executed_and_the_model_gets_the_reason(studio: Stu
 def edited_run(studio: Studio, model: ScriptedModel) -> tuple[Run, list[Event]]:
     run = studio.run("Go.", model=model, approve=["every"])
     changes = {"command": "echo edited > output/answer.txt"}
-    return run, carry_out(
-        run, approval_requested=lambda event: run.steering.edit(event.call_id, changes)
-    )
+
+    def edit(event: ApprovalRequested) -> None:
+        run.steering.edit(event.call_id, changes)
+
+    return run, carry_out(run, approval_requested=edit)
 
 
 def test_an_edited_call_is_executed_and_the_model_is_told(studio: Studio) -> None:

@@ -42,11 +42,8 @@ def test_results_of_a_plain_run_are_saved(studio: Studio, tmp_path: Path) -> Non
     with studio.run("What?", mode="plain", model=model) as run:
         run.wait()
         run.save(tmp_path / "out")
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {
-        "files",
-        "journal.jsonl",
-        "trajectory.json",
-    }
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {"files", "journal.jsonl", "trajectory.json"}
 
 
 def test_an_unwritable_destination_is_reported(studio: Studio, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from agent import Studio, UsageError, tool
 from agent.events import RunStarted, ToolEnded, ToolOutput, ToolStarted
 from agent.models.scripted import ScriptedModel
 from tests.agent.api.conftest import call, script
+from tests.support.component.events import of_type
 
 pytestmark = pytest.mark.contract
 
@@ -45,11 +46,9 @@ def test_a_model_calls_tools_on_the_host_and_in_the_sandbox(studio: Studio) -> N
     sent_tools = [schema.name for schema in model.requests[0].tools]
     assert sent_tools == ["str_replace_editor", "execute_bash", "submit", "lookup", "lines"]
     assert looked_up_words == ["bread"]
-    tool_starts = [event for event in events if isinstance(event, ToolStarted)]
-    assert [(each.name, each.summary) for each in tool_starts][:1] == [
-        ("lookup", "lookup word=bread")
-    ]
-    tool_ends = [event for event in events if isinstance(event, ToolEnded)]
+    started = of_type(ToolStarted, events)[0]
+    assert (started.name, started.summary) == ("lookup", "lookup word=bread")
+    tool_ends = of_type(ToolEnded, events)
     assert [(each.name, each.ok) for each in tool_ends] == [
         ("lookup", True), ("lookup", False), ("execute_bash", True), ("lines", True),
         ("submit", True),
@@ -57,7 +56,7 @@ def test_a_model_calls_tools_on_the_host_and_in_the_sandbox(studio: Studio) -> N
     assert tool_ends[0].observation == "Execution output of [lookup]:\nbread is a word."
     assert "word: Field required" in tool_ends[1].observation
     assert tool_ends[3].observation == "Execution output of [lines]:\n3"
-    (output,) = (event for event in events if isinstance(event, ToolOutput))
+    (output,) = of_type(ToolOutput, events)
     assert (output.stream, output.text) == ("stderr", "reading numbers\n")
 
 

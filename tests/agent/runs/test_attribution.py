@@ -1,6 +1,7 @@
 """File changes by the user during a step are not attributed to the step."""
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 
 import pytest
 
@@ -94,17 +95,15 @@ def test_edits_during_a_step_are_not_attributed_to_it(run: RecordedRun, edit: Ed
 
 
 def test_user_edits_are_stored_as_versions(run: RecordedRun) -> None:
-    changes_by_step(
-        start_run(run, "true", "true"), {2: lambda: write(run, "given/a.txt", "mine\n")}
-    )
+    edits = {2: lambda: write(run, "given/a.txt", "mine\n")}
+    changes_by_step(start_run(run, "true", "true"), edits)
     assert content_after_step(run, "given/a.txt", 1) == b"a.txt\n"
     assert content_after_step(run, "given/a.txt", 2) == b"mine\n"
 
 
 def test_step_diff_starts_from_the_users_edit(run: RecordedRun) -> None:
-    changes = changes_by_step(
-        start_run(run, "echo more >> new.txt"), {1: lambda: write(run, "new.txt", "mine\n")}
-    )
+    edits = {1: lambda: write(run, "new.txt", "mine\n")}
+    changes = changes_by_step(start_run(run, "echo more >> new.txt"), edits)
     assert changes == {"new.txt": "changed by step 1"}
     versions = file_versions(run)
     before = versions.node_before(RelPath("new.txt"), 1)
@@ -139,23 +138,17 @@ def test_an_undone_move_is_not_attributed_to_a_step(run: RecordedRun) -> None:
     assert (run.folder.workspace / "given" / "a.txt").exists()
 
 
-def test_edits_between_rounds_are_not_attributed_to_a_step(run: RecordedRun) -> None:
-    assert changes_by_step(start_run(run, "echo 1 > made.txt"), {}) == {
-        "made.txt": "added by step 1"
-    }
-    write(run, "made.txt", "mine\n")
-    changes = changes_by_step(run.follow_up("And?", script(bash("true"))), {})
-    assert changes == {}
-    assert file_versions(run).last_changed_step(RelPath("made.txt")) == 1
-    assert content_after_step(run, "made.txt", 2) == b"1\n"
-
-
-def test_edits_while_the_sandbox_is_stopped_are_not_attributed_to_a_step(run: RecordedRun) -> None:
-    changes_by_step(start_run(run, "echo 1 > made.txt"), {})
-    run.stop_sandbox()
-    with RecordedRun(run.folder, run._provider) as reopened:
-        write(reopened, "made.txt", "mine\n")
-        assert changes_by_step(reopened.follow_up("And?", script()), {}) == {}
+@pytest.mark.parametrize("reopened", [False, True])
+def test_edits_between_rounds_are_not_attributed_to_a_step(
+    run: RecordedRun, reopened: bool
+) -> None:
+    made = changes_by_step(start_run(run, "echo 1 > made.txt"), {})
+    assert made == {"made.txt": "added by step 1"}
+    if reopened:
+        run.stop_sandbox()
+    with RecordedRun(run.folder, run._provider) if reopened else nullcontext(run) as used:
+        write(used, "made.txt", "mine\n")
+        assert changes_by_step(used.follow_up("And?", script(bash("true"))), {}) == {}
     assert file_versions(run).last_changed_step(RelPath("made.txt")) == 1
     assert content_after_step(run, "made.txt", 2) == b"1\n"
     assert content_after_step(run, "made.txt", 3) == b"mine\n"

@@ -17,12 +17,10 @@ from typing import Any
 import pytest
 from gradio_client import Client
 
-from agent.settings import Settings
 from sandbox_ui.auth.passwords import verify_password
 from tests.support import httpx
-from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn
-from tests.support.server import create_app, follow_run, run_server
+from tests.support.server import follow_run, serve_studio
 
 pytestmark = pytest.mark.contract
 
@@ -62,8 +60,9 @@ class EarlierStudio:
     def journal(self, kind: str) -> bytes:
         return (self.data / "runs" / self.run(kind) / "journal.jsonl").read_bytes()
 
-    def get(self, path: str) -> httpx.Response:
-        return self.client.get(path).raise_for_status()
+    def get(self, kind: str, path: str) -> httpx.Response:
+        """Get a path below a run's."""
+        return self.client.get(f"/api/runs/{self.run(kind)}/{path}").raise_for_status()
 
     def state(self, kind: str) -> dict[str, Any]:
         with follow_run(self.client, self.run(kind)) as events:
@@ -86,14 +85,12 @@ def extract_archive(folder: Path) -> Path:
 @contextmanager
 def serve(folder: Path) -> Iterator[tuple[EarlierStudio, Endpoint]]:
     extract_archive(folder)
-    with Endpoint(answer) as endpoint:
-        settings = Settings(data=folder / "data", base_url=endpoint.url, model="test-model")
-        app = create_app(settings, LocalSandboxProvider(folder / "data"))
-        with (
-            run_server(app) as studio_url,
-            httpx.Client(base_url=studio_url, timeout=60) as client,
-        ):
-            yield EarlierStudio(folder, client), endpoint
+    with (
+        Endpoint(answer) as endpoint,
+        serve_studio(folder / "data", base_url=endpoint.url, model="test-model") as studio_url,
+        httpx.Client(base_url=studio_url, timeout=60) as client,
+    ):
+        yield EarlierStudio(folder, client), endpoint
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +100,8 @@ def earlier_studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Earlier
 
 
 def test_every_run_is_listed(earlier_studio: EarlierStudio) -> None:
-    rows = {row["run"]: row for row in earlier_studio.get("/api/runs").json()["runs"]}
+    listed = earlier_studio.client.get("/api/runs").raise_for_status().json()["runs"]
+    rows = {row["run"]: row for row in listed}
     for kind, (state, _, _) in RUNS.items():
         assert rows[earlier_studio.run(kind)]["state"] == state
     row = rows[earlier_studio.run("sandbox")]
@@ -112,37 +110,30 @@ def test_every_run_is_listed(earlier_studio: EarlierStudio) -> None:
 
 
 @pytest.mark.parametrize("kind", RUNS)
-def test_a_run_opens_in_its_final_state(earlier_studio: EarlierStudio, kind: str) -> None:
-    state, steps, _ = RUNS[kind]
+def test_a_run_opens_in_its_final_state_and_is_searched(
+    earlier_studio: EarlierStudio, kind: str
+) -> None:
+    state, steps, words = RUNS[kind]
     final_state = earlier_studio.state(kind)
     assert final_state["state"] == state
     assert len(final_state["steps"]) == steps
     for number in range(1, steps + 1):
-        events = earlier_studio.get(f"/api/runs/{earlier_studio.run(kind)}/steps/{number}").json()
+        events = earlier_studio.get(kind, f"steps/{number}").json()
         assert {"step_started"} <= {event["kind"] for event in events}
-
-
-@pytest.mark.parametrize("kind", RUNS)
-def test_runs_are_found_by_full_text_search(earlier_studio: EarlierStudio, kind: str) -> None:
-    response = earlier_studio.client.get(
-        f"/api/runs/{earlier_studio.run(kind)}/find", params={"q": RUNS[kind][2]}
-    ).json()
-    assert response["matches"]
+    assert earlier_studio.get(kind, f"find?q={words}").json()["matches"]
 
 
 @pytest.mark.parametrize("kind", RUNS)
 def test_a_run_is_exported(earlier_studio: EarlierStudio, kind: str) -> None:
-    url = f"/api/runs/{earlier_studio.run(kind)}"
     before = earlier_studio.journal(kind)
-    assert earlier_studio.get(f"{url}/conversation.md").text.strip()
-    rows = list(csv.DictReader(io.StringIO(earlier_studio.get(f"{url}/steps.csv").text)))
+    assert earlier_studio.get(kind, "conversation.md").text.strip()
+    rows = list(csv.DictReader(io.StringIO(earlier_studio.get(kind, "steps.csv").text)))
     assert len(rows) == RUNS[kind][1]
-    archive = zipfile.ZipFile(io.BytesIO(earlier_studio.get(f"{url}/run.zip").content))
+    archive = zipfile.ZipFile(io.BytesIO(earlier_studio.get(kind, "run.zip").content))
     assert archive.testzip() is None
-    names = {Path(name).name for name in archive.namelist()}
-    assert {"journal.jsonl", "trajectory.json", "conversation.md"} <= names
-    journal = next(name for name in archive.namelist() if name.endswith("journal.jsonl"))
-    assert archive.read(journal) == before
+    names = {Path(name).name: name for name in archive.namelist()}
+    assert {"journal.jsonl", "trajectory.json", "conversation.md"} <= names.keys()
+    assert archive.read(names["journal.jsonl"]) == before
 
 
 @pytest.mark.parametrize("kind", RUNS)
@@ -150,13 +141,12 @@ def test_each_request_is_built_again_and_said_to_be(
     earlier_studio: EarlierStudio, kind: str
 ) -> None:
     """Earlier versions recorded no requests."""
-    url = f"/api/runs/{earlier_studio.run(kind)}"
     for number in range(1, RUNS[kind][1] + 1):
-        request = earlier_studio.get(f"{url}/steps/{number}/request").json()
+        request = earlier_studio.get(kind, f"steps/{number}/request").json()
         assert (request["fidelity"], request["url"]) == ("rebuilt", None)
         assert request["body"]["messages"]
-    assert len(earlier_studio.get(f"{url}/tokens").json()["steps"]) == RUNS[kind][1]
-    assert earlier_studio.get(f"{url}/requests").json()["rounds"]
+    assert len(earlier_studio.get(kind, "tokens").json()["steps"]) == RUNS[kind][1]
+    assert earlier_studio.get(kind, "requests").json()["rounds"]
 
 
 def test_events_and_states_have_current_names(earlier_studio: EarlierStudio) -> None:
@@ -164,40 +154,29 @@ def test_events_and_states_have_current_names(earlier_studio: EarlierStudio) -> 
         event
         for kind in ("sandbox", "cleared")
         for number in range(1, RUNS[kind][1] + 1)
-        for event in earlier_studio.get(
-            f"/api/runs/{earlier_studio.run(kind)}/steps/{number}"
-        ).json()
+        for event in earlier_studio.get(kind, f"steps/{number}").json()
     ]
     kinds = {event["kind"] for event in events}
     assert {"reminder", "observations_cleared"} <= kinds
     assert not kinds & {"told", "forgotten", "unreadable"}
     assert any(event.get("output_file") for event in events)
     assert all("storage_note" in event for event in events if event["kind"] == "tool_ended")
-    changes = [change for event in events for change in event.get("changes", ())]
-    changes += [
-        change for head in earlier_studio.state("sandbox")["steps"] for change in head["changes"]
-    ]
+    heads = earlier_studio.state("sandbox")["steps"]
+    changes = [change for each in (*events, *heads) for change in each.get("changes", ())]
     assert {change["kind"] for change in changes} <= {"added", "changed", "removed"}
     assert not any("what" in change for change in changes)
 
 
 def test_current_and_past_files_are_available(earlier_studio: EarlierStudio) -> None:
-    url = f"/api/runs/{earlier_studio.run('sandbox')}/files"
-    assert earlier_studio.get(f"{url}/output/sum.py").text == "print(sum(range(102)))\n"
-    assert earlier_studio.get(f"{url}/output/sum.py?step=1").text == "print(sum(range(101)))\n"
-    assert earlier_studio.get(f"{url}/input/notizen.txt").content == "Grüße\n".encode("latin-1")
+    def file(path: str, kind: str = "sandbox") -> bytes:
+        return earlier_studio.get(kind, f"files/{path}").content
 
-
-def test_a_long_output_is_complete(earlier_studio: EarlierStudio) -> None:
-    path = next(
-        (earlier_studio.data / "runs" / earlier_studio.run("sandbox") / "outputs").iterdir()
-    )
-    assert path.read_text().splitlines()[-1] == "60000"
-
-
-def test_a_draft_keeps_its_files(earlier_studio: EarlierStudio) -> None:
-    url = f"/api/runs/{earlier_studio.run('draft')}/files"
-    assert earlier_studio.get(f"{url}/input/kept.txt").content == b"kept"
+    assert file("output/sum.py") == b"print(sum(range(102)))\n"
+    assert file("output/sum.py?step=1") == b"print(sum(range(101)))\n"
+    assert file("input/notizen.txt") == "Grüße\n".encode("latin-1")
+    assert file("input/kept.txt", "draft") == b"kept"
+    (output,) = (earlier_studio.data / "runs" / earlier_studio.run("sandbox") / "outputs").iterdir()
+    assert output.read_text().splitlines()[-1] == "60000"
 
 
 @pytest.mark.parametrize("kind", [kind for kind in RUNS if kind != "builtin"])
@@ -223,13 +202,11 @@ def test_a_shared_link_still_opens_its_run(earlier_studio: EarlierStudio) -> Non
 
 def test_tokens_cookies_and_accounts_remain_valid(tmp_path: Path) -> None:
     folder = extract_archive(tmp_path)
-    settings = Settings(data=folder / "data", hosts=("studio.example",))
-    app = create_app(settings, LocalSandboxProvider(folder / "data"))
-    with run_server(app) as studio_url:
-        ids = json.loads((folder / "given.json").read_text())
-        visitor = ids["visitor"]
+    ids = json.loads((folder / "given.json").read_text())
+    visitor = ids["visitor"]
+    url = f"/api/runs/{visitor['draft']}/files/input/mine.txt"
+    with serve_studio(folder / "data", hosts=("studio.example",)) as studio_url:
         with open_client(studio_url, visitor["cookie"]) as visitor_client:
-            url = f"/api/runs/{visitor['draft']}/files/input/mine.txt"
             assert visitor_client.put(url, content=b"mine").status_code == 201
         with open_client(studio_url) as anonymous:
             assert anonymous.get(url).status_code == 401

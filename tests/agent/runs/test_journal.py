@@ -12,7 +12,6 @@ from agent.events import (
     FileChange,
     ModelAnswered,
     RunEnded,
-    RunStarted,
     StepEnded,
     StepStarted,
     SummaryEnded,
@@ -27,23 +26,18 @@ from agent.events import (
 )
 from agent.models.base import OpaqueParts, ToolCall, TurnTokens, Usage
 from agent.runs.journal import Journal, ends_with, read
+from tests.support.component.events import answered, ended, started
 from tests.support.hostile.full_disk import limit_file_size
 
 EVENTS: list[Event] = [
-    RunStarted(
-        run="r", task="count {x} ${y}", mode="sandbox", model="m", metered=True,
-        prompt="general", system="s", user="u", inputs=("a b.txt",), limits={"steps": 3},
-    ),
+    started("count {x} ${y}", system="s", user="u", inputs=("a b.txt",), limits={"steps": 3}),
     StepStarted(step=1, note="\nSteps Remaining: 3"),
     TextDelta(step=1, text="über\n\u2028 \x00 'quotes' </script>"),
-    ModelAnswered(
-        step=1, text="", reasoning="r", calls=(ToolCall("1", "submit", "{"),), finish="length",
-        usage=Usage(10, 2, cached=3), estimated=False, seconds=0.5,
+    answered(
+        1, "", ToolCall("1", "submit", "{"), reasoning="r", finish="length",
+        usage=Usage(10, 2, cached=3),
     ),
-    ModelAnswered(
-        step=2, text='"tokens":{', reasoning="", calls=(), finish="stop",
-        usage=None, estimated=False, seconds=0.5, tokens=TurnTokens(7, (1, 2), (3,), (-0.25,)),
-    ),
+    answered(2, '"tokens":{', tokens=TurnTokens(7, (1, 2), (3,), (-0.25,))),
     ToolOutput(step=1, call_id="1", stream="stderr", text="x" * 1000, skipped=7),
     SummaryStarted(step=9, first_step=1, last_step=6, instruction="Summarise."),
     SummaryEnded(
@@ -53,7 +47,7 @@ EVENTS: list[Event] = [
     SummaryEnded(step=9, first_step=1, last_step=6, text="", reason="it was cut off"),
     WorkspaceChanged(step=1, changes=(FileChange("a%FF", "added", 3),), total=1),
     StepEnded(step=1, totals=Totals(steps=1, cost=0.25)),
-    RunEnded(status="failed", reason="why", answer="", totals=Totals()),
+    ended("failed", reason="why"),
 ]  # fmt: skip
 
 
@@ -76,9 +70,7 @@ def test_events_survive_a_round_trip(event: Event) -> None:
 
 def test_opaque_parts_survive_a_round_trip_unchanged() -> None:
     parts = {"items": [{"id": "rs_1", "n": 1.50, "text": 'Quoted "x"', "empty": None}]}
-    answered = EVENTS[3]
-    assert isinstance(answered, ModelAnswered)
-    event = replace(answered, opaque=OpaqueParts("responses/openai@openai", parts))
+    event = answered(1, opaque=OpaqueParts("responses/openai@openai", parts))
     decoded = decode(encode(event))
     assert decoded == event
     assert isinstance(decoded, ModelAnswered)

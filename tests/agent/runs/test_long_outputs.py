@@ -11,6 +11,9 @@ def output(text: str, stream: StreamName = "stdout", skipped: int = 0) -> ToolOu
     return ToolOutput(step=3, call_id="../a/b", stream=stream, text=text, skipped=skipped)
 
 
+LONG = "x" * (MAX_JOURNAL_BYTES + 1)
+
+
 def test_a_short_output_stays_in_the_journal(tmp_path: Path) -> None:
     outputs, event = LongOutputs(tmp_path), output("hello")
     assert outputs.truncate(event) == event
@@ -37,44 +40,22 @@ def test_a_huge_chunk_leaves_only_its_tail_in_the_journal(tmp_path: Path) -> Non
     assert event.text.endswith("end")
 
 
-def test_streams_are_stored_separately(tmp_path: Path) -> None:
+def test_a_stream_is_in_its_file_until_the_call_ends(tmp_path: Path) -> None:
     outputs = LongOutputs(tmp_path)
-    long = outputs.truncate(output("x" * (MAX_JOURNAL_BYTES + 1)))
-    short = outputs.truncate(output("error", "stderr"))
-    outputs.end_call()
-    assert long.output_file
-    assert not short.output_file
-
-
-def test_a_gap_is_noted_in_the_file(tmp_path: Path) -> None:
-    outputs = LongOutputs(tmp_path)
-    outputs.truncate(output("x" * (MAX_JOURNAL_BYTES + 1)))
+    assert outputs.truncate(output(LONG)).output_file
+    assert not outputs.truncate(output("error", "stderr")).output_file
     event = outputs.truncate(output("tail", skipped=12_345))
     outputs.end_call()
     assert "[12,345 bytes left out]\ntail" in (tmp_path / event.output_file).read_text()
-
-
-def test_a_call_id_cannot_escape_the_folder(tmp_path: Path) -> None:
-    folder = tmp_path / "outputs"
-    folder.mkdir()
-    outputs = LongOutputs(folder)
-    outputs.truncate(output("x" * (MAX_JOURNAL_BYTES + 1)))
-    outputs.end_call()
-    assert [path.parent for path in tmp_path.rglob("*stdout")] == [folder]
-
-
-def test_the_next_call_starts_a_new_file(tmp_path: Path) -> None:
-    outputs = LongOutputs(tmp_path)
-    outputs.truncate(output("x" * (MAX_JOURNAL_BYTES + 1)))
-    outputs.end_call()
     assert not outputs.truncate(output("short")).output_file
 
 
-def test_similar_call_ids_have_separate_files(tmp_path: Path) -> None:
-    outputs, text = LongOutputs(tmp_path), "x" * (MAX_JOURNAL_BYTES + 1)
-    names = set()
-    for call_id in ("call:1", "call_1", "c" * 80 + "1", "c" * 80 + "2"):
-        event = ToolOutput(step=3, call_id=call_id, stream="stdout", text=text)
-        names.add(outputs.truncate(event).output_file)
+def test_each_call_has_its_own_file_in_the_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "outputs"
+    folder.mkdir()
+    outputs = LongOutputs(folder)
+    ids = ("call:1", "call_1", "c" * 80 + "1", "c" * 80 + "2", "../a/b")
+    for call_id in ids:
+        outputs.truncate(ToolOutput(step=3, call_id=call_id, stream="stdout", text=LONG))
         outputs.end_call()
-    assert len(names) == 4
+    assert [path.parent for path in tmp_path.rglob("*stdout")] == [folder] * len(ids)

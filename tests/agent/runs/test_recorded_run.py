@@ -1,7 +1,8 @@
 """The recorder: the journal contains every event, and a run continues from it."""
 
 import errno
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,8 @@ from agent import prompts
 from agent.errors import EngineError, RunError
 from agent.events import (
     Event,
-    ModelAnswered,
     Notice,
     Preparing,
-    RunContinued,
     RunEnded,
     StepStarted,
     ToolEnded,
@@ -32,6 +31,7 @@ from agent.sandbox.base import Sandbox
 from agent.util.cancellation import Stop
 from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.manifest import Delta
+from tests.support.component.events import answered, continued, of_type
 from tests.support.hostile.full_disk import limit_file_size
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.scripted import SUBMIT, bash, script
@@ -49,9 +49,11 @@ def read_events(run: RecordedRun) -> list[Event]:
     return [event for _, event in journal.read(run.folder.journal)]
 
 
-def started_steps(run: RecordedRun) -> list[int]:
-    """Return the numbers of the started steps in order."""
-    return [event.step for event in read_events(run) if isinstance(event, StepStarted)]
+def end_of(events: Iterable[Event]) -> tuple[str, str]:
+    """Return the status and the reason of a round that has ended."""
+    *_, last = events
+    assert isinstance(last, RunEnded)
+    return last.status, last.reason
 
 
 def test_a_task_that_is_not_valid_utf8_is_still_sent(run: RecordedRun) -> None:
@@ -74,12 +76,11 @@ def test_the_journal_contains_every_event_when_it_is_yielded(run: RecordedRun) -
 def test_a_follow_up_continues_in_the_same_shell_and_conversation(run: RecordedRun) -> None:
     run_turns(run, bash("cd /tmp; x=41"), SUBMIT)
     model = ScriptedModel([bash("echo $((x + 1)); pwd"), SUBMIT])
-    events = list(run.follow_up("And now?", model))
-    output = "".join(event.text for event in events if isinstance(event, ToolOutput))
-    assert output == "42\n/tmp\n"
+    outputs = of_type(ToolOutput, run.follow_up("And now?", model))
+    assert "".join(event.text for event in outputs) == "42\n/tmp\n"
     assert "Do it." in model.requests[0].messages[1].text
     assert "And now?" in model.requests[0].messages[-1].text
-    assert sum(isinstance(event, RunEnded) for event in read_events(run)) == 2
+    assert len(of_type(RunEnded, read_events(run))) == 2
     assert run.state.totals.steps == 4
 
 
@@ -96,12 +97,12 @@ def test_a_reopened_run_has_its_state_and_conversation(
 ) -> None:
     run_turns(run, bash("echo hi > output/a.txt"), SUBMIT)
     run.close()
-    reopened = RecordedRun(run.folder, provider)
-    assert reopened.state == run.state
-    assert reopened.conversation.messages == run.conversation.messages
-    events = list(reopened.follow_up("More.", ScriptedModel([bash("cat output/a.txt"), SUBMIT])))
-    reopened.close()
-    assert any(isinstance(event, ToolOutput) and event.text == "hi\n" for event in events)
+    with RecordedRun(run.folder, provider) as reopened:
+        assert reopened.state == run.state
+        assert reopened.conversation.messages == run.conversation.messages
+        model = ScriptedModel([bash("cat output/a.txt"), SUBMIT])
+        outputs = of_type(ToolOutput, reopened.follow_up("More.", model))
+    assert [event.text for event in outputs] == ["hi\n"]
 
 
 def test_a_step_whose_turn_was_stopped_keeps_its_number(run: RecordedRun) -> None:
@@ -111,7 +112,7 @@ def test_a_step_whose_turn_was_stopped_keeps_its_number(run: RecordedRun) -> Non
         if isinstance(event, StepStarted):
             stop.set()
     list(run.follow_up("Go on.", ScriptedModel([bash("true"), SUBMIT])))
-    assert started_steps(run) == [1, 2, 3]
+    assert [event.step for event in of_type(StepStarted, read_events(run))] == [1, 2, 3]
 
 
 def no_engine(_folder: RunFolder, _stop: Stop) -> Generator[Event, None, Sandbox | None]:
@@ -122,9 +123,7 @@ def test_a_sandbox_that_cannot_be_created_fails_the_run_with_the_reason(
     run: RecordedRun, provider: LocalSandboxProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(provider, "acquire", no_engine)
-    ended = run_turns(run)[-1]
-    assert isinstance(ended, RunEnded)
-    assert (ended.status, ended.reason) == ("failed", "Start the engine: dockerd")
+    assert end_of(run_turns(run)) == ("failed", "Start the engine: dockerd")
 
 
 def test_an_internal_error_ends_the_run(run: RecordedRun) -> None:
@@ -132,10 +131,8 @@ def test_an_internal_error_ends_the_run(run: RecordedRun) -> None:
         def stream(self, request: ModelRequest, stop: Stop) -> Iterator[Piece]:
             raise ZeroDivisionError("oops")
 
-    events = list(run.start(Task("t", GENERAL), BrokenModel([])))
-    assert isinstance(events[-1], RunEnded)
-    assert events[-1].status == "failed"
-    assert "oops" in events[-1].reason
+    status, reason = end_of(run.start(Task("t", GENERAL), BrokenModel([])))
+    assert (status, "oops" in reason) == ("failed", True)
 
 
 def test_each_step_reports_its_workspace_changes(run: RecordedRun) -> None:
@@ -144,16 +141,17 @@ def test_each_step_reports_its_workspace_changes(run: RecordedRun) -> None:
         run,
         bash("echo 1 > a; echo 2 > 'b c'"),
         bash("echo 3 >> a; rm 'b c'"),
-        bash("true"),
+        bash("mkdir -p new/folders"),
         SUBMIT,
     )
-    changes = [event for event in events if isinstance(event, WorkspaceChanged)]
-    assert [
-        (event.step, [(change.path, change.kind) for change in event.changes]) for event in changes
-    ] == [
-        (1, [("a", "added"), ("b%20c", "added")]),
-        (2, [("a", "changed"), ("b%20c", "removed")]),
-    ]
+    changes = {
+        event.step: [(change.path, change.kind) for change in event.changes]
+        for event in of_type(WorkspaceChanged, events)
+    }
+    assert changes == {
+        1: [("a", "added"), ("b%20c", "added")],
+        2: [("a", "changed"), ("b%20c", "removed")],
+    }
 
 
 def test_plain_mode_pastes_the_documents_and_needs_no_sandbox(
@@ -179,34 +177,22 @@ def test_no_process_outlives_its_round(run: RecordedRun) -> None:
 
 def test_unreadable_files_do_not_end_the_run(run: RecordedRun) -> None:
     events = run_turns(run, bash("mv ../workspace ../elsewhere"), bash("echo still here"), SUBMIT)
-    assert isinstance(events[-1], RunEnded)
-    assert events[-1].status == "submitted"
-    assert any(isinstance(event, Notice) and "are unknown" in event.text for event in events)
-
-
-def test_new_folders_alone_are_not_reported_as_changes(run: RecordedRun) -> None:
-    events = run_turns(run, bash("mkdir -p a/b"), SUBMIT)
-    assert not [event for event in events if isinstance(event, WorkspaceChanged)]
-
-
-def test_a_run_without_disk_space_for_its_record_is_refused(run: RecordedRun) -> None:
-    with limit_file_size(0), pytest.raises(RunError, match="Free some space"):
-        run_turns(run, SUBMIT)
-    assert not run.folder.journal.exists()
-    assert [type(event) for event in run_turns(run, SUBMIT)][-1] is RunEnded
+    assert end_of(events) == ("submitted", "")
+    assert any("are unknown" in event.text for event in of_type(Notice, events))
 
 
 def test_a_round_refused_for_disk_space_leaves_nothing_behind(run: RecordedRun) -> None:
     """Neither an end without a start, nor one that replaces the end of the last round."""
-    with limit_file_size(20_000), pytest.raises(RunError, match="Free some space"):
-        list(run.start(Task("x" * 30_000, GENERAL), ScriptedModel([SUBMIT])))
-    assert not run.folder.journal.exists()
+    for size, task in ((0, "Do it."), (20_000, "x" * 30_000)):
+        with limit_file_size(size), pytest.raises(RunError, match="Free some space"):
+            run_turns(run, SUBMIT, task=task)
+        assert not run.folder.journal.exists()
     run_turns(run, ScriptedTurn(text="The answer."), SUBMIT)
     before = read_events(run)
     with limit_file_size(20_000), pytest.raises(RunError, match="Free some space"):
         list(run.follow_up("x" * 30_000, ScriptedModel([SUBMIT])))
     assert read_events(run) == before
-    assert list(run.follow_up("Go on.", ScriptedModel([SUBMIT])))[-1].kind == "run_ended"
+    assert end_of(run.follow_up("Go on.", ScriptedModel([SUBMIT]))) == ("submitted", "")
 
 
 def test_the_next_step_records_files_omitted_by_a_full_disk(
@@ -231,15 +217,13 @@ def test_usage_of_an_interrupted_step_is_counted(
     run: RecordedRun, provider: LocalSandboxProvider
 ) -> None:
     run_turns(run, SUBMIT)
-    crashed_journal = Journal(run.folder.journal)
-    crashed_journal.append(RunContinued(text="Go on.", model="m", metered=True))
-    crashed_journal.append(StepStarted(step=2, note=""))
-    turn = ModelAnswered(
-        step=2, text="I work.", reasoning="", calls=(), finish="stop", usage=Usage(9000, 400),
-        estimated=False, seconds=3.0,
-    )  # fmt: skip
-    crashed_journal.append(turn)
-    crashed_journal.close()
+    with closing(Journal(run.folder.journal)) as crashed_journal:
+        for event in (
+            continued("Go on."),
+            StepStarted(step=2, note=""),
+            answered(2, "I work.", usage=Usage(9000, 400)),
+        ):
+            crashed_journal.append(event)
     with RecordedRun(run.folder, provider) as reopened:
         totals = reopened.state.totals
     assert (totals.steps, totals.prompt_tokens, totals.generated_tokens) == (2, 9000, 400)
@@ -258,14 +242,13 @@ def test_a_stop_before_the_sandbox_exists_keeps_its_reason(
     stop = Stop()
     stop.reason = "The studio was closed before the run started."
     stop.set()
-    *_, ended = run.start(Task("t", GENERAL), ScriptedModel([SUBMIT]), Limits(), stop)
-    assert isinstance(ended, RunEnded)
-    assert (ended.status, ended.reason) == ("stopped", stop.reason)
+    events = run.start(Task("t", GENERAL), ScriptedModel([SUBMIT]), Limits(), stop)
+    assert end_of(events) == ("stopped", stop.reason)
 
 
 def test_a_task_starts_without_an_input_folder(run: RecordedRun) -> None:
     (run.folder.workspace / "input").rmdir()
-    assert [type(event) for event in run_turns(run, SUBMIT)][-1] is RunEnded
+    assert end_of(run_turns(run, SUBMIT)) == ("submitted", "")
 
 
 def test_an_end_delayed_by_a_full_disk_is_written_first(
@@ -286,9 +269,8 @@ def test_an_end_delayed_by_a_full_disk_is_written_first(
         with pytest.raises(OSError, match="No space"):
             run.write_pending_end()
     run.write_pending_end()
-    events = [event for _, event in journal.read(run.folder.journal)]
-    assert [e.status for e in events if isinstance(e, RunEnded)] == ["failed"]
-    assert list(run.follow_up("Go on.", ScriptedModel([SUBMIT])))[-1].kind == "run_ended"
+    assert [each.status for each in of_type(RunEnded, read_events(run))] == ["failed"]
+    assert end_of(run.follow_up("Go on.", ScriptedModel([SUBMIT]))) == ("submitted", "")
 
 
 def test_other_os_errors_are_not_reported_as_a_full_disk(
@@ -300,10 +282,9 @@ def test_other_os_errors_are_not_reported_as_a_full_disk(
         return None
 
     monkeypatch.setattr(provider, "acquire", acquire)
-    *_, ended = run_turns(run, SUBMIT)
-    assert isinstance(ended, RunEnded)
-    assert ended.reason.startswith("A system error stopped the run: Not a directory.")
-    assert "room" not in ended.reason
+    _, reason = end_of(run_turns(run, SUBMIT))
+    assert reason.startswith("A system error stopped the run: Not a directory.")
+    assert "room" not in reason
 
 
 def test_a_run_that_cannot_be_recorded_ends_with_the_reason(
@@ -311,13 +292,12 @@ def test_a_run_that_cannot_be_recorded_ends_with_the_reason(
 ) -> None:
     with limit_file_size(20_000):
         events = run_turns(run, ScriptedTurn(text="x" * 30_000), SUBMIT)
-    assert [event.status for event in events if isinstance(event, RunEnded)] == ["failed"]
-    assert isinstance(events[-1], RunEnded)
-    assert "cannot be written" in events[-1].reason
+    assert len(of_type(RunEnded, events)) == 1
+    status, reason = end_of(events)
+    assert (status, "cannot be written" in reason) == ("failed", True)
     run.close()
-    reopened = RecordedRun(run.folder, provider)
-    reopened.close()
-    assert not reopened.state.is_running
+    with RecordedRun(run.folder, provider) as reopened:
+        assert not reopened.state.is_running
 
 
 @pytest.mark.parametrize("way", ["close", "interrupt"])
@@ -331,5 +311,5 @@ def test_an_aborted_round_has_an_end(run: RecordedRun, way: str) -> None:
     else:
         with pytest.raises(KeyboardInterrupt):
             events.throw(KeyboardInterrupt())
-    (ended,) = (event for event in read_events(run) if isinstance(event, RunEnded))
+    (ended,) = of_type(RunEnded, read_events(run))
     assert (ended.status, ended.reason) == ("stopped", ABORTED)

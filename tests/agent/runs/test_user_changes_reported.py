@@ -15,14 +15,13 @@ from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun, Task
 from agent.runs.user_changes import UserChange
 from agent.sandbox.base import Sandbox
-from agent.settings import Settings
 from agent.util.cancellation import Stop
 from agent.workspace.paths import RelPath
 from tests.support import httpx, tus
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn
 from tests.support.models.scripted import bash, script
-from tests.support.server import create_app, run_server
+from tests.support.server import serve_studio
 
 pytestmark = pytest.mark.contract
 
@@ -107,10 +106,11 @@ def answers() -> RecordingScript:
 @pytest.fixture(scope="module")
 def studio_url(answers: RecordingScript, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     data = tmp_path_factory.mktemp("data")
-    with Endpoint(answers) as endpoint:
-        settings = Settings(data=data, base_url=endpoint.url, model="test-model")
-        with run_server(create_app(settings, WarmSandboxProvider(data))) as studio_url:
-            yield studio_url
+    with (
+        Endpoint(answers) as endpoint,
+        serve_studio(data, WarmSandboxProvider(data), base_url=endpoint.url, model="m") as url,
+    ):
+        yield url
 
 
 @pytest.fixture
@@ -125,31 +125,32 @@ def gradio_client(studio_url: str) -> Client:
     return Client(studio_url, verbose=False)
 
 
-def wait_for_condition(command: str) -> Turn:
-    return Turn(calls=[Call("execute_bash", {"command": f"until {command}; do sleep 0.05; done"})])
+def wait_for_file(path: str) -> Turn:
+    command = f"until [ -e {path} ]; do sleep 0.05; done"
+    return Turn(calls=[Call("execute_bash", {"command": command})])
 
 
-def wait_for_command(gradio_client: Client, run: str) -> None:
+def start_and_wait_for_command(gradio_client: Client, run: str) -> None:
+    gradio_client.predict("Work", run, api_name="/start")
     for state in gradio_client.submit(run, api_name="/follow"):
         if state["state"] == "running_tool":
             return
 
 
-def wait_for_end(gradio_client: Client, run: str) -> dict[str, Any]:
-    states: list[dict[str, Any]] = list(gradio_client.submit(run, api_name="/follow"))
-    return states[-1]
+def final_state(gradio_client: Client, run: str) -> str:
+    *_, last = gradio_client.submit(run, api_name="/follow")
+    return str(last["state"])
 
 
 def test_changes_during_a_step_are_reported(
     http: httpx.Client, gradio_client: Client, answers: RecordingScript
 ) -> None:
-    answers.turns = [wait_for_condition("[ -e input/go ]")]
+    answers.turns = [wait_for_file("input/go")]
     run = http.post("/api/runs").json()["run"]
     files = f"/api/runs/{run}/files"
     for name in ("before", "moved", "gone"):
         http.put(f"{files}/input/{name}", content=b"old")
-    gradio_client.predict("Work", run, api_name="/start")
-    wait_for_command(gradio_client, run)
+    start_and_wait_for_command(gradio_client, run)
     upload = tus.url_of(tus.begin(http, run, "input/new%20one", 7))
     tus.send(http, upload, 0, b"content")
     etag = http.head(f"{files}/input/before").headers["etag"]
@@ -160,52 +161,46 @@ def test_changes_during_a_step_are_reported(
     ):
         assert http.post(f"/api/runs/{run}/changes", json=body).status_code == 200
     http.put(f"{files}/input/go", content=b"")
-    assert wait_for_end(gradio_client, run)["state"] == "submitted"
+    assert final_state(gradio_client, run) == "submitted"
     message = answers.last_message(1)
     assert "[The user " not in answers.last_message(0)
-    for words in (
-        "[The user added input/new one (7 bytes).]",
-        "[The user changed input/before (5 bytes).]",
-        "[The user moved input/moved to output/moved.]",
-        "[The user removed input/gone.]",
-        "[The user added input/go (0 bytes).]",
-    ):
-        assert words in message
+    for change in (
+        "added input/new one (7 bytes)", "changed input/before (5 bytes)",
+        "moved input/moved to output/moved", "removed input/gone", "added input/go (0 bytes)",
+    ):  # fmt: skip
+        assert f"[The user {change}.]" in message
 
 
 def test_an_upload_into_a_draft_survives_the_move_to_a_warm_sandbox(
     http: httpx.Client, gradio_client: Client, answers: RecordingScript
 ) -> None:
-    answers.turns = [wait_for_condition("[ -e input/big ]")]
+    answers.turns = [wait_for_file("input/big")]
     run = http.post("/api/runs").json()["run"]
     http.put(f"/api/runs/{run}/files/input/first", content=b"first")
     upload = tus.url_of(tus.begin(http, run, "input/big", 8))
     assert tus.send(http, upload, 0, b"1234").headers["upload-offset"] == "4"
-    removed = http.post(
-        f"/api/runs/{run}/changes", json={"operation": "remove", "paths": ["input/first"]}
-    ).json()
-    gradio_client.predict("Work", run, api_name="/start")
-    wait_for_command(gradio_client, run)
-    assert http.post(
-        f"/api/runs/{run}/changes", json={"operation": "undo", "undo": removed["undo"]}
-    ).json()["paths"] == ["input/first"]
+    changes = f"/api/runs/{run}/changes"
+    body = {"operation": "remove", "paths": ["input/first"]}
+    removed = http.post(changes, json=body).json()
+    start_and_wait_for_command(gradio_client, run)
+    undone = http.post(changes, json={"operation": "undo", "undo": removed["undo"]})
+    assert undone.json()["paths"] == ["input/first"]
     assert tus.send(http, upload, 4, b"5678").status_code == 204
-    assert wait_for_end(gradio_client, run)["state"] == "submitted"
+    assert final_state(gradio_client, run) == "submitted"
     assert http.get(f"/api/runs/{run}/files/input/big").content == b"12345678"
 
 
 def test_an_upload_in_progress_survives_the_move(
     http: httpx.Client, gradio_client: Client, answers: RecordingScript
 ) -> None:
-    answers.turns = [wait_for_condition("[ -e input/slow ]")]
+    answers.turns = [wait_for_file("input/slow")]
     run = http.post("/api/runs").json()["run"]
 
     def slow_content() -> Iterator[bytes]:
         yield b"x" * 2_000_000
-        gradio_client.predict("Work", run, api_name="/start")
-        wait_for_command(gradio_client, run)
+        start_and_wait_for_command(gradio_client, run)
         yield b"y"
 
     assert http.put(f"/api/runs/{run}/files/input/slow", content=slow_content()).status_code == 201
-    assert wait_for_end(gradio_client, run)["state"] == "submitted"
+    assert final_state(gradio_client, run) == "submitted"
     assert http.get(f"/api/runs/{run}/files/input/slow").content == b"x" * 2_000_000 + b"y"

@@ -1,9 +1,9 @@
 """Events of a run, in few words."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from agent.capabilities.usage import CapabilityUsage
 from agent.events import (
@@ -25,7 +25,10 @@ from agent.events import (
     WorkspaceChanged,
 )
 from agent.models.base import ToolCall, Usage
+from agent.runs.state import RunState
 from agent.sandbox.base import EndReason
+
+E = TypeVar("E", bound=Event)
 
 
 def started(task: str = "Do it.", **changes: Any) -> RunStarted:
@@ -172,3 +175,16 @@ def step_end(
     if changes:
         yield WorkspaceChanged(step=number, changes=tuple(changes), total=len(changes))
     yield StepEnded(step=number, totals=totals or Totals(steps=number))
+
+
+def of_type(event_type: type[E], events: Iterable[Event]) -> list[E]:
+    """Return the events of one type."""
+    return [event for event in events if isinstance(event, event_type)]
+
+
+def reduced(events: Iterable[Event]) -> RunState:
+    """Return the state after these events, whose cursors are 1, 2, 3, …"""
+    state = RunState()
+    for cursor, event in enumerate(events, start=1):
+        state.apply(event, cursor)
+    return state

@@ -30,7 +30,7 @@ from agent.runs.event_recorder import EventRecorder, end_interrupted_rounds
 from agent.runs.journal import Journal, ends_with, read
 from agent.runs.state import RunState
 from sandbox_ui.runs.feed import Feed
-from tests.support.component.events import bash, ended, started, step
+from tests.support.component.events import bash, continued, ended, reduced, started, step
 from tests.support.recorded_runs import write_ended_run
 
 FUTURE_EVENT = b'{"at":5.0,"kind":"run_rated","stars":3,"step":1}'
@@ -65,10 +65,7 @@ def generate_events(*events: Event) -> Generator[Event, None, None]:
 
 
 def reduce_journal(path: Path) -> RunState:
-    state = RunState()
-    for cursor, event in read(path):
-        state.apply(event, cursor)
-    return state
+    return reduced(event for _, event in read(path))
 
 
 def forge_nan(line: bytes) -> bytes:
@@ -99,7 +96,7 @@ def test_opening_a_journal_removes_no_complete_line(tmp_path: Path, garbage: byt
     before = path.read_bytes()
     path.write_bytes(before + b'{"at":1,"ki')
     journal = Journal(path)
-    journal.append(RunContinued(text="More.", model="m", metered=True))
+    journal.append(continued("More."))
     journal.close()
     assert path.read_bytes().startswith(before + b'{"at":')
     assert isinstance([event for _, event in read(path)][-1], RunContinued)
@@ -149,12 +146,8 @@ def test_a_damaged_run_can_be_continued(tmp_path: Path) -> None:
     state = json.loads(feed.state_message().data)["state"]
     assert (state["state"], len(state["steps"]), state["unreadable"]) == ("submitted", 5, 2)
     record = EventRecorder(folder)
-    run_continued = RunContinued(text="And now?", model="m", metered=True)
-    assert list(
-        record.record_events(
-            generate_events(run_continued, EVENTS[-1]), lambda event: iter([event])
-        )
-    )
+    events = generate_events(continued("And now?"), EVENTS[-1])
+    assert list(record.record_events(events, lambda event: iter([event])))
     record.close()
     message = feed.events_after(state["cursor"])
     assert message is not None
@@ -192,8 +185,7 @@ def test_every_call_has_one_result_in_a_damaged_conversation() -> None:
     tool_results = [m for m in messages(ToolEnded) if isinstance(m, ToolResult)]
     assert [(m.call_id, m.text) for m in tool_results] == [("call-1-1", no_result)]
     assert not any(isinstance(m, ToolResult | AssistantMessage) for m in messages(ModelAnswered))
-    messages_without_start = messages(RunStarted)
-    assert not any(isinstance(m, UserMessage) for m in messages_without_start)
+    assert not any(isinstance(m, UserMessage) for m in messages(RunStarted))
 
 
 def test_exports_mention_unreadable_lines(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from agent.events import (
     Event,
     ModelAnswered,
     Retrying,
-    RunEnded,
     StepEnded,
     StepStarted,
     TextDelta,
@@ -21,10 +20,9 @@ from agent.events import (
 )
 from agent.models.base import Usage
 from agent.runs.metrics.run_metrics import RunMetrics, metrics_of
-from agent.runs.state import RunState
 from agent.runs.summary import Summary, summarize
 from agent.sandbox.network.policy import NetworkRequest
-from tests.support.component.events import answered, started, tool_ended
+from tests.support.component.events import answered, ended, reduced, started, tool_ended
 
 STARTED = started("Count.", at=100.0)
 
@@ -39,10 +37,7 @@ def call(step: int, name: str, *, ok: bool = True, **arguments: Any) -> list[Eve
 
 
 def metrics(*events: Event, files: tuple[str, ...] = ()) -> RunMetrics:
-    state = RunState()
-    for cursor, event in enumerate(events):
-        state.apply(event, cursor)
-    return metrics_of(state, files)
+    return metrics_of(reduced(events), files)
 
 
 TWO_STEPS: list[Event] = [
@@ -62,9 +57,9 @@ TWO_STEPS: list[Event] = [
     answered(2, "t", usage=Usage(150, 20, cached=90, reported=("cached",)), at=108.0),
     *call(2, "str_replace_editor", command="create"),
     StepEnded(step=2, totals=Totals(steps=2, model_seconds=4.0, sandbox_seconds=2.0)),
-    RunEnded(status="submitted", reason="", answer="42", at=110.0, totals=Totals(
+    replace(ended(answer="42", totals=Totals(
         steps=2, model_seconds=4.0, sandbox_seconds=2.0, peak_memory=5_000_000, cost=0.25,
-    )),
+    )), at=110.0),
 ]  # fmt: skip
 
 
@@ -122,11 +117,8 @@ def test_plain_mode_has_no_sandbox_to_count() -> None:
 
 
 def test_a_summary_of_an_earlier_version_has_no_figures() -> None:
-    state = RunState()
-    for cursor, event in enumerate(TWO_STEPS):
-        state.apply(event, cursor)
     adapter = TypeAdapter(Summary)
-    stored = adapter.dump_python(summarize(state), mode="json")
+    stored = adapter.dump_python(summarize(reduced(TWO_STEPS)), mode="json")
     assert adapter.validate_python(stored).metrics == metrics(*TWO_STEPS)
     del stored["metrics"]
     assert adapter.validate_python(stored).metrics is None
@@ -136,12 +128,11 @@ def test_capability_rates_are_shares_of_the_steps() -> None:
     used = CapabilityUsage(external="observed", paper=("file",), cpu_seconds=0.5)
 
     def step(number: int, usage: CapabilityUsage | None) -> list[Event]:
-        started, ended = call(number, "execute_bash")
-        assert isinstance(ended, ToolEnded)
-        totals = Totals(steps=number)
+        begin, end = call(number, "execute_bash")
+        assert isinstance(end, ToolEnded)
         return [
-            StepStarted(step=number, note=""), started, replace(ended, used=usage),
-            StepEnded(step=number, totals=totals),
+            StepStarted(step=number, note=""), begin, replace(end, used=usage),
+            StepEnded(step=number, totals=Totals(steps=number)),
         ]  # fmt: skip
 
     recorded = metrics(STARTED, *step(1, used), *step(2, CapabilityUsage()))

@@ -2,10 +2,6 @@
 
 from agent.events import (
     Event,
-    RunContinued,
-    StepEnded,
-    StepStarted,
-    Totals,
 )
 from agent.models.base import Usage
 from agent.runs.requests.tokens import StepTokens, step_tokens, token_totals
@@ -14,15 +10,11 @@ from tests.support.component import events
 
 
 def answer(step: int, usage: Usage | None, *, estimated: bool = False) -> list[Event]:
-    turn = events.answered(step, f"Step {step}", usage=usage, estimated=estimated)
-    return [StepStarted(step=step, note=""), turn, StepEnded(step=step, totals=Totals())]
+    return [*events.step(step, text=f"Step {step}", usage=usage, estimated=estimated)]
 
 
 def state_after(*later: Event) -> RunState:
-    state = RunState()
-    for cursor, event in enumerate([events.started(), *later], start=1):
-        state.apply(event, cursor)
-    return state
+    return events.reduced([events.started(), *later])
 
 
 def counts(step: StepTokens) -> tuple[int | None, ...]:
@@ -30,21 +22,18 @@ def counts(step: StepTokens) -> tuple[int | None, ...]:
 
 
 def test_what_the_sandbox_added_is_the_growth_of_the_prompt_beyond_the_last_answer() -> None:
-    state = state_after(*answer(1, Usage(900, 100)), *answer(2, Usage(1500, 50)))
-    first, second = step_tokens(state)
+    """The paper's N_total is prompt + generated + environment, although 2,400 tokens were read."""
+    first, second = steps = step_tokens(
+        state_after(*answer(1, Usage(900, 100)), *answer(2, Usage(1500, 50)))
+    )
     assert counts(first) == (900, 0, 100, 1000)
     assert counts(second) == (1500, 500, 50, 550)
-
-
-def test_each_token_is_counted_once_however_often_prompts_repeat_it() -> None:
-    """The paper's N_total: prompt + generated + environment, although 2,400 tokens were read."""
-    state = state_after(*answer(1, Usage(900, 100)), *answer(2, Usage(1500, 50)))
-    totals = token_totals(step_tokens(state))
+    totals = token_totals(steps)
     assert (totals.prompt, totals.once, totals.largest_prompt) == (2400, 1550, 1500)
 
 
 def test_a_follow_up_message_is_new_but_not_from_the_environment() -> None:
-    follow_up = RunContinued(text="And now?", model="m", metered=True)
+    follow_up = events.continued("And now?")
     state = state_after(*answer(1, Usage(900, 100)), follow_up, *answer(2, Usage(1010, 5)))
     assert counts(step_tokens(state)[1]) == (1010, 0, 5, 15)
 
