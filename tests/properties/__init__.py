@@ -10,12 +10,25 @@ from typing import Any, AnyStr
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from tests.conftest import in_ci
 
 _PHASES = (Phase.explicit, Phase.generate, Phase.shrink)
 _Test = Callable[..., None]
+
+ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+
+
+def any_json(*, nan: bool = False) -> SearchStrategy[Any]:
+    """Return a strategy of small values as JSON has them."""
+    return st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats(allow_nan=nan) | TEXT,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+        max_leaves=10,
+    )
 
 
 def property_test(

@@ -9,14 +9,13 @@ from hypothesis import strategies as st
 
 from agent.errors import ModelError
 from agent.models.base import CallPiece, Finish, ModelConfig, Piece, ReasoningPiece, TextPiece
-from agent.models.chat.stream import StreamParser
 from agent.models.endpoint import connection as endpoint_connection
-from agent.models.endpoint.api import Writing
 from agent.models.endpoint.client import EndpointModel
 from agent.models.transport.bounds import limit_response
 from agent.util.cancellation import Stop
-from tests.contract.model_suite import BASH, REQUEST, calls_of, reasoning_of, text_of
-from tests.properties import property_test, split_at
+from tests.contract.model_suite import REQUEST, calls_of, reasoning_of, text_of
+from tests.properties import TEXT, property_test, split_at
+from tests.properties.streams import parse_chunks
 from tests.support.models.turns import Call, Turn, response_chunks
 
 
@@ -31,22 +30,13 @@ class _PartsStream(httpx2.AsyncByteStream):
             yield part
 
 
-class _PartsTransport(httpx2.AsyncBaseTransport):
-    """A transport that replaces the network; the rest of the client is real."""
-
-    def __init__(self, parts: list[bytes]) -> None:
-        self._parts = parts
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        headers = {"content-type": "text/event-stream"}
-        return httpx2.Response(200, headers=headers, stream=_PartsStream(self._parts))
-
-
 def parse_stream(parts: list[bytes]) -> list[Piece] | str:
     """What the client parses from a body; the class name of the error if it raises one."""
-    client = httpx2.AsyncClient(
-        transport=_PartsTransport(parts), event_hooks={"response": [limit_response]}
+    headers = {"content-type": "text/event-stream"}
+    transport = httpx2.MockTransport(
+        lambda _: httpx2.Response(200, headers=headers, stream=_PartsStream(parts))
     )
+    client = httpx2.AsyncClient(transport=transport, event_hooks={"response": [limit_response]})
     with patch.object(endpoint_connection, "shared_client", lambda *_, **__: client):
         model = EndpointModel(ModelConfig("http://endpoint/v1", "m"))
         try:
@@ -63,7 +53,6 @@ def normalize(pieces: list[Piece] | str) -> object:
     return reasoning_of(pieces), text_of(pieces), calls, pieces[-1]
 
 
-TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 TURNS = st.builds(
     Turn,
     text=TEXT,
@@ -79,14 +68,8 @@ LINE_ENDS = st.sampled_from(["\n", "\r\n", "\r"])
 OTHER_LINES = st.sampled_from(["", ": a comment", "event: message", "id: 7", "retry: 10"])
 
 
-@property_test(
-    TURNS,
-    LINE_ENDS,
-    OTHER_LINES,
-    st.lists(st.integers(0, 10**6), max_size=30),
-    examples=10,
-    long_examples=100,
-)
+@property_test(TURNS, LINE_ENDS, OTHER_LINES, st.lists(st.integers(0, 10**6), max_size=30),
+               examples=10, long_examples=100)  # fmt: skip
 def test_the_answer_does_not_depend_on_how_the_stream_is_split(
     turn: Turn, end: str, noise: str, offsets: list[int]
 ) -> None:
@@ -98,10 +81,8 @@ def test_the_answer_does_not_depend_on_how_the_stream_is_split(
     whole = parse_stream([data])
     assert not isinstance(whole, str)
     assert len(calls_of(whole)) == len(turn.calls)
-    assert normalize(parse_stream(split_at(data, offsets))) == normalize(whole)
-    assert normalize(parse_stream([data[at : at + 1] for at in range(len(data))])) == normalize(
-        whole
-    )
+    for parts in (split_at(data, offsets), [data[at : at + 1] for at in range(len(data))]):
+        assert normalize(parse_stream(parts)) == normalize(whole)
 
 
 @property_test(st.lists(st.binary(max_size=40), max_size=8), st.booleans())
@@ -131,12 +112,6 @@ JSON = st.recursive(
 DELTAS = st.fixed_dictionaries(
     {"choices": st.tuples(st.fixed_dictionaries({"delta": JSON})).map(list)}
 )
-
-
-def parse_chunks(chunks: Iterable[object], *, text_calls: bool = False) -> list[Piece]:
-    reader = StreamParser(Writing(tool_call_style="text" if text_calls else "native"), [BASH])
-    pieces = [piece for chunk in chunks for piece in reader.feed(chunk)]
-    return [*pieces, *reader.finish()]
 
 
 def check_pieces(pieces: list[Piece]) -> None:

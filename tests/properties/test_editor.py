@@ -9,13 +9,17 @@ from hypothesis import strategies as st
 from agent.errors import ToolError
 from agent.tools import editor
 from agent.tools.text_file import TextFile
-from tests.properties import property_test
+from tests.properties import ANY_TEXT, property_test
 
 PATH = "/workspace/f"
 WORDS = st.sampled_from(["a", "b", "ab", "aa", "é", "🎈", "\t", " ", "\x0c", "\x85", "\u2028", ""])
 LINE = st.lists(WORDS, max_size=4).map("".join)
 TEXT = st.lists(st.one_of(WORDS, st.just("\n")), max_size=12).map("".join)
-ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+BYTES = st.builds(
+    bytes.__add__,
+    st.sampled_from([b"", b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf"]),
+    st.binary(max_size=60),
+)
 
 
 @dataclass(frozen=True)
@@ -80,12 +84,11 @@ def test_a_sequence_of_edits_matches_the_model(
 
 
 def common_prefix_length(one: bytes, other: bytes) -> int:
-    """The length of the common prefix."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
-@property_test(st.binary(max_size=60), ANY_TEXT, ANY_TEXT, st.integers(-2, 9))
+@property_test(BYTES, ANY_TEXT, ANY_TEXT, st.integers(-2, 9))
 def test_an_edit_changes_only_the_specified_bytes(
     data: bytes, old: str, new: str, line: int
 ) -> None:
@@ -96,11 +99,8 @@ def test_an_edit_changes_only_the_specified_bytes(
             edited = edit.on_bytes(data)
         except ToolError:
             continue
-        before, behind = (
-            common_prefix_length(data, edited),
-            common_prefix_length(data[::-1], edited[::-1]),
-        )
-        assert before + behind >= len(data) - replaced_bytes
+        common = common_prefix_length(data, edited) + common_prefix_length(data[::-1], edited[::-1])
+        assert common >= len(data) - replaced_bytes
 
 
 @property_test(st.binary(max_size=40), st.integers(0, 40), ANY_TEXT.filter(bool))

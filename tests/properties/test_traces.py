@@ -23,9 +23,8 @@ from agent.traces.journal_items import items_of, messages_of_journal
 from agent.traces.json_reader import JsonReader
 from agent.traces.recording import TraceRecorder
 from agent.traces.trace import Ended, Item, Result, Review, Start, Turn, UserText
-from tests.properties import property_test
+from tests.properties import TEXT, any_json, property_test
 
-TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 SOME_TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
 NAMES = st.sampled_from(["execute_bash", "str_replace_editor", "submit", "look"])
 COUNTS = st.integers(0, 10**6)
@@ -41,11 +40,7 @@ REVIEWS = st.none() | st.builds(
 BEGUN = 1_700_000_000.0
 STATUSES: list[Status] = ["submitted", "answered", "failed", "step_limit"]
 SECONDS = st.integers(0, 100).map(lambda quarters: quarters / 4)
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXT,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
-    max_leaves=10,
-)
+JSON = any_json()
 
 
 @st.composite
@@ -142,17 +137,13 @@ def test_messages_keep_the_conversation(items: list[Item]) -> None:
 
 @property_test(traces())
 def test_a_trajectory_keeps_the_steps(items: list[Item]) -> None:
-    first_round = [*items[: next(i for i, x in enumerate(items) if isinstance(x, Ended)) + 1]]
-    before = list(items_of(recorded(first_round)))
-    again = imported(json.dumps(build_trajectory(recorded(first_round))))
-    kinds = (Turn, Result, Ended)
-    assert [without_time(each) for each in again if isinstance(each, kinds)] == [
-        without_time(each) for each in before if isinstance(each, kinds)
-    ]
-
-
-def without_time(item: Turn | Result | Ended) -> Item:
-    return replace(item, at=None)
+    end_of_round = next(number for number, item in enumerate(items) if isinstance(item, Ended))
+    events = recorded(items[: end_of_round + 1])
+    again, before = (
+        [replace(each, at=None) for each in found if isinstance(each, Turn | Result | Ended)]
+        for found in (imported(json.dumps(build_trajectory(events))), items_of(events))
+    )
+    assert again == before
 
 
 @property_test(JSON, st.integers(0, 2))

@@ -10,22 +10,16 @@ from agent.events import (
     RunContinued,
     StepStarted,
     TextDelta,
-    ToolEnded,
 )
 from agent.loop.conversation import Conversation
 from agent.models.base import AssistantMessage, SystemMessage, ToolCall, ToolResult, UserMessage
-from tests.support.component import events
-from tests.support.component.events import answered, started
+from tests.support.component.events import answered, started, tool_ended
 
 STARTED = started(system="S", user="U")
 
 
 def model_answered(text: str = "", *calls: ToolCall) -> ModelAnswered:
     return answered(1, text, *calls, reasoning="R")
-
-
-def tool_ended(call_id: str, text: str) -> ToolEnded:
-    return events.tool_ended(1, call_id, text)
 
 
 def bash_call(call_id: str) -> ToolCall:
@@ -36,13 +30,11 @@ def messages_after(*after: Event) -> list[object]:
     return list(Conversation([STARTED, *after]).messages)
 
 
-def test_a_conversation_starts_with_the_prompts() -> None:
-    assert messages_after() == [SystemMessage("S"), UserMessage("U")]
-
-
-def test_a_turn_and_its_results_follow_in_order() -> None:
+def test_a_turn_and_its_results_follow_the_prompts_in_order() -> None:
     call = bash_call("a")
-    assert messages_after(model_answered("x", call), tool_ended("a", "out"))[2:] == [
+    assert messages_after(model_answered("x", call), tool_ended(1, "a", "out")) == [
+        SystemMessage("S"),
+        UserMessage("U"),
         AssistantMessage("x", "R", (call,)),
         ToolResult("a", "execute_bash", "out"),
     ]
@@ -55,19 +47,16 @@ def test_a_note_is_added_to_the_last_message_and_stays() -> None:
     later = messages_after(
         note,
         model_answered("", bash_call("a")),
-        tool_ended("a", "o"),
+        tool_ended(1, "a", "o"),
         StepStarted(step=2, note="!"),
     )
     assert later[1] == first[1]
     assert later[-1] == ToolResult("a", "execute_bash", "o!")
 
 
-def test_user_only_content_is_not_sent_to_the_model() -> None:
-    assert len(messages_after(TextDelta(step=1, text="x"), Notice(step=1, text="y"))) == 2
-
-
-def test_an_empty_turn_is_not_sent() -> None:
-    assert len(messages_after(model_answered())) == 2
+def test_user_only_content_and_an_empty_turn_are_not_sent_to_the_model() -> None:
+    unsent = (TextDelta(step=1, text="x"), Notice(step=1, text="y"), model_answered())
+    assert len(messages_after(*unsent)) == 2
 
 
 def test_consecutive_loop_and_user_messages_are_merged() -> None:
@@ -82,7 +71,7 @@ def test_consecutive_loop_and_user_messages_are_merged() -> None:
 def test_interrupted_calls_are_answered_before_the_next_user_message() -> None:
     messages = messages_after(
         model_answered("", bash_call("a"), bash_call("b")),
-        tool_ended("a", "out"),
+        tool_ended(1, "a", "out"),
         RunContinued(text="go on", model="m", metered=True),
     )
     assert [type(message) for message in messages[3:]] == [ToolResult, ToolResult, UserMessage]
@@ -95,7 +84,7 @@ def conversation_of(steps: int) -> Conversation:
     """Return a conversation with a long output in each of its steps."""
     after: list[Event] = [STARTED]
     for number in map(str, range(steps)):
-        after += [model_answered("", bash_call(number)), tool_ended(number, "long " * 200)]
+        after += [model_answered("", bash_call(number)), tool_ended(1, number, "long " * 200)]
     return Conversation(after)
 
 
@@ -120,8 +109,8 @@ def test_trimming_ends_after_a_few_rounds() -> None:
 def test_an_edited_observation_replaces_the_tools_own_before_the_note_of_the_next_step() -> None:
     messages = messages_after(
         model_answered("", bash_call("a"), bash_call("b")),
-        tool_ended("a", "one"),
-        tool_ended("b", "two"),
+        tool_ended(1, "a", "one"),
+        tool_ended(1, "b", "two"),
         ObservationEdited(step=1, call_id="b", observation="edited"),
         ObservationEdited(step=1, call_id="unknown", observation="nothing"),
         StepStarted(step=2, note="\nSteps Remaining: 9"),
@@ -134,11 +123,13 @@ def test_an_edited_observation_replaces_the_tools_own_before_the_note_of_the_nex
 
 def test_results_are_unsent_until_the_next_turn() -> None:
     call = model_answered("", bash_call("a"), bash_call("b"))
-    conversation = Conversation([STARTED, call, tool_ended("a", "one"), tool_ended("b", "two")])
+    conversation = Conversation(
+        [STARTED, call, tool_ended(1, "a", "one"), tool_ended(1, "b", "two")]
+    )
     assert conversation.unsent_observations() == {"a": "one", "b": "two"}
     conversation.apply(model_answered("Next.", bash_call("c")))
     assert conversation.unsent_observations() == {}
-    conversation.apply(tool_ended("c", "three"))
+    conversation.apply(tool_ended(1, "c", "three"))
     assert conversation.unsent_observations() == {"c": "three"}
     conversation.apply(RunContinued(text="More.", model="m", metered=True))
     assert conversation.unsent_observations() == {}
@@ -147,7 +138,7 @@ def test_results_are_unsent_until_the_next_turn() -> None:
 def test_a_result_that_was_sent_already_is_not_edited() -> None:
     messages = messages_after(
         model_answered("", bash_call("a")),
-        tool_ended("a", "one"),
+        tool_ended(1, "a", "one"),
         model_answered("Next."),
         ObservationEdited(step=1, call_id="a", observation="too late"),
     )

@@ -4,9 +4,10 @@ import itertools
 import json
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
@@ -20,8 +21,6 @@ from agent.events import (
     ReasoningDelta,
     Reminder,
     Retrying,
-    RunEnded,
-    RunStarted,
     StepEnded,
     StepStarted,
     TextDelta,
@@ -34,75 +33,58 @@ from agent.loop import loop
 from agent.loop.conversation import Conversation
 from agent.loop.loop import Round
 from agent.loop.notes import REMINDER
-from agent.models.base import Model, ModelConfig, ModelRequest, Piece, ReasoningPiece, ToolCall
+from agent.models.base import Model, ModelConfig, ModelRequest, Piece, ReasoningPiece
 from agent.models.endpoint.client import EndpointModel
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.runs.state import format_totals
 from agent.sandbox.process import ProcessSandbox
 from agent.tools.toolbox import Toolbox
 from agent.util.cancellation import Stop
+from tests.agent.loop.played import Played
+from tests.support.component.events import started
 from tests.support.hostile.flood import FloodServer
+from tests.support.models import scripted
 from tests.support.models.endpoint import Call, Endpoint, Turn
+from tests.support.models.turns import bash
 
 pytestmark = pytest.mark.contract
 
-E = TypeVar("E", bound=Event)
 SUBMIT = Turn(calls=[("submit", {})])
-QUICK_RETRIES = Limits(backoff=0.01)
+TOOL, PLAIN, EMPTY = bash("true"), Turn(text="4"), Turn()
+WRITE_ANSWER = bash("echo 42 > output/answer.txt")
+LONG_OUTPUTS = [bash(f"seq {n} {n + 400}") for n in range(6)]
 EVENT_STREAM_HEAD = "HTTP/1.1 200 OK\nContent-Type: text/event-stream"
 
 
-def bash(command: str, **more: Any) -> tuple[str, dict[str, Any]]:
-    return ("execute_bash", {"command": command, **more})
-
-
 class LoopRunner:
-    """Runs rounds against scripted endpoints and keeps the requests."""
+    """Runs rounds of one conversation; ``reactions`` are called after events of their type."""
 
     def __init__(self, sandbox: ProcessSandbox) -> None:
         self.sandbox = sandbox
         self.stop = Stop()
-        self.conversation = Conversation()
-        self.endpoint: Endpoint | None = None
+        self.conversation = Conversation([started(system="You work.", user="Do it.")])
+        self.reactions: dict[type[Event], Callable[[], None]] = {}
 
     def run_model(
-        self, model: Model, limits: Limits = QUICK_RETRIES, *, plain: bool = False, **options: Any
-    ) -> list[Event]:
-        self.conversation.apply(Reminder(step=0, text="Do it."))
-        toolbox = None if plain else Toolbox(self.sandbox)
-        return list(
-            loop.run_round(Round(model, toolbox, self.conversation, limits, self.stop, **options))
-        )
+        self, model: Model, *, plain: bool = False, verify_claims: bool = False, **limits: Any
+    ) -> Played:
+        inputs = Round(
+            model, None if plain else Toolbox(self.sandbox), self.conversation,
+            Limits(**{"backoff": 0.01, **limits}), self.stop, verify_claims=verify_claims,
+        )  # fmt: skip
+        events = []
+        for event in loop.run_round(inputs):
+            events.append(event)
+            self.reactions.get(type(event), lambda: None)()
+        return Played(events)
 
-    def stream_round(
-        self, endpoint: Endpoint, limits: Limits = QUICK_RETRIES, **config: Any
-    ) -> Iterator[Event]:
-        if not self.conversation.messages:
-            self.conversation.apply(
-                RunStarted(
-                    run="r", task="t", mode="sandbox", model="m", metered=True, prompt="general",
-                    system="You work.", user="Do it.",
-                )
-            )  # fmt: skip
-        model = EndpointModel(ModelConfig(endpoint.url, "test-model", **config))
-        return loop.run_round(
-            Round(model, Toolbox(self.sandbox), self.conversation, limits, self.stop)
-        )
-
-    def run_round(
-        self, turns: Sequence[Turn], limits: Limits = QUICK_RETRIES, **config: Any
-    ) -> list[Event]:
+    def play(self, turns: Iterable[Turn], **options: Any) -> Played:
+        """Run a round against an endpoint; options are limits and those of ``run_model``."""
         with Endpoint(turns) as endpoint:
-            self.endpoint = endpoint
-            events = list(self.stream_round(endpoint, limits, **config))
+            model = EndpointModel(ModelConfig(endpoint.url, "test-model"))
+            played = self.run_model(model, **options)
         assert endpoint.history_errors == []
-        assert sum(isinstance(event, RunEnded) for event in events) == 1
-        return events
-
-    @property
-    def request_bodies(self) -> list[dict[str, Any]]:
-        assert self.endpoint is not None
-        return [received.body for received in self.endpoint.requests]
+        return replace(played, bodies=[received.body for received in endpoint.requests])
 
 
 @pytest.fixture
@@ -110,147 +92,116 @@ def runner(sandbox: ProcessSandbox) -> LoopRunner:
     return LoopRunner(sandbox)
 
 
-def events_of_type(event_type: type[E], events: Sequence[Event]) -> list[E]:
-    return [event for event in events if isinstance(event, event_type)]
-
-
-def run_end(events: Sequence[Event]) -> RunEnded:
-    assert isinstance(events[-1], RunEnded)
-    return events[-1]
-
-
-def observations(events: Sequence[Event]) -> list[str]:
-    return [event.observation for event in events_of_type(ToolEnded, events)]
-
-
 # Complete runs
 
 
 def test_commands_are_executed_until_the_model_submits(runner: LoopRunner) -> None:
-    events = runner.run_round([Turn(text="Look.", calls=[bash("echo hello; pwd")]), SUBMIT])
-    assert run_end(events).status == "submitted"
-    assert "hello" in observations(events)[0]
-    assert runner.request_bodies[1]["messages"][-1]["role"] == "tool"
-    assert "hello" in runner.request_bodies[1]["messages"][-1]["content"]
+    played = runner.play([bash("echo hello; pwd", text="Look."), SUBMIT])
+    assert played.end.status == "submitted"
+    assert "hello" in played.observations[0]
+    assert played.bodies[1]["messages"][-1]["role"] == "tool"
+    assert "hello" in played.bodies[1]["messages"][-1]["content"]
 
 
 def test_streamed_text_equals_the_final_answer(runner: LoopRunner) -> None:
-    events = runner.run_round([Turn(text="Wörds.", reasoning="Hm…", calls=[bash("true")]), SUBMIT])
-    first = events_of_type(ModelAnswered, events)[0]
-    text = "".join(event.text for event in events_of_type(TextDelta, events) if event.step == 1)
-    reasoning = "".join(
-        event.text for event in events_of_type(ReasoningDelta, events) if event.step == 1
-    )
-    arguments = "".join(
-        event.arguments for event in events_of_type(CallDelta, events) if event.step == 1
-    )
+    played = runner.play([bash("true", text="Wörds.", reasoning="Hm…"), SUBMIT])
+    text = "".join(each.text for each in played.of_type(TextDelta) if each.step == 1)
+    reasoning = "".join(each.text for each in played.of_type(ReasoningDelta) if each.step == 1)
+    arguments = "".join(each.arguments for each in played.of_type(CallDelta) if each.step == 1)
+    first = played.of_type(ModelAnswered)[0]
     assert (text, reasoning, arguments) == (first.text, first.reasoning, first.calls[0].arguments)
 
 
 def test_remaining_steps_are_announced_and_stay_in_the_history(runner: LoopRunner) -> None:
-    runner.run_round([Turn(calls=[bash("true")]), SUBMIT], Limits(steps=7))
-    assert runner.request_bodies[0]["messages"][-1]["content"].endswith("\nSteps Remaining: 7")
-    messages = runner.request_bodies[1]["messages"]
+    played = runner.play([TOOL, SUBMIT], steps=7)
+    assert played.bodies[0]["messages"][-1]["content"].endswith("\nSteps Remaining: 7")
+    messages = played.bodies[1]["messages"]
     assert messages[1]["content"].endswith("\nSteps Remaining: 7")
     assert messages[-1]["content"].endswith("\nSteps Remaining: 6")
 
 
 def test_every_step_starts_and_ends_once(runner: LoopRunner) -> None:
-    events = runner.run_round([Turn(calls=[bash("true")])] * 3 + [SUBMIT])
-    assert [event.step for event in events_of_type(StepStarted, events)] == [1, 2, 3, 4]
-    assert [event.step for event in events_of_type(StepEnded, events)] == [1, 2, 3, 4]
+    played = runner.play([TOOL] * 3 + [SUBMIT])
+    assert [event.step for event in played.of_type(StepStarted)] == [1, 2, 3, 4]
+    assert [event.step for event in played.of_type(StepEnded)] == [1, 2, 3, 4]
 
 
 def test_the_answer_is_the_file_written_in_this_round(runner: LoopRunner) -> None:
-    events = runner.run_round([Turn(calls=[bash("echo 42 > output/answer.txt")]), SUBMIT])
-    assert run_end(events).answer == "42"
+    assert runner.play([WRITE_ANSWER, SUBMIT]).end.answer == "42"
     runner.conversation.apply(Reminder(step=0, text="And now?"))
-    events = runner.run_round([Turn(text="Nothing new.", calls=[("submit", {})])])
-    assert run_end(events).answer == "Nothing new."
+    assert runner.play([replace(SUBMIT, text="Nothing new.")]).end.answer == "Nothing new."
 
 
 # Tool calls: each has exactly one result
 
 
 def test_all_calls_of_a_message_run_in_order(runner: LoopRunner) -> None:
-    calls = [bash("echo a >> log"), bash("echo b >> log"), bash("cat log")]
-    events = runner.run_round([Turn(calls=calls), SUBMIT])
-    assert "a\nb" in observations(events)[2]
-    assert len(events_of_type(ToolStarted, events)) == 4
+    played = runner.play([bash("echo a >> log", "echo b >> log", "cat log"), SUBMIT])
+    assert "a\nb" in played.observations[2]
+    assert len(played.of_type(ToolStarted)) == 4
 
 
 def test_a_malformed_call_is_answered_with_the_error(runner: LoopRunner) -> None:
-    events = runner.run_round([Turn(calls=[Call("execute_bash", '["ls"]')]), SUBMIT])
-    assert run_end(events).status == "submitted"
-    assert "object" in observations(events)[0]
-    assert not events_of_type(ToolEnded, events)[0].ok
+    played = runner.play([Turn(calls=[Call("execute_bash", '["ls"]')]), SUBMIT])
+    assert played.end.status == "submitted"
+    assert "object" in played.observations[0]
+    assert not played.of_type(ToolEnded)[0].ok
 
 
 def test_a_call_without_an_id_gets_a_generated_id(runner: LoopRunner) -> None:
     chunk = {"choices": [{"index": 0, "delta": {"tool_calls": [
         {"index": 0, "function": {"name": "execute_bash", "arguments": '{"command": "echo hi"}'}}
     ]}, "finish_reason": "tool_calls"}]}  # fmt: skip
-    events = runner.run_round([Turn(chunks=[chunk]), SUBMIT])
-    assert events_of_type(ToolEnded, events)[0].call_id
-    assert "hi" in observations(events)[0]
+    played = runner.play([Turn(chunks=[chunk]), SUBMIT])
+    assert played.of_type(ToolEnded)[0].call_id
+    assert "hi" in played.observations[0]
 
 
 def test_repeated_call_ids_are_made_unique(runner: LoopRunner) -> None:
     turn = Turn(calls=[Call("execute_bash", {"command": "true"}, id="call_0")])
-    events = runner.run_round([turn, turn, SUBMIT])
-    ids = [event.call_id for event in events_of_type(ToolEnded, events)]
+    ids = [event.call_id for event in runner.play([turn, turn, SUBMIT]).of_type(ToolEnded)]
     assert len(set(ids)) == len(ids)
 
 
 def test_calls_after_submit_are_answered_but_not_executed(runner: LoopRunner) -> None:
-    events = runner.run_round([Turn(calls=[("submit", {}), bash("touch late")])])
-    assert run_end(events).status == "submitted"
-    assert "submitted" in observations(events)[1]
+    played = runner.play([Turn(calls=[*SUBMIT.calls, *bash("touch late").calls])])
+    assert played.end.status == "submitted"
+    assert "submitted" in played.observations[1]
     assert not (runner.sandbox.workspace / "late").exists()
 
 
 def test_a_call_truncated_by_the_token_limit_is_reported(runner: LoopRunner) -> None:
     truncated_call = Turn(calls=[Call("execute_bash", '{"command": "echo ')], finish="length")
-    events = runner.run_round([truncated_call, SUBMIT])
-    assert "token limit" in observations(events)[0]
+    assert "token limit" in runner.play([truncated_call, SUBMIT]).observations[0]
 
 
 def test_a_call_started_in_a_lost_sandbox_is_not_reported_as_not_executed(
     runner: LoopRunner,
 ) -> None:
-    with Endpoint([Turn(calls=[bash("echo begun; sleep 600"), bash("true")])]) as endpoint:
-        events = []
-        for event in runner.stream_round(endpoint):
-            events.append(event)
-            if isinstance(event, ToolOutput):
-                runner.sandbox.close()
-    assert run_end(events).status == "failed"
-    first, second = observations(events)
+    runner.reactions[ToolOutput] = runner.sandbox.close
+    played = runner.play([bash("echo begun; sleep 600", "true")])
+    assert played.end.status == "failed"
+    first, second = played.observations
     assert "in part" in first
     assert "not executed" in second
 
 
 def test_a_lost_sandbox_answers_every_call_and_fails_the_run(runner: LoopRunner) -> None:
     runner.sandbox.close()
-    events = runner.run_round([Turn(calls=[bash("true"), bash("true")])])
-    assert run_end(events).status == "failed"
-    assert run_end(events).reason
-    assert len(events_of_type(ToolEnded, events)) == 2
+    played = runner.play([bash("true", "true")])
+    assert played.end.status == "failed"
+    assert played.end.reason
+    assert len(played.observations) == 2
 
 
 # Plain answers
 
 
 def test_a_plain_answer_ends_the_run_after_two_consecutive_reminders(runner: LoopRunner) -> None:
-    events = runner.run_round([Turn(text="It is 4.")] * 3)
-    assert run_end(events).status == "answered"
-    assert run_end(events).answer == "It is 4."
-    assert [event.text for event in events_of_type(Reminder, events)] == [REMINDER] * 2
-    assert REMINDER in runner.request_bodies[1]["messages"][-1]["content"]
-
-
-PLAIN, TOOL, EMPTY = Turn(text="4"), Turn(calls=[bash("true")]), Turn()
-WRITE_ANSWER = Turn(calls=[bash("echo 42 > output/answer.txt")])
+    played = runner.play([Turn(text="It is 4.")] * 3)
+    assert (played.end.status, played.end.answer) == ("answered", "It is 4.")
+    assert [event.text for event in played.of_type(Reminder)] == [REMINDER] * 2
+    assert REMINDER in played.bodies[1]["messages"][-1]["content"]
 
 
 @pytest.mark.parametrize(
@@ -261,7 +212,7 @@ WRITE_ANSWER = Turn(calls=[bash("echo 42 > output/answer.txt")])
             id="a tool call resets the count",
         ),
         pytest.param(
-            [Turn(text="Let me see.", calls=[bash("true")]), *[Turn(reasoning="hm")] * 3], {},
+            [replace(TOOL, text="Let me see."), *[Turn(reasoning="hm")] * 3], {},
             "failed", "", "wrote no text", 2, id="an empty answer is a failure",
         ),
         pytest.param(
@@ -286,41 +237,39 @@ def test_answers_without_a_call(
     runner: LoopRunner, turns: list[Turn], limits: dict[str, Any], status: str, answer: str,
     reason: str, reminders: int,
 ) -> None:  # fmt: skip
-    events = runner.run_round(turns, replace(QUICK_RETRIES, **limits))
-    assert (run_end(events).status, run_end(events).answer) == (status, answer)
-    assert reason in run_end(events).reason
-    assert len(events_of_type(Reminder, events)) == reminders
+    played = runner.play(turns, **limits)
+    assert (played.end.status, played.end.answer) == (status, answer)
+    assert reason in played.end.reason
+    assert len(played.of_type(Reminder)) == reminders
 
 
 # Limits
 
 
 def test_the_last_step_is_announced_and_the_run_ends_at_the_limit(runner: LoopRunner) -> None:
-    events = runner.run_round([Turn(calls=[bash("true")])] * 3, Limits(steps=3))
-    assert run_end(events).status == "step_limit"
-    assert "last turn" in events_of_type(StepStarted, events)[-1].note
-    assert "last turn" not in events_of_type(StepStarted, events)[0].note
+    played = runner.play([TOOL] * 3, steps=3)
+    assert played.end.status == "step_limit"
+    notes = [event.note for event in played.of_type(StepStarted)]
+    assert ["last turn" in note for note in notes] == [False, False, True]
 
 
 def test_a_submit_in_the_last_turn_is_accepted(runner: LoopRunner) -> None:
-    events = runner.run_round([Turn(calls=[bash("true")]), SUBMIT], Limits(steps=2))
-    assert run_end(events).status == "submitted"
+    assert runner.play([TOOL, SUBMIT], steps=2).end.status == "submitted"
 
 
 def test_one_last_turn_remains_near_the_token_limit(runner: LoopRunner) -> None:
-    turns = [Turn(calls=[bash("true")], usage=(500 * n, 10)) for n in range(1, 6)]
-    events = runner.run_round(turns, replace(QUICK_RETRIES, conversation_tokens=1000))
-    assert run_end(events).status == "token_limit"
-    assert len(events_of_type(StepEnded, events)) == 3
-    assert "last turn" in events_of_type(StepStarted, events)[2].note
+    turns = [bash("true", usage=(500 * n, 10)) for n in range(1, 6)]
+    played = runner.play(turns, conversation_tokens=1000)
+    assert played.end.status == "token_limit"
+    assert len(played.of_type(StepEnded)) == 3
+    assert "last turn" in played.of_type(StepStarted)[2].note
 
 
 def test_wall_time_ends_a_command_and_leaves_one_last_turn(runner: LoopRunner) -> None:
-    turns = [Turn(calls=[bash("echo begun; sleep 600")]), Turn(calls=[bash("true")])]
-    events = runner.run_round(turns, replace(QUICK_RETRIES, seconds=2.0))
-    assert run_end(events).status == "time_limit"
-    assert events_of_type(ToolEnded, events)[0].end_reason == "timeout"
-    assert "begun" in observations(events)[0]
+    played = runner.play([bash("echo begun; sleep 600"), TOOL], seconds=2.0)
+    assert played.end.status == "time_limit"
+    assert played.of_type(ToolEnded)[0].end_reason == "timeout"
+    assert "begun" in played.observations[0]
 
 
 def test_wall_time_ends_an_endless_turn(runner: LoopRunner) -> None:
@@ -329,15 +278,13 @@ def test_wall_time_ends_an_endless_turn(runner: LoopRunner) -> None:
             while not stop.wait(0.005):
                 yield ReasoningPiece("hm ")
 
-    events = runner.run_model(EndlessModel([]), replace(QUICK_RETRIES, seconds=0.5))
-    assert run_end(events).status == "time_limit"
+    assert runner.run_model(EndlessModel([]), seconds=0.5).end.status == "time_limit"
 
 
 def test_wall_time_ends_a_stream_of_comments(runner: LoopRunner) -> None:
     with FloodServer(EVENT_STREAM_HEAD, endless_comments()) as server:
-        model = EndpointModel(ModelConfig(server.url, "m"))
-        events = runner.run_model(model, replace(QUICK_RETRIES, seconds=1.0))
-    assert run_end(events).status == "time_limit"
+        played = runner.run_model(EndpointModel(ModelConfig(server.url, "m")), seconds=1.0)
+    assert played.end.status == "time_limit"
     assert server.sent > 0
 
 
@@ -348,19 +295,17 @@ def endless_comments() -> Iterator[bytes]:
 
 
 def test_wall_time_skips_calls_that_have_not_started(runner: LoopRunner) -> None:
-    turn = Turn(calls=[bash("sleep 600"), bash("echo late"), ("submit", {})])
-    events = runner.run_round([turn], replace(QUICK_RETRIES, seconds=2.0))
-    assert run_end(events).status == "submitted"
-    results = observations(events)
-    assert ["not executed" in text for text in results] == [False, True, False]
-    assert "the time limit was reached" in results[1]
+    turn = Turn(calls=[*bash("sleep 600", "echo late").calls, *SUBMIT.calls])
+    played = runner.play([turn], seconds=2.0)
+    assert played.end.status == "submitted"
+    assert ["not executed" in text for text in played.observations] == [False, True, False]
+    assert "the time limit was reached" in played.observations[1]
 
 
 def test_wall_time_ends_the_wait_for_a_retry(runner: LoopRunner) -> None:
-    rate_limited = Turn(fault="429 retry-after=50")
-    events = runner.run_round([rate_limited], replace(QUICK_RETRIES, seconds=1.0))
-    assert run_end(events).status == "time_limit"
-    assert events_of_type(Retrying, events)
+    played = runner.play([Turn(fault="429 retry-after=50")], seconds=1.0)
+    assert played.end.status == "time_limit"
+    assert played.of_type(Retrying)
 
 
 # Errors of the endpoint
@@ -368,175 +313,116 @@ def test_wall_time_ends_the_wait_for_a_retry(runner: LoopRunner) -> None:
 
 @pytest.mark.parametrize("fault", ["429 retry-after=0.01", "503", "cut"])
 def test_transient_errors_are_retried_and_shown(runner: LoopRunner, fault: str) -> None:
-    events = runner.run_round([Turn(text="x" * 40, fault=fault), SUBMIT])
-    assert run_end(events).status == "submitted"
-    retry = events_of_type(Retrying, events)[0]
+    played = runner.play([Turn(text="LOST" * 20, fault=fault), SUBMIT])
+    assert played.end.status == "submitted"
+    retry = played.of_type(Retrying)[0]
     assert retry.attempt == 2
     assert retry.reason
-
-
-def test_output_of_a_failed_attempt_is_not_in_the_history(runner: LoopRunner) -> None:
-    runner.run_round([Turn(text="LOST" * 20, fault="cut"), Turn(calls=[bash("true")]), SUBMIT])
-    assert "LOST" not in json.dumps(runner.request_bodies[-1])
+    assert "LOST" not in json.dumps(played.bodies[-1])
 
 
 def test_retries_are_limited(runner: LoopRunner) -> None:
-    events = runner.run_round([Turn(fault="503")] * 3, replace(QUICK_RETRIES, attempts=3))
-    assert run_end(events).status == "failed"
-    assert len(events_of_type(Retrying, events)) == 2
-    assert "503" in run_end(events).reason
+    played = runner.play([Turn(fault="503")] * 3, attempts=3)
+    assert played.end.status == "failed"
+    assert len(played.of_type(Retrying)) == 2
+    assert "503" in played.end.reason
 
 
 def test_a_permanent_error_is_not_retried_and_the_text_before_it_is_no_answer(
     runner: LoopRunner,
 ) -> None:
-    events = runner.run_round([Turn(text="Let me look.", calls=[bash("true")]), Turn(fault="401")])
-    assert (run_end(events).status, run_end(events).answer) == ("failed", "")
-    assert len(runner.request_bodies) == 2
-    assert "401" in run_end(events).reason
+    played = runner.play([replace(TOOL, text="Let me look."), Turn(fault="401")])
+    assert (played.end.status, played.end.answer) == ("failed", "")
+    assert len(played.bodies) == 2
+    assert "401" in played.end.reason
+
+
+def full_context(used: int, detail: str = "") -> Turn:
+    message = "This model's maximum context length is 4096 tokens. However, you requested"
+    return Turn(fault="400", message=f"{message} {used} tokens{detail}")
 
 
 def test_a_full_context_then_trims_older_outputs_with_a_note(runner: LoopRunner) -> None:
-    message = "This model's maximum context length is 4096 tokens, however you requested 9000."
-    output_turns = [Turn(calls=[bash(f"seq {n} {n + 400}")]) for n in range(6)]
-    events = runner.run_round([*output_turns, Turn(fault="400", message=message), SUBMIT])
-    assert run_end(events).status == "submitted"
-    assert len(events_of_type(ObservationsCleared, events)) == 1
-    results = [m["content"] for m in runner.request_bodies[-1]["messages"] if m["role"] == "tool"]
+    played = runner.play([*LONG_OUTPUTS, full_context(9000), SUBMIT])
+    assert played.end.status == "submitted"
+    assert len(played.of_type(ObservationsCleared)) == 1
+    results = [m["content"] for m in played.bodies[-1]["messages"] if m["role"] == "tool"]
     assert results[0].startswith("[This output was removed")
     assert "400" in results[-1]
 
 
 def test_a_full_context_reduces_max_tokens_until_it_has_room_again(runner: LoopRunner) -> None:
-    full_context = (
-        "maximum context length is 4096 tokens. However, you requested {0} tokens "
-        "({0} in the messages)"
-    )
-    output_turns = [Turn(calls=[bash(f"seq {n} {n + 400}")]) for n in range(6)]
-    refusals = [Turn(fault="400", message=full_context.format(used)) for used in (3500, 4000)]
-    events = runner.run_round(
-        [*output_turns, *refusals, SUBMIT], replace(QUICK_RETRIES, turn_tokens=2000)
-    )
-    assert run_end(events).status == "submitted"
-    assert events_of_type(ObservationsCleared, events)
-    assert events_of_type(Notice, events)
-    max_tokens = [body["max_tokens"] for body in runner.request_bodies]
+    refusals = [full_context(used, f" ({used} in the messages)") for used in (3500, 4000)]
+    played = runner.play([*LONG_OUTPUTS, *refusals, SUBMIT], turn_tokens=2000)
+    assert played.end.status == "submitted"
+    assert played.of_type(ObservationsCleared)
+    assert played.of_type(Notice)
+    max_tokens = [body["max_tokens"] for body in played.bodies]
     assert max_tokens[-3:] == [2000, 4096 - 3500 - 100, 2000]
 
 
 def test_a_context_that_stays_full_ends_as_a_token_limit(runner: LoopRunner) -> None:
-    message = "This model's maximum context length is 40 tokens, however you requested 9000."
-    events = runner.run_round([Turn(fault="400", message=message)])
-    assert run_end(events).status == "token_limit"
+    assert runner.play([full_context(9000)]).end.status == "token_limit"
 
 
 def test_an_unaffordable_answer_is_requested_with_fewer_tokens(runner: LoopRunner) -> None:
     message = "This request requires more credits: you can only afford 3000 tokens."
-    events = runner.run_round(
-        [Turn(fault="402", message=message), SUBMIT], replace(QUICK_RETRIES, turn_tokens=65536)
-    )
-    assert run_end(events).status == "submitted"
-    assert runner.request_bodies[1]["max_tokens"] == 3000
+    played = runner.play([Turn(fault="402", message=message), SUBMIT], turn_tokens=65536)
+    assert played.end.status == "submitted"
+    assert played.bodies[1]["max_tokens"] == 3000
+
+
+def test_an_html_page_is_an_error_at_first_and_retried_after_valid_answers(
+    runner: LoopRunner,
+) -> None:
+    first = runner.play([Turn(fault="html")])
+    assert (first.end.status, first.of_type(Retrying)) == ("failed", [])
+    assert "end in /v1" in first.end.reason
+    later = runner.play([TOOL, Turn(fault="html"), SUBMIT])
+    assert later.end.status == "submitted"
+    assert "not a model's answer" in later.of_type(Retrying)[0].reason
+
+
+def test_a_model_refusal_is_the_reason_for_the_failure(runner: LoopRunner) -> None:
+    model = ScriptedModel([ScriptedTurn(error=ModelRefused("Connect a model."))])
+    assert runner.run_model(model).end.reason == "Connect a model."
 
 
 # Stop
 
 
 def test_stop_ends_the_wait_for_a_silent_model(runner: LoopRunner) -> None:
-    with Endpoint([Turn(fault="silent at=0")]) as endpoint:
-        events: list[Event] = []
-        worker = threading.Thread(target=lambda: events.extend(runner.stream_round(endpoint)))
-        worker.start()
-        assert endpoint.wait_for_requests(1)
-        runner.stop.set()
-        worker.join(5)
-        assert not worker.is_alive()
-    assert run_end(events).status == "stopped"
+    def turns() -> Iterator[Turn]:
+        threading.Timer(0.05, runner.stop.set).start()
+        yield Turn(fault="silent at=0")
+
+    with ThreadPoolExecutor() as pool:
+        assert pool.submit(runner.play, turns()).result(10).end.status == "stopped"
 
 
 def test_stop_ends_a_command_and_answers_the_remaining_calls(runner: LoopRunner) -> None:
-    events: list[Event] = []
-    calls = [bash("echo begun; sleep 600"), bash("touch never")]
-    with Endpoint([Turn(text="Let me look.", calls=calls)]) as endpoint:
-        for event in runner.stream_round(endpoint):
-            events.append(event)
-            if isinstance(event, ToolOutput):
-                runner.stop.set()
-    assert (run_end(events).status, run_end(events).answer) == ("stopped", "")
-    assert events_of_type(ToolEnded, events)[0].end_reason == "stop"
-    assert len(events_of_type(ToolEnded, events)) == 2
+    runner.reactions[ToolOutput] = runner.stop.set
+    played = runner.play([bash("echo begun; sleep 600", "touch never", text="Let me look.")])
+    assert (played.end.status, played.end.answer) == ("stopped", "")
+    assert played.of_type(ToolEnded)[0].end_reason == "stop"
+    assert len(played.observations) == 2
     assert not (runner.sandbox.workspace / "never").exists()
 
 
 def test_stop_ends_the_wait_between_retries(runner: LoopRunner) -> None:
-    events: list[Event] = []
-    with Endpoint([Turn(fault="429 retry-after=50")]) as endpoint:
-        for event in runner.stream_round(endpoint):
-            events.append(event)
-            if isinstance(event, Retrying):
-                threading.Timer(0.05, runner.stop.set).start()
-                start_time = time.monotonic()
-    assert run_end(events).status == "stopped"
-    assert time.monotonic() - start_time < 10
+    runner.reactions[Retrying] = threading.Timer(0.05, runner.stop.set).start
+    with ThreadPoolExecutor() as pool:
+        playing = pool.submit(runner.play, [Turn(fault="429 retry-after=50")])
+        assert playing.result(10).end.status == "stopped"
 
 
 # Totals
 
 
 def test_missing_token_counts_are_estimated_and_marked(runner: LoopRunner) -> None:
-    events = runner.run_round([Turn(text="hello " * 10, calls=[("submit", {})], usage=None)])
-    assert run_end(events).totals.estimated
-    assert run_end(events).totals.generated_tokens >= 15
-
-
-# Without a sandbox
-
-
-def test_plain_mode_accepts_the_first_answer(runner: LoopRunner) -> None:
-    with Endpoint([Turn(text="4")]) as endpoint:
-        events = runner.run_model(EndpointModel(ModelConfig(endpoint.url, "m")), plain=True)
-    assert (run_end(events).status, run_end(events).answer) == ("answered", "4")
-    assert "tools" not in endpoint.requests[0].body
-    assert "Steps Remaining" not in json.dumps(endpoint.requests[0].body)
-
-
-def test_plain_mode_ends_if_the_model_keeps_calling_tools(runner: LoopRunner) -> None:
-    endless = (Turn(text="Let me see.", calls=[bash("ls")]) for _ in itertools.count())
-    with Endpoint(endless) as endpoint:
-        events = runner.run_model(EndpointModel(ModelConfig(endpoint.url, "m")), plain=True)
-    assert (run_end(events).status, len(endpoint.requests)) == ("failed", 2)
-    assert "plain mode has none" in run_end(events).reason
-
-
-def test_plain_mode_accepts_an_answer_after_one_call(runner: LoopRunner) -> None:
-    with Endpoint([Turn(calls=[bash("ls")]), Turn(text="4")]) as endpoint:
-        events = runner.run_model(EndpointModel(ModelConfig(endpoint.url, "m")), plain=True)
-    assert (run_end(events).status, run_end(events).answer) == ("answered", "4")
-
-
-def test_an_html_page_after_valid_answers_is_retried(runner: LoopRunner) -> None:
-    events = runner.run_round([Turn(calls=[bash("true")]), Turn(fault="html"), SUBMIT])
-    assert run_end(events).status == "submitted"
-    assert "not a model's answer" in events_of_type(Retrying, events)[0].reason
-
-
-def test_an_html_page_as_the_first_answer_is_an_error(runner: LoopRunner) -> None:
-    events = runner.run_round([Turn(fault="html")])
-    assert (run_end(events).status, events_of_type(Retrying, events)) == ("failed", [])
-    assert "end in /v1" in run_end(events).reason
-
-
-@pytest.mark.parametrize("field", ["reasoning", "reasoning_content"])
-def test_reasoning_is_returned_under_its_original_field_name(
-    runner: LoopRunner, field: str
-) -> None:
-    turn = Turn(reasoning="Hm.", reasoning_field=field, calls=[bash("true")])
-    events = runner.run_round([turn, SUBMIT])
-    assistant_message = next(
-        each for each in runner.request_bodies[1]["messages"] if each["role"] == "assistant"
-    )
-    assert {key: text for key, text in assistant_message.items() if text == "Hm."} == {field: "Hm."}
-    assert events_of_type(ModelAnswered, events)[0].reasoning_field == field
+    totals = runner.play([replace(SUBMIT, text="hello " * 10, usage=None)]).end.totals
+    assert totals.estimated
+    assert totals.generated_tokens >= 15
 
 
 def test_cache_write_tokens_are_summed(runner: LoopRunner) -> None:
@@ -545,12 +431,41 @@ def test_cache_write_tokens_are_summed(runner: LoopRunner) -> None:
         "completion_tokens": 5,
         "prompt_tokens_details": {"cached_tokens": 10, "cache_write_tokens": 70},
     }
-    turns = [Turn(calls=[bash("true")], usage=usage), Turn(calls=[("submit", {})], usage=usage)]
-    totals = run_end(runner.run_round(turns)).totals
+    totals = runner.play([replace(each, usage=usage) for each in (TOOL, SUBMIT)]).end.totals
     assert (totals.cached_tokens, totals.cache_written_tokens) == (20, 140)
     assert not totals.estimated
     assert totals.sandbox_seconds > 0
     assert "(20 cached, 140 written to the cache)" in format_totals(totals)
+
+
+# Without a sandbox
+
+
+@pytest.mark.parametrize("calls", [[], [bash("ls")]], ids=["immediately", "after one call"])
+def test_plain_mode_accepts_an_answer(runner: LoopRunner, calls: list[Turn]) -> None:
+    played = runner.play([*calls, PLAIN], plain=True)
+    assert (played.end.status, played.end.answer) == ("answered", "4")
+    assert "tools" not in played.bodies[0]
+    assert "Steps Remaining" not in json.dumps(played.bodies[0])
+
+
+def test_plain_mode_ends_if_the_model_keeps_calling_tools(runner: LoopRunner) -> None:
+    played = runner.play(itertools.repeat(bash("ls", text="Let me see.")), plain=True)
+    assert (played.end.status, len(played.bodies)) == ("failed", 2)
+    assert "plain mode has none" in played.end.reason
+
+
+# The history and the workspace
+
+
+@pytest.mark.parametrize("field", ["reasoning", "reasoning_content"])
+def test_reasoning_is_returned_under_its_original_field_name(
+    runner: LoopRunner, field: str
+) -> None:
+    played = runner.play([replace(TOOL, reasoning="Hm.", reasoning_field=field), SUBMIT])
+    (message,) = [m for m in played.bodies[1]["messages"] if m["role"] == "assistant"]
+    assert {key: text for key, text in message.items() if text == "Hm."} == {field: "Hm."}
+    assert played.of_type(ModelAnswered)[0].reasoning_field == field
 
 
 @pytest.mark.parametrize(
@@ -567,16 +482,8 @@ def test_cache_write_tokens_are_summed(runner: LoopRunner) -> None:
 def test_claimed_files_are_checked_against_the_workspace(
     runner: LoopRunner, command: str, claim: str, status: str, reason: str
 ) -> None:
-    turns = [
-        ScriptedTurn(calls=[ToolCall("", "execute_bash", json.dumps({"command": command}))]),
-        ScriptedTurn(text=f"Done: {claim}", calls=[ToolCall("", "submit", "{}")]),
-    ]
     runner.sandbox.write("output/.keep", b"")
-    ended = run_end(runner.run_model(ScriptedModel(turns), verify_claims=True))
-    assert ended.status == status
-    assert reason in ended.reason
-
-
-def test_a_model_refusal_is_the_reason_for_the_failure(runner: LoopRunner) -> None:
-    model = ScriptedModel([ScriptedTurn(error=ModelRefused("Connect a model."))])
-    assert run_end(runner.run_model(model)).reason == "Connect a model."
+    turns = [scripted.bash(command), replace(scripted.SUBMIT, text=f"Done: {claim}")]
+    end = runner.run_model(ScriptedModel(turns), verify_claims=True).end
+    assert end.status == status
+    assert reason in end.reason

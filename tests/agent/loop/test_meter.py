@@ -15,14 +15,10 @@ def meter_after(limits: Limits, *turns: Usage | None) -> UsageMeter:
     return meter
 
 
-def test_usage_is_summed_over_turns() -> None:
+def test_usage_is_summed_and_the_growth_of_the_prompt_is_the_environments() -> None:
     totals = meter_after(Limits(), Usage(100, 10, cached=40), Usage(150, 20, cached=90)).totals
     assert (totals.steps, totals.prompt_tokens, totals.cached_tokens) == (2, 250, 130)
     assert (totals.generated_tokens, totals.model_seconds) == (30, 1.0)
-
-
-def test_environment_tokens_are_the_growth_of_the_prompt() -> None:
-    totals = meter_after(Limits(), Usage(100, 10), Usage(150, 20)).totals
     assert totals.environment_tokens == 150 - (100 + 10)
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -186,14 +185,13 @@ def test_wrong_arguments_are_reported_to_the_model(
     assert "Nothing was done" in invalid_call.text
 
 
-def test_an_unknown_tool_is_answered_with_the_list_of_tools(sandbox: ProcessSandbox) -> None:
-    invalid_call = Toolbox(sandbox, custom=toolset([weather])).parse(ToolCall("1", "wether", "{}"))
+def test_a_call_has_a_heading_and_its_arguments_and_another_name_the_list_of_tools(
+    sandbox: ProcessSandbox,
+) -> None:
+    toolbox = Toolbox(sandbox, custom=toolset([weather]))
+    invalid_call = toolbox.parse(ToolCall("1", "wether", "{}"))
     assert isinstance(invalid_call, InvalidCall)
     assert "str_replace_editor, execute_bash, weather and submit" in invalid_call.text
-
-
-def test_a_call_has_a_heading_and_its_arguments(sandbox: ProcessSandbox) -> None:
-    toolbox = Toolbox(sandbox, custom=toolset([weather]))
     action = toolbox.parse(ToolCall("1", "weather", '{"city": "Bern", "days": 2}'))
     assert isinstance(action, Action)
     assert (action.name, action.summary) == ("weather", "weather city=Bern days=2")
@@ -209,12 +207,7 @@ async def _async(x: int) -> int:
     return x + 1
 
 
-def _nothing() -> None:
-    return None
-
-
-def _long() -> str:
-    return "x" * 100_000
+def _nothing() -> None: ...
 
 
 @pytest.mark.parametrize(
@@ -234,7 +227,7 @@ def test_a_host_tool_returns_text_or_json(
 
 
 def test_a_long_result_is_clipped(sandbox: ProcessSandbox) -> None:
-    outcome, _ = run_tool(sandbox, _long, "{}")
+    outcome, _ = run_tool(sandbox, tool(name="long")(lambda: "x" * 100_000), "{}")
     assert len(outcome.text) < 11_000
     assert "truncated" in outcome.text
 
@@ -244,10 +237,8 @@ def test_exceptions_are_reported_to_the_model(sandbox: ProcessSandbox) -> None:
         return a / b
 
     outcome, _ = run_tool(sandbox, divide, '{"a": 1, "b": 0}')
-    assert not outcome.ok
-    assert outcome.text == observation(
-        divide, "Error: divide failed with ZeroDivisionError: division by zero"
-    )
+    error = "Error: divide failed with ZeroDivisionError: division by zero"
+    assert (outcome.ok, outcome.text) == (False, observation(divide, error))
 
 
 def test_a_host_tool_has_a_time_limit_and_is_abandoned_at_a_stop(
@@ -320,9 +311,8 @@ def test_a_tool_in_the_sandbox_has_a_time_limit(sandbox: ProcessSandbox) -> None
     def slow() -> None:
         import time
 
+        print("begun", flush=True)
         time.sleep(600)
 
-    start_time = time.monotonic()
-    outcome, _ = run_tool(sandbox, slow, "{}")
-    assert (outcome.ok, outcome.end_reason) == (False, "timeout")
-    assert time.monotonic() - start_time < 10
+    outcome, printed = run_tool(sandbox, slow, "{}")
+    assert (outcome.ok, outcome.end_reason, printed) == (False, "timeout", "begun\n")

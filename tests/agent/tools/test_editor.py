@@ -15,7 +15,6 @@ from agent.tools.editor import (
     str_replace,
     view,
 )
-from agent.tools.text_file import TextFile
 
 PATH = "/workspace/a.txt"
 no_deadline = settings(deadline=None)
@@ -27,11 +26,6 @@ def shown_lines(text: str) -> list[tuple[int, str]]:
 
 
 class TestBytes:
-    @no_deadline
-    @given(st.binary(max_size=40), st.sampled_from([b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf"]))
-    def test_byte_order_marks_survive_edits(self, data: bytes, bom: bytes) -> None:
-        assert TextFile.decode(bom + data).encode() == bom + data
-
     @pytest.mark.parametrize(
         "data",
         [
@@ -227,9 +221,6 @@ class TestInsert:
         assert insert(b"a\r\nb\n", PATH, 1, "x\ny").data == b"a\r\nx\r\ny\r\nb\n"
         assert insert(b"a\nb\r\n", PATH, 1, "x").data == b"a\nx\nb\r\n"
         assert insert(b"a\r\nb", PATH, 2, "x").data == b"a\r\nb\r\nx"
-
-    def test_a_byte_order_mark_stays_first(self) -> None:
-        assert insert(b"\xef\xbb\xbfa\n", PATH, 0, "x").data == b"\xef\xbb\xbfx\na\n"
 
     def test_the_success_message_shows_the_changed_lines(self) -> None:
         message = insert(b"a\nb\n", PATH, 1, "x").message

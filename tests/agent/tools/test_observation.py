@@ -2,6 +2,8 @@
 
 import re
 import tracemalloc
+from dataclasses import replace
+from typing import cast
 
 import pytest
 from hypothesis import given, settings
@@ -18,28 +20,27 @@ TRUNCATION_MARK = re.compile(
 OMITTED_COUNTS = re.compile(r"(\d+) characters \((\d+) whole lines\)")
 
 
-def observation(
-    stdout: bytes = b"",
-    stderr: bytes = b"",
-    finished: CommandEnd | None = None,
-    clip: OutputLimits | None = None,
+EXITED = CommandEnd(0, "exit", 0.1)
+
+
+def observed(
+    *chunks: OutputChunk, finished: CommandEnd = EXITED, clip: OutputLimits | None = None
 ) -> str:
     collector = OutputCollector(clip)
-    collector.feed(OutputChunk("stdout", stdout))
-    collector.feed(OutputChunk("stderr", stderr))
-    return collector.observation(finished or CommandEnd(0, "exit", 0.1), timeout=120)
+    for chunk in chunks:
+        collector.feed(chunk)
+    return collector.observation(finished, timeout=120)
 
 
-def stdout_of(observation: str) -> str:
-    return observation.partition("[STDOUT]\n")[2]
+def observation(stdout: bytes = b"", stderr: bytes = b"", finished: CommandEnd = EXITED) -> str:
+    streams = OutputChunk("stdout", stdout), OutputChunk("stderr", stderr)
+    return observed(*streams, finished=finished)
 
 
-def shown_stdout(*pieces: bytes, clip: OutputLimits | None = None) -> str:
+def shown_stdout(*pieces: bytes | OutputChunk, clip: OutputLimits | None = None) -> str:
     """Return the shown part of a standard output that arrives in these pieces."""
-    collector = OutputCollector(clip)
-    for piece in pieces:
-        collector.feed(OutputChunk("stdout", piece))
-    return stdout_of(collector.observation(CommandEnd(0, "exit", 0.1), timeout=120))
+    chunks = [OutputChunk("stdout", each) if isinstance(each, bytes) else each for each in pieces]
+    return observed(*chunks, clip=clip).partition("[STDOUT]\n")[2]
 
 
 class TestLayout:
@@ -72,10 +73,9 @@ class TestLayout:
         assert text.endswith("so far")
 
     def test_the_sandbox_note_is_included(self) -> None:
-        note = "The shell was restored."
-        storage = "60 MB of 60 MB used."
-        text = observation(b"x", finished=CommandEnd(0, "exit", 0.1, note, storage_note=storage))
-        assert text.endswith(f"x\nNote: {storage}\nNote: The shell was restored.")
+        note, storage = "The shell was restored.", "60 MB of 60 MB used."
+        text = observation(b"x", finished=replace(EXITED, note=note, storage_note=storage))
+        assert text.endswith(f"x\nNote: {storage}\nNote: {note}")
 
 
 class TestLegibility:
@@ -181,33 +181,25 @@ class TestClipping:
         assert left_lines == whole_lines
 
     def test_gaps_are_reported_where_they_occur(self) -> None:
-        collector = OutputCollector()
-        collector.feed(OutputChunk("stdout", b"first\n"))
-        collector.feed(OutputChunk("stdout", b"last\n", skipped=12_345))
-        text = stdout_of(collector.observation(CommandEnd(0, "exit", 0.1), timeout=120))
+        text = shown_stdout(b"first\n", OutputChunk("stdout", b"last\n", skipped=12_345))
         before, cut, after = TRUNCATION_MARK.split(text)
         assert (before, after) == ("first\n", "last")
         assert cut == "12345 bytes that the sandbox did not keep"
 
     def test_a_gap_is_never_hidden(self) -> None:
-        collector = OutputCollector()
-        for n in range(3):
-            collector.feed(OutputChunk("stdout", b"part %d" % n, skipped=1000 * n))
-        text = stdout_of(collector.observation(CommandEnd(0, "exit", 0.1), timeout=120))
+        gaps = [OutputChunk("stdout", b"part %d" % n, skipped=1000 * n) for n in range(3)]
+        text = shown_stdout(*gaps)
         assert text.startswith("part 0\n---")
         assert "3000 bytes that the sandbox did not keep left out" in text
         assert text.endswith("part 1\n[… 2000 bytes not kept …]\npart 2")
 
     def test_a_hundred_megabytes_take_little_memory(self) -> None:
-        collector = OutputCollector()
-        chunk = b"y" * (1 << 16)
+        chunk = OutputChunk("stdout", b"y" * (1 << 16))
         tracemalloc.start()
-        for _ in range(1600):
-            collector.feed(OutputChunk("stdout", chunk))
-        text = collector.observation(CommandEnd(0, "exit", 0.1), timeout=120)
+        text = observed(*[chunk] * 1600)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        assert f"{1600 * len(chunk) - 10_000} characters (0 whole lines) left out" in text
+        assert f"{1600 * 2**16 - 10_000} characters (0 whole lines) left out" in text
         assert peak < 2_000_000
 
 
@@ -221,13 +213,14 @@ class TestLiveText:
 
     def test_the_streams_do_not_mix(self) -> None:
         live = OutputDecoder()
-        halves: list[tuple[StreamName, bytes]] = [
+        halves = [
             ("stdout", b"\xc3"),
             ("stderr", b"e\xc3"),
             ("stdout", b"\xa9"),
             ("stderr", b"\xa8"),
         ]
-        assert [live.decode(OutputChunk(*half)) for half in halves] == ["", "e", "é", "è"]
+        shown = [live.decode(OutputChunk(cast(StreamName, name), half)) for name, half in halves]
+        assert shown == ["", "e", "é", "è"]
 
     def test_an_incomplete_character_is_flushed_at_the_end(self) -> None:
         live = OutputDecoder()

@@ -72,9 +72,9 @@ class Turn:
 SUBMIT = Turn(text="Done.", calls=[Call("submit")])
 
 
-def bash(command: str, **more: Any) -> Turn:
-    """Return a turn that runs one command."""
-    return Turn(calls=[Call("execute_bash", {"command": command})], **more)
+def bash(*commands: str, **more: Any) -> Turn:
+    """Return a turn that runs commands, one call each."""
+    return Turn(calls=[Call("execute_bash", {"command": each}) for each in commands], **more)
 
 
 def response_chunks(turn: Turn, *, include_usage: bool = True) -> Iterator[Any]:
