@@ -15,6 +15,9 @@ from agent.models.base import ToolCall
 from agent.tools.toolbox import Action, InvalidCall, Toolbox
 from agent.util.cancellation import Stop
 
+_NOT_AS_EDITED = "{tool} would ignore or change these parameters: {names}. Correct or remove them."
+_MAX_NAMES = 200  # characters of parameters' names in a message
+
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
@@ -73,10 +76,17 @@ class CallReviewer:
                 raise UsageError(edited.text.removeprefix("Error: "))
             return edited
 
+        def check(arguments: Mapping[str, Any]) -> None:
+            executed = parse(arguments).arguments
+            given = {name: value for name, value in arguments.items() if value is not None}
+            if others := sorted(name for name in given if executed.get(name) != given[name]):
+                names = ", ".join(others)[:_MAX_NAMES]
+                raise UsageError(_NOT_AS_EDITED.format(tool=action.name, names=names))
+
         waiting = WaitingCall(step, call.id, action.name, action.arguments, reasons)
         with self._meter.waiting_for_user():
             if expected is None:
-                self._steering.ask(waiting, parse, self._unsent_observations())
+                self._steering.ask(waiting, check, self._unsent_observations())
             yield ApprovalRequested(
                 step=step, call_id=call.id, name=action.name, arguments=action.arguments,
                 summary=action.summary, reasons=reasons,

@@ -221,6 +221,10 @@ class Steering:
             if approval != self._stored.approval:
                 self._store(approval=approval)
 
+    def add_approval(self, rules: Iterable[str]) -> None:
+        """Add rules to those by which calls wait for approval; see ``set_approval``."""
+        self.set_approval({*self.approval, *parse_rules(rules)})
+
     def allow(self, call_id: str) -> None:
         """Let a call that waits be executed.
 
@@ -238,7 +242,7 @@ class Steering:
 
         Raises:
             SteeringRefused: It does not wait.
-            UsageError: The call would not be valid; it goes on waiting.
+            UsageError: The call would not be executed exactly so; it goes on waiting.
         """
         with self._changed:
             waiting, check = self._waiting_call(call_id), self._check
@@ -374,7 +378,7 @@ class Steering:
 
         Args:
             call: The call.
-            check: Raises ``UsageError`` for parameters with which it would not be valid.
+            check: Raises ``UsageError`` for parameters that would not be executed exactly so.
             unsent: The observations that the user may edit meanwhile, by the call's id.
         """
         with self._change():

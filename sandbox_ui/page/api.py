@@ -110,7 +110,7 @@ class ApiFunctions:
             run = run or self._runs.create_draft(user.id)
             copy_example_inputs(self._runs.workspace(run), task)
             limits = run_options.limits_for(options, self._settings, model)
-            self._runs.steering(run).set_approval(rules)
+            self._runs.steering(run).add_approval(rules)
             self._runs.start(run, run_options.task_for(task, options, model), model, limits)
             return run
 

@@ -135,7 +135,7 @@ class ButtonHandlers:
         run_id = run_id or self._runs.create_draft(user.id)
         if self._runs.folder(run_id).parent is None:  # a fork has the files already
             copy_example_inputs(self._runs.workspace(run_id), text)
-            self._runs.steering(run_id).set_approval(approval)
+            self._runs.steering(run_id).add_approval(approval)
         self._runs.start(run_id, task, model, limits)
         return run_id
 

@@ -26,8 +26,8 @@ def client(stage: ScriptedStudio) -> Iterator[httpx.Client]:
         yield client
 
 
-def start(client: httpx.Client, approve: str = "") -> str:
-    data = ["Do it.", "", "general", "sandbox", "open", approve]
+def start(client: httpx.Client, approve: str = "", draft: str = "") -> str:
+    data = ["Do it.", draft, "general", "sandbox", "open", approve]
     answer = client.post("/gradio_api/run/start", json={"data": data})
     answer.raise_for_status()
     run: str = answer.json()["data"][0]
@@ -96,10 +96,16 @@ def test_calls_wait_for_a_decision(client: httpx.Client, stage: ScriptedStudio) 
     client.post(f"{run}/approval", json=deny).raise_for_status()
     wait_until(lambda: steering(client, run)["waiting"] is not None)
     second = waiting_call(client, run)
-    empty = {"call": second["call_id"], "decision": "edit", "arguments": {"command": ""}}
-    assert client.post(f"{run}/approval", json=empty).status_code == 400
-    edit = {**empty, "arguments": {"command": "echo edited > output/b"}}
-    client.post(f"{run}/approval", json=edit).raise_for_status()
+
+    def edit(**arguments: Any) -> httpx.Response:
+        body = {"call": second["call_id"], "decision": "edit", "arguments": arguments}
+        return client.post(f"{run}/approval", json=body)
+
+    assert edit(command="").status_code == 400
+    unknown = edit(comand="echo edited > output/b", security_risk="low", timeout="9")
+    assert unknown.status_code == 400
+    assert "comand, security_risk, timeout" in unknown.json()["error"]
+    edit(command="echo edited > output/b", timeout=9).raise_for_status()
     waiting_call(client, run)
     assert client.put(f"{run}/approval", json={"rules": []}).json()["approval"] == []
     third = waiting_call(client, run)
@@ -108,6 +114,15 @@ def test_calls_wait_for_a_decision(client: httpx.Client, stage: ScriptedStudio) 
     wait_until(lambda: "submitted" in client.get("/api/runs").json()["runs"][0]["state"])
     assert client.get(f"{run}/files/output/b").text == "edited\n"
     assert kinds(client, run).count("call_reviewed") == 3
+
+
+def test_rules_of_a_draft_hold_when_it_starts(client: httpx.Client, stage: ScriptedStudio) -> None:
+    stage.set_turns(bash("echo a > output/a"), SUBMIT)
+    draft = client.post("/api/runs").json()["run"]
+    client.put(f"/api/runs/{draft}/approval", json={"rules": ["every"]}).raise_for_status()
+    run = start(client, "long", draft)
+    assert steering(client, run)["approval"] == ["every", "long"]
+    assert waiting_call(client, run)["reasons"] == ["every"]
 
 
 def test_what_the_model_sees_of_a_result_is_edited(
