@@ -4,6 +4,7 @@ import os
 import socket
 import stat
 from collections.abc import Callable
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
@@ -20,20 +21,14 @@ from agent.workspace.versions.snapshots import SnapshotTracker
 from sandbox_ui.workspace.listing import ListingQuery, list_folder
 from sandbox_ui.workspace.outputs import list_results
 from tests.support.hostile.hostile_workspace import FILE_PATH, read_omission_note, zip_workspace
+from tests.support.workspaces import assert_refused, undo_change
 
-
-def make_fifo(path: Path) -> None:
-    os.mkfifo(path)
+pytestmark = pytest.mark.contract
 
 
 def make_socket(path: Path) -> None:
-    before = Path.cwd()
-    os.chdir(path.parent)  # socket paths must be short
-    try:
-        with socket.socket(socket.AF_UNIX) as bound:
-            bound.bind(path.name)
-    finally:
-        os.chdir(before)
+    with chdir(path.parent), socket.socket(socket.AF_UNIX) as bound:
+        bound.bind(path.name)  # socket paths must be short
 
 
 def make_device(path: Path) -> None:
@@ -52,22 +47,17 @@ def make_dangling_link(path: Path) -> None:
     path.symlink_to(path.parent / "nowhere")
 
 
-def make_folder(path: Path) -> None:
-    path.mkdir()
+MakeFile = Callable[[Path], None]
 
 
-@pytest.fixture(params=[make_fifo, make_socket, make_device, make_link, make_dangling_link])
-def make_special(request: pytest.FixtureRequest) -> Callable[[Path], None]:
-    function: Callable[[Path], None] = request.param
+@pytest.fixture(params=[os.mkfifo, make_socket, make_device, make_link, make_dangling_link])
+def make_special(request: pytest.FixtureRequest) -> MakeFile:
+    function: MakeFile = request.param
     return function
 
 
-@pytest.mark.contract
 def test_special_files_are_never_opened(
-    workspace: Workspace,
-    snapshots: SnapshotTracker,
-    make_special: Callable[[Path], None],
-    tmp_path: Path,
+    workspace: Workspace, snapshots: SnapshotTracker, make_special: MakeFile, tmp_path: Path
 ) -> None:
     make_special(workspace.root / FILE_PATH)
     with pytest.raises(WorkspaceError, match=r"not a regular file|is a link"):
@@ -80,19 +70,17 @@ def test_special_files_are_never_opened(
     versions = FileVersions(tmp_path / "manifests.jsonl", BlobStore(tmp_path / "blobs"))
     assert list_results(workspace, versions)["outputs"]["files"] == []
     removed = operations.remove(workspace, [FILE_PATH])
-    assert removed.undo_token
-    assert operations.undo(workspace, removed.undo_token).paths == (FILE_PATH,)
+    assert undo_change(workspace, removed).paths == (FILE_PATH,)
     assert operations.rename(workspace, FILE_PATH, "g").paths == ("output/g",)
 
 
-@pytest.mark.contract
 def test_non_folders_are_never_entered(
-    workspace: Workspace, make_special: Callable[[Path], None], tmp_path: Path
+    workspace: Workspace, make_special: MakeFile, tmp_path: Path
 ) -> None:
     make_special(workspace.root / "away")
     inside = RelPath("away/f")
     workspace.write(FILE_PATH, [b"x"])
-    for operation in (
+    assert_refused(
         lambda: workspace.list(RelPath("away")),
         lambda: workspace.stat(inside),
         lambda: workspace.open_read(inside),
@@ -105,22 +93,17 @@ def test_non_folders_are_never_entered(
         lambda: list_folder(workspace, RelPath("away"), ListingQuery()),
         lambda: copy_out(workspace, RelPath("away"), tmp_path / "out"),
         lambda: zip_workspace(workspace, inside),
-    ):
-        with pytest.raises(WorkspaceError):
-            operation()
+    )
     assert workspace.stat(FILE_PATH).size == 1
 
 
-@pytest.mark.parametrize("make_file", [make_fifo, make_device, make_link, make_folder])
 def test_a_replaced_input_folder_does_not_break_the_start(
-    workspace: Workspace, make_file: Callable[[Path], None], tmp_path: Path
+    workspace: Workspace, make_special: MakeFile, tmp_path: Path
 ) -> None:
     """The user's files are copied into ``input``, which the model may have replaced."""
-    make_file(workspace.root / "input")
-    given_path = tmp_path / "given"
-    given_path.write_text("x")
-    if make_file is make_folder:
-        assert copy_in(workspace, given_path, RelPath("input")).copied
-    else:
-        with pytest.raises(WorkspaceError):
-            copy_in(workspace, given_path, RelPath("input"))
+    (tmp_path / "given").write_text("x")
+    make_special(workspace.root / "input")
+    assert_refused(lambda: copy_in(workspace, tmp_path / "given", RelPath("input")))
+    (workspace.root / "input").unlink()
+    (workspace.root / "input").mkdir()
+    assert copy_in(workspace, tmp_path / "given", RelPath("input")).copied

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from agent.errors import WorkspaceError
 from agent.provisioning.move_files import move_to_sandbox
 from agent.runs.folder import RunFolder
 from agent.sandbox.disk import volume
@@ -22,6 +21,7 @@ from agent.workspace.versions.watch import WorkspaceWatcher
 from sandbox_ui.workspace.listing import ListingQuery, list_folder
 from tests.support.hostile.hostile_workspace import FILE_PATH, read_omission_note, zip_workspace
 from tests.support.hostile.ordinary_user import NOBODY, as_ordinary_user, let_others_enter
+from tests.support.workspaces import assert_refused, staged_names, undo_change
 
 
 def test_replacing_a_hard_link_changes_one_name_only(workspace: Workspace) -> None:
@@ -43,8 +43,7 @@ def test_hard_linked_files_are_never_written_in_place(workspace: Workspace) -> N
     before = outside.stat()
     workspace.write(FILE_PATH, [b"beside it"])
     operations.rename(workspace, FILE_PATH, "g")
-    removed = operations.remove(workspace, [RelPath("output/g")])
-    operations.undo(workspace, str(removed.undo_token))
+    undo_change(workspace, operations.remove(workspace, [RelPath("output/g")]))
     workspace.remove(RelPath("output/g"))
     after = outside.stat()
     assert outside.read_bytes() == b"mine"
@@ -69,8 +68,7 @@ def test_root_reads_folders_without_permissions(
     assert "output/closed/inner/f" in snapshots.take().changed
     assert "output/closed/inner/f" in zip_workspace(workspace).namelist()
     assert copy_out(workspace, RelPath("output"), tmp_path / "out").copied
-    removed = operations.remove(workspace, [RelPath("output/closed")])
-    operations.undo(workspace, str(removed.undo_token))
+    undo_change(workspace, operations.remove(workspace, [RelPath("output/closed")]))
     assert stat.S_IMODE((workspace.root / "output" / "closed").stat().st_mode) == 0
     workspace.remove(RelPath("output/closed"))
     assert workspace.list(RelPath("output")) == []
@@ -93,28 +91,23 @@ def test_unreadable_folders_are_reported_to_an_ordinary_user(
 ) -> None:
     path = RelPath("output/closed")
     with as_ordinary_user():
-        for operation in (
+        assert_refused(
             lambda: user_workspace.list(path),
             lambda: user_workspace.open_read(RelPath(f"{path}/f")),
-        ):
-            with pytest.raises(WorkspaceError, match="permission denied"):
-                operation()
+            match="permission denied",
+        )
         delta = SnapshotTracker(user_workspace.root, snapshots._reader.blobs).take()
         assert "cannot be looked into" in delta.changed[path].reason
         assert "permission denied" in read_omission_note(zip_workspace(user_workspace))
-        assert (
-            list_folder(user_workspace, RelPath("output"), ListingQuery())["entries"][0][
-                "child_count"
-            ]
-            is None
-        )
+        (row,) = list_folder(user_workspace, RelPath("output"), ListingQuery())["entries"]
+        assert row["child_count"] is None
 
 
 def test_an_ordinary_user_removes_their_own_unreadable_folders(user_workspace: Workspace) -> None:
     with as_ordinary_user():
         user_workspace.remove(RelPath("output/closed"))
         assert user_workspace.list(RelPath("output")) == []
-        assert list(user_workspace.staging.folder.iterdir()) == []
+        assert staged_names(user_workspace) == []
 
 
 def test_a_workspace_replaced_by_a_link_is_not_followed(
@@ -131,7 +124,7 @@ def test_a_workspace_replaced_by_a_link_is_not_followed(
         watched.take()
         workspace.root.rename(tmp_path / "moved")
         workspace.root.symlink_to(outside)
-        for operation in (
+        assert_refused(
             lambda: workspace.list(ROOT),
             lambda: workspace.open_read(FILE_PATH),
             lambda: workspace.write(FILE_PATH, [b"x"]),
@@ -141,9 +134,7 @@ def test_a_workspace_replaced_by_a_link_is_not_followed(
             lambda: copy_out(workspace, ROOT, tmp_path / "out"),
             snapshots.take,
             lambda: watched.take(final=True),
-        ):
-            with pytest.raises(WorkspaceError):
-                operation()
+        )
     assert (outside / FILE_PATH).read_text() == "secret"
     assert not list((tmp_path / "blobs").rglob("*-*"))
 
@@ -151,11 +142,9 @@ def test_a_workspace_replaced_by_a_link_is_not_followed(
 @pytest.mark.contract
 def test_a_missing_or_replaced_workspace_is_reported(workspace: Workspace) -> None:
     volume.discard(workspace.root)
-    with pytest.raises(WorkspaceError, match="does not exist"):
-        workspace.list(ROOT)
+    assert_refused(lambda: workspace.list(ROOT), match="does not exist")
     workspace.root.write_text("a file")
-    with pytest.raises(WorkspaceError, match="not a folder"):
-        workspace.list(ROOT)
+    assert_refused(lambda: workspace.list(ROOT), match="not a folder")
 
 
 def test_moving_into_a_sandbox_follows_no_links(tmp_path: Path) -> None:

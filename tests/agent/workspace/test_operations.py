@@ -1,12 +1,11 @@
 """Changes in a workspace, and their undo."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from agent.errors import EditConflict, WorkspaceError
+from agent.errors import EditConflict
 from agent.workspace import operations, rename
 from agent.workspace.files import Workspace
 from agent.workspace.paths import ROOT, RelPath
@@ -14,6 +13,7 @@ from agent.workspace.staging import ANY_VERSION, UNDO_SECONDS
 from agent.workspace.tree import version_tag
 from tests.support.hostile.hostile_workspace import RootsFiles
 from tests.support.hostile.ordinary_user import as_ordinary_user, let_others_enter
+from tests.support.workspaces import assert_refused, staged_names, undo_change
 
 
 @pytest.fixture
@@ -81,27 +81,21 @@ def test_moves_keep_both_files_if_the_name_is_taken(workspace: Workspace) -> Non
 
 
 def test_undoing_a_move_skips_files_removed_meanwhile(workspace: Workspace) -> None:
-    for name in ("a", "b", "c"):
-        workspace.write(RelPath(name), [name.encode()])
-    moved = operations.move(workspace, [RelPath("a"), RelPath("b"), RelPath("c")], RelPath("to"))
-    operations.remove(workspace, [RelPath("to/b")])
-    assert moved.undo_token
-    undone = operations.undo(workspace, moved.undo_token)
+    write_files(workspace, a="a", b="b", c="c")
+    moved = operations.move(workspace, paths("a", "b", "c"), RelPath("to"))
+    operations.remove(workspace, paths("to/b"))
+    undone = undo_change(workspace, moved)
     assert (undone.paths, undone.old_paths) == (("c", "a"), ("to/c", "to/a"))
     assert ["to/b" in failure for failure in undone.failures] == [True]
-    with pytest.raises(WorkspaceError, match="cannot be undone any more"):
-        operations.undo(workspace, moved.undo_token)
 
 
 def test_a_move_can_be_undone(workspace: Workspace) -> None:
     write_files(workspace, a="a", b__inner="b", to__a="old")
     before = read_tree(workspace)
     moved = operations.move(workspace, paths("a", "b"), RelPath("to"))
-    assert moved.undo_token
-    assert operations.undo(workspace, moved.undo_token).paths == ("b", "a")
+    assert undo_change(workspace, moved).paths == ("b", "a")
     assert read_tree(workspace) == before
-    with pytest.raises(WorkspaceError, match="cannot be undone any more"):
-        operations.undo(workspace, moved.undo_token)
+    assert_refused(lambda: undo_change(workspace, moved), match="cannot be undone any more")
 
 
 def test_a_moved_folder_keeps_its_contents(workspace: Workspace) -> None:
@@ -113,8 +107,9 @@ def test_a_moved_folder_keeps_its_contents(workspace: Workspace) -> None:
 @pytest.mark.parametrize("target", ["d", "d/inner", "d/inner/deeper"])
 def test_a_folder_cannot_be_moved_into_itself(workspace: Workspace, target: str) -> None:
     write_files(workspace, d__inner__x="x")
-    with pytest.raises(WorkspaceError, match="into itself"):
-        operations.move(workspace, paths("d"), RelPath(target))
+    assert_refused(
+        lambda: operations.move(workspace, paths("d"), RelPath(target)), match="into itself"
+    )
     assert "d/inner/x" in read_tree(workspace)
 
 
@@ -122,11 +117,11 @@ def test_a_rename_can_be_undone(workspace: Workspace) -> None:
     write_files(workspace, d__a="a", d__b="b")
     renamed = operations.rename(workspace, RelPath("d/a"), "b")
     assert renamed.paths == ("d/b (2)",)
-    assert renamed.undo_token
-    operations.undo(workspace, renamed.undo_token)
+    undo_change(workspace, renamed)
     assert read_tree(workspace) == {"d": None, "d/a": "a", "d/b": "b"}
-    with pytest.raises(WorkspaceError, match="single name"):
-        operations.rename(workspace, RelPath("d/a"), "../a")
+    assert_refused(
+        lambda: operations.rename(workspace, RelPath("d/a"), "../a"), match="single name"
+    )
 
 
 # Removals
@@ -139,8 +134,7 @@ def test_a_removal_can_be_undone(workspace: Workspace) -> None:
     assert removed.paths == ("a", "d")
     assert read_tree(workspace) == {}
     write_files(workspace, a="another")
-    assert removed.undo_token
-    assert operations.undo(workspace, removed.undo_token).paths == ("a (2)", "d")
+    assert undo_change(workspace, removed).paths == ("a (2)", "d")
     assert (workspace.root / "a (2)").read_text() == "a"
     assert (workspace.root / "d" / "x").read_text() == "x"
     assert (workspace.root / "d" / "link").readlink() == Path("/etc")
@@ -150,17 +144,15 @@ def test_undo_recreates_a_missing_parent_folder(workspace: Workspace) -> None:
     write_files(workspace, d__e__x="x")
     removed = operations.remove(workspace, paths("d/e/x"))
     operations.remove(workspace, paths("d"))
-    assert removed.undo_token
-    operations.undo(workspace, removed.undo_token)
+    undo_change(workspace, removed)
     assert read_tree(workspace) == {"d": None, "d/e": None, "d/e/x": "x"}
 
 
 def test_removal_is_all_or_nothing(workspace: Workspace) -> None:
     write_files(workspace, a="a")
-    with pytest.raises(WorkspaceError, match="missing"):
-        operations.remove(workspace, paths("a", "missing"))
+    assert_refused(lambda: operations.remove(workspace, paths("a", "missing")), match="missing")
     assert read_tree(workspace) == {"a": "a"}
-    assert list(workspace.staging.folder.iterdir()) == []
+    assert staged_names(workspace) == []
 
 
 def test_removed_files_are_kept_for_ten_minutes(workspace: Workspace) -> None:
@@ -168,16 +160,14 @@ def test_removed_files_are_kept_for_ten_minutes(workspace: Workspace) -> None:
     removed = operations.remove(workspace, paths("a"))
     now = workspace.staging.folder.stat().st_mtime
     workspace.staging.clean_up(now + UNDO_SECONDS - 10)
-    assert len(list(workspace.staging.folder.iterdir())) == 2
+    assert len(staged_names(workspace)) == 2
     workspace.staging.clean_up(now + UNDO_SECONDS + 10)
-    assert list(workspace.staging.folder.iterdir()) == []
-    assert removed.undo_token
-    with pytest.raises(WorkspaceError, match="10 minutes"):
-        operations.undo(workspace, removed.undo_token)
+    assert staged_names(workspace) == []
+    assert_refused(lambda: undo_change(workspace, removed), match="10 minutes")
 
 
 def test_empty_names_and_the_workspace_root_are_rejected(workspace: Workspace) -> None:
-    operations_to_refuse: list[Callable[[], object]] = [
+    assert_refused(
         lambda: operations.new_folder(workspace, ROOT),
         lambda: operations.new_file(workspace, ROOT),
         lambda: operations.move(workspace, [ROOT], RelPath("a")),
@@ -188,10 +178,7 @@ def test_empty_names_and_the_workspace_root_are_rejected(workspace: Workspace) -
         lambda: operations.rename(workspace, RelPath("missing"), "a"),
         lambda: operations.undo(workspace, "../../x"),
         lambda: operations.undo(workspace, "0" * 24),
-    ]
-    for operation in operations_to_refuse:
-        with pytest.raises(WorkspaceError):
-            operation()
+    )
     assert read_tree(workspace) == {}
 
 
@@ -201,17 +188,14 @@ def test_links_in_the_path_are_not_followed(workspace: Workspace, tmp_path: Path
     (outside / "x").write_text("safe")
     (workspace.root / "in").symlink_to(outside)
     write_files(workspace, a="a")
-    operations_to_refuse: list[Callable[[], object]] = [
+    assert_refused(
         lambda: operations.new_folder(workspace, RelPath("in/a")),
         lambda: operations.new_file(workspace, RelPath("in/a")),
         lambda: operations.move(workspace, paths("a"), RelPath("in")),
         lambda: operations.move(workspace, paths("in/x"), ROOT),
         lambda: operations.rename(workspace, RelPath("in/x"), "y"),
         lambda: operations.remove(workspace, paths("in/x")),
-    ]
-    for operation in operations_to_refuse:
-        with pytest.raises(WorkspaceError):
-            operation()
+    )
     assert [path.name for path in outside.iterdir()] == ["x"]
     assert (outside / "x").read_text() == "safe"
 
@@ -225,10 +209,11 @@ def test_files_only_root_may_remove_are_deleted_permanently_in_the_sandbox(
     for folder in (workspace.root.parent, workspace.root):
         os.chown(folder, 65534, 65534)
     let_others_enter(workspace.root)
-    with as_ordinary_user(), pytest.raises(WorkspaceError, match="permission denied"):
-        operations.remove(workspace, paths("root/x"))
-    workspace.fallback = fallback = RootsFiles()
     with as_ordinary_user():
+        assert_refused(
+            lambda: operations.remove(workspace, paths("root/x")), match="permission denied"
+        )
+        workspace.fallback = fallback = RootsFiles()
         removed = operations.remove(workspace, paths("root/x"))
     assert fallback.removed == ["/workspace/root/x"]
     assert removed.undo_token is None
@@ -243,19 +228,17 @@ def replace(workspace: Workspace, path: str, version: str) -> None:
         upload.replace(version)
 
 
-def test_an_unchanged_file_is_replaced_with_its_mode(
-    workspace: Workspace,
-) -> None:
+def test_an_unchanged_file_is_replaced_with_its_mode(workspace: Workspace) -> None:
     write_files(workspace, a="old")
-    (workspace.root / "a").chmod(0o750)
-    tag = version_tag((workspace.root / "a").stat())
+    file = workspace.root / "a"
+    file.chmod(0o750)
+    tag = version_tag(file.stat())
     replace(workspace, "a", tag)
-    assert (workspace.root / "a").read_text() == "new"
-    assert (workspace.root / "a").stat().st_mode & 0o7777 == 0o750
+    assert (file.read_text(), file.stat().st_mode & 0o7777) == ("new", 0o750)
     with pytest.raises(EditConflict, match="has changed"):
         replace(workspace, "a", tag)
     replace(workspace, "a", ANY_VERSION)
-    assert list(workspace.staging.folder.iterdir()) == []
+    assert staged_names(workspace) == []
 
 
 def test_only_files_are_replaced(workspace: Workspace) -> None:

@@ -6,9 +6,10 @@ outside of it. At any moment, nothing outside is read, written, removed or liste
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 from subprocess import Popen
+from tempfile import mkdtemp
 
 import pytest
 
@@ -54,11 +55,10 @@ class RaceWorkspace:
             (folder_path / "f").write_bytes(b"harmless")
         self.workspace = Workspace(self.root)
 
-    @contextmanager
-    def run_swapper(self, rounds: int) -> Iterator[Iterator[int]]:
-        """Swap the folder during the block, and assert that nothing outside was opened.
+    def swap_while(self, rounds: int, operation: Callable[[], object]) -> None:
+        """Swap the folder while an operation is repeated; assert that nothing outside is touched.
 
-        Yields at least this many rounds, and more until the swapper has done enough of its own.
+        There are at least this many rounds, and more until the swapper has done enough of its own.
         """
         count = self.folder / "count"
         count.write_bytes(bytes(8))
@@ -66,25 +66,28 @@ class RaceWorkspace:
         command = [*program, str(self.root), str(self.outside), str(count)]
         with assert_untouched(self.outside), Popen(command) as swapper:
             try:
-                yield self._rounds(rounds, count)
+                for _ in self._rounds(rounds, count):
+                    with suppress(WorkspaceError):
+                        operation()
             finally:
                 count.unlink()
             assert swapper.wait() == 0
+        self._assert_outside_is_unchanged()
 
-    def _rounds(self, min_rounds: int, count: Path) -> Iterator[int]:
+    def _rounds(self, min_rounds: int, count: Path) -> Iterator[None]:
         completed = 0
         while completed < min_rounds or int.from_bytes(count.read_bytes()) < min_rounds // 4:
-            yield completed
+            yield
             completed += 1
 
-    def is_outside_unchanged(self) -> bool:
-        """Whether the folder outside has its original names and contents."""
+    def _assert_outside_is_unchanged(self) -> None:
+        """Assert that the folder outside has its original names and contents."""
         contents = {
             str(path.relative_to(self.outside)): path.read_bytes() if path.is_file() else b""
             for path in self.outside.rglob("*")
         }
         names = ("f", "only-outside", "inner/f", "inner/only-outside")
-        return contents == dict.fromkeys(names, SECRET) | {"inner": b""}
+        assert contents == dict.fromkeys(names, SECRET) | {"inner": b""}
 
 
 @pytest.fixture
@@ -157,22 +160,19 @@ def make_empty_files(race: RaceWorkspace) -> None:
 
 
 def undo_removal(race: RaceWorkspace) -> None:
-    removed = operations.remove(race.workspace, [RelPath("d/inner")])
-    assert removed.undo_token
-    undo_operation(race, removed.undo_token)
+    undo_change(race, operations.remove(race.workspace, [RelPath("d/inner")]))
 
 
 def undo_rename(race: RaceWorkspace) -> None:
-    moved = operations.rename(race.workspace, RelPath("d/inner"), "renamed")
-    assert moved.undo_token
-    undo_operation(race, moved.undo_token)
+    undo_change(race, operations.rename(race.workspace, RelPath("d/inner"), "renamed"))
 
 
-def undo_operation(race: RaceWorkspace, undo_token: str) -> None:
-    """Undo an operation, with retries, since it is refused while the folder is a link."""
+def undo_change(race: RaceWorkspace, change: operations.ChangeResult) -> None:
+    """Undo a change, with retries, since this is refused while the folder is a link."""
+    assert change.undo_token
     for _ in range(1000):
         with suppress(WorkspaceError):
-            operations.undo(race.workspace, undo_token)
+            operations.undo(race.workspace, change.undo_token)
             return
 
 
@@ -187,9 +187,9 @@ def upload_file(race: RaceWorkspace) -> None:
     pending = uploads.start(race.workspace, RelPath("d/up"), 2)
     try:
         for byte in (b"a", b"b"):
-            part = uploads.open_writer(race.workspace, uploads.find(race.workspace, pending.id))
-            part.write(byte)
-            part.close()
+            found = uploads.find(race.workspace, pending.id)
+            with closing(uploads.open_writer(race.workspace, found)) as part:
+                part.write(byte)
         race.workspace.remove(uploads.finish(race.workspace, pending))
     finally:
         uploads.discard(race.workspace, pending.id)
@@ -246,94 +246,85 @@ def search_files(race: RaceWorkspace) -> None:
 def test_swapped_folders_never_lead_outside(
     race: RaceWorkspace, rounds: int, operation: Callable[[RaceWorkspace], None]
 ) -> None:
-    with race.run_swapper(rounds) as attempts:
-        for _ in attempts:
-            with suppress(WorkspaceError):
-                operation(race)
-    assert race.is_outside_unchanged()
+    race.swap_while(rounds, lambda: operation(race))
 
 
 def test_removing_a_swapped_folder_stays_inside(race: RaceWorkspace, rounds: int) -> None:
-    with race.run_swapper(rounds) as attempts:
-        for _ in attempts:
-            with suppress(WorkspaceError, OSError):
-                race.workspace.remove(RelPath("d"))
-                race.workspace.remove(RelPath("swap"))
-                (race.root / "fresh").mkdir(exist_ok=True)
-                (race.root / "fresh" / "f").write_bytes(b"harmless")
-                (race.root / "fresh").rename(race.root / "d")
-    assert race.is_outside_unchanged()
+    def remove_and_make_again() -> None:
+        with suppress(OSError):
+            race.workspace.remove(RelPath("d"))
+            race.workspace.remove(RelPath("swap"))
+            (race.root / "fresh").mkdir(exist_ok=True)
+            (race.root / "fresh" / "f").write_bytes(b"harmless")
+            (race.root / "fresh").rename(race.root / "d")
+
+    race.swap_while(rounds, remove_and_make_again)
 
 
 def test_copied_output_contains_nothing_from_outside(race: RaceWorkspace, rounds: int) -> None:
-    with race.run_swapper(rounds // 10) as attempts:
-        for number in attempts:
-            out = race.folder / f"out{number}"
-            with suppress(WorkspaceError):
-                copy_out(race.workspace, ROOT, out)
-            contents = [path.read_bytes() for path in out.rglob("*") if path.is_file()]
-            assert SECRET not in contents
-            assert not [path for path in out.rglob("*") if path.is_symlink()]
+    def copy_output() -> None:
+        out = Path(mkdtemp(dir=race.folder)) / "out"
+        with suppress(WorkspaceError):
+            copy_out(race.workspace, ROOT, out)
+        contents = [path.read_bytes() for path in out.rglob("*") if path.is_file()]
+        assert SECRET not in contents
+        assert not [path for path in out.rglob("*") if path.is_symlink()]
+
+    race.swap_while(rounds // 10, copy_output)
 
 
 @pytest.mark.parametrize("watched", [True, False])
 def test_a_snapshot_contains_nothing_from_outside(
     race: RaceWorkspace, rounds: int, watched: bool
 ) -> None:
-    blobs = BlobStore(race.folder / "blobs")
-    watch = WorkspaceWatcher(race.root.parent) if watched else None
-    snapshots = SnapshotTracker(race.root, blobs, watch, sweep_below=0)
-    try:
-        with race.run_swapper(rounds // 3) as attempts:
-            for _ in attempts:
-                snapshots.take()
-                assert not [path for path in snapshots.manifest.nodes if "outside" in path]
-    finally:
-        if watch is not None:
-            watch.close()
-    blob_contents = [
-        path.read_bytes() for path in (race.folder / "blobs").rglob("*") if path.is_file()
-    ]
-    assert SECRET not in blob_contents
+    def take_snapshot() -> None:
+        snapshots.take()
+        assert not [path for path in snapshots.manifest.nodes if "outside" in path]
+
+    blobs = race.folder / "blobs"
+    with WorkspaceWatcher(race.root.parent) if watched else nullcontext() as watch:
+        snapshots = SnapshotTracker(race.root, BlobStore(blobs), watch, sweep_below=0)
+        race.swap_while(rounds // 3, take_snapshot)
+    assert SECRET not in [path.read_bytes() for path in blobs.rglob("*") if path.is_file()]
     snapshots.take(final=True)
     assert snapshots.manifest.nodes["d"].kind == "folder"
 
 
 def test_removing_a_sandbox_removes_nothing_outside(race: RaceWorkspace, rounds: int) -> None:
-    with race.run_swapper(rounds // 10) as attempts:
-        for _ in attempts:
-            volume.discard(race.root / "d")
-            with suppress(WorkspaceError):
-                race.workspace.make_folder(RelPath("d/inner/deep"))
-    assert race.is_outside_unchanged()
+    def remove_sandbox() -> None:
+        volume.discard(race.root / "d")
+        race.workspace.make_folder(RelPath("d/inner/deep"))
+
+    race.swap_while(rounds // 10, remove_sandbox)
 
 
 def test_output_lists_contain_nothing_from_outside(tmp_path: Path, rounds: int) -> None:
     """Here, ``output/`` itself is swapped."""
+
+    def list_output() -> None:
+        results = str(list_results(race.workspace, versions))
+        assert "only-outside" not in results
+        assert SECRET.decode() not in results
+
     race = RaceWorkspace(tmp_path)
     (race.root / "output").mkdir()
     versions = FileVersions(tmp_path / "manifests.jsonl", BlobStore(tmp_path / "blobs"))
-    with race.run_swapper(rounds // 3) as attempts:
-        for _ in attempts:
-            results = str(list_results(race.workspace, versions))
-            assert "only-outside" not in results
-            assert SECRET.decode() not in results
+    race.swap_while(rounds // 3, list_output)
 
 
 @pytest.fixture(scope="module")
 def preview_service() -> Iterator[PreviewService]:
-    preview_service = PreviewService()
-    preview_service.open()
-    yield preview_service
-    preview_service.close()
+    with closing(PreviewService()) as service:
+        service.open()
+        yield service
 
 
 def test_a_preview_shows_nothing_from_outside(
     race: RaceWorkspace, rounds: int, preview_service: PreviewService
 ) -> None:
-    with race.run_swapper(rounds // 10) as attempts:
-        for _ in attempts:
-            with suppress(WorkspaceError), race.workspace.open_read(RelPath("d/f")) as file:
-                preview = preview_service.render("text", file, PreviewRequest("f", 8))
-                assert SECRET not in preview.content
-    assert race.is_outside_unchanged()
+    def preview() -> None:
+        with race.workspace.open_read(RelPath("d/f")) as file:
+            shown = preview_service.render("text", file, PreviewRequest("f", 8))
+            assert SECRET not in shown.content
+
+    race.swap_while(rounds // 10, preview)

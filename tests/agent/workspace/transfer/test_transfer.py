@@ -3,20 +3,12 @@
 import os
 from pathlib import Path
 
-import pytest
-
-from agent.errors import WorkspaceError
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
 from agent.workspace.transfer.copy import copy_in, copy_out
+from tests.support.workspaces import assert_refused
 
 INPUT, OUTPUT = RelPath("input"), RelPath("output")
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
-    (tmp_path / "workspace").mkdir()
-    return Workspace(tmp_path / "workspace")
 
 
 def read_files(root: Path) -> dict[str, bytes]:
@@ -33,11 +25,8 @@ def test_a_file_and_a_folder_are_copied_in(workspace: Workspace, tmp_path: Path)
     report = copy_in(workspace, source / "a.txt", INPUT)
     assert report.skipped == []
     root = workspace.root / "input"
-    assert read_files(root) == {
-        "given/a.txt": b"a",
-        "given/sub/b.txt": b"b" * 3_000_000,
-        "a.txt": b"a",
-    }
+    large = b"b" * 3_000_000
+    assert read_files(root) == {"given/a.txt": b"a", "given/sub/b.txt": large, "a.txt": b"a"}
     assert (root / "given" / "sub" / "empty").is_dir()
 
 
@@ -61,10 +50,8 @@ def test_an_explicitly_named_link_is_followed(workspace: Workspace, tmp_path: Pa
 
 
 def test_a_missing_file_is_reported(workspace: Workspace, tmp_path: Path) -> None:
-    with pytest.raises(WorkspaceError, match="missing"):
-        copy_in(workspace, tmp_path / "missing", INPUT)
-    with pytest.raises(WorkspaceError, match="output"):
-        copy_out(workspace, OUTPUT, tmp_path / "out")
+    assert_refused(lambda: copy_in(workspace, tmp_path / "missing", INPUT), match="missing")
+    assert_refused(lambda: copy_out(workspace, OUTPUT, tmp_path / "out"), match="output")
 
 
 def test_copying_output_never_follows_links(workspace: Workspace, tmp_path: Path) -> None:
@@ -86,8 +73,7 @@ def test_copying_output_never_follows_links(workspace: Workspace, tmp_path: Path
 
 def test_an_output_folder_that_is_a_link_is_refused(workspace: Workspace, tmp_path: Path) -> None:
     (workspace.root / "output").symlink_to("/etc")
-    with pytest.raises(WorkspaceError, match="output"):
-        copy_out(workspace, OUTPUT, tmp_path / "out")
+    assert_refused(lambda: copy_out(workspace, OUTPUT, tmp_path / "out"), match="output")
 
 
 def test_hard_links_become_files_and_setuid_is_dropped(
@@ -119,6 +105,4 @@ def test_existing_files_are_not_overwritten(workspace: Workspace, tmp_path: Path
     (out / "a.txt").write_bytes(b"old")
     copy_out(workspace, OUTPUT, out)
     assert list(other_folder.iterdir()) == []
-    assert (out / "a.txt").read_bytes() == b"old"
-    assert (out / "a (2).txt").read_bytes() == b"new"
-    assert (out / "folder (2)" / "x").read_bytes() == b"new"
+    assert read_files(out) == {"a.txt": b"old", "a (2).txt": b"new", "folder (2)/x": b"new"}

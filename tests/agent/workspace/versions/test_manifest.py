@@ -15,21 +15,15 @@ NODES = st.one_of(
     st.builds(Node, kind=st.just("folder"), mode=st.integers(0, 0o7777)),
     st.builds(Node, kind=st.just("link"), mode=st.just(0o777), target=PATHS),
     st.builds(
-        Node,
-        kind=st.just("file"),
-        size=st.integers(0, 2**60),
-        mode=st.integers(0, 0o7777),
+        Node, kind=st.just("file"), size=st.integers(0, 2**60), mode=st.integers(0, 0o7777),
         hash=st.just("ab" * 32) | st.none(),
     ),
     st.builds(
-        Node,
-        kind=st.just("file"),
-        stored=st.just(False),
+        Node, kind=st.just("file"), size=st.just(5), stored=st.just(False),
         reason=st.text(min_size=1),
-        size=st.just(5),
     ),
     st.builds(Node, kind=st.sampled_from(["fifo", "socket", "device"])),
-)
+)  # fmt: skip
 MANIFESTS = st.dictionaries(PATHS, NODES, max_size=8)
 
 

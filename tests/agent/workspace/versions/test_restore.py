@@ -2,13 +2,13 @@
 
 import hashlib
 import io
-import resource
 from pathlib import Path
 
 from agent.workspace.files import Workspace
 from agent.workspace.versions.blobs import BlobStore
 from agent.workspace.versions.manifest import Node
 from agent.workspace.versions.restore import restore
+from tests.support.hostile.full_disk import limit_file_size
 
 
 def test_a_file_that_cannot_be_written_whole_is_reported_and_leaves_nothing(
@@ -19,12 +19,8 @@ def test_a_file_that_cannot_be_written_whole_is_reported_and_leaves_nothing(
     for content in contents:
         blobs.put(io.BytesIO(content), limit=len(content))
     nodes = {"large": Node("file", mode=0o644, hash=large), "small": Node("file", hash=small)}
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1024**2, limits[1]))
-    try:
+    with limit_file_size(1024**2):
         (missing,) = restore(nodes, blobs, workspace)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert (missing.path, missing.reason) == ("large", "it cannot be written: File too large")
     assert not (workspace.root / "large").exists()
     assert (workspace.root / "small").read_bytes() == b"small"

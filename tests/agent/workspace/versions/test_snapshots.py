@@ -7,7 +7,9 @@ import shutil
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import chdir, suppress
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -17,6 +19,7 @@ from agent.workspace.versions.blobs import BlobStore
 from agent.workspace.versions.manifest import Delta, Manifest, Node
 from agent.workspace.versions.snapshots import SnapshotTracker
 from agent.workspace.versions.watch import WorkspaceWatcher
+from tests.support.background import repeated
 from tests.support.full_scan import full_scan
 from tests.support.hostile.hostile_workspace import make_deep_folders
 from tests.support.hostile.ordinary_user import as_ordinary_user, let_others_enter
@@ -25,12 +28,10 @@ from tests.support.hostile.ordinary_user import as_ordinary_user, let_others_ent
 class SnapshotScene:
     """A workspace with a snapshot tracker, with a watcher or with sweeps only."""
 
-    def __init__(self, folder: Path, *, watched: bool) -> None:
+    def __init__(self, folder: Path, watch: WorkspaceWatcher | None = None) -> None:
         self.root = folder / "workspace"
-        self.root.mkdir()
-        self.watch = WorkspaceWatcher(folder) if watched else None
         self.blobs = BlobStore(folder / "blobs")
-        self.snapshots = SnapshotTracker(self.root, self.blobs, self.watch, sweep_below=0)
+        self.snapshots = SnapshotTracker(self.root, self.blobs, watch, sweep_below=0)
         self.deltas: list[Delta] = [self.snapshots.take()]
 
     def step(self, *, final: bool = False) -> Delta:
@@ -46,23 +47,18 @@ class SnapshotScene:
                     assert len(file.read()) == node.size
         return delta
 
-    def close(self) -> None:
-        if self.watch is not None:
-            self.watch.close()
-
 
 @pytest.fixture(params=["watched", "swept"])
 def scene(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SnapshotScene]:
-    scene = SnapshotScene(tmp_path, watched=request.param == "watched")
-    yield scene
-    scene.close()
+    (tmp_path / "workspace").mkdir()
+    if request.param == "swept":
+        yield SnapshotScene(tmp_path)
+    else:
+        with WorkspaceWatcher(tmp_path) as watch:
+            yield SnapshotScene(tmp_path, watch)
 
 
-@pytest.fixture
-def watched(tmp_path: Path) -> Iterator[SnapshotScene]:
-    scene = SnapshotScene(tmp_path, watched=True)
-    yield scene
-    scene.close()
+watched = pytest.mark.parametrize("scene", ["watched"], indirect=True)
 
 
 @pytest.mark.contract
@@ -72,11 +68,8 @@ def test_every_file_type_is_recorded_without_following_links(scene: SnapshotScen
     (root / "out").symlink_to("/etc")
     (root / "raw").symlink_to(os.fsdecode(b"\xff/nowhere"))
     os.mkfifo(root / "pipe")
-    server = socket.socket(socket.AF_UNIX)
-    here = os.open(root, os.O_RDONLY)
-    server.bind(f"/proc/self/fd/{here}/socket")
-    server.close()
-    os.close(here)
+    with chdir(root), socket.socket(socket.AF_UNIX) as server:
+        server.bind("socket")
     (root / os.fsdecode(b"caf\xe9")).write_text("x")
     delta = scene.step()
     assert {path: node.kind for path, node in delta.changed.items()} == {
@@ -102,17 +95,11 @@ def test_only_changed_files_are_read(scene: SnapshotScene, monkeypatch: pytest.M
         (scene.root / name).write_text(name)
         os.utime(scene.root / name, (1, 1))
     take_until_cached(scene)
-    reads: list[bytes] = []
-    put = scene.blobs.put
-
-    def counting_put(file: object, *, limit: int) -> tuple[str, int]:
-        reads.append(b"")
-        return put(file, limit=limit)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(scene.blobs, "put", counting_put)
+    put = Mock(wraps=scene.blobs.put)
+    monkeypatch.setattr(scene.blobs, "put", put)
     (scene.root / "b").write_text("changed")
     assert list(scene.step().changed) == ["b"]
-    assert len(reads) == 1
+    assert put.call_count == 1
 
 
 def take_until_cached(scene: SnapshotScene) -> None:
@@ -138,94 +125,86 @@ def test_two_changes_within_one_clock_tick_are_detected(scene: SnapshotScene) ->
         scene.step(final=True)
 
 
-def test_touching_a_file_is_not_a_change(scene: SnapshotScene) -> None:
-    (scene.root / "a").write_text("x")
-    scene.step()
-    os.utime(scene.root / "a")
-    assert not scene.step()
-
-
-def test_a_change_of_mode_alone_is_a_change(scene: SnapshotScene) -> None:
+def test_a_change_of_mode_alone_is_a_change_and_touching_is_none(scene: SnapshotScene) -> None:
     (scene.root / "folder").mkdir()
     (scene.root / "folder" / "tool").write_text("x")
     scene.step()
+    os.utime(scene.root / "folder" / "tool")
+    assert not scene.step()
     (scene.root / "folder" / "tool").chmod(0o4755)
     (scene.root / "folder").chmod(0o700)
     assert set(scene.step().changed) == {"folder", "folder/tool"}
 
 
-def test_a_write_through_another_hard_link_is_detected(watched: SnapshotScene) -> None:
-    root = watched.root
+@watched
+def test_a_write_through_another_hard_link_is_detected_even_if_it_is_removed(
+    scene: SnapshotScene,
+) -> None:
+    root = scene.root
     (root / "a").write_text("one")
-    watched.step()
+    scene.step()
     os.link(root / "a", root / "b")
-    (root / "b").write_text("two")
-    assert set(watched.step().changed) == {"a", "b"}
-    (root / "b").write_text("three")
-    assert set(watched.step().changed) == {"a", "b"}
-
-
-def test_a_write_through_a_removed_hard_link_is_detected(watched: SnapshotScene) -> None:
-    root = watched.root
-    (root / "a").write_text("one")
-    watched.step()
-    os.link(root / "a", root / "b")
-    (root / "b").write_text("two")
+    for content in ("two", "three"):
+        (root / "b").write_text(content)
+        assert set(scene.step().changed) == {"a", "b"}
+    (root / "b").write_text("four")
     (root / "b").unlink()
-    assert set(watched.step().changed) == {"a"}
+    assert set(scene.step().changed) == {"a"}
     (root / "folder").mkdir()
     os.link(root / "a", root / "folder" / "b")
-    (root / "folder" / "b").write_text("three")
+    (root / "folder" / "b").write_text("five")
     shutil.rmtree(root / "folder")
-    assert set(watched.step().changed) == {"a"}
+    assert set(scene.step().changed) == {"a"}
 
 
-def test_a_write_through_a_descriptor_without_a_name_is_detected(watched: SnapshotScene) -> None:
-    root = watched.root
+@watched
+def test_a_write_through_a_descriptor_without_a_name_is_detected(scene: SnapshotScene) -> None:
+    root = scene.root
     with (root / "a").open("w") as file:
         file.write("one")
         file.flush()
         os.link(root / "a", root / "b")
         (root / "a").unlink()
-        watched.step()
+        scene.step()
         file.write("two")
         file.flush()
-        assert set(watched.step().changed) == {"b"}
+        assert set(scene.step().changed) == {"b"}
 
 
+@watched
 def test_a_write_through_a_memory_map_is_detected_by_the_final_sweep(
-    watched: SnapshotScene,
+    scene: SnapshotScene,
 ) -> None:
-    file = watched.root / "a"
+    file = scene.root / "a"
     file.write_bytes(b"one")
-    take_until_cached(watched)
+    take_until_cached(scene)
     with file.open("r+b") as opened, mmap.mmap(opened.fileno(), 3) as mapped:
-        watched.snapshots.take()
+        scene.snapshots.take()
         mapped[:] = b"two"
         mapped.flush()
-        assert list(watched.step(final=True).changed) == ["a"]
+        assert list(scene.step(final=True).changed) == ["a"]
 
 
-def test_hints_avoid_a_sweep(watched: SnapshotScene) -> None:
-    (watched.root / "d").mkdir()
-    watched.step()
-    sweeps = watched.snapshots.sweeps
+@watched
+def test_hints_avoid_a_sweep(scene: SnapshotScene) -> None:
+    (scene.root / "d").mkdir()
+    scene.step()
+    sweeps = scene.snapshots.sweeps
     for number in range(20):
-        (watched.root / "d" / f"{number}").write_text("x")
-        watched.step()
-    (watched.root / "d").rename(watched.root / "e")
-    watched.step()
-    shutil.rmtree(watched.root / "e")
-    watched.step()
-    assert watched.snapshots.sweeps == sweeps
-    watched.step(final=True)
-    assert watched.snapshots.sweeps == sweeps + 1
+        (scene.root / "d" / f"{number}").write_text("x")
+        scene.step()
+    (scene.root / "d").rename(scene.root / "e")
+    scene.step()
+    shutil.rmtree(scene.root / "e")
+    scene.step()
+    assert scene.snapshots.sweeps == sweeps
+    scene.step(final=True)
+    assert scene.snapshots.sweeps == sweeps + 1
 
 
-def test_a_small_workspace_is_always_swept(tmp_path: Path) -> None:
-    (tmp_path / "workspace").mkdir()
-    with WorkspaceWatcher(tmp_path) as watch:
-        snapshots = SnapshotTracker(tmp_path / "workspace", BlobStore(tmp_path / "blobs"), watch)
+def test_a_small_workspace_is_always_swept(workspace: Workspace, tmp_path: Path) -> None:
+    with WorkspaceWatcher(workspace.root.parent) as watch:
+        snapshots = SnapshotTracker(workspace.root, BlobStore(tmp_path / "blobs"), watch)
         for expected in (1, 2, 3):
             snapshots.take()
             assert snapshots.sweeps == expected
@@ -274,26 +253,19 @@ def test_a_constantly_changing_file_is_recorded_as_unstable_or_consistent(
 ) -> None:
     file = scene.root / "busy"
     file.write_text("here from the start")
-    stopping = threading.Event()
-
-    def write() -> None:
-        with file.open("r+b") as opened:
-            while not stopping.is_set():
-                opened.write(b"x" * 10_000)
-                opened.flush()
-                if opened.tell() > 20_000_000:
-                    opened.seek(0)
-
-    thread = threading.Thread(target=write)
-    thread.start()
     nodes: list[Node] = []
-    try:
-        while file.stat().st_size < 5_000_000 or len(nodes) < 20:
-            scene.deltas.append(scene.snapshots.take(final=True))
-            nodes.append(scene.snapshots.manifest.nodes["busy"])
-    finally:
-        stopping.set()
-        thread.join()
+    with file.open("r+b") as opened:
+
+        def write() -> None:
+            opened.write(b"x" * 10_000)
+            opened.flush()
+            if opened.tell() > 20_000_000:
+                opened.seek(0)
+
+        with repeated(write):
+            while file.stat().st_size < 5_000_000 or len(nodes) < 20:
+                scene.deltas.append(scene.snapshots.take(final=True))
+                nodes.append(scene.snapshots.manifest.nodes["busy"])
     for node in nodes:
         if node.stored:
             assert node.hash
@@ -312,14 +284,12 @@ def test_a_tree_beyond_the_depth_limit_is_truncated_and_reported(scene: Snapshot
 
 
 def test_a_tree_with_too_many_names_is_truncated_and_reported(tmp_path: Path) -> None:
+    for number in range(100):
+        folder = tmp_path / "workspace" / f"d{number // 10}"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / str(number)).touch()
     root = tmp_path / "workspace"
-    for number in range(10):
-        (root / f"d{number}").mkdir(parents=True)
-        for name in range(10):
-            (root / f"d{number}" / str(name)).touch()
-    snapshots = SnapshotTracker(root, BlobStore(tmp_path / "blobs"), max_names=50)
-    snapshots.take()
-    nodes = snapshots.manifest.nodes
+    nodes = SnapshotTracker(root, BlobStore(tmp_path / "blobs"), max_names=50).take().changed
     assert len(nodes) == 50
     assert any("too many" in node.reason for node in nodes.values() if node.kind == "folder")
 
@@ -332,15 +302,14 @@ def test_a_missing_workspace_is_an_error(workspace: Workspace, snapshots: Snapsh
     assert "output" in snapshots.manifest.nodes
 
 
-def test_a_continued_run_starts_with_its_last_manifest(tmp_path: Path) -> None:
-    (tmp_path / "workspace").mkdir()
-    (tmp_path / "workspace" / "a").write_text("x")
-    blobs = BlobStore(tmp_path / "blobs")
-    first = SnapshotTracker(tmp_path / "workspace", blobs).take()
-    second = SnapshotTracker(tmp_path / "workspace", blobs, manifest=Manifest.from_deltas([first]))
-    assert not second.take()
-    (tmp_path / "workspace" / "b").write_text("y")
-    assert list(second.take().changed) == ["b"]
+def test_a_continued_run_starts_with_its_last_manifest(scene: SnapshotScene) -> None:
+    (scene.root / "a").write_text("x")
+    scene.step()
+    manifest = Manifest.from_deltas(scene.deltas)
+    again = SnapshotTracker(scene.root, scene.blobs, manifest=manifest)
+    assert not again.take()
+    (scene.root / "b").write_text("y")
+    assert list(again.take().changed) == ["b"]
 
 
 class RandomChanges:
@@ -349,41 +318,36 @@ class RandomChanges:
     def __init__(self, root: Path, seed: int) -> None:
         self.root, self.random = root, random.Random(seed)
 
-    def random_path(self, *, folders: bool | None = None) -> Path | None:
-        scene = [path for path in self.root.rglob("*") if not path.is_symlink()]
-        scene = [path for path in scene if folders is None or path.is_dir() == folders]
-        return self.random.choice(sorted(scene)) if scene else None
+    def random_path(self, *, folders: bool | None = None) -> Path:
+        found = [path for path in self.root.rglob("*") if not path.is_symlink()]
+        found = [path for path in found if folders is None or path.is_dir() == folders]
+        if not found:
+            raise FileNotFoundError
+        return self.random.choice(sorted(found))
 
     def random_new_path(self) -> Path:
-        parent = self.random_path(folders=True) if self.random.random() < 0.7 else None
-        return (parent or self.root) / f"n{self.random.randrange(30)}"
+        parent = self.root
+        if self.random.random() < 0.7:
+            with suppress(FileNotFoundError):
+                parent = self.random_path(folders=True)
+        return parent / f"n{self.random.randrange(30)}"
 
     def change(self) -> None:
-        action = self.random.choice(
-            [self.write, self.write, self.append, self.make_tree, self.move, self.move]
-            if self.random.random() < 0.5
-            else [
-                self.remove,
-                self.hard_link,
-                self.symbolic_link,
-                self.chmod,
-                self.change_without_new_mtime,
-                self.replace_folder_by_link,
-                self.make_and_remove,
-            ]
-        )
-        try:
+        common = [self.write, self.write, self.append, self.make_tree, self.move, self.move]
+        rare = [
+            self.remove, self.hard_link, self.symbolic_link, self.chmod,
+            self.change_without_new_mtime, self.replace_folder_by_link, self.make_and_remove,
+        ]  # fmt: skip
+        action = self.random.choice(common if self.random.random() < 0.5 else rare)
+        with suppress(OSError):  # there is no file, the name exists, it is moved into itself, …
             action()
-        except OSError:
-            return  # the name exists, a folder is moved into itself, …
 
     def write(self) -> None:
         self.random_new_path().write_text(str(self.random.random()))
 
     def append(self) -> None:
-        if file := self.random_path(folders=False):
-            with file.open("a") as opened:
-                opened.write("more")
+        with self.random_path(folders=False).open("a") as opened:
+            opened.write("more")
 
     def make_tree(self) -> None:
         folder = self.random_new_path()
@@ -391,35 +355,33 @@ class RandomChanges:
         (folder / "deeper" / "file").write_text("x")
 
     def move(self) -> None:
-        if path := self.random_path():
-            path.rename(self.random_new_path())
+        self.random_path().rename(self.random_new_path())
 
     def remove(self) -> None:
         path = self.random_path()
-        if path is not None and self.random.random() < 0.5:
+        if self.random.random() < 0.5:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def hard_link(self) -> None:
-        if (file := self.random_path(folders=False)) and self.random.random() < 0.3:
-            os.link(file, self.random_new_path())
+        if self.random.random() < 0.3:
+            os.link(self.random_path(folders=False), self.random_new_path())
 
     def symbolic_link(self) -> None:
         self.random_new_path().symlink_to(self.random.choice(["/etc", "..", "nowhere"]))
 
     def chmod(self) -> None:
-        if path := self.random_path():
-            path.chmod(self.random.choice([0o700, 0o755, 0o777]))
+        self.random_path().chmod(self.random.choice([0o700, 0o755, 0o777]))
 
     def change_without_new_mtime(self) -> None:
-        if file := self.random_path(folders=False):
-            times = file.stat()
-            file.write_text("".join(reversed(file.read_text())))
-            os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+        file = self.random_path(folders=False)
+        times = file.stat()
+        file.write_text("".join(reversed(file.read_text())))
+        os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
 
     def replace_folder_by_link(self) -> None:
-        if folder := self.random_path(folders=True):
-            shutil.rmtree(folder)
-            folder.symlink_to("/etc")
+        folder = self.random_path(folders=True)
+        shutil.rmtree(folder)
+        folder.symlink_to("/etc")
 
     def make_and_remove(self) -> None:
         folder = self.random_new_path()
@@ -442,12 +404,13 @@ def test_manifest_equals_a_full_scan_after_random_changes(scene: SnapshotScene, 
     make_random_changes(scene, seed, 25)
 
 
+@watched
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(100, 112))
 def test_manifest_equals_a_full_scan_after_many_random_changes(
-    watched: SnapshotScene, seed: int
+    scene: SnapshotScene, seed: int
 ) -> None:
-    make_random_changes(watched, seed, 100)
+    make_random_changes(scene, seed, 100)
 
 
 def make_many_events(scene: SnapshotScene, events: int) -> None:
@@ -462,22 +425,24 @@ def make_many_events(scene: SnapshotScene, events: int) -> None:
             shutil.rmtree(folder)
 
 
-def test_many_events_lose_nothing(watched: SnapshotScene) -> None:
-    make_many_events(watched, 10_000)
-    watched.step()
-    (watched.root / "after").write_text("x")
-    watched.step()
+@watched
+def test_many_events_lose_nothing(scene: SnapshotScene) -> None:
+    make_many_events(scene, 10_000)
+    scene.step()
+    (scene.root / "after").write_text("x")
+    scene.step()
 
 
+@watched
 @pytest.mark.nightly
-def test_more_events_than_the_kernel_queues_lose_nothing(watched: SnapshotScene) -> None:
+def test_more_events_than_the_kernel_queues_lose_nothing(scene: SnapshotScene) -> None:
     queued = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
     for _ in range(2):
-        make_many_events(watched, 2 * queued)
-        watched.step()
-    for folder in watched.root.glob("d*/e*"):  # each is watched again
+        make_many_events(scene, 2 * queued)
+        scene.step()
+    for folder in scene.root.glob("d*/e*"):  # each is watched again
         (folder / "after").write_text("x")
-    watched.step()
+    scene.step()
 
 
 def test_a_watcher_started_during_moves_follows_them(tmp_path: Path) -> None:
@@ -503,23 +468,15 @@ def test_a_watcher_started_during_moves_follows_them(tmp_path: Path) -> None:
 
 
 def test_a_watcher_can_be_closed_during_many_events(tmp_path: Path) -> None:
-    (tmp_path / "workspace").mkdir()
-    stopping = threading.Event()
-
     def work() -> None:
-        while not stopping.is_set():
-            (tmp_path / "workspace" / "a" / "b").mkdir(parents=True)
-            shutil.rmtree(tmp_path / "workspace" / "a")
+        (tmp_path / "workspace" / "a" / "b").mkdir(parents=True)
+        shutil.rmtree(tmp_path / "workspace" / "a")
 
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
+    (tmp_path / "workspace").mkdir()
+    with repeated(work):
         for _ in range(30):
             with WorkspaceWatcher(tmp_path) as watch:
                 watch.take_changes()
-    finally:
-        stopping.set()
-        thread.join()
 
 
 def test_nodes_of_an_unchanged_file_are_the_same_object(scene: SnapshotScene) -> None:

@@ -19,14 +19,14 @@ from tests.support.full_scan import full_scan
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def root(tmp_path: Path) -> Path:
     (tmp_path / "workspace").mkdir()
-    return tmp_path
+    return tmp_path / "workspace"
 
 
 @pytest.fixture
-def watch(folder: Path) -> Iterator[WorkspaceWatcher]:
-    with WorkspaceWatcher(folder) as watcher:
+def watch(root: Path) -> Iterator[WorkspaceWatcher]:
+    with WorkspaceWatcher(root.parent) as watcher:
         yield watcher
 
 
@@ -36,25 +36,24 @@ def take_dirty_set(watch: WorkspaceWatcher) -> DirtySet:
     return hints
 
 
-def test_a_query_includes_all_earlier_events(folder: Path, watch: WorkspaceWatcher) -> None:
+def test_a_query_includes_all_earlier_events(root: Path, watch: WorkspaceWatcher) -> None:
     for number in range(200):
-        (folder / "workspace" / f"f{number}").write_text("x")
+        (root / f"f{number}").write_text("x")
         assert f"f{number}" in take_dirty_set(watch).entries
     assert take_dirty_set(watch) == DirtySet()
 
 
-def test_reading_is_not_a_change(folder: Path, watch: WorkspaceWatcher) -> None:
-    (folder / "workspace" / "a").write_text("x")
+def test_reading_is_not_a_change(root: Path, watch: WorkspaceWatcher) -> None:
+    (root / "a").write_text("x")
     take_dirty_set(watch)
-    (folder / "workspace" / "a").read_text()
-    list((folder / "workspace").iterdir())
+    (root / "a").read_text()
+    list(root.iterdir())
     assert take_dirty_set(watch) == DirtySet()
 
 
 def test_writes_are_distinguished_from_moves_and_removals(
-    folder: Path, watch: WorkspaceWatcher
+    root: Path, watch: WorkspaceWatcher
 ) -> None:
-    root = folder / "workspace"
     (root / "a").write_text("x")
     (root / "b").write_text("x")
     take_dirty_set(watch)
@@ -63,8 +62,8 @@ def test_writes_are_distinguished_from_moves_and_removals(
     assert take_dirty_set(watch).entries == {"a": False, "c": False, "b": True}
 
 
-def test_a_new_folder_is_scanned_and_watched(folder: Path, watch: WorkspaceWatcher) -> None:
-    deep = folder / "workspace" / "a" / "b" / "c"
+def test_a_new_folder_is_scanned_and_watched(root: Path, watch: WorkspaceWatcher) -> None:
+    deep = root / "a" / "b" / "c"
     deep.mkdir(parents=True)
     (deep / "early").write_text("x")
     assert "a" in take_dirty_set(watch).trees
@@ -73,9 +72,8 @@ def test_a_new_folder_is_scanned_and_watched(folder: Path, watch: WorkspaceWatch
 
 
 def test_a_renamed_folder_is_followed_under_its_new_name(
-    folder: Path, watch: WorkspaceWatcher
+    root: Path, watch: WorkspaceWatcher
 ) -> None:
-    root = folder / "workspace"
     (root / "a" / "b").mkdir(parents=True)
     take_dirty_set(watch)
     (root / "a").rename(root / "z")
@@ -84,10 +82,7 @@ def test_a_renamed_folder_is_followed_under_its_new_name(
     assert take_dirty_set(watch).entries == {"z/b/x": True}
 
 
-def test_a_folder_moved_into_a_new_folder_is_followed(
-    folder: Path, watch: WorkspaceWatcher
-) -> None:
-    root = folder / "workspace"
+def test_a_folder_moved_into_a_new_folder_is_followed(root: Path, watch: WorkspaceWatcher) -> None:
     for number in range(50):
         (root / "x").mkdir()
         (root / f"new{number}").mkdir()
@@ -98,32 +93,31 @@ def test_a_folder_moved_into_a_new_folder_is_followed(
     assert set(take_dirty_set(watch).entries) == {f"new{number}/y/file" for number in range(50)}
 
 
-def test_a_folder_replaced_by_a_link_is_not_followed(folder: Path, watch: WorkspaceWatcher) -> None:
-    outside = folder / "outside"
+def test_a_folder_replaced_by_a_link_is_not_followed(root: Path, watch: WorkspaceWatcher) -> None:
+    outside = root.parent / "outside"
     outside.mkdir()
-    (folder / "workspace" / "d").mkdir()
+    (root / "d").mkdir()
     take_dirty_set(watch)
-    (folder / "workspace" / "d").rmdir()
-    (folder / "workspace" / "d").symlink_to(outside)
+    (root / "d").rmdir()
+    (root / "d").symlink_to(outside)
     take_dirty_set(watch)
     (outside / "secret-name").write_text("x")
     assert take_dirty_set(watch) == DirtySet()
 
 
-def test_a_folder_that_becomes_readable_is_watched(folder: Path, watch: WorkspaceWatcher) -> None:
-    (folder / "workspace" / "d").mkdir(mode=0)
+def test_a_folder_that_becomes_readable_is_watched(root: Path, watch: WorkspaceWatcher) -> None:
+    (root / "d").mkdir(mode=0)
     take_dirty_set(watch)
-    (folder / "workspace" / "d").chmod(0o755)
-    (folder / "workspace" / "d" / "x").write_text("x")
+    (root / "d").chmod(0o755)
+    (root / "d" / "x").write_text("x")
     hints = take_dirty_set(watch)
     assert "d" in hints.trees or "d/x" in hints.entries
 
 
 def test_a_queue_overflow_requests_a_sweep_and_recovers(
-    folder: Path, watch: WorkspaceWatcher
+    root: Path, watch: WorkspaceWatcher
 ) -> None:
     """The reader is held up until the queue ran over; then it goes on as before."""
-    root = folder / "workspace"
     (root / "busy").touch()
     held, go_on = threading.Event(), threading.Event()
     on_event = watch.on_event
@@ -153,24 +147,20 @@ def test_a_queue_overflow_requests_a_sweep_and_recovers(
     assert take_dirty_set(watch).entries == {"lost/file": True}
 
 
-def test_an_unresponsive_watcher_requests_a_sweep(folder: Path, watch: WorkspaceWatcher) -> None:
-    shutil.rmtree(folder / "marker")
+def test_an_unresponsive_or_closed_watcher_requests_a_sweep(root: Path) -> None:
+    watch = WorkspaceWatcher(root.parent)
+    shutil.rmtree(root.parent / "marker")
     assert isinstance(watch.take_changes(timeout=0.05), SweepNeeded)
-
-
-def test_a_closed_watcher_requests_a_sweep(folder: Path) -> None:
-    watch = WorkspaceWatcher(folder)
     watch.close()
     watch.close()
     assert isinstance(watch.take_changes(), SweepNeeded)
 
 
-def test_too_many_folders_require_sweeps_and_are_reported(folder: Path) -> None:
-    root = folder / "workspace"
-    with WorkspaceWatcher(folder, max_folders=5) as watch:
+def test_too_many_folders_require_sweeps_and_are_reported(root: Path) -> None:
+    with WorkspaceWatcher(root.parent, max_folders=5) as watch:
         for number in range(10):
             (root / f"d{number}").mkdir()
-        snapshots = SnapshotTracker(root, BlobStore(folder / "blobs"), watch, sweep_below=0)
+        snapshots = SnapshotTracker(root, BlobStore(root.parent / "blobs"), watch, sweep_below=0)
         while not watch.degraded_reason:
             watch.take_changes()
         assert "too many folders" in watch.degraded_reason
@@ -183,7 +173,7 @@ def test_too_many_folders_require_sweeps_and_are_reported(folder: Path) -> None:
     ("code", "message"), [(errno.ENOSPC, "max_user_watches"), (errno.EMFILE, "max_user_instances")]
 )
 def test_an_exhausted_watch_limit_requires_sweeps_and_is_reported(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, code: int, message: str
+    root: Path, monkeypatch: pytest.MonkeyPatch, code: int, message: str
 ) -> None:
     """The kernel's limits apply to the whole machine, so the test replaces the failing call."""
 
@@ -193,23 +183,20 @@ def test_an_exhausted_watch_limit_requires_sweeps_and_is_reported(
     call = "_create_inotify_fd" if code == errno.EMFILE else "_get_or_create_watch"
     monkeypatch.setattr(f"watchdog.observers.inotify_c.InotifyFD.{call}", refuse)
     notifications: queue.Queue[frozenset[RelPath]] = queue.Queue()
-    with WorkspaceWatcher(folder, notifications.put, interval=0) as watch:
+    with WorkspaceWatcher(root.parent, notifications.put, interval=0) as watch:
         assert message in watch.degraded_reason
-        snapshots = SnapshotTracker(
-            folder / "workspace", BlobStore(folder / "b"), watch, sweep_below=0
-        )
+        snapshots = SnapshotTracker(root, BlobStore(root.parent / "b"), watch, sweep_below=0)
         snapshots.take()
-        (folder / "workspace" / "a").write_text("x")
+        (root / "a").write_text("x")
         assert list(snapshots.take().changed) == ["a"]
         assert notifications.get(timeout=10) == {ROOT}
 
 
 @pytest.mark.contract
-def test_the_page_is_notified_of_changed_folders(folder: Path) -> None:
+def test_the_page_is_notified_of_changed_folders(root: Path) -> None:
     notifications: queue.Queue[frozenset[RelPath]] = queue.Queue()
-    root = folder / "workspace"
     (root / "a").mkdir()
-    with WorkspaceWatcher(folder, notifications.put, interval=0.02):
+    with WorkspaceWatcher(root.parent, notifications.put, interval=0.02):
         (root / "x").write_text("x")
         (root / "a" / "y").write_text("x")
         notified: set[RelPath] = set()
@@ -218,20 +205,20 @@ def test_the_page_is_notified_of_changed_folders(folder: Path) -> None:
 
 
 @pytest.mark.contract
-def test_many_changes_are_summarized(folder: Path) -> None:
+def test_many_changes_are_summarized(root: Path) -> None:
     notifications: queue.Queue[frozenset[RelPath]] = queue.Queue()
-    (folder / "workspace" / "a").mkdir()
-    with WorkspaceWatcher(folder, notifications.put, interval=0.3) as watch:
+    (root / "a").mkdir()
+    with WorkspaceWatcher(root.parent, notifications.put, interval=0.3) as watch:
         for number in range(2000):
-            (folder / "workspace" / "a" / f"{number}").touch()
+            (root / "a" / f"{number}").touch()
         take_dirty_set(watch)
         assert notifications.get(timeout=10) == {"a"}
         assert notifications.qsize() <= 20
 
 
-def test_non_utf8_names_are_reported_unchanged(folder: Path, watch: WorkspaceWatcher) -> None:
+def test_non_utf8_names_are_reported_unchanged(root: Path, watch: WorkspaceWatcher) -> None:
     name = os.fsdecode(b"\xff\n")
-    (folder / "workspace" / name).write_text("x")
+    (root / name).write_text("x")
     assert name in take_dirty_set(watch).entries
 
 
