@@ -64,6 +64,12 @@ class AppProcess:
             )
         wait_until(self._is_serving, TIMEOUT_SECONDS)
 
+    @property
+    def pid(self) -> int:
+        """The id of its process."""
+        assert self._process is not None
+        return self._process.pid
+
     def log(self) -> str:
         """Return everything it has logged."""
         return (self.data.parent / "log").read_text()

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import uvicorn
 from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from agent.errors import AddressUnusable
 from agent.settings import Settings
@@ -30,6 +31,17 @@ def run_coroutine(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine in another thread: Playwright's event loop may be running in this one."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, coroutine).result()
+
+
+def call_app(app: ASGIApp, method: str, url: str, **options: Any) -> httpx.Response:
+    """Call an application in this process."""
+
+    async def call() -> httpx.Response:
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://studio") as client:
+            return await client.request(method, url, **options)
+
+    return run_coroutine(call())
 
 
 def create_app(

@@ -15,10 +15,9 @@ from sandbox_ui.auth.tokens import Tokens
 from sandbox_ui.preview.base import PreviewRequest
 from sandbox_ui.preview.service import PreviewResult, PreviewService
 from sandbox_ui.routes.workspace import document_info
-from tests.sandbox_ui.accounts import accounts, signed_in
+from tests.sandbox_ui.accounts import accounts
 from tests.support import httpx
 from tests.support.models.endpoint import Endpoint, Turn
-from tests.support.models.turns import Body
 from tests.support.server import TIMEOUT_SECONDS, serve_studio, wait_until
 
 pytestmark = pytest.mark.contract
@@ -28,20 +27,8 @@ USERS = accounts("ann", "bob")
 
 @pytest.fixture(scope="module")
 def studio_url(data: Path) -> Iterator[str]:
-    """A Studio with accounts."""
     with serve_studio(data, users=USERS) as studio_url:
         yield studio_url
-
-
-@pytest.fixture(scope="module")
-def bob(studio_url: str) -> Iterator[httpx.Client]:
-    with signed_in(studio_url, "bob") as client:
-        yield client
-
-
-def links_cookie(bob: httpx.Client) -> str:
-    """The name of the cookie that stores shared links."""
-    return f"{next(iter(bob.cookies))}-links"
 
 
 # Gradio's own routes
@@ -61,19 +48,10 @@ def test_other_gradio_routes_are_closed(bob: httpx.Client, method: str, path: st
     assert bob.request(method, f"/gradio_api/{path}").status_code == 404
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["/monitoring", "/openapi.json", "/login/", "/pwa_icon"],
-)  # fmt: skip
-def test_other_gradio_functions_are_closed(bob: httpx.Client, path: str) -> None:
-    answer = bob.get(path)
-    assert (answer.status_code, answer.json()["error"]) == (
-        404,
-        "Not found.",
-    )
-
-
-def test_call_statistics_of_others_are_hidden(bob: httpx.Client) -> None:
+def test_other_gradio_functions_are_closed_and_call_statistics_hidden(bob: httpx.Client) -> None:
+    for path in ("/monitoring", "/openapi.json", "/login/", "/pwa_icon"):
+        answer = bob.get(path)
+        assert (answer.status_code, answer.json()["error"]) == (404, "Not found.")
     bob.post("/gradio_api/run/runs", json={"data": [""]})
     assert bob.get("/monitoring/summary").json() == {"functions": {}}
 
@@ -94,17 +72,10 @@ def test_bodies_of_anonymous_requests_are_not_read(studio_url: str) -> None:
 # Results of Gradio's functions
 
 
-@pytest.fixture(scope="module")
-def ann(studio_url: str) -> Iterator[httpx.Client]:
-    with signed_in(studio_url, "ann") as client:
-        yield client
-
-
 def start_call(client: httpx.Client, **more: str) -> str:
     """Call ``runs`` without fetching the result; returns the event id."""
-    created: str = client.post("/gradio_api/call/runs", json={"data": [""], **more}).json()[
-        "event_id"
-    ]
+    answer = client.post("/gradio_api/call/runs", json={"data": [""], **more})
+    created: str = answer.json()["event_id"]
     return created
 
 
@@ -119,50 +90,35 @@ def test_only_the_caller_can_fetch_a_result(
     assert "complete" in ann.get(f"/gradio_api/{call}/runs/{event}").text
 
 
-def test_only_the_caller_can_follow_a_session(ann: httpx.Client, bob: httpx.Client) -> None:
-    event = start_call(ann, session_hash="of-ann")
-    for session in ("of-ann", event):
-        query = {"session_hash": session}
-        assert "process_completed" not in bob.get("/gradio_api/queue/data", params=query).text
-    query = {"session_hash": "of-ann"}
-    assert "process_completed" in ann.get("/gradio_api/queue/data", params=query).text
-
-
-def test_only_the_owner_of_a_session_can_call_in_it(ann: httpx.Client, bob: httpx.Client) -> None:
-    start_call(ann, session_hash="taken-by-ann")
-    arguments = {"data": [""], "session_hash": "taken-by-ann"}
-    refused = bob.post("/gradio_api/call/runs", json=arguments)
-    assert refused.status_code == 400
-    assert "another user" in refused.json()["detail"]
-
-
-def test_only_the_caller_can_cancel_a_call(ann: httpx.Client, bob: httpx.Client) -> None:
-    event = start_call(ann, session_hash="kept-by-ann")
-    cancellation = {"session_hash": "kept-by-ann", "fn_index": 0, "event_id": event}
+def test_only_the_owner_of_a_session_can_follow_call_in_and_cancel_it(
+    ann: httpx.Client, bob: httpx.Client
+) -> None:
+    session = {"session_hash": "of-ann"}
+    event = start_call(ann, **session)
+    for guessed in (session, {"session_hash": event}):
+        followed = bob.get("/gradio_api/queue/data", params=guessed)
+        assert "process_completed" not in followed.text
+    refused = bob.post("/gradio_api/call/runs", json={"data": [""], **session})
+    assert (refused.status_code, "another user" in refused.json()["detail"]) == (400, True)
+    cancellation = {**session, "fn_index": 0, "event_id": event}
     assert bob.post("/gradio_api/cancel", json=cancellation).json() == {"success": True}
-    assert '"output":{}' not in ann.get(
-        "/gradio_api/queue/data", params={"session_hash": "kept-by-ann"}
-    ).text.replace(" ", "")
+    followed = ann.get("/gradio_api/queue/data", params=session)
+    assert "process_completed" in followed.text
+    assert '"output":{}' not in followed.text.replace(" ", "")
 
 
 # Cookies
 
 
-def test_a_cookie_with_ten_thousand_links_is_handled_quickly(
+def test_cookies_with_many_or_unusual_links_show_nothing(
     studio_url: str, bob: httpx.Client
 ) -> None:
-    many = {"Cookie": f"{links_cookie(bob)}={'~'.join(['a'] * 30_000)}"}
-    assert httpx.get(f"{studio_url}/config", headers=many, timeout=5).status_code == 401
-
-
-@pytest.mark.parametrize(
-    "token", ["../../secret.x", "\udcff", "é", ".", "abcdefgh", "%00.x", "~~~"]
-)
-def test_links_with_unusual_characters_show_nothing(
-    studio_url: str, bob: httpx.Client, token: str
-) -> None:
-    odd = {b"Cookie": f"{links_cookie(bob)}={token}".encode("utf-8", "surrogateescape")}
-    assert httpx.get(f"{studio_url}/config", headers=odd).status_code == 401
+    name = f"{next(iter(bob.cookies))}-links"  # where shared links are stored
+    many = "~".join(["a"] * 30_000)  # is handled quickly
+    for token in (many, "../../secret.x", "\udcff", "é", ".", "abcdefgh", "%00.x", "~~~"):
+        cookie = {b"Cookie": f"{name}={token}".encode("utf-8", "surrogateescape")}
+        answer = httpx.get(f"{studio_url}/config", headers=cookie, timeout=5)
+        assert answer.status_code == 401, token[:9]
 
 
 # Password guessing
@@ -227,8 +183,11 @@ def release() -> Iterator[threading.Event]:
     release.set()
 
 
+SendMany = Callable[[Callable[[int], object]], None]
+
+
 @pytest.fixture
-def send_many(release: threading.Event) -> Iterator[Callable[[Callable[[int], object]], None]]:
+def send_many(release: threading.Event) -> Iterator[SendMany]:
     """Send sixty requests at once, without waiting for the answers."""
     with ThreadPoolExecutor(60) as pool:
 
@@ -244,7 +203,7 @@ def test_many_logins_do_not_delay_others(
     studio_url: str,
     bob: httpx.Client,
     release: threading.Event,
-    send_many: Callable[[Callable[[int], object]], None],
+    send_many: SendMany,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     running: list[str] = []
@@ -255,14 +214,13 @@ def test_many_logins_do_not_delay_others(
 
     monkeypatch.setattr(accounts_module, "verify_password", blocking)
     with httpx.Client(base_url=studio_url, limits=httpx.Limits(max_connections=60)) as many:
-        send_many(
-            lambda number: many.post(
-                "/login",
-                data={"name": f"n{number}", "password": "x"},
-                headers={"X-Forwarded-For": f"192.0.2.{number}"},
-                timeout=TIMEOUT_SECONDS,
-            )
-        )
+
+        def sign_in(number: int) -> httpx.Response:
+            form = {"name": f"n{number}", "password": "x"}
+            address = {"X-Forwarded-For": f"192.0.2.{number}"}
+            return many.post("/login", data=form, headers=address)
+
+        send_many(sign_in)
         wait_until(lambda: bool(running))
         assert [bob.get("/api/runs").status_code for _ in range(20)] == [200] * 20
         assert len(running) == 1
@@ -307,7 +265,7 @@ def test_much_slow_work_of_a_user_does_not_delay_others(
     studio_url: str,
     bob: httpx.Client,
     release: threading.Event,
-    send_many: Callable[[Callable[[int], object]], None],
+    send_many: SendMany,
     monkeypatch: pytest.MonkeyPatch,
     work: Callable[[httpx.Client, bytes], Callable[[], httpx.Response]],
     answer: dict[str, int],
@@ -328,12 +286,8 @@ def test_much_slow_work_of_a_user_does_not_delay_others(
 
 @pytest.mark.nightly
 def test_many_followers_do_not_delay_others(release: threading.Event, tmp_path: Path) -> None:
-    def blocking(_body: Body) -> Turn:
-        release.wait(TIMEOUT_SECONDS)
-        return Turn(text="Done.")
-
     with (
-        Endpoint(blocking) as endpoint,
+        Endpoint(lambda _: Turn(text="Done.", gate=release)) as endpoint,
         serve_studio(tmp_path, base_url=endpoint.url, model="test-model") as studio_url,
     ):
         arguments = {"data": ["Wait.", "", "general", "sandbox"]}

@@ -5,41 +5,31 @@ Each of its routes with each role is in ``tests/sandbox_ui/auth/test_access.py``
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.sandbox_ui.accounts import accounts, signed_in
+from tests.sandbox_ui.accounts import accounts
 from tests.support import httpx
-from tests.support.comparisons import PLAIN, SANDBOX, ComparisonClient, answer_by_mode, run_ids
-from tests.support.models.endpoint import Endpoint
-from tests.support.server import serve_studio, wait_until
+from tests.support.comparisons import PLAIN, SANDBOX, ComparisonClient, run_ids
+from tests.support.server import wait_until
 
 pytestmark = pytest.mark.contract
 
 
 @pytest.fixture(scope="module")
-def studio_url(data: Path) -> Iterator[str]:
-    """A studio with accounts."""
-    users = accounts("ann", "bob")
-    with (
-        Endpoint(answer_by_mode) as endpoint,
-        serve_studio(
-            data, users=users, base_url=endpoint.url, model="m", quota_per_user=10**6
-        ) as studio_url,
-    ):
-        yield studio_url
+def scripted_settings() -> dict[str, Any]:
+    return {"users": accounts("ann", "bob"), "quota_per_user": 10**6}
 
 
 @pytest.fixture
-def ann(studio_url: str) -> Iterator[ComparisonClient]:
-    with signed_in(studio_url, "ann") as http:
-        yield ComparisonClient(http)
+def ann(ann: httpx.Client) -> ComparisonClient:
+    return ComparisonClient(ann)
 
 
 @pytest.fixture
-def bob(studio_url: str) -> Iterator[ComparisonClient]:
-    with signed_in(studio_url, "bob") as http:
-        yield ComparisonClient(http)
+def bob(bob: httpx.Client) -> ComparisonClient:
+    return ComparisonClient(bob)
 
 
 @pytest.fixture

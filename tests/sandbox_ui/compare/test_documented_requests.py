@@ -1,52 +1,29 @@
 """The HTTP examples of comparisons in docs/ run."""
 
 import re
-import threading
-from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.support import httpx
-from tests.support.comparisons import ComparisonClient, answer_by_mode, run_ids
-from tests.support.models.endpoint import Endpoint, Turn
-from tests.support.server import serve_studio, wait_until
+from tests.sandbox_ui.conftest import Script
+from tests.support.comparisons import ComparisonClient, run_ids
+from tests.support.models.endpoint import Endpoint
+from tests.support.server import wait_until
 from tests.test_docs import example_containing, run_shell
 
 READ_TO_RUN_EVENT = "timeout 60 sed '/event: run/q' <(exec {} 2>/dev/null); kill $!"
 """Prints the output of an endless command up to a run's first event, then ends the command."""
 
 
-@pytest.fixture
-def gate() -> threading.Event:
-    """Until it is set, the model does not answer."""
-    return threading.Event()
-
-
-@pytest.fixture
-def client(tmp_path: Path, gate: threading.Event) -> Iterator[ComparisonClient]:
-    def respond(body: dict[str, Any]) -> Turn:
-        return replace(answer_by_mode(body), gate=gate)
-
-    with (
-        Endpoint(respond) as endpoint,
-        serve_studio(tmp_path / "data", base_url=endpoint.url, model="m") as url,
-        httpx.Client(base_url=url) as http,
-    ):
-        http.headers["x-endpoint"] = endpoint.url
-        yield ComparisonClient(http)
-
-
 @pytest.mark.nightly
 def test_the_http_examples_for_comparisons_work(
-    client: ComparisonClient, gate: threading.Event, tmp_path: Path
+    client: ComparisonClient, script: Script, endpoint: Endpoint, tmp_path: Path
 ) -> None:
+    gate = script.hold()
     (tmp_path / "book.pdf").write_bytes(b"%PDF-1.4\n")
     example = example_containing("$at/comparisons/ID/export.tex")
     example = example.replace("http://127.0.0.1:7860", str(client.http.base_url).rstrip("/"))
-    example = example.replace("https://…/v1", client.http.headers["x-endpoint"])
+    example = example.replace("https://…/v1", endpoint.url)
     example = example.replace("sk-…", "sk-1")
     address, _, rest = example.partition("\n")
     start, rest = re.split(r"(?<=\$at/comparisons )", rest, maxsplit=1)

@@ -24,26 +24,29 @@ def start_run(studio_url: str, task: str) -> str:
 
 def test_a_comparison_is_one_row_that_unfolds_into_its_runs(client: ComparisonClient) -> None:
     described = client.run_to_end(PLAIN, SANDBOX, task="Count the herons.", title="Herons")
+    comparison, url = described["id"], f"/api/comparisons/{described['id']}"
     listed = history(client)
-    row = next(each for each in listed["comparisons"] if each["id"] == described["id"])
+    row = next(each for each in listed["comparisons"] if each["id"] == comparison)
     assert (row["kind"], row["title"], row["renamed"]) == ("comparison", "Herons", True)
     assert row["members"] == ["Without sandbox", "With sandbox"]
     assert row["state"] == "finished"
     assert row["verdict"] == described["verdict"]["text"]
     assert row["runs"] == run_ids(described)
     assert not {run["run"] for run in listed["runs"]} & set(row["runs"])
-    unfolded = history(client, comparison=described["id"])["runs"]
+    unfolded = history(client, comparison=comparison)["runs"]
     assert {run["run"] for run in unfolded} == set(row["runs"])
-    assert {run["comparison"] for run in unfolded} == {described["id"]}
-
-
-def test_a_search_finds_comparisons_and_each_of_their_runs(client: ComparisonClient) -> None:
-    described = client.run_to_end(PLAIN, SANDBOX, task="Count the storks.")
-    found = history(client, q="storks")
-    assert [each["id"] for each in found["comparisons"]] == [described["id"]]
-    assert found["comparisons"][0]["in_title"]
-    assert {run["run"] for run in found["runs"]} == set(run_ids(described))
+    assert {run["comparison"] for run in unfolded} == {comparison}
+    found = history(client, q="herons")
+    assert [(each["id"], each["in_title"]) for each in found["comparisons"]] == [(comparison, True)]
+    assert {run["run"] for run in found["runs"]} == set(row["runs"])
     assert history(client, q="pelicans")["comparisons"] == []
+    client.http.patch(url, json={"pinned": True})
+    assert [each["id"] for each in history(client, pinned=1)["comparisons"]] == [comparison]
+    client.http.patch(url, json={"pinned": False})
+    client.http.delete(url).raise_for_status()
+    listed = history(client)
+    assert comparison not in [each["id"] for each in listed["comparisons"]]
+    assert set(row["runs"]) <= {run["run"] for run in listed["runs"]}
 
 
 def test_pages_hold_runs_and_comparisons_in_one_order(
@@ -64,14 +67,6 @@ def test_pages_hold_runs_and_comparisons_in_one_order(
     assert found == expected[::-1]
 
 
-def test_runs_of_a_deleted_comparison_are_listed_singly(client: ComparisonClient) -> None:
-    described = client.run_to_end(PLAIN, SANDBOX)
-    client.http.delete(f"/api/comparisons/{described['id']}").raise_for_status()
-    listed = history(client)
-    assert described["id"] not in [each["id"] for each in listed["comparisons"]]
-    assert set(run_ids(described)) <= {run["run"] for run in listed["runs"]}
-
-
 def test_selected_runs_remain_in_the_list(client: ComparisonClient, studio_url: str) -> None:
     runs = [start_run(studio_url, "The same.") for _ in range(2)]
     made = client.http.post("/api/comparisons/from-runs", json={"runs": runs}).json()["id"]
@@ -79,9 +74,3 @@ def test_selected_runs_remain_in_the_list(client: ComparisonClient, studio_url: 
     assert set(runs) <= {run["run"] for run in listed["runs"]}
     assert made in [each["id"] for each in listed["comparisons"]]
     assert {run["run"] for run in history(client, comparison=made)["runs"]} == set(runs)
-
-
-def test_pinned_comparisons_are_listed_alone(client: ComparisonClient) -> None:
-    described = client.run_to_end(PLAIN, PLAIN)
-    client.http.patch(f"/api/comparisons/{described['id']}", json={"pinned": True})
-    assert [each["id"] for each in history(client, pinned=1)["comparisons"]] == [described["id"]]

@@ -2,7 +2,9 @@
 
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from subprocess import Popen
 from typing import Any
 
 import pytest
@@ -63,6 +65,16 @@ def tasks(tmp_path: Path) -> Path:
     return path
 
 
+@contextmanager
+def command_of_four_runs(tasks: Path, endpoint: Endpoint) -> Iterator[Popen[str]]:
+    """Run the command, one run at a time; it must succeed after the test."""
+    data = tasks.parent / "data"
+    with evaluation_command(data, tasks, endpoint.url, *PLAIN) as command:
+        yield command
+        _, errors = command.communicate(timeout=60)
+        assert command.returncode == 0, errors
+
+
 def listed(client: EvaluationClient) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = client.http.get("/api/runs").json()["evaluations"]
     return rows
@@ -81,16 +93,17 @@ def wait_for_runs(client: EvaluationClient, done: int) -> dict[str, Any]:
     return client.read(evaluation)
 
 
-def test_a_running_evaluation_is_seen_and_cannot_be_changed(
-    client: EvaluationClient, tasks: Path, endpoint: Endpoint, script: Gated, tmp_path: Path
+def test_a_running_evaluation_and_its_runs_are_open_and_cannot_be_changed(
+    client: EvaluationClient, tasks: Path, endpoint: Endpoint, script: Gated
 ) -> None:
-    with evaluation_command(tmp_path / "data", tasks, endpoint.url, *PLAIN) as command:
+    with command_of_four_runs(tasks, endpoint) as command:
         seen = wait_for_runs(client, done=2)
         assert outcomes(seen) == [["right"], ["wrong"], ["running"], ["waiting"]]
         assert (seen["state"], seen["canEdit"]) == ("running", False)
         assert f"carried out by process {command.pid} on " in seen["elsewhere"]
         assert [each["score"] for each in seen["results"][0]["members"]] == [0.5]
         url = f"/api/evaluations/{seen['id']}"
+        ended, running = (seen["cells"][task][0]["runs"][0]["run"] for task in (0, 2))
         for answer in (
             client.post(seen["id"], "stop"),
             client.post(seen["id"], "resume"),
@@ -100,39 +113,27 @@ def test_a_running_evaluation_is_seen_and_cannot_be_changed(
         ):
             assert answer.status_code == 403
             assert "Another process uses" in answer.json()["error"]
-        script.go.set()
-        _, errors = command.communicate(timeout=60)
-        assert command.returncode == 0, errors
-    ended = client.wait(seen["id"])
-    assert (ended["counts"]["done"], ended["canEdit"], ended["elsewhere"]) == (4, True, "")
-    assert run_ids(seen) < run_ids(ended)
-    assert client.http.patch(url, json={"title": "Mine"}).json() == {"title": "Mine"}
-
-
-def test_its_runs_are_open_while_they_are_carried_out(
-    client: EvaluationClient, tasks: Path, endpoint: Endpoint, script: Gated, tmp_path: Path
-) -> None:
-    with evaluation_command(tmp_path / "data", tasks, endpoint.url, *PLAIN) as command:
-        seen = wait_for_runs(client, done=2)
-        ended, running = (seen["cells"][task][0]["runs"][0]["run"] for task in (0, 2))
-        text = client.http.get(f"/api/runs/{ended}/conversation.md").text
-        assert "What is 1 + 1?" in text
         answer = client.http.patch(f"/api/runs/{running}", json={"title": "Mine"})
         assert answer.status_code == 403
+        text = client.http.get(f"/api/runs/{ended}/conversation.md").text
+        assert "What is 1 + 1?" in text
         with follow_run(client.http, running) as stream:
             assert next(stream).name == "read_only"
             assert next(stream).data["state"]["rounds"][0]["text"].startswith("What is 3 + 3?")
             script.go.set()
             assert any('"run_ended"' in str(each.data).replace("'", '"') for each in stream)
-        command.communicate(timeout=60)
-    client.wait(seen["id"])
+    finished = client.wait(seen["id"])
+    assert (finished["counts"]["done"], finished["canEdit"]) == (4, True)
+    assert finished["elsewhere"] == ""
+    assert run_ids(seen) < run_ids(finished)
+    assert client.http.patch(url, json={"title": "Mine"}).json() == {"title": "Mine"}
     assert client.http.patch(f"/api/runs/{running}", json={"title": "Mine"}).status_code == 200
 
 
 def test_the_stream_follows_the_command_and_its_end(
-    client: EvaluationClient, tasks: Path, endpoint: Endpoint, script: Gated, tmp_path: Path
+    client: EvaluationClient, tasks: Path, endpoint: Endpoint, script: Gated
 ) -> None:
-    with evaluation_command(tmp_path / "data", tasks, endpoint.url, *PLAIN) as command:
+    with command_of_four_runs(tasks, endpoint):
         seen = wait_for_runs(client, done=2)
         with client.follow(seen["id"], cursor=seen["cursor"]) as stream:
             script.go.set()
@@ -143,7 +144,6 @@ def test_the_stream_follows_the_command_and_its_end(
                                 for task, member, cell in message.data["cells"]}  # fmt: skip
                 if message.name == "reload":  # it was taken over
                     break
-        command.communicate(timeout=60)
     # What ends between two looks is part of what is reloaded.
     assert set(changed.items()) <= {((2, 0), "wrong"), ((3, 0), "wrong"), ((3, 0), "running")}
     assert client.read(seen["id"])["state"] == "finished"
@@ -153,7 +153,7 @@ def test_the_page_can_be_opened_while_a_command_works(
     tasks: Path, endpoint: Endpoint, script: Gated, tmp_path: Path
 ) -> None:
     data = tmp_path / "data"
-    with evaluation_command(data, tasks, endpoint.url, *PLAIN) as command:
+    with command_of_four_runs(tasks, endpoint):
         assert endpoint.wait_for_requests(3)
         with (
             DataFolder(data),
@@ -162,7 +162,5 @@ def test_the_page_can_be_opened_while_a_command_works(
         ):
             seen = wait_for_runs(EvaluationClient(http), done=2)
         script.go.set()
-        _, errors = command.communicate(timeout=60)
-        assert command.returncode == 0, errors
     assert (data / "evaluations" / seen["id"]).is_dir()  # the page was closed before the end
     assert len(RunFolder.all(data)) == 4

@@ -3,7 +3,6 @@
 import csv
 import io
 import threading
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,8 +18,11 @@ pytestmark = pytest.mark.nightly
 NO_SUCH = "There is no such evaluation. It may have been deleted."
 
 
-def test_an_evaluation_scores_each_task_of_each_member(client: EvaluationClient) -> None:
-    described = client.wait(client.create())
+def test_an_evaluation_scores_each_task_of_each_member_and_is_one_row_of_the_history(
+    client: EvaluationClient,
+) -> None:
+    evaluation = client.create(title="Sums")
+    described = client.wait(evaluation)
     assert outcomes(described) == [["right", "right"], *[["wrong", "right"]] * 3]
     total = described["results"][0]["members"]
     assert [each["score"] for each in total] == [0.25, 1.0]
@@ -29,6 +31,12 @@ def test_an_evaluation_scores_each_task_of_each_member(client: EvaluationClient)
     assert not described["canResume"]
     run = described["cells"][0][1]["runs"][0]["run"]
     assert client.http.get(f"/api/runs/{run}/conversation.md").status_code == 200
+    listed = client.http.get("/api/runs").json()
+    (row,) = [each for each in listed["evaluations"] if each["id"] == evaluation]
+    assert (row["title"], row["state"], row["counts"]["done"]) == ("Sums", "finished", 8)
+    assert not run_ids(described) & {each["run"] for each in listed["runs"]}
+    found = client.http.get("/api/runs", params={"q": "sums"}).json()
+    assert evaluation in [each["id"] for each in found["evaluations"]]
 
 
 def test_the_suites_are_described_with_their_samples(client: EvaluationClient) -> None:
@@ -38,27 +46,10 @@ def test_the_suites_are_described_with_their_samples(client: EvaluationClient) -
     assert answer["paths"]  # the single user of a studio on this machine is its operator
 
 
-def test_history_folds_the_runs_into_one_row(client: EvaluationClient) -> None:
-    evaluation = client.create(title="Sums")
-    described = client.wait(evaluation)
-    listed = client.http.get("/api/runs").json()
-    (row,) = [each for each in listed["evaluations"] if each["id"] == evaluation]
-    assert (row["title"], row["state"], row["counts"]["done"]) == ("Sums", "finished", 8)
-    assert not run_ids(described) & {each["run"] for each in listed["runs"]}
-    found = client.http.get("/api/runs", params={"q": "sums"}).json()
-    assert evaluation in [each["id"] for each in found["evaluations"]]
-
-
 def test_an_evaluation_is_stopped_and_resumed(
     client: EvaluationClient, script: Script, endpoint: Endpoint
 ) -> None:
-    gate = threading.Event()
-    usual = script.answer
-
-    def answer(body: dict[str, Any]) -> Turn:
-        return replace(usual(body), gate=gate if body.get("tools") else None)
-
-    script.answer = answer
+    gate = script.hold(lambda body: bool(body.get("tools")))
     evaluation = client.create(limit=2, atOnce=2)
     assert endpoint.wait_for_requests(3)
     client.post(evaluation, "stop").raise_for_status()
@@ -71,24 +62,22 @@ def test_an_evaluation_is_stopped_and_resumed(
 
 
 def test_models_are_tested_before_the_first_run(
-    client: EvaluationClient, script: Script, endpoint: Endpoint
+    client: EvaluationClient, script: Script, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gate, usual = threading.Event(), script.answer
+    gate = threading.Event()
 
     def answer(body: dict[str, Any]) -> Turn:
         is_test = "ready" in str(body.get("tools"))
-        return Turn(text="I am ready.", gate=gate) if is_test else usual(body)
+        return Turn(text="I am ready.", gate=gate) if is_test else script.usual(body)
 
-    script.answer, endpoint.passes_test = answer, False
-    try:
-        named = [{**each, "model": "other", "label": each["mode"]} for each in MEMBERS]
-        evaluation = client.create(limit=1, members=named)
-        wait_until(lambda: client.read(evaluation)["testing"] == ["plain", "sandbox"])
-        assert client.read(evaluation)["counts"]["running"] == 0
-        gate.set()
-        described = client.wait(evaluation)
-    finally:
-        endpoint.passes_test = True
+    script.answer = answer
+    monkeypatch.setattr(endpoint, "passes_test", False)
+    named = [{**each, "model": "other", "label": each["mode"]} for each in MEMBERS]
+    evaluation = client.create(limit=1, members=named)
+    wait_until(lambda: client.read(evaluation)["testing"] == ["plain", "sandbox"])
+    assert client.read(evaluation)["counts"]["running"] == 0
+    gate.set()
+    described = client.wait(evaluation)
     assert outcomes(described) == [["right", "right"]]
     assert described["testing"] == []
     assert all(member["passport"] for member in described["members"])
@@ -97,8 +86,7 @@ def test_models_are_tested_before_the_first_run(
 def test_infrastructure_errors_are_counted_apart_and_retried_alone(
     client: EvaluationClient, script: Script
 ) -> None:
-    usual = script.answer
-    script.answer = lambda body: Turn(fault="401") if body.get("tools") else usual(body)
+    script.answer = lambda body: Turn(fault="401") if body.get("tools") else script.usual(body)
     evaluation = client.create(limit=2)
     described = client.wait(evaluation)
     assert outcomes(described) == [["right", "infrastructure"], ["wrong", "infrastructure"]]
@@ -106,7 +94,7 @@ def test_infrastructure_errors_are_counted_apart_and_retried_alone(
     assert (sandbox["n"], sandbox["score"], sandbox["infrastructure"]) == (0, None, 2)
     assert described["canRetry"]
     plain = {row[0]["runs"][0]["run"] for row in described["cells"]}
-    script.answer = usual
+    script.answer = script.usual
     client.post(evaluation, "retry-infrastructure").raise_for_status()
     described = client.wait(evaluation)
     assert outcomes(described) == [["right", "right"], ["wrong", "right"]]
@@ -117,13 +105,7 @@ def test_infrastructure_errors_are_counted_apart_and_retried_alone(
 
 
 def test_the_stream_sends_only_changed_cells(client: EvaluationClient, script: Script) -> None:
-    gate = threading.Event()
-    usual = script.answer
-
-    def answer(body: dict[str, Any]) -> Turn:
-        return replace(usual(body), gate=gate)
-
-    script.answer = answer
+    gate = script.hold()
     evaluation = client.create(members=[MEMBERS[0]], limit=2)
     cursor = client.read(evaluation)["cursor"]
     with client.follow(evaluation, cursor=cursor) as stream:

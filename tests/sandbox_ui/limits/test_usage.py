@@ -23,8 +23,6 @@ from tests.support.server import serve_studio
 
 pytestmark = pytest.mark.contract
 
-USERS = accounts("ann", "bob", "root")
-
 
 class CountingSandboxProvider(LocalSandboxProvider):
     """A provider with a fake inventory of sandboxes."""
@@ -40,12 +38,6 @@ class CountingSandboxProvider(LocalSandboxProvider):
         return Inventory(self.fake_sandboxes)
 
 
-def write_owned_run(data: Path, name: str, owner: str, size: int) -> RunFolder:
-    folder = write_ended_run(data, name, files={"output/a": os.urandom(size)})
-    folder._update(owner=owner)
-    return folder
-
-
 def usage(client: httpx.Client) -> dict[str, Any]:
     report: dict[str, Any] = client.get("/api/usage").raise_for_status().json()
     return report
@@ -57,12 +49,15 @@ def machine(tmp_path: Path) -> CountingSandboxProvider:
 
 
 @pytest.fixture
-def users_url(tmp_path: Path, machine: CountingSandboxProvider) -> Iterator[str]:
+def studio_url(tmp_path: Path, machine: CountingSandboxProvider) -> Iterator[str]:
     """A Studio with three users, two runs of ann's and one of bob's."""
     runs = [
-        write_owned_run(tmp_path, "ann's large", "u:ann", 300_000),
-        write_owned_run(tmp_path, "ann's small", "u:ann", 1_000),
-        write_owned_run(tmp_path, "bob's", "u:bob", 100_000),
+        write_ended_run(tmp_path, title, owner=owner, files={"output/a": os.urandom(size)})
+        for title, owner, size in (
+            ("ann's large", "u:ann", 300_000),
+            ("ann's small", "u:ann", 1_000),
+            ("bob's", "u:bob", 100_000),
+        )
     ]
     History(tmp_path).page()
     machine.fake_sandboxes = (
@@ -71,15 +66,14 @@ def users_url(tmp_path: Path, machine: CountingSandboxProvider) -> Iterator[str]
         SandboxUsage(runs[1].sandbox, False, 0, 900),
         SandboxUsage("warm", True, 5_000, 0),
     )
-    with serve_studio(
-        tmp_path, machine, users=USERS, operators=("root",), max_runs=6, retention_bytes=8_000_000
-    ) as studio_url:
+    users = accounts("ann", "bob", "root")
+    limits = {"max_runs": 6, "retention_bytes": 8_000_000}
+    with serve_studio(tmp_path, machine, users=users, operators=("root",), **limits) as studio_url:
         yield studio_url
 
 
-def test_users_see_their_own_usage_and_limits(users_url: str) -> None:
-    with signed_in(users_url, "ann") as client:
-        report = usage(client)
+def test_users_see_their_own_usage_and_limits(ann: httpx.Client) -> None:
+    report = usage(ann)
     assert report["runs"]["count"] == 2
     assert report["runs"]["limit"] == 4_000_000
     assert report["runs"]["remaining"] == 4_000_000 - report["runs"]["size"]
@@ -92,67 +86,38 @@ def test_users_see_their_own_usage_and_limits(users_url: str) -> None:
     assert "bob" not in str(report)
 
 
-def test_the_operator_sees_all_usage_and_the_machine(users_url: str) -> None:
-    with signed_in(users_url, "root") as client:
-        report = usage(client)
-    runs, machine = report["runs"], report["machine"]
-    assert runs["count"] == 3
-    assert runs["size"] == runs["workspaces"] + runs["records"] + runs["versions"]
-    assert runs["versions"] == 401_000
-    assert report["sandboxes"]["running"] == 3
-    assert machine["warm"] == 1
-    assert machine["versions"]["size"] == 401_000
-    assert 0 < machine["disk"]["free"] < machine["disk"]["size"]
-    assert [(each["name"], each["runs"]) for each in report["users"]] == [("ann", 2), ("bob", 1)]
-
-
-@pytest.mark.nightly
-def test_the_remaining_quota_is_limited_by_the_disk(tmp_path: Path) -> None:
-    with (
-        serve_studio(
-            tmp_path, CountingSandboxProvider(tmp_path), retention_bytes=10**18
-        ) as studio_url,
-        httpx.Client(base_url=studio_url) as client,
-    ):
-        report = usage(client)
-    assert report["runs"]["limit"] == 10**18
-    assert 0 < report["runs"]["remaining"] < report["machine"]["disk"]["size"]
-
-
-def test_anonymous_requests_see_no_usage(users_url: str) -> None:
-    assert httpx.get(f"{users_url}/api/usage").status_code == 401
-
-
-def test_an_unreachable_engine_is_reported_beside_other_usage(
-    users_url: str, machine: CountingSandboxProvider
+def test_the_operator_sees_all_usage_and_the_machine(
+    studio_url: str, machine: CountingSandboxProvider
 ) -> None:
-    machine.problem = "The container engine does not answer."
-    with signed_in(users_url, "root") as client:
-        report = usage(client)
-    assert report["sandboxes"]["error"] == machine.problem
-    assert report["runs"]["count"] == 3
+    assert httpx.get(f"{studio_url}/api/usage").status_code == 401
+    with signed_in(studio_url, "root") as root:
+        report = usage(root)
+        machine.problem = "The container engine does not answer."
+        without_engine = usage(root)
+    runs, seen = report["runs"], report["machine"]
+    assert runs["count"] == without_engine["runs"]["count"] == 3
+    assert runs["size"] == runs["workspaces"] + runs["records"] + runs["versions"]
+    assert runs["versions"] == seen["versions"]["size"] == 401_000
+    assert report["sandboxes"]["running"] == 3
+    assert seen["warm"] == 1
+    assert 0 < seen["disk"]["free"] < seen["disk"]["size"]
+    assert [(each["name"], each["runs"]) for each in report["users"]] == [("ann", 2), ("bob", 1)]
+    assert without_engine["sandboxes"]["error"] == machine.problem
 
 
-def test_drafts_are_counted_with_their_files(tmp_path: Path) -> None:
+def test_drafts_are_counted_and_listed_and_the_quota_is_limited_by_the_disk(tmp_path: Path) -> None:
     with (
-        serve_studio(tmp_path) as studio_url,
-        httpx.Client(base_url=studio_url) as client,
-    ):
-        run = client.post("/api/runs").json()["run"]
-        client.put(f"/api/runs/{run}/files/input/a", content=b"x" * 200_000)
-        drafts = usage(client)["drafts"]
-    assert drafts["count"] == 1
-    assert drafts["size"] > 200_000
-
-
-def test_drafts_are_listed_newest_first_with_the_names_of_their_files(tmp_path: Path) -> None:
-    with (
-        serve_studio(tmp_path) as studio_url,
+        serve_studio(tmp_path, retention_bytes=10**18) as studio_url,
         httpx.Client(base_url=studio_url) as client,
     ):
         first, second = (client.post("/api/runs").json()["run"] for _ in range(2))
         for name in ("a.csv", "b.csv", "c.csv", "d.csv"):
-            client.put(f"/api/runs/{second}/files/input/{name}", content=b"1,2")
+            client.put(f"/api/runs/{second}/files/input/{name}", content=b"x" * 50_000)
+        report = usage(client)
+        assert report["drafts"]["count"] == 2
+        assert report["drafts"]["size"] > 200_000
+        assert report["runs"]["limit"] == 10**18
+        assert 0 < report["runs"]["remaining"] < report["machine"]["disk"]["size"]
         listed = client.get("/api/runs").json()
         assert listed["runs"] == []
         assert [(each["run"], each["files"], each["names"]) for each in listed["drafts"]] == [
@@ -164,7 +129,6 @@ def test_drafts_are_listed_newest_first_with_the_names_of_their_files(tmp_path: 
         assert "drafts" not in client.get("/api/runs", params={"pinned": 1}).json()
 
 
-@pytest.mark.contract
 @pytest.mark.engine
 def test_containers_and_images_are_counted_by_the_engine(image: str, tmp_path: Path) -> None:
     settings = Settings(data=tmp_path / "data", image=image, warm_sandboxes=1)

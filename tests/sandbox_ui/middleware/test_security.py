@@ -36,8 +36,10 @@ def scripts_of(answer: httpx.Response) -> str:
     return next(each for each in policy.split("; ") if each.startswith("script-src"))
 
 
-def test_page_scripts_have_a_fresh_nonce(studio_url: str) -> None:
+def test_the_page_has_a_policy_and_its_scripts_a_fresh_nonce(studio_url: str) -> None:
     one, other = httpx.get(studio_url), httpx.get(studio_url)
+    assert one.headers["x-content-type-options"] == "nosniff"
+    assert "img-src 'self' data: blob:" in one.headers["content-security-policy"]
     nonce = re.search(r"'nonce-([\w-]{20,})'", scripts_of(one))
     assert nonce
     assert nonce[1] not in scripts_of(other)
@@ -68,24 +70,27 @@ CROSS_ORIGIN_HEADERS += [
     {"Origin": "http://127.0.0.1:1"},
     {"Origin": "null"},
     {"Origin": "http://a.example"},
+    {"Sec-Fetch-Site": "cross-site"},
 ]
 
 
 @pytest.mark.parametrize("headers", CROSS_ORIGIN_HEADERS, ids=lambda each: " ".join(each.values()))
-@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "POST"])
-def test_no_resource_is_served_to_other_origins(
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "POST", "PUT", "DELETE"])
+def test_other_origins_read_and_change_nothing(
     studio_url: str, method: str, headers: dict[str, str]
 ) -> None:
-    for path in ("/api/runs?q=x", "/config", "/ui/main.js", "/", "/gradio_api/info"):
+    for path in ("/api/runs?q=x", "/config", "/ui/main.js", "/", "/gradio_api/run/stop"):
         answer = httpx.request(method, studio_url + path, headers=headers)
         assert answer.status_code == 403, path
         assert "access-control-allow-origin" not in answer.headers
 
 
-def test_links_from_other_sites_work(studio_url: str) -> None:
+def test_links_from_other_sites_and_requests_of_the_page_work(studio_url: str) -> None:
     headers = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
     answer = httpx.get(studio_url, headers=headers | {"Sec-Fetch-Dest": "document"})
     assert answer.status_code == 200
+    own = httpx.post(f"{studio_url}/api/runs", headers={"Origin": studio_url})
+    assert own.status_code == 201
 
 
 EMBEDDING_PAGE = """<!doctype html><body><script>

@@ -12,6 +12,19 @@ from tests.sandbox_ui.conftest import Script
 from tests.support import httpx
 from tests.support.server import TIMEOUT_SECONDS
 
+PLAIN, SANDBOX = "test-model", "test-model@sandbox"
+ASK: Any = [{"role": "user", "content": "How many characters are in the file?"}]
+
+
+def chat(client: OpenAI, model: str = SANDBOX, messages: Any = ASK, **options: Any) -> Any:
+    """Ask for a chat completion."""
+    return client.chat.completions.create(model=model, messages=messages, **options)
+
+
+def respond(client: OpenAI, text: Any = "Go", model: str = SANDBOX, **options: Any) -> Any:
+    """Ask for a response."""
+    return client.responses.create(model=model, input=text, **options)
+
 
 @pytest.fixture(scope="module")
 def scripted_settings() -> dict[str, Any]:

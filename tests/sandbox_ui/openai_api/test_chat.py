@@ -3,7 +3,6 @@
 import asyncio
 import base64
 import json
-import threading
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 from openai import APIStatusError, AsyncOpenAI, OpenAI
 
 from tests.sandbox_ui.conftest import Script
+from tests.sandbox_ui.openai_api.conftest import ASK, PLAIN, SANDBOX, chat
 from tests.support import httpx
 from tests.support.comparisons import SUBMIT, bash
 from tests.support.models.endpoint import Endpoint, Turn
@@ -18,19 +18,12 @@ from tests.support.server import TIMEOUT_SECONDS, wait_until
 
 pytestmark = pytest.mark.contract
 
-PLAIN, SANDBOX = "test-model", "test-model@sandbox"
-ASK: Any = [{"role": "user", "content": "How many characters are in the file?"}]
 NOTES = base64.b64encode(b"twelve chars").decode()
-ASK_WITH_FILE: Any = [
+FILE = {"filename": "notes.txt", "file_data": f"data:text/plain;base64,{NOTES}"}
+ASK_WITH_FILE = [
     {
         "role": "user",
-        "content": [
-            {"type": "text", "text": "How many characters are in the file?"},
-            {
-                "type": "file",
-                "file": {"filename": "notes.txt", "file_data": f"data:text/plain;base64,{NOTES}"},
-            },
-        ],
+        "content": [{"type": "text", "text": "How many?"}, {"type": "file", "file": FILE}],
     }
 ]
 
@@ -48,9 +41,9 @@ def test_each_model_is_listed_plain_and_with_a_sandbox(client: OpenAI) -> None:
 
 
 def test_changing_one_word_gives_the_model_a_sandbox(client: OpenAI, http: httpx.Client) -> None:
-    plain = client.chat.completions.create(model=PLAIN, messages=ASK)
+    plain = chat(client, PLAIN)
     assert plain.choices[0].message.content == "It is 41."
-    boxed = client.chat.completions.create(model=SANDBOX, messages=ASK_WITH_FILE)
+    boxed = chat(client, SANDBOX, ASK_WITH_FILE)
     assert boxed.choices[0].message.content == "12"
     assert boxed.choices[0].finish_reason == "stop"
     reasoning = boxed.choices[0].message.model_dump()["reasoning_content"]
@@ -71,21 +64,14 @@ def test_the_whole_conversation_and_the_parameters_reach_the_endpoint(
         {"role": "assistant", "content": "Bonjour"},
         {"role": "user", "content": [{"type": "text", "text": "And \n goodbye?  "}]},
     ]
-    done = client.chat.completions.create(
-        model=PLAIN,
-        messages=messages,
-        temperature=0,
-        max_tokens=7,
-        seed=3,
-        stop=["\n\n"],
-        extra_body={"top_k": 20},
-        response_format={"type": "json_object"},
-    )
+    asked: dict[str, Any] = {
+        "temperature": 0, "max_tokens": 7, "seed": 3, "stop": ["\n\n"],
+        "response_format": {"type": "json_object"},
+    }  # fmt: skip
+    done = chat(client, PLAIN, messages, extra_body={"top_k": 20}, **asked)
     sent = endpoint.requests[-1].body
     assert sent["messages"] == [*messages[:3], {"role": "user", "content": "And \n goodbye?  "}]
-    asked = {"temperature": 0, "max_tokens": 7, "seed": 3, "stop": ["\n\n"], "top_k": 20}
-    assert sent | asked == sent
-    assert sent["response_format"] == {"type": "json_object"}
+    assert sent | asked | {"top_k": 20} == sent
     assert "tools" not in sent
     run = done.model_dump()["metadata"]["run"]
     exported = http.get(f"/api/runs/{run}/conversation.md").text
@@ -96,15 +82,13 @@ def test_the_whole_conversation_and_the_parameters_reach_the_endpoint(
 def test_in_a_sandbox_the_conversation_follows_the_prompt(
     client: OpenAI, endpoint: Endpoint
 ) -> None:
-    client.chat.completions.create(
-        model=SANDBOX,
-        messages=[
-            {"role": "system", "content": "You are terse."},
-            {"role": "user", "content": "One?"},
-            {"role": "assistant", "content": "1"},
-            {"role": "user", "content": "Two?"},
-        ],
-    )
+    messages = [
+        {"role": "system", "content": "You are terse."},
+        {"role": "user", "content": "One?"},
+        {"role": "assistant", "content": "1"},
+        {"role": "user", "content": "Two?"},
+    ]
+    chat(client, SANDBOX, messages)
     first, *_ = endpoint.requests
     system, one, answer, two, *_ = first.body["messages"]
     assert system["content"].endswith("\n\nYou are terse.")
@@ -119,11 +103,7 @@ def test_a_stream_has_reasoning_then_the_answer_then_the_usage(
     script.play(
         Turn(reasoning="Let me look.", calls=bash("echo 5 > output/answer.txt").calls), SUBMIT
     )
-    chunks = list(
-        client.chat.completions.create(
-            model=SANDBOX, messages=ASK, stream=True, stream_options={"include_usage": True}
-        )
-    )
+    chunks = list(chat(client, stream=True, stream_options={"include_usage": True}))
     deltas = [chunk.choices[0].delta.model_dump() for chunk in chunks if chunk.choices]
     reasoning = "".join(delta.get("reasoning_content") or "" for delta in deltas)
     assert reasoning.startswith("Let me look.\n\n[execute_bash] echo 5")
@@ -131,47 +111,41 @@ def test_a_stream_has_reasoning_then_the_answer_then_the_usage(
     assert chunks[0].model_dump()["metadata"] == chunks[-2].model_dump()["metadata"]
     assert chunks[-2].choices[0].finish_reason == "stop"
     usage = chunks[-1].usage
-    assert usage
     assert (usage.prompt_tokens, usage.completion_tokens) == (200, 40)
 
 
 def test_a_plain_answer_is_streamed_as_it_comes(client: OpenAI, script: Script) -> None:
     script.answer = lambda _: Turn(reasoning="Hm.", text=" A  long answer. ", fragment_length=3)
-    chunks = list(client.chat.completions.create(model=PLAIN, messages=ASK, stream=True))
+    chunks = list(chat(client, PLAIN, stream=True))
     text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
     assert text == " A  long answer. "
 
 
 def test_only_reported_tokens_are_reported(client: OpenAI, script: Script) -> None:
-    script.answer = lambda _: Turn(text="Hi", usage=None)
-    assert client.chat.completions.create(model=PLAIN, messages=ASK).usage is None
-    script.answer = lambda _: Turn(text="Hi", usage={"prompt_tokens": 10, "completion_tokens": 2})
-    usage = client.chat.completions.create(model=PLAIN, messages=ASK).usage
-    assert usage
-    assert usage.total_tokens == 12
-    assert usage.prompt_tokens_details is None
-    assert usage.completion_tokens_details is None
-    script.answer = lambda _: Turn(text="Hi", usage=(10, 2, 0))
-    usage = client.chat.completions.create(model=PLAIN, messages=ASK).usage
-    assert usage
-    assert usage.prompt_tokens_details
-    assert usage.prompt_tokens_details.cached_tokens == 0
+    def usage(reported: tuple[int, ...] | dict[str, int] | None) -> Any:
+        script.answer = lambda _: Turn(text="Hi", usage=reported)
+        return chat(client, PLAIN).usage
+
+    assert usage(None) is None
+    totals = usage({"prompt_tokens": 10, "completion_tokens": 2})
+    assert totals.total_tokens == 12
+    assert totals.prompt_tokens_details is None
+    assert totals.completion_tokens_details is None
+    assert usage((10, 2, 0)).prompt_tokens_details.cached_tokens == 0
 
 
 def test_a_stop_text_shortens_the_answer_of_a_sandbox_and_not_its_work(
     client: OpenAI, endpoint: Endpoint, script: Script
 ) -> None:
     script.play(bash("printf 'one\\n\\ntwo' > output/answer.txt"), SUBMIT)
-    done = client.chat.completions.create(model=SANDBOX, messages=ASK, stop=["\n\n"])
+    done = chat(client, stop=["\n\n"])
     assert done.choices[0].message.content == "one"
     assert all("stop" not in request.body for request in endpoint.requests)
 
 
 def test_a_round_that_reaches_its_limit_says_so(client: OpenAI, script: Script) -> None:
     script.answer = lambda _: bash("true")
-    done = client.chat.completions.create(
-        model=SANDBOX, messages=ASK, extra_body={"sandbox": {"max_steps": 2}}
-    )
+    done = chat(client, extra_body={"sandbox": {"max_steps": 2}})
     assert done.choices[0].finish_reason == "length"
     sandbox = done.model_dump()["sandbox"]
     assert (sandbox["status"], sandbox["steps"]) == ("step_limit", 2)
@@ -183,11 +157,8 @@ def test_a_round_summarises_older_steps_if_asked(client: OpenAI, script: Script)
     summary = Turn(text="Numbers were counted.", usage=(4000, 30))
     script.play(*steps, full, summary, SUBMIT)
     limits = {"max_conversation_tokens": 5000, "summarise": True}
-    done = client.chat.completions.create(
-        model=SANDBOX, messages=ASK, extra_body={"sandbox": limits}
-    )
+    done = chat(client, extra_body={"sandbox": limits})
     assert "were summarised for the model" in str(done.model_dump()["sandbox"])
-    assert done.usage
     assert done.usage.prompt_tokens == 5 * 100 + 4500 + 4000
 
 
@@ -195,10 +166,8 @@ def test_produced_files_come_back_as_links(client: OpenAI, script: Script) -> No
     script.play(
         bash("printf a,b > output/table.csv; echo See table.csv > output/answer.txt"), SUBMIT
     )
-    message = client.chat.completions.create(model=SANDBOX, messages=ASK).choices[0].message
-    assert message.annotations
+    message = chat(client).choices[0].message
     link = message.annotations[0].url_citation
-    assert message.content
     assert message.content[link.start_index : link.end_index] == link.title == "table.csv"
     file_id = message.annotations[0].model_dump()["file_id"]
     assert client.files.content(file_id).content == b"a,b"
@@ -236,17 +205,15 @@ def test_ten_at_once_each_get_their_own_answer(studio_url: str, token: str, scri
 def test_a_dropped_connection_stops_the_run(
     http: httpx.Client, endpoint: Endpoint, script: Script, model: str, stream: bool
 ) -> None:
-    gate = threading.Event()
-    script.answer = lambda _: Turn(text="Late", gate=gate)
+    gate = script.hold()
     known = {each["run"] for each in http.get("/api/runs").json()["runs"]}
     body = {"model": model, "messages": ASK, "stream": stream}
-    with pytest.raises(httpx.ReadTimeout), httpx.Client(base_url=http.base_url) as leaving:
-        leaving.post(
-            "/v1/chat/completions",
-            json=body,
-            headers=http.headers,
-            timeout=httpx.Timeout(60, read=1),
-        )
+    patience = httpx.Timeout(60, read=1)
+    with (
+        httpx.Client(base_url=http.base_url, headers=http.headers, timeout=patience) as leaving,
+        pytest.raises(httpx.ReadTimeout),
+    ):
+        leaving.post("/v1/chat/completions", json=body)
 
     def new_states() -> list[tuple[str, str]]:
         listed = http.get("/api/runs").json()["runs"]
@@ -262,12 +229,11 @@ def test_a_dropped_connection_stops_the_run(
 def test_a_failed_run_is_an_error_that_is_not_repeated(client: OpenAI, script: Script) -> None:
     script.answer = lambda _: Turn(fault="401", message="Wrong key")
     with pytest.raises(APIStatusError) as refused:
-        client.chat.completions.create(model=PLAIN, messages=ASK)
-    assert refused.value.status_code == 502
-    assert refused.value.code == "run_failed"
+        chat(client, PLAIN)
+    assert (refused.value.status_code, refused.value.code) == (502, "run_failed")
     assert refused.value.response.headers["x-should-retry"] == "false"
     with pytest.raises(APIStatusError):
-        list(client.chat.completions.create(model=SANDBOX, messages=ASK, stream=True))
+        list(chat(client, stream=True))
 
 
 def test_input_beyond_the_context_is_refused_as_by_openai(client: OpenAI, script: Script) -> None:
@@ -275,7 +241,7 @@ def test_input_beyond_the_context_is_refused_as_by_openai(client: OpenAI, script
     script.answer = lambda _: Turn(fault="400", message=message)
     for stream in (False, True):
         with pytest.raises(APIStatusError) as refused:
-            client.chat.completions.create(model=PLAIN, messages=ASK, stream=stream)
+            chat(client, PLAIN, stream=stream)
         assert (refused.value.status_code, refused.value.code) == (400, "context_length_exceeded")
 
 

@@ -9,14 +9,12 @@ from openai import AuthenticationError, NotFoundError, OpenAI, RateLimitError
 from agent.settings import Settings
 from sandbox_ui.auth.tokens import Tokens
 from sandbox_ui.scheduling import queue
+from tests.sandbox_ui.openai_api.conftest import ASK, PLAIN, SANDBOX, chat
 from tests.support import httpx
 from tests.support.models.endpoint import Endpoint
 from tests.support.server import serve_studio
 
 pytestmark = pytest.mark.contract
-
-PLAIN, SANDBOX = "test-model", "test-model@sandbox"
-ASK: Any = [{"role": "user", "content": "Go"}]
 
 
 def error_of(answer: httpx.Response) -> dict[str, Any]:
@@ -40,7 +38,7 @@ def test_a_wrong_token_is_refused_as_by_openai(studio_url: str) -> None:
 def test_an_unknown_model_is_not_found(client: OpenAI) -> None:
     for model in ("gpt-9", "gpt-9@sandbox", "test-model@Sandbox", "@sandbox"):
         with pytest.raises(NotFoundError) as refused:
-            client.chat.completions.create(model=model, messages=ASK)
+            chat(client, model)
         assert (refused.value.code, refused.value.param) == ("model_not_found", "model")
 
 
@@ -49,7 +47,7 @@ def test_a_full_queue_says_when_to_try_again(
 ) -> None:
     monkeypatch.setattr(queue, "MAX_WAITING", 0)
     with pytest.raises(RateLimitError) as refused:
-        client.chat.completions.create(model=PLAIN, messages=ASK)
+        chat(client, PLAIN)
     assert refused.value.code == "rate_limit_exceeded"
     assert int(refused.value.response.headers["retry-after"]) > 0
     assert endpoint.requests == []
@@ -169,7 +167,7 @@ def test_a_used_up_quota_is_an_insufficient_quota(
         OpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0) as client,
         pytest.raises(RateLimitError) as refused,
     ):
-        client.chat.completions.create(model=PLAIN, messages=ASK)
+        chat(client, PLAIN)
     assert refused.value.code == "insufficient_quota"
     assert refused.value.response.headers["x-should-retry"] == "false"
 

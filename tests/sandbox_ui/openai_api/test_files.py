@@ -1,5 +1,6 @@
 """``/v1/files``: uploads given to runs, and who may see them."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +9,11 @@ from openai import APIStatusError, NotFoundError, OpenAI
 
 from sandbox_ui.auth.tokens import Tokens
 from tests.sandbox_ui.conftest import Script
+from tests.sandbox_ui.openai_api.conftest import chat, respond
 from tests.support import httpx
 from tests.support.comparisons import SUBMIT, bash
 
 pytestmark = pytest.mark.contract
-
-SANDBOX = "test-model@sandbox"
 
 
 def test_a_file_is_uploaded_listed_read_and_deleted(client: OpenAI) -> None:
@@ -30,26 +30,19 @@ def test_a_file_is_uploaded_listed_read_and_deleted(client: OpenAI) -> None:
 
 def test_an_uploaded_file_is_given_to_any_number_of_runs(client: OpenAI, script: Script) -> None:
     stored = client.files.create(file=("data.csv", b"1,2"), purpose="user_data")
-    parts: Any = {
-        "chat": [
-            {"type": "text", "text": "Read it."},
-            {"type": "file", "file": {"file_id": stored.id}},
-        ],
-        "responses": [
-            {"type": "input_text", "text": "Read it."},
-            {"type": "input_file", "file_id": stored.id},
-        ],
-    }
+    file = {"type": "file", "file": {"file_id": stored.id}}
     script.play(*[bash("cat input/data.csv > output/answer.txt"), SUBMIT] * 2)
-    chat = client.chat.completions.create(
-        model=SANDBOX, messages=[{"role": "user", "content": parts["chat"]}]
-    )
-    assert chat.choices[0].message.content == "1,2"
-    response = client.responses.create(
-        model=SANDBOX, input=[{"role": "user", "content": parts["responses"]}]
-    )
-    assert response.output_text == "1,2"
+    content = [{"type": "text", "text": "Read it."}, file]
+    completion = chat(client, messages=[{"role": "user", "content": content}])
+    assert completion.choices[0].message.content == "1,2"
+    assert respond(client, message_with(stored.id)).output_text == "1,2"
     client.files.delete(stored.id)
+
+
+def message_with(file_id: str) -> list[dict[str, Any]]:
+    """Return the input of a response with a file."""
+    file = {"type": "input_file", "file_id": file_id}
+    return [{"role": "user", "content": [{"type": "input_text", "text": "Read it."}, file]}]
 
 
 def test_a_file_with_a_hostile_name_stays_in_input(client: OpenAI, script: Script) -> None:
@@ -57,9 +50,7 @@ def test_a_file_with_a_hostile_name_stays_in_input(client: OpenAI, script: Scrip
     names = ["../../x.txt", "a/b\\c.txt", "..", "x.txt"]
     files = [{"type": "file", "file": {"filename": name, "file_data": "eA=="}} for name in names]
     content: Any = [{"type": "text", "text": "List them."}, *files]
-    done = client.chat.completions.create(
-        model=SANDBOX, messages=[{"role": "user", "content": content}]
-    )
+    done = chat(client, messages=[{"role": "user", "content": content}])
     assert done.choices[0].message.content == "c.txt\nfile\nx (2).txt\nx.txt"
 
 
@@ -73,7 +64,7 @@ def test_an_id_that_names_no_file_is_not_found(http: httpx.Client, file_id: str)
 
 def test_a_file_of_a_run_is_not_deleted_alone(client: OpenAI, script: Script) -> None:
     script.play(bash("echo 1 > output/a.txt"), SUBMIT)
-    response = client.responses.create(model=SANDBOX, input="Write a file.")
+    response = respond(client)
     [made] = response.model_dump()["sandbox"]["files"]
     with pytest.raises(APIStatusError) as refused:
         client.files.delete(made["id"])
@@ -85,30 +76,17 @@ def test_another_user_sees_neither_files_nor_responses(
 ) -> None:
     stored = client.files.create(file=("secret.txt", b"secret"), purpose="user_data")
     script.answer = lambda _: SUBMIT
-    response = client.responses.create(model=SANDBOX, input="Go")
+    response = respond(client)
     other = Tokens(data).create("v:another", "other")[1]
     with OpenAI(base_url=f"{studio_url}/v1", api_key=other, max_retries=0) as stranger:
         assert list(stranger.files.list()) == []
-        attempts: list[Any] = [
+        attempts: list[Callable[[], object]] = [
             lambda: stranger.files.retrieve(stored.id),
             lambda: stranger.files.content(stored.id),
             lambda: stranger.files.delete(stored.id),
             lambda: stranger.responses.retrieve(response.id),
-            lambda: stranger.responses.create(
-                model=SANDBOX, input="On", previous_response_id=response.id
-            ),
-            lambda: stranger.responses.create(
-                model=SANDBOX,
-                input=[
-                    {
-                        "role": "user",
-                        "content": [
-                            {"type": "input_text", "text": "Read"},
-                            {"type": "input_file", "file_id": stored.id},
-                        ],
-                    }
-                ],
-            ),
+            lambda: respond(stranger, "On", previous_response_id=response.id),
+            lambda: respond(stranger, message_with(stored.id)),
         ]
         for attempt in attempts:
             with pytest.raises(NotFoundError):

@@ -72,23 +72,12 @@ def test_any_messages(messages: Any) -> None:
         assert error is None or error.status == 400
 
 
+MAXIMA = ["max_steps", "max_seconds", "max_conversation_tokens"]
+OPTIONS = [*MAXIMA, "summarise", "memory", "network", "prompt"]
+
+
 @settings(max_examples=25)
-@given(
-    st.dictionaries(
-        st.sampled_from(
-            [
-                "max_steps",
-                "max_seconds",
-                "max_conversation_tokens",
-                "summarise",
-                "memory",
-                "network",
-                "prompt",
-            ]
-        ),
-        JSON,
-    )
-)
+@given(st.dictionaries(st.sampled_from(OPTIONS), JSON))
 @example({"memory": "9" * 5000 + " GB"})
 @example({"max_steps": 10**30})
 @example({"summarise": True})

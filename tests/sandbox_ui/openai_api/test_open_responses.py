@@ -78,22 +78,16 @@ def assert_response(response: dict[str, Any], status: str = "completed") -> None
             assert_fields(part, {"text": str, "annotations": list, "logprobs": list})
 
 
+PIRATE = message("system", "You are a pirate.")
+INTRODUCTION = [message("user", "My name is Alice."), message("assistant", "Hello Alice!")]
+
+
 @pytest.mark.parametrize(
     "items",
     [
         pytest.param([message("user", "Say hello in three words.")], id="basic-response"),
-        pytest.param(
-            [message("system", "You are a pirate."), message("user", "Say hello.")],
-            id="system-prompt",
-        ),
-        pytest.param(
-            [
-                message("user", "My name is Alice."),
-                message("assistant", "Hello Alice!"),
-                message("user", "What is my name?"),
-            ],
-            id="multi-turn",
-        ),
+        pytest.param([PIRATE, message("user", "Say hello.")], id="system-prompt"),
+        pytest.param([*INTRODUCTION, message("user", "What is my name?")], id="multi-turn"),
     ],
 )
 def test_a_response_is_complete(http: httpx.Client, script: Script, items: list[Any]) -> None:

@@ -7,12 +7,11 @@ import pytest
 from openai import APIStatusError, OpenAI
 
 from tests.sandbox_ui.conftest import Script
+from tests.sandbox_ui.openai_api.conftest import PLAIN, SANDBOX, respond
 from tests.support.comparisons import SUBMIT, bash
 from tests.support.models.endpoint import Call, Endpoint, Turn
 
 pytestmark = pytest.mark.contract
-
-PLAIN, SANDBOX = "test-model", "test-model@sandbox"
 
 
 def test_a_run_is_reasoning_calls_and_a_message_with_citations(
@@ -20,20 +19,16 @@ def test_a_run_is_reasoning_calls_and_a_message_with_citations(
 ) -> None:
     work = bash("echo x > output/chart.svg; echo Done: chart.svg > output/answer.txt; echo ok")
     script.play(Turn(reasoning="A chart.", calls=work.calls), SUBMIT)
-    response = client.responses.create(
-        model=SANDBOX, input="Draw a chart.", metadata={"suite": "charts"}
-    )
+    response = respond(client, "Draw a chart.", metadata={"suite": "charts"})
     assert [item.type for item in response.output] == [
         "reasoning", "mcp_call", "reasoning", "mcp_call", "message",
     ]  # fmt: skip
-    call: Any = response.output[1]
+    call = response.output[1]
     assert (call.name, call.status) == ("execute_bash", "completed")
     assert "ok" in call.output
     assert response.output_text == "Done: chart.svg"
-    assert response.metadata
     assert response.metadata["suite"] == "charts"
-    message: Any = response.output[-1]
-    [citation] = message.content[0].annotations
+    [citation] = response.output[-1].content[0].annotations
     assert citation.container_id == response.metadata["run"]
     cited = response.output_text[citation.start_index : citation.end_index]
     assert cited == citation.filename == "chart.svg"
@@ -41,7 +36,6 @@ def test_a_run_is_reasoning_calls_and_a_message_with_citations(
         citation.file_id, container_id=citation.container_id
     )
     assert content.content == b"x\n"
-    assert response.usage
     assert response.usage.input_tokens == 200
 
 
@@ -94,38 +88,26 @@ def test_the_previous_response_continues_in_the_same_sandbox(
 ) -> None:
     notes = base64.b64encode(b"more").decode()
     script.play(bash("echo kept > note.txt; echo 1 > output/one.txt"), SUBMIT)
-    first = client.responses.create(model=SANDBOX, input="Remember.")
+    first = respond(client, "Remember.")
     script.play(bash("cat note.txt input/new.txt > output/answer.txt"), SUBMIT)
-    content: Any = [
+    content = [
         {"type": "input_text", "text": "What did you remember?"},
         {"type": "input_file", "filename": "new.txt", "file_data": notes},
     ]
-    second = client.responses.create(
-        model=SANDBOX,
-        input=[{"role": "user", "content": content}],
-        previous_response_id=first.id,
-    )
+    message = {"role": "user", "content": content}
+    second = respond(client, [message], previous_response_id=first.id)
     assert second.output_text == "kept\nmore"
-    assert first.metadata
-    assert second.metadata
     assert second.metadata["run"] == first.metadata["run"]
-    files = second.model_dump()["sandbox"]["files"]
-    assert [file["filename"] for file in files] == []
-    assert second.usage
+    assert second.model_dump()["sandbox"]["files"] == []
     assert second.usage.input_tokens == 200, "of this round only"
     assert endpoint.history_errors == []
     with pytest.raises(APIStatusError) as refused:
-        client.responses.create(model=SANDBOX, input="Fork", previous_response_id=first.id)
+        respond(client, "Fork", previous_response_id=first.id)
     assert second.id in str(refused.value)
     assert refused.value.status_code == 400
-
-
-def test_a_response_can_be_read_again(client: OpenAI, script: Script) -> None:
-    script.play(bash("echo 3 > output/answer.txt"), SUBMIT)
-    made = client.responses.create(model=SANDBOX, input="One plus two?")
-    read = client.responses.retrieve(made.id)
-    assert read.output_text == "3"
-    assert [item.id for item in read.output] == [item.id for item in made.output]
+    read = client.responses.retrieve(second.id)
+    assert read.output_text == second.output_text
+    assert [item.id for item in read.output] == [item.id for item in second.output]
     with pytest.raises(APIStatusError) as missing:
         client.responses.retrieve("resp_none0000.1")
     assert missing.value.status_code == 404
@@ -146,37 +128,31 @@ def test_what_a_sandbox_cannot_change_is_refused(
     client: OpenAI, script: Script, changed: dict[str, Any], param: str
 ) -> None:
     script.play(SUBMIT)
-    first = client.responses.create(model=SANDBOX, input="Go")
-    asked: dict[str, Any] = {
-        "model": SANDBOX, "input": "On", "previous_response_id": first.id, **changed,
-    }  # fmt: skip
+    first = respond(client)
     with pytest.raises(APIStatusError) as refused:
-        client.responses.create(**asked)
+        respond(client, **{"previous_response_id": first.id, **changed})
     assert refused.value.param == param
 
 
 def test_a_failed_run_ends_its_stream_as_failed(client: OpenAI, script: Script) -> None:
     script.play(bash("echo begun"), Turn(fault="401", message="Wrong key"))
-    events: list[Any] = list(client.responses.create(model=SANDBOX, input="Go", stream=True))
-    assert events[-1].type == "response.failed"
-    assert events[-1].response.error.code == "run_failed"
-    assert "Wrong key" in events[-1].response.error.message
+    *_, last = respond(client, stream=True)
+    assert last.type == "response.failed"
+    assert last.response.error.code == "run_failed"
+    assert "Wrong key" in last.response.error.message
 
 
 def test_an_unfinished_round_is_incomplete(client: OpenAI, script: Script) -> None:
     script.answer = lambda _: bash("true")
-    response = client.responses.create(
-        model=SANDBOX, input="Go", extra_body={"sandbox": {"max_steps": 1}}
-    )
+    response = respond(client, extra_body={"sandbox": {"max_steps": 1}})
     assert response.status == "incomplete"
-    assert response.incomplete_details
     assert response.incomplete_details.reason == "max_output_tokens"
 
 
 def test_a_call_that_cannot_be_understood_is_a_failed_call(client: OpenAI, script: Script) -> None:
     script.play(Turn(calls=[Call("execute_bash", "{")]), SUBMIT)
-    response = client.responses.create(model=SANDBOX, input="Go")
-    call: Any = response.output[0]
+    response = respond(client)
+    call = response.output[0]
     assert (call.type, call.status) == ("mcp_call", "failed")
     assert call.error.type == "mcp_tool_execution_error"
     assert response.model_dump_json(), "a value that OpenAI's types do not have is a warning"

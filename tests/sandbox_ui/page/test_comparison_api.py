@@ -10,16 +10,6 @@ from tests.support.comparisons import PLAIN, SANDBOX, ComparisonClient, statuses
 pytestmark = pytest.mark.contract
 
 
-@pytest.fixture(scope="module")
-def studio_url(scripted_url: str) -> str:
-    return scripted_url
-
-
-@pytest.fixture(scope="module")
-def client(studio_url: str) -> Client:
-    return Client(studio_url, verbose=False)
-
-
 def test_a_client_starts_a_comparison_and_waits(client: Client, studio_url: str) -> None:
     with httpx.Client(base_url=studio_url) as http:
         draft = ComparisonClient(http).draft(a=b"abc")
@@ -35,9 +25,10 @@ def test_a_client_starts_a_comparison_and_waits(client: Client, studio_url: str)
 
 
 def test_a_failure_is_reported_with_its_message(client: Client) -> None:
-    with pytest.raises(AppError, match="2 to 6 members"):
-        client.predict("t", [], api_name="/compare")
-    with pytest.raises(AppError, match="members"):
-        client.predict("t", "x", api_name="/compare")
-    with pytest.raises(AppError, match="no such comparison"):
-        client.predict("nothing-like-it", api_name="/stop_comparison")
+    for arguments, name, message in (
+        (("t", []), "/compare", "2 to 6 members"),
+        (("t", "x"), "/compare", "members"),
+        (("nothing-like-it",), "/stop_comparison", "no such comparison"),
+    ):
+        with pytest.raises(AppError, match=message):
+            client.predict(*arguments, api_name=name)

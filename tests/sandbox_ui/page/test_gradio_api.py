@@ -1,7 +1,7 @@
 """The Gradio API, called with the Gradio client."""
 
 import threading
-from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,54 +13,38 @@ from agent.errors import UsageError
 from agent.models import demonstration
 from sandbox_ui.page.handlers import _changed_options
 from sandbox_ui.runs.run_options import RunOptions
+from tests.sandbox_ui.conftest import Script
 from tests.support import httpx
-from tests.support.models.endpoint import Call, Endpoint, ScriptedTurns, Turn
 from tests.support.models.turns import SUBMIT, bash
-from tests.support.server import serve_studio
 
 pytestmark = pytest.mark.contract
-
-
-@pytest.fixture(scope="module")
-def script() -> ScriptedTurns:
-    return ScriptedTurns()
-
-
-@pytest.fixture(scope="module")
-def studio_url(script: ScriptedTurns, data: Path) -> Iterator[str]:
-    with (
-        Endpoint(script) as endpoint,
-        serve_studio(data, base_url=endpoint.url, model="test-model") as studio_url,
-    ):
-        yield studio_url
-
-
-@pytest.fixture(scope="module")
-def client(studio_url: str) -> Client:
-    return Client(studio_url, verbose=False)
 
 
 def follow(client: Client, run: str) -> list[dict[str, Any]]:
     return list(client.submit(run, api_name="/follow"))
 
 
-def test_a_client_starts_and_follows_a_run_and_downloads_files(
-    client: Client, script: ScriptedTurns, studio_url: str
+def test_a_client_starts_and_follows_a_run_and_downloads_files_by_no_host_path(
+    client: Client, script: Script, studio_url: str, data: Path
 ) -> None:
-    script.turns = [bash("echo 42 > output/answer.txt; echo x > 'output/a b?.txt'"), SUBMIT]
+    script.play(bash("echo 42 > output/answer.txt; echo x > 'output/a b?.txt'"), SUBMIT)
     run = client.predict("What is it?", api_name="/start")
-    last = follow(client, run)[-1]
+    states = follow(client, run)
+    last = states[-1]
     assert (last["state"], last["answer"], last["steps"]) == ("submitted", "42", 2)
     assert last["totals"]["prompt_tokens"] == 200
     files = client.predict(run, api_name="/files")
     assert [file["name"] for file in files] == ["a b?.txt", "answer.txt"]
     assert httpx.get(studio_url + files[0]["address"]).text == "x\n"
+    revealed = str(states) + str(files)
+    assert "sandboxes" not in revealed
+    assert str(data.parent) not in revealed
 
 
 def test_a_client_asks_for_summaries_of_older_steps(
-    client: Client, script: ScriptedTurns, studio_url: str
+    client: Client, script: Script, studio_url: str
 ) -> None:
-    script.turns = [SUBMIT, SUBMIT]
+    script.play(SUBMIT, SUBMIT)
     run = client.predict("Go.", summarise=True, api_name="/start")
     follow(client, run)
     client.predict(run, "Again.", api_name="/message")
@@ -69,65 +53,52 @@ def test_a_client_asks_for_summaries_of_older_steps(
     assert ["summarise" in each["limits"] for each in rounds] == [True, False]
 
 
-def test_the_task_of_an_example_includes_its_files(client: Client, script: ScriptedTurns) -> None:
-    script.turns = [SUBMIT]
+def test_the_task_of_an_example_includes_its_files(client: Client, script: Script) -> None:
+    script.play(SUBMIT)
     run = client.predict(demonstration.load("survey").task, api_name="/start")
     assert follow(client, run)[-1]["state"] == "submitted"
     inputs = client.predict(run, "input", api_name="/files")
     assert [file["name"] for file in inputs] == ["lake-survey.csv"]
 
 
-def test_no_host_path_is_revealed(client: Client, script: ScriptedTurns, tmp_path: Path) -> None:
-    script.turns = [bash("touch output/a"), SUBMIT]
-    run = client.predict("Go.", api_name="/start")
-    output = str(follow(client, run)) + str(client.predict(run, api_name="/files"))
-    assert "sandboxes" not in output
-    assert str(tmp_path.parent) not in output
-
-
-def test_a_follower_sees_intermediate_states(client: Client, script: ScriptedTurns) -> None:
-    gate = threading.Event()
-    script.turns = [bash("true"), Turn(calls=[Call("submit")], gate=gate)]
-    run = client.predict("Go.", api_name="/start")
-    states = []
-    for state in client.submit(run, api_name="/follow"):
-        states.append(state["state"])
-        if state["steps"] == 2:
-            gate.set()
-    assert states[-1] == "submitted"
-    assert "waiting_model" in states
-
-
 def test_files_uploaded_to_a_draft_are_inputs(
-    client: Client, script: ScriptedTurns, studio_url: str
+    client: Client, script: Script, studio_url: str
 ) -> None:
     run = httpx.post(f"{studio_url}/api/runs").json()["run"]
-    httpx.put(
-        f"{studio_url}/api/runs/{run}/files/input/n.txt", content=b"1\n2\n"
-    ).raise_for_status()
-    script.turns = [bash("wc -l < input/n.txt > output/answer.txt"), SUBMIT]
+    url = f"{studio_url}/api/runs/{run}/files/input/n.txt"
+    httpx.put(url, content=b"1\n2\n").raise_for_status()
+    script.play(bash("wc -l < input/n.txt > output/answer.txt"), SUBMIT)
     assert client.predict("Count.", run, api_name="/start") == run
     assert follow(client, run)[-1]["answer"] == "2"
 
 
-def test_a_run_is_stopped(client: Client, script: ScriptedTurns) -> None:
-    script.turns = [bash("sleep 600")]
+def test_a_follower_sees_intermediate_states_of_a_run_that_is_stopped(
+    client: Client, script: Script
+) -> None:
+    gate = threading.Event()
+    script.play(replace(bash("sleep 600"), gate=gate))
     run = client.predict("Go.", api_name="/start")
     states = []
     for state in client.submit(run, api_name="/follow"):
         states.append(state["state"])
-        if state["state"] == "running_tool":
+        if state["state"] == "waiting_model":
+            gate.set()
+        elif state["state"] == "running_tool":
             client.predict(run, api_name="/stop")
     assert states[-1] == "stopped"
+    assert "running_tool" in states
 
 
-def test_a_failure_is_reported_with_its_message(client: Client) -> None:
+def test_a_failure_is_reported_with_its_message(client: Client, studio_url: str) -> None:
     with pytest.raises(AppError, match="There is no such run"):
         client.predict("nothing-like-it", api_name="/files")
     with pytest.raises(AppError, match="“sandbox” or “plain”"):
         client.predict("Go.", mode="fast", api_name="/start")
     with pytest.raises(AppError, match="not a host name"):
         client.predict("Go.", network="no/host", api_name="/start")
+    reply = httpx.post(f"{studio_url}/gradio_api/call/message", json={"data": []})
+    assert reply.status_code == 400
+    assert reply.json()["error"] == "A value is missing for: run, text."
 
 
 def test_the_functions_are_documented(client: Client) -> None:
@@ -139,9 +110,9 @@ def test_the_functions_are_documented(client: Client) -> None:
 
 @pytest.mark.parametrize("route", ["run", "call"])
 def test_clients_with_fewer_parameters_still_work(
-    client: Client, script: ScriptedTurns, studio_url: str, route: str
+    client: Client, script: Script, studio_url: str, route: str
 ) -> None:
-    script.turns = [SUBMIT]
+    script.play(SUBMIT)
     with httpx.Client(base_url=studio_url) as http:
         draft = http.post("/api/runs").json()["run"]
         call = {"data": ["What is it?", draft, "general", "sandbox"]}
@@ -149,12 +120,6 @@ def test_clients_with_fewer_parameters_still_work(
         if route == "call":
             assert "complete" in http.get(f"/gradio_api/call/start/{reply['event_id']}").text
     assert follow(client, draft)[-1]["state"] == "submitted"
-
-
-def test_a_missing_required_value_is_reported(studio_url: str) -> None:
-    reply = httpx.post(f"{studio_url}/gradio_api/call/message", json={"data": []})
-    assert reply.status_code == 400
-    assert reply.json()["error"] == "A value is missing for: run, text."
 
 
 ENTERED = RunOptions(base_url="http://one.example/v1", api_key="sk-one", extra_body='{"a": 1}')

@@ -11,7 +11,7 @@ from starlette.routing import Mount
 
 from sandbox_ui.page import modules
 from tests.support import httpx
-from tests.support.server import run_coroutine
+from tests.support.server import call_app
 
 MAIN = 'export * from "./core/a.js";\n'
 
@@ -59,6 +59,7 @@ def test_an_edited_module_is_served_instead_of_the_bundle(static: Path) -> None:
     assert "reload_guard" not in head
     assert "text.js" not in head
     shutil.rmtree(static / "bundle")
+    assert 'content="ui/"' in modules.head()
     write_bundle(static)
     assert "bundle" in modules.head()
 
@@ -71,19 +72,9 @@ def test_a_new_module_is_noticed(static: Path, name: str) -> None:
     assert name in modules.head()
 
 
-def test_without_a_bundle_the_sources_are_served(static: Path) -> None:
-    shutil.rmtree(static / "bundle")
-    assert 'content="ui/"' in modules.head()
-
-
 def request(static: Path, url: str, encoding: str) -> httpx.Response:
-    async def get() -> httpx.Response:
-        app = Starlette(routes=[Mount("/", modules.PageFiles(directory=static))])
-        transport = httpx.ASGITransport(app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://studio") as client:
-            return await client.get(url, headers={"accept-encoding": encoding})
-
-    return run_coroutine(get())
+    app = Starlette(routes=[Mount("/", modules.PageFiles(directory=static))])
+    return call_app(app, "GET", url, headers={"accept-encoding": encoding})
 
 
 def test_bundled_modules_are_compressed_and_cached(static: Path) -> None:

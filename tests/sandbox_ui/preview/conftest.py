@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser
 
-from sandbox_ui.preview.service import PreviewService
 from tests.sandbox_ui.preview.file_viewer import FileViewer, harmless
 from tests.sandbox_ui.preview.served_files import ServedFiles
 from tests.support.browser.page_pool import release_page, take_page
@@ -23,15 +22,6 @@ def viewer(stage: Stage) -> Iterator[FileViewer]:
     """A view of files that must have no effect on the page, and reach no other host."""
     with harmless(FileViewer(stage)) as viewer:
         yield viewer
-
-
-@pytest.fixture(scope="module")
-def worker() -> Iterator[PreviewService]:
-    """Previews with the limits of their process."""
-    service = PreviewService()
-    service.open()
-    yield service
-    service.close()
 
 
 @pytest.fixture

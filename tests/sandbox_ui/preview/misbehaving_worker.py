@@ -15,6 +15,7 @@ from sandbox_ui.preview.base import (
     Preview,
     PreviewError,
     PreviewRequest,
+    Renderer,
 )
 from sandbox_ui.preview.data import hex as plain
 from sandbox_ui.preview.worker import load_renderer, serve
@@ -29,30 +30,13 @@ def _try_access(access: Callable[[], object]) -> str:
         return type(error).__name__
 
 
-def _crash(_file: BinaryIO, _ask: PreviewRequest) -> Preview:
-    ctypes.string_at(0)
-    return JsonPreview({})
+def _fail(error: Exception) -> Preview:
+    raise error
 
 
 def _sleep(_file: BinaryIO, _ask: PreviewRequest) -> Preview:
     time.sleep(3600)
     return JsonPreview({})
-
-
-def _exhaust_memory(_file: BinaryIO, _ask: PreviewRequest) -> Preview:
-    return JsonPreview({"size": len(bytearray(8 * 1024**3))})
-
-
-def _refuse(_file: BinaryIO, _ask: PreviewRequest) -> Preview:
-    raise PreviewError("This one is refused.")
-
-
-def _fail(_file: BinaryIO, _ask: PreviewRequest) -> Preview:
-    raise ValueError("a library's own words")
-
-
-def _flood(_file: BinaryIO, _ask: PreviewRequest) -> Preview:
-    return BinaryPreview(bytes(64 * 1024**2), "image/png")
 
 
 def _remember(_file: BinaryIO, ask: PreviewRequest) -> Preview:
@@ -74,9 +58,16 @@ def _access_outside(_file: BinaryIO, ask: PreviewRequest) -> Preview:
 
 
 if __name__ == "__main__":
-    RENDERERS = {
-        "crash": _crash, "sleep": _sleep, "eat": _exhaust_memory, "refuse": _refuse, "fail": _fail,
-        "flood": _flood, "remember": _remember, "reach": _access_outside, "hex": plain.view,
+    RENDERERS: dict[str, Renderer] = {
+        "crash": lambda *_: JsonPreview({"read": ctypes.string_at(0)}),
+        "sleep": _sleep,
+        "eat": lambda *_: JsonPreview({"size": len(bytearray(8 * 1024**3))}),
+        "refuse": lambda *_: _fail(PreviewError("This one is refused.")),
+        "fail": lambda *_: _fail(ValueError("a library's own words")),
+        "flood": lambda *_: BinaryPreview(bytes(64 * 1024**2), "image/png"),
+        "remember": _remember,
+        "reach": _access_outside,
+        "hex": plain.view,
         "missing": load_renderer("no_such_kind"),
-    }  # fmt: skip
+    }
     serve(int(sys.argv[1]), RENDERERS)

@@ -1,8 +1,6 @@
 """Every kind of file has a preview: good, empty, truncated, hostile, mislabelled and huge."""
 
-import io
 import re
-import zipfile
 from collections.abc import Callable
 
 import pytest
@@ -10,6 +8,7 @@ from playwright.sync_api import expect
 
 from sandbox_ui.preview.kinds import KINDS
 from sandbox_ui.preview.service import PreviewService
+from tests.sandbox_ui.preview.data.archives import make_zip
 from tests.sandbox_ui.preview.documents import test_docx, test_pptx
 from tests.sandbox_ui.preview.documents.pdf_files import PdfPage, make_pdf
 from tests.sandbox_ui.preview.file_viewer import FileViewer, harmless
@@ -73,18 +72,6 @@ def repeat(line: str, count: int) -> bytes:
     return (line * count).encode()
 
 
-def zip_of_many() -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for at in range(30_000):
-            archive.writestr(f"folder{at % 100}/file{at}.txt", "x")
-    return buffer.getvalue()
-
-
-def csv_of(count: int) -> bytes:
-    return b"city,people\n" + repeat("Paris,2\n", count)
-
-
 HUGE: dict[str, Callable[[], Sample]] = {
     "text": lambda: Sample("huge.log", repeat("a line of a log\n", 5_000_000), "a line of a log"),
     "markdown": lambda: Sample("huge.md", repeat("# Part\n\nwords\n\n", 500_000), "Part"),
@@ -101,7 +88,7 @@ HUGE: dict[str, Callable[[], Sample]] = {
     "video": lambda: Sample(
         "huge.webm", SAMPLES["video"][0].content + bytes(50_000_000), "×", "video"
     ),
-    "table": lambda: Sample("huge.csv", csv_of(5_000_000), "Paris"),
+    "table": lambda: Sample("huge.csv", repeat("Paris,2\n", 5_000_000), "Paris"),
     "json": lambda: Sample("huge.json", b'{"a": [' + repeat("1, ", 9_000_000) + b"1]}", "huge"),
     "notebook": lambda: Sample(
         "huge.ipynb",
@@ -110,7 +97,9 @@ HUGE: dict[str, Callable[[], Sample]] = {
     ),
     "document": lambda: Sample("huge.docx", test_docx.make_docx(test_docx.fill_long), "word word"),
     "slides": lambda: Sample("huge.pptx", test_pptx.make_deck(300), "The lake"),
-    "archive": lambda: Sample("huge.zip", zip_of_many(), "folder0"),
+    "archive": lambda: Sample(
+        "huge.zip", make_zip({f"folder{at % 100}/{at}.txt": "x" for at in range(30_000)}), "folder0"
+    ),
     "hex": lambda: Sample("huge.bin", bytes(range(256)) * 400_000, "00 01 02"),
 }
 

@@ -1,12 +1,11 @@
 """What is known of a model is for those who may use its endpoint."""
 
-import json
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
-from starlette.requests import Request
+from starlette.applications import Starlette
+from starlette.types import Receive, Scope, Send
 
 from agent.models.passport import local_servers
 from agent.models.passport.local_servers import LocalServer
@@ -16,6 +15,7 @@ from agent.settings import Settings
 from sandbox_ui.auth.access import Access
 from sandbox_ui.auth.user import OPERATOR, User, user_for_account
 from sandbox_ui.routes.models import ModelRoutes
+from tests.support.server import call_app
 
 ANN = user_for_account("ann")
 STUDIO = "http://10.0.0.4:8000/v1"
@@ -24,30 +24,15 @@ PRIVATE, PUBLIC = "http://10.0.0.5:8000/v1", "https://9.9.9.9/v1"
 
 def ask(data: Path, path: str, user: User | None, **query: str) -> tuple[int, Any]:
     """Return the status and the answer of a route for a user; None for a guest."""
-    routes = {each.path: each for each in ModelRoutes(Settings(data=data, base_url=STUDIO)).routes}
-    found = routes[f"/api/models/{path}"]
+    app = Starlette(routes=ModelRoutes(Settings(data=data, base_url=STUDIO)).routes)
     access = Access(user, (), lambda _: pytest.fail("no run is asked for"), {})
-    [method] = found.methods - {"HEAD"} if found.methods else {"GET"}
-    scope = {
-        "type": "http", "method": method, "path": found.path, "headers": [],
-        "query_string": "&".join(f"{name}={value}" for name, value in query.items()).encode(),
-        "state": {"access": access},
-    }  # fmt: skip
-    answer: list[Any] = []
 
-    async def send(message: Any) -> None:
-        answer.append(message)
+    async def with_access(scope: Scope, receive: Receive, send: Send) -> None:
+        await app({**scope, "state": {"access": access}}, receive, send)
 
-    async def receive() -> Any:
-        return {"type": "http.request"}
-
-    async def call() -> None:
-        request = Request(scope, receive)
-        response = await found.endpoint(request)
-        await response(scope, receive, send)
-
-    anyio.run(call)
-    return answer[0]["status"], json.loads(answer[1]["body"])
+    method = "POST" if path == "local" else "GET"
+    answer = call_app(with_access, method, f"/api/models/{path}", params=query)
+    return answer.status_code, answer.json()
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import pytest
 from agent.history import recordings
 from agent.runs.folder import RunFolder
 from tests.support import httpx
+from tests.support.server import follow_run
 
 pytestmark = pytest.mark.contract
 
@@ -20,11 +21,8 @@ def open_run(client: httpx.Client, name: str) -> str:
 
 
 def state_of(client: httpx.Client, run: str) -> Any:
-    with client.stream("GET", f"/api/runs/{run}/events") as stream:
-        for line in stream.iter_lines():
-            if line.startswith("data: "):
-                return json.loads(line.removeprefix("data: "))["state"]
-    return None
+    with follow_run(client, run) as stream:
+        return next(stream).data["state"]
 
 
 def test_three_small_recordings_are_offered(client: httpx.Client) -> None:
@@ -32,6 +30,10 @@ def test_three_small_recordings_are_offered(client: httpx.Client) -> None:
     assert [each["name"] for each in offered] == ["journey", "physics", "poster"]
     assert all(each["title"] and each["about"] and each["steps"] > 3 for each in offered)
     assert sum(each.path.stat().st_size for each in recordings.recordings()) < 3 * 1024**2
+    assert client.post("/api/recordings/..%2f..%2fetc").status_code == 404
+    unknown = client.post("/api/recordings/nothing")
+    assert unknown.status_code == 404
+    assert unknown.json()["error"] == "There is no such recorded run."
 
 
 @pytest.mark.parametrize("name", ["journey", "physics", "poster"])
@@ -49,12 +51,13 @@ def test_a_recording_is_a_run_with_all_its_steps_and_files(
     assert present == [row["path"] for row in now["entries"]]
     assert not any(row.get("not_kept") for row in shown["entries"])
     journal = RunFolder.open(data, run).journal.read_text()
-    assert json.loads(zip_member(name, recordings.ABOUT_FILE))["run"] not in journal
+    assert recorded_run(name) not in journal
 
 
-def zip_member(name: str, member: str) -> bytes:
+def recorded_run(name: str) -> Any:
+    """Return the id that a recording's run had."""
     with zipfile.ZipFile(recordings.find(name).path) as archive:
-        return archive.read(member)
+        return json.loads(archive.read(recordings.ABOUT_FILE))["run"]
 
 
 def test_a_recording_is_copied_once_and_again_after_it_was_deleted(client: httpx.Client) -> None:
@@ -64,12 +67,3 @@ def test_a_recording_is_copied_once_and_again_after_it_was_deleted(client: httpx
     again = open_run(client, "journey")
     assert again != run
     assert state_of(client, again)["rounds"]
-
-
-def test_an_unknown_recording_is_refused(client: httpx.Client) -> None:
-    refused = client.post("/api/recordings/..%2f..%2fetc")
-    assert refused.status_code == 404
-    refused = client.post("/api/recordings/nothing")
-    assert (refused.status_code, refused.json()["error"]) == (
-        404, "There is no such recorded run.",
-    )  # fmt: skip

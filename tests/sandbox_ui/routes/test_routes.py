@@ -24,8 +24,8 @@ STARTED, ENDED = started("t"), ended("answered", "a")
 
 
 @pytest.fixture
-def journal(data: Path, run: str) -> Iterator[Journal]:
-    journal = Journal(RunFolder.open(data, run).journal)
+def journal(folder: RunFolder) -> Iterator[Journal]:
+    journal = Journal(folder.journal)
     yield journal
     journal.close()
 
@@ -38,13 +38,6 @@ def write_step(journal: Journal, number: int, *texts: str) -> None:
 
 
 # Page and health
-
-
-def test_the_page_has_a_policy_and_no_foreign_urls(client: httpx.Client) -> None:
-    page = client.get("/")
-    assert page.status_code == 200
-    assert "img-src 'self' data: blob:" in page.headers["content-security-policy"]
-    assert page.headers["x-content-type-options"] == "nosniff"
 
 
 def test_health_reports_engine_image_and_model(client: httpx.Client) -> None:
@@ -70,37 +63,27 @@ def test_examples_are_listed_with_descriptions(client: httpx.Client) -> None:
     assert all(each["title"] and each["description"] and each["task"] for each in known)
 
 
-def test_markdown_is_rendered_without_html_images_and_scripts(client: httpx.Client) -> None:
-    text = "**b** <script>x</script> ![i](http://e/i.png) [j](javascript:x) [k](https://e/)"
-    html = client.post("/api/markdown", content=text).json()["html"]
+def test_markdown_of_up_to_a_megabyte_is_rendered(client: httpx.Client) -> None:
+    html = client.post("/api/markdown", content="**b** <script>x</script>").json()["html"]
     assert "<strong>b</strong>" in html
-    assert '<a href="https://e/">' in html
     assert "<script" not in html
-    assert "<img" not in html
-    assert 'href="javascript' not in html
+    refused = client.post("/api/markdown", content=b"x" * 1_100_000)
+    assert (refused.status_code, "longer than" in refused.json()["error"]) == (413, True)
 
 
 # Event stream
 
 
-def test_an_attach_starts_with_the_state_and_a_refresh(
+def test_an_attach_starts_with_the_state_and_the_events_of_the_running_step(
     client: httpx.Client, run: str, journal: Journal
 ) -> None:
     journal.append(STARTED)
     write_step(journal, 1, "one")
     with follow_run(client, run) as stream:
-        first, second = next(stream), next(stream)
-    assert first.name == "state"
-    assert [step["text"] for step in first.data["state"]["steps"]] == ["one"]
-    assert first.cursor == str(journal.end)
-    assert (second.name, second.data, second.cursor) == ("workspace", {"all": True}, "")
-
-
-def test_the_events_of_a_running_step_follow_the_state(
-    client: httpx.Client, run: str, journal: Journal
-) -> None:
-    journal.append(STARTED)
-    write_step(journal, 1, "one")
+        state, refresh = next(stream), next(stream)
+    assert (state.name, state.cursor) == ("state", str(journal.end))
+    assert [step["text"] for step in state.data["state"]["steps"]] == ["one"]
+    assert (refresh.name, refresh.data, refresh.cursor) == ("workspace", {"all": True}, "")
     journal.append(StepStarted(step=2, note=""))
     journal.append(TextDelta(step=2, text="half"))
     with follow_run(client, run) as stream:
@@ -137,26 +120,19 @@ def test_repeated_resumes_neither_miss_nor_repeat_events(
     assert [event["text"] for event in received if event["kind"] == "text_delta"] == words
 
 
-def test_followers_receive_new_events(client: httpx.Client, run: str, journal: Journal) -> None:
-    with follow_run(client, run) as stream:
-        assert next(stream).data["state"]["state"] == "draft"
-        assert next(stream).name == "workspace"
-        journal.append(STARTED)
-        client.put(f"/api/runs/{run}/files/input/wakes.txt", content=b"")
-        received = next(message for message in stream if message.name == "message")
-    assert [event["kind"] for event in received.data["events"]] == ["run_started"]
-
-
-def test_workspace_notifications_name_the_folder_without_a_cursor(
-    client: httpx.Client, run: str, workspace: Path
+def test_followers_receive_changed_folders_without_a_cursor_and_new_events(
+    client: httpx.Client, run: str, journal: Journal, workspace: Path
 ) -> None:
     with follow_run(client, run) as stream:
-        assert next(stream).name == "state"
+        assert next(stream).data["state"]["state"] == "draft"
         assert next(stream).data == {"all": True}
         (workspace / "output" / "n.txt").write_text("x")
         notification = next(message for message in stream if "folders" in message.data)
-    assert notification.data["folders"] == ["output"]
-    assert not notification.cursor
+        journal.append(STARTED)
+        client.put(f"/api/runs/{run}/files/input/wakes.txt", content=b"")
+        received = next(message for message in stream if message.name == "message")
+    assert (notification.data["folders"], notification.cursor) == (["output"], "")
+    assert [event["kind"] for event in received.data["events"]] == ["run_started"]
 
 
 @pytest.mark.parametrize("cursor", ["1", "999999999", "x", "-1", "9" * 30])
@@ -169,14 +145,35 @@ def test_an_invalid_cursor_is_refused(
     assert "cursor" in answer.json()["error"]
 
 
-def test_a_step_is_served_with_its_body(client: httpx.Client, run: str, journal: Journal) -> None:
+def test_a_run_is_served_by_step_and_exported_once_it_has_started(
+    client: httpx.Client, run: str, journal: Journal
+) -> None:
+    url = f"/api/runs/{run}"
+    draft = client.get(f"{url}/conversation.md")
+    assert (draft.status_code, draft.json()["error"]) == (404, "This run has not started yet.")
+    assert client.get(f"{url}/report.html").status_code == 404
     journal.append(STARTED)
     write_step(journal, 1, "one")
     write_step(journal, 2, "two")
     journal.append(ENDED)
-    body = client.get(f"/api/runs/{run}/steps/2").json()
+    body = client.get(f"{url}/steps/2").json()
     assert [event["kind"] for event in body] == ["step_started", "text_delta", "step_ended"]
-    assert client.get(f"/api/runs/{run}/steps/3").status_code == 404
+    assert client.get(f"{url}/steps/3").status_code == 404
+    text = client.get(f"{url}/conversation.md")
+    assert text.headers["content-type"] == "text/markdown; charset=utf-8"
+    assert text.headers["content-disposition"] == 'attachment; filename="conversation.md"'
+    assert text.text.startswith("# t\n")
+    table = client.get(f"{url}/steps.csv")
+    assert table.headers["content-disposition"] == 'attachment; filename="steps.csv"'
+    assert table.text.splitlines()[1].startswith("1,1,")
+    report = client.get(f"{url}/report.html", params={"files": "0"})
+    assert report.headers["content-type"] == "text/html; charset=utf-8"
+    assert report.headers["content-disposition"].startswith('attachment; filename="t.html"')
+    assert report.text.startswith("<!doctype html>")
+    assert report.text.rstrip().endswith("</html>")
+    for files in ("", "-1", "501", "1e2"):
+        refused = client.get(f"{url}/report.html", params={"files": files})
+        assert (refused.status_code, "from 0 to 500" in refused.text) == (400, True)
 
 
 # Search and exports
@@ -189,37 +186,6 @@ def test_search_returns_step_and_line(client: httpx.Client, run: str, journal: J
     found = client.get(f"/api/runs/{run}/find", params={"q": "GULL &"}).json()["matches"]
     assert found == [{"part": "step", "round": 1, "step": 2, "line": "a gull & a tern"}]
     assert client.get(f"/api/runs/{run}/find").json() == {"matches": []}
-
-
-def test_a_run_is_exported_as_markdown_and_csv(
-    client: httpx.Client, run: str, journal: Journal
-) -> None:
-    journal.append(STARTED)
-    write_step(journal, 1, "one")
-    journal.append(ENDED)
-    text = client.get(f"/api/runs/{run}/conversation.md")
-    assert text.headers["content-type"] == "text/markdown; charset=utf-8"
-    assert text.headers["content-disposition"] == 'attachment; filename="conversation.md"'
-    assert text.text.startswith("# t\n")
-    table = client.get(f"/api/runs/{run}/steps.csv")
-    assert table.headers["content-disposition"] == 'attachment; filename="steps.csv"'
-    assert table.text.splitlines()[1].startswith("1,1,")
-
-
-def test_a_run_is_exported_as_a_report(client: httpx.Client, run: str, journal: Journal) -> None:
-    address = f"/api/runs/{run}/report.html"
-    assert client.get(address).status_code == 404
-    journal.append(STARTED)
-    write_step(journal, 1, "one")
-    journal.append(ENDED)
-    report = client.get(address, params={"files": "0"})
-    assert report.headers["content-type"] == "text/html; charset=utf-8"
-    assert report.headers["content-disposition"].startswith('attachment; filename="t.html"')
-    assert report.text.startswith("<!doctype html>")
-    assert report.text.rstrip().endswith("</html>")
-    for files in ("", "-1", "501", "1e2"):
-        refused = client.get(address, params={"files": files})
-        assert (refused.status_code, "from 0 to 500" in refused.text) == (400, True)
 
 
 def test_a_runs_tokens_are_served_by_step(client: httpx.Client, run: str, journal: Journal) -> None:
@@ -235,14 +201,6 @@ def test_a_runs_tokens_are_served_by_step(client: httpx.Client, run: str, journa
     assert tokens["totals"]["prompt"] == 3000
     assert tokens["totals"]["once"] == 2010
     assert client.get(f"/api/runs/{run}/tokens?after=x").status_code == 400
-
-
-def test_a_draft_has_no_conversation(client: httpx.Client, run: str) -> None:
-    answer = client.get(f"/api/runs/{run}/conversation.md")
-    assert (answer.status_code, answer.json()) == (
-        404,
-        {"error": "This run has not started yet."},
-    )
 
 
 # Files
@@ -263,82 +221,66 @@ def test_listed_paths_work_for_unusual_names(
         assert got.content == content
 
 
-def test_a_workspace_being_moved_is_listed_as_empty(
+def test_a_missing_folder_and_a_workspace_being_moved_are_listed_as_empty(
     client: httpx.Client, run: str, workspace: Path
 ) -> None:
+    answer = client.get(f"/api/runs/{run}/files?folder=nope")
+    empty = {"folder": "nope", "entries": [], "total": 0, "more": 0, "missing": True}
+    assert (answer.status_code, answer.json()) == (200, empty)
     workspace.rename(workspace.with_name("moved"))
     answer = client.get(f"/api/runs/{run}/files")
     assert (answer.status_code, answer.json()["entries"]) == (200, [])
 
 
-def test_a_missing_folder_is_not_found(client: httpx.Client, run: str) -> None:
-    answer = client.get(f"/api/runs/{run}/files?folder=nope")
-    assert answer.status_code == 200
-    empty = {"folder": "nope", "entries": [], "total": 0, "more": 0, "missing": True}
-    assert answer.json() == empty
-
-
-def test_a_download_is_an_inert_attachment(client: httpx.Client, run: str, workspace: Path) -> None:
-    (workspace / "Übung.html").write_text("<script>1</script>")
+def test_a_download_is_an_inert_attachment(
+    client: httpx.Client, run: str, folder: RunFolder
+) -> None:
+    (folder.workspace / "Übung.html").write_text("<script>1</script>")
     got = client.get(f"/api/runs/{run}/files/%C3%9Cbung.html")
     assert got.headers["content-disposition"].startswith("attachment")
     assert "filename*=UTF-8''%C3%9Cbung.html" in got.headers["content-disposition"]
     assert got.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
     assert got.headers["x-content-type-options"] == "nosniff"
     assert "html" not in got.headers["content-type"]
+    (folder.outputs / "1-call.stdout").write_text("long")
+    got = client.get(f"/api/runs/{run}/outputs/1-call.stdout")
+    assert got.text == "long"
+    assert got.headers["content-disposition"].startswith("attachment")
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("a.png", "image/png"),
-        ("a.wav", "audio/wav"),
-        ("a.html", "text/plain; charset=utf-8"),
-        ("a.svg", "text/plain; charset=utf-8"),
-        ("a", "text/plain; charset=utf-8"),
-    ],
-)
 def test_only_images_audio_and_plain_text_are_inline(
-    client: httpx.Client, run: str, workspace: Path, name: str, kind: str
+    client: httpx.Client, run: str, workspace: Path
 ) -> None:
-    (workspace / name).write_text("<svg/>")
-    got = client.get(f"/api/runs/{run}/files/{name}?inline=1")
-    assert got.headers["content-type"] == kind
-    assert got.headers["content-disposition"].startswith("inline")
-
-
-def test_other_types_are_not_inline(client: httpx.Client, run: str, workspace: Path) -> None:
+    text = "text/plain; charset=utf-8"
+    types = {"a.png": "image/png", "a.wav": "audio/wav", "a.html": text, "a.svg": text, "a": text}
+    for name, media_type in types.items():
+        (workspace / name).write_text("<svg/>")
+        got = client.get(f"/api/runs/{run}/files/{name}?inline=1")
+        assert got.headers["content-type"] == media_type, name
+        assert got.headers["content-disposition"].startswith("inline")
     (workspace / "b.bin").write_bytes(b"\0\1\2")
-    got = client.get(f"/api/runs/{run}/files/b.bin?inline=1")
-    assert got.status_code == 400
-    assert "download it" in got.json()["error"]
+    refused = client.get(f"/api/runs/{run}/files/b.bin?inline=1")
+    assert (refused.status_code, "download it" in refused.json()["error"]) == (400, True)
 
 
 @pytest.mark.parametrize(
-    ("range_header", "status", "content", "content_range"),
+    ("asked", "answer"),
     [
-        ("bytes=2-4", 206, b"cde", "bytes 2-4/10"),
-        ("bytes=7-", 206, b"hij", "bytes 7-9/10"),
-        ("bytes=-2", 206, b"ij", "bytes 8-9/10"),
-        ("bytes=5-99", 206, b"fghij", "bytes 5-9/10"),
-        ("bytes=10-", 416, b"", "bytes */10"),
-        ("bytes=1-2,4-5", 200, b"abcdefghij", None),
-        ("lines=1-2", 200, b"abcdefghij", None),
+        ("bytes=2-4", (206, b"cde", "bytes 2-4/10")),
+        ("bytes=7-", (206, b"hij", "bytes 7-9/10")),
+        ("bytes=-2", (206, b"ij", "bytes 8-9/10")),
+        ("bytes=5-99", (206, b"fghij", "bytes 5-9/10")),
+        ("bytes=10-", (416, b"", "bytes */10")),
+        ("bytes=1-2,4-5", (200, b"abcdefghij", None)),
+        ("lines=1-2", (200, b"abcdefghij", None)),
     ],
 )
 def test_range_requests_are_supported(
-    client: httpx.Client,
-    run: str,
-    workspace: Path,
-    range_header: str,
-    status: int,
-    content: bytes,
-    content_range: str | None,
+    client: httpx.Client, run: str, workspace: Path, asked: str, answer: tuple[object, ...]
 ) -> None:
     (workspace / "a.txt").write_text("abcdefghij")
-    got = client.get(f"/api/runs/{run}/files/a.txt", headers={"Range": range_header})
-    assert (got.status_code, got.content) == (status, content)
-    assert got.headers.get("content-range") == content_range
+    got = client.get(f"/api/runs/{run}/files/a.txt", headers={"Range": asked})
+    assert (got.status_code, got.content, got.headers.get("content-range")) == answer
 
 
 @pytest.mark.parametrize(
@@ -381,7 +323,7 @@ def _send_raw_request(client: httpx.Client, method: str, path: str) -> bytes:
         return b"".join(iter(lambda: connection.recv(65536), b""))
 
 
-def test_an_upload_is_atomic_and_keeps_existing_files(
+def test_an_upload_is_atomic_keeps_existing_files_and_can_be_removed(
     client: httpx.Client, run: str, workspace: Path
 ) -> None:
     first = client.put(f"/api/runs/{run}/files/input/d%C3%A9.txt", content=b"1" * 300_000)
@@ -390,6 +332,8 @@ def test_an_upload_is_atomic_and_keeps_existing_files(
     assert (first.json()["name"], second.json()["name"]) == ("dé.txt", "dé (2).txt")
     assert (workspace / "input" / "dé.txt").read_bytes() == b"1" * 300_000
     assert second.json()["path"] == "input/d%C3%A9%20%282%29.txt"
+    assert client.delete(f"/api/runs/{run}/files/input/d%C3%A9.txt").status_code == 204
+    assert not (workspace / "input" / "dé.txt").exists()
 
 
 def test_an_interrupted_upload_leaves_no_files(
@@ -405,60 +349,20 @@ def test_an_interrupted_upload_leaves_no_files(
     assert list((workspace / "input").iterdir()) == []
 
 
-def test_an_uploaded_file_can_be_removed(client: httpx.Client, run: str, workspace: Path) -> None:
-    (workspace / "input" / "a").write_text("x")
-    assert client.delete(f"/api/runs/{run}/files/input/a").status_code == 204
-    assert not (workspace / "input" / "a").exists()
+# Host names
 
 
-def test_a_long_output_can_be_downloaded(client: httpx.Client, data: Path, run: str) -> None:
-    (RunFolder.open(data, run).outputs / "1-call.stdout").write_text("long")
-    got = client.get(f"/api/runs/{run}/outputs/1-call.stdout")
-    assert got.text == "long"
-    assert got.headers["content-disposition"].startswith("attachment")
-
-
-# Other origins
-
-
-@pytest.mark.parametrize(
-    "headers",
-    [{"Origin": "https://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}],
-)
-def test_other_origins_cannot_change_anything(
-    client: httpx.Client, run: str, workspace: Path, headers: dict[str, str]
-) -> None:
-    answers = [
-        client.post("/api/runs", headers=headers),
-        client.put(f"/api/runs/{run}/files/input/a", content=b"x", headers=headers),
-        client.delete(f"/api/runs/{run}/files/input", headers=headers),
-        client.post("/gradio_api/run/stop", json={"data": [run]}, headers=headers),
-    ]
-    assert [answer.status_code for answer in answers] == [403] * 4
-    assert list((workspace / "input").iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    "name", ["evil.example", "127.0.0.1.evil.example", "localhost.evil", "a@b"]
-)
-def test_unknown_host_names_are_refused(client: httpx.Client, name: str) -> None:
-    for path in ("/", "/api/runs", "/healthz"):
-        answer = client.get(path, headers={"Host": name})
-        assert answer.status_code == 421
-        assert "STUDIO_HOSTS" in answer.json()["error"]
-
-
-@pytest.mark.parametrize("name", ["localhost:7860", "LOCALHOST", "192.0.2.7:80", "[::1]:7860"])
-def test_ip_addresses_and_localhost_are_accepted(client: httpx.Client, name: str) -> None:
-    assert client.get("/healthz", headers={"Host": name}).status_code == 200
+def test_unknown_host_names_are_refused(client: httpx.Client) -> None:
+    for name in ("evil.example", "127.0.0.1.evil.example", "localhost.evil", "a@b"):
+        for path in ("/", "/api/runs", "/healthz"):
+            answer = client.get(path, headers={"Host": name})
+            assert answer.status_code == 421, name
+            assert "STUDIO_HOSTS" in answer.json()["error"]
+    for name in ("localhost:7860", "LOCALHOST", "192.0.2.7:80", "[::1]:7860"):
+        assert client.get("/healthz", headers={"Host": name}).status_code == 200, name
 
 
 def test_configured_host_names_are_accepted(tmp_path: Path) -> None:
     with serve_studio(tmp_path, hosts=("Studio.example",)) as studio_url:
         headers = {"Host": "studio.example:8443"}
         assert httpx.get(f"{studio_url}/healthz", headers=headers).status_code == 200
-
-
-def test_the_page_and_api_clients_have_access(client: httpx.Client, studio_url: str) -> None:
-    assert client.post("/api/runs", headers={"Origin": studio_url}).status_code == 201
-    assert client.post("/api/runs").status_code == 201

@@ -8,7 +8,6 @@ import pytest
 
 from tests.support import httpx
 from tests.support.page_states import SUBMIT, ScriptedStudio, bash, serve_scripted
-from tests.support.recorded_runs import write_ended_run
 from tests.support.server import follow_run, wait_until
 
 pytestmark = pytest.mark.contract
@@ -54,15 +53,28 @@ def waiting_call(client: httpx.Client, run: str) -> dict[str, Any]:
     return call
 
 
-def test_a_run_is_paused_gets_a_message_takes_a_step_and_goes_on(
-    client: httpx.Client, stage: ScriptedStudio, tmp_path: Path
-) -> None:
-    gate = tmp_path / "gate"
+def review(client: httpx.Client, run: str, call: dict[str, Any], **decision: Any) -> httpx.Response:
+    return client.post(f"{run}/approval", json={"call": call["call_id"], **decision})
+
+
+def wait_until_submitted(client: httpx.Client) -> None:
+    wait_until(lambda: "submitted" in client.get("/api/runs").json()["runs"][0]["state"])
+
+
+def start_and_hold_a_command(client: httpx.Client, stage: ScriptedStudio, gate: Path) -> str:
+    """Start a run whose first command waits for a file."""
     stage.set_turns(bash(f"until [ -e {gate} ]; do sleep 0.02; done"), bash("echo b"), SUBMIT)
     run = start(client)
     wait_until(lambda: "tool_started" in kinds(client, run))
+    return run
+
+
+def test_a_run_is_paused_gets_a_message_takes_a_step_and_goes_on(
+    client: httpx.Client, stage: ScriptedStudio, tmp_path: Path
+) -> None:
+    run = start_and_hold_a_command(client, stage, tmp_path / "gate")
     assert client.post(f"{run}/pause").json()["paused"] is True
-    gate.touch()
+    (tmp_path / "gate").touch()
     wait_until(lambda: "paused" in kinds(client, run))
     message = client.post(f"{run}/messages", json={"text": "In French."})
     assert message.status_code == 201
@@ -75,7 +87,7 @@ def test_a_run_is_paused_gets_a_message_takes_a_step_and_goes_on(
     assert kinds(client, run).count("message_delivered") == 1
     assert steering(client, run)["messages"] == []
     client.post(f"{run}/resume").raise_for_status()
-    wait_until(lambda: "submitted" in client.get("/api/runs").json()["runs"][0]["state"])
+    wait_until_submitted(client)
     refused = client.post(f"{run}/pause")
     assert refused.status_code == 409
     assert "not working" in refused.json()["error"]
@@ -88,30 +100,26 @@ def test_calls_wait_for_a_decision(client: httpx.Client, stage: ScriptedStudio) 
     assert (first["step"], first["arguments"], first["reasons"]) == (
         1, {"command": "echo a"}, ["every"],
     )  # fmt: skip
-    wrong = {"call": "another", "decision": "allow"}
-    assert client.post(f"{run}/approval", json=wrong).status_code == 409
-    for body in ({}, {"decision": "allow"}, {"call": first["call_id"], "decision": "hm"}):
-        assert client.post(f"{run}/approval", json=body).status_code == 400
-    deny = {"call": first["call_id"], "decision": "deny", "reason": "No."}
-    client.post(f"{run}/approval", json=deny).raise_for_status()
-    wait_until(lambda: steering(client, run)["waiting"] is not None)
+    assert review(client, run, {"call_id": "another"}, decision="allow").status_code == 409
+    assert client.post(f"{run}/approval", json={"decision": "allow"}).status_code == 400
+    for wrong in ({}, {"decision": "hm"}):
+        assert review(client, run, first, **wrong).status_code == 400
+    review(client, run, first, decision="deny", reason="No.").raise_for_status()
     second = waiting_call(client, run)
 
     def edit(**arguments: Any) -> httpx.Response:
-        body = {"call": second["call_id"], "decision": "edit", "arguments": arguments}
-        return client.post(f"{run}/approval", json=body)
+        return review(client, run, second, decision="edit", arguments=arguments)
 
     assert edit(command="").status_code == 400
     unknown = edit(comand="echo edited > output/b", security_risk="low", timeout="9")
     assert unknown.status_code == 400
     assert "comand, security_risk, timeout" in unknown.json()["error"]
     edit(command="echo edited > output/b", timeout=9).raise_for_status()
-    waiting_call(client, run)
-    assert client.put(f"{run}/approval", json={"rules": []}).json()["approval"] == []
     third = waiting_call(client, run)
-    allow = {"call": third["call_id"], "decision": "allow"}
-    client.post(f"{run}/approval", json=allow).raise_for_status()
-    wait_until(lambda: "submitted" in client.get("/api/runs").json()["runs"][0]["state"])
+    assert client.put(f"{run}/approval", json={"rules": []}).json()["approval"] == []
+    assert waiting_call(client, run) == third
+    review(client, run, third, decision="allow").raise_for_status()
+    wait_until_submitted(client)
     assert client.get(f"{run}/files/output/b").text == "edited\n"
     assert kinds(client, run).count("call_reviewed") == 3
 
@@ -130,13 +138,13 @@ def test_what_the_model_sees_of_a_result_is_edited(
 ) -> None:
     stage.set_turns(bash("echo a"), bash("echo b"), SUBMIT)
     run = start(client, "every")
-    first = waiting_call(client, run)["call_id"]
+    call = waiting_call(client, run)
+    first = call["call_id"]
     edit = {"call": first, "text": "edited"}
     at = f"{run}/observation"
     assert client.post(at, json=edit).status_code == 409  # it was not executed yet
     client.post(f"{run}/pause").raise_for_status()
-    allow = {"call": first, "decision": "allow"}
-    client.post(f"{run}/approval", json=allow).raise_for_status()
+    review(client, run, call, decision="allow").raise_for_status()
     wait_until(lambda: steering(client, run)["editable"] == [first])
     for body in ({}, {"call": first}, {"call": first, "text": 1}, {"call": first, "text": ""}):
         assert client.post(at, json=body).status_code == 400
@@ -145,15 +153,14 @@ def test_what_the_model_sees_of_a_result_is_edited(
     assert client.post(at, json=edit).json()["editable"] == [first]
     wait_until(lambda: "observation_edited" in kinds(client, run))
     client.post(f"{run}/step").raise_for_status()
-    second = waiting_call(client, run)["call_id"]
+    second = waiting_call(client, run)
     refused = client.post(at, json=edit)
     assert refused.status_code == 409
     assert "until they are sent to the model" in refused.json()["error"]
-    allow = {"call": second, "decision": "allow"}
     client.put(f"{run}/approval", json={"rules": []}).raise_for_status()
-    client.post(f"{run}/approval", json=allow).raise_for_status()
+    review(client, run, second, decision="allow").raise_for_status()
     client.post(f"{run}/resume").raise_for_status()
-    wait_until(lambda: "submitted" in client.get("/api/runs").json()["runs"][0]["state"])
+    wait_until_submitted(client)
     assert client.post(at, json=edit).status_code == 409
     assert kinds(client, run).count("observation_edited") == 1
     request = client.get(f"{run}/steps/2/request").raise_for_status().json()
@@ -180,16 +187,13 @@ def test_the_stream_says_what_waits(client: httpx.Client, stage: ScriptedStudio)
 def test_a_program_sends_a_message_to_a_run_that_works(
     client: httpx.Client, stage: ScriptedStudio, tmp_path: Path
 ) -> None:
-    gate = tmp_path / "gate"
-    stage.set_turns(bash(f"until [ -e {gate} ]; do sleep 0.02; done"), SUBMIT)
-    run = start(client)
-    wait_until(lambda: "tool_started" in kinds(client, run))
+    run = start_and_hold_a_command(client, stage, tmp_path / "gate")
     body = {"data": [run.rpartition("/")[2], "Shorter, please."]}
     client.post("/gradio_api/run/message", json=body).raise_for_status()
     assert [each["text"] for each in steering(client, run)["messages"]] == ["Shorter, please."]
-    gate.touch()
+    (tmp_path / "gate").touch()
     wait_until(lambda: "message_delivered" in kinds(client, run))
-    wait_until(lambda: "submitted" in client.get("/api/runs").json()["runs"][0]["state"])
+    wait_until_submitted(client)
 
 
 def test_rules_can_be_set_before_a_run_starts(client: httpx.Client) -> None:
@@ -198,43 +202,3 @@ def test_rules_can_be_set_before_a_run_starts(client: httpx.Client) -> None:
     assert answer.json()["approval"] == ["network", "long"]
     for rules in (["nonsense"], "every", [1], None):
         assert client.put(f"{draft}/approval", json={"rules": rules}).status_code == 400
-
-
-def test_what_waits_survives_a_restart(tmp_path: Path) -> None:
-    folder = write_ended_run(tmp_path)
-    (folder.path / "steering.json").write_text(
-        '{"approval": ["delete"], "messages": [{"id": "m1", "text": "Wait.", "at": 5.0}]}'
-    )
-    run = f"/api/runs/{folder.id}"
-    with serve_scripted(tmp_path) as stage, httpx.Client(base_url=stage.studio_url) as client:
-        state = steering(client, run)
-        assert state["approval"] == ["delete"]
-        assert [message["text"] for message in state["messages"]] == ["Wait."]
-        assert client.delete(f"{run}/messages/m1").json()["messages"] == []
-        assert (
-            "messages" not in (folder.path / "steering.json").read_text()
-            or not (steering(client, run)["messages"])
-        )
-
-
-def test_an_edited_result_survives_a_restart(tmp_path: Path) -> None:
-    with serve_scripted(tmp_path) as stage, httpx.Client(base_url=stage.studio_url) as client:
-        stage.set_turns(bash("echo a"), SUBMIT)
-        run = start(client, "every")
-        call = waiting_call(client, run)["call_id"]
-        client.post(f"{run}/pause").raise_for_status()
-        allow = {"call": call, "decision": "allow"}
-        client.post(f"{run}/approval", json=allow).raise_for_status()
-        wait_until(lambda: steering(client, run)["editable"] == [call])
-        edit = {"call": call, "text": "edited"}
-        client.post(f"{run}/observation", json=edit).raise_for_status()
-        wait_until(lambda: "observation_edited" in kinds(client, run))
-    with serve_scripted(tmp_path) as stage, httpx.Client(base_url=stage.studio_url) as client:
-        stage.set_turns(SUBMIT)
-        client.put(f"{run}/approval", json={"rules": []}).raise_for_status()
-        body = {"data": [run.rpartition("/")[2], "Go on."]}
-        client.post("/gradio_api/run/message", json=body).raise_for_status()
-        wait_until(lambda: "submitted" in client.get("/api/runs").json()["runs"][0]["state"])
-        request = client.get(f"{run}/steps/2/request").raise_for_status().json()
-        assert request["fidelity"] == "exact"
-        assert "'content': 'edited'" in str(request)

@@ -10,22 +10,24 @@ from pathlib import Path
 
 import pytest
 
-from agent.events import Event, Preparing, RunEnded
-from agent.limits import Limits
-from agent.models.base import ModelConfig
-from agent.models.endpoint.client import EndpointModel
-from agent.runs import journal
+from agent.events import Event, Preparing
 from agent.runs.folder import RunFolder
-from agent.runs.recorded_run import Task
 from agent.sandbox.base import Sandbox
 from agent.util.cancellation import Stop
 from agent.util.wait import WaitCancelled, run_cancellable
 from agent.workspace.paths import RelPath
 from agent.workspace.versions.snapshots import SnapshotTracker
 from sandbox_ui.runs.manager import RunManager
+from tests.sandbox_ui.managed_runs import (
+    events,
+    follow_up,
+    open_manager,
+    start,
+    wait_for_end,
+    wait_for_event,
+)
 from tests.support.local_provider import LocalSandboxProvider
-from tests.support.models.endpoint import Endpoint
-from tests.support.models.turns import SUBMIT, bash
+from tests.support.models.scripted import SUBMIT, bash
 from tests.support.server import wait_until
 
 pytestmark = pytest.mark.contract
@@ -54,21 +56,8 @@ def provider(tmp_path: Path) -> HungSandboxProvider:
 
 @pytest.fixture
 def runs(tmp_path: Path, provider: HungSandboxProvider) -> Iterator[RunManager]:
-    runs = RunManager(tmp_path, provider)
-    runs.open()
-    yield runs
-    runs.close()
-
-
-def start_run(runs: RunManager, endpoint: Endpoint) -> str:
-    run = runs.create_draft()
-    runs.start(run, Task("Do it."), EndpointModel(ModelConfig(endpoint.url, "m")), Limits())
-    return run
-
-
-def journal_bytes(runs: RunManager, run: str) -> bytes:
-    path = runs.folder(run).journal
-    return path.read_bytes() if path.exists() else b""
+    with open_manager(tmp_path, provider=provider) as runs:
+        yield runs
 
 
 def stop_twice_concurrently(runs: RunManager, run: str) -> None:
@@ -76,28 +65,24 @@ def stop_twice_concurrently(runs: RunManager, run: str) -> None:
     threads = [threading.Thread(target=runs.stop, args=(run,)) for _ in range(2)]
     for thread in threads:
         thread.start()
-    wait_until(lambda: b'"kind":"run_ended"' in journal_bytes(runs, run))
+    assert wait_for_end(runs, run).status == "stopped"
     wait_until(lambda: run not in runs.active_runs())
     for thread in threads:
         thread.join()
-    events = [event for _, event in journal.read(runs.folder(run).journal)]
-    assert [e.status for e in events if isinstance(e, RunEnded)] == ["stopped"]
-    assert isinstance(events[-1], RunEnded)
+    assert wait_for_end(runs, run).status == "stopped"
 
 
-def assert_follow_up_succeeds(runs: RunManager, run: str, endpoint: Endpoint) -> None:
-    runs.follow_up(run, "Go on.", EndpointModel(ModelConfig(endpoint.url, "m")), Limits())
-    wait_until(lambda: journal_bytes(runs, run).count(b'"kind":"run_ended"') == 2)
-    assert b'"status":"submitted"' in journal_bytes(runs, run)
+def assert_follow_up_succeeds(runs: RunManager, run: str) -> None:
+    follow_up(runs, run, SUBMIT)
+    assert wait_for_end(runs, run, 2).status == "submitted"
 
 
 def test_stop_during_sandbox_preparation(runs: RunManager, provider: HungSandboxProvider) -> None:
-    with Endpoint([SUBMIT]) as endpoint:
-        run = start_run(runs, endpoint)
-        wait_until(lambda: b'"kind":"preparing"' in journal_bytes(runs, run))
-        stop_twice_concurrently(runs, run)
-        provider.responding.set()
-        assert_follow_up_succeeds(runs, run, endpoint)
+    run = start(runs, SUBMIT)
+    wait_for_event(runs, run, "preparing")
+    stop_twice_concurrently(runs, run)
+    provider.responding.set()
+    assert_follow_up_succeeds(runs, run)
 
 
 def test_stop_during_a_snapshot(
@@ -108,19 +93,16 @@ def test_stop_during_a_snapshot(
     original_take = SnapshotTracker.take
 
     def slow_take(self: SnapshotTracker, *, final: bool = False) -> object:
-        if not snapshot_started.is_set() and b"tool_ended" in journal_bytes(runs, run):
+        if not snapshot_started.is_set() and any(e.kind == "tool_ended" for e in events(runs, run)):
             snapshot_started.set()
             time.sleep(0.5)
         return original_take(self, final=final)
 
     monkeypatch.setattr(SnapshotTracker, "take", slow_take)
-    with Endpoint([bash("echo 1 > output/1"), SUBMIT]) as endpoint:
-        run = runs.create_draft()
-        model = EndpointModel(ModelConfig(endpoint.url, "m"))
-        runs.start(run, Task("Do it."), model, Limits())
-        assert snapshot_started.wait(20)
-        stop_twice_concurrently(runs, run)
-        assert_follow_up_succeeds(runs, run, endpoint)
+    run = start(runs, bash("echo 1 > output/1"), SUBMIT)
+    assert snapshot_started.wait(20)
+    stop_twice_concurrently(runs, run)
+    assert_follow_up_succeeds(runs, run)
     with runs.open_file(run, RelPath("output/1"), 1) as file:
         assert file.read() == b"1\n"
 
@@ -129,11 +111,9 @@ def test_stop_after_the_end_changes_nothing(
     runs: RunManager, provider: HungSandboxProvider
 ) -> None:
     provider.responding.set()
-    with Endpoint([SUBMIT]) as endpoint:
-        run = start_run(runs, endpoint)
-        wait_until(lambda: b'"kind":"run_ended"' in journal_bytes(runs, run))
-        runs.stop(run)
-        runs.stop(run)
-        wait_until(lambda: run not in runs.active_runs())
-    assert journal_bytes(runs, run).count(b'"kind":"run_ended"') == 1
-    assert b'"status":"submitted"' in journal_bytes(runs, run)
+    run = start(runs, SUBMIT)
+    wait_for_end(runs, run)
+    runs.stop(run)
+    runs.stop(run)
+    wait_until(lambda: run not in runs.active_runs())
+    assert wait_for_end(runs, run).status == "submitted"

@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from gradio_client import Client
-from gradio_client.exceptions import AppError
 
 from agent.errors import QuotaExceeded
 from agent.history.index import History
@@ -16,14 +14,13 @@ from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import Task
 from sandbox_ui.middleware.body_limit import MAX_BODY_BYTES
 from sandbox_ui.runs.manager import RunManager
-from sandbox_ui.scheduling.admission import MAX_DRAFTS, MAX_TEXT, Admission
+from sandbox_ui.scheduling.admission import MAX_DRAFTS, MAX_TEXT
 from tests.sandbox_ui.accounts import accounts, signed_in
+from tests.sandbox_ui.managed_runs import open_manager
 from tests.support import httpx, tus
-from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Endpoint, Turn
-from tests.support.models.turns import Body
 from tests.support.recorded_runs import write_ended_run
-from tests.support.server import TIMEOUT_SECONDS, serve_studio, wait_until
+from tests.support.server import serve_studio, wait_until
 
 pytestmark = pytest.mark.contract
 
@@ -35,10 +32,8 @@ USERS = accounts("ann", "bob")
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Iterator[RunManager]:
-    runs = RunManager(tmp_path, LocalSandboxProvider(tmp_path), Admission())
-    runs.open()
-    yield runs
-    runs.close()
+    with open_manager(tmp_path) as runs:
+        yield runs
 
 
 def test_drafts_per_user_are_limited(runs: RunManager) -> None:
@@ -66,59 +61,48 @@ def test_an_oversized_task_is_refused_with_advice_to_upload_a_file(runs: RunMana
 
 
 @pytest.fixture
-def quota_url(tmp_path: Path) -> Iterator[str]:
+def studio_url(tmp_path: Path) -> Iterator[str]:
     """A Studio with a quota of 4 MB per user, which ann has used up."""
-    folder = write_ended_run(tmp_path, "ann's", files={"output/a": b"x" * 5_000_000})
-    folder._update(owner="u:ann")
+    write_ended_run(tmp_path, "ann's", files={"output/a": b"x" * 5_000_000}, owner="u:ann")
     History(tmp_path).page()
     with serve_studio(tmp_path, users=USERS, quota_per_user=4_000_000) as studio_url:
         yield studio_url
 
 
-def test_a_user_over_the_storage_quota_must_delete_runs_first(
-    quota_url: str,
+def test_a_user_over_the_storage_quota_must_delete_runs_first(ann: httpx.Client) -> None:
+    refused = ann.post("/api/runs")
+    assert refused.status_code == 429
+    assert "use your entire quota of 3.8 MB" in refused.json()["error"]
+    (row,) = ann.get("/api/runs").json()["runs"]
+    assert tus.begin(ann, row["run"], "input/b", 1_000).status_code == 507
+    assert ann.put(f"/api/runs/{row['run']}/files/b", content=b"b").status_code == 507
+    ann.delete(f"/api/runs/{row['run']}").raise_for_status()
+    assert ann.post("/api/runs").status_code == 201
+
+
+def test_files_in_drafts_count_towards_the_quota_of_their_user(
+    bob: httpx.Client, tmp_path: Path
 ) -> None:
-    with signed_in(quota_url, "ann") as ann:
-        refused = ann.post("/api/runs")
-        assert refused.status_code == 429
-        assert "use your entire quota of 3.8 MB" in refused.json()["error"]
-        (row,) = ann.get("/api/runs").json()["runs"]
-        assert tus.begin(ann, row["run"], "input/b", 1_000).status_code == 507
-        assert ann.put(f"/api/runs/{row['run']}/files/b", content=b"b").status_code == 507
-        ann.delete(f"/api/runs/{row['run']}").raise_for_status()
-        assert ann.post("/api/runs").status_code == 201
-
-
-def test_a_body_without_a_declared_size_is_limited(quota_url: str, tmp_path: Path) -> None:
-    with signed_in(quota_url, "bob") as bob:
-        run = bob.post("/api/runs").json()["run"]
-        body = iter([b"x" * 1024**2] * 5)
-        refused = bob.put(f"/api/runs/{run}/files/input/a", content=body, timeout=30)
-        assert (refused.status_code, "does not fit" in refused.json()["error"]) == (507, True)
-        folder = RunFolder.open(tmp_path, run).sandbox_folder
-        assert [path.name for path in folder.rglob("*") if path.is_file()] == []
-        small = bob.put(f"/api/runs/{run}/files/input/a", content=iter([b"x"] * 5))
-        assert small.status_code == 201
-
-
-def test_files_in_drafts_count_towards_the_quota(quota_url: str) -> None:
-    with signed_in(quota_url, "bob") as bob:
-        run = bob.post("/api/runs").json()["run"]
-        files = f"/api/runs/{run}/files/input"
-        assert bob.put(f"{files}/a", content=b"x" * 2_500_000).status_code == 201
-        assert bob.put(f"{files}/b", content=b"x" * 2_500_000).status_code == 507
-        assert bob.put(f"{files}/b", content=b"x" * 1_000_000).status_code == 201
+    run = bob.post("/api/runs").json()["run"]
+    files = f"/api/runs/{run}/files/input"
+    endless = bob.put(f"{files}/a", content=iter([b"x" * 1024**2] * 5))
+    assert (endless.status_code, "does not fit" in endless.json()["error"]) == (507, True)
+    folder = RunFolder.open(tmp_path, run).sandbox_folder
+    assert [path.name for path in folder.rglob("*") if path.is_file()] == []
+    refused = tus.begin(bob, run, "input/b", 5_000_000)
+    assert (refused.status_code, "3.8 MB more" in refused.json()["error"]) == (507, True)
+    begun = tus.begin(bob, run, "input/b", 3_000_000)
+    assert bob.delete(tus.url_of(begun)).is_success
+    assert bob.put(f"{files}/c", content=iter([b"x"] * 5)).status_code == 201
+    assert bob.put(f"{files}/a", content=b"x" * 2_500_000).status_code == 201
+    assert bob.put(f"{files}/b", content=b"x" * 2_500_000).status_code == 507
+    assert bob.put(f"{files}/b", content=b"x" * 1_000_000).status_code == 201
 
 
 def test_files_of_active_runs_count_towards_the_quota(tmp_path: Path) -> None:
-    release = threading.Event()
-
-    def blocking(_body: Body) -> Turn:
-        release.wait(TIMEOUT_SECONDS)
-        return Turn(text="Done.")
-
+    gate = threading.Event()
     with (
-        Endpoint(blocking) as endpoint,
+        Endpoint(lambda _: Turn(text="Done.", gate=gate)) as endpoint,
         serve_studio(
             tmp_path, users=USERS, quota_per_user=4_000_000, base_url=endpoint.url, model="m"
         ) as studio_url,
@@ -130,33 +114,15 @@ def test_files_of_active_runs_count_towards_the_quota(tmp_path: Path) -> None:
         files = f"/api/runs/{run}/files/output"
         assert ann.put(f"{files}/a", content=b"x" * 3_900_000).status_code == 201
         assert ann.put(f"{files}/b", content=b"x" * 200_000).status_code == 507
-        release.set()
-
-
-def test_quotas_are_per_user(quota_url: str) -> None:
-    with signed_in(quota_url, "bob") as bob:
-        run = bob.post("/api/runs").json()["run"]
-        assert tus.begin(bob, run, "input/b", 3_000_000).status_code == 201
-        refused = tus.begin(bob, run, "input/b", 5_000_000)
-        assert refused.status_code == 507
-        assert "3.8 MB more" in refused.json()["error"]
-
-
-def test_api_clients_receive_the_reason_of_a_refusal(tmp_path: Path) -> None:
-    with serve_studio(tmp_path, base_url="http://127.0.0.1:9/v1", model="none") as studio_url:
-        program = Client(studio_url, verbose=False)
-        with pytest.raises(AppError, match="at most 1,000,000 characters"):
-            program.predict("x" * (MAX_TEXT + 1), api_name="/start")
+        gate.set()
 
 
 # Requests; how a body is counted is in middleware/test_body_limit.py
 
 
-ROUTES = ["/api/markdown", "/gradio_api/run/start", "/gradio_api/queue/join", "/login", "/nowhere"]
-
-
-@pytest.mark.parametrize("path", ROUTES)
-def test_requests_other_than_uploads_are_small(studio_url: str, path: str) -> None:
-    answer = httpx.post(f"{studio_url}{path}", content=b"x" * (MAX_BODY_BYTES + 1))
-    assert answer.status_code == 413
-    assert "at most 8 MB" in answer.json()["error"]
+def test_requests_other_than_uploads_are_small(ann: httpx.Client) -> None:
+    calls = ("/gradio_api/run/start", "/gradio_api/queue/join")
+    for path in ("/api/markdown", *calls, "/login", "/nowhere"):
+        answer = ann.post(path, content=b"x" * (MAX_BODY_BYTES + 1))
+        assert answer.status_code == 413, path
+        assert "at most 8 MB" in answer.json()["error"]

@@ -1,42 +1,24 @@
 """The run queue: limits, order and shutdown."""
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from agent import prompts
 from agent.errors import RunError
-from agent.events import Event, Preparing, RunEnded
-from agent.limits import Limits
-from agent.models.scripted import ScriptedModel, ScriptedTurn
-from agent.runs import journal
-from agent.runs.folder import RunFolder
-from agent.runs.recorded_run import Task
+from agent.events import Preparing, RunEnded
+from agent.models.scripted import ScriptedTurn
 from agent.util.cancellation import Stop
 from sandbox_ui.runs.manager import CLOSED_MESSAGE, RunManager
 from sandbox_ui.scheduling.admission import Admission
 from sandbox_ui.scheduling.queue import MAX_WAITING, QueueEntry, RunQueue, ordinal
+from tests.sandbox_ui.managed_runs import events, follow_up, open_manager, start, wait_for_end
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.scripted import SUBMIT, bash
 from tests.support.server import wait_until
 
 ANSWER = ScriptedTurn(text="Four.")
 SLEEP = bash("echo up; sleep 60")
-
-
-def activation_order(queue: RunQueue, tickets: dict[str, QueueEntry]) -> list[str]:
-    """The order in which tickets become active, if each leaves when it is active."""
-    order, remaining = list[str](), dict(tickets)
-    while remaining:
-        names = [name for name, ticket in remaining.items() if is_active(ticket)]
-        assert len(names) == 1
-        order += names
-        remaining.pop(names[0]).leave()
-    assert (queue.active_count, queue.waiting_count) == (0, 0)
-    return order
 
 
 def is_active(ticket: QueueEntry) -> bool:
@@ -70,11 +52,16 @@ def test_a_larger_limit_starts_waiting_runs_and_a_smaller_one_ends_none() -> Non
 
 
 def test_a_user_with_many_runs_does_not_block_others() -> None:
-    queue = RunQueue(1)
-    tickets = {f"a{number}": queue.enter("ann") for number in range(4)}
-    tickets |= {f"b{number}": queue.enter("bob") for number in range(2)}
-    tickets |= {"c0": queue.enter("cem")}
-    assert activation_order(queue, tickets) == ["a0", "b0", "c0", "a1", "b1", "a2", "a3"]
+    queue, order = RunQueue(1), list[str]()
+    waiting = {f"a{number}": queue.enter("ann") for number in range(4)}
+    waiting |= {f"b{number}": queue.enter("bob") for number in range(2)}
+    waiting |= {"c0": queue.enter("cem")}
+    while waiting:
+        (active,) = [name for name, ticket in waiting.items() if is_active(ticket)]
+        order.append(active)
+        waiting.pop(active).leave()
+    assert order == ["a0", "b0", "c0", "a1", "b1", "a2", "a3"]
+    assert (queue.active_count, queue.waiting_count) == (0, 0)
 
 
 def test_the_user_with_fewer_active_runs_is_next(tmp_path: Path) -> None:
@@ -162,26 +149,6 @@ def test_every_waiting_run_starts_despite_others_leaving() -> None:
 # Runs in the queue
 
 
-@contextmanager
-def open_manager(data: Path, queue: RunQueue) -> Iterator[RunManager]:
-    runs = RunManager(data, LocalSandboxProvider(data), Admission(queue))
-    runs.open()
-    yield runs
-    runs.close()
-
-
-def start(runs: RunManager, *turns: ScriptedTurn, plain: bool = False) -> str:
-    run = runs.create_draft()
-    mode = Task("Do it.", prompts.get_bundled("general"), "plain" if plain else "sandbox")
-    runs.start(run, mode, ScriptedModel(turns), Limits())
-    return run
-
-
-def events(runs: RunManager, run: str) -> list[Event]:
-    path = runs.folder(run).journal
-    return [event for _, event in journal.read(path)] if path.exists() else []
-
-
 def state(runs: RunManager, run: str) -> str:
     status = runs.feed(run).status()
     return f"{status['state']}: {status['detail']}" if status["detail"] else str(status["state"])
@@ -193,25 +160,26 @@ def wait_for(runs: RunManager, run: str, prefix: str) -> None:
 
 @pytest.mark.contract
 def test_a_waiting_run_shows_its_queue_position(tmp_path: Path) -> None:
-    with open_manager(tmp_path, RunQueue(1)) as runs:
+    with open_manager(tmp_path, Admission(RunQueue(1))) as runs:
         first = start(runs, SLEEP, SUBMIT)
         wait_for(runs, first, "running_tool")
-        second, third = start(runs, SUBMIT), start(runs, ANSWER, plain=True)
+        second, third = start(runs, SUBMIT), start(runs, ANSWER, mode="plain")
         wait_for(runs, second, "queued: 1st in the queue")
         wait_for(runs, third, "queued: 2nd in the queue")
         with pytest.raises(RunError, match="in progress"):
-            runs.follow_up(third, "More", ScriptedModel([SUBMIT]), Limits())
+            follow_up(runs, third, SUBMIT)
         runs.stop(first)
         wait_for(runs, third, "answered")
         wait_for(runs, second, "submitted")
         status = [each.detail for each in events(runs, third) if isinstance(each, Preparing)]
         assert status[0] == "2nd in the queue"
         assert sum(isinstance(each, RunEnded) for each in events(runs, third)) == 1
+        wait_until(lambda: not any(each.name[:4] == "run " for each in threading.enumerate()))
 
 
 @pytest.mark.contract
 def test_stop_removes_a_run_from_the_queue_and_a_message_requeues_it(tmp_path: Path) -> None:
-    with open_manager(tmp_path, RunQueue(1)) as runs:
+    with open_manager(tmp_path, Admission(RunQueue(1))) as runs:
         first = start(runs, SLEEP, SUBMIT)
         wait_for(runs, first, "running_tool")
         second, third = start(runs, SUBMIT), start(runs, SUBMIT)
@@ -219,7 +187,7 @@ def test_stop_removes_a_run_from_the_queue_and_a_message_requeues_it(tmp_path: P
         runs.stop(second)
         wait_for(runs, second, "stopped")
         wait_for(runs, third, "queued: 1st")
-        runs.follow_up(second, "Now", ScriptedModel([SUBMIT]), Limits())
+        follow_up(runs, second, SUBMIT)
         wait_for(runs, second, "queued: 2nd")
         runs.stop(first)
         wait_for(runs, second, "submitted")
@@ -232,18 +200,16 @@ def test_a_failed_run_frees_its_slot(tmp_path: Path) -> None:
             self.blobs = None  # type: ignore[assignment]
             return super().create_workspace()
 
-    runs = RunManager(tmp_path, FailingProvider(tmp_path), Admission(RunQueue(1)))
-    runs.open()
-    for _ in range(3):
-        run = start(runs, SUBMIT)
-        wait_for(runs, run, "failed")
-    wait_until(lambda: runs.admission.queue.active_count == 0)
-    runs.close()
+    provider = FailingProvider(tmp_path)
+    with open_manager(tmp_path, Admission(RunQueue(1)), provider) as runs:
+        for _ in range(3):
+            wait_for(runs, start(runs, SUBMIT), "failed")
+        wait_until(lambda: runs.admission.queue.active_count == 0)
 
 
 @pytest.mark.contract
 def test_shutdown_stops_waiting_runs_immediately(tmp_path: Path) -> None:
-    with open_manager(tmp_path, RunQueue(1)) as runs:
+    with open_manager(tmp_path, Admission(RunQueue(1))) as runs:
         runs.admission.queue.enter()
         run = start(runs, SUBMIT)
         wait_for(runs, run, "queued")
@@ -252,55 +218,27 @@ def test_shutdown_stops_waiting_runs_immediately(tmp_path: Path) -> None:
 
 @pytest.mark.contract
 def test_a_user_at_their_limit_sees_why_the_run_waits(tmp_path: Path) -> None:
-    with open_manager(tmp_path, RunQueue(4, max_active_per_user=1)) as runs:
-        owned = list[str]()
-        for _ in range(2):
-            folder = RunFolder.create(
-                tmp_path, LocalSandboxProvider(tmp_path).create_workspace(), owner="ann"
-            )
-            task = Task("Do it.", prompts.get_bundled("general"))
-            runs.start(folder.id, task, ScriptedModel([SLEEP, SUBMIT]), Limits())
-            owned.append(folder.id)
-        wait_for(runs, owned[1], "queued: 1st in the queue; each user may have 1 run in progress")
-        runs.stop(owned[0])
-        wait_for(runs, owned[1], "running_tool")
-        runs.stop(owned[1])
+    with open_manager(tmp_path, Admission(RunQueue(4, max_active_per_user=1))) as runs:
+        first, second = (start(runs, SLEEP, SUBMIT, owner="ann") for _ in range(2))
+        wait_for(runs, second, "queued: 1st in the queue; each user may have 1 run in progress")
+        runs.stop(first)
+        wait_for(runs, second, "running_tool")
+        runs.stop(second)
 
 
 @pytest.mark.contract
 def test_the_longest_idle_sandbox_is_evicted_first(tmp_path: Path) -> None:
     provider = LocalSandboxProvider(tmp_path)
-    runs = RunManager(tmp_path, provider, Admission(RunQueue(2), max_sandboxes=2))
-    runs.open()
-    done = list[str]()
-    for _ in range(3):
-        done.append(start(runs, SUBMIT))
-        wait_for(runs, done[-1], "submitted")
+    with open_manager(tmp_path, Admission(RunQueue(2), max_sandboxes=2), provider) as runs:
+        done = list[str]()
+        for _ in range(3):
+            done.append(start(runs, SUBMIT))
+            wait_for(runs, done[-1], "submitted")
+            wait_until(lambda: runs.admission.queue.active_count == 0)
+        assert provider.take_count == 3
+        follow_up(runs, done[2], SUBMIT)
+        wait_for_end(runs, done[2], 2)
+        assert provider.take_count == 3  # its sandbox was still there
         wait_until(lambda: runs.admission.queue.active_count == 0)
-    assert provider.take_count == 3
-    runs.follow_up(done[2], "More", ScriptedModel([SUBMIT]), Limits())
-    wait_until(lambda: runs.feed(done[2]).status()["state"] == "submitted")
-    assert provider.take_count == 3  # its sandbox was still there
-    wait_until(lambda: runs.admission.queue.active_count == 0)
-    runs.follow_up(done[0], "More", ScriptedModel([SUBMIT]), Limits())
-    wait_until(lambda: provider.take_count == 4)  # its own sandbox had been evicted
-    runs.close()
-
-
-@pytest.mark.contract
-def test_many_runs_of_several_users_end_and_leave_nothing_behind(tmp_path: Path) -> None:
-    provider = LocalSandboxProvider(tmp_path)
-    active_counts = list[int]()
-    with open_manager(tmp_path, RunQueue(3, max_active_per_user=2)) as runs:
-        owned = list[str]()
-        for number in range(45):
-            owner = ("ann", "bob", "")[number % 3]
-            owned.append(RunFolder.create(tmp_path, provider.create_workspace(), owner).id)
-            task = Task("Say it.", prompts.get_bundled("general"), "plain")
-            runs.start(owned[-1], task, ScriptedModel([ANSWER]), Limits())
-            active_counts.append(runs.admission.queue.active_count)
-        for run in owned:
-            wait_for(runs, run, "answered")
-        wait_until(lambda: runs.admission.queue.active_count == 0)
-        assert max(active_counts) <= 3
-        wait_until(lambda: not any(each.name[:4] == "run " for each in threading.enumerate()))
+        follow_up(runs, done[0], SUBMIT)
+        wait_until(lambda: provider.take_count == 4)  # its own sandbox had been evicted

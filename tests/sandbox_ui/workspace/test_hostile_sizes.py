@@ -1,6 +1,5 @@
 """Sparse files of one terabyte: every operation is fast or rejected."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,12 +20,12 @@ from tests.support.hostile.hostile_workspace import FILE_PATH, read_omission_not
 TERABYTE = 1024**4
 
 
-def sparse_file(path: Path, head: bytes = b"", size: int = TERABYTE) -> Path:
+def sparse_file(path: Path, head: bytes = b"") -> Path:
     """A sparse file of one terabyte, which takes no space on the disk."""
     with path.open("wb") as file:
         file.write(head)
         try:
-            file.truncate(size)
+            file.truncate(TERABYTE)
         except OSError:
             pytest.skip("this file system has no files of 1 TB")
     return path
@@ -52,19 +51,15 @@ def test_a_sparse_file_is_copied_in_only_if_it_fits(workspace: Workspace, tmp_pa
         copy_in(workspace, sparse_file(tmp_path / "given"))
 
 
-def test_a_sparse_file_is_omitted_from_an_archive_with_a_note(workspace: Workspace) -> None:
+def test_a_sparse_file_is_in_no_archive_or_version_and_can_be_replaced(
+    workspace: Workspace, snapshots: SnapshotTracker
+) -> None:
     sparse_file(workspace.root / FILE_PATH)
     workspace.write(RelPath("output/small"), [b"x"])
     archive = zip_workspace(workspace)
     assert "output/small" in archive.namelist()
     assert "output/f: 1" in read_omission_note(archive)
     assert "holes" in read_omission_note(archive)
-
-
-def test_a_sparse_file_has_no_stored_version_and_can_be_replaced(
-    workspace: Workspace, snapshots: SnapshotTracker
-) -> None:
-    sparse_file(workspace.root / FILE_PATH)
     assert not snapshots.take().changed[FILE_PATH].stored
     assert row_for_path(workspace, FILE_PATH)
     with workspace.open_write(FILE_PATH) as upload:
@@ -83,32 +78,18 @@ def test_the_text_of_a_sparse_document_is_not_extracted(workspace: Workspace) ->
             extract_text(file, "f.docx")
 
 
-@pytest.fixture(scope="module")
-def preview_service() -> Iterator[PreviewService]:
-    preview_service = PreviewService()
-    preview_service.open()
-    yield preview_service
-    preview_service.close()
-
-
 @pytest.mark.parametrize("kind", sorted(KINDS))
 @pytest.mark.nightly
 def test_every_preview_of_a_sparse_file_is_fast(
-    workspace: Workspace, preview_service: PreviewService, kind: str
+    workspace: Workspace, worker: PreviewService, kind: str
 ) -> None:
     """For any first bytes; a preview that used its whole time limit would report it."""
-    for head in (
-        b"%PDF-1.7\n",
-        b"PK\3\4",
-        b"a,b\n1,2\n",
-        b"SQLite format 3\0\x10\0\1\1\0\x40\x20\x20",
-    ):
+    database = b"SQLite format 3\0\x10\0\1\1\0\x40\x20\x20"
+    for head in (b"%PDF-1.7\n", b"PK\3\4", b"a,b\n1,2\n", database):
         sparse_file(workspace.root / FILE_PATH, head)
         with workspace.open_read(FILE_PATH) as file:
             try:
-                assert (
-                    len(preview_service.render(kind, file, PreviewRequest("f", TERABYTE)).content)
-                    < 4 * 1024**2
-                )
+                shown = worker.render(kind, file, PreviewRequest("f", TERABYTE))
+                assert len(shown.content) < 4 * 1024**2
             except WorkspaceError as error:
                 assert "seconds" not in str(error)  # noqa: PT017 - both outcomes are valid

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -13,10 +14,9 @@ from sandbox_ui.workspace.listing import MAX_CHILD_COUNT, ListingQuery, list_fol
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    made = tmp_path / "workspace"
-    made.mkdir()
-    return made
+def root(workspace: Workspace) -> Path:
+    (workspace.root / "output").rmdir()
+    return workspace.root
 
 
 def list_page(root: Path, folder: str = "", **query: Any) -> dict[str, Any]:
@@ -36,15 +36,8 @@ def write(root: Path, *paths: str) -> None:
 
 def test_folders_come_first_and_names_sort_naturally(root: Path) -> None:
     write(root, "page 10.txt", "page 9.txt", "Page 010.txt", "a.txt", "!.txt", "z/inner", "0.txt")
-    assert names(root) == [
-        "z",
-        "!.txt",
-        "0.txt",
-        "a.txt",
-        "page 9.txt",
-        "Page 010.txt",
-        "page 10.txt",
-    ]
+    files = ["!.txt", "0.txt", "a.txt", "page 9.txt", "Page 010.txt", "page 10.txt"]
+    assert names(root) == ["z", *files]
 
 
 def test_input_and_output_come_first_in_every_order(root: Path) -> None:
@@ -63,30 +56,30 @@ def test_time_sorts_newest_first_and_size_largest_first(root: Path) -> None:
     assert names(root, sort="size") == ["folder", "c", "a", "b"]
 
 
-def test_a_page_states_its_position_in_the_listing(root: Path) -> None:
-    write(root, *(f"{number}.txt" for number in range(50)))
-    part = list_page(root, first=20, count=5)
+def test_a_page_states_its_position_and_locates_rows(root: Path) -> None:
+    write(root, *(f"in/{number}.txt" for number in range(300)))
+    gone, there = RelPath("in/gone.txt"), RelPath("in/250.txt")
+    part = list_page(root, "in", first=20, count=5, locate_paths=[there, gone])
     assert [row["name"] for row in part["entries"]] == [f"{number}.txt" for number in range(20, 25)]
-    assert (part["from"], part["total"], part["more"]) == (20, 50, 25)
-    assert list_page(root, first=99, count=5)["entries"] == []
+    assert (part["from"], part["total"], part["more"]) == (20, 300, 275)
+    assert part["located"]["in/gone.txt"] is None
+    row = part["located"]["in/250.txt"]
+    assert (row["index"], row["size"]) == (250, 1)
+    assert list_page(root, "in", first=999, count=5)["entries"] == []
 
 
-def test_dotfiles_are_counted_and_listed_only_on_request(root: Path) -> None:
-    write(root, ".env", ".git/config", "a")
+def test_dotfiles_and_cache_folders_are_counted_and_listed_only_on_request(root: Path) -> None:
+    write(root, ".env", ".git/config", "__pycache__/a.pyc", "a.py", "b/__pycache__/a.pyc")
     hidden = list_page(root)
-    assert ([row["name"] for row in hidden["entries"]], hidden["hidden"]) == (["a"], 2)
-    assert names(root, hidden=True) == [".git", ".env", "a"]
-
-
-def test_cache_folders_are_hidden(root: Path) -> None:
-    write(root, "__pycache__/a.pyc", "a.py", "b/__pycache__/a.pyc")
-    hidden = list_page(root)
-    assert ([row["name"] for row in hidden["entries"]], hidden["hidden"]) == (["b", "a.py"], 1)
+    assert ([row["name"] for row in hidden["entries"]], hidden["hidden"]) == (["b", "a.py"], 3)
+    assert names(root, hidden=True) == [".git", "__pycache__", "b", ".env", "a.py"]
     assert names(root, words="a.pyc") == []
     assert len(names(root, words="a.pyc", hidden=True)) == 2
 
 
-def test_a_filter_searches_all_subfolders(root: Path) -> None:
+def test_a_filter_searches_all_subfolders_up_to_a_limit(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write(root, "report.md", "a/Report 2.md", "a/b/c/other.md", "a/report/x", ".git/report")
     found = list_page(root, words="REPORT")
     assert [(row["name"], row.get("location", "")) for row in found["entries"]] == [
@@ -98,21 +91,9 @@ def test_a_filter_searches_all_subfolders(root: Path) -> None:
     assert names(root, words="b/c") == ["c", "other.md"]
     assert names(root, "a/b", words="other") == ["other.md"]
     assert names(root, words="nowhere") == []
-
-
-def test_a_filter_stops_at_its_limit(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sandbox_ui.workspace.name_search.MAX_NAMES", 10)
-    write(root, *(f"{number}.txt" for number in range(30)))
-    found = list_page(root, words="txt")
-    assert (found["total"], found["truncated"]) == (10, True)
-
-
-def test_the_row_of_a_path_is_located_or_reported_missing(root: Path) -> None:
-    write(root, *(f"in/{number}.txt" for number in range(300)))
-    gone, there = RelPath("in/gone.txt"), RelPath("in/250.txt")
-    at = list_page(root, "in", count=3, locate_paths=[there, gone])["located"]
-    assert at["in/gone.txt"] is None
-    assert (at["in/250.txt"]["index"], at["in/250.txt"]["size"]) == (250, 1)
+    monkeypatch.setattr("sandbox_ui.workspace.name_search.MAX_NAMES", 2)
+    found = list_page(root, words="md")
+    assert (found["total"], found["truncated"]) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -139,11 +120,10 @@ def test_a_symlink_is_listed_with_its_target_and_not_followed(root: Path) -> Non
 def test_a_folder_states_its_child_count_up_to_a_limit(root: Path) -> None:
     (root / "empty").mkdir()
     write(root, "some/a", "some/.b", *(f"many/{number}" for number in range(MAX_CHILD_COUNT + 5)))
-    held = {row["name"]: row["child_count"] for row in list_page(root)["entries"]}
-    assert held == {"empty": 0, "some": 1, "many": MAX_CHILD_COUNT}
-    assert {row["name"]: row["child_count"] for row in list_page(root, hidden=True)["entries"]}[
-        "some"
-    ] == 2
+    for hidden, some in ((False, 1), (True, 2)):
+        entries = list_page(root, hidden=hidden)["entries"]
+        counts = {row["name"]: row["child_count"] for row in entries}
+        assert counts == {"empty": 0, "some": some, "many": MAX_CHILD_COUNT}
 
 
 def test_any_name_has_a_url_path_and_a_display_text(root: Path) -> None:
@@ -157,19 +137,9 @@ def test_any_name_has_a_url_path_and_a_display_text(root: Path) -> None:
     assert all(row["path"].isascii() for row in rows)
 
 
-def test_only_the_requested_rows_of_10000_names_are_read(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_the_requested_rows_of_10000_names_are_read(root: Path) -> None:
     write(root, *(f"{number}" for number in range(10_000)))
-    stat_calls: list[Any] = []
-    stat = os.stat
-
-    def counting_stat(*args: Any, **kwargs: Any) -> os.stat_result:
-        stat_calls.append(args)
-        return stat(*args, **kwargs)
-
-    monkeypatch.setattr("os.stat", counting_stat)
-    part = list_page(root, first=5000, count=40)
-    monkeypatch.undo()
+    with patch("os.stat", wraps=os.stat) as stat:
+        part = list_page(root, first=5000, count=40)
     assert (part["total"], part["entries"][0]["name"]) == (10_000, "5000")
-    assert len(stat_calls) < 100
+    assert stat.call_count < 100

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
 from sandbox_ui.preview.data import hex as raw
 from sandbox_ui.preview.data.file_magic import identify
@@ -89,24 +89,25 @@ def test_any_bytes_and_names_are_described(content: bytes, name: str) -> None:
 
 
 def test_every_truncation_of_a_known_format_is_identified() -> None:
-    for whole in (
-        numpy_array(),
-        safetensors({"w": {"dtype": "F16", "shape": [2]}}),
-        pickle.dumps([1]),
-    ):
+    weights = safetensors({"w": {"dtype": "F16", "shape": [2]}})
+    for whole in (numpy_array(), weights, pickle.dumps([1])):
         for cut in range(len(whole)):
             assert identify(whole[:cut], cut)[0] or not cut
 
 
-def test_strings_near_an_offset_are_found(tmp_path: Path) -> None:
-    file = tmp_path / "a.bin"
-    file.write_bytes(b"\0\0first words\0\1ab\0second words\xff" + bytes(99))
-    assert preview_data(raw.view, file, offset="0")["strings"] == [
-        [2, "first words"],
-        [18, "second words"],
-    ]
-    assert preview_data(raw.view, file, offset="10")["strings"] == [[18, "second words"]]
-    assert preview_data(raw.view, file, offset="9999999")["strings"] == []
+def test_strings_near_an_offset_are_found() -> None:
+    content = b"\0\0first words\0\1ab\0second words\xff" + bytes(99)
+    first, second = [2, "first words"], [18, "second words"]
+    for offset, found in (("0", [first, second]), ("10", [second]), ("9999999", [])):
+        assert preview_data(raw.view, content, offset=offset)["strings"] == found
+
+
+def go_to(viewer: FileViewer, offset: str) -> Locator:
+    """Enter an offset; returns the field."""
+    field = viewer.canvas.get_by_label("Go to offset")
+    field.fill(offset)
+    field.press("Enter")
+    return field
 
 
 def test_any_offset_of_two_gigabytes_can_be_shown(viewer: FileViewer) -> None:
@@ -119,9 +120,7 @@ def test_any_offset_of_two_gigabytes_can_be_shown(viewer: FileViewer) -> None:
     viewer.open()
     canvas = viewer.show("sparse.bin")
     expect(canvas).to_contain_text("·begin")
-    offset_field = canvas.get_by_label("Go to offset")
-    offset_field.fill("50%")
-    offset_field.press("Enter")
+    go_to(viewer, "50%")
     expect(canvas.locator(".marked")).to_contain_text("in the middle")
     canvas.get_by_text("Strings").click()
     expect(canvas.locator(".strings .list")).to_contain_text("in the middle")
@@ -131,26 +130,18 @@ def test_any_offset_of_two_gigabytes_can_be_shown(viewer: FileViewer) -> None:
     expect(canvas).to_contain_text("·begin")
     canvas.locator(".scroller").evaluate("element => { element.scrollTop = element.scrollHeight; }")
     expect(canvas).to_contain_text("·at the very end")
-    offset_field.fill("0x7ffffff0")
-    offset_field.press("Enter")
+    go_to(viewer, "0x7ffffff0")
     expect(canvas.locator(".marked")).to_contain_text("·at the very end")
-    offset_field.fill("one")
-    offset_field.press("Enter")
-    assert "below" in offset_field.evaluate("field => field.validationMessage")
+    assert "below" in go_to(viewer, "one").evaluate("field => field.validationMessage")
     assert canvas.locator("tr").count() < 100
 
 
-def test_a_changed_file_keeps_its_offset(viewer: FileViewer) -> None:
+def test_a_changed_file_keeps_its_offset_and_its_strings_are_escaped(viewer: FileViewer) -> None:
     canvas = viewer.view("log.bin", b"\0" * 20_000)
-    offset_field = canvas.get_by_label("Go to offset")
-    offset_field.fill("16000")
-    offset_field.press("Enter")
+    go_to(viewer, "16000")
     expect(canvas.locator(".marked th")).to_have_text("00003e80")
-    viewer.write("log.bin", b"\0" * 16_000 + b"newly written" + b"\0" * 20_000)
-    expect(canvas.locator(".marked")).to_contain_text("newly written")
-
-
-def test_hostile_strings_are_escaped(viewer: FileViewer) -> None:
-    canvas = viewer.view("evil.bin", b"\0<img src=x onerror='window.hacked=1'>")
+    hostile = b"<img src=x onerror='window.hacked=1'>"
+    viewer.write("log.bin", b"\0" * 16_000 + hostile + b"\0" * 20_000)
+    expect(canvas.locator(".marked")).to_contain_text("<img src=x onerr")
     canvas.get_by_text("Strings").click()
     expect(canvas.locator(".strings .list")).to_contain_text("<img src=x onerror")

@@ -60,9 +60,8 @@ def pdf_parts(
     for at, (name, page) in enumerate(outline):
         after = f"/Next {item_id + at + 1} 0 R" if at + 1 < len(outline) else ""
         destination = f"/Dest[{first_page + 2 * page} 0 R/XYZ null null null]"
-        bodies[item_id + at] = (
-            f"<</Title({_escaped(name)})/Parent 5 0 R{destination}{after}>>".encode()
-        )
+        item = f"<</Title({_escaped(name)})/Parent 5 0 R{destination}{after}>>"
+        bodies[item_id + at] = item.encode()
     trailer = f"/Size {item_id + len(outline) + 1}/Root 1 0 R/Info 4 0 R"
     yield from _serialize(bodies, trailer, padding)
 

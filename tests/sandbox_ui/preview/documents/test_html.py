@@ -1,7 +1,6 @@
 """The HTML preview: pages work but cannot reach the network or the application."""
 
 import socket
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import FrameLocator, Route, expect
@@ -269,7 +268,9 @@ def test_links_open_workspace_pages_and_external_links_need_a_click(viewer: File
     expect(viewer.frame.get_by_text("away")).to_be_visible()
 
 
-def test_page_encodings_and_doctypes_are_respected(viewer: FileViewer) -> None:
+def test_page_encodings_and_doctypes_are_respected_and_a_huge_page_shown_on_request(
+    viewer: FileViewer,
+) -> None:
     pages: dict[str, tuple[str | bytes, str]] = {
         "cut.html": ("<p>cut of", "cut of"),
         "utf-16.html": ("<!-- a --><!DOCTYPE html>\n<p>Größe".encode("utf-16"), "Größe"),
@@ -278,35 +279,26 @@ def test_page_encodings_and_doctypes_are_respected(viewer: FileViewer) -> None:
     }
     for name, (content, _) in pages.items():
         viewer.write(name, content)
-    viewer.open()
+    viewer.view("huge.html", b"<p>big" + b" " * (33 * 1024**2))
+    expect(viewer.canvas).to_contain_text("may load slowly")
+    viewer.button("Show anyway").click()
+    expect(viewer.frame.locator("p")).to_contain_text("big")
     for name, (_, shown) in pages.items():
         viewer.show(name)
         expect(viewer.frame.locator("p")).to_have_text(shown)
 
 
-def test_a_huge_page_is_shown_on_request(viewer: FileViewer) -> None:
-    viewer.view("huge.html", b"<p>big" + b" " * (33 * 1024**2))
-    expect(viewer.canvas).to_contain_text("may load slowly")
-    viewer.button("Show anyway").click()
-    expect(viewer.frame.locator("p")).to_contain_text("big")
-
-
-def test_external_resources_are_found_in_the_source(tmp_path: Path) -> None:
-    file = tmp_path / "a.html"
-    file.write_text(
+def test_external_resources_are_found_in_the_source() -> None:
+    content = (
         '<title> A &amp; B </title><script src="//cdn.example/a.js?x=1&amp;y=2"></script>'
         '<link rel="icon" href="https://no.example/">'
         "<link href=https://s.example/s.css rel=stylesheet>"
         '<a href="https://no.example/"></a><img alt="x" src=https://i.example/i.png>'
         "<style>@import 'https://f.example/f.css'; p { background: url(https://[bad) }</style>"
     )
-    assert preview_data(page.view, file) == {
+    found = ("cdn.example/a.js?x=1&y=2", "i.example/i.png", "s.example/s.css", "f.example/f.css")
+    assert preview_data(page.view, content) == {
         "title": "A & B",
-        "external_urls": [
-            "https://cdn.example/a.js?x=1&y=2",
-            "https://i.example/i.png",
-            "https://s.example/s.css",
-            "https://f.example/f.css",
-        ],
-        "size": file.stat().st_size,
+        "external_urls": [f"https://{each}" for each in found],
+        "size": len(content),
     }

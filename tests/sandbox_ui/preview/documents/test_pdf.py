@@ -39,9 +39,9 @@ def long_pdf(pages: int) -> bytes:
     return make_pdf([PdfPage([f"Page {at + 1}", *LINES]) for at in range(pages)])
 
 
-def test_the_metadata_of_a_document_is_read() -> None:
+def test_the_metadata_of_a_document_and_its_outline_are_read() -> None:
     pages = [PdfPage(["one"]), PdfPage(["two"], (842, 595)), PdfPage(["three"], rotate=90)]
-    document = make_pdf(pages, title="On (some) things", outline=[("Begin", 0)])
+    document = make_pdf(pages, title="On (some) things", outline=[("Begin", 0), ("End", 2)])
     assert preview_data(view, document) == {
         "pages": 3,
         "omitted_pages": 0,
@@ -50,6 +50,11 @@ def test_the_metadata_of_a_document_is_read() -> None:
         "outline": True,
         "truncated": False,
     }
+    outline = preview_data(view, document, outline="1")["outline"]
+    assert outline == [("Begin", 0, 0), ("End", 2, 0)]
+    for options in ({"page": "5"}, {"text": "5"}):
+        with pytest.raises(PreviewError, match="no such page"):
+            preview_data(view, document, **options)
 
 
 def test_page_sizes_are_paged() -> None:
@@ -60,12 +65,17 @@ def test_page_sizes_are_paged() -> None:
     assert preview_data(view, document, sizes=str(MAX_SIZES))["sizes"] == [[595, 842]] * 3
 
 
-def test_a_page_is_rendered_at_the_requested_width() -> None:
-    document = make_pdf([PdfPage(), PdfPage(more=SQUARE)])
+def test_a_page_its_region_and_a_thumbnail_are_rendered_at_the_requested_width() -> None:
+    document = make_pdf([PdfPage(LINES), PdfPage(more=SQUARE)])
     image = render_image(document, page="1", width="595")
     assert image.size == (595, 842)
     assert is_red(image, (50, 800))
     assert image.getpixel((150, 800)) == (255, 255, 255)
+    part = render_image(document, page="1", width="5950", clip="900,7500,200,300")
+    assert part.size == (200, 300)
+    assert is_red(part, (50, 250))
+    assert part.getpixel((150, 250)) == (255, 255, 255)
+    assert render_image(document, thumb="320").size == (226, 320)
 
 
 def test_a_rotated_page_has_rotated_text_positions() -> None:
@@ -86,19 +96,6 @@ def test_a_rotated_page_has_rotated_text_positions() -> None:
         assert bottom >= box[3] - 12
 
 
-def test_a_region_of_a_page_can_be_rendered() -> None:
-    document = make_pdf([PdfPage(more=SQUARE)])
-    part = render_image(document, page="0", width="5950", clip="900,7500,200,300")
-    assert part.size == (200, 300)
-    assert is_red(part, (50, 250))
-    assert part.getpixel((150, 250)) == (255, 255, 255)
-
-
-def test_the_thumbnail_shows_the_first_page() -> None:
-    document = make_pdf([PdfPage(LINES)])
-    assert render_image(document, thumb="320").size == (226, 320)
-
-
 def test_rendered_images_have_a_pixel_limit() -> None:
     document = make_pdf([PdfPage(size=(14400, 14400)), PdfPage(size=(3, 14400))])
     square = render_image(document, page="0", width="100000")
@@ -111,12 +108,8 @@ def test_text_positions_match_the_rendering() -> None:
     document = make_pdf([PdfPage(["First line", "Second line"], link_to=1), PdfPage()])
     result = preview_data(view, document, text="0")
     runs = result["runs"]
-    assert [run[4:] for run in runs] == [
-        ["First ", False],
-        ["line", True],
-        ["Second ", False],
-        ["line", True],
-    ]
+    first, second = [["First ", False], ["line", True]], [["Second ", False], ["line", True]]
+    assert [run[4:] for run in runs] == first + second
     left, top, width, height = (side for side in runs[0][:4])
     assert left == pytest.approx(72, abs=1)
     assert 55 < top < 72 < top + height < 80
@@ -124,43 +117,25 @@ def test_text_positions_match_the_rendering() -> None:
     assert result["links"] == [[72, 60, 228, 16, 1]]
 
 
-def test_search_finds_matches_by_page() -> None:
+def test_search_finds_matches_by_page_and_can_be_continued(monkeypatch: pytest.MonkeyPatch) -> None:
     document = long_pdf(30)
     result = preview_data(view, document, find="page 7")
-    assert [match[0] for match in result["matches"]] == [6]
-    assert result["next"] is None
+    assert ([match[0] for match in result["matches"]], result["next"]) == ([6], None)
     assert preview_data(view, document, find="page 7", match_case="1")["matches"] == []
     assert preview_data(view, document, find="page", start="29")["next"] is None
     assert preview_data(view, document, find=" ")["matches"] == []
-
-
-def test_a_long_search_stops_and_can_be_continued(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sandbox_ui.preview.documents.pdf_text.MAX_MATCHES", 50)
-    document = long_pdf(5)
     result = preview_data(view, document, find="Line")
-    assert {match[0] for match in result["matches"]} == {0, 1}
-    assert result["next"] == 2
+    assert ({match[0] for match in result["matches"]}, result["next"]) == ({0, 1}, 2)
 
 
-def test_the_outline_refers_to_pages() -> None:
-    outline = [("Begin", 0), ("End", 2)]
-    document = make_pdf([PdfPage()] * 3, outline=outline)
-    assert preview_data(view, document, outline="1") == {
-        "outline": [("Begin", 0, 0), ("End", 2, 0)]
-    }
-
-
-def test_an_empty_password_needs_no_entry() -> None:
-    document = (FILES / "empty_password.pdf").read_bytes()
-    assert page_text(document, 0) == "open to all"
-
-
-def test_a_truncated_document_is_read_partially() -> None:
+def test_a_truncated_document_is_read_partially_and_an_empty_password_needs_no_entry() -> None:
     whole = long_pdf(3)
     document = whole[: whole.index(b"startxref")]
     result = preview_data(view, document)
     assert (result["pages"], result["truncated"]) == (3, True)
     assert page_text(document, 2).startswith("Page 3")
+    assert page_text((FILES / "empty_password.pdf").read_bytes(), 0) == "open to all"
 
 
 def test_a_page_that_renders_too_slowly_is_aborted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,13 +145,6 @@ def test_a_page_that_renders_too_slowly_is_aborted(monkeypatch: pytest.MonkeyPat
     with pytest.raises(PreviewError, match="takes longer than"):
         render_image(document, page="0", width="1200")
     assert render_image(document, page="1", width="60").width == 60
-
-
-def test_a_missing_page_is_reported() -> None:
-    document = make_pdf([PdfPage()])
-    for options in ({"page": "5"}, {"text": "5"}):
-        with pytest.raises(PreviewError, match="no such page"):
-            preview_data(view, document, **options)
 
 
 @pytest.mark.nightly
@@ -197,30 +165,33 @@ def page_of(canvas: Locator, page: int) -> Locator:
 
 def rendered_page(canvas: Locator, page: int) -> Locator:
     """A page, once its image is rendered."""
-    page_view = page_of(canvas, page)
-    expect(page_view.locator("img").first).to_have_attribute("src", page_image_url(page))
+    page_view, url = page_of(canvas, page), re.compile(rf"[?&]page={page - 1}&")
+    expect(page_view.locator("img").first).to_have_attribute("src", url)
     return page_view
 
 
-def page_image_url(page: int) -> re.Pattern[str]:
-    return re.compile(rf"[?&]page={page - 1}&")
+def go_to_page(canvas: Locator, page: int) -> Locator:
+    """Enter the number of a page; returns the field."""
+    field = canvas.get_by_role("textbox", name="Page")
+    field.fill(str(page))
+    field.press("Enter")
+    return field
 
 
 def test_only_pages_near_the_viewport_are_rendered(viewer: FileViewer) -> None:
-    canvas = viewer.view("long.pdf", long_pdf(500))
+    canvas = viewer.view("long.pdf", long_pdf(1200))
     rendered_page(canvas, 1)
-    expect(viewer.details).to_contain_text("500 pages")
-    field = canvas.get_by_role("textbox", name="Page")
-    expect(field).to_have_value("1")
-    field.fill("250")
-    field.press("Enter")
+    expect(viewer.details).to_contain_text("1,200 pages")
+    expect(canvas.get_by_role("textbox", name="Page")).to_have_value("1")
+    field = go_to_page(canvas, 250)
     page_view = rendered_page(canvas, 250)
     expect(page_view).to_be_in_viewport()
     expect(page_view).to_contain_text("Page 250")
     assert canvas.locator(".page").count() < 15
     canvas.locator(".page-list").evaluate("(paper) => paper.scrollTo(0, paper.scrollHeight)")
-    rendered_page(canvas, 500)
-    expect(field).to_have_value("500")
+    rendered_page(canvas, 1200)
+    expect(field).to_have_value("1200")
+    assert field.evaluate("field => field.scrollWidth <= field.clientWidth")
 
 
 def test_a_page_is_rendered_at_screen_and_zoom_resolution(viewer: FileViewer) -> None:
@@ -263,7 +234,8 @@ def test_search_covers_all_pages(viewer: FileViewer) -> None:
     canvas = viewer.view("long.pdf", long_pdf(60))
     rendered_page(canvas, 1)
     canvas.locator(".page-list").press("Control+f")
-    canvas.get_by_role("searchbox", name="Find in this PDF").fill("page 4")
+    search = canvas.get_by_role("searchbox", name="Find in this PDF")
+    search.fill("page 4")
     tally = canvas.get_by_role("search").get_by_role("status")
     expect(tally).to_have_text("1 of 11")
     expect(canvas.get_by_role("textbox", name="Page")).to_have_value("4")
@@ -275,56 +247,41 @@ def test_search_covers_all_pages(viewer: FileViewer) -> None:
     canvas.get_by_role("button", name="Previous match").click()
     expect(tally).to_have_text("11 of 11")
     expect(rendered_page(canvas, 49).locator(".marks .current")).to_be_in_viewport()
-    canvas.get_by_role("searchbox", name="Find in this PDF").fill("nowhere at all")
+    search.fill("nowhere at all")
     expect(tally).to_have_text("No matches")
-    canvas.get_by_role("searchbox", name="Find in this PDF").press("Escape")
+    search.press("Escape")
     expect(canvas.get_by_role("search")).to_be_hidden()
     expect(canvas.locator(".marks i")).to_have_count(0)
 
 
-def test_outline_entries_and_links_open_their_pages(viewer: FileViewer) -> None:
-    pages = [PdfPage(["To the end"], link_to=19), *[PdfPage(LINES)] * 18, PdfPage(["The end"])]
-    canvas = viewer.view("book.pdf", make_pdf(pages, outline=[("Begin", 0), ("Middle", 10)]))
-    canvas.get_by_role("button", name="Contents").click()
-    canvas.get_by_role("navigation", name="Contents").get_by_role("button", name="Middle").click()
-    rendered_page(canvas, 11)
-    expect(canvas.get_by_role("textbox", name="Page")).to_have_value("11")
-    canvas.get_by_role("navigation", name="Contents").get_by_role("button", name="Begin").click()
-    rendered_page(canvas, 1).get_by_role("button", name="Go to page 20").click()
-    expect(rendered_page(canvas, 20)).to_contain_text("The end")
-
-
-def test_the_outline_opens_at_the_current_page(viewer: FileViewer) -> None:
-    pages = [PdfPage(LINES)] * 200
+def test_outline_entries_and_links_open_their_pages_and_it_opens_at_the_current_one(
+    viewer: FileViewer,
+) -> None:
+    pages = [PdfPage(["To the end"], link_to=199), *[PdfPage(LINES)] * 198, PdfPage(["The end"])]
     outline = [(f"Part {page}", page) for page in range(0, 200, 2)]
     canvas = viewer.view("book.pdf", make_pdf(pages, outline=outline))
-    field = canvas.get_by_role("textbox", name="Page")
-    field.fill("152")
-    field.press("Enter")
+    field = go_to_page(canvas, 152)
     canvas.get_by_role("button", name="Contents").click()
     contents = canvas.get_by_role("navigation", name="Contents")
     here = contents.locator("[aria-current=location]")
     expect(here).to_contain_text("Part 150")
     expect(here).to_be_in_viewport(ratio=0.9)
-    field.fill("3")
-    field.press("Enter")
+    go_to_page(canvas, 3)
     expect(here).to_contain_text("Part 2")
     expect(here).to_be_in_viewport(ratio=0.9)
-
-
-def test_the_page_field_fits_the_longest_number(viewer: FileViewer) -> None:
-    field = viewer.view("long.pdf", long_pdf(1200)).get_by_role("textbox", name="Page")
-    field.fill("1200")
-    assert field.evaluate("field => field.scrollWidth <= field.clientWidth")
+    contents.get_by_role("button", name=re.compile(r"^Part 10\b")).click()
+    rendered_page(canvas, 11)
+    expect(field).to_have_value("11")
+    contents.get_by_role("button", name=re.compile(r"^Part 0\b")).click()
+    rendered_page(canvas, 1).get_by_role("button", name="Go to page 200").click()
+    expect(rendered_page(canvas, 200)).to_contain_text("The end")
 
 
 def test_a_changed_document_keeps_its_position(viewer: FileViewer) -> None:
     canvas = viewer.view("paper.pdf", long_pdf(40))
     rendered_page(canvas, 1)
     canvas.get_by_role("combobox", name="Zoom").select_option("0.75")
-    field = canvas.get_by_role("textbox", name="Page")
-    field.fill("20")
-    field.press("Enter")
+    field = go_to_page(canvas, 20)
     rendered_page(canvas, 20)
     top = "(paper) => paper.scrollTop"
     before = canvas.locator(".page-list").evaluate(top)

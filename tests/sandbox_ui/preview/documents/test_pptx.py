@@ -43,9 +43,8 @@ def make_deck(count: int = 0) -> bytes:
     group.shapes.add_picture(io.BytesIO(PNG), Inches(1), Inches(4))
     second._element.set("show", "0")
     for at in range(count):
-        presentation.slides.add_slide(
-            presentation.slide_layouts[5]
-        ).shapes.title.text = f"Slide of {at}"
+        slide = presentation.slides.add_slide(presentation.slide_layouts[5])
+        slide.shapes.title.text = f"Slide of {at}"
     return save_presentation(presentation)
 
 
@@ -56,11 +55,8 @@ def slides_data(content: bytes, **options: str) -> dict[str, Any]:
 def test_text_boxes_have_positions_and_levels() -> None:
     first = slides_data(make_deck())["slides"][0]
     title, text = first["boxes"]
-    assert (first["title"], first["notes"], first["hidden"]) == (
-        "The lake",
-        "Say it slowly.",
-        False,
-    )
+    assert (first["title"], first["notes"]) == ("The lake", "Say it slowly.")
+    assert not first["hidden"]
     assert (title["title"], title["lines"]) == (True, [[0, 0, False, "The lake"]])
     assert [(line[0], line[3]) for line in text["lines"]] == [(0, HOSTILE), (1, "second")]
     assert title["position"][1] < text["position"][1]
@@ -78,20 +74,15 @@ def test_images_tables_and_groups_are_read() -> None:
     for box in (second["boxes"][0], second["boxes"][2]):
         image = preview_file(pptx.view, content, image=box["path"])
         assert image == BinaryPreview(PNG, "image/png")
-
-
-@pytest.mark.parametrize("path", ["", "x", "0,0", "1,1", "9,9", "1", "1,0,0"])
-def test_a_missing_image_is_rejected(path: str) -> None:
-    with pytest.raises(PreviewError):
-        preview_file(pptx.view, make_deck(), image=path)
+    for path in ("", "x", "0,0", "1,1", "9,9", "1", "1,0,0"):
+        with pytest.raises(PreviewError):
+            preview_file(pptx.view, content, image=path)
 
 
 def test_many_slides_are_paged() -> None:
     content = make_deck(30)
-    assert (len(slides_data(content)["slides"]), slides_data(content)["total"]) == (
-        pptx.MAX_PAGE_SLIDES,
-        32,
-    )
+    data = slides_data(content)
+    assert (len(data["slides"]), data["total"]) == (pptx.MAX_PAGE_SLIDES, 32)
     assert slides_data(content, start="31")["slides"][0]["title"] == "Slide of 29"
 
 
@@ -107,6 +98,5 @@ def test_slides_are_shown_with_their_notes(viewer: FileViewer) -> None:
     expect(second.first.get_by_role("img").first).to_have_js_property("naturalWidth", 40)
     expect(viewer.details).to_contain_text("32 slides")
     canvas.get_by_role("region", name="Slide 20").scroll_into_view_if_needed()
-    expect(canvas.get_by_role("region", name="Slide 32: Slide of 29")).to_be_attached(
-        timeout=30_000
-    )
+    last = canvas.get_by_role("region", name="Slide 32: Slide of 29")
+    expect(last).to_be_attached(timeout=30_000)

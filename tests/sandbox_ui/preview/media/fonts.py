@@ -65,13 +65,8 @@ def woff(tables: dict[str, bytes]) -> bytes:
         packed = min(zlib.compress(body), body, key=len)
         rows += struct.pack(">4s4I", tag.encode(), at + len(bodies), len(packed), len(body), 0)
         bodies += packed
-    return (
-        b"wOFF"
-        + struct.pack(">IIH", 0x10000, at + len(bodies), len(tables))
-        + b"\0" * 30
-        + rows
-        + bodies
-    )
+    head = b"wOFF" + struct.pack(">IIH", 0x10000, at + len(bodies), len(tables))
+    return head + b"\0" * 30 + rows + bodies
 
 
 def woff2(tables: dict[str, bytes]) -> bytes:

@@ -40,27 +40,27 @@ def test_font_metadata_is_read_from_every_format(
 
 def test_metadata_of_an_installed_font_is_read() -> None:
     result = preview_data(view, installed_font())
-    assert (result["family"], result["style"], result["weight"]) == (
-        "DejaVu Serif",
-        "Book",
-        "regular",
-    )
-    assert (result["italic"], result["monospaced"], result["axes"]) == (False, False, [])
-    assert result["version"] == "Version 2.37"
+    assert result.items() >= {
+        "family": "DejaVu Serif", "style": "Book", "weight": "regular", "italic": False,
+        "monospaced": False, "axes": [], "version": "Version 2.37",
+    }.items()  # fmt: skip
 
 
-def test_invalid_table_offsets_are_ignored() -> None:
-    tables = font_tables("Odd")
+def test_all_character_maps_are_read_and_invalid_table_offsets_ignored() -> None:
+    tables = font_tables("Maps")
+    trimmed = struct.pack(">HHHHHHH", 6, 14, 0, 0x3B1, 2, 1, 2)
+    many = struct.pack(">HHIIIIII", 13, 0, 28, 0, 1, 0x1F600, 0x1F60F, 1)
+    table = struct.pack(">HH", 0, 2)
+    table += struct.pack(">HHI", 0, 3, 20) + struct.pack(">HHI", 3, 10, 34) + trimmed + many
+    font = truetype({**tables, "cmap": table})
+    assert preview_data(view, font)["ranges"] == [(0x3B1, 0x3B2), (0x1F600, 0x1F60F)]
+    every = preview_data(view, truetype(font_tables("All", first=0, last=0x10FFFF)))
+    assert (every["characters"], every["ranges"]) == (0x110000, [(0, 0x10FFFF)])
     tables["name"] = b"\0\0\xff\xff\xff\xff" + b"\xff" * 12
     tables["cmap"] = b"\0\0\0\1\0\3\0\1\xff\xff\xff\xf0"
     tables["fvar"] = b"\xff" * 16
     result = preview_data(view, truetype(tables))
     assert (result["family"], result["characters"], result["axes"]) == ("", 0, [])
-
-
-def test_a_font_of_all_characters_is_one_range() -> None:
-    result = preview_data(view, truetype(font_tables("All", first=0, last=0x10FFFF)))
-    assert (result["characters"], result["ranges"]) == (0x110000, [(0, 0x10FFFF)])
 
 
 def test_every_font_of_a_collection_is_read() -> None:
@@ -74,16 +74,6 @@ def test_every_font_of_a_collection_is_read() -> None:
     assert TTFont(io.BytesIO(extracted.content))["name"].getDebugName(1) == "Two"
     with pytest.raises(PreviewError, match="damaged"):
         preview_data(view, font, font="2")
-
-
-def test_all_character_maps_are_read() -> None:
-    tables = font_tables("Maps")
-    trimmed = struct.pack(">HHHHHHH", 6, 14, 0, 0x3B1, 2, 1, 2)
-    many = struct.pack(">HHIIIIII", 13, 0, 28, 0, 1, 0x1F600, 0x1F60F, 1)
-    table = struct.pack(">HH", 0, 2)
-    table += struct.pack(">HHI", 0, 3, 20) + struct.pack(">HHI", 3, 10, 34) + trimmed + many
-    font = truetype({**tables, "cmap": table})
-    assert preview_data(view, font)["ranges"] == [(0x3B1, 0x3B2), (0x1F600, 0x1F60F)]
 
 
 def decompression_bomb() -> bytes:
@@ -127,12 +117,12 @@ def test_hostile_and_huge_fonts_stay_within_the_limits(
     make: Callable[[], bytes], message: str, worker: PreviewService
 ) -> None:
     content = make()
-    refused = pytest.raises(WorkspaceError, match=message) if message else nullcontext()
-    with refused:
+    with pytest.raises(WorkspaceError, match=message) if message else nullcontext():
         worker.render("font", io.BytesIO(content), PreviewRequest("a.ttf", len(content)))
 
 
-def test_the_specimen_uses_the_font(viewer: FileViewer) -> None:
+def test_the_specimen_uses_the_font_until_it_is_closed(viewer: FileViewer) -> None:
+    viewer.write("thing.xyz", b"\0\1\2")
     canvas = viewer.view("serif.ttf", installed_font())
     expect(canvas.get_by_role("heading", name="DejaVu Serif")).to_be_visible()
     expect(viewer.details).to_contain_text("DejaVu Serif Book · TrueType")
@@ -143,25 +133,6 @@ def test_the_specimen_uses_the_font(viewer: FileViewer) -> None:
     expect(canvas).to_contain_text("0123456789")
     canvas.get_by_role("button", name="Show more of 3,447 characters").click()
     expect(canvas.locator(".grid span")).to_have_count(2400)
-
-
-def test_each_font_of_a_collection_is_shown(viewer: FileViewer) -> None:
-    canvas = viewer.view("both.ttc", collection(installed_font(), installed_font("DejaVuSansMono")))
-    expect(canvas.get_by_role("heading", name="DejaVu Serif")).to_be_visible()
-    canvas.get_by_label("Font").select_option("DejaVu Sans Mono")
-    expect(canvas.get_by_role("heading", name="DejaVu Sans Mono")).to_be_visible()
-    expect(viewer.details).to_contain_text("Book · Collection")
-    expect(canvas.get_by_role("definition").first).to_contain_text("monospaced")
-    assert viewer.page.evaluate(PREVIEW_FONT_COUNT) == 1
-    viewer.write(
-        "both.ttc", collection(installed_font(), installed_font("DejaVuSansMono")) + b"\0\0\0\0"
-    )
-    expect(viewer.details).to_contain_text("just now")
-    expect(canvas.get_by_role("heading", name="DejaVu Sans Mono")).to_be_visible()
-
-
-def test_a_custom_sample_text_is_shown(viewer: FileViewer) -> None:
-    canvas = viewer.view("serif.ttf", installed_font())
     field = canvas.get_by_role("textbox", name="Sample text")
     field.fill("Grüße 東")
     expect(canvas.locator(".line")).to_have_text(["Grüße 東"] * 6)
@@ -169,14 +140,23 @@ def test_a_custom_sample_text_is_shown(viewer: FileViewer) -> None:
     viewer.write("serif.ttf", installed_font() + b"\0\0\0\0")
     expect(viewer.details).to_contain_text("just now")
     expect(field).to_have_value("Grüße 東")
-
-
-def test_a_closed_font_is_unloaded(viewer: FileViewer) -> None:
-    viewer.write("thing.xyz", b"\0\1\2")
-    expect(viewer.view("serif.ttf", installed_font()).get_by_role("heading")).to_be_visible()
     assert viewer.page.evaluate(PREVIEW_FONT_COUNT) == 1
     expect(viewer.show("thing.xyz")).to_contain_text("00 01 02")
     assert viewer.page.evaluate(PREVIEW_FONT_COUNT) == 0
+
+
+def test_each_font_of_a_collection_is_shown(viewer: FileViewer) -> None:
+    both = collection(installed_font(), installed_font("DejaVuSansMono"))
+    canvas = viewer.view("both.ttc", both)
+    expect(canvas.get_by_role("heading", name="DejaVu Serif")).to_be_visible()
+    canvas.get_by_label("Font").select_option("DejaVu Sans Mono")
+    expect(canvas.get_by_role("heading", name="DejaVu Sans Mono")).to_be_visible()
+    expect(viewer.details).to_contain_text("Book · Collection")
+    expect(canvas.get_by_role("definition").first).to_contain_text("monospaced")
+    assert viewer.page.evaluate(PREVIEW_FONT_COUNT) == 1
+    viewer.write("both.ttc", both + b"\0\0\0\0")
+    expect(viewer.details).to_contain_text("just now")
+    expect(canvas.get_by_role("heading", name="DejaVu Sans Mono")).to_be_visible()
 
 
 PREVIEW_FONT_COUNT = (

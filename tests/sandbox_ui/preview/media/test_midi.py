@@ -70,7 +70,7 @@ def test_parsing_matches_the_mido_library() -> None:
     body = bytes.fromhex(
         "00903c40 10403c 203c00 00f0037e7ff7 00904000 00b00740 00e00040 00c105 00d033 00ff2f00"
     )
-    content = midi_file([])[:14] + b"MTrk" + len(body).to_bytes(4, "big") + body
+    content = midi_file([])[:14] + track_of(body)
     library_types = [message.type for message in mido.MidiFile(file=io.BytesIO(content)).tracks[0]]
     assert library_types.count("note_on") == 4
     columns = preview_data(midi.view, content)["notes"]
@@ -84,27 +84,30 @@ def test_a_truncated_file_is_read_partially(cut: int) -> None:
         assert found["stop_reason"] == "the file is truncated"
 
 
-def test_notes_over_the_limit_are_omitted_and_reported() -> None:
-    body = bytes.fromhex("00903c40 01 3c00").replace(b" ", b"") * 2_000_000
-    content = midi_file([])[:14] + b"MTrk" + len(body).to_bytes(4, "big") + body
-    found = preview_data(midi.view, content)
-    columns = found["notes"]
-    assert len(columns["start"]) == midi_reader.MAX_NOTES
-    assert found["stop_reason"] == "only its first 30,000 notes were read"
+def track_of(body: bytes) -> bytes:
+    """A track of these bytes."""
+    return b"MTrk" + len(body).to_bytes(4, "big") + body
 
 
-def test_overlapping_notes_are_limited() -> None:
-    body = bytes.fromhex("00903c40") * 200_000 + bytes.fromhex("00803c40") * 200_000
-    content = midi_file([])[:14] + b"MTrk" + len(body).to_bytes(4, "big") + body
-    columns = preview_data(midi.view, content)["notes"]
-    assert len(columns["start"]) == midi_reader.MAX_NOTES
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (bytes.fromhex("00903c40013c00") * 2_000_000, "only its first 30,000 notes were read"),
+        (bytes.fromhex("00903c40") * 200_000 + bytes.fromhex("00803c40") * 200_000, ""),
+    ],
+    ids=["notes", "overlapping notes"],
+)
+def test_notes_over_the_limit_are_omitted_and_reported(body: bytes, reason: str) -> None:
+    found = preview_data(midi.view, midi_file([])[:14] + track_of(body))
+    assert len(found["notes"]["start"]) == midi_reader.MAX_NOTES
+    assert reason in found["stop_reason"]
 
 
 @pytest.mark.parametrize("ticks", [0, 1, 0xFFFF, 0xE728, 0x8000])
 def test_unusual_time_divisions_have_a_limited_duration(ticks: int) -> None:
     body = bytes.fromhex("00903c40 ffffff7f 3c00") * 50
     head = b"MThd\0\0\0\6\0\1\0\1" + ticks.to_bytes(2, "big")
-    found = preview_data(midi.view, head + b"MTrk" + len(body).to_bytes(4, "big") + body)
+    found = preview_data(midi.view, head + track_of(body))
     assert found["seconds"] <= midi_reader.MAX_DURATION_SECONDS
 
 

@@ -49,35 +49,24 @@ def test_tables_are_listed_with_columns_and_rows() -> None:
         INSERT INTO a VALUES (1, 'x'), (2, '');"""
     )
     data = sqlite_data(database)
-    assert [(t["name"], t["kind"], t["rows"]) for t in data["tables"]] == [
-        ("a", "table", [2, False]),
-        ("b", "table", [0, False]),
-        ("v", "view", None),
-    ]
-    assert data["tables"][0]["columns"] == [
-        ["id", "INTEGER", ["key"]],
-        ["name", "TEXT", ["not null"]],
-    ]
-    assert data["tables"][1]["columns"] == [
-        ["a", "INTEGER", ["→ a.id"]],
-        ["twice", "", ["generated"]],
-    ]
+    named = {table.pop("name"): table for table in data["tables"]}
+    assert named["a"].items() >= {"kind": "table", "rows": [2, False]}.items()
+    assert named["b"].items() >= {"kind": "table", "rows": [0, False]}.items()
+    assert named["v"].items() >= {"kind": "view", "rows": None}.items()
+    assert named["a"]["columns"] == [["id", "INTEGER", ["key"]], ["name", "TEXT", ["not null"]]]
+    assert named["b"]["columns"] == [["a", "INTEGER", ["→ a.id"]], ["twice", "", ["generated"]]]
     assert (data["table"], data["rows"]) == ("a", [[1, 1, "x"], [2, 2, ""]])
     assert sqlite_data(database, table="v")["rows"] == [[1, "x"], [2, ""]]
 
 
-def test_values_keep_their_types() -> None:
+def test_values_keep_their_types_and_a_long_one_can_be_requested_completely() -> None:
     database = make_database(
-        "CREATE TABLE t(v); INSERT INTO t VALUES (NULL), (''), (1.5), (x'00ff'), ('é');"
+        """CREATE TABLE t(v, w);
+        INSERT INTO t VALUES (x'00ff', printf('%5000s', 'end')), (NULL, ''), (1.5, 'é');"""
     )
-    assert [row[1] for row in sqlite_data(database)["rows"]] == [None, "", 1.5, {"blob": 2}, "é"]
-
-
-def test_a_long_value_can_be_requested_completely() -> None:
-    database = make_database(
-        "CREATE TABLE t(v, w); INSERT INTO t VALUES (x'00ff', printf('%5000s', 'end'));"
-    )
-    assert sqlite_data(database)["rows"][0][2]["text"] == " " * 300
+    first, *others = sqlite_data(database)["rows"]
+    assert (first[1], first[2]["text"]) == ({"blob": 2}, " " * 300)
+    assert others == [[2, None, ""], [3, 1.5, "é"]]
     assert sqlite_data(database, table="t", cell="0,0")["text"] == "00 ff"
     assert sqlite_data(database, table="t", cell="0,1")["text"] == "end".rjust(5000)
     assert sqlite_data(database, table="t", area="0,1,0,1")["text"] == "end".rjust(5000)
@@ -86,24 +75,14 @@ def test_a_long_value_can_be_requested_completely() -> None:
 def test_the_first_5000_rows_are_paged_and_sorted() -> None:
     database = make_database(numbered_rows(6000))
     data = sqlite_data(database)
-    assert (
-        data["total"],
-        data["displayed_rows"],
-        data["total_is_estimate"],
-        len(data["rows"]),
-    ) == (
-        6000,
-        5000,
-        False,
-        500,
-    )
-    assert sqlite_data(database, table="t", start="4999")["rows"] == [[5000, 5000, "row 5000"]]
+    assert (data["total"], data["displayed_rows"], len(data["rows"])) == (6000, 5000, 500)
+    assert not data["total_is_estimate"]
+    last = [5000, 5000, "row 5000"]
+    assert sqlite_data(database, table="t", start="4999")["rows"] == [last]
     assert sqlite_data(database, table="t", start="5000")["rows"] == []
-    last = sqlite_data(database, table="t", start="0", sort="0", descending="1")["rows"][0]
-    assert last == [5000, 5000, "row 5000"]
-    assert (
-        sqlite_data(database, table="t", cell="0,1", sort="0", descending="1")["text"] == "row 5000"
-    )
+    descending = {"table": "t", "sort": "0", "descending": "1"}
+    assert sqlite_data(database, start="0", **descending)["rows"][0] == last
+    assert sqlite_data(database, cell="0,1", **descending)["text"] == "row 5000"
 
 
 def test_a_slow_row_count_is_estimated(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,8 +120,7 @@ def test_a_hostile_view_is_not_run(
     database = make_database(f"CREATE VIEW v AS {view};")
     monkeypatch.setattr(sqlite, "READ_TIMEOUT_SECONDS", 0.2)
     data = sqlite_data(database)
-    assert [each["name"] for each in data["tables"]] == ["v"]
-    assert data["table"] == "v"
+    assert ([each["name"] for each in data["tables"]], data["table"]) == (["v"], "v")
     with pytest.raises(PreviewError, match=message):
         sqlite_data(database, table="v")
 
@@ -159,36 +137,26 @@ def test_the_database_is_opened_read_only(tmp_path: Path) -> None:
             connection.execute("ATTACH '/etc/hostname' AS other")
 
 
-def test_a_missing_write_ahead_log_is_reported() -> None:
-    database = mark_as_wal(make_database("CREATE TABLE t(x); INSERT INTO t VALUES (1);"))
+def test_a_missing_write_ahead_log_is_reported_and_a_file_without_a_path_copied() -> None:
+    database = mark_as_wal(make_database(numbered_rows(1)))
     data = sqlite_data(database)
     assert "write-ahead log" in data["notes"][0]
-    assert data["rows"] == [[1, 1]]
+    assert data["rows"] == [[1, 1, "row 1"]]
+    answer = sqlite.view(io.BytesIO(database), PreviewRequest("t.db", 0))
+    assert isinstance(answer, JsonPreview)
+    assert answer.data["total"] == 1
 
 
-def test_full_text_tables_are_read() -> None:
+def test_full_text_tables_are_read_and_names_containing_sql_quoted() -> None:
     database = make_database(
         "CREATE VIRTUAL TABLE d USING fts5(title); INSERT INTO d VALUES ('Hello');"
+        'CREATE TABLE "a""; DROP TABLE d; --"("x"" y" INT);'
+        'INSERT INTO "a""; DROP TABLE d; --" VALUES (7);'
     )
-    assert [each["name"] for each in sqlite_data(database)["tables"]] == ["d"]
-    assert sqlite_data(database)["rows"] == [[1, "Hello"]]
-
-
-def test_a_file_without_a_path_is_copied() -> None:
-    content = io.BytesIO(mark_as_wal(make_database(numbered_rows(3))))
-    answer = sqlite.view(content, PreviewRequest("t.db", 0))
-    assert isinstance(answer, JsonPreview)
-    assert answer.data["total"] == 3
-
-
-def test_names_containing_sql_are_quoted() -> None:
-    database = make_database(
-        'CREATE TABLE "a""; DROP TABLE b; --"("x"" y" INT); CREATE TABLE b(z);'
-        'INSERT INTO "a""; DROP TABLE b; --" VALUES (7);'
-    )
-    data = sqlite_data(database)
-    assert data["rows"] == [[1, 7]]
-    assert data["names"] == ['x" y']
+    quoted, full_text = sqlite_data(database), sqlite_data(database, table="d")
+    assert [each["name"] for each in quoted["tables"]] == ['a"; DROP TABLE d; --', "d"]
+    assert (quoted["names"], quoted["rows"]) == (['x" y'], [[1, 7]])
+    assert full_text["rows"] == [[1, "Hello"]]
 
 
 def test_damaged_pages_are_reported() -> None:
@@ -199,10 +167,13 @@ def test_damaged_pages_are_reported() -> None:
         sqlite_data(damaged[:5000])
 
 
-def test_tables_are_selected_and_their_schema_is_shown(viewer: FileViewer) -> None:
+def test_tables_are_selected_and_an_endless_view_does_not_block_the_page(
+    viewer: FileViewer,
+) -> None:
     script = f"""{numbered_rows(6000)} CREATE TABLE "{HOSTILE}"(a, b TEXT);
-        INSERT INTO "{HOSTILE}" VALUES (NULL, '{HOSTILE}');"""
+        INSERT INTO "{HOSTILE}" VALUES (NULL, '{HOSTILE}'); CREATE VIEW v AS {ENDLESS_QUERY};"""
     canvas = viewer.view("t.db", make_database(script))
+    canvas.get_by_role("tab", name="v view").click()
     canvas.get_by_role("tab", name="t 6k").click()
     expect(canvas).to_contain_text("6,000 rows × 2 columns; first 5,000 shown")
     canvas.get_by_role("tab", name=HOSTILE).click()
@@ -210,22 +181,6 @@ def test_tables_are_selected_and_their_schema_is_shown(viewer: FileViewer) -> No
     expect(canvas.get_by_role("gridcell", name=HOSTILE)).to_be_visible()
     canvas.get_by_text("Schema").click()
     expect(canvas.locator(".schema pre")).to_contain_text("CREATE TABLE")
-
-
-def test_an_endless_view_does_not_block_the_page(viewer: FileViewer) -> None:
-    database = make_database(
-        f"CREATE TABLE t(x); INSERT INTO t VALUES (42); CREATE VIEW v AS {ENDLESS_QUERY};"
-    )
-    canvas = viewer.view("t.db", database)
-    canvas.get_by_role("tab", name="v view").click()
-    canvas.get_by_role("tab", name="t 1").click()
-    expect(canvas.get_by_role("gridcell", name="42")).to_be_visible()
-
-
-def test_a_changed_database_keeps_the_selected_table(viewer: FileViewer) -> None:
-    script = "CREATE TABLE a(x); CREATE TABLE b(y); INSERT INTO b VALUES (1);"
-    canvas = viewer.view("t.db", make_database(script))
-    canvas.get_by_role("tab", name="b").click()
-    expect(canvas.get_by_role("gridcell", name="1", exact=True)).to_be_visible()
-    viewer.write("t.db", make_database(f"{script} INSERT INTO b VALUES (77);"))
+    changed = f"""{script} INSERT INTO "{HOSTILE}" VALUES (77, '');"""
+    viewer.write("t.db", make_database(changed))  # the selected table stays
     expect(canvas.get_by_role("gridcell", name="77")).to_be_visible(timeout=30_000)

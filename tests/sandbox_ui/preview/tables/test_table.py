@@ -20,7 +20,6 @@ from tests.sandbox_ui.preview.file_viewer import FileViewer
 from tests.sandbox_ui.preview.rendering import CountingFile, preview_data
 
 HOSTILE = "<img src=x onerror=window.hacked=1>"
-RAGGED = b"a,b,c\n1,2,3\n4,5\n6,7,8,9\n"
 
 TableData = dict[str, Any]
 
@@ -30,8 +29,8 @@ def table_data(content: bytes, name: str = "t.csv", **options: str) -> TableData
     return preview_data(table.view, content, name, **options)
 
 
-def cells(content: bytes, name: str = "t.csv", **options: str) -> list[list[Any]]:
-    return [row[1:] for row in table_data(content, name, **options)["rows"]]
+def cells(content: bytes, **options: str) -> list[list[Any]]:
+    return [row[1:] for row in table_data(content, **options)["rows"]]
 
 
 def make_workbook(fill: Callable[[openpyxl.Workbook], None]) -> bytes:
@@ -79,73 +78,55 @@ def test_the_encoding_is_detected(encoding: str) -> None:
     assert data["rows"][0] == [1, "1", "Köln über München"]
 
 
-def test_a_few_invalid_bytes_do_not_change_the_encoding() -> None:
-    assert cells("a,é\n".encode() * 100 + b"b,\xff\n")[1] == ["a", "é"]
+CYRILLIC = "Имя;Город\nАнна;Москва\nПётр;Казань\n"
+RUSSIANS = [["Анна", "Москва"], ["Пётр", "Казань"]]
+NUMBERS = b"n,t\n2,b\n,x\n10,B\n1,a\n"
+ASCENDING = [["1", "a"], ["2", "b"], ["10", "B"], ["", "x"]]
 
 
-def test_short_cyrillic_tables_are_recognized() -> None:
-    text = "Имя;Город\nАнна;Москва\nПётр;Казань\n"
-    for encoding in ("koi8_r", "cp1251"):
-        assert cells(text.encode(encoding)) == [["Анна", "Москва"], ["Пётр", "Казань"]]
+@pytest.mark.parametrize(
+    ("content", "options", "expected"),
+    [
+        ("a,é\nb,é\n".encode() * 50 + b"b,\xff\n", {}, [["b", "é"], ["a", "é"]]),
+        (CYRILLIC.encode("koi8_r"), {}, RUSSIANS),
+        (CYRILLIC.encode("cp1251"), {}, RUSSIANS),
+        (b"a,b\n3,4\n", {"header": "0"}, [["a", "b"], ["3", "4"]]),
+        (b"x;y\n10,5;a\n9,25;b\n", {"sort": "0", "start": "0"}, [["9,25", "b"], ["10,5", "a"]]),
+        (NUMBERS, {"sort": "0", "start": "0"}, ASCENDING),
+        (NUMBERS, {"sort": "0", "start": "0", "descending": "1"}, [*ASCENDING[2::-1], ["", "x"]]),
+        (b'a,b\n1,"x\ny"\n2,z\n', {}, [["1", "x\ny"], ["2", "z"]]),
+        (b'a,b\n1,"x\n2,y\n3,z\n', {}, [["1", '"x'], ["2", "y"], ["3", "z"]]),
+        (b"a,b\n1,x\0y\n", {}, [["1", "x\0y"]]),
+    ],
+    ids=["invalid byte", "koi8", "cp1251", "without header", "decimal commas", "ascending",
+         "descending", "line break", "unclosed quote", "NUL byte"],
+)  # fmt: skip
+def test_cells_are_decoded_and_sorted(
+    content: bytes, options: dict[str, str], expected: list[list[str]]
+) -> None:
+    assert cells(content, **options)[: len(expected)] == expected
 
 
-def test_a_header_is_detected_and_can_be_overridden() -> None:
+def test_headers_types_and_irregular_rows_are_detected() -> None:
     assert table_data(b"1,2\n3,4\n")["has_header"] is False
     assert table_data(b"a,b\n3,4\n")["has_header"] is True
-    assert cells(b"a,b\n3,4\n", header="0") == [["a", "b"], ["3", "4"]]
-
-
-def test_decimal_commas_are_kept_and_sort_as_numbers() -> None:
-    content = b"x;y\n10,5;a\n9,25;b\n100,0;c\n"
-    assert table_data(content)["kinds"] == ["number", "text"]
-    assert cells(content, sort="0", start="0") == [["9,25", "b"], ["10,5", "a"], ["100,0", "c"]]
-
-
-def test_rows_with_a_different_field_count_are_marked() -> None:
-    data = table_data(RAGGED)
+    assert table_data(b"x;y\n10,5;a\n9,25;b\n100,0;c\n")["kinds"] == ["number", "text"]
+    assert "never closed" in table_data(b'a,b\n1,"x\n2,y\n3,z\n')["notes"][0]
+    assert "NUL" in table_data(b"a,b\n1,x\0y\n")["notes"][0]
+    data = table_data(b"a,b,c\n1,2,3\n4,5\n6,7,8,9\n")
     assert data["irregular_rows"] == {2: "2 fields instead of 3", 3: "4 fields instead of 3"}
-    assert data["rows"][1] == [2, "4", "5"]
-    assert data["columns"] == 4
-
-
-def test_empty_cells_sort_last_in_both_directions() -> None:
-    content = b"n,t\n2,b\n,x\n10,B\n1,a\n"
-    up = [row[0] for row in cells(content, sort="0", start="0")]
-    down = [row[0] for row in cells(content, sort="0", descending="1", start="0")]
-    assert (up, down) == (["1", "2", "10", ""], ["10", "2", "1", ""])
-
-
-def test_an_unclosed_quote_loses_no_rows() -> None:
-    data = table_data(b'a,b\n1,"x\n2,y\n3,z\n')
-    assert [row[1:] for row in data["rows"]] == [["1", '"x'], ["2", "y"], ["3", "z"]]
-    assert "never closed" in data["notes"][0]
-
-
-def test_quoted_line_breaks_stay_in_one_cell() -> None:
-    assert cells(b'a,b\n1,"x\ny"\n2,z\n')[0] == ["1", "x\ny"]
-
-
-def test_nul_bytes_are_kept_and_reported() -> None:
-    data = table_data(b"a,b\n1,x\0y\n")
-    assert data["rows"][0][2] == "x\0y"
-    assert "NUL" in data["notes"][0]
+    assert (data["rows"][1], data["columns"]) == ([2, "4", "5"], 4)
 
 
 def test_a_long_cell_is_truncated_and_can_be_requested_completely() -> None:
     content = b"a,b\n1," + b"x" * 5000 + b"\n"
     assert cells(content)[0][1] == {"text": "x" * 300, "size": 5000}
     assert table_data(content, cell="0,1")["text"] == "x" * 5000
-
-
-def test_a_selection_is_copied_as_tsv() -> None:
+    long_line = table_data(b"x" * (FIRST_READ_BYTES * 3))
+    assert long_line["rows"][0][1]["size"] == FIRST_READ_BYTES * 3
+    assert long_line["notes"] == ["The first line is longer than 1 MB."]
     content = b'a,b,c\n1,"x\ty",3\n4,5,6\n'
     assert table_data(content, area="0,0,1,1")["text"] == '1\t"x\ty"\n4\t5'
-
-
-def test_a_line_of_many_megabytes_is_one_cell() -> None:
-    data = table_data(b"x" * (FIRST_READ_BYTES * 3))
-    assert data["rows"][0][1]["size"] == FIRST_READ_BYTES * 3
-    assert data["notes"] == ["The first line is longer than 1 MB."]
 
 
 def test_a_huge_file_is_read_only_partially(tmp_path: Path) -> None:
@@ -163,11 +144,7 @@ def test_row_counting_resumes_at_its_last_position(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(table, "_MAX_COUNT_BYTES", 7)
     at: TableData = {"offset": 0, "rows": 0, "in_quotes": False, "done": False}
     while not at["done"]:
-        position = {
-            "offset": str(at["offset"]),
-            "rows": str(at["rows"]),
-            "in_quotes": str(int(at["in_quotes"])),
-        }
+        position = {name: str(int(at[name])) for name in ("offset", "rows", "in_quotes")}
         at = table_data(content, count="1", **position)
     assert at["rows"] == table_data(content)["total"] == 3
 
@@ -200,24 +177,21 @@ def fill_formulas(workbook: openpyxl.Workbook) -> None:
     alone["B2"] = '=IF(1<2,"yes","no")'
 
 
-def test_a_formula_without_a_value_is_shown() -> None:
-    first = table_data(make_workbook(fill_formulas), "b.xlsx")
+def test_a_formula_is_shown_unless_it_has_a_value() -> None:
+    def add_values(sheet: bytes) -> bytes:
+        return re.sub(rb"(</f>)<v ?/?>(</v>)?", rb"\1<v>4.7</v>", sheet)
+
+    book = make_workbook(fill_formulas)
+    first = table_data(book, "b.xlsx")
     assert first["rows"][3] == [5, "total", "=SUM(B2:B3)", "", ""]
     assert first["rows"][5] == [7, "", "", "", "=B5*2"]
     assert (first["total"], first["columns"], first["types"]) == (6, 4, ["A", "B", "C", "D"])
     assert "without a value are shown as formulas" in first["notes"][0]
-    alone = table_data(make_workbook(fill_formulas), "b.xlsx", sheet="1")
+    alone = table_data(book, "b.xlsx", sheet="1")
     assert (alone["rows"], alone["types"]) == ([[2, '=IF(1<2,"yes","no")']], ["B"])
-
-
-def test_a_formula_with_a_value_shows_its_value() -> None:
-    def add_values(sheet: bytes) -> bytes:
-        return re.sub(rb"(</f>)<v ?/?>(</v>)?", rb"\1<v>4.7</v>", sheet)
-
-    book = change_members(make_workbook(fill_formulas), "xl/worksheets/", add_values)
-    first = table_data(book, "b.xlsx")
-    assert first["rows"][3] == [5, "total", 4.7, "", ""]
-    assert first["notes"] == []
+    computed = table_data(change_members(book, "xl/worksheets/", add_values), "b.xlsx")
+    assert computed["rows"][3] == [5, "total", 4.7, "", ""]
+    assert computed["notes"] == []
 
 
 def test_text_named_as_a_workbook_is_shown_as_text() -> None:
@@ -276,19 +250,8 @@ def test_keys_move_select_and_copy(viewer: FileViewer) -> None:
     expect(canvas.locator(".active")).to_have_text("9")
 
 
-def test_clicking_a_column_header_sorts(viewer: FileViewer) -> None:
-    canvas = viewer.view("t.csv", b"name,n\nx,10\ny,9\nz,100\n")
-    head = canvas.get_by_role("columnheader").nth(2)
-    first = canvas.locator('[data-row="0"][data-column="1"]')
-    for state, value in (("ascending", "9"), ("descending", "100")):
-        head.click()
-        expect(head).to_have_attribute("aria-sort", state)
-        expect(first).to_have_text(value)
-    head.click()
-    expect(first).to_have_text("10")
-
-
-def test_a_long_cell_opens_completely(viewer: FileViewer) -> None:
+def test_a_long_cell_opens_completely_and_a_sheet_can_be_selected(viewer: FileViewer) -> None:
+    viewer.write("b.xlsx", make_workbook(fill_sheets))
     canvas = viewer.view("t.csv", f"a,b\n1,{'long ' * 200}END\n".encode())
     canvas.locator('[data-row="0"][data-column="1"]').dblclick()
     cell_view = canvas.get_by_role("region", name="Cell")
@@ -297,10 +260,7 @@ def test_a_long_cell_opens_completely(viewer: FileViewer) -> None:
     viewer.page.keyboard.press("Escape")
     expect(cell_view).to_be_hidden()
     expect(viewer.preview).to_be_visible()
-
-
-def test_a_sheet_can_be_selected(viewer: FileViewer) -> None:
-    canvas = viewer.view("b.xlsx", make_workbook(fill_sheets))
+    viewer.show("b.xlsx")
     expect(cell(canvas, "1.5")).to_be_visible()
     canvas.get_by_role("tab", name="Kept (hidden)").click()
     expect(cell(canvas, HOSTILE)).to_be_visible()
@@ -308,14 +268,21 @@ def test_a_sheet_can_be_selected(viewer: FileViewer) -> None:
     expect(viewer.details).to_contain_text("empty")
 
 
-def test_a_changed_table_keeps_scroll_position_and_order(viewer: FileViewer) -> None:
+def test_clicking_a_column_header_sorts_and_a_changed_table_keeps_position_and_order(
+    viewer: FileViewer,
+) -> None:
     canvas = viewer.view("t.csv", csv_rows(2000, 5))
-    canvas.get_by_role("columnheader").nth(2).click()
-    canvas.get_by_role("columnheader").nth(2).click()
-    expect(canvas.locator('[data-row="0"][data-column="1"]')).to_have_text("2000")
+    head = canvas.get_by_role("columnheader").nth(2)
+    first, later = (canvas.locator(f'[data-row="{row}"][data-column="1"]') for row in (0, 100))
+    for state, value in (("ascending", "1"), ("descending", "2000")):
+        head.click()
+        expect(head).to_have_attribute("aria-sort", state)
+        expect(first).to_have_text(value)
     canvas.get_by_role("grid").evaluate("body => body.scrollTo(0, 2700)")
-    expect(canvas.locator('[data-row="100"][data-column="1"]')).to_have_text("1900")
+    expect(later).to_have_text("1900")
     viewer.write("t.csv", csv_rows(2100, 5))
-    changed = canvas.locator('[data-row="100"][data-column="1"]')
-    expect(changed).to_have_text("2000", timeout=30_000)
+    expect(later).to_have_text("2000", timeout=30_000)
     expect(viewer.details).to_contain_text("2,100 rows")
+    head.click()
+    canvas.get_by_role("grid").press("Control+Home")
+    expect(first).to_have_text("1")

@@ -9,7 +9,6 @@ from sandbox_ui.preview.text import markdown
 from tests.sandbox_ui.preview.file_viewer import FileViewer
 from tests.sandbox_ui.preview.media.images import encode_image, stripes
 from tests.sandbox_ui.preview.rendering import preview_data
-from tests.support import httpx
 
 
 def view(text: str) -> dict[str, Any]:
@@ -52,13 +51,11 @@ def test_an_invalid_formula_is_shown_as_source(tex: str) -> None:
     assert f'<code class="tex">{tex}</code>' in render_html(f"$${tex}$$\n")
 
 
-def test_raw_html_is_escaped() -> None:
+def test_raw_html_is_escaped_and_that_of_formulas_removed() -> None:
     html = render_html("<script>x</script>\n\n<b onclick=x>bold</b>\n")
     assert "&lt;script&gt;" in html
     assert "&lt;b onclick=x&gt;" in html
-
-
-def test_html_and_links_in_formulas_are_removed() -> None:
+    assert "href" not in render_html("[x](javascript:y) [y](data:text/html,<script>z</script>)")
     html = render_html("$\\href{javascript:alert(1)}{x}$ $\\text{<img src=x onerror=y>}$")
     assert "javascript" not in html
     assert "<img" not in html
@@ -79,18 +76,12 @@ def test_a_long_text_is_truncated_and_marked() -> None:
 
 def test_model_text_has_only_web_links() -> None:
     html = markdown.render_model_text(
-        "![p](https://a.example/x.png) [f](../x.csv) [j](javascript:x) $x$"
+        "![p](https://a.example/x.png) [f](../x.csv) [j](javascript:x) <script>x</script> $x$"
     )
     assert "<img" not in html
+    assert "<script" not in html
     assert html.count("<a ") == 1
     assert "<math" in html
-
-
-@pytest.mark.contract
-def test_a_text_over_one_megabyte_is_rejected(studio_url: str) -> None:
-    answer = httpx.post(f"{studio_url}/api/markdown", content=b"x" * 1_100_000)
-    assert answer.status_code == 413
-    assert "longer than" in answer.json()["error"]
 
 
 # In the browser
@@ -105,34 +96,28 @@ def test_images_are_loaded_only_from_the_workspace(viewer: FileViewer) -> None:
     )
     for name in ("inside", "up"):
         image = canvas.get_by_role("img", name=name)
-        expect(image).to_be_visible()
-        viewer.page.wait_for_function(
-            "each => each.naturalWidth === 40", arg=image.element_handle()
-        )
+        expect(image).to_have_js_property("naturalWidth", 40)
     expect(canvas).to_contain_text("image at evil.example, not loaded")
     expect(canvas).to_contain_text("“out” is outside the workspace")
     expect(canvas).to_contain_text("“gone” not found")
     expect(canvas.get_by_role("img")).to_have_count(2)
 
 
-def test_a_link_to_a_workspace_file_opens_its_preview(viewer: FileViewer) -> None:
+def test_the_source_can_be_shown_and_a_link_opens_the_preview_of_its_file(
+    viewer: FileViewer,
+) -> None:
     viewer.write("data.txt", b"the data\n")
-    canvas = viewer.view(
-        "notes.md", b"see [the data](data.txt), [that](#end) and [x](javascript:x)\n\n# End\n"
-    )
-    canvas.get_by_role("link", name="the data").click()
-    expect(viewer.preview.locator(".header b")).to_have_text("data.txt")
-    expect(viewer.canvas).to_contain_text("the data")
-
-
-def test_the_source_can_be_shown(viewer: FileViewer) -> None:
-    canvas = viewer.view("notes.md", b"# A *title*\n")
+    text = b"# A *title*\n\nsee [the data](data.txt), [that](#end) and [x](javascript:x)\n\n# End\n"
+    canvas = viewer.view("notes.md", text)
     expect(canvas.get_by_role("heading", name="A title")).to_be_visible()
     viewer.button("Source").click()
     expect(canvas.locator(".row").first).to_have_text("# A *title*")
     viewer.button("Rendered").click()
     expect(canvas.get_by_role("heading", name="A title")).to_be_visible()
     expect(viewer.button("Edit")).to_have_count(0)
+    canvas.get_by_role("link", name="the data").click()
+    expect(viewer.preview.locator(".header b")).to_have_text("data.txt")
+    expect(viewer.canvas).to_contain_text("the data")
 
 
 def test_a_changed_file_is_updated_and_keeps_its_scroll_position(viewer: FileViewer) -> None:
@@ -143,17 +128,3 @@ def test_a_changed_file_is_updated_and_keeps_its_scroll_position(viewer: FileVie
     viewer.write("notes.md", text + b"and more\n")
     expect(canvas).to_contain_text("and more")
     assert canvas.evaluate("each => each.scrollTop") == 1500
-
-
-def test_hostile_and_empty_files_are_harmless(viewer: FileViewer) -> None:
-    viewer.write(
-        "hostile.md",
-        b'<img src=x onerror="window.hacked=1">\n\n[x](javascript:window.hacked=1)\n\n'
-        b"[y](data:text/html,<script>window.hacked=1</script>)\n\n"
-        b"$\\href{javascript:window.hacked=1}{x}$\n\n"
-        + b"> " * 3000 + b"deep\n",
-    )  # fmt: skip
-    expect(viewer.view("empty.md", b"")).to_contain_text("This file is empty.")
-    canvas = viewer.show("hostile.md")
-    expect(canvas).to_contain_text("onerror")
-    expect(canvas.locator("[onerror], [href^='javascript'], [href^='data']")).to_have_count(0)

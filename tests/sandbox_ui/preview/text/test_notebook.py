@@ -31,12 +31,8 @@ def markdown_cell(text: str) -> Cell:
 
 
 def code_cell(source: str, *outputs: Cell, count: int | None = 1) -> Cell:
-    return {
-        "cell_type": "code",
-        "source": source,
-        "execution_count": count,
-        "outputs": list(outputs),
-    }
+    more = {"execution_count": count, "outputs": list(outputs)}
+    return {"cell_type": "code", "source": source, **more}
 
 
 def display_output(**by_type: str) -> Cell:
@@ -59,24 +55,18 @@ def output_of(*outputs: Cell) -> Cell:
 
 def test_version_4_cells_and_outputs_are_read() -> None:
     stream = {"output_type": "stream", "name": "stdout", "text": ["a\n", "b\n"]}
-    cells = notebook_data(make_notebook(markdown_cell("# Hi"), code_cell("import os", stream)))[
-        "cells"
-    ]
-    assert cells[0]["html"] == "<h1>Hi</h1>\n"
-    assert cells[1]["count"] == 1
-    assert cells[1]["rows"] == [[["k", "import "], "os"]]
-    assert cells[1]["outputs"] == [
+    content = make_notebook(markdown_cell("# Hi"), code_cell("import os", stream))
+    text, code = notebook_data(content)["cells"]
+    assert text["html"] == "<h1>Hi</h1>\n"
+    assert (code["count"], code["rows"]) == (1, [[["k", "import "], "os"]])
+    assert code["outputs"] == [
         {"kind": "text", "rows": [["a"], ["b"]], "omitted": 0, "error": False}
     ]
 
 
 def test_version_3_cells_and_outputs_are_read() -> None:
-    cell = {
-        "cell_type": "code",
-        "input": "1",
-        "prompt_number": 7,
-        "outputs": [{"output_type": "pyout", "png": png()}, {"output_type": "pyerr", "ename": "E"}],
-    }
+    outputs = [{"output_type": "pyout", "png": png()}, {"output_type": "pyerr", "ename": "E"}]
+    cell = {"cell_type": "code", "input": "1", "prompt_number": 7, "outputs": outputs}
     heading = {"cell_type": "heading", "level": 2, "source": "Part"}
     content = json.dumps({"nbformat": 3, "worksheets": [{"cells": [heading, cell]}]}).encode()
     first, second = notebook_data(content)["cells"]
@@ -86,17 +76,15 @@ def test_version_3_cells_and_outputs_are_read() -> None:
     assert preview_file(notebook.view, content, image="1,0,png").content
 
 
-def test_active_html_is_removed() -> None:
+def test_active_html_is_removed_and_latex_rendered() -> None:
     html = f"<table><td onclick=x style='color:red'>1</td></table>{HOSTILE}<style>*{{}}</style>"
     shown = output_of(display_output(text__html=html))["html"]
     assert ">1</td>" in shown
     for word in ("script", "onerror", "onclick", "color", "hacked"):
         assert word not in shown
-
-
-def test_script_only_html_is_marked_as_live() -> None:
-    shown = output_of(display_output(text__html="<script>draw()</script><div id=x></div>"))
-    assert (shown["kind"], shown["interactive"]) == ("text", True)
+    live = output_of(display_output(text__html="<script>draw()</script><div id=x></div>"))
+    assert (live["kind"], live["interactive"]) == ("text", True)
+    assert "<math" in output_of(display_output(text__latex="$$x^2$$"))["html"]
 
 
 def test_progress_bars_show_their_last_state_and_colours_are_kept() -> None:
@@ -107,9 +95,8 @@ def test_progress_bars_show_their_last_state_and_colours_are_kept() -> None:
 
 
 def test_images_are_requested_separately() -> None:
-    content = make_notebook(
-        code_cell("x", display_output(image__png=png(), text__plain="<Figure>"))
-    )
+    figure = display_output(image__png=png(), text__plain="<Figure>")
+    content = make_notebook(code_cell("x", figure))
     image = preview_file(notebook.view, content, image="0,0,image/png")
     assert image.content.startswith(b"\x89PNG")
     for wrong in ("9,0,image/png", "0,9,image/png", "0,0,text/plain", "x", ""):
@@ -117,15 +104,10 @@ def test_images_are_requested_separately() -> None:
             preview_file(notebook.view, content, image=wrong)
 
 
-def test_latex_output_is_rendered() -> None:
-    assert "<math" in output_of(display_output(text__latex="$$x^2$$"))["html"]
-
-
 def test_long_text_is_truncated_and_counted() -> None:
     long_text = "x" * (notebook.MAX_TEXT_LENGTH + 5)
-    cell = notebook_data(
-        make_notebook(code_cell(long_text, {"output_type": "stream", "text": long_text}))
-    )["cells"][0]
+    content = make_notebook(code_cell(long_text, {"output_type": "stream", "text": long_text}))
+    (cell,) = notebook_data(content)["cells"]
     assert (cell["omitted"], cell["outputs"][0]["omitted"]) == (5, 5)
 
 
@@ -148,19 +130,14 @@ def test_unexpected_values_are_ignored(cells: Any) -> None:
 def test_a_notebook_is_shown_without_running_its_content(viewer: FileViewer) -> None:
     table = f"<table><tr><th>city</th></tr><tr><td>Berlin</td></tr></table>{HOSTILE}"
     error = {"output_type": "error", "ename": "E", "evalue": "no", "traceback": ["\x1b[31mE: no"]}
-    canvas = viewer.view(
-        "n.ipynb",
-        make_notebook(
-            markdown_cell(f"# Title\n\n$x^2$ {HOSTILE}"),
-            code_cell("import os", display_output(text__html=table), error, count=3),
-            code_cell(
-                "draw()",
-                display_output(image__png=png()),
-                display_output(**{"image__svg+xml": SVG}),
-            ),
-            code_cell("w", display_output(**{"application__vnd.jupyter.widget-view+json": "x"})),
-        ),
+    images = display_output(image__png=png()), display_output(**{"image__svg+xml": SVG})
+    content = make_notebook(
+        markdown_cell(f"# Title\n\n$x^2$ {HOSTILE}"),
+        code_cell("import os", display_output(text__html=table), error, count=3),
+        code_cell("draw()", *images),
+        code_cell("w", display_output(**{"application__vnd.jupyter.widget-view+json": "x"})),
     )
+    canvas = viewer.view("n.ipynb", content)
     expect(canvas.get_by_role("heading", name="Title")).to_be_visible()
     expect(canvas.get_by_role("cell", name="Berlin")).to_be_visible()
     expect(canvas.locator(".bad")).to_contain_text("E: no")
@@ -173,9 +150,8 @@ def test_a_notebook_is_shown_without_running_its_content(viewer: FileViewer) -> 
 
 
 def test_more_cells_load_while_scrolling(viewer: FileViewer) -> None:
-    canvas = viewer.view(
-        "n.ipynb", make_notebook(*[code_cell(f"print({at})") for at in range(450)])
-    )
+    content = make_notebook(*[code_cell(f"print({at})") for at in range(450)])
+    canvas = viewer.view("n.ipynb", content)
     for last in (199, 399, 449):
         canvas.locator(".cell").nth(last).scroll_into_view_if_needed()
     expect(canvas.locator(".cell").nth(449)).to_contain_text("print(449)")

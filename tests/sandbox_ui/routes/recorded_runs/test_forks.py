@@ -41,17 +41,14 @@ def family(client: httpx.Client, run: str) -> dict[str, Any]:
     return found
 
 
-def test_a_fork_is_described_before_it_is_made(client: httpx.Client, parent: RunFolder) -> None:
+def test_a_fork_is_described_then_waits_for_its_message_and_is_listed(
+    client: httpx.Client, parent: RunFolder
+) -> None:
     about = client.get(f"/api/runs/{parent.id}/fork?step=1").json()
     assert (about["step"], about["files"], about["missing"]) == (1, 2, [])
     assert (about["message"], about["model"], about["needs_message"]) == (
         "Do it.", "test-model", True,
     )  # fmt: skip
-
-
-def test_a_fork_waits_for_its_message_and_is_listed(
-    client: httpx.Client, parent: RunFolder, tmp_path: Path
-) -> None:
     made = fork(client, parent.id)
     assert client.get(f"/api/runs/{made}/files/a.txt").text == "a"
     rows = {row["run"]: row for row in client.get("/api/runs").json()["runs"]}
@@ -61,7 +58,7 @@ def test_a_fork_waits_for_its_message_and_is_listed(
     assert rows[parent.id]["parent"] is None
 
 
-def test_the_family_is_shown_until_the_parent_is_deleted(
+def test_a_family_is_a_tree_that_the_history_points_to_until_the_parent_is_deleted(
     client: httpx.Client, parent: RunFolder
 ) -> None:
     made = fork(client, parent.id)
@@ -71,16 +68,6 @@ def test_the_family_is_shown_until_the_parent_is_deleted(
         "run": parent.id, "step": 1, "kind": "fork", "title": "Do it.", "exists": True,
         "visible": True,
     }  # fmt: skip
-    assert client.delete(f"/api/runs/{parent.id}").status_code == 200
-    known = family(client, made)["parent"]
-    assert (known["exists"], known["title"]) == (False, "")
-    assert client.get(f"/api/runs/{made}/files/a.txt?step=1").text == "a"
-
-
-def test_a_family_is_a_tree_that_the_history_points_to(
-    client: httpx.Client, parent: RunFolder
-) -> None:
-    made = fork(client, parent.id)
     again = fork(client, made)
     tree = client.get(f"/api/runs/{made}/family/tree").json()
     assert tree["more"] is False
@@ -95,6 +82,10 @@ def test_a_family_is_a_tree_that_the_history_points_to(
     assert [(rows[run]["forked"], rows[run]["parent_title"]) for run in runs] == [
         (True, ""), (True, "Do it."), (False, "Do it."),
     ]  # fmt: skip
+    assert client.delete(f"/api/runs/{parent.id}").status_code == 200
+    known = family(client, made)["parent"]
+    assert (known["exists"], known["title"]) == (False, "")
+    assert client.get(f"/api/runs/{made}/files/a.txt?step=1").text == "a"
 
 
 def test_a_family_shows_each_user_only_their_runs(tmp_path: Path) -> None:
@@ -126,7 +117,7 @@ def test_a_family_shows_each_user_only_their_runs(tmp_path: Path) -> None:
 def test_a_fork_beyond_the_quota_copies_nothing(tmp_path: Path) -> None:
     owner = user_for_account("ann").id
     run = write_ended_run(tmp_path, files={"a.bin": os.urandom(300_000)}, owner=owner)
-    before = {path for name in ("runs", "sandboxes") for path in (tmp_path / name).iterdir()}
+    before = {*tmp_path.glob("runs/*"), *tmp_path.glob("sandboxes/*")}
     with (
         serve_studio(tmp_path, users=accounts("ann"), quota_per_user=700_000) as at,
         signed_in(at, "ann") as ann,
@@ -136,8 +127,7 @@ def test_a_fork_beyond_the_quota_copies_nothing(tmp_path: Path) -> None:
     assert answer.status_code == 429
     assert answer.json()["error"].startswith("This needs 297 KB")
     assert "of your quota of" in answer.json()["error"]
-    after = {path for name in ("runs", "sandboxes") for path in (tmp_path / name).iterdir()}
-    assert after == before
+    assert {*tmp_path.glob("runs/*"), *tmp_path.glob("sandboxes/*")} == before
 
 
 @pytest.mark.parametrize(

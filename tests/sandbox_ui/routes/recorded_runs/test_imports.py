@@ -20,12 +20,8 @@ def send(client: httpx.Client, content: bytes, name: str = "trace.json") -> http
     return client.post("/api/imports", params={"name": name}, content=content)
 
 
-def sample(name: str) -> bytes:
-    return (FOLDER / name).read_bytes()
-
-
 def test_an_imported_run_is_listed_found_and_exported(client: httpx.Client, data: Path) -> None:
-    answer = send(client, sample("atif-1.0.json"))
+    answer = send(client, (FOLDER / "atif-1.0.json").read_bytes())
     assert answer.status_code == 201
     (imported,) = answer.json()["runs"]
     assert imported["format"] == "ATIF"
@@ -37,7 +33,7 @@ def test_an_imported_run_is_listed_found_and_exported(client: httpx.Client, data
         export = client.get(f"/api/runs/{run}/export/{name}")
         assert export.status_code == 200
         assert "attachment" in export.headers["content-disposition"]
-        assert "wc -c notes.txt" in json.dumps([json.loads(x) for x in documents(export.text)])
+        assert "wc -c notes.txt" in export.text
     assert client.get(f"/api/runs/{run}/export/other").status_code == 404
 
 
@@ -60,19 +56,12 @@ def test_a_downloaded_run_is_imported_with_its_files_as_of_each_step(
     assert [row["imported"] for row in rows if row["run"] == again.id] == [again.imported]
 
 
-def documents(text: str) -> list[str]:
-    """The lines of a JSON Lines file, or a whole JSON file."""
-    lines = text.splitlines()
-    return lines if lines[0].endswith("}") and len(lines[0]) > 1 else [text]
-
-
-def test_a_file_may_be_larger_than_other_requests(client: httpx.Client) -> None:
+def test_a_file_may_be_larger_than_other_requests_and_what_is_wrong_with_it_is_said(
+    client: httpx.Client,
+) -> None:
     message = {"role": "user", "content": "x" * 1_000_000}
     line = json.dumps({"messages": [message] * (MAX_BODY_BYTES // 1_000_000 + 1)})
     assert send(client, line.encode(), "large.jsonl").status_code == 201
-
-
-def test_what_is_wrong_with_a_file_is_said(client: httpx.Client) -> None:
     answer = send(client, b'{"messages": [\n{"role": "robot"}]}', "a\nb/../robot.jsonl")
     assert answer.status_code == 400
     assert answer.json()["error"] == (
@@ -81,25 +70,21 @@ def test_what_is_wrong_with_a_file_is_said(client: httpx.Client) -> None:
     )
 
 
-def test_a_run_belongs_to_who_imports_it(tmp_path: Path) -> None:
-    with serve_studio(tmp_path, users=accounts("ann")) as url, signed_in(url, "ann") as ann:
-        with httpx.Client(base_url=url) as guest:
-            assert send(guest, sample("messages.jsonl")).status_code == 401
-        (one, _) = send(ann, sample("messages.jsonl")).json()["runs"]
-        assert RunFolder.open(tmp_path, one["run"]).owner == "u:ann"
-        assert ann.get(f"/api/runs/{one['run']}/export/atif").status_code == 200
-
-
-def test_an_import_counts_for_the_quota(tmp_path: Path) -> None:
+def test_a_run_belongs_to_who_imports_it_and_counts_for_their_quota(tmp_path: Path) -> None:
+    sample, message = (FOLDER / "messages.jsonl").read_bytes(), {"role": "user"}
+    body = json.dumps({"messages": [message | {"content": "x" * 60_000}]}).encode()
     with (
-        serve_studio(tmp_path, users=accounts("ann"), quota_per_user=100_000) as url,
+        serve_studio(tmp_path, users=accounts("ann", "bob"), quota_per_user=100_000) as url,
         signed_in(url, "ann") as ann,
+        signed_in(url, "bob") as bob,
+        httpx.Client(base_url=url) as guest,
     ):
-        message = {"role": "user", "content": "x" * 60_000}
-        body = json.dumps({"messages": [message]}).encode()
+        assert send(guest, sample).status_code == 401
         assert send(ann, body + body).status_code == 507  # larger than the quota
         answer = send(ann, body)  # as a journal it has the text twice
-        assert answer.status_code == 400
-        assert "more space" in answer.json()["error"]
+        assert (answer.status_code, "more space" in answer.json()["error"]) == (400, True)
         assert not list(tmp_path.glob("runs/*/journal.jsonl"))
         assert not list((tmp_path / "imports").iterdir())
+        (one, _) = send(bob, sample).json()["runs"]
+        assert RunFolder.open(tmp_path, one["run"]).owner == "u:bob"
+        assert bob.get(f"/api/runs/{one['run']}/export/atif").status_code == 200

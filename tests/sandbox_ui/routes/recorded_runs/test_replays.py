@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from agent.events import Mode
 from agent.limits import Limits
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.runs.folder import RunFolder
@@ -17,16 +18,11 @@ from tests.support.server import wait_until
 pytestmark = pytest.mark.contract
 
 
-def record(data: Path, task: Task) -> str:
+def record(data: Path, *turns: ScriptedTurn, mode: Mode = "sandbox") -> str:
     provider = LocalSandboxProvider(data)
     folder = RunFolder.create(data, provider.create_workspace())
-    turns = (
-        [bash("echo hi > output/a.txt"), SUBMIT]
-        if task.mode == "sandbox"
-        else [ScriptedTurn(text="Yes.")]
-    )
     with RecordedRun(folder, provider) as run:
-        list(run.start(task, ScriptedModel(turns), Limits()))
+        list(run.start(Task("Do it.", mode=mode), ScriptedModel(turns), Limits()))
     return folder.id
 
 
@@ -36,7 +32,7 @@ def list_replays(client: httpx.Client, run: str) -> list[dict[str, Any]]:
 
 
 def test_a_replay_is_started_and_listed(client: httpx.Client, data: Path) -> None:
-    recorded = record(data, Task("Do it."))
+    recorded = record(data, bash("echo hi > output/a.txt"), SUBMIT)
     assert list_replays(client, recorded) == []
     created = client.post(f"/api/runs/{recorded}/replays")
     assert created.status_code == 201
@@ -52,7 +48,7 @@ def test_a_replay_is_started_and_listed(client: httpx.Client, data: Path) -> Non
 
 
 def test_what_cannot_be_replayed_leaves_no_run(client: httpx.Client, data: Path) -> None:
-    recorded = record(data, Task("Do it.", mode="plain"))
+    recorded = record(data, ScriptedTurn(text="Yes."), mode="plain")
     before = len(RunFolder.all(data))
     refused = client.post(f"/api/runs/{recorded}/replays")
     assert refused.status_code == 400
@@ -64,7 +60,7 @@ def test_what_cannot_be_replayed_leaves_no_run(client: httpx.Client, data: Path)
 
 
 def test_a_run_is_saved_as_an_example_and_deleted(client: httpx.Client, data: Path) -> None:
-    recorded = record(data, Task("Do it."))
+    recorded = record(data, SUBMIT)
     saved = client.post(f"/api/runs/{recorded}/example")
     assert (saved.status_code, saved.json()["id"]) == (201, recorded)
     listed = client.get("/api/examples/saved").json()

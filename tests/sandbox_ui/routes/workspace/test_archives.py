@@ -26,30 +26,22 @@ def open_zip(response: httpx.Response) -> zipfile.ZipFile:
 
 
 def test_a_selection_is_a_zip_with_a_content_length(
-    client: httpx.Client, run: str, folder: RunFolder
+    client: httpx.Client, run: str, workspace: Path
 ) -> None:
-    (folder.workspace / "output" / "é &+%.txt").write_text("1")
-    (folder.workspace / "output" / "sub").mkdir()
-    (folder.workspace / "output" / "sub" / "b").write_text("2")
-    (folder.workspace / "input" / "c").write_text("3")
+    (workspace / "output" / "é &+%.txt").write_text("1")
+    (workspace / "output" / "sub").mkdir()
+    (workspace / "output" / "sub" / "b").write_text("2")
+    (workspace / "input" / "c").write_text("3")
     paths = [quote(path) for path in ("output/é &+%.txt", "output/sub")]
     got = client.get(f"/api/runs/{run}/zip", params={"path": paths})
     assert open_zip(got).namelist() == ["é &+%.txt", "sub/", "sub/b"]
     assert got.headers["content-disposition"].startswith('attachment; filename="workspace.zip"')
     head = client.head(f"/api/runs/{run}/zip", params={"path": paths})
     assert (head.content, head.headers["content-length"]) == (b"", str(len(got.content)))
-
-
-def test_a_zip_of_a_folder_has_its_name_in_any_script(
-    client: httpx.Client, run: str, folder: RunFolder
-) -> None:
-    (folder.workspace / "日本").mkdir()
+    (workspace / "日本").mkdir()
     got = client.get(f"/api/runs/{run}/zip?path={quote('日本')}")
     assert got.headers["content-disposition"].endswith(f"UTF-8''{quote('日本.zip')}")
     assert open_zip(got).namelist() == ["日本/"]
-
-
-def test_a_missing_file_is_reported(client: httpx.Client, run: str) -> None:
     got = client.get(f"/api/runs/{run}/zip?path=missing")
     assert (got.status_code, "“missing” does not exist" in got.json()["error"]) == (400, True)
     assert client.get(f"/api/runs/{run}/zip?path=../x").status_code == 400
@@ -59,6 +51,10 @@ def test_a_missing_file_is_reported(client: httpx.Client, run: str) -> None:
 def test_the_run_zip_contains_files_and_journal(
     client: httpx.Client, run: str, folder: RunFolder
 ) -> None:
+    draft = client.get(f"/api/runs/{run}/run.zip")
+    assert open_zip(draft).namelist() == ["files/input/", "files/output/"]
+    refused = client.get(f"/api/runs/{run}/zip?step=1")
+    assert (refused.status_code, "no file versions" in refused.json()["error"]) == (400, True)
     (folder.workspace / "output" / "answer.txt").write_text("42")
     (folder.outputs / "1-call.stdout").write_text("long")
     journal = Journal(folder.journal)
@@ -80,18 +76,13 @@ def test_the_run_zip_contains_files_and_journal(
     assert 'filename="t.zip"' in got.headers["content-disposition"]
 
 
-def test_the_run_zip_of_a_draft_contains_its_files(client: httpx.Client, run: str) -> None:
-    got = client.get(f"/api/runs/{run}/run.zip")
-    assert open_zip(got).namelist() == ["files/input/", "files/output/"]
-
-
 # Single files
 
 
 def test_downloads_have_an_etag_and_can_be_resumed(
-    client: httpx.Client, run: str, folder: RunFolder
+    client: httpx.Client, run: str, workspace: Path
 ) -> None:
-    (folder.workspace / "a").write_text("abcdef")
+    (workspace / "a").write_text("abcdef")
     file_url = f"/api/runs/{run}/files/a"
     head = client.head(file_url)
     etag = head.headers["etag"]
@@ -99,7 +90,7 @@ def test_downloads_have_an_etag_and_can_be_resumed(
     rest = client.get(file_url, headers={"Range": "bytes=3-", "If-Range": etag})
     assert (rest.status_code, rest.text) == (206, "def")
     assert client.get(file_url, headers={"If-None-Match": etag}).status_code == 304
-    (folder.workspace / "a").write_text("another")
+    (workspace / "a").write_text("another")
     whole = client.get(file_url, headers={"Range": "bytes=3-", "If-Range": etag})
     assert (whole.status_code, whole.text) == (200, "another")
 
@@ -129,9 +120,3 @@ def test_a_folder_is_downloaded_as_it_was_after_a_step(client: httpx.Client, dat
     gone = client.get(f"/api/runs/{run.id}/zip?step=2&path=output/c.txt")
     assert gone.status_code == 400
     assert "was not there after step 2" in gone.json()["error"]
-
-
-def test_a_run_without_versions_has_no_past_zip(client: httpx.Client, run: str) -> None:
-    refused = client.get(f"/api/runs/{run}/zip?step=1")
-    assert refused.status_code == 400
-    assert "no file versions" in refused.json()["error"]

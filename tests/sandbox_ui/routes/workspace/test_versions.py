@@ -1,7 +1,7 @@
 """Versions of files after each step, and their differences to the step before."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.contract
 
 
 class RecordedSteps:
-    """A run whose steps are recorded by the test; ``end_step`` takes a snapshot."""
+    """A run whose steps are recorded by the test."""
 
     def __init__(self, data: Path, client: httpx.Client) -> None:
         self.client = client
@@ -35,9 +35,16 @@ class RecordedSteps:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content.encode() if isinstance(content, str) else content)
 
-    def end_step(self) -> None:
+    def end(self) -> None:
+        """Record the files as they are now."""
         self.step += 1
         self._versions.append(self.step, self._snapshots.take())
+
+    def take(self, files: Mapping[str, str | bytes]) -> None:
+        """Record a step that writes files."""
+        for path, content in files.items():
+            self.write(path, content)
+        self.end()
 
     def get(self, what: str, path: str, **options: object) -> httpx.Response:
         quoted = quote(os.fsencode(path))
@@ -46,52 +53,36 @@ class RecordedSteps:
 
 
 @pytest.fixture
-def steps(studio_url: str, data: Path) -> Iterator[RecordedSteps]:
-    with httpx.Client(base_url=studio_url, timeout=30) as client:
-        yield RecordedSteps(data, client)
+def steps(client: httpx.Client, data: Path) -> RecordedSteps:
+    return RecordedSteps(data, client)
 
 
 # Versions
 
 
 def test_each_step_has_its_version_of_a_file(steps: RecordedSteps) -> None:
-    for words in ("one", "two", "three"):
-        steps.write("output/a.txt", words)
-        steps.end_step()
+    steps.take({"output/a.txt": "one"})
+    assert steps.get("files", "output/a.txt", step=2).text == "one"
+    for words in ("two", "three"):
+        steps.take({"output/a.txt": words})
     steps.write("output/a.txt", "now")
     for step, words in ((1, "one"), (2, "two"), (3, "three"), (9, "three")):
         assert steps.get("files", "output/a.txt", step=step).text == words
         assert words in steps.get("view", "output/a.txt", step=step).text
     assert steps.get("files", "output/a.txt").text == "now"
-
-
-def test_a_step_recorded_later_is_served(steps: RecordedSteps) -> None:
-    steps.write("a.txt", "one")
-    steps.end_step()
-    assert steps.get("files", "a.txt", step=2).text == "one"
-    steps.write("a.txt", "two")
-    steps.end_step()
-    assert steps.get("files", "a.txt", step=2).text == "two"
-
-
-def test_old_versions_support_ranges(steps: RecordedSteps) -> None:
-    steps.write("a.txt", "0123456789")
-    steps.end_step()
-    steps.write("a.txt", "")
-    file_url = f"/api/runs/{steps.run}/files/a.txt?step=1"
-    got = steps.client.get(file_url, headers={"Range": "bytes=3-5"})
-    assert (got.status_code, got.text) == (206, "345")
+    file_url = f"/api/runs/{steps.run}/files/output/a.txt?step=3"
+    got = steps.client.get(file_url, headers={"Range": "bytes=1-3"})
+    assert (got.status_code, got.text) == (206, "hre")
 
 
 @pytest.mark.parametrize("what", ["files", "view"])
 def test_an_unavailable_version_is_reported(steps: RecordedSteps, what: str) -> None:
-    steps.write("a.txt", "one")
-    steps.end_step()
+    steps.take({"a.txt": "one"})
     (steps.root / "a.txt").unlink()
     (steps.root / "link").symlink_to("/etc/passwd")
     with (steps.root / "large.bin").open("wb") as large:
         large.truncate(65 * 1024**2)
-    steps.end_step()
+    steps.end()
     for path, step, sentence in (
         ("a.txt", 0, "“a.txt” was not there after step 0."),
         ("a.txt", 2, "“a.txt” was not there after step 2."),
@@ -110,8 +101,7 @@ def test_an_unavailable_version_is_reported(steps: RecordedSteps, what: str) -> 
 
 
 def test_a_missing_blob_is_reported(steps: RecordedSteps, data: Path) -> None:
-    steps.write("a.txt", "a content of its own")
-    steps.end_step()
+    steps.take({"a.txt": "a content of its own"})
     (blob,) = (path for path in data.glob("blobs/*/*") if path.read_bytes().startswith(b"a cont"))
     blob.unlink()
     refused = steps.get("files", "a.txt", step=1)
@@ -120,18 +110,15 @@ def test_a_missing_blob_is_reported(steps: RecordedSteps, data: Path) -> None:
 
 def test_a_file_with_an_unusual_name_has_versions(steps: RecordedSteps) -> None:
     name = os.fsdecode("“q” \n\u202e".encode() + b"\xff")
-    (steps.root / name).write_text("one")
-    steps.end_step()
+    steps.take({name: "one"})
     (steps.root / name).unlink()
     assert steps.get("files", name, step=1).text == "one"
 
 
-def test_a_run_without_a_journal_has_no_versions(studio_url: str) -> None:
-    with httpx.Client(base_url=studio_url) as client:
-        run = client.post("/api/runs").json()["run"]
-        refused = client.get(f"/api/runs/{run}/files/a?step=1")
-        assert refused.json()["error"] == "“a” was not there after step 1."
-        assert client.get("/api/runs/nosuchrun/files/a?step=1").status_code == 404
+def test_a_run_without_a_journal_has_no_versions(client: httpx.Client, run: str) -> None:
+    refused = client.get(f"/api/runs/{run}/files/a?step=1")
+    assert refused.json()["error"] == "“a” was not there after step 1."
+    assert client.get("/api/runs/nosuchrun/files/a?step=1").status_code == 404
 
 
 # Differences
@@ -146,29 +133,22 @@ def difference(steps: RecordedSteps, path: str, **options: object) -> Any:
 
 
 def test_a_text_is_compared_with_the_previous_step(steps: RecordedSteps) -> None:
-    steps.write("a.py", "one\nprint('big', 1)\nthree\n")
-    steps.end_step()
-    steps.write("b", "another")
-    steps.end_step()
-    steps.write("a.py", "one\nprint('small', 1)\nthree\nfour\n")
-    steps.end_step()
+    before, after = "one\nprint('big', 1)\nthree\n", "one\nprint('small', 1)\nthree\nfour\n"
+    for files in ({"a.py": before}, {"b": "another"}, {"a.py": after}):
+        steps.take(files)
     view = difference(steps, "a.py", step=3)
     assert (view["display"], view["step"], view["reason"]) == ("text", 3, "")
     assert (view["before"]["size"], view["after"]["size"]) == (26, 33)
-    assert view["text"] == {
-        "before": "one\nprint('big', 1)\nthree\n",
-        "after": "one\nprint('small', 1)\nthree\nfour\n",
-    }
+    assert view["text"] == {"before": before, "after": after}
     assert difference(steps, "a.py") == view
     unchanged = difference(steps, "a.py", step=2)["text"]
     assert unchanged["before"] == unchanged["after"]
 
 
 def test_added_and_removed_files_are_compared_completely(steps: RecordedSteps) -> None:
-    steps.write("a.txt", "one\ntwo")
-    steps.end_step()
+    steps.take({"a.txt": "one\ntwo"})
     (steps.root / "a.txt").unlink()
-    steps.end_step()
+    steps.end()
     added, removed = difference(steps, "a.txt", step=1), difference(steps, "a.txt", step=2)
     assert (added["before"], removed["after"]) == (None, None)
     assert added["text"] == {"before": "", "after": "one\ntwo"}
@@ -176,10 +156,8 @@ def test_added_and_removed_files_are_compared_completely(steps: RecordedSteps) -
 
 
 def test_versions_are_decoded_and_invisible_characters_named(steps: RecordedSteps) -> None:
-    steps.write("a.txt", "für 5 €\r\n".encode("cp1252") * 9)
-    steps.end_step()
-    steps.write("a.txt", "\ufefffür\u202e\x1b\n".encode("utf-16"))
-    steps.end_step()
+    steps.take({"a.txt": "für 5 €\r\n".encode("cp1252") * 9})
+    steps.take({"a.txt": "\ufefffür\u202e\x1b\n".encode("utf-16")})
     text = difference(steps, "a.txt", step=2)["text"]
     assert text["before"] == "für 5 €␍\n" * 9
     assert text["after"].endswith("für⟨U+202E⟩␛\n")
@@ -187,12 +165,8 @@ def test_versions_are_decoded_and_invisible_characters_named(steps: RecordedStep
 
 def test_images_are_compared_as_images_and_binary_files_by_metadata(steps: RecordedSteps) -> None:
     image = b"\x89PNG\r\n\x1a\n" + bytes(20)
-    steps.write("a.png", image)
-    steps.write("b.bin", b"\0\1")
-    steps.end_step()
-    steps.write("a.png", image + b"more")
-    steps.write("b.bin", b"\0\2")
-    steps.end_step()
+    steps.take({"a.png": image, "b.bin": b"\0\1"})
+    steps.take({"a.png": image + b"more", "b.bin": b"\0\2"})
     assert difference(steps, "a.png", step=2)["display"] == "images"
     metadata = difference(steps, "b.bin", step=2)
     assert (metadata["display"], metadata["reason"], metadata["text"]) == ("metadata", "", None)
@@ -200,10 +174,9 @@ def test_images_are_compared_as_images_and_binary_files_by_metadata(steps: Recor
 
 
 def test_an_impossible_comparison_gives_a_reason_and_metadata(steps: RecordedSteps) -> None:
-    steps.write("a.log", "x\n" * 5_000_000)
     with (steps.root / "large.bin").open("wb") as large:
         large.truncate(65 * 1024**2)
-    steps.end_step()
+    steps.take({"a.log": "x\n" * 5_000_000})
     long_text = difference(steps, "a.log", step=1)
     assert (long_text["display"], long_text["reason"]) == (
         "metadata", "Only texts of up to 8 MB are compared.",
@@ -214,11 +187,10 @@ def test_an_impossible_comparison_gives_a_reason_and_metadata(steps: RecordedSte
 
 
 def test_a_file_that_became_a_symlink_is_compared_by_metadata(steps: RecordedSteps) -> None:
-    steps.write("a", "one")
-    steps.end_step()
+    steps.take({"a": "one"})
     (steps.root / "a").unlink()
     (steps.root / "a").symlink_to("/etc/passwd")
-    steps.end_step()
+    steps.end()
     view = difference(steps, "a", step=2)
     assert view["after"]["kind"] == "link"
     assert view["after"]["target"] == "/etc/passwd"
@@ -236,11 +208,8 @@ def test_a_file_that_no_step_changed_is_reported(steps: RecordedSteps) -> None:
 
 
 def test_folders_and_versions_are_served_as_of_a_step(steps: RecordedSteps) -> None:
-    steps.write("output/a.txt", "one")
-    steps.end_step()
-    steps.write("output/a.txt", "three")
-    steps.write("output/b.txt", "b")
-    steps.end_step()
+    steps.take({"output/a.txt": "one"})
+    steps.take({"output/a.txt": "three", "output/b.txt": "b"})
     url = f"/api/runs/{steps.run}"
     listing = steps.client.get(f"{url}/files", params={"folder": "output", "step": 1}).json()
     assert [(row["name"], row["size"], row.get("later")) for row in listing["entries"]] == [
@@ -257,8 +226,7 @@ def test_folders_and_versions_are_served_as_of_a_step(steps: RecordedSteps) -> N
 
 def test_any_two_versions_are_compared(steps: RecordedSteps) -> None:
     for text in ("one", "two", "three"):
-        steps.write("a.txt", text)
-        steps.end_step()
+        steps.take({"a.txt": text})
     view = difference(steps, "a.txt", step=3, base=1)
     assert (view["base"], view["text"]["before"], view["text"]["after"]) == (1, "one", "three")
     created = difference(steps, "a.txt", step=2, base=0)
