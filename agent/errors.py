@@ -75,6 +75,10 @@ class SandboxError(StudioError):
     """The sandbox failed and could not be recovered."""
 
 
+class EngineUnanswered(SandboxError):
+    """The container engine did not answer a request."""
+
+
 class CommandError(StudioError, OSError):
     """A file, folder or user of a sandbox cannot be used as requested.
 

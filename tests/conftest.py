@@ -7,7 +7,6 @@ from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
-import docker
 import hypothesis
 import pytest
 from playwright.sync_api import Browser
@@ -15,7 +14,7 @@ from playwright.sync_api import Browser
 from agent.errors import EngineError
 from agent.sandbox.disk import volume
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL, remove
-from agent.sandbox.engine.client import connect
+from agent.sandbox.engine.client import Client, connect
 from agent.sandbox.image.build import dockerfile_path, ensure_image
 from agent.sandbox.image.progress import BuildProgress
 from agent.workspace.files import Workspace
@@ -110,7 +109,7 @@ def _remove_leftover_containers(tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 @pytest.fixture(scope="session")
-def engine() -> Iterator[docker.DockerClient]:
+def engine() -> Iterator[Client]:
     """A client of this machine's container engine."""
     try:
         client = connect(os.environ.get("DOCKER_HOST"), os.environ.get("XDG_RUNTIME_DIR"))
@@ -121,7 +120,7 @@ def engine() -> Iterator[docker.DockerClient]:
 
 
 @pytest.fixture(scope="session")
-def image(engine: docker.DockerClient) -> str:
+def image(engine: Client) -> str:
     """The tag of the sandbox image, which is built if it is missing."""
 
     def show(progress: BuildProgress) -> None:

@@ -8,10 +8,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import docker
 import pytest
 
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
+from agent.sandbox.engine.client import Client
 from tests.bench.__main__ import BROWSER_TABLES, TABLES
 from tests.bench.context import ROOT
 from tests.bench.tables import Sample, Table, format_duration
@@ -66,7 +66,7 @@ def test_tables_are_measured_and_leave_nothing(
 @pytest.mark.contract
 @pytest.mark.engine
 def test_an_interrupted_benchmark_leaves_nothing(
-    tmp_path: Path, engine: docker.DockerClient, image: str
+    tmp_path: Path, engine: Client, image: str
 ) -> None:
     process = start_benchmark(tmp_path, "memory", "steps", "first-command")
     assert process.stdout is not None

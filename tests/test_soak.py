@@ -4,10 +4,10 @@ import asyncio
 from contextlib import suppress
 from pathlib import Path
 
-import docker
 import pytest
 
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
+from agent.sandbox.engine.client import Client
 from tests.bench.agent.memory import private_memory
 from tests.bench.agent.reference import endpoint
 from tests.bench.context import bench_context
@@ -38,7 +38,7 @@ async def delete_all(app: ServedApp) -> None:
                 (await client.delete(f"/api/runs/{row['run']}")).raise_for_status()
 
 
-def resource_counts(app: ServedApp, engine: docker.DockerClient, instance: str) -> dict[str, int]:
+def resource_counts(app: ServedApp, engine: Client, instance: str) -> dict[str, int]:
     """Count the resources of the application and its instance at the engine.
 
     Idle threads of the server end at the next request.
@@ -61,7 +61,7 @@ def increases(after: dict[str, int], before: dict[str, int]) -> dict[str, int]:
 @pytest.mark.nightly
 @pytest.mark.engine
 @pytest.mark.timeout(900)
-def test_runs_leak_no_resources(engine: docker.DockerClient, image: str) -> None:
+def test_runs_leak_no_resources(engine: Client, image: str) -> None:
     with (
         bench_context() as context,
         endpoint(context) as (url, _),

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Generator
 
 from agent.data_folder import DataFolder
-from agent.errors import EngineError, SandboxError
+from agent.errors import EngineError, EngineUnanswered, SandboxError
 from agent.events import Event, Preparing, SandboxOrigin, SandboxReady
 from agent.provisioning.ahead import SandboxAhead
 from agent.provisioning.backend import Backend, SetupStatus
@@ -238,12 +238,21 @@ class DockerSandboxProvider:
             if not (yield from self._wait_for_backend(stop)):
                 raise WaitCancelled("The run was stopped.")
             yield Preparing(state="starting_sandbox")
-        lock = self._factory.container_lock(folder.sandbox)
+        try:
+            return self._create_or_restart_once(folder, stop)
+        except EngineUnanswered:  # no command was executed yet, and nothing is left behind
+            yield Preparing(state="starting_sandbox", detail="Waiting for the container engine")
+            run_cancellable(lambda: wait_for_engine(client, stop), stop)
+            return self._create_or_restart_once(folder, stop)
+
+    def _create_or_restart_once(
+        self, folder: RunFolder, stop: Stop
+    ) -> tuple[Sandbox, SandboxOrigin]:
         return run_cancellable(
             lambda: self._factory.create_or_restart(folder),
             stop,
             on_late_result=lambda result: _release(*result),
-            guard=lock,
+            guard=self._factory.container_lock(folder.sandbox),
         )
 
 

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import docker
 import pytest
 from playwright.sync_api import Browser, expect
 
 from agent.data_folder import DataFolder
 from agent.provisioning.provider import DockerSandboxProvider
+from agent.sandbox.engine.client import Client
 from agent.settings import Settings
 from tests.support.models.endpoint import Call, Endpoint, ScriptedTurns, Turn
 from tests.support.server import create_app, run_server
@@ -33,7 +33,7 @@ def script() -> ScriptedTurns:
 
 @pytest.fixture(scope="module")
 def studio_url(
-    engine: docker.DockerClient,
+    engine: Client,
     image: str,
     script: ScriptedTurns,
     tmp_path_factory: pytest.TempPathFactory,

@@ -7,13 +7,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import docker
 import pytest
 from playwright.sync_api import Browser, expect
 
 from agent.events import SandboxReady
 from agent.runs import journal
 from agent.runs.folder import RunFolder
+from agent.sandbox.engine.client import Client
 from agent.settings import Settings
 from tests.support import httpx
 from tests.support.cluster.nodes import ROOT, containers_of
@@ -145,7 +145,7 @@ def ready_events(placement: Placement) -> list[SandboxReady]:
     return [event for event in events if isinstance(event, SandboxReady)]
 
 
-def test_the_page_as_a_program_ends_in_order(tmp_path: Path, engine: docker.DockerClient) -> None:
+def test_the_page_as_a_program_ends_in_order(tmp_path: Path, engine: Client) -> None:
     environment = {
         **os.environ, "STUDIO_RAY": "local", "STUDIO_DATA": str(tmp_path),
         "GRADIO_SERVER_PORT": "0",

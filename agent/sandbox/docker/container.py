@@ -18,7 +18,7 @@ from agent.sandbox import supervisor
 from agent.sandbox.base import SandboxLimits
 from agent.sandbox.disk import monitor, scratch
 from agent.sandbox.docker.lifecycle import ADDRESS_LABEL, INSTANCE_LABEL, SANDBOX_LABEL
-from agent.sandbox.engine.client import is_podman, unenforced_limits
+from agent.sandbox.engine.client import Client, is_podman, unenforced_limits
 from agent.sandbox.network.proxy import Proxy
 from agent.sandbox.network.subnets import SandboxNetwork
 
@@ -95,9 +95,7 @@ class ContainerSpec:
     image_id: str = ""
 
 
-def create_container(
-    client: docker.DockerClient, spec: ContainerSpec, network: SandboxNetwork | None
-) -> str:
+def create_container(client: Client, spec: ContainerSpec, network: SandboxNetwork | None) -> str:
     """Create a sandbox's container without starting it; return its id.
 
     Raises:
@@ -143,7 +141,7 @@ def _labels(spec: ContainerSpec, network: SandboxNetwork | None) -> dict[str, st
     return labels | {ADDRESS_LABEL: network.address} if network else labels
 
 
-def _security_options(client: docker.DockerClient) -> list[str]:
+def _security_options(client: Client) -> list[str]:
     """Return the security options of the seccomp profile: Docker's default, restricted.
 
     Blocks io_uring, sockets other than AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK, and allocation
@@ -157,7 +155,7 @@ def _security_options(client: docker.DockerClient) -> list[str]:
     return [f"seccomp={profile}"]
 
 
-def _nano_cpus(client: docker.DockerClient, limits: SandboxLimits) -> int | None:
+def _nano_cpus(client: Client, limits: SandboxLimits) -> int | None:
     """Return the CPU limit; None if the engine cannot enforce and therefore would refuse it."""
     if "processors" in unenforced_limits(client):
         return None
@@ -169,7 +167,7 @@ def _ulimits(limits: SandboxLimits) -> list[docker.types.Ulimit]:
     return [docker.types.Ulimit(name=name, soft=n, hard=n) for name, n in maximums.items()]
 
 
-def _networking_config(client: docker.DockerClient, network: SandboxNetwork) -> Any:
+def _networking_config(client: Client, network: SandboxNetwork) -> Any:
     endpoint: Any = client.api.create_endpoint_config(ipv4_address=network.address)
     networks: Any = {network.name: endpoint}
     return client.api.create_networking_config(networks)

@@ -27,6 +27,7 @@ from agent.sandbox.docker import cgroup, lifecycle
 from agent.sandbox.docker.container import STUDIO_FOLDER, WORKSPACE, ContainerSpec, create_container
 from agent.sandbox.engine.client import (
     RECOVERY_SECONDS,
+    Client,
     engine_errors,
     unenforced_limits,
     wait_for_engine,
@@ -59,7 +60,7 @@ class DockerSandbox(SupervisedSandbox):
 
     def __init__(
         self,
-        client: docker.DockerClient,
+        client: Client,
         container: str,
         spec: ContainerSpec,
         network: SandboxNetwork | None = None,
@@ -73,7 +74,7 @@ class DockerSandbox(SupervisedSandbox):
         self._recovery_seconds = RECOVERY_SECONDS
 
     @classmethod
-    def create(cls, client: docker.DockerClient, spec: ContainerSpec) -> "DockerSandbox":
+    def create(cls, client: Client, spec: ContainerSpec) -> "DockerSandbox":
         """Create and start a container and wait until its shell is ready for commands.
 
         Raises:
@@ -101,7 +102,7 @@ class DockerSandbox(SupervisedSandbox):
         return sandbox
 
     @classmethod
-    def restart(cls, client: docker.DockerClient, spec: ContainerSpec) -> "DockerSandbox | None":
+    def restart(cls, client: Client, spec: ContainerSpec) -> "DockerSandbox | None":
         """Restart a sandbox's container that was stopped or left by a dead process.
 
         Its shell is restored to the state after its last command; if that fails, the next

@@ -10,12 +10,23 @@ import docker.errors
 import requests.exceptions
 import urllib3.exceptions
 
-from agent.errors import EngineError, SandboxError
-from agent.sandbox.engine.discovery import find_engine
+from agent.errors import EngineError, EngineUnanswered, SandboxError
+from agent.sandbox.engine.discovery import find_engine, probe
 from agent.util.cancellation import Stop
 
-Client = docker.DockerClient
-"""A connected engine client; for annotations in modules that do not import docker."""
+
+class Client(docker.DockerClient):
+    """A connected client.
+
+    Args:
+        address: The engine's address, as ``discovery.find_engine`` returns it.
+        timeout: Timeout of one request in seconds.
+    """
+
+    def __init__(self, address: str, timeout: float) -> None:
+        super().__init__(base_url=address, version="auto", timeout=int(timeout))
+        self.address = address
+
 
 ENGINE_ERRORS = (
     docker.errors.DockerException,
@@ -34,7 +45,7 @@ ENGINE_UNAVAILABLE = (
 
 def connect(
     host: str | None = None, runtime_dir: str | None = None, *, timeout: float = 60.0
-) -> docker.DockerClient:
+) -> Client:
     """Connect to the engine that ``discovery.find_engine`` finds; the caller closes the client.
 
     Args:
@@ -49,7 +60,7 @@ def connect(
     if finding.state != "ready":
         raise EngineError(finding.advice())
     try:
-        client = docker.DockerClient(base_url=finding.url, version="auto", timeout=int(timeout))
+        client = Client(finding.url, timeout)
     except ENGINE_ERRORS as error:
         raise EngineError(
             f"The container engine at {finding.url} sent an unexpected answer: {error}"
@@ -74,7 +85,7 @@ def is_podman(client: Client) -> bool:
     return any(part.get("Name") == "Podman Engine" for part in parts)
 
 
-def check_runtime(client: docker.DockerClient, name: str) -> None:
+def check_runtime(client: Client, name: str) -> None:
     """Check that the engine has the runtime ``name``, unless that is empty.
 
     Raises:
@@ -112,7 +123,8 @@ def engine_errors(prefix: str) -> Iterator[None]:
     """Convert engine errors in the block to a ``SandboxError`` that begins with ``prefix``.
 
     Raises:
-        SandboxError: the engine refused, or does not answer.
+        SandboxError: the engine refused.
+        EngineUnanswered: the engine does not answer.
     """
     try:
         yield
@@ -121,7 +133,9 @@ def engine_errors(prefix: str) -> Iterator[None]:
     except docker.errors.APIError as error:
         raise SandboxError(f"{prefix}: {error.explanation or error}") from error
     except ENGINE_ERRORS as error:
-        raise SandboxError(f"{prefix}: the container engine does not answer ({error}).") from error
+        raise EngineUnanswered(
+            f"{prefix}: the container engine does not answer ({error})."
+        ) from error
 
 
 def wait_for_engine(client: Client, stop: Stop, seconds: float = RECOVERY_SECONDS) -> None:
@@ -137,13 +151,9 @@ def wait_for_engine(client: Client, stop: Stop, seconds: float = RECOVERY_SECOND
 
 
 def is_responding(client: Client) -> bool:
-    """Return whether the engine accepts requests.
+    """Return whether the engine accepts requests, on a connection of its own.
 
     An engine that is shutting down still serves open connections, which would harm containers
-    started then, but accepts no new ones. So the client's connections are closed first.
+    started then, but accepts no new ones. The client's own connections serve other threads.
     """
-    client.close()
-    try:
-        return bool(client.ping())
-    except ENGINE_ERRORS:
-        return False
+    return probe(client.address).state == "ready"

@@ -11,11 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-import docker
-
 from agent.errors import ImageError
 from agent.installation import build_command
-from agent.sandbox.engine.client import ENGINE_ERRORS, is_podman
+from agent.sandbox.engine.client import ENGINE_ERRORS, Client, is_podman
 from agent.sandbox.engine.host import can_install, install_packages, last_lines, root_prefix
 from agent.sandbox.image.progress import ProgressReporter
 
@@ -33,7 +31,7 @@ _REMOVED_PATHS = (
 )
 
 
-def ensure_base(client: docker.DockerClient, base: str, reporter: ProgressReporter) -> None:
+def ensure_base(client: Client, base: str, reporter: ProgressReporter) -> None:
     """Provide the image ``base`` (``debian:<suite>-slim``) in the engine.
 
     Raises:
@@ -56,7 +54,7 @@ def ensure_base(client: docker.DockerClient, base: str, reporter: ProgressReport
         ) from None
 
 
-def build_base(client: docker.DockerClient, base: str, reporter: ProgressReporter) -> None:
+def build_base(client: Client, base: str, reporter: ProgressReporter) -> None:
     """Build ``debian:<suite>-slim`` with debootstrap and import it under that tag.
 
     Raises:
@@ -91,9 +89,7 @@ def debian_mirrors(sources: Path = Path("/etc/apt")) -> tuple[str, str] | None:
     return (main[0], (security or [f"{main[0]}-security"])[0]) if main else None
 
 
-def _pull(
-    client: docker.DockerClient, repository: str, tag: str, reporter: ProgressReporter
-) -> str:
+def _pull(client: Client, repository: str, tag: str, reporter: ProgressReporter) -> str:
     """Pull an image; return the reason of a failure, empty on success."""
     reporter.report(f"Pulling {repository}:{tag}")
     sizes: dict[str, tuple[int, int]] = {}
@@ -203,9 +199,7 @@ def _has_suite(mirror: str, suite: str) -> bool:
     return False
 
 
-def _import_image(
-    client: docker.DockerClient, prefix: Sequence[str], root: Path, base: str
-) -> None:
+def _import_image(client: Client, prefix: Sequence[str], root: Path, base: str) -> None:
     repository, _, tag = base.rpartition(":")
     # Podman ignores the tag, but takes one as part of the repository.
     name = {"repository": base} if is_podman(client) else {"repository": repository, "tag": tag}

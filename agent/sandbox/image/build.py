@@ -14,7 +14,7 @@ import docker.errors
 
 from agent.errors import EngineError, ImageError
 from agent.installation import DISTRIBUTION_NAME, build_command, find_file
-from agent.sandbox.engine.client import ENGINE_ERRORS
+from agent.sandbox.engine.client import ENGINE_ERRORS, Client
 from agent.sandbox.engine.host import last_lines
 from agent.sandbox.image.base import ensure_base
 from agent.sandbox.image.progress import (
@@ -64,7 +64,7 @@ def image_tag(dockerfile: Path, target: Target = "sandbox") -> str:
     return f"{name}:{_digest(extract_stage(dockerfile, target).encode())[:12]}"
 
 
-def image_exists(client: docker.DockerClient, tag: str) -> bool:
+def image_exists(client: Client, tag: str) -> bool:
     """Return whether the engine has the image.
 
     Raises:
@@ -73,7 +73,7 @@ def image_exists(client: docker.DockerClient, tag: str) -> bool:
     return bool(image_id(client, tag))
 
 
-def image_id(client: docker.DockerClient, tag: str) -> str:
+def image_id(client: Client, tag: str) -> str:
     """Return the id of an image, ``sha256:…``; empty if the engine does not have it.
 
     Raises:
@@ -88,7 +88,7 @@ def image_id(client: docker.DockerClient, tag: str) -> str:
 
 
 def ensure_image(
-    client: docker.DockerClient,
+    client: Client,
     dockerfile: Path,
     progress: ProgressCallback,
     target: Target = "sandbox",
@@ -122,7 +122,7 @@ def ensure_image(
 
 
 def build_image(
-    client: docker.DockerClient,
+    client: Client,
     text: str,
     tag: str,
     reporter: ProgressReporter,
@@ -152,9 +152,7 @@ def build_image(
         raise ImageError(_failure_message(output, str(error))) from error
 
 
-def _build(
-    client: docker.DockerClient, text: str, tag: str, cache: bool
-) -> Iterator[Mapping[str, Any]]:
+def _build(client: Client, text: str, tag: str, cache: bool) -> Iterator[Mapping[str, Any]]:
     chunks: Iterator[Mapping[str, Any]] = client.api.build(
         fileobj=io.BytesIO(text.encode()),
         tag=tag,

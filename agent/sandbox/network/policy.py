@@ -71,7 +71,13 @@ def parse_policy(text: str) -> NetworkPolicy:
             return NetworkPolicy("none")
         case "packages":
             return NetworkPolicy("listed", PACKAGE_HOSTS)
-    return NetworkPolicy("listed", parse_hosts(text))
+    hosts = parse_hosts(text)
+    if wrong := next((each for each in hosts if "." not in each), None):
+        raise ValueError(
+            f"“{wrong}” is neither a network policy (open, none, packages) nor a host name such as "
+            "pypi.org."
+        )
+    return NetworkPolicy("listed", hosts)
 
 
 @dataclass(frozen=True, slots=True)

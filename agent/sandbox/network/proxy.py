@@ -16,7 +16,7 @@ import docker.errors
 import docker.types
 
 from agent.errors import SandboxError
-from agent.sandbox.engine.client import ENGINE_ERRORS, engine_errors, is_responding
+from agent.sandbox.engine.client import ENGINE_ERRORS, Client, engine_errors, is_responding
 from agent.sandbox.network import subnets
 from agent.sandbox.network.access_log import AccessLog
 from agent.sandbox.network.policy import NetworkPolicy, NetworkRequest
@@ -47,7 +47,7 @@ class Proxy:
 
     def __init__(
         self,
-        client: docker.DockerClient,
+        client: Client,
         image: str,
         folder: Path,
         label: tuple[str, str],

@@ -10,7 +10,7 @@ import docker
 import docker.errors
 import docker.types
 
-from agent.sandbox.engine.client import engine_errors
+from agent.sandbox.engine.client import Client, engine_errors
 
 PROXY_PORT = 3128
 """The proxy's port."""
@@ -47,7 +47,7 @@ class SandboxNetwork:
 
 
 def create_on_free_subnet(
-    client: docker.DockerClient, label: tuple[str, str], reserved: Container[str]
+    client: Client, label: tuple[str, str], reserved: Container[str]
 ) -> SandboxNetwork:
     """Create a network on an unused subnet.
 
@@ -85,7 +85,7 @@ def _subnet(address: str) -> ipaddress.IPv4Network:
     return ipaddress.IPv4Network((address, _PREFIX_LENGTH), strict=False)
 
 
-def create(client: docker.DockerClient, network: SandboxNetwork, label: tuple[str, str]) -> None:
+def create(client: Client, network: SandboxNetwork, label: tuple[str, str]) -> None:
     """Create a sandbox's network, without a route to other networks.
 
     Raises:
@@ -104,7 +104,7 @@ def create(client: docker.DockerClient, network: SandboxNetwork, label: tuple[st
     )
 
 
-def remove(client: docker.DockerClient, network: str) -> None:
+def remove(client: Client, network: str) -> None:
     """Remove a network by its name or id, if it exists.
 
     Raises:
@@ -114,7 +114,7 @@ def remove(client: docker.DockerClient, network: str) -> None:
         client.api.remove_network(network)
 
 
-def reap(client: docker.DockerClient, label: tuple[str, str]) -> None:
+def reap(client: Client, label: tuple[str, str]) -> None:
     """Remove the networks with a label, which an earlier process left behind.
 
     Its containers must have been removed first.

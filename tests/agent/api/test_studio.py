@@ -3,7 +3,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-import docker
 import pytest
 
 import agent
@@ -11,6 +10,7 @@ from agent import SandboxError, Settings, Studio, WorkspaceError
 from agent.events import ToolStarted
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
+from agent.sandbox.engine.client import Client
 from tests.agent.api.conftest import bash, script
 
 
@@ -55,7 +55,7 @@ def test_an_unwritable_destination_is_reported(studio: Studio, tmp_path: Path) -
         run.save(tmp_path / "file" / "out")
 
 
-def containers_and_networks(engine: docker.DockerClient, instance: str) -> list[str]:
+def containers_and_networks(engine: Client, instance: str) -> list[str]:
     """Return the names of an instance's containers and networks."""
     filters: dict[str, str | list[str] | bool] = {"label": f"{INSTANCE_LABEL}={instance}"}
     containers = [str(each.name) for each in engine.containers.list(all=True, filters=filters)]
@@ -65,7 +65,7 @@ def containers_and_networks(engine: docker.DockerClient, instance: str) -> list[
 @pytest.mark.contract
 @pytest.mark.engine
 def test_leaving_a_studio_closes_its_open_runs(
-    settings: Settings, engine: docker.DockerClient, image: str
+    settings: Settings, engine: Client, image: str
 ) -> None:
     with Studio(settings) as studio:
         first, second = (script(bash("sleep 600 & true")) for _ in range(2))

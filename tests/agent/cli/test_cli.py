@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import docker
 import pytest
 
 from agent import prompts
@@ -18,6 +17,7 @@ from agent.events import RunEnded, RunStarted
 from agent.models.builtin.install import find_files
 from agent.runs import journal
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
+from agent.sandbox.engine.client import Client
 from tests.support.models.endpoint import Endpoint, Turn
 
 pytestmark = pytest.mark.contract
@@ -157,7 +157,7 @@ def test_reaching_a_limit_is_exit_code_3_and_events_are_printed_as_json_lines(
 
 @pytest.mark.engine
 def test_ctrl_c_twice_saves_partial_results_and_leaves_no_container(
-    command_line: CommandLine, tmp_path: Path, image: str, engine: docker.DockerClient
+    command_line: CommandLine, tmp_path: Path, image: str, engine: Client
 ) -> None:
     out = tmp_path / "out"
     command = "echo made > output/made.txt; trap '' INT TERM; echo begun; sleep 600"

@@ -7,13 +7,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import docker
 import pytest
 
 from agent.evals.folder import EvaluationFolder
 from agent.events import RunEnded, RunStarted
 from agent.runs import journal
 from agent.runs.folder import RunFolder
+from agent.sandbox.engine.client import Client
 from tests.support.cluster.nodes import Nodes, containers_of, ray_nodes
 from tests.support.evaluations.command import evaluation_command
 from tests.support.evaluations.suites import respond
@@ -73,7 +73,7 @@ def nodes(tmp_path: Path) -> Iterator[Nodes]:
 
 
 def test_an_evaluation_survives_the_loss_of_a_node(
-    tmp_path: Path, nodes: Nodes, engine: docker.DockerClient
+    tmp_path: Path, nodes: Nodes, engine: Client
 ) -> None:
     tasks = tmp_path / "tasks.jsonl"
     lines = ({"problem": f"What is {n} + {n}?", "answer": str(2 * n)} for n in range(1, TASKS + 1))

@@ -6,11 +6,11 @@ import signal
 import subprocess
 from pathlib import Path
 
-import docker
 import pytest
 
 from agent.data_folder import read_instance_id
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
+from agent.sandbox.engine.client import Client
 from tests.agent.inspect_extension.conftest import RunInspect
 
 pytestmark = [
@@ -53,7 +53,7 @@ def test_tools_that_need_a_daemon_in_the_sandbox_work(
     assert log["scores"] == {"includes": ["C", "the sum is 45."]}
 
 
-def test_errors_limits_and_connection(run_program: RunInspect, engine: docker.DockerClient) -> None:
+def test_errors_limits_and_connection(run_program: RunInspect, engine: Client) -> None:
     assert run_program("errors").splitlines()[-1] == "all as documented"
 
 
@@ -61,7 +61,7 @@ def test_an_interrupted_evaluation_leaves_no_sandbox(
     inspect_commands: Path,
     inspect_variables: dict[str, str],
     image: str,
-    engine: docker.DockerClient,
+    engine: Client,
     tmp_path: Path,
 ) -> None:
     program = f"{__package__}.programs.interrupted"
@@ -83,6 +83,6 @@ def test_an_interrupted_evaluation_leaves_no_sandbox(
     assert sandboxes(engine, instance) == []
 
 
-def sandboxes(engine: docker.DockerClient, instance: str) -> list[object]:
+def sandboxes(engine: Client, instance: str) -> list[object]:
     assert instance
     return list(engine.api.containers(all=True, filters={"label": f"{INSTANCE_LABEL}={instance}"}))

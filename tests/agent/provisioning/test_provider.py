@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 
 from agent.data_folder import DataFolder, candidate_folders
-from agent.errors import EngineError
+from agent.errors import EngineError, EngineUnanswered
 from agent.events import Event, Preparing, SandboxReady
 from agent.provisioning.backend import SetupStatus
 from agent.provisioning.provider import DockerSandboxProvider
 from agent.runs.folder import RunFolder
 from agent.sandbox.base import CommandEnd, Sandbox
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL, SANDBOX_LABEL
+from agent.sandbox.docker.sandbox import DockerSandbox
 from agent.sandbox.engine.client import Client
 from agent.sandbox.image.build import dockerfile_path, extract_stage, image_tag
 from agent.sandbox.network.policy import NetworkPolicy
@@ -372,6 +373,27 @@ def test_a_missing_engine_is_reported_and_retried(tmp_path: Path) -> None:
         provider.close()
     assert len(statuses) >= 2
     assert {each.phase for each in statuses} == {"failed"}
+
+
+@pytest.mark.engine
+def test_a_sandbox_is_created_again_if_the_engine_did_not_answer(
+    open_provider: OpenProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider = open_provider()
+    create = DockerSandbox.create
+    unanswered = iter([EngineUnanswered("The engine does not answer.")])
+
+    def fail_once(*arguments: Any) -> DockerSandbox:
+        for error in unanswered:
+            raise error
+        return create(*arguments)
+
+    monkeypatch.setattr(DockerSandbox, "create", fail_once)
+    events, sandbox = acquire(provider, create_draft(provider))
+    assert "Waiting for the container engine" in [
+        event.detail for event in events if isinstance(event, Preparing)
+    ]
+    assert stdout_of(sandbox, "echo ready") == "ready\n"
 
 
 def test_a_stop_ends_the_wait_for_an_unresponsive_engine(data: DataFolder, tmp_path: Path) -> None:

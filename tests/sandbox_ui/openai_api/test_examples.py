@@ -14,6 +14,7 @@ from openai import OpenAI
 from agent.data_folder import DataFolder
 from agent.provisioning.provider import DockerSandboxProvider
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
+from agent.sandbox.engine.client import Client
 from agent.settings import Settings
 from sandbox_ui.auth.tokens import Tokens
 from tests.support import httpx
@@ -90,7 +91,7 @@ def test_the_python_example_works(
 
 
 def test_a_client_that_leaves_keeps_no_command_running(
-    studio: tuple[str, str], engine: docker.DockerClient
+    studio: tuple[str, str], engine: Client
 ) -> None:
     url, token = studio
     ask: Any = {"role": "user", "content": "Wait for it"}
@@ -110,7 +111,7 @@ def test_a_client_that_leaves_keeps_no_command_running(
     wait_until(lambda: state() == "stopped")
 
 
-def processes(engine: docker.DockerClient) -> str:
+def processes(engine: Client) -> str:
     """Return the commands that run in the containers of all studios."""
     lines: list[str] = []
     for container in engine.containers.list(filters={"label": INSTANCE_LABEL}):

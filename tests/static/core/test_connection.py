@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import docker
 import pytest
 from playwright.sync_api import Browser, expect
 
+from agent.sandbox.engine.client import Client
 from tests.faults.app_process import start_app
 from tests.support.browser.page_pool import release_page, take_page
 from tests.support.component.stage import Look, Stage
@@ -58,7 +58,7 @@ def test_typed_text_is_kept_when_the_lost_server_is_first_noticed_on_send(
 
 
 @contextmanager
-def changing_networks(engine: docker.DockerClient) -> Iterator[None]:
+def changing_networks(engine: Client) -> Iterator[None]:
     """Create and remove container networks during the block."""
     ended = threading.Event()
 
@@ -79,7 +79,7 @@ def changing_networks(engine: docker.DockerClient) -> Iterator[None]:
 @pytest.mark.nightly
 @pytest.mark.engine
 def test_the_browser_of_the_tests_loads_the_page_while_networks_change(
-    browser: Browser, engine: docker.DockerClient, studio_url: str
+    browser: Browser, engine: Client, studio_url: str
 ) -> None:
     page = browser.new_page()
     failures: list[str] = []

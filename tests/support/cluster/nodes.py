@@ -12,10 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import docker
-
 from agent.data_folder import read_instance_id
 from agent.sandbox.docker.lifecycle import list_containers
+from agent.sandbox.engine.client import Client
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -43,7 +42,7 @@ class Nodes:
             os.kill(process, signal.SIGKILL)
 
 
-def containers_of(folder: Path, engine: docker.DockerClient) -> list[str]:
+def containers_of(folder: Path, engine: Client) -> list[str]:
     """Return the containers of all data folders in a folder."""
     found = [path.parent for path in folder.rglob("instance") if path.is_file()]
     instances = (read_instance_id(data) for data in found)

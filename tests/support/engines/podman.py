@@ -12,7 +12,7 @@ import docker
 import docker.errors
 import pytest
 
-from agent.sandbox.engine.client import connect
+from agent.sandbox.engine.client import Client, connect
 from agent.sandbox.engine.discovery import find_engine
 from tests.support.server import wait_until
 
@@ -131,7 +131,7 @@ def _remove_containers(url: str) -> None:
     client.close()
 
 
-def skip_unless_containers_start(client: docker.DockerClient, image: str) -> None:
+def skip_unless_containers_start(client: Client, image: str) -> None:
     """Skip the test where this Podman cannot start a container on this machine."""
     host = client.api.create_host_config(network_mode="none")
     container = client.api.create_container(image, command=["true"], host_config=host)

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import docker
 import pytest
 
+from agent.sandbox.engine.client import Client
 from agent.sandbox.engine.discovery import find_engine
 from tests.support.hostile.ordinary_user import OrdinaryUser
 from tests.support.server import wait_until
@@ -74,7 +74,7 @@ def rootless_docker(user: OrdinaryUser) -> Iterator[str]:
                 process.kill()
 
 
-def copy_image(source: docker.DockerClient, target: docker.DockerClient, image: str) -> None:
+def copy_image(source: Client, target: Client, image: str) -> None:
     """Copy an image from one engine to another."""
     archive: Any = source.images.get(image).save(named=image)
     target.images.load(archive)

@@ -7,13 +7,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-import docker
 import pytest
 
 from agent.data_folder import DataFolder
 from agent.errors import EngineError, SandboxError
 from agent.events import SandboxReady
 from agent.runs.folder import RunFolder
+from agent.sandbox.engine.client import Client
 from agent.settings import Settings
 from agent.util.cancellation import Stop
 from tests.contract.sandbox_helpers import acquire_sandbox, becomes_true, check_output, run
@@ -56,9 +56,7 @@ def test_a_stopped_sandbox_is_restarted_on_its_node_with_the_files_as_they_are(
     sandbox.close()
 
 
-def test_a_removed_sandbox_leaves_nothing_on_its_node(
-    placement: Placement, engine: docker.DockerClient
-) -> None:
+def test_a_removed_sandbox_leaves_nothing_on_its_node(placement: Placement, engine: Client) -> None:
     folder = placement.create_run()
     root = placement.nodes.folders[0].parent
     _, sandbox = acquire(placement, folder)
@@ -120,7 +118,7 @@ def test_a_lost_node_is_reported_at_once_and_left_out(placement: Placement) -> N
 
 
 def test_a_killed_program_leaves_nothing_on_the_nodes(
-    placement: Placement, engine: docker.DockerClient, tmp_path: Path
+    placement: Placement, engine: Client, tmp_path: Path
 ) -> None:
     root = placement.nodes.folders[0].parent
     placement.provider.close()  # its processes hold the nodes' sandboxes

@@ -12,7 +12,6 @@ import re
 import zipfile
 from collections.abc import Iterator, Mapping
 
-import docker
 import pytest
 from playwright.sync_api import Browser, FilePayload, expect
 
@@ -20,6 +19,7 @@ from agent.data_folder import DataFolder
 from agent.examples import Example, examples
 from agent.models.builtin.install import find_files
 from agent.provisioning.provider import DockerSandboxProvider
+from agent.sandbox.engine.client import Client
 from agent.settings import Settings
 from agent.tasks.file_tasks import chart_checks, checks
 from agent.tasks.file_tasks.generate import generate_file_tasks
@@ -60,7 +60,7 @@ EXPECTED_FILES: Mapping[str, tuple[str, ContentCheck]] = {
 
 @pytest.fixture(scope="module")
 def studio_url(
-    engine: docker.DockerClient, image: str, tmp_path_factory: pytest.TempPathFactory
+    engine: Client, image: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
     if find_files() is None:
         pytest.skip("the built-in model is not installed (requirements-builtin.txt)")

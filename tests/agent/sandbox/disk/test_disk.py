@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-import docker
 import pytest
 
 from agent.data_folder import DataFolder
@@ -27,6 +26,7 @@ from agent.sandbox.disk import scratch, volume
 from agent.sandbox.docker import lifecycle
 from agent.sandbox.docker.container import ContainerSpec
 from agent.sandbox.docker.sandbox import DockerSandbox
+from agent.sandbox.engine.client import Client, connect
 from agent.settings import load
 from agent.workspace.files import STAGING
 from agent.workspace.versions.blobs import BlobStore
@@ -386,7 +386,7 @@ def test_directories_start_with_the_contents_of_the_image(
 @needs_loop_devices
 @pytest.mark.engine
 def test_unusual_directories_of_an_image_are_not_replaced(
-    engine: docker.DockerClient, image: str, data: DataFolder
+    engine: Client, image: str, data: DataFolder
 ) -> None:
     """Large directories are not copied for each sandbox, and links are not mounted over."""
     write_large = "head -c 9M /dev/zero > /root/large"
@@ -420,7 +420,7 @@ def test_directories_survive_a_stop_and_are_fresh_in_a_new_sandbox(
     assert check_output(restarted, "ls /tmp/kept /root/kept /workspace/kept | wc -l") == "3"
     assert isinstance(restarted, DockerSandbox)
     restarted.stop()
-    lifecycle.remove(docker.from_env(), restarted.container)
+    lifecycle.remove(connect(), restarted.container)
     recreated = acquire_sandbox(get_provider(True, 0), folder)
     assert run(recreated, "ls /tmp/kept /root/kept /workspace/kept").stdout == b"/workspace/kept\n"
     recreated.close()
@@ -454,7 +454,7 @@ def test_a_file_larger_than_the_disk_is_refused_immediately(
 
 @pytest.mark.engine
 def test_low_host_space_stops_commands_but_allows_deletion(
-    engine: docker.DockerClient, image: str, tmp_path: Path
+    engine: Client, image: str, tmp_path: Path
 ) -> None:
     min_free = 2 * shutil.disk_usage(tmp_path).free
     workspace = tmp_path / "sandboxes" / "one" / "workspace"

@@ -7,7 +7,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import docker
 import pytest
 from docker import APIClient
 
@@ -16,6 +15,7 @@ from agent.sandbox.base import SandboxLimits
 from agent.sandbox.docker.container import ContainerSpec, host_certificates
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL, SANDBOX_LABEL, reap
 from agent.sandbox.docker.sandbox import DockerSandbox
+from agent.sandbox.engine.client import Client
 from agent.util.cancellation import Stop
 from tests.contract.sandbox_helpers import (
     MEGABYTE,
@@ -41,7 +41,7 @@ def instance() -> str:
 
 @pytest.fixture
 def create_sandbox(
-    engine: docker.DockerClient, image: str, instance: str, tmp_path: Path
+    engine: Client, image: str, instance: str, tmp_path: Path
 ) -> Iterator[CreateSandbox]:
     """Creates sandboxes of the test's instance, and closes them after the test."""
 
@@ -69,7 +69,7 @@ def own_sandbox(create_sandbox: CreateSandbox) -> DockerSandbox:
 
 @pytest.fixture(scope="module")
 def shared(
-    engine: docker.DockerClient, image: str, tmp_path_factory: pytest.TempPathFactory
+    engine: Client, image: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[SandboxLimits], SharedSandbox]]:
     """Returns the sandbox with these limits that the module's tests share."""
     folder = tmp_path_factory.mktemp("containers")
@@ -108,7 +108,7 @@ class TestDockerSandbox(SandboxSuite):
 
 
 def test_replaced_folders_do_not_prevent_a_restart(
-    engine: docker.DockerClient, image: str, instance: str, tmp_path: Path
+    engine: Client, image: str, instance: str, tmp_path: Path
 ) -> None:
     workspace = tmp_path / "workspace"
     workspace.mkdir()
@@ -129,7 +129,7 @@ def test_the_container_restarts_after_all_processes_are_killed(own_sandbox: Dock
 
 
 def test_an_externally_stopped_container_is_restarted(
-    sandbox: DockerSandbox, engine: docker.DockerClient
+    sandbox: DockerSandbox, engine: Client
 ) -> None:
     run(sandbox, "x=kept")
     engine.api.kill(sandbox.container)
@@ -140,7 +140,7 @@ def test_an_externally_stopped_container_is_restarted(
 
 
 def test_a_container_that_exits_before_its_shell_starts_is_restarted(
-    sandbox: DockerSandbox, engine: docker.DockerClient, monkeypatch: pytest.MonkeyPatch
+    sandbox: DockerSandbox, engine: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run(sandbox, "true")
     start, starts = APIClient.exec_start, list[str]()
@@ -177,9 +177,7 @@ def test_stop_works_with_a_frozen_supervisor(sandbox: DockerSandbox) -> None:
     assert check_output(sandbox, "echo $x") == "kept"
 
 
-def test_a_removed_container_is_reported(
-    own_sandbox: DockerSandbox, engine: docker.DockerClient
-) -> None:
+def test_a_removed_container_is_reported(own_sandbox: DockerSandbox, engine: Client) -> None:
     engine.api.remove_container(own_sandbox.container, force=True)
     with pytest.raises(SandboxError, match="no longer exists"):
         run(own_sandbox, "true")
@@ -253,7 +251,7 @@ def test_a_shell_killed_for_memory_is_restarted(sandbox: DockerSandbox) -> None:
 
 
 def test_the_container_has_limits_labels_and_minimal_privileges(
-    create_sandbox: CreateSandbox, engine: docker.DockerClient, instance: str
+    create_sandbox: CreateSandbox, engine: Client, instance: str
 ) -> None:
     sandbox = create_sandbox(
         SandboxLimits(memory=512 * MEGABYTE, cpus=0.5, pids=64, open_files=128)
@@ -283,7 +281,7 @@ def test_a_job_runs_as_another_user_of_the_container(sandbox: DockerSandbox) -> 
 
 
 def test_a_job_is_lost_with_its_container_and_the_next_one_runs(
-    engine: docker.DockerClient, sandbox: DockerSandbox
+    engine: Client, sandbox: DockerSandbox
 ) -> None:
     items = sandbox.spawn("echo up; sleep 100", timeout=60, stop=Stop())
     next(items)
@@ -330,7 +328,7 @@ def test_a_command_is_executed_as_written(sandbox: DockerSandbox) -> None:
 
 
 def test_only_containers_of_the_instance_are_reaped(
-    create_sandbox: CreateSandbox, engine: docker.DockerClient, instance: str
+    create_sandbox: CreateSandbox, engine: Client, instance: str
 ) -> None:
     other = f"test-{uuid.uuid4().hex}"
     own_sandbox, other_sandbox = create_sandbox(), create_sandbox(instance=other)
@@ -343,7 +341,7 @@ def test_only_containers_of_the_instance_are_reaped(
 
 
 def test_a_closed_sandbox_leaves_no_container(
-    own_sandbox: DockerSandbox, engine: docker.DockerClient, instance: str
+    own_sandbox: DockerSandbox, engine: Client, instance: str
 ) -> None:
     own_sandbox.close()
     label = f"{INSTANCE_LABEL}={instance}"
@@ -351,7 +349,7 @@ def test_a_closed_sandbox_leaves_no_container(
 
 
 def test_a_failed_container_creation_leaves_nothing_behind(
-    engine: docker.DockerClient, instance: str, tmp_path: Path
+    engine: Client, instance: str, tmp_path: Path
 ) -> None:
     spec = ContainerSpec("no-such-image:none", instance, "x", tmp_path / "workspace")
     with pytest.raises(SandboxError, match="cannot be created"):

@@ -9,7 +9,6 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-import docker
 import pytest
 
 from agent.data_folder import DataFolder
@@ -19,7 +18,7 @@ from agent.runs.folder import RunFolder
 from agent.sandbox.base import CommandEnd, SandboxLimits
 from agent.sandbox.docker.container import host_certificates
 from agent.sandbox.docker.sandbox import DockerSandbox
-from agent.sandbox.engine.client import check_runtime
+from agent.sandbox.engine.client import Client, check_runtime
 from agent.settings import load
 from agent.util.cancellation import Stop
 from tests.contract.sandbox_helpers import MEGABYTE, check_output, run
@@ -34,7 +33,7 @@ ATTACK_PROGRAM = Path(attacks.__file__).read_text()
 
 @pytest.fixture(scope="module")
 def sandbox(
-    engine: docker.DockerClient, image: str, tmp_path_factory: pytest.TempPathFactory
+    engine: Client, image: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[DockerSandbox]:
     folder = tmp_path_factory.mktemp("hardening")
     spec = new_spec(image, folder, certificates=host_certificates())
@@ -78,7 +77,7 @@ def test_a_command_cannot_forge_its_end_marker(sandbox: DockerSandbox) -> None:
     assert run(sandbox, "echo on").stdout == b"on\n"
 
 
-def test_other_sandboxes_are_invisible(sandbox: DockerSandbox, engine: docker.DockerClient) -> None:
+def test_other_sandboxes_are_invisible(sandbox: DockerSandbox, engine: Client) -> None:
     image = engine.api.inspect_container(sandbox.container)["Image"]
     spec = new_spec(image, sandbox.workspace.parent)
     with closing(DockerSandbox.create(engine, spec)) as other:
@@ -120,7 +119,7 @@ def test_the_sandbox_resolves_its_own_hostname(sandbox: DockerSandbox) -> None:
 
 @pytest.fixture(scope="module")
 def limited_sandbox(
-    engine: docker.DockerClient, image: str, tmp_path_factory: pytest.TempPathFactory
+    engine: Client, image: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[DockerSandbox]:
     limits = SandboxLimits(
         memory=200 * MEGABYTE, cpus=0.25, pids=60, open_files=128, disk=50 * MEGABYTE
@@ -162,9 +161,7 @@ def test_cpu_time_is_limited(limited_sandbox: DockerSandbox) -> None:
 # The runtime
 
 
-def test_a_runtime_is_selected_by_name(
-    engine: docker.DockerClient, image: str, tmp_path: Path
-) -> None:
+def test_a_runtime_is_selected_by_name(engine: Client, image: str, tmp_path: Path) -> None:
     check_runtime(engine, "runc")
     spec = new_spec(image, tmp_path, runtime="runc")
     with closing(DockerSandbox.create(engine, spec)) as sandbox:
@@ -174,7 +171,7 @@ def test_a_runtime_is_selected_by_name(
 
 
 def test_an_unknown_runtime_is_refused_with_the_available_ones(
-    engine: docker.DockerClient, image: str, tmp_path: Path
+    engine: Client, image: str, tmp_path: Path
 ) -> None:
     settings = replace(load({}), image=image, runtime="stronger", data=tmp_path)
     with DataFolder(tmp_path / "data") as data:

@@ -9,13 +9,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-import docker
 import pytest
 
 from agent.errors import EngineError
 from agent.sandbox.engine import discovery, install
-from agent.sandbox.engine.client import connect
+from agent.sandbox.engine.client import Client, connect, is_responding
 from agent.sandbox.engine.discovery import find_engine, normalize_address, probe
 
 pytestmark = pytest.mark.contract
@@ -209,12 +209,21 @@ def test_local_addresses_are_accepted(host: str) -> None:
 
 
 @pytest.mark.engine
-def test_the_real_engine_reports_its_version(engine: docker.DockerClient) -> None:
+def test_the_real_engine_reports_its_version(engine: Client) -> None:
     assert engine.version()["ApiVersion"]
 
 
 @pytest.mark.engine
-def test_setup_does_nothing_if_an_engine_responds(engine: docker.DockerClient) -> None:
+def test_a_probe_leaves_the_connections_of_other_threads_open(engine: Client) -> None:
+    url = "http+docker://localhost/_ping"
+    adapter: Any = engine.api.get_adapter(url)
+    pool = adapter.get_connection(url)  # as of a thread that is about to send
+    assert is_responding(engine)
+    assert pool.urlopen("GET", "/_ping", timeout=10.0).status == 200
+
+
+@pytest.mark.engine
+def test_setup_does_nothing_if_an_engine_responds(engine: Client) -> None:
     messages: list[str] = []
     finding = install.ensure_engine(
         os.environ.get("DOCKER_HOST"), os.environ.get("XDG_RUNTIME_DIR"), messages.append

@@ -4,7 +4,6 @@ import stat
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import docker
 import pytest
 from gradio_client import Client
 
@@ -46,9 +45,7 @@ def model(model: dict[str, str], image: str) -> dict[str, str]:
 
 
 @pytest.fixture
-def app(
-    user: OrdinaryUser, model: dict[str, str], engine: docker.DockerClient
-) -> Iterator[AppProcess]:
+def app(user: OrdinaryUser, model: dict[str, str], engine: Client) -> Iterator[AppProcess]:
     with start_app(user.home / "data", model, user) as app:
         yield app
     remove_containers(user.home / "data", engine)
@@ -77,13 +74,13 @@ def get_instance_id(app: AppProcess) -> str:
     return (app.data / "instance").read_text().strip()
 
 
-def list_networks(engine: docker.DockerClient, instance_id: str) -> list[Any]:
+def list_networks(engine: Client, instance_id: str) -> list[Any]:
     return list(engine.api.networks(filters={"label": f"{INSTANCE_LABEL}={instance_id}"}))
 
 
 @pytest.mark.timeout(300)
 def test_a_run_works_with_quota_restart_and_removal(
-    app: AppProcess, turns: list[Turn], engine: docker.DockerClient
+    app: AppProcess, turns: list[Turn], engine: Client
 ) -> None:
     turns += [
         bash(CREATE_PRIVATE_FILES),
@@ -112,9 +109,7 @@ def test_a_run_works_with_quota_restart_and_removal(
     continue_after_a_kill(app, turns, engine, run)
 
 
-def continue_after_a_kill(
-    app: AppProcess, turns: list[Turn], engine: docker.DockerClient, run: str
-) -> None:
+def continue_after_a_kill(app: AppProcess, turns: list[Turn], engine: Client, run: str) -> None:
     """Kill the application; a message restarts the run's sandbox, and deletion removes it."""
     app.kill()
     wait_until(
@@ -133,7 +128,7 @@ def continue_after_a_kill(
     assert not list((app.data / "sandboxes").iterdir())
 
 
-def list_app_containers(app: AppProcess, engine: docker.DockerClient) -> list[Any]:
+def list_app_containers(app: AppProcess, engine: Client) -> list[Any]:
     return list_containers(engine, get_instance_id(app))
 
 
@@ -142,7 +137,7 @@ def test_a_command_line_run_under_a_network_policy(
     user: OrdinaryUser,
     model: dict[str, str],
     turns: list[Turn],
-    engine: docker.DockerClient,
+    engine: Client,
     network: str,
     answer: str,
 ) -> None:
@@ -162,7 +157,7 @@ def test_a_command_line_run_under_a_network_policy(
 def test_startup_removes_leftovers_of_a_deleted_data_folder(
     app: AppProcess,
     turns: list[Turn],
-    engine: docker.DockerClient,
+    engine: Client,
     user: OrdinaryUser,
     model: dict[str, str],
 ) -> None:

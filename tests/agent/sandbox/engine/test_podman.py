@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import docker
 import pytest
 from gradio_client import Client
 
@@ -47,9 +46,7 @@ touch /etc/hosts
 
 
 @pytest.fixture(scope="module")
-def podman_engine(
-    engine: docker.DockerClient, image: str
-) -> Iterator[tuple[str, docker.DockerClient]]:
+def podman_engine(engine: Client, image: str) -> Iterator[tuple[str, Client]]:
     """The address and a client of a Podman that has the sandbox image, but not the proxy's."""
     with podman() as url:
         client = connect(url)
@@ -60,9 +57,7 @@ def podman_engine(
 
 
 @pytest.fixture
-def settings(
-    podman_engine: tuple[str, docker.DockerClient], model: dict[str, str]
-) -> dict[str, str]:
+def settings(podman_engine: tuple[str, Client], model: dict[str, str]) -> dict[str, str]:
     """The variables of an application on this Podman, with a pool that it must not fill."""
     return model | {"STUDIO_WARM_SANDBOXES": "1", "DOCKER_HOST": podman_engine[0]}
 
@@ -74,7 +69,7 @@ def app(tmp_path: Path, settings: dict[str, str]) -> Iterator[AppProcess]:
 
 
 @pytest.fixture
-def client(podman_engine: tuple[str, docker.DockerClient]) -> docker.DockerClient:
+def client(podman_engine: tuple[str, Client]) -> Client:
     return podman_engine[1]
 
 
@@ -82,9 +77,7 @@ def start_run_without_network(client: Client) -> str:
     return str(client.predict("Do it.", network="none", api_name="/start"))
 
 
-def test_a_run_without_network_works(
-    app: AppProcess, turns: list[Turn], client: docker.DockerClient
-) -> None:
+def test_a_run_without_network_works(app: AppProcess, turns: list[Turn], client: Client) -> None:
     assert is_podman(client)
     turns += [bash(INSPECT_SANDBOX), bash(CREATE_PRIVATE_FILES), bash(FILL_DISK), SUBMIT]
     run = run_to_end(app, start_run_without_network)
@@ -105,7 +98,7 @@ def test_a_run_without_network_works(
 
 
 def test_a_run_with_a_network_is_refused_and_the_log_explains_it(
-    app: AppProcess, client: docker.DockerClient
+    app: AppProcess, client: Client
 ) -> None:
     run_to_end(app, start_run)
     (end,) = app.round_ends()
@@ -117,7 +110,7 @@ def test_a_run_with_a_network_is_refused_and_the_log_explains_it(
     assert "ready: This container engine is Podman" in app.log()
 
 
-def test_images_built_by_podman_are_found_by_name(client: docker.DockerClient) -> None:
+def test_images_built_by_podman_are_found_by_name(client: Client) -> None:
     base, tag = "debian:trixie-slim", "llm-in-sandbox-studio:test"
     assert not image_exists(client, base)
     progress = ProgressReporter(lambda _: None)

@@ -6,10 +6,9 @@ import subprocess
 import uuid
 from collections.abc import Iterator
 
-import docker
 import pytest
 
-from agent.sandbox.engine.client import connect, unenforced_limits
+from agent.sandbox.engine.client import Client, connect, unenforced_limits
 from agent.sandbox.image.build import dockerfile_path, ensure_image
 from agent.util.ip_addresses import own_addresses
 from tests.agent.sandbox.engine.test_ordinary_user import (
@@ -59,9 +58,7 @@ def user() -> Iterator[OrdinaryUser]:
 
 
 @pytest.fixture(scope="module")
-def rootless(
-    user: OrdinaryUser, engine: docker.DockerClient, image: str
-) -> Iterator[docker.DockerClient]:
+def rootless(user: OrdinaryUser, engine: Client, image: str) -> Iterator[Client]:
     """A rootless engine with the images that this machine's engine has."""
     proxy = ensure_image(engine, dockerfile_path(), lambda _: None, "proxy")
     with rootless_docker(user) as url:
@@ -74,7 +71,7 @@ def rootless(
 
 @pytest.fixture
 def app(
-    user: OrdinaryUser, rootless: docker.DockerClient, image: str, model: dict[str, str]
+    user: OrdinaryUser, rootless: Client, image: str, model: dict[str, str]
 ) -> Iterator[AppProcess]:
     host = {"STUDIO_IMAGE": image, "DOCKER_HOST": f"unix://{user.home}/run/docker.sock"}
     folder = user.home / uuid.uuid4().hex
@@ -85,7 +82,7 @@ def app(
 
 
 def test_a_run_works_with_quota_restart_and_removal(
-    app: AppProcess, turns: list[Turn], rootless: docker.DockerClient
+    app: AppProcess, turns: list[Turn], rootless: Client
 ) -> None:
     turns += [
         bash(CREATE_PRIVATE_FILES),
@@ -133,7 +130,7 @@ def test_deleted_files_of_other_programs_are_not_counted(
     assert "\ndone" in observations(app)[0], observations(app)[0]
 
 
-def test_unenforced_limits_are_reported(app: AppProcess, rootless: docker.DockerClient) -> None:
+def test_unenforced_limits_are_reported(app: AppProcess, rootless: Client) -> None:
     wait_until(lambda: httpx.get(f"{app.studio_url}/healthz").json()["ok"])
     engine_detail = httpx.get(f"{app.studio_url}/healthz").json()["engine"]["detail"]
     names = unenforced_limits(rootless)

@@ -8,13 +8,13 @@ import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import docker
 import pytest
 from docker.models.containers import Container
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import ImageError
+from agent.sandbox.engine.client import Client
 from agent.sandbox.image.base import build_base, debian_mirrors
 from agent.sandbox.image.build import (
     build_image,
@@ -42,7 +42,7 @@ Shell = Callable[[str], str]
 
 
 @pytest.fixture(scope="module")
-def sandbox(engine: docker.DockerClient, image: str) -> Iterator[Container]:
+def sandbox(engine: Client, image: str) -> Iterator[Container]:
     """A container of the image with the restrictions of a sandbox."""
     certificate_variables = dict.fromkeys(
         ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_CERT"), CA_BUNDLE
@@ -77,9 +77,7 @@ def shell(sandbox: Container) -> Shell:
 
 
 @pytest.fixture
-def write_dockerfile(
-    tmp_path: Path, engine: docker.DockerClient, image: str
-) -> Iterator[Callable[..., Path]]:
+def write_dockerfile(tmp_path: Path, engine: Client, image: str) -> Iterator[Callable[..., Path]]:
     """Writes Dockerfiles that are built quickly, each with a unique label."""
     label = f"studio-test={uuid.uuid4()}"
     dockerfiles: list[Path] = []
@@ -190,12 +188,12 @@ def test_the_locale_is_utf8(shell: Shell) -> None:
 
 
 @pytest.mark.engine
-def test_the_image_stays_below_its_size_limit(engine: docker.DockerClient, image: str) -> None:
+def test_the_image_stays_below_its_size_limit(engine: Client, image: str) -> None:
     assert engine.images.get(image).attrs["Size"] < MAX_IMAGE_BYTES
 
 
 @pytest.mark.engine
-def test_an_existing_image_is_not_rebuilt(engine: docker.DockerClient, image: str) -> None:
+def test_an_existing_image_is_not_rebuilt(engine: Client, image: str) -> None:
     updates: list[BuildProgress] = []
     assert ensure_image(engine, dockerfile_path(), updates.append) == image
     assert updates == []
@@ -203,7 +201,7 @@ def test_an_existing_image_is_not_rebuilt(engine: docker.DockerClient, image: st
 
 @pytest.mark.engine
 def test_progress_names_each_step_and_never_decreases(
-    engine: docker.DockerClient, write_dockerfile: Callable[..., Path]
+    engine: Client, write_dockerfile: Callable[..., Path]
 ) -> None:
     dockerfile = write_dockerfile("echo first line", "echo second line")
     updates: list[BuildProgress] = []
@@ -219,7 +217,7 @@ def test_progress_names_each_step_and_never_decreases(
 
 @pytest.mark.engine
 def test_a_failed_step_is_an_error_with_its_last_lines(
-    engine: docker.DockerClient, write_dockerfile: Callable[..., Path]
+    engine: Client, write_dockerfile: Callable[..., Path]
 ) -> None:
     dockerfile = write_dockerfile("echo the mirror is gone; exit 7")
     with pytest.raises(ImageError, match=r"(?s)code: 7.*the mirror is gone.*make build"):
@@ -229,12 +227,12 @@ def test_a_failed_step_is_an_error_with_its_last_lines(
 
 @pytest.mark.engine
 def test_concurrent_builds_build_once(
-    engine: docker.DockerClient, write_dockerfile: Callable[..., Path]
+    engine: Client, write_dockerfile: Callable[..., Path]
 ) -> None:
     dockerfile = write_dockerfile("echo built once")
     program = (
         "import os, sys; from pathlib import Path;"
-        "from agent.sandbox.engine.client import connect;"
+        "from agent.sandbox.engine.client import Client, connect;"
         "from agent.sandbox.image.build import ensure_image;"
         "client = connect(os.environ.get('DOCKER_HOST'), os.environ.get('XDG_RUNTIME_DIR'));"
         "print(ensure_image(client, Path(sys.argv[1]), lambda progress: print(progress.line)));"
@@ -253,7 +251,7 @@ def test_concurrent_builds_build_once(
 
 
 @pytest.mark.engine
-def test_a_missing_base_image_is_reported(engine: docker.DockerClient, tmp_path: Path) -> None:
+def test_a_missing_base_image_is_reported(engine: Client, tmp_path: Path) -> None:
     dockerfile = tmp_path / "Dockerfile"
     dockerfile.write_text("FROM registry.invalid/nothing:here AS sandbox\n")
     with pytest.raises(ImageError, match=r"registry\.invalid/nothing:here could not be pulled"):
@@ -351,7 +349,7 @@ def test_a_host_without_debian_mirrors_uses_the_default_of_debootstrap(tmp_path:
 @pytest.mark.nightly
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a base image")
-def test_a_base_from_scratch_carries_an_image(engine: docker.DockerClient) -> None:
+def test_a_base_from_scratch_carries_an_image(engine: Client) -> None:
     """The sandbox image itself is built from scratch by ``make image`` on a new machine."""
     name = f"studio-test-{uuid.uuid4().hex[:12]}"
     # A separate repository, so that the base image of other builds is not replaced.

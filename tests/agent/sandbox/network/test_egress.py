@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-import docker
 import pytest
 
 from agent.errors import SandboxError
@@ -16,6 +15,7 @@ from agent.sandbox.base import Sandbox
 from agent.sandbox.docker.container import ContainerSpec, host_certificates
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
 from agent.sandbox.docker.sandbox import DockerSandbox
+from agent.sandbox.engine.client import Client
 from agent.sandbox.image.build import dockerfile_path, ensure_image
 from agent.sandbox.network import proxy as proxy_module
 from agent.sandbox.network import subnets
@@ -43,13 +43,13 @@ def instance() -> str:
 
 
 @pytest.fixture(scope="module")
-def proxy_image(engine: docker.DockerClient) -> str:
+def proxy_image(engine: Client) -> str:
     return ensure_image(engine, dockerfile_path(), lambda _: None, "proxy")
 
 
 @pytest.fixture(scope="module")
 def egress(
-    engine: docker.DockerClient,
+    engine: Client,
     proxy_image: str,
     instance: str,
     tmp_path_factory: pytest.TempPathFactory,
@@ -64,7 +64,7 @@ def egress(
 
 @pytest.fixture(scope="module")
 def shared(
-    engine: docker.DockerClient,
+    engine: Client,
     image: str,
     egress: Proxy,
     instance: str,
@@ -95,7 +95,7 @@ def policy(policy: NetworkPolicy) -> pytest.MarkDecorator:
 
 @pytest.fixture
 def other_sandbox(
-    engine: docker.DockerClient, image: str, egress: Proxy, tmp_path: Path, instance: str
+    engine: Client, image: str, egress: Proxy, tmp_path: Path, instance: str
 ) -> Iterator[DockerSandbox]:
     """A container of the test's own, without a network policy."""
     spec = new_spec(image, tmp_path, instance=instance, proxy=egress)
@@ -345,9 +345,7 @@ def test_only_plain_http_and_tunnels_pass(sandbox: Sandbox) -> None:
     )
 
 
-def test_the_firewall_refuses_requests_of_the_proxy_itself(
-    egress: Proxy, engine: docker.DockerClient
-) -> None:
+def test_the_firewall_refuses_requests_of_the_proxy_itself(egress: Proxy, engine: Client) -> None:
     address = next(each for each in own_addresses() if each.startswith("172."))
     with assert_no_connection(socket.SOCK_STREAM, port=8081) as port:
         connect = f"import socket; socket.create_connection(('{address}', {port}), 3)"
@@ -381,7 +379,7 @@ def test_only_the_proxy_resolves_names(sandbox: Sandbox) -> None:
 
 
 def test_a_network_is_removed_with_its_sandbox(
-    other_sandbox: Sandbox, engine: docker.DockerClient, instance: str
+    other_sandbox: Sandbox, engine: Client, instance: str
 ) -> None:
     def networks() -> list[str]:
         found = engine.api.networks(filters={"label": f"{INSTANCE_LABEL}={instance}"})
@@ -393,7 +391,7 @@ def test_a_network_is_removed_with_its_sandbox(
 
 
 def test_networks_of_a_dead_process_are_removed(
-    egress: Proxy, engine: docker.DockerClient, proxy_image: str, tmp_path: Path
+    egress: Proxy, engine: Client, proxy_image: str, tmp_path: Path
 ) -> None:
     label = (INSTANCE_LABEL, f"test-{uuid.uuid4().hex}")
     crashed_proxy = Proxy(engine, proxy_image, tmp_path, label)
@@ -405,7 +403,7 @@ def test_networks_of_a_dead_process_are_removed(
 
 
 def test_the_first_command_creates_and_starts_a_proxy_that_does_not_exist_yet(
-    engine: docker.DockerClient, image: str, proxy_image: str, tmp_path: Path
+    engine: Client, image: str, proxy_image: str, tmp_path: Path
 ) -> None:
     instance = f"test-{uuid.uuid4().hex}"
     proxy = Proxy(engine, proxy_image, tmp_path / "proxy", (INSTANCE_LABEL, instance))
@@ -425,7 +423,7 @@ def test_the_first_command_creates_and_starts_a_proxy_that_does_not_exist_yet(
 
 
 def test_a_proxy_that_cannot_start_reports_the_reason(
-    engine: docker.DockerClient, image: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: Client, image: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(proxy_module, "_READY_SECONDS", 3.0)
     label = (INSTANCE_LABEL, f"test-{uuid.uuid4().hex}")

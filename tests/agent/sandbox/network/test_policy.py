@@ -23,6 +23,7 @@ from agent.sandbox.network.policy import (
     NetworkRequest,
     describe_refusals,
     parse_hosts,
+    parse_policy,
 )
 from agent.sandbox.network.squid.acl_helper import answer_query, matches
 
@@ -49,6 +50,12 @@ REQUEST = NetworkRequest(1795169356.143, "pypi.org", 443, 13538, 2368)
 )
 def test_a_rule_is_a_host_or_a_domain(line: str, host: str, allowed: bool) -> None:
     assert matches(line, host) is allowed
+
+
+@pytest.mark.parametrize("text", ["opn", "everything", "pypi.org opn"])
+def test_a_policy_that_is_no_name_of_one_and_no_host_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="neither a network policy"):
+        parse_policy(text)
 
 
 def test_each_sandbox_has_its_own_rules(tmp_path: Path) -> None:

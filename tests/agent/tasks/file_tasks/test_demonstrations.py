@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import docker
 import pytest
 
 from agent import prompts
@@ -22,6 +21,7 @@ from agent.models.scripted import ScriptedModel
 from agent.sandbox.base import Sandbox
 from agent.sandbox.docker.container import ContainerSpec
 from agent.sandbox.docker.sandbox import DockerSandbox
+from agent.sandbox.engine.client import Client
 from agent.sandbox.process import ProcessSandbox
 from agent.tasks.file_tasks.demonstrations import messages, scripted_turns, write_demonstrations
 from agent.tasks.file_tasks.generate import families, generate_file_tasks, kinds
@@ -85,7 +85,7 @@ def process_runner(tmp_path: Path) -> Iterator[TaskRunner]:
 
 @pytest.fixture(scope="module")
 def docker_runner(
-    engine: docker.DockerClient, image: str, tmp_path_factory: pytest.TempPathFactory
+    engine: Client, image: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[TaskRunner]:
     """A runner with a container of the sandbox image."""
     workspace = tmp_path_factory.mktemp("workspace")
