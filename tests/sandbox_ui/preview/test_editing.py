@@ -88,7 +88,7 @@ def test_a_conflict_shows_both_versions(viewer: FileViewer) -> None:
     alert.get_by_role("button", name="Restore my version").click()
     expect(lines(area)).to_have_text(["one", "mine", "three", ""])
     alert.get_by_role("button", name="Keep my version").click()
-    expect(state(viewer)).not_to_have_text("Unsaved changes")
+    expect(state(viewer)).to_have_text("Saved")
     assert viewer.read("file.txt") == b"one\nmine\nthree\n"
 
 
