@@ -22,7 +22,7 @@ from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import ORIGIN_MESSAGES
 from agent.sandbox.docker.lifecycle import list_containers
 from agent.sandbox.engine.client import Client as DockerClient
-from tests.agent.cli.test_cli import CommandLine, endpoint_variables, read_until
+from tests.agent.cli.test_cli import CommandLine, read_until
 from tests.contract.continuing.drivers import Background
 from tests.faults.app_process import AppProcess, start_app
 from tests.faults.studio_app import open_studio_app, remove_containers, settings_for
@@ -183,7 +183,7 @@ def test_a_killed_run_of_the_command_line_continues_on_the_page(
 ) -> None:
     data = tmp_path / "data"
     command_line = CommandLine(data)
-    with command_line.start("run", "Go.", "--json", **endpoint_variables(endpoint)) as process:
+    with command_line.start("run", "Go.", "--json", endpoint=endpoint) as process:
         read_until(process, '"up')
         process.kill()
     with open_studio_app(data, settings_for(image), engine) as page:

@@ -39,13 +39,11 @@ def test_runs_are_iterated_and_awaited(settings: Settings, tmp_path: Path) -> No
 
 
 @pytest.mark.nightly
-def test_eight_runs_work_concurrently(settings: Settings) -> None:
+def test_eight_runs_work_concurrently(settings: Settings, tmp_path: Path) -> None:
     async def work(studio: AsyncStudio, number: int) -> str:
-        meet = f"touch /tmp/{settings.data.parent.name}.{number}"
-        all_present = f"[ $(ls /tmp/{settings.data.parent.name}.* | wc -l) = 8 ]"
-        wait = f"until {all_present}; do sleep 0.05; done"
-        model = script(bash(f"{meet}; {wait}; echo {number} > output/answer.txt"))
-        async with await studio.run("Go.", model=model) as run:
+        wait = f"until [ $(ls {tmp_path}/here.* | wc -l) = 8 ]; do sleep 0.05; done"
+        command = f"touch {tmp_path}/here.{number}; {wait}; echo {number} > output/answer.txt"
+        async with await studio.run("Go.", model=script(bash(command))) as run:
             return (await run.wait()).answer
 
     async def main() -> None:
@@ -53,11 +51,7 @@ def test_eight_runs_work_concurrently(settings: Settings) -> None:
             answers = await asyncio.gather(*(work(studio, number) for number in range(8)))
             assert answers == [str(number) for number in range(8)]
 
-    try:
-        asyncio.run(main())
-    finally:
-        for path in Path("/tmp").glob(f"{settings.data.parent.name}.*"):
-            path.unlink()
+    asyncio.run(main())
 
 
 def test_a_run_is_steered(settings: Settings) -> None:

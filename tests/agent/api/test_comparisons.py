@@ -172,9 +172,8 @@ def test_labels_say_what_differs() -> None:
     assert labels("sandbox,model=a", "sandbox,model=b") == ["a", "b"]
     assert labels("sandbox,max-steps=5", "sandbox,max-steps=50") == ["max steps 5", "max steps 50"]
     assert labels("plain", "sandbox,max-steps=5") == ["Without sandbox", "In the sandbox"]
-    assert labels("plain,model=a", "sandbox,model=a", "sandbox,model=b") == [
-        "a, Without sandbox", "a, In the sandbox", "b, In the sandbox",
-    ]  # fmt: skip
+    found = labels("plain,model=a", "sandbox,model=a", "sandbox,model=b")
+    assert found == ["a, Without sandbox", "a, In the sandbox", "b, In the sandbox"]
     assert labels("plain", "plain") == ["Without sandbox 1", "Without sandbox 2"]
     assert complete([parse_member("plain")[0]], "")[0].model == "builtin"
 

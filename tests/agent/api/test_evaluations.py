@@ -112,14 +112,10 @@ def test_a_judge_that_fails_half_the_time_leaves_a_result_that_says_so(studio: S
         votes["asked"] += 1
         return Turn(text="I cannot say." if votes["asked"] % 2 else "It is the same.\nRIGHT")
 
-    suite = _judged(3)
     with Endpoint(respond) as endpoint, Endpoint(judge) as judging:
-        result = studio.evaluate(
-            suite,
-            members=members(endpoint.url, "plain"),
-            judge=Judge(model="j", base_url=judging.url, votes=4),
-            concurrency=1,
-        )
+        asked = Judge(model="j", base_url=judging.url, votes=4)
+        plain = members(endpoint.url, "plain")
+        result = studio.evaluate(_judged(3), members=plain, judge=asked, concurrency=1)
     described = result.description["judge"]
     assert (described["askedVotes"], described["failedVotes"]) == (12, 6)
     assert (described["answers"], described["unscored"], described["agreement"]) == (3, 0, 1.0)
@@ -149,12 +145,9 @@ def test_answers_without_any_vote_count_for_nothing_and_are_judged_on_resume(
     assert [run for *_, run in again.runs] == [run for *_, run in first.runs]
 
 
-def test_a_suite_with_a_judge_needs_one(studio: Studio) -> None:
-    with pytest.raises(UsageError, match="scored by a judge"):
-        studio.evaluate(_judged(1), members=["plain,model=builtin"])
-
-
 def test_an_evaluation_continues_only_as_what_it_was(studio: Studio) -> None:
+    with pytest.raises(UsageError, match="scored by a judge"):  # which it names
+        studio.evaluate(_judged(1), members=["plain,model=builtin"])
     with Endpoint(respond) as endpoint:
         first = studio.evaluate(sums(1), members=members(endpoint.url))
         with pytest.raises(UsageError, match="other suites"):
@@ -166,9 +159,8 @@ def test_an_evaluation_continues_only_as_what_it_was(studio: Studio) -> None:
 
 def test_a_member_without_an_endpoint_is_reported(studio: Studio) -> None:
     with Endpoint(respond) as endpoint:
-        result = studio.evaluate(
-            sums(2), members=[*members(endpoint.url, "plain"), "plain,model=other,label=B"]
-        )
+        both = [*members(endpoint.url, "plain"), "plain,model=other,label=B"]
+        result = studio.evaluate(sums(2), members=both)
     assert "OPENAI_BASE_URL" in result.problems["B"]
     assert (result.state, result.counts["waiting"]) == ("interrupted", 2)
 

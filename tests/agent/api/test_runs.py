@@ -126,15 +126,12 @@ def test_only_one_thread_at_a_time_can_iterate_a_run(studio: Studio) -> None:
     events = iter(run)
     while not isinstance(next(events), RunStarted):
         continue
-    other = threading.Thread(target=run.wait)
-    other.start()
-    try:
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(run.wait)
         with pytest.raises(UsageError, match="Another thread"):
             list(events)
-    finally:
         run.stop()
         gate.set()
-        other.join(30)
 
 
 def test_leaving_the_studio_stops_runs_of_other_threads(settings: Settings) -> None:

@@ -198,30 +198,12 @@ def allow(run: Run) -> Callable[[ApprovalRequested], None]:
     return allow_call
 
 
-EVERY_CALL = (
-    bash("echo a"),
-    call("str_replace_editor", command="create", path="/workspace/a", file_text="a"),
-)
-BY_EFFECT = (
-    bash("echo a"), bash("rm -f x"), bash("echo 'rm -f y' > clean.sh"), bash("bash clean.sh"),
-)  # fmt: skip
-BY_TIME = tuple(call("execute_bash", command=f"sleep 0.{n}", timeout=n) for n in (20, 600))
-
-
-@pytest.mark.parametrize(
-    ("rules", "turns", "waiting"),
-    [
-        (["every"], EVERY_CALL, ["echo a", "create a"]),
-        (["delete", "network"], BY_EFFECT, ["rm -f x", "bash clean.sh"]),
-        (["long"], BY_TIME, ["sleep 0.600"]),
-    ],
-)
-def test_calls_that_match_a_rule_wait_for_approval(
-    studio: Studio, rules: list[str], turns: tuple[ScriptedTurn, ...], waiting: list[str]
-) -> None:
-    run = studio.run("Go.", model=script(*turns), approve=rules)
+def test_calls_that_match_a_rule_wait_for_approval(studio: Studio) -> None:
+    commands = ("echo a", "rm -f x", "echo 'rm -f y' > clean.sh", "bash clean.sh")
+    run = studio.run("Go.", model=script(*map(bash, commands)), approve=["delete", "network"])
     events = carry_out(run, approval_requested=allow(run))
-    assert [each.summary for each in of_type(ApprovalRequested, events)] == waiting
+    waiting = [each.summary for each in of_type(ApprovalRequested, events)]
+    assert waiting == ["rm -f x", "bash clean.sh"]
     assert run.result.status == "submitted"
 
 
@@ -359,9 +341,8 @@ def test_a_replay_repeats_what_the_user_did(studio: Studio) -> None:
     events = list(replay)
     assert replay.result.replay is not None
     assert replay.result.replay.verdict in ("same", "volatile")
-    assert [event.decision for event in of_type(CallReviewed, events)] == [
-        "edited", "denied", "allowed",
-    ]  # fmt: skip
+    found = [event.decision for event in of_type(CallReviewed, events)]
+    assert found == ["edited", "denied", "allowed"]
     assert [event.text for event in of_type(MessageDelivered, events)] == ["Show it."]
     assert replay.files["a"].text() == "two\n"
     assert not of_type(Resumed, events)

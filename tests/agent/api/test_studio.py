@@ -48,10 +48,8 @@ def test_results_of_a_plain_run_are_saved(studio: Studio, tmp_path: Path) -> Non
 
 def test_an_unwritable_destination_is_reported(studio: Studio, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with (
-        studio.run("Go.", model=script()) as run,
-        pytest.raises(WorkspaceError, match="cannot be written"),
-    ):
+    run = studio.run("Go.", model=script())
+    with pytest.raises(WorkspaceError, match="cannot be written"):
         run.save(tmp_path / "file" / "out")
 
 

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +37,14 @@ class CommandLine:
             key: value for key, value in os.environ.items() if not key.startswith("OPENAI_")
         } | {"STUDIO_DATA": str(data), "PYTHONPATH": str(ROOT)}
 
-    def start(self, *arguments: str, **settings: str) -> "subprocess.Popen[str]":
+    def start(
+        self, *arguments: str, endpoint: Endpoint | None = None, **settings: Any
+    ) -> "subprocess.Popen[str]":
+        if endpoint:
+            settings |= {
+                "OPENAI_BASE_URL": endpoint.url, "OPENAI_MODEL": "test-model",
+                "OPENAI_API_KEY": "sk-secret-of-the-test",
+            }  # fmt: skip
         return subprocess.Popen(
             [sys.executable, "-m", "agent", *arguments],
             env=self.environment | settings,
@@ -47,8 +53,10 @@ class CommandLine:
             text=True,
         )
 
-    def run(self, *arguments: str, **settings: str) -> "subprocess.CompletedProcess[str]":
-        with self.start(*arguments, **settings) as process:
+    def run(
+        self, *arguments: str, endpoint: Endpoint | None = None, **settings: Any
+    ) -> "subprocess.CompletedProcess[str]":
+        with self.start(*arguments, endpoint=endpoint, **settings) as process:
             out, err = process.communicate(timeout=120)
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
@@ -58,18 +66,17 @@ def command_line(tmp_path: Path) -> CommandLine:
     return CommandLine(tmp_path / "data")
 
 
-def endpoint_variables(endpoint: Endpoint) -> Mapping[str, str]:
-    return {
-        "OPENAI_BASE_URL": endpoint.url,
-        "OPENAI_MODEL": "test-model",
-        "OPENAI_API_KEY": "sk-secret-of-the-test",
-    }
-
-
 def read_until(process: "subprocess.Popen[str]", text: str) -> None:
     """Read the process's output up to the first line with ``text``."""
     assert process.stdout is not None
     assert any(text in line for line in process.stdout), "it ended before"
+
+
+def last_status(path: Path) -> str:
+    """Return the status of a run that has ended."""
+    *_, (_, last) = journal.read(path)
+    assert isinstance(last, RunEnded)
+    return last.status
 
 
 @pytest.mark.engine
@@ -84,15 +91,13 @@ def test_a_run_saves_files_journal_and_trajectory(
     with Endpoint(turns) as endpoint:
         result = command_line.run(
             "run", "How many lines?", "--input", str(input_path), "--output", str(out),
-            **endpoint_variables(endpoint),
+            endpoint=endpoint,
         )  # fmt: skip
     assert result.returncode == 0, result.stderr
     assert result.stdout == "3\n"
     assert "$ wc -l" in result.stderr
     assert (out / "files" / "answer.txt").read_text() == "3\n"
-    events = [event for _, event in journal.read(out / "journal.jsonl")]
-    assert isinstance(events[0], RunStarted)
-    assert isinstance(events[-1], RunEnded)
+    assert last_status(out / "journal.jsonl") == "submitted"
     steps = json.loads((out / "trajectory.json").read_text())["steps"]
     assert steps[0]["action"]["function"] == "execute_bash"
     assert steps[0]["thought"] == "Let me."
@@ -105,13 +110,10 @@ def test_a_run_that_removes_its_output_folder_still_saves_a_record(
 ) -> None:
     out = tmp_path / "out"
     replace_output = bash("rm -rf output; ln -s /etc output")
-    nested_call = Turn(
-        calls=[("execute_bash", '{"command": ' + "[" * 300 + '"\\ud800"' + "]" * 300 + "}")]
-    )
-    with Endpoint([replace_output, nested_call, SUBMIT]) as endpoint:
-        result = command_line.run(
-            "run", "Go.", "--output", str(out), **endpoint_variables(endpoint)
-        )
+    nested = '{"command": ' + "[" * 300 + '"\\ud800"' + "]" * 300 + "}"
+    turns = [replace_output, Turn(calls=[("execute_bash", nested)]), SUBMIT]
+    with Endpoint(turns) as endpoint:
+        result = command_line.run("run", "Go.", "--output", str(out), endpoint=endpoint)
     assert result.returncode == 0, result.stderr
     assert "output" in result.stderr.split("Left out:")[1]
     assert list((out / "files").iterdir()) == []
@@ -132,9 +134,8 @@ def test_the_key_is_only_in_the_request(
     out = tmp_path / "out"
     with Endpoint([bash("env; cat /proc/*/environ"), SUBMIT]) as endpoint:
         result = command_line.run(
-            "run", "Look.", "--output", str(out),
-            **endpoint_variables(endpoint), STUDIO_DISK="64 MB",
-        )  # fmt: skip
+            "run", "Look.", "--output", str(out), endpoint=endpoint, STUDIO_DISK="64 MB"
+        )
     assert endpoint.requests[0].headers["authorization"] == "Bearer sk-secret-of-the-test"
     assert "sk-secret" not in result.stdout + result.stderr
     assert files_that_contain("Look.", tmp_path)
@@ -146,12 +147,12 @@ def test_reaching_a_limit_is_exit_code_3_and_events_are_printed_as_json_lines(
     command_line: CommandLine, image: str
 ) -> None:
     with Endpoint([bash("echo hi")] * 2) as endpoint:
-        result = command_line.run(
-            "run", "42", "--json", "--max-steps", "2", **endpoint_variables(endpoint)
-        )
+        words = ["run", "42", "--json", "--max-steps", "2", "--summarise"]
+        result = command_line.run(*words, endpoint=endpoint)
     assert result.returncode == 3
     events: list[dict[str, Any]] = [json.loads(line) for line in result.stdout.splitlines()]
     assert (events[0]["kind"], events[0]["task"]) == ("run_started", "42")  # a number is a task
+    assert events[0]["limits"]["summarise"] == 1
     assert events[-1]["kind"] == "run_ended"
 
 
@@ -163,7 +164,7 @@ def test_ctrl_c_twice_saves_partial_results_and_leaves_no_container(
     command = "echo made > output/made.txt; trap '' INT TERM; echo begun; sleep 600"
     endpoint = Endpoint([bash(command)])
     arguments = "run", "Go.", "--json", "--output", str(out)
-    with endpoint, command_line.start(*arguments, **endpoint_variables(endpoint)) as process:
+    with endpoint, command_line.start(*arguments, endpoint=endpoint) as process:
         read_until(process, '"begun')
         process.send_signal(signal.SIGINT)
         assert process.stderr is not None
@@ -173,9 +174,7 @@ def test_ctrl_c_twice_saves_partial_results_and_leaves_no_container(
     assert process.returncode == 130, errors
     assert "Traceback" not in errors
     assert (out / "files" / "made.txt").read_text() == "made\n"
-    *_, (_, last) = journal.read(out / "journal.jsonl")
-    assert isinstance(last, RunEnded)
-    assert last.status == "stopped"
+    assert last_status(out / "journal.jsonl") == "stopped"
     instance = (tmp_path / "data" / "instance").read_text().strip()
     filters: dict[str, str | list[str] | bool] = {"label": f"{INSTANCE_LABEL}={instance}"}
     assert engine.containers.list(all=True, filters=filters) == []
@@ -198,13 +197,9 @@ def test_two_commands_run_concurrently(
     command_line: CommandLine, image: str, tmp_path: Path
 ) -> None:
     slow, quick = Endpoint([bash("echo begun; sleep 600")]), Endpoint([SUBMIT])
-    with (
-        slow,
-        quick,
-        command_line.start("run", "Go.", "--json", **endpoint_variables(slow)) as first,
-    ):
+    with slow, quick, command_line.start("run", "Go.", "--json", endpoint=slow) as first:
         read_until(first, '"begun')
-        assert command_line.run("run", "Go.", **endpoint_variables(quick)).returncode == 0
+        assert command_line.run("run", "Go.", endpoint=quick).returncode == 0
         first.send_signal(signal.SIGINT)
         first.communicate(timeout=60)
     assert first.returncode == 130
@@ -213,34 +208,16 @@ def test_two_commands_run_concurrently(
 @pytest.mark.nightly
 def test_closing_the_output_pipe_stops_the_run(command_line: CommandLine, tmp_path: Path) -> None:
     reader_gone = threading.Event()
-    with (
-        Endpoint([Turn(text="Hello.", gate=reader_gone)]) as endpoint,
-        command_line.start(
-            "run", "Go.", "--mode", "plain", "--json", **endpoint_variables(endpoint)
-        ) as process,
-    ):
+    arguments = "run", "Go.", "--mode", "plain", "--json"
+    endpoint = Endpoint([Turn(text="Hello.", gate=reader_gone)])
+    with endpoint, command_line.start(*arguments, endpoint=endpoint) as process:
         assert process.stdout is not None
         process.stdout.readline()
         process.stdout.close()
         reader_gone.set()
         assert process.wait(timeout=60) == 130
     (saved,) = tmp_path.glob("data/runs/*/journal.jsonl")
-    *_, (_, last) = journal.read(saved)
-    assert isinstance(last, RunEnded)
-    assert last.status == "stopped"
-
-
-@pytest.mark.nightly
-def test_plain_mode_needs_no_engine(command_line: CommandLine, tmp_path: Path) -> None:
-    input_path = tmp_path / "a.txt"
-    input_path.write_text("The answer is 7.")
-    with Endpoint([Turn(text="7")]) as endpoint:
-        result = command_line.run(
-            "run", "What is it?", "--mode", "plain", "--input", str(input_path),
-            DOCKER_HOST="unix:///nonexistent.sock", **endpoint_variables(endpoint),
-        )  # fmt: skip
-    assert (result.returncode, result.stdout) == (0, "7\n")
-    assert "The answer is 7." in endpoint.requests[0].body["messages"][0]["content"]
+    assert last_status(saved) == "stopped"
 
 
 NO_ENGINE = {
@@ -259,7 +236,7 @@ NO_ENGINE = {
     ],
 )
 def test_a_run_that_cannot_start_fails_with_advice(
-    command_line: CommandLine, settings: dict[str, str], words: str
+    command_line: CommandLine, settings: dict[str, Any], words: str
 ) -> None:
     result = command_line.run("run", "Go.", **settings)
     assert (result.returncode, words in result.stderr) == (1, True), result.stderr
@@ -277,7 +254,7 @@ def test_the_built_in_model_can_be_selected_beside_an_endpoint(
     with Endpoint([]) as endpoint:
         result = command_line.run(
             "run", "Write hello to a.txt.", "--model", "builtin", "--output", str(out),
-            **endpoint_variables(endpoint),
+            endpoint=endpoint,
         )  # fmt: skip
         assert not endpoint.received
     assert result.returncode in (0, 3), result.stderr
@@ -287,25 +264,10 @@ def test_the_built_in_model_can_be_selected_beside_an_endpoint(
     assert started.system == prompts.get_bundled("small").system
 
 
-@pytest.mark.parametrize(
-    "arguments", [["run"], ["run", "x", "--max-steps", "0"], ["fly"], ["serve"], []]
-)
 @pytest.mark.nightly
-def test_an_invalid_command_line_is_exit_code_2(
-    command_line: CommandLine, arguments: list[str]
-) -> None:
-    assert command_line.run(*arguments).returncode == 2
-
-
-def run_in_plain_mode(
-    command_line: CommandLine, *arguments: str
-) -> "subprocess.CompletedProcess[str]":
-    with Endpoint([Turn(text="Done.")]) as endpoint:
-        result = command_line.run(
-            "run", "Go.", "--mode", "plain", *arguments, **endpoint_variables(endpoint)
-        )
-        assert bool(endpoint.received) == (result.returncode == 0)  # refused before it is asked
-    return result
+def test_an_invalid_command_line_is_exit_code_2(command_line: CommandLine) -> None:
+    for arguments in (["run"], ["run", "x", "--max-steps", "0"], ["fly"], ["serve"], []):
+        assert command_line.run(*arguments).returncode == 2, arguments
 
 
 @pytest.mark.parametrize(
@@ -323,7 +285,7 @@ def test_an_unwritable_output_is_refused_before_anything_starts(
     (tmp_path / "file").write_text("mine")
     with Endpoint([]) as endpoint:
         for path in (*(tmp_path / name for name in names), Path("/proc/out")):
-            result = command_line.run(*command, str(path), **endpoint_variables(endpoint))
+            result = command_line.run(*command, str(path), endpoint=endpoint)
             assert (result.returncode, str(path) in result.stderr) == (1, True), result.stderr
             assert "Traceback" not in result.stderr
         assert not endpoint.received
@@ -332,27 +294,32 @@ def test_an_unwritable_output_is_refused_before_anything_starts(
 
 
 @pytest.mark.nightly
-def test_results_of_another_run_are_replaced_only_with_overwrite(
+def test_plain_mode_needs_no_engine_and_replaces_other_results_only_with_overwrite(
     command_line: CommandLine, tmp_path: Path
 ) -> None:
-    out = tmp_path / "out"
-    assert run_in_plain_mode(command_line, "--output", str(out)).returncode == 0
+    given, out = tmp_path / "a.txt", tmp_path / "out"
+    given.write_text("The answer is 7.")
+
+    def run(*options: str) -> "subprocess.CompletedProcess[str]":
+        words = ["run", "What is it?", "--mode", "plain", "--input", str(given)]
+        with Endpoint([Turn(text="7")]) as endpoint:
+            result = command_line.run(
+                *words, "--output", str(out), *options, endpoint=endpoint,
+                DOCKER_HOST="unix:///nonexistent.sock",
+            )  # fmt: skip
+        if result.returncode == 0:
+            assert "The answer is 7." in endpoint.requests[0].body["messages"][0]["content"]
+        else:
+            assert not endpoint.received  # refused before it is asked
+        return result
+
+    first = run()
+    assert (first.returncode, first.stdout) == (0, "7\n"), first.stderr
     (out / "files" / "answer.txt").write_text("stale")
     (out / "notes.txt").write_text("mine")
-    refused = run_in_plain_mode(command_line, "--output", str(out))
+    refused = run()
     assert (refused.returncode, "--overwrite" in refused.stderr) == (1, True)
     assert (out / "files" / "answer.txt").read_text() == "stale"
-    assert run_in_plain_mode(command_line, "--output", str(out), "--overwrite").returncode == 0
+    assert run("--overwrite").returncode == 0
     assert not (out / "files" / "answer.txt").exists()
     assert (out / "notes.txt").read_text() == "mine"
-
-
-@pytest.mark.nightly
-def test_summaries_of_older_steps_are_an_option(command_line: CommandLine) -> None:
-    with Endpoint([Turn(text="Done.")] * 2) as endpoint:
-        limits = []
-        for options in ([], ["--summarise"]):
-            words = ["run", "Go.", "--mode", "plain", "--json", *options]
-            result = command_line.run(*words, **endpoint_variables(endpoint))
-            limits.append(json.loads(result.stdout.splitlines()[0])["limits"])
-    assert ["summarise" in each for each in limits] == [False, True]

@@ -17,12 +17,10 @@ ANSWERS = {task.text: task.expected for task in suites.load("aime").tasks}
 def solve(body: Body) -> Turn:
     """Answer the problems of the sample; fail on the second one with the model ``broken``."""
     content = body["messages"][-1]["content"]
-    number, answer = next(
-        (number, answer) for number, (text, answer) in enumerate(ANSWERS.items()) if text in content
-    )
-    if body["model"] == "broken" and number == 1:
+    (text,) = (text for text in ANSWERS if text in content)
+    if body["model"] == "broken" and text == list(ANSWERS)[1]:
         return Turn(fault="403")
-    return Turn(text=f"\\boxed{{{answer}}}" if body["model"] != "weak" else "I give up.")
+    return Turn(text=f"\\boxed{{{ANSWERS[text]}}}" if body["model"] != "weak" else "I give up.")
 
 
 @pytest.mark.nightly
@@ -43,9 +41,8 @@ def test_an_evaluation_prints_its_results_and_repeats_infrastructure_errors_alon
         assert (first["score"], first["n"], first["infrastructure"]) == ("0.0", "3", "0")
         assert (second["score"], second["n"], second["infrastructure"]) == ("1.0", "2", "1")
         assert (second["gain"], second["pairs"]) == ("1.0", "2")
-        assert {path.suffix for path in output.glob("evaluation.*")} == {
-            ".csv", ".json", ".tex", ".svg", ".png", ".html",
-        }  # fmt: skip
+        found = {path.suffix for path in output.glob("evaluation.*")}
+        assert found == {".csv", ".json", ".tex", ".svg", ".png", ".html"}
         assert "--resume" in command(endpoint.url, "eval", *options).stderr
 
     def solve_all(body: Body) -> Turn:

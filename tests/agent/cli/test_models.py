@@ -42,8 +42,7 @@ def test_what_a_server_says_cannot_control_the_terminal(
 def test_the_built_in_model_has_no_endpoint_and_no_parameters(
     given: list[str], sentence: str
 ) -> None:
-    options = create_parser(with_page=False).parse_args(
-        ["run", "Go.", "--model", "builtin", *given]
-    )
+    words = ["run", "Go.", "--model", "builtin", *given]
+    options = create_parser(with_page=False).parse_args(words)
     with pytest.raises(UsageError, match=sentence):
         model_argument(options, Settings())

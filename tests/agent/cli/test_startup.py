@@ -50,9 +50,10 @@ def test_parsing_the_command_line_imports_no_command() -> None:
     loaded = modules_loaded_by(
         "import agent.cli.main; agent.cli.main.create_parser(with_page=False)"
     )
-    assert not loaded & (
-        NEVER_IMPORTED | {"docker", "requests", "watchdog", "asyncio", "agent.api.run"}
-    )
+    others = {"docker", "requests", "watchdog", "asyncio", "agent.api.run"}
+    assert not loaded & (NEVER_IMPORTED | others)
+    of_tasks = {name for name in loaded if name.startswith(("agent.tasks", "math_ver"))}
+    assert of_tasks == {"agent.tasks", "agent.tasks.cli"}
 
 
 @pytest.mark.contract

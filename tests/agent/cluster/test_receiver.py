@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from agent.errors import RunError
 from agent.runs.folder import RunFolder
 from agent.workspace.files import Workspace
 from agent.workspace.versions.blobs import BlobStore
+from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.snapshots import SnapshotTracker
 
 INPUTS = {"kept.txt": b"kept", "changed.txt": b"before", "removed.txt": b"removed"}
@@ -35,16 +37,13 @@ def blobs(tmp_path: Path) -> BlobStore:
 
 @pytest.fixture
 def receiver(folder: RunFolder, blobs: BlobStore) -> Iterator[Receiver]:
-    receiver = Receiver(folder, INPUTS, blobs)
-    receiver.reset()
-    yield receiver
-    receiver.close()
+    with closing(Receiver(folder, INPUTS, blobs)) as receiver:
+        receiver.reset()
+        yield receiver
 
 
 def snapshot(folder: RunFolder, blobs: BlobStore) -> None:
     """Record the workspace as it is after a step."""
-    from agent.workspace.versions.log import ManifestLog
-
     delta = SnapshotTracker(folder.workspace, blobs).take(final=True)
     ManifestLog(folder.manifests).append(1, delta)
 
@@ -142,3 +141,8 @@ def test_a_file_is_not_written_through_a_link(
     receiver.receive(Part("file", "output/link", b"data"))
     assert not list(outside.iterdir())
     assert (folder.workspace / "output" / "link").read_bytes() == b"data"
+    receiver.receive(Part("link", "output/other", str(outside).encode()))
+    receiver.receive(Part("folder", "output/other"))
+    receiver.receive(Part("file", "output/other/file", b"data"))
+    assert not list(outside.iterdir())
+    assert (folder.workspace / "output" / "other" / "file").read_bytes() == b"data"

@@ -93,6 +93,20 @@ def keys(description: dict[str, Any]) -> list[str]:
 TWELVE = ExpectedAnswer(kind="number", answer="12")
 
 
+def one_each(
+    data: Path,
+    plain: Mapping[str, Any] | None = None,
+    sandbox: Mapping[str, Any] | None = None,
+    **changes: Any,
+) -> ComparisonFolder:
+    """Write a comparison of a run without and one with a sandbox, from what differs in them."""
+    runs = [
+        write_run(data, "plain", **{"answer": "9", **(plain or {})}),
+        write_run(data, "sandbox", **{"answer": "12", **(sandbox or {})}),
+    ]
+    return compare(data, runs[:1], runs[1:], **changes)
+
+
 def test_the_verdict_of_repeated_runs(tmp_path: Path) -> None:
     plain = [write_run(tmp_path, "plain", answer) for answer in ("9", "9", "12", "9", "7")]
     sandbox = [write_run(tmp_path, "sandbox", "12", status="submitted") for _ in range(5)]
@@ -103,10 +117,8 @@ def test_the_verdict_of_repeated_runs(tmp_path: Path) -> None:
     assert "McNemar p = 0.125, n = 5" in found["verdict"]["detail"]
     assert "expected answer “12”, as a number" in found["verdict"]["detail"]
     score = cells(found, "score")
-    assert [(each["text"], each["n"], each["best"]) for each in score] == [
-        ("0.20", 5, False),
-        ("1.00", 5, True),
-    ]
+    assert [each["text"] for each in score] == ["0.20", "1.00"]
+    assert [(each["n"], each["best"]) for each in score] == [(5, False), (5, True)]
     assert score[1]["delta"] == "+0.80"
     assert score[0]["method"] == "Wilson interval"
     assert [each["value"] for each in cells(found, "pass_at_k")] == [pytest.approx(0.6), 1.0]
@@ -118,8 +130,7 @@ def test_the_verdict_of_repeated_runs(tmp_path: Path) -> None:
 
 
 def test_one_repetition_has_no_intervals(tmp_path: Path) -> None:
-    plain, sandbox = write_run(tmp_path, "plain", "9"), write_run(tmp_path, "sandbox", "12")
-    found = described(compare(tmp_path, [plain], [sandbox], expected=TWELVE))
+    found = described(one_each(tmp_path, expected=TWELVE))
     assert found["verdict"]["text"] == "With a computer: right. Without: wrong."
     assert found["verdict"]["detail"] == "expected answer “12”, as a number"
     assert not {"difference", "pass_at_k"} & set(keys(found))
@@ -128,9 +139,7 @@ def test_one_repetition_has_no_intervals(tmp_path: Path) -> None:
 
 def test_a_count_that_is_not_reported_is_not_0(tmp_path: Path) -> None:
     known = Usage(200, 20, cached=50, reported=("cached",))
-    plain = write_run(tmp_path, "plain", "9")
-    sandbox = write_run(tmp_path, "sandbox", "12", usages=(known, Usage(300, 20)))
-    found = described(compare(tmp_path, [plain], [sandbox]))
+    found = described(one_each(tmp_path, sandbox={"usages": (known, Usage(300, 20))}))
     cached = cells(found, "cached_tokens")
     assert [each["text"] for each in cached] == ["not reported", "50"]
     assert cached[1]["note"] == "at least: not reported by 1 steps"
@@ -146,25 +155,22 @@ def test_a_count_that_is_not_reported_is_not_0(tmp_path: Path) -> None:
 def test_a_member_without_an_answer_is_not_the_best_for_having_taken_little(
     tmp_path: Path,
 ) -> None:
-    plain = write_run(tmp_path, "plain", "", status="failed", usages=(Usage(10, 1),))
-    sandbox = write_run(tmp_path, "sandbox", "12", usages=(Usage(200, 20),))
-    found = described(compare(tmp_path, [plain], [sandbox]))
+    little = {"answer": "", "status": "failed", "usages": (Usage(10, 1),)}
+    found = described(one_each(tmp_path, little, {"usages": (Usage(200, 20),)}))
     assert [each["value"] for each in cells(found, "tokens_once")] == [11, 220]
     assert [each["best"] for each in cells(found, "tokens_once")] == [False, False]
 
 
 def test_without_an_expected_answer_the_verdict_says_what_is_known(tmp_path: Path) -> None:
-    plain, sandbox = write_run(tmp_path, "plain", "Nine."), write_run(tmp_path, "sandbox", "nine")
-    verdict = described(compare(tmp_path, [plain], [sandbox]))["verdict"]
+    verdict = described(one_each(tmp_path, {"answer": "Nine."}, {"answer": "nine"}))["verdict"]
     assert verdict["text"] == "All members give the same answer."
     assert verdict["detail"] == "Without: 110 tokens, 20 s · With a computer: 110 tokens, 20 s"
 
 
 def test_documents_that_do_not_fit_are_the_result(tmp_path: Path) -> None:
     reason = "request (150000 tokens) exceeds the available context size (8192 tokens)"
-    plain = write_run(tmp_path, "plain", "", usages=(), status="token_limit", reason=reason)
-    sandbox = write_run(tmp_path, "sandbox", "12")
-    found = described(compare(tmp_path, [plain], [sandbox], expected=TWELVE))
+    refused = {"answer": "", "usages": (), "status": "token_limit", "reason": reason}
+    found = described(one_each(tmp_path, refused, expected=TWELVE))
     assert found["verdict"]["text"] == "With a computer: right. Without: the documents do not fit."
     status = cells(found, "status")[0]
     assert (status["text"], status["note"]) == ("token limit", reason)
@@ -172,32 +178,32 @@ def test_documents_that_do_not_fit_are_the_result(tmp_path: Path) -> None:
     assert cells(found, "model_seconds")[0]["text"] == "–"
 
 
+DOCUMENT = Input(path="a b.txt", size=10_000, sha256="")
+
+
+def workspace_with_document(folder: Path) -> Workspace:
+    given = folder / "workspace" / "input"
+    given.mkdir(parents=True)
+    (given / "a b.txt").write_text("word " * 2000)
+    return Workspace(given.parent)
+
+
 def test_an_endpoint_that_refuses_documents_has_counted_them(tmp_path: Path) -> None:
-    workspace = tmp_path / "workspace"
-    (workspace / "input").mkdir(parents=True)
-    (workspace / "input" / "a.txt").write_text("word " * 2000)
     reason = "request (5,000 tokens) exceeds the available context size (4,096 tokens)"
-    plain = write_run(
-        tmp_path, "plain", "", usages=(), status="token_limit", reason=reason, user="x" * 10_500
-    )
-    document = Input(path="a.txt", size=10_000, sha256="")
-    sandbox = write_run(tmp_path, "sandbox", "12")
-    folder = compare(tmp_path, [plain], [sandbox], inputs=(document,))
-    measure_documents(folder, Workspace(workspace))
+    refused = {"answer": "", "usages": (), "status": "token_limit", "reason": reason}
+    folder = one_each(tmp_path, refused | {"user": "x" * 10_500}, inputs=(DOCUMENT,))
+    measure_documents(folder, workspace_with_document(tmp_path))
     assert [each["text"] for each in cells(described(folder), "pasted")] == ["5,000", "≈ 4,762"]
 
 
 def test_a_prompt_that_the_endpoint_cut_says_so(tmp_path: Path) -> None:
-    plain = write_run(tmp_path, "plain", "9", usages=(Usage(4096, 10),), user="x" * 400_000)
-    sandbox = write_run(tmp_path, "sandbox", "12")
-    found = described(compare(tmp_path, [plain], [sandbox]))
+    cut = {"usages": (Usage(4096, 10),), "user": "x" * 400_000}
+    found = described(one_each(tmp_path, cut))
     assert "it has cut the documents" in cells(found, "status")[0]["note"]
 
 
 def test_unequal_limits_are_marked(tmp_path: Path) -> None:
-    plain = write_run(tmp_path, "plain", "9")
-    sandbox = write_run(tmp_path, "sandbox", "12", limits={"steps": 24.0})
-    found = described(compare(tmp_path, [plain], [sandbox]))
+    found = described(one_each(tmp_path, sandbox={"limits": {"steps": 24.0}}))
     assert [each["unequal"] for each in found["members"]] == [[], ["maxSteps"]]
 
 
@@ -242,17 +248,10 @@ def test_a_long_answer_is_scored_whole(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("measured", [True, False])
 def test_pasted_documents_name_the_tokenizer_or_the_error(tmp_path: Path, measured: bool) -> None:
-    workspace = tmp_path / "workspace"
-    (workspace / "input").mkdir(parents=True)
-    (workspace / "input" / "a b.txt").write_text("word " * 2000)
     usages = (Usage(1000, 10),) if measured else (None,)
-    plain = write_run(tmp_path, "plain", "9", usages=usages, user="x" * 2500)
-    folder = compare(
-        tmp_path, [plain], [write_run(tmp_path, "sandbox", "12")],
-        inputs=(Input(path="a b.txt", size=10_000, sha256=""),),
-    )  # fmt: skip
+    folder = one_each(tmp_path, {"usages": usages, "user": "x" * 2500}, inputs=(DOCUMENT,))
     assert "pasted" not in keys(described(folder))  # not measured yet
-    measure_documents(folder, Workspace(workspace))
+    measure_documents(folder, workspace_with_document(tmp_path))
     found = described(folder)
     (document,) = found["inputs"]
     assert document["characters"] == 10_000
@@ -267,12 +266,9 @@ def test_pasted_documents_name_the_tokenizer_or_the_error(tmp_path: Path, measur
 
 
 def test_words_that_differ() -> None:
-    assert word_differences("Banking, 9 cases", "Airlines, 9 cases in all") == (
-        ("removed", "Banking, "),
-        ("added", "Airlines, "),
-        ("same", "9 cases "),
-        ("added", "in all"),
-    )
+    changes = word_differences("Banking, 9 cases", "Airlines, 9 cases in all")
+    assert [kind for kind, _ in changes] == ["removed", "added", "same", "added"]
+    assert [text for _, text in changes] == ["Banking, ", "Airlines, ", "9 cases ", "in all"]
     texts = "a  b\nc ", "a b\n\nd"
     parts = word_differences(*texts)
     assert "".join(text for kind, text in parts if kind != "removed") == texts[1]

@@ -39,8 +39,6 @@ def score(kind: Check, truth: str, answer: str, **rest: float) -> float | None:
         ("contains", "Paris", "The capital of France is\n**paris**.", 1),
         ("contains", "Paris", "It is Parisian.", 0),
         ("number", "6.02e23", "6.02e23", 1),
-        ("choice", "B", "The answer is (B).", 1),
-        ("choice", "B", "A or B", 0),
         ("choice", "AC", "A, C", 1),
         ("choice", "AC", "A", 0),
         ("f1", "the cat sat", "the cat slept", 2 / 3),
@@ -59,11 +57,8 @@ def test_a_number_is_right_within_its_tolerance() -> None:
 
 
 def test_numbers_in_a_text() -> None:
-    assert {float(each) for each in numbers_in("1,234,567.8, then 5 and 1e3")} == {
-        1234567.8,
-        5,
-        1e3,
-    }
+    found = numbers_in("1,234,567.8, then 5 and 1e3")
+    assert {float(each) for each in found} == {1234567.8, 5, 1e3}
     assert numbers_in("1.2.3 and 10.0.0.1 and a1") == set()
 
 

@@ -2,14 +2,14 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from agent import prompts
 from agent.errors import RunError, UsageError
-from agent.events import Forked, ModelAnswered, RunEnded
+from agent.events import Forked, Mode, ModelAnswered, RunEnded
 from agent.fork.cut import cut_run
 from agent.fork.describe import describe_fork
 from agent.fork.fork import Changes, first_task, fork_run
@@ -17,16 +17,16 @@ from agent.history.deletion import RunDeleter
 from agent.history.export import conversation_markdown
 from agent.history.trajectory import build_trajectory
 from agent.limits import Limits
-from agent.models.base import AssistantMessage, SystemMessage, ToolResult, UserMessage
+from agent.models.base import AssistantMessage, Message, SystemMessage, ToolResult, UserMessage
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.runs import journal
 from agent.runs.folder import RunFolder
-from agent.runs.parent import Parent
 from agent.runs.recorded_run import RecordedRun, Task
 from agent.runs.summary import measured
 from agent.util.cancellation import Stop
 from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.manifest import Delta, Node
+from tests.support.component.events import of_type
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.scripted import SUBMIT, bash, script
 
@@ -58,19 +58,24 @@ def provider(tmp_path: Path) -> Iterator[Provider]:
 @pytest.fixture
 def parent(provider: Provider) -> RecordedRun:
     """A run of three steps that write, replace and remove files, and a fourth that submits."""
-    run = new_run(provider)
     turns = [
         bash("printf one > a.txt; mkdir -p sub; printf x > sub/x; ln -s a.txt link; chmod 750 sub"),
         bash("printf two > a.txt; chmod 700 a.txt"),
         bash("rm -r sub link; printf three > a.txt; head -c 100000 /dev/zero | tr '\\0' y"),
         SUBMIT,
     ]
-    list(run.start(Task("Write it.", GENERAL), ScriptedModel(turns)))
+    return new_run(provider, "Write it.", ScriptedModel(turns))
+
+
+def new_run(
+    provider: Provider, task: str = "", model: ScriptedModel | None = None, mode: Mode = "sandbox"
+) -> RecordedRun:
+    """Return a run with an input; with a model, it has ended."""
+    run = provider.open_run(RunFolder.create(provider.data, provider.create_workspace()))
+    (run.folder.workspace / "input/notes.txt").write_text("Seven.")
+    if model:
+        list(run.start(Task(task, GENERAL, mode), model))
     return run
-
-
-def new_run(provider: Provider) -> RecordedRun:
-    return provider.open_run(RunFolder.create(provider.data, provider.create_workspace()))
 
 
 def fork(
@@ -89,7 +94,20 @@ def continued(
     return run, model
 
 
-def test_a_fork_has_the_files_of_its_step(parent: RecordedRun, provider: Provider) -> None:
+def assert_every_call_has_its_result(messages: Sequence[Message]) -> None:
+    answers = (each for each in messages if isinstance(each, AssistantMessage))
+    calls = [call.id for each in answers for call in each.calls]
+    assert calls == [each.call_id for each in messages if isinstance(each, ToolResult)]
+
+
+def test_a_fork_has_the_files_of_its_step_and_no_copy_of_stored_contents(
+    parent: RecordedRun, provider: Provider
+) -> None:
+    size = provider.blobs.size
+    folder = fork(parent, 3, provider)
+    assert provider.blobs.size == size
+    shared = [path for path in folder.outputs.iterdir() if path.stat().st_nlink == 2]
+    assert [path.read_bytes() for path in shared] == [b"y" * 100_000]
     workspace = fork(parent, 2, provider).workspace
     assert (workspace / "a.txt").read_text() == "two"
     assert (workspace / "a.txt").stat().st_mode & 0o777 == 0o700
@@ -97,14 +115,6 @@ def test_a_fork_has_the_files_of_its_step(parent: RecordedRun, provider: Provide
     assert (workspace / "sub/x").read_text() == "x"
     assert (workspace / "sub").stat().st_mode & 0o777 == 0o750
     assert (parent.folder.workspace / "a.txt").read_text() == "three"
-
-
-def test_a_fork_has_no_copy_of_stored_contents(parent: RecordedRun, provider: Provider) -> None:
-    size = provider.blobs.size
-    folder = fork(parent, 3, provider)
-    assert provider.blobs.size == size
-    shared = [path for path in folder.outputs.iterdir() if path.stat().st_nlink == 2]
-    assert [path.read_bytes() for path in shared] == [b"y" * 100_000]
 
 
 def test_the_conversation_is_cut_exactly_there(parent: RecordedRun, provider: Provider) -> None:
@@ -116,8 +126,7 @@ def test_the_conversation_is_cut_exactly_there(parent: RecordedRun, provider: Pr
     sent = list(model.requests[0].messages)
     before = cut_run(parent.folder, 2).conversation.messages
     assert sent[: len(before)] == before
-    calls = [call.id for each in sent if isinstance(each, AssistantMessage) for call in each.calls]
-    assert calls == [each.call_id for each in sent if isinstance(each, ToolResult)]
+    assert_every_call_has_its_result(sent)
     assert isinstance(sent[-1], UserMessage)
     assert sent[-1].text.startswith("Now do it otherwise.")
     assert "new sandbox" in sent[-1].text
@@ -137,33 +146,20 @@ def test_a_step_can_be_retried_without_a_message(parent: RecordedRun, provider: 
     assert "*Steps 1 to 2 are a copy. The fork begins here.*" in text
 
 
-def test_a_run_whose_model_has_answered_needs_a_message(
-    provider: Provider,
-) -> None:
-    run = new_run(provider)
-    list(run.start(Task("Say it.", GENERAL, "plain"), ScriptedModel([ScriptedTurn("It.")])))
+def test_a_plain_run_is_forked_with_its_files_and_needs_a_message(provider: Provider) -> None:
+    run = new_run(provider, "Read it.", ScriptedModel([ScriptedTurn("It.")]), "plain")
     assert describe_fork(run.folder, 1, provider.blobs).needs_message
-    forked = provider.open_run(fork(run, 1, provider))
-    with pytest.raises(RunError, match="Enter a message"):
-        forked.follow_up("", ScriptedModel([]))
-
-
-def test_a_plain_run_can_be_forked_with_its_files(provider: Provider) -> None:
-    run = new_run(provider)
-    (run.folder.workspace / "input/notes.txt").write_text("Seven.")
-    list(run.start(Task("Read it.", GENERAL, "plain"), ScriptedModel([ScriptedTurn("It.")])))
     folder = fork(run, 1, provider)
     assert (folder.workspace / "input/notes.txt").read_text() == "Seven."
+    with pytest.raises(RunError, match="Enter a message"):
+        provider.open_run(folder).follow_up("", ScriptedModel([]))
     _, model = continued(folder, provider, "And now?", ScriptedTurn("That."))
-    assert [type(each) for each in model.requests[0].messages] == [
-        UserMessage, AssistantMessage, UserMessage,
-    ]  # fmt: skip
+    found = [type(each) for each in model.requests[0].messages]
+    assert found == [UserMessage, AssistantMessage, UserMessage]
 
 
 def test_a_fork_may_have_another_mode_and_prompt(provider: Provider) -> None:
-    run = new_run(provider)
-    (run.folder.workspace / "input/notes.txt").write_text("Seven.")
-    list(run.start(Task("Read it.", GENERAL, "plain"), ScriptedModel([ScriptedTurn("It.")])))
+    run = new_run(provider, "Read it.", ScriptedModel([ScriptedTurn("It.")]), "plain")
     changes = Changes(prompt=prompts.get_bundled("physics"), mode="sandbox")
     forked, model = continued(fork(run, 1, provider, changes), provider)
     first, second, *_ = model.requests[0].messages
@@ -176,24 +172,18 @@ def test_a_fork_may_have_another_mode_and_prompt(provider: Provider) -> None:
 
 
 def test_step_0_is_the_task_with_its_inputs(provider: Provider) -> None:
-    run = new_run(provider)
-    (run.folder.workspace / "input/in.txt").write_text("in")
-    model = script(bash("rm input/in.txt"))
-    list(run.start(Task("Remove it.", GENERAL), model))
+    model, again = script(bash("rm input/notes.txt")), script()
+    run = new_run(provider, "Remove it.", model)
     folder = fork(run, 0, provider)
-    assert (folder.workspace / "input/in.txt").read_text() == "in"
+    assert (folder.workspace / "input/notes.txt").read_text() == "Seven."
     assert not folder.journal.exists()
     assert folder.parent
     assert folder.parent.step == 0
-    again = script()
-    forked = provider.open_run(folder)
-    list(forked.start(first_task(run.folder), again))
+    list(provider.open_run(folder).start(first_task(run.folder), again))
     assert again.requests[0].messages == model.requests[0].messages
 
 
-def test_a_running_parent_is_forked_at_a_step_that_has_ended(
-    provider: Provider,
-) -> None:
+def test_a_running_parent_is_forked_at_a_step_that_has_ended(provider: Provider) -> None:
     run = new_run(provider)
     events = run.start(Task("Go.", GENERAL), ScriptedModel([bash("printf 1 > f"), bash("sleep 5")]))
     for event in events:
@@ -205,28 +195,22 @@ def test_a_running_parent_is_forked_at_a_step_that_has_ended(
     events.close()
 
 
-@pytest.mark.parametrize("step", [-1, 5, 10**9])
-def test_a_missing_step_cannot_be_forked(
-    parent: RecordedRun, provider: Provider, step: int
-) -> None:
+def test_a_missing_step_cannot_be_forked(parent: RecordedRun, provider: Provider) -> None:
     runs = RunFolder.ids(provider.data)
-    with pytest.raises(UsageError, match="does not exist"):
-        fork(parent, step, provider)
+    for step in (-1, 5, 10**9):
+        with pytest.raises(UsageError, match="does not exist"):
+            fork(parent, step, provider)
     assert RunFolder.ids(provider.data) == runs
 
 
 def test_a_stopped_run_is_forked_at_its_interrupted_step(provider: Provider) -> None:
     run, stop = new_run(provider), Stop()
-    events = run.start(
-        Task("Go.", GENERAL), ScriptedModel([bash("printf 1 > f; sleep 60")]), stop=stop
-    )
-    for event in events:
+    model = ScriptedModel([bash("printf 1 > f; sleep 60")])
+    for event in run.start(Task("Go.", GENERAL), model, stop=stop):
         if isinstance(event, ModelAnswered):
             stop.set()
     _, model = continued(fork(run, 1, provider), provider)
-    sent = model.requests[0].messages
-    calls = [call.id for each in sent if isinstance(each, AssistantMessage) for call in each.calls]
-    assert calls == [each.call_id for each in sent if isinstance(each, ToolResult)]
+    assert_every_call_has_its_result(model.requests[0].messages)
 
 
 def test_a_fork_of_a_fork(parent: RecordedRun, provider: Provider) -> None:
@@ -234,11 +218,10 @@ def test_a_fork_of_a_fork(parent: RecordedRun, provider: Provider) -> None:
     second = fork(first, 2, provider)
     assert (second.workspace / "b.txt").read_text() == "new"
     assert (second.workspace / "a.txt").read_text() == "one"
-    kinds = [event for _, event in journal.read(second.journal) if isinstance(event, Forked)]
-    assert [event.parent for event in kinds] == [parent.folder.id, first.folder.id]
-    assert second.parent == Parent(
-        first.folder.id, 2, second.parent.manifest if second.parent else ""
-    )
+    forks = of_type(Forked, (event for _, event in journal.read(second.journal)))
+    assert [event.parent for event in forks] == [parent.folder.id, first.folder.id]
+    assert second.parent
+    assert (second.parent.run, second.parent.step) == (first.folder.id, 2)
 
 
 def test_copied_steps_are_told_apart(parent: RecordedRun, provider: Provider) -> None:
@@ -254,17 +237,13 @@ def test_the_price_of_copied_steps_does_not_count_against_the_limit(
     parent: RecordedRun, provider: Provider
 ) -> None:
     folder = fork(parent, 2, provider)
-    lines = folder.journal.read_bytes().splitlines()
-    event = json.loads(lines[-1])
-    event["totals"]["cost"] = 5.0
-    ended = json.loads(lines[-2])
-    ended["totals"]["cost"] = 5.0
-    folder.journal.write_bytes(
-        b"\n".join([*lines[:-2], json.dumps(ended).encode(), json.dumps(event).encode(), b""])
-    )
+    *before, step_ended, forked = map(json.loads, folder.journal.read_bytes().splitlines())
+    for event in (step_ended, forked):
+        event["totals"]["cost"] = 5.0
+    lines = [json.dumps(each) + "\n" for each in (*before, step_ended, forked)]
+    folder.journal.write_text("".join(lines))
     run = provider.open_run(folder)
-    turns = [bash("true"), SUBMIT]
-    *_, last = run.follow_up("Go.", ScriptedModel(turns), Limits(money=1.0))
+    *_, last = run.follow_up("Go.", ScriptedModel([bash("true"), SUBMIT]), Limits(money=1.0))
     assert isinstance(last, RunEnded)
     assert last.status == "submitted"
 
@@ -332,14 +311,10 @@ def test_shared_contents_stay_while_a_run_needs_them(
     runs = {"parent": parent.folder, "fork": folder}
     kept = runs["fork" if deleted == "parent" else "parent"]
     RunDeleter(provider.data, provider.blobs, lambda _: None).delete([runs[deleted].id])
-    nodes = [
-        node
-        for _, delta in ManifestLog(kept.manifests).read()
-        for node in delta.changed.values()
-        if node.hash and node.stored
-    ]
-    assert nodes
-    assert all(provider.blobs.has(node.hash or "") for node in nodes)
+    nodes = [n for _, delta in ManifestLog(kept.manifests).read() for n in delta.changed.values()]
+    hashes = [node.hash for node in nodes if node.hash and node.stored]
+    assert hashes
+    assert all(map(provider.blobs.has, hashes))
     if deleted == "parent":
         again = provider.open_run(kept)
         assert again.state.forked
@@ -362,8 +337,7 @@ def test_hostile_links_are_not_followed(provider: Provider, tmp_path: Path) -> N
     """A manifest may come from somebody else's run."""
     outside = tmp_path / "outside"
     outside.mkdir()
-    run = new_run(provider)
-    list(run.start(Task("Go.", GENERAL), script(bash("printf x > f"))))
+    run = new_run(provider, "Go.", script(bash("printf x > f")))
     digest = hashlib.sha256(b"x").hexdigest()
     nodes = {
         "way": Node("link", target=str(outside)),

@@ -24,7 +24,7 @@ from agent.events import (
 )
 from agent.history.adopt_cli_runs import move_cli_runs
 from agent.history.deletion import RunDeleter
-from agent.history.index import History
+from agent.history.index import History, HistoryEntry
 from agent.history.records import RECORD_UNREADABLE
 from agent.models import demonstration
 from agent.runs import journal as journals
@@ -50,6 +50,16 @@ from tests.support.server import follow_run, serve_studio, wait_until
 
 def titles(history: History, words: str = "") -> list[str]:
     return [entry.title for entry in history.page(words).entries]
+
+
+def all_pages(history: History, words: str = "", *, limit: int) -> list[HistoryEntry]:
+    page = history.page(words, limit=limit)
+    found = [*page.entries]
+    while page.next:
+        page = history.page(words, page.next, limit=limit)
+        found += page.entries
+    assert page.total == len(found)
+    return found
 
 
 # List entries
@@ -116,14 +126,9 @@ def test_drafts_and_stray_folders_are_not_listed(tmp_path: Path) -> None:
 def test_a_list_is_paginated_without_duplicates(tmp_path: Path) -> None:
     for number in range(7):
         write_ended_run(tmp_path, str(number), at=1_000.0 + number // 2)  # some at the same moment
-    history, seen_runs, before = History(tmp_path), list[str](), ""
-    for _ in range(3):
-        page = history.page(cursor=before, limit=3)
-        assert page.total == 7
-        seen_runs += [entry.title for entry in page.entries]
-        before = page.next
-    assert sorted(seen_runs) == list("0123456")
-    assert before == ""
+    history = History(tmp_path)
+    found = [entry.title for entry in all_pages(history, limit=3)]
+    assert sorted(found) == list("0123456")
     with pytest.raises(StudioError, match="not a cursor"):
         history.page(cursor="yesterday")
 
@@ -293,14 +298,9 @@ def test_runs_with_the_words_in_their_titles_come_first(tmp_path: Path) -> None:
     for number in range(6):
         task = "Count terns" if number % 2 else "Count gulls"
         write_ended_run(tmp_path, task, answer="No terns.", at=1_000.0 + number)
-    history, found, cursor = History(tmp_path), list[tuple[str, float]](), ""
-    for _ in range(3):
-        page = history.page("terns", cursor, limit=2)
-        found += [(entry.title, entry.at) for entry in page.entries]
-        cursor = page.next
-    assert [at for _, at in found] == [1010.0, 1008.0, 1006.0, 1009.0, 1007.0, 1005.0]
-    assert [title for title, _ in found] == ["Count terns"] * 3 + ["Count gulls"] * 3
-    assert cursor == ""
+    found = all_pages(History(tmp_path), "terns", limit=2)
+    assert [each.at for each in found] == [1010.0, 1008.0, 1006.0, 1009.0, 1007.0, 1005.0]
+    assert [each.title for each in found] == ["Count terns"] * 3 + ["Count gulls"] * 3
 
 
 def test_of_a_long_run_a_limited_text_is_indexed(tmp_path: Path) -> None:
@@ -779,9 +779,8 @@ def test_everything_survives_a_restart(tmp_path: Path) -> None:
     assert rows[0] == rows[1]
     assert [row["title"] for row in rows[0]] == ["task 3", "task 2", "task 1"]
     interrupted = rows[0][-1]  # ends at its last event
-    assert (interrupted["state"], interrupted["seconds"], interrupted["at"]) == (
-        "failed", 4.0, 1_004.0,
-    )  # fmt: skip
+    found = (interrupted["state"], interrupted["seconds"], interrupted["at"])
+    assert found == ("failed", 4.0, 1_004.0)
 
 
 @pytest.mark.contract

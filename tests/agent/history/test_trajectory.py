@@ -22,8 +22,9 @@ def answered(*calls: CallResult, **changes: Any) -> list[Event]:
     ]
 
 
-def test_a_step_has_the_fields_of_the_reference() -> None:
-    trajectory = build_trajectory(answered(LIST, seconds=1.25))
+def test_a_step_has_the_fields_of_the_reference_and_what_it_omits() -> None:
+    end = ended("step_limit", reason="why")
+    trajectory = build_trajectory([*answered(LIST, seconds=1.25), end])
     assert trajectory["problem_statement"] == "Count."
     (first,) = trajectory["steps"]
     assert first["thought"] == "I look."
@@ -31,17 +32,10 @@ def test_a_step_has_the_fields_of_the_reference() -> None:
     assert first["action"] == {"function": "execute_bash", "parameters": {"command": "ls"}}
     assert first["observation"] == "files"
     assert (first["metadata"]["step"], first["metadata"]["exec_time"]) == (1, 1.25)
-    assert trajectory["metadata"]["total_steps"] == 1
-
-
-def test_it_contains_what_the_reference_omits() -> None:
-    trajectory = build_trajectory([*answered(LIST), ended("step_limit", reason="why")])
-    assert trajectory["steps"][0]["metadata"]["usage"]["prompt"] == 10
-    assert trajectory["steps"][0]["metadata"]["tool_time"] == 0.5
+    assert (first["metadata"]["usage"]["prompt"], first["metadata"]["tool_time"]) == (10, 0.5)
     metadata = trajectory["metadata"]
-    assert (metadata["model"], metadata["status"], metadata["reason"]) == (
-        "test-model", "step_limit", "why",
-    )  # fmt: skip
+    assert (metadata["total_steps"], metadata["model"]) == (1, "test-model")
+    assert (metadata["status"], metadata["reason"]) == ("step_limit", "why")
 
 
 def test_every_call_is_an_entry_and_what_is_given_back_is_there_once_for_a_turn() -> None:

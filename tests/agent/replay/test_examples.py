@@ -14,6 +14,7 @@ from agent.replay.examples import ExampleLimits, ExampleModel, SavedExample
 from agent.replay.replay import open_recording
 from agent.workspace.files import Workspace
 from tests.agent.api.conftest import bash, script
+from tests.support.component.events import of_type
 
 pytestmark = pytest.mark.contract
 
@@ -56,13 +57,14 @@ def test_a_result_that_is_not_the_recorded_one_is_said(studio: Studio, tmp_path:
     run = studio.run("Read.", model=script(bash(f"date; cat {state}"), bash("echo done")))
     run.wait()
     example = save(studio, run)
-    same = list(studio.run("Read.", model=ExampleModel(example.open(), pace=0)))
-    assert not [event for event in same if isinstance(event, Notice)]
+
+    def notices() -> list[Notice]:
+        return of_type(Notice, studio.run("Read.", model=ExampleModel(example.open(), pace=0)))
+
+    assert notices() == []
     state.write_text("two")
-    other = list(studio.run("Read.", model=ExampleModel(example.open(), pace=0)))
-    notices = [event.text for event in other if isinstance(event, Notice)]
-    assert len(notices) == 1
-    assert "something else here than in the recorded run" in notices[0]
+    (notice,) = notices()
+    assert "something else here than in the recorded run" in notice.text
 
 
 def test_an_example_belongs_to_the_user_who_saved_it(studio: Studio) -> None:

@@ -10,7 +10,16 @@ import pytest
 from agent import Studio
 from agent.api.run import Run
 from agent.errors import RunError, UsageError
-from agent.events import Event, Mode, ReplayStarted, StepVerified, Verdict
+from agent.events import (
+    CheckedCall,
+    Event,
+    Mode,
+    ReplayStarted,
+    StepEnded,
+    StepVerified,
+    ToolEnded,
+    Verdict,
+)
 from agent.limits import Limits
 from agent.models.base import ToolCall
 from agent.models.scripted import ScriptedModel, ScriptedTurn
@@ -20,7 +29,8 @@ from agent.runs import journal
 from agent.runs.user_changes import UserChange
 from agent.util.cancellation import Stop
 from agent.workspace.paths import RelPath
-from tests.agent.api.conftest import bash, call, script
+from tests.agent.api.conftest import bash, call, carry_out, script
+from tests.support.component.events import of_type
 
 pytestmark = pytest.mark.contract
 
@@ -38,7 +48,7 @@ def replay(studio: Studio, run: "Run | str | Path", **options: Any) -> tuple[Run
 
 
 def verdicts(events: list[Event]) -> list[Verdict]:
-    return [event.verdict for event in events if isinstance(event, StepVerified)]
+    return [event.verdict for event in of_type(StepVerified, events)]
 
 
 def overall(run: Run) -> Verdict:
@@ -48,7 +58,13 @@ def overall(run: Run) -> Verdict:
 
 
 def verified(events: list[Event], step: int = 1) -> StepVerified:
-    return next(event for event in events if isinstance(event, StepVerified) and event.step == step)
+    return next(event for event in of_type(StepVerified, events) if event.step == step)
+
+
+def replayed_call(studio: Studio, run: Run) -> CheckedCall:
+    """Replay a run; return what is said of its first call."""
+    _, events = replay(studio, run)
+    return verified(events).calls[0]
 
 
 def edit(run: Run, kind: str, change: Callable[[dict[str, Any]], None]) -> None:
@@ -61,14 +77,9 @@ def edit(run: Run, kind: str, change: Callable[[dict[str, Any]], None]) -> None:
 
 
 def test_a_deterministic_run_is_the_same(studio: Studio) -> None:
-    recorded = record(
-        studio,
-        call(
-            "str_replace_editor", command="create", path="/workspace/a.py", file_text="print(6*7)"
-        ),
-        bash("mkdir -p output && python3 a.py | tee output/answer.txt; ls no-such-file"),
-    )
-    run, events = replay(studio, recorded)
+    create = {"command": "create", "path": "/workspace/a.py", "file_text": "print(6*7)"}
+    work = bash("mkdir -p output && python3 a.py | tee output/answer.txt; ls no-such-file")
+    run, events = replay(studio, record(studio, call("str_replace_editor", **create), work))
     assert verdicts(events) == ["same", "same", "same"]
     assert overall(run) == "same"
     assert (run.result.status, run.result.answer) == ("submitted", "42")
@@ -81,7 +92,7 @@ def test_a_replay_is_a_run_of_its_own_with_a_parent(studio: Studio) -> None:
     assert folder.parent is not None
     assert (folder.parent.run, folder.parent.kind) == (recorded.id, "replay")
     assert events == [event for _, event in journal.read(folder.journal)]
-    assert next(event for event in events if isinstance(event, ReplayStarted)).run == recorded.id
+    assert of_type(ReplayStarted, events)[0].run == recorded.id
     assert run.recorded.state.model == "Replay"
     assert not run.recorded.state.metered
 
@@ -120,9 +131,8 @@ def test_another_result_differs_and_is_shown_as_a_diff(studio: Studio, tmp_path:
 
 def test_another_exit_code_differs(studio: Studio, tmp_path: Path) -> None:
     flag = tmp_path / "flag"
-    recorded = record(studio, bash(f"! test -e {flag} && touch {flag}"))
-    _, events = replay(studio, recorded)
-    assert verified(events).calls[0].reason == "It ended with exit code 1 instead of exit code 0."
+    found = replayed_call(studio, record(studio, bash(f"! test -e {flag} && touch {flag}")))
+    assert found.reason == "It ended with exit code 1 instead of exit code 0."
 
 
 def test_a_command_that_timed_out_is_unverified(studio: Studio) -> None:
@@ -140,45 +150,35 @@ def test_a_command_that_timed_out_is_unverified(studio: Studio) -> None:
     assert overall(run) == "unverified"
 
 
-def test_an_edited_observation_differs_and_is_named(studio: Studio) -> None:
-    recorded = record(studio, bash("echo 41"))
-
+def test_an_edited_record_differs_and_is_named(studio: Studio) -> None:
     def lie(event: dict[str, Any]) -> None:
         event["observation"] = event["observation"].replace("41", "42")
 
+    recorded = record(studio, bash("echo 41"))
     edit(recorded, "tool_ended", lie)
-    _, events = replay(studio, recorded)
-    found = verified(events).calls[0]
-    assert found.verdict == "differs"
-    assert EDITED_OBSERVATION in found.reason
+    found = replayed_call(studio, recorded)
+    assert (found.verdict, EDITED_OBSERVATION in found.reason) == ("differs", True)
 
-
-def test_an_edited_command_differs_and_is_named(studio: Studio) -> None:
     recorded = record(studio, bash("echo 41"))
     edit(recorded, "tool_started", lambda event: event["arguments"].update(command="echo 42"))
-    _, events = replay(studio, recorded)
-    found = verified(events).calls[0]
+    found = replayed_call(studio, recorded)
     assert (found.verdict, found.reason) == ("differs", EDITED_CALL)
 
 
-def test_a_long_output_is_compared_to_its_end(studio: Studio, tmp_path: Path) -> None:
+def test_a_long_output_is_compared_to_its_end_if_it_was_kept(
+    studio: Studio, tmp_path: Path
+) -> None:
     end = tmp_path / "end"
     end.write_text("one")
     recorded = record(studio, bash(f"seq 60000; cat {end}"))
     end.write_text("two")
-    _, events = replay(studio, recorded)
-    assert verified(events).verdict == "differs"
-    assert "-one\n+two" in verified(events).calls[0].diff
-
-
-def test_a_long_output_that_was_not_kept_is_unverified(studio: Studio) -> None:
-    recorded = record(studio, bash("seq 60000"))
+    found = replayed_call(studio, recorded)
+    assert (found.verdict, "-one\n+two" in found.diff) == ("differs", True)
+    end.write_text("one")
     for file in recorded.recorded.folder.outputs.iterdir():
         file.unlink()
-    _, events = replay(studio, recorded)
-    assert (verified(events).verdict, verified(events).calls[0].reason) == (
-        "unverified", "Its whole output was not kept.",
-    )  # fmt: skip
+    found = replayed_call(studio, recorded)
+    assert (found.verdict, found.reason) == ("unverified", "Its whole output was not kept.")
 
 
 def test_follow_ups_and_reminders_are_replayed(studio: Studio) -> None:
@@ -228,11 +228,7 @@ def test_the_user_stops_a_replay(studio: Studio) -> None:
     recorded = record(studio, bash("echo 1"), bash("echo 2"))
     stop = Stop()
     run = studio.replay(recorded, stop=stop)
-    events = []
-    for event in run:
-        events.append(event)
-        if isinstance(event, StepVerified):
-            stop.set()
+    events = carry_out(run, step_verified=lambda _: stop.set())
     assert verdicts(events)[0] == "same"
     assert run.result.status == "stopped"
     assert overall(run) == "unverified"
@@ -240,19 +236,20 @@ def test_the_user_stops_a_replay(studio: Studio) -> None:
 
 def test_the_users_changes_between_steps_are_made_again(studio: Studio) -> None:
     run = studio.run("Do it.", model=script(bash("echo first > a.txt"), bash("cat a.txt b.txt")))
-    for event in run:
-        if event.kind == "step_ended" and event.step == 1:
+
+    def change(event: StepEnded) -> None:
+        if event.step == 1:
             folder = run.recorded.folder.workspace
             (folder / "a.txt").write_text("by the user\n")
             (folder / "b.txt").write_text("added\n")
             run.recorded.record_user_changes(
                 [UserChange("changed", RelPath("a.txt")), UserChange("added", RelPath("b.txt"))]
             )
+
+    carry_out(run, step_ended=change)
     replayed, events = replay(studio, run)
     assert verdicts(events) == ["same", "same", "same"]
-    assert "by the user\nadded" in "".join(
-        event.observation for event in events if event.kind == "tool_ended"
-    )
+    assert any("by the user\nadded" in each.observation for each in of_type(ToolEnded, events))
     assert replayed.recorded.folder.workspace != run.recorded.folder.workspace
 
 
@@ -261,20 +258,17 @@ def test_a_tool_of_the_users_own_is_unverified(studio: Studio) -> None:
         """Double a number."""
         return 2 * number
 
-    recorded = record(studio, call("double", number=4), tools=[double])
-    _, events = replay(studio, recorded)
-    assert verified(events).verdict == "unverified"
-    assert "“double” is a tool of the user's own" in verified(events).calls[0].reason
+    found = replayed_call(studio, record(studio, call("double", number=4), tools=[double]))
+    assert found.verdict == "unverified"
+    assert "“double” is a tool of the user's own" in found.reason
 
 
-def test_a_call_that_was_invalid_is_invalid_again(studio: Studio) -> None:
+def test_a_call_that_was_invalid_is_invalid_again_and_a_replay_can_be_replayed(
+    studio: Studio,
+) -> None:
     broken = ScriptedTurn(calls=(ToolCall("", "execute_bash", "{"), ToolCall("", "no_tool", "{}")))
-    _, events = replay(studio, record(studio, broken))
+    first, events = replay(studio, record(studio, broken))
     assert verdicts(events) == ["same", "same"]
-
-
-def test_a_replay_can_be_replayed(studio: Studio) -> None:
-    first, _ = replay(studio, record(studio, bash("echo hi")))
     _, events = replay(studio, first)
     assert verdicts(events) == ["same", "same"]
 
@@ -285,7 +279,7 @@ def test_a_journal_alone_is_replayed_as_far_as_it_goes(studio: Studio, tmp_path:
     recorded = record(studio, bash("wc -w < input/numbers.txt"), bash("touch new"), inputs=given)
     recorded.save(tmp_path / "saved")
     run, events = replay(studio, tmp_path / "saved")
-    started = next(event for event in events if isinstance(event, ReplayStarted))
+    (started,) = of_type(ReplayStarted, events)
     assert not started.complete
     assert "numbers.txt" in started.notes[0]
     assert overall(run) == "differs"

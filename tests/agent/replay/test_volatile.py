@@ -96,14 +96,10 @@ def test_a_date_is_volatile_only_on_the_day_of_the_execution() -> None:
     assert normalise("2026-03-05", REPLAYED).text == "2026-03-05"
 
 
-def test_a_line_without_volatile_parts_is_unchanged() -> None:
-    assert normalise("a,  b\t1", RECORDED).text == "a,  b\t1"
+def test_a_line_without_volatile_parts_or_a_very_long_one_is_unchanged() -> None:
+    for line in ("a,  b\t1", "pid 1 " * 10_000):
+        assert normalise(line, RECORDED).text == line
 
 
 def test_columns_may_move_with_a_volatile_value() -> None:
     assert normalise("pid 1    done", 0).text == normalise("pid 12345 done", 0).text
-
-
-def test_a_very_long_line_is_not_searched() -> None:
-    line = "pid 1 " * 10_000
-    assert normalise(line, 0).text == line

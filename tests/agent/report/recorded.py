@@ -9,16 +9,11 @@ from agent.capabilities.usage import CapabilityUsage
 from agent.events import (
     Event,
     FileChange,
-    ModelAnswered,
     Notice,
     Reminder,
     Retrying,
-    RunContinued,
-    RunEnded,
-    RunStarted,
     SandboxReady,
     StepStarted,
-    ToolEnded,
     ToolStarted,
     Totals,
     encode,
@@ -49,10 +44,9 @@ class Recorder:
         self.folder = RunFolder.create(self.data, "sandbox-1")
         self._totals = Totals(model_seconds=1.0)
         self.write(
-            RunStarted(
-                run=self.folder.id, task=self.task, mode="sandbox", model="test-model",
-                metered=True, prompt="general", system="You have a computer.", user=self.task,
-                inputs=("lakes.csv",), limits={"steps": 100, "seconds": 7200}, at=self.at,
+            events.started(
+                self.task, run=self.folder.id, system="You have a computer.", inputs=("lakes.csv",),
+                limits={"steps": 100, "seconds": 7200}, at=self.at,
             ),
             SandboxReady(sandbox="sandbox-1", seconds=0.5, pooled=True, image="sha256:abc",
                          at=self.at + 0.5),
@@ -104,11 +98,8 @@ class Recorder:
         return [FileChange(name, "added", node.size) for name, node in nodes.items()]
 
     def end(self, answer: str = "There are three lakes.", reason: str = "") -> RunFolder:
-        at = self.at + 10 * self.steps + 9
-        self.write(
-            RunEnded(status="failed" if reason else "submitted", reason=reason, answer=answer,
-                     totals=self._totals, at=at)
-        )  # fmt: skip
+        end = events.ended("failed" if reason else "submitted", answer, reason, self._totals)
+        self.write(replace(end, at=self.at + 10 * self.steps + 9))
         return self.folder
 
 
@@ -130,17 +121,14 @@ def hostile_run(data: Path, attack: str) -> RunFolder:
         Notice(step=2, text=attack, at=at),
         Reminder(step=2, text=attack, at=at),
         Retrying(step=2, attempt=1, reason=attack, wait=0.1, at=at),
-        ModelAnswered(
-            step=2, text=f"[link]({attack}) ![image]({attack})", reasoning="", finish="tool_calls",
-            calls=(ToolCall(attack, attack, attack),), usage=None, estimated=False, seconds=1.0,
-            at=at,
+        events.answered(
+            2, f"[link]({attack}) ![image]({attack})", ToolCall(attack, attack, attack), at=at
         ),
-        ToolEnded(
-            step=2, call_id=attack, name=attack, ok=False, exit_code=None, end_reason="exit",
-            seconds=0.0, observation=attack, storage_note=attack, at=at,
+        events.tool_ended(
+            2, attack, attack, name=attack, ok=False, exit_code=None, storage_note=attack, at=at
         ),
         ToolStarted(step=2, call_id="cut", name=attack, arguments={attack: [attack]},
                     summary=attack, at=at),
-        RunContinued(text=attack, model=attack, metered=False, at=at),
+        events.continued(attack, model=attack, metered=False, at=at),
     )  # fmt: skip
     return recorder.end(answer=attack, reason=attack)

@@ -76,13 +76,12 @@ def test_no_text_of_a_member_becomes_markup(tmp_path: Path, attack: str) -> None
     for member in shown["members"]:
         member |= {"label": attack, "model": attack, "settings": {attack: attack}}
     shown |= {"task": attack, "title": attack}
-    attacked = "".join(comparison_parts(shown, partial(RunFolder.open, tmp_path)))
-    others = "".join(
-        evaluation_parts(
-            evaluation(tmp_path / "data", attack[:60].encode("utf-8", "replace").decode())
-        )
-    )
-    for page in (Elements(attacked), Elements(others)):
+    label = attack[:60].encode("utf-8", "replace").decode()
+    for parts in (
+        comparison_parts(shown, partial(RunFolder.open, tmp_path)),
+        evaluation_parts(evaluation(tmp_path / "data", label)),
+    ):
+        page = Elements("".join(parts))
         assert len([*page.all("script")]) == 2
         assert not [*page.all("link"), *page.all("base"), *page.all("iframe")]
         for _, attributes in page.elements:

@@ -18,11 +18,8 @@ import pytest
 from agent.errors import RunError
 from agent.events import (
     Forked,
-    RunContinued,
-    RunStarted,
     StepStarted,
     StepVerified,
-    ToolEnded,
     ToolOutput,
     ToolStarted,
     Totals,
@@ -34,6 +31,7 @@ from agent.runs.folder import RunFolder
 from agent.runs.parent import Parent
 from tests.agent.documents.test_text import create_pdf
 from tests.agent.report.recorded import PNG, Recorder, hostile_run
+from tests.support.component.events import continued, started, tool_ended
 from tests.support.recorded_runs import write_ended_run
 
 ATTACKS = [
@@ -112,10 +110,8 @@ def test_nothing_that_a_run_says_becomes_markup(tmp_path: Path, attack: str) -> 
         for name in ("href", "src"):
             value = attributes.get(name) or "#"
             assert value.startswith(("#", "data:image/png;base64,", "http://", "https://"))
-    assert [each["http-equiv"] for each in page.all("meta") if "http-equiv" in each] == [
-        "Content-Security-Policy",
-        "x-dns-prefetch-control",
-    ]
+    policies = [each["http-equiv"] for each in page.all("meta") if "http-equiv" in each]
+    assert policies == ["Content-Security-Policy", "x-dns-prefetch-control"]
     assert all(each["sandbox"] == "" for each in page.all("iframe"))
     kinds = [each.get("type") for each in page.all("script")]
     assert kinds == ["text/plain"] * (len(kinds) - 2) + ["application/json", None]
@@ -163,9 +159,8 @@ def test_keys_and_home_folders_are_redacted_in_texts_and_files(
 def test_a_key_that_is_known_is_redacted() -> None:
     redactor = Redactor(["correct-horse-battery", "short"])
     assert redactor.redact("correct-horse-battery short") == "[key] short"
-    assert redactor.redact("task-aaaaaaaaaaaaaaaaaaaa https://x.org/home/a/b") == (
-        "task-aaaaaaaaaaaaaaaaaaaa https://x.org/home/a/b"
-    )
+    found = redactor.redact("task-aaaaaaaaaaaaaaaaaaaa https://x.org/home/a/b")
+    assert found == "task-aaaaaaaaaaaaaaaaaaaa https://x.org/home/a/b"
 
 
 def test_a_long_output_is_shortened_and_says_so(tmp_path: Path) -> None:
@@ -187,9 +182,8 @@ def test_a_stored_output_is_read_from_its_file_and_nothing_else(tmp_path: Path) 
         recorder.write(
             ToolStarted(step=1, call_id=name, name="execute_bash", arguments={}, summary="x"),
             ToolOutput(step=1, call_id=name, stream="stdout", text="tail", output_file=name),
-            ToolEnded(step=1, call_id=name, name="execute_bash", ok=True, exit_code=0,
-                      end_reason="exit", seconds=0, observation=""),
-        )  # fmt: skip
+            tool_ended(1, name),
+        )
     text = Elements(report(recorder.end())).text
     assert re.search(r"first\.+236,009 bytes left out here\.+last", text)
     assert "of the host" not in text
@@ -198,17 +192,13 @@ def test_a_stored_output_is_read_from_its_file_and_nothing_else(tmp_path: Path) 
 
 def test_files_are_in_the_report_as_they_were_after_each_step(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path)
-    recorder.step(
-        files={"output/a.txt": b"first", "b.png": PNG, "data.csv": b"lake,depth\nSee,3\n"}
-    )
+    table = b"lake,depth\nSee,3\n"
+    recorder.step(files={"output/a.txt": b"first", "b.png": PNG, "data.csv": table})
     recorder.step(files={"output/a.txt": b"second", "b.png": None})
     text = report(recorder.end())
     page = Elements(text)
-    versions = [
-        (each["data-since"], each.get("data-until"))
-        for each in page.all("div")
-        if "data-since" in each
-    ]
+    divs = [each for each in page.all("div") if "data-since" in each]
+    versions = [(each["data-since"], each.get("data-until")) for each in divs]
     assert versions == [("1", "2"), ("2", None), ("1", None), ("1", "2")]
     assert "deleted in step 2" in page.text
     assert "lakedepthSee3" in page.text
@@ -249,9 +239,8 @@ def test_an_unknown_step_number_or_order_breaks_nothing(tmp_path: Path) -> None:
         StepStarted(step=7, note="", at=float("inf")),
         ToolOutput(step=7, call_id="unknown", stream="stdout", text="lost", at=-1e300),
         StepStarted(step=7, note="", at=0),
-        RunStarted(run="x", task="again", mode="plain", model="m", metered=False, prompt="p",
-                   system="", user="again", at=1),
-    )  # fmt: skip
+        started("again", mode="plain", at=1),
+    )
     text = report(recorder.folder)
     data = re.search(r'id="report-data">(.*?)</script>', text)
     assert data is not None
@@ -264,7 +253,7 @@ def test_forks_and_replays_say_so(tmp_path: Path) -> None:
     recorder.write(
         StepVerified(step=1, verdict="unverified", notes=("It needs the network.",)),
         Forked(parent="other-run", step=1, totals=Totals()),
-        RunContinued(text="", model="m", metered=True),
+        continued(""),
     )
     text = report(recorder.end())
     assert "Replay: not verified. It needs the network." in text

@@ -62,15 +62,11 @@ def test_records_survive_a_round_trip(tmp_path: Path) -> None:
 
 
 def test_the_reference_records_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "t.jsonl"
-    second_line = json.dumps(
-        {**VALID_RECORD, "id": "b", "input_files": json.dumps(VALID_RECORD["input_files"])}
-    )
-    path.write_text(
-        "\ufeff" + json.dumps({**VALID_RECORD, "input_files": None}) + "\r\n\n" + second_line
-    )
-    without, within = read_tasks(path)
-    assert (without.input_files, within.input_files) == ({}, VALID_RECORD["input_files"])
+    path, files = tmp_path / "t.jsonl", VALID_RECORD["input_files"]
+    first = json.dumps({**VALID_RECORD, "input_files": None})
+    second = json.dumps({**VALID_RECORD, "id": "b", "input_files": json.dumps(files)})
+    path.write_text(f"\ufeff{first}\r\n\n{second}")
+    assert [each.input_files for each in read_tasks(path)] == [{}, files]
 
 
 @pytest.mark.parametrize(
@@ -121,12 +117,9 @@ def test_a_line_that_is_not_a_record_is_reported(tmp_path: Path, line: str) -> N
 
 
 def test_a_duplicate_id_is_reported(tmp_path: Path) -> None:
+    path = write_records(tmp_path, VALID_RECORD, {**VALID_RECORD, "id": "b"}, VALID_RECORD)
     with pytest.raises(TaskError, match="line 3: id: 'a-1' is also the id of line 1"):
-        list(
-            read_tasks(
-                write_records(tmp_path, VALID_RECORD, {**VALID_RECORD, "id": "b"}, VALID_RECORD)
-            )
-        )
+        list(read_tasks(path))
 
 
 @pytest.mark.parametrize("name", ["link", "missing", "folder"])
@@ -141,11 +134,9 @@ def test_links_folders_and_missing_files_are_not_copied(tmp_path: Path, name: st
 def test_a_failed_write_keeps_the_old_file(tmp_path: Path) -> None:
     path = write_records(tmp_path, VALID_RECORD)
     before = path.read_bytes()
-    outside_record = TaskRecord(
-        "q", "?", "x", "exact", "", {"a": HostFile(Path("/etc"), RelPath("hostname"))}
-    )
+    outside = HostFile(Path("/etc"), RelPath("hostname"))
     with pytest.raises(TaskError, match="is not below the folder"):
-        write_tasks(path, [outside_record])
+        write_tasks(path, [TaskRecord("q", "?", "x", "exact", "", {"a": outside})])
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
     with pytest.raises(TaskError, match="cannot be written"):
@@ -153,10 +144,8 @@ def test_a_failed_write_keeps_the_old_file(tmp_path: Path) -> None:
 
 
 def test_answers_are_read_by_id(tmp_path: Path) -> None:
-    path = write_records(
-        tmp_path, {"id": "a", "answer": "B", "steps": 3}, {"id": "b", "answer": None}
-    )
-    assert read_answers(path) == {"a": "B", "b": None}
+    lines = {"id": "a", "answer": "B", "steps": 3}, {"id": "b", "answer": None}
+    assert read_answers(write_records(tmp_path, *lines)) == {"a": "B", "b": None}
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from agent.runs import journal
 from agent.runs.folder import RunFolder
 from agent.runs.state import RunState
 from agent.traces.importing import import_file
+from tests.support.component.events import reduced
 
 FOLDER = Path(__file__).parent / "samples"
 FILES = sorted(FOLDER.iterdir())
@@ -18,10 +19,7 @@ def events_of(data: Path, run: str) -> list[Event]:
 
 
 def state_of(data: Path, run: str) -> RunState:
-    state = RunState(run=run)
-    for cursor, event in journal.read(RunFolder.open(data, run).journal):
-        state.apply(event, cursor)
-    return state
+    return reduced(events_of(data, run))
 
 
 def import_sample(name: str, data: Path) -> list[RunState]:

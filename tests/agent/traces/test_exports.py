@@ -4,7 +4,7 @@ import importlib
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,7 @@ from agent.events import (
     ModelAnswered,
     Notice,
     Reminder,
-    RunContinued,
-    RunEnded,
-    RunStarted,
     StepStarted,
-    ToolEnded,
     Totals,
     encode,
 )
@@ -29,6 +25,14 @@ from agent.traces.formats import atif, sts
 from agent.traces.importing import import_file
 from agent.traces.journal_items import items_of, items_of_journal, messages_of_journal
 from tests.agent.traces.samples import FILES, events_of
+from tests.support.component.events import (
+    answered,
+    continued,
+    ended,
+    of_type,
+    started,
+    tool_ended,
+)
 
 ROOT = Path(__file__).parents[3]
 MODELS = ROOT / ".make" / "harbor"
@@ -55,35 +59,25 @@ def run_events() -> list[Event]:
     )
     totals = Totals(steps=2, prompt_tokens=190, generated_tokens=12, cost=0.5)
     return [
-        RunStarted(
-            run="r1", task="Count.", mode="sandbox", model="m", metered=True, prompt="general",
-            system="You are careful.", user="<task>Count.</task>", at=1000.0,
-        ),
+        started("Count.", run="r1", model="m", system="You are careful.",
+                user="<task>Count.</task>", at=1000.0),
         StepStarted(step=1, note="", at=1000.5),
-        ModelAnswered(
-            step=1, text="I look.", reasoning="Hm.", calls=calls, finish="tool_calls",
-            usage=Usage(90, 8, cached=50, reported=("cached",)), estimated=False, seconds=1.5,
-            tokens=TurnTokens(0, (5, 6, 7), (8, 9), (-0.5, -0.25)), at=1002.0, opaque=OPAQUE,
+        answered(
+            1, "I look.", *calls, usage=Usage(90, 8, cached=50, reported=("cached",)),
+            reasoning="Hm.", tokens=TurnTokens(0, (5, 6, 7), (8, 9), (-0.5, -0.25)), seconds=1.5,
+            at=1002.0, opaque=OPAQUE,
         ),
-        ToolEnded(
-            step=1, call_id="a", name="execute_bash", ok=False, exit_code=2, end_reason="exit",
-            seconds=0.25, observation="out", at=1003.0,
-        ),
-        ToolEnded(
-            step=1, call_id="b", name="execute_bash", ok=False, exit_code=None, end_reason="exit",
-            seconds=0.0, observation="The arguments are not valid JSON.", at=1003.5,
-        ),
+        tool_ended(1, "a", "out", ok=False, exit_code=2, seconds=0.25, at=1003.0),
+        tool_ended(1, "b", "The arguments are not valid JSON.", ok=False, exit_code=None,
+                   seconds=0.0, at=1003.5),
         Reminder(step=1, text="Use a tool.", at=1004.0),
         StepStarted(step=2, note="", at=1004.0),
-        ModelAnswered(
-            step=2, text="Two.", reasoning="", calls=(), finish="stop", usage=Usage(100, 4),
-            estimated=False, seconds=1.0, tokens=TurnTokens(4, (3,), (9,), ()), at=1005.0,
-        ),
+        answered(2, "Two.", usage=Usage(100, 4), seconds=1.0,
+                 tokens=TurnTokens(4, (3,), (9,), ()), at=1005.0),
         Notice(step=2, text="Adapted.", at=1005.0),
-        RunEnded(status="answered", reason="", answer="2", totals=totals, at=1006.0),
-        RunContinued(text="And now?", model="m", metered=True, at=1100.0),
-        RunEnded(status="stopped", reason="Stopped by the user.", answer="", totals=totals,
-                 at=1101.0),
+        replace(ended("answered", "2", totals=totals), at=1006.0),
+        continued("And now?", model="m", at=1100.0),
+        replace(ended("stopped", reason="Stopped by the user.", totals=totals), at=1101.0),
     ]  # fmt: skip
 
 
@@ -101,9 +95,8 @@ def test_atif_is_valid_for_harbor(trajectory_model: Any) -> None:
     system, user, first, *_ = trajectory.steps
     assert (system.source, system.message) == ("system", "You are careful.")
     assert (user.source, user.message) == ("user", "<task>Count.</task>")
-    assert [each.arguments for each in first.tool_calls] == [
-        {"command": "ls"}, {"unparsed": '{"command": "ls'},
-    ]  # fmt: skip
+    found = [each.arguments for each in first.tool_calls]
+    assert found == [{"command": "ls"}, {"unparsed": '{"command": "ls'}]
     assert [each.source_call_id for each in first.observation.results] == ["a", "b"]
     assert first.metrics.cached_tokens == 50
     assert first.metrics.prompt_token_ids == [5, 6, 7]
@@ -144,31 +137,27 @@ def test_the_copied_steps_of_a_fork_are_marked(tmp_path: Path, trajectory_model:
     journal = write_journal(tmp_path / "journal.jsonl", run_events()[:6])
     with journal.open("ab") as file:
         file.write(b'{"at":1050.0,"step":1,"kind":"forked"}\n')
-    with journal.open("ab") as file:
         file.write(b"".join(encode(event) + b"\n" for event in run_events()[6:9]))
     text = "".join(atif.write(items_of_journal(journal), "r1"))
     trajectory = trajectory_model.model_validate_json(text)
-    assert [step.is_copied_context for step in trajectory.steps if step.source != "system"] == [
-        True, True, None, None,
-    ]  # fmt: skip
+    found = [step.is_copied_context for step in trajectory.steps if step.source != "system"]
+    assert found == [True, True, None, None]
     assert trajectory.final_metrics.total_prompt_tokens == 100
 
 
 def test_imported_tools_are_in_an_export(tmp_path: Path) -> None:
     run = import_file(FILES[1], tmp_path)[0].run
     text = "".join(atif.write(items_of_journal(tmp_path / "runs" / run / "journal.jsonl"), run))
-    assert [tool["function"]["name"] for tool in json.loads(text)["agent"]["tool_definitions"]] == [
-        "look"
-    ]
+    (tool,) = json.loads(text)["agent"]["tool_definitions"]
+    assert tool["function"]["name"] == "look"
 
 
 def test_messages_are_those_that_were_sent(tmp_path: Path) -> None:
     journal = write_journal(tmp_path / "journal.jsonl", run_events())
     (line,) = "".join(messages_of_journal(journal)).splitlines()
     conversation = json.loads(line)
-    assert [each["role"] for each in conversation["messages"]] == [
-        "system", "user", "assistant", "tool", "tool", "user", "assistant", "user",
-    ]  # fmt: skip
+    found = [each["role"] for each in conversation["messages"]]
+    assert found == ["system", "user", "assistant", "tool", "tool", "user", "assistant", "user"]
     assistant = conversation["messages"][2]
     assert assistant["reasoning_content"] == "Hm."
     assert assistant["opaque"] == asdict(OPAQUE)
@@ -179,15 +168,12 @@ def test_messages_are_those_that_were_sent(tmp_path: Path) -> None:
 def test_a_session_for_the_hub(tmp_path: Path) -> None:
     lines = "".join(sts.write(items_of(run_events()), "r1")).splitlines()
     header, *messages = [json.loads(line) for line in lines]
-    assert (header["type"], header["harness"], header["id"], header["name"]) == (
-        "session", "llm-in-sandbox-studio", "r1", "Count.",
-    )  # fmt: skip
+    about = {"type": "session", "harness": "llm-in-sandbox-studio", "id": "r1", "name": "Count."}
+    assert header | about == header
     assert {each["type"] for each in messages} == {"message"}
     answer = messages[2]["message"]
-    assert (answer["reasoningContent"], answer["timestamp"], answer["model"]) == (
-        "Hm.", 1002000, "m",
-    )  # fmt: skip
-    assert answer["opaque"] == asdict(OPAQUE)
+    assert (answer["reasoningContent"], answer["timestamp"]) == ("Hm.", 1002000)
+    assert (answer["model"], answer["opaque"]) == ("m", asdict(OPAQUE))
     assert messages[3]["message"]["toolCallId"] == "a"
 
 
@@ -195,10 +181,7 @@ def test_an_exported_run_is_the_same_when_imported(tmp_path: Path) -> None:
     file = tmp_path / "run.json"
     file.write_text("".join(atif.write(items_of(run_events()), "r1")))
     (run,) = import_file(file, tmp_path)
-    again = list(items_of(events_of(tmp_path, run.run)))
-    for event, other in zip(items_of(run_events()), again, strict=True):
-        assert event == other
-    tokens = [e.tokens for e in events_of(tmp_path, run.run) if isinstance(e, ModelAnswered)]
-    assert tokens == [
-        TurnTokens(0, (5, 6, 7), (8, 9), (-0.5, -0.25)), TurnTokens(4, (3,), (9,), ()),
-    ]  # fmt: skip
+    again = events_of(tmp_path, run.run)
+    assert list(items_of(again)) == list(items_of(run_events()))
+    before, after = (of_type(ModelAnswered, events) for events in (run_events(), again))
+    assert [each.tokens for each in after] == [each.tokens for each in before]

@@ -14,6 +14,7 @@ from agent.traces import fields, importing
 from agent.traces.importing import import_file
 from agent.traces.recording import NO_RESULT
 from tests.agent.traces.samples import FILES, FOLDER, events_of, import_messages, import_sample
+from tests.support.component.events import of_type
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
@@ -28,9 +29,8 @@ def test_every_sample_is_a_run_that_has_ended(file: Path, tmp_path: Path) -> Non
 
 def test_atif(tmp_path: Path) -> None:
     (state,) = import_sample("atif-1.0.json", tmp_path)
-    assert (state.model, state.mode, state.rounds[0].text) == (
-        "gpt-x", "sandbox", "How large is notes.txt?",
-    )  # fmt: skip
+    assert (state.model, state.mode) == ("gpt-x", "sandbox")
+    assert state.rounds[0].text == "How large is notes.txt?"
     first, second = state.steps
     assert first.usage == Usage(520, 80, cached=200)
     assert [call.summary for call in first.calls] == ["wc -c notes.txt"]
@@ -44,12 +44,9 @@ def test_atif_of_the_newest_version(tmp_path: Path) -> None:
     (state,) = import_sample("atif-1.8.json", tmp_path)
     assert state.rounds[0].text == "What is said here?\n[audio: audio/one.wav]"
     events = events_of(tmp_path, state.run)
-    ended = [event for event in events if isinstance(event, ToolEnded)]
-    assert [(event.call_id, event.observation) for event in ended] == [
-        ("b", "[image: images/x.png]"), ("a", "nothing"),
-    ]  # fmt: skip
-    started = next(event for event in events if isinstance(event, RunStarted))
-    assert started.system == "You are careful."
+    observations = {event.call_id: event.observation for event in of_type(ToolEnded, events)}
+    assert observations == {"b": "[image: images/x.png]", "a": "nothing"}
+    assert of_type(RunStarted, events)[0].system == "You are careful."
 
 
 @pytest.mark.parametrize(
@@ -89,7 +86,7 @@ def test_a_trajectory_of_the_reference(tmp_path: Path) -> None:
     assert (state.state, len(state.steps)) == ("submitted", 3)
     assert state.steps[0].calls[0].exit_code == 0
     assert state.steps[0].model_seconds == 1.5
-    (reminder,) = [each for each in events_of(tmp_path, state.run) if isinstance(each, Reminder)]
+    (reminder,) = of_type(Reminder, events_of(tmp_path, state.run))
     assert reminder.text.startswith("You forgot")
 
 
@@ -107,10 +104,8 @@ def test_mini_swe_agent(tmp_path: Path) -> None:
     assert state.steps[0].usage == Usage(100, 20, cached=10)
     assert state.steps[0].calls[0].exit_code == 0
     assert state.totals.cost == 0.05
-    events = events_of(tmp_path, state.run)
-    assert [e.text for e in events if isinstance(e, Reminder)] == [
-        "No tool calls found in the response."
-    ]
+    (reminder,) = of_type(Reminder, events_of(tmp_path, state.run))
+    assert reminder.text == "No tool calls found in the response."
 
 
 def test_mini_swe_agent_without_tool_calls(tmp_path: Path) -> None:
@@ -137,28 +132,23 @@ def test_a_log_of_inspect(file: str, tmp_path: Path) -> None:
     assert (state.model, state.state, len(state.steps)) == ("mockllm/model", "answered", 3)
     assert state.steps[0].usage == Usage(57, 7)
     events = events_of(tmp_path, state.run)
-    observations = [event.observation for event in events if isinstance(event, ToolEnded)]
-    assert observations[0] == "notes.txt\n" + "x" * 300  # an attachment
-    notes = [event.text for event in events if isinstance(event, Notice)]
+    assert of_type(ToolEnded, events)[0].observation == "notes.txt\n" + "x" * 300  # an attachment
     assert state.rounds[0].answer == "1"
-    assert notes == ["Score includes: C for “1”"]
+    assert [event.text for event in of_type(Notice, events)] == ["Score includes: C for “1”"]
 
 
 def test_conversations_of_openai_messages(tmp_path: Path) -> None:
     one, two = import_sample("messages.jsonl", tmp_path)
     assert [each.text for each in one.rounds] == ["What is in /data?", "And in /tmp?"]
     assert one.steps[0].calls[0].summary == "ls /data"
-    assert (two.mode, two.rounds[0].text) == (
-        "plain", "Say hello.\n[image_url: https://example.org/a.png]",
-    )  # fmt: skip
+    assert two.mode == "plain"
+    assert two.rounds[0].text == "Say hello.\n[image_url: https://example.org/a.png]"
     assert one.totals.prompt_tokens == 0  # which is shown as not known
 
 
 def test_a_message_a_line(tmp_path: Path) -> None:
     (state,) = import_sample("single-messages.jsonl", tmp_path)
-    (answered,) = [
-        event for event in events_of(tmp_path, state.run) if isinstance(event, ModelAnswered)
-    ]
+    (answered,) = of_type(ModelAnswered, events_of(tmp_path, state.run))
     assert answered.calls[0].arguments == '{"hand": 1'  # as written, although it is no JSON
 
 
@@ -177,15 +167,13 @@ GO = {"role": "user", "content": "Go."}
 
 
 def test_a_call_without_a_result_gets_one(tmp_path: Path) -> None:
-    events = import_messages(tmp_path, GO, call("c"))
-    (ended,) = [each for each in events if isinstance(each, ToolEnded)]
+    (ended,) = of_type(ToolEnded, import_messages(tmp_path, GO, call("c")))
     assert (ended.observation, ended.end_reason, ended.ok) == (NO_RESULT, "stop", False)
 
 
 def test_repeated_call_ids_become_unique(tmp_path: Path) -> None:
     turn = [call("call_0"), {"role": "tool", "tool_call_id": "call_0", "content": "done"}]
-    events = import_messages(tmp_path, GO, *turn, *turn)
-    ended = [each for each in events if isinstance(each, ToolEnded)]
+    ended = of_type(ToolEnded, import_messages(tmp_path, GO, *turn, *turn))
     assert len({each.call_id for each in ended}) == 2
     assert [each.observation for each in ended] == ["done", "done"]
 

@@ -1,12 +1,12 @@
 """Spans: their tree, times and attributes, and a collector that takes or refuses them."""
 
 import json
-import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.contract
 class Collector(BaseHTTPRequestHandler):
     """Takes everything but what has the wrong key."""
 
-    received: list[tuple[str, dict[str, Any]]] = []  # noqa: RUF012 - of the class of one server
+    received: ClassVar[list[tuple[str, dict[str, Any]]]]
 
     def do_POST(self) -> None:
         body = b""
@@ -45,16 +45,11 @@ class Collector(BaseHTTPRequestHandler):
 
 @contextmanager
 def collector() -> Iterator[tuple[str, list[tuple[str, dict[str, Any]]]]]:
-    handler = type("Handler", (Collector,), {"received": []})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", handler.received  # type: ignore[attr-defined]
-    finally:
+    Collector.received = []
+    with ThreadingHTTPServer(("127.0.0.1", 0), Collector) as server, ThreadPoolExecutor(1) as pool:
+        pool.submit(server.serve_forever)
+        yield f"http://127.0.0.1:{server.server_port}", Collector.received
         server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def spans_of(request: dict[str, Any]) -> list[dict[str, Any]]:
@@ -77,9 +72,8 @@ def test_a_round_has_a_span_for_each_turn_and_call() -> None:
     assert len({span["spanId"] for span in spans}) == len(spans)
     assert first["parentSpanId"] == call["parentSpanId"] == root["spanId"]
     assert "parentSpanId" not in root
-    assert (first["startTimeUnixNano"], first["endTimeUnixNano"]) == (
-        "1000500000000", "1002000000000",
-    )  # fmt: skip
+    found = (first["startTimeUnixNano"], first["endTimeUnixNano"])
+    assert found == ("1000500000000", "1002000000000")
     values = attributes(first)
     assert values["gen_ai.usage.input_tokens"] == "90"
     assert values["gen_ai.usage.cache_read.input_tokens"] == "50"

@@ -20,7 +20,9 @@ from agent.traces.importing import import_file
 from agent.workspace.versions.blobs import BlobStore
 from agent.workspace.versions.log import ManifestLog
 from tests.agent.report.recorded import Recorder
-from tests.agent.traces.samples import state_of
+from tests.agent.traces.samples import events_of, state_of
+from tests.support.component.events import of_type
+from tests.support.local_provider import LocalSandboxProvider
 
 
 @pytest.fixture
@@ -57,7 +59,7 @@ def imported(content: bytes | Path, data: Path, name: str = "run.zip") -> RunFol
     return RunFolder.open(data, run.run)
 
 
-def test_a_zip_file_keeps_conversation_files_and_versions(
+def test_a_zip_file_keeps_what_is_needed_to_read_fork_and_replay_it(
     exported: RunFolder, tmp_path: Path
 ) -> None:
     run = imported(zip_of(exported), tmp_path / "data")
@@ -70,18 +72,8 @@ def test_a_zip_file_keeps_conversation_files_and_versions(
     assert (run.workspace / "output/a.txt").read_bytes() == b"second"
     assert (run.workspace / "b.txt").read_bytes() == b"kept"
 
-
-def test_an_imported_run_is_forked_at_any_step_and_replayed(
-    exported: RunFolder, tmp_path: Path
-) -> None:
-    run = imported(zip_of(exported), tmp_path / "data")
-    blobs = BlobStore(run.data / "blobs")
-
-    def create_workspace() -> str:
-        (run.data / "sandboxes/forked/workspace").mkdir(parents=True)
-        return "forked"
-
-    fork = fork_run(run, 1, blobs, create_workspace)
+    provider = LocalSandboxProvider(run.data)
+    fork = fork_run(run, 1, provider.blobs, provider.create_workspace)
     assert (fork.workspace / "output/a.txt").read_bytes() == b"first"
     assert [len(each.steps) for each in open_recording(run.journal, run).rounds] == [2]
 
@@ -109,9 +101,9 @@ def test_the_folder_of_the_command_line_has_the_results(
 def test_ids_of_other_runs_and_sandboxes_are_replaced(exported: RunFolder, tmp_path: Path) -> None:
     """Deleting the run deletes its sandboxes, so it must not name those of others."""
     run = imported(exported.journal.read_bytes(), tmp_path / "data", "journal.jsonl")
-    events = [decode(line) for line in run.journal.read_bytes().splitlines()]
-    assert [e.run for e in events if isinstance(e, RunStarted)] == [run.id]
-    assert [e.sandbox for e in events if isinstance(e, SandboxReady)] == [run.sandbox]
+    events = events_of(run.data, run.id)
+    assert [each.run for each in of_type(RunStarted, events)] == [run.id]
+    assert [each.sandbox for each in of_type(SandboxReady, events)] == [run.sandbox]
     assert run_sandbox_ids(run.data, run.id) == {run.sandbox}
 
 
@@ -149,12 +141,11 @@ def test_a_path_outside_the_workspace_is_refused(
 
 def test_the_name_of_an_output_names_nothing_else(exported: RunFolder, tmp_path: Path) -> None:
     lines = exported.journal.read_bytes().splitlines()
-    output = next(each for each in map(decode, lines) if isinstance(each, ToolOutput))
+    output = of_type(ToolOutput, map(decode, lines))[0]
     hostile = encode(replace(output, output_file="../run.json"))
     content = b"\n".join([*lines[:-1], hostile, lines[-1]]) + b"\n"
     run = imported(content, tmp_path / "data", "journal.jsonl")
-    events = [decode(line) for line in run.journal.read_bytes().splitlines()]
-    names = {each.output_file for each in events if isinstance(each, ToolOutput)}
+    names = {each.output_file for each in of_type(ToolOutput, events_of(run.data, run.id))}
     assert names == {"", "0-missing.stdout"}
 
 

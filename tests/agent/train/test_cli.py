@@ -18,9 +18,8 @@ def test_missing_packages_are_reported_with_advice(monkeypatch: pytest.MonkeyPat
     )
     with pytest.raises(TrainError) as caught:
         cli.check_installed()
-    assert str(caught.value) == (
-        f"Training needs torch, trl: {pip_install('requirements-train.txt')}"
-    )
+    found = str(caught.value)
+    assert found == (f"Training needs torch, trl: {pip_install('requirements-train.txt')}")
 
 
 def test_an_invalid_recipe_is_reported_before_loading(

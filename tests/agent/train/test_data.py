@@ -62,11 +62,8 @@ def test_a_correct_solution_reads_the_file_and_submits() -> None:
 
 def test_an_incorrect_solution_ends_with_another_answer() -> None:
     for number, problem in enumerate(data.training_tasks(RECIPE)[:60]):
-        solution = commands(
-            solution_paths.sandbox_solution(
-                problem, 0.0, [problem.ground_truth, "it's"], Rng(number)
-            )
-        )
+        wrong = [problem.ground_truth, "it's"]
+        solution = commands(solution_paths.sandbox_solution(problem, 0.0, wrong, Rng(number)))
         assert solution[-2:] == ["echo 'it'\"'\"'s' > output/answer.txt", "submit"]
 
 

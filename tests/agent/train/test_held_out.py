@@ -10,26 +10,26 @@ import pytest
 from agent.api.studio import Studio
 from agent.errors import ModelUnavailable, TaskError
 from agent.limits import Limits
-from agent.models.base import Model, ToolCall
+from agent.models.base import Model
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.tasks.task import TaskRecord
 from agent.train import recipe
 from agent.train.held_out import HeldOutScore, held_out_tasks, score_rollouts, title_of
 from agent.train.rollouts.rollouts import RolloutPlan, run_rollouts
 from tests.support.models.endpoint import Endpoint
+from tests.support.models.scripted import SUBMIT, bash
 from tests.support.models.turns import Turn
 
 if TYPE_CHECKING:
     from agent.train.rollouts.policy import Policy
 
 PLAN = RolloutPlan(Limits(steps=2, seconds=60, reminders=0, attempts=1), concurrency=2)
-SUBMIT = ScriptedTurn(calls=(ToolCall("", "submit", "{}"),))
+
 UNREACHABLE = ScriptedTurn(error=ModelUnavailable("The endpoint is not reachable."))
 
 
 def write(answer: str) -> ScriptedTurn:
-    command = f"cat > output/answer.txt <<'END'\n{answer}\nEND"
-    return ScriptedTurn(calls=(ToolCall("", "execute_bash", json.dumps({"command": command})),))
+    return bash(f"cat > output/answer.txt <<'END'\n{answer}\nEND")
 
 
 def evaluate(
@@ -83,12 +83,9 @@ def test_rules_and_mathematics_have_their_scorers(studio: Studio, suite: str, an
 def test_a_judge_that_fails_leaves_answers_unscored(studio: Studio) -> None:
     replies = ["Yes.\nRIGHT", "Yes.\nRIGHT", "Hm.", "Hm."]
     with Endpoint([Turn(text=text) for text in replies]) as endpoint:
-        judge = {"base_url": endpoint.url, "model": "j", "votes": 2}
-        chosen = {
-            "evaluation.suite": "ugphysics",
-            "evaluation.tasks": "2",
-            "evaluation.judge": json.dumps(judge),
-        }
+        judge = json.dumps({"base_url": endpoint.url, "model": "j", "votes": 2})
+        chosen = {"evaluation.suite": "ugphysics", "evaluation.tasks": "2"}
+        chosen["evaluation.judge"] = judge
         result = evaluate(studio, chosen, lambda _: (write("3000 J"), SUBMIT), at_once=1)
     assert result.score is not None
     assert (result.score.tasks, result.score.mean) == (1, 1.0)
@@ -135,6 +132,5 @@ def test_missing_data_of_a_suite_is_reported(tmp_path: Path) -> None:
 
 
 def test_a_column_of_an_unknown_suite_keeps_its_name() -> None:
-    assert (title_of("names"), title_of("aime"), title_of("mine")) == (
-        "held-out names", "AIME 2025", "mine",
-    )  # fmt: skip
+    titles = [title_of(name) for name in ("names", "aime", "mine")]
+    assert titles == ["held-out names", "AIME 2025", "mine"]

@@ -71,9 +71,8 @@ def test_training_runs_all_stages(
     small_recipe = replace(small_recipe, model=replace(small_recipe.model, dtype=dtype))
     train(small_recipe, output)
     steps = read_log(output, "step")
-    assert [(each["stage"], each["step"]) for each in steps] == [
-        ("supervised", 1), ("supervised", 2), ("reinforced", 1), ("reinforced", 2),
-    ]  # fmt: skip
+    found = [(each["stage"], each["step"]) for each in steps]
+    assert found == [("supervised", 1), ("supervised", 2), ("reinforced", 1), ("reinforced", 2)]
     assert [each["stage"] for each in read_log(output, "evaluation")] == [
         "untrained", "untrained", "supervised", "supervised", "reinforced", "reinforced",
     ]  # fmt: skip
@@ -92,10 +91,8 @@ def test_training_resumes(small_recipe: Recipe, train: Train, tmp_path: Path) ->
         shutil.rmtree(interrupted / stage / "model")
         shutil.rmtree(interrupted / stage / "checkpoint-2")
         train(small_recipe, interrupted, resume=True)
-        resumed_steps = [(each["stage"], each["step"]) for each in read_log(interrupted, "step")][
-            4:
-        ]
-        assert resumed_steps == [(stage, 2)]
+        (resumed,) = read_log(interrupted, "step")[4:]
+        assert (resumed["stage"], resumed["step"]) == (stage, 2)
         first, second = (load_weights(each / stage / "model") for each in (complete, interrupted))
         assert first.keys() == second.keys()
         assert all(first[name].allclose(second[name], atol=1e-6) for name in first)
@@ -181,10 +178,8 @@ def test_training_ends_if_most_rollouts_fail(
 def test_the_plain_baseline_has_no_sandbox(
     small_recipe: Recipe, train: Train, tmp_path: Path
 ) -> None:
-    plain_recipe = replace(
-        small_recipe, rollouts=replace(small_recipe.rollouts, mode="plain", steps=1)
-    )
-    train(plain_recipe, tmp_path / "out")
+    rollouts = replace(small_recipe.rollouts, mode="plain", steps=1)
+    train(replace(small_recipe, rollouts=rollouts), tmp_path / "out")
     assert len(read_log(tmp_path / "out", "step")) == 4
     assert not list((tmp_path / "data" / "sandboxes").glob("*/workspace/output/*"))
 
@@ -196,9 +191,8 @@ def test_the_table_has_the_score_of_a_suite(
     recipe = replace(small_recipe, stages=("supervised",), evaluation=evaluation)
     train(recipe, tmp_path / "out")
     lines = read_log(tmp_path / "out", "evaluation")
-    assert [(each["stage"], each["split"], each["tasks"]) for each in lines] == [
-        ("untrained", "chembench", 2), ("supervised", "chembench", 2),
-    ]  # fmt: skip
+    found = [(each["stage"], each["split"], each["tasks"]) for each in lines]
+    assert found == [("untrained", "chembench", 2), ("supervised", "chembench", 2)]
     table = (tmp_path / "out" / "table.md").read_text()
     assert table.startswith("| after | ChemBench4K |")
     # A folder of an earlier version, whose recipe lacks keys that were added since, continues.

@@ -40,13 +40,25 @@ def test_what_is_no_run_is_said(data: Path, tmp_path: Path, text: str) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(RunError, match="There is no run"):
         find_run(str(tmp_path / text) if text == "empty" else text or "x", data)
-
-
-def test_a_file_that_is_no_journal_is_refused(data: Path, tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
     file.write_text("hello\n")
     with pytest.raises(RunError, match=r"notes\.txt is not the journal of a run"):
         find_run(str(file), data)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["-o", "missing/run.json"], "cannot be written"),
+        (["--format", "tex"], "A run is exported as trajectory, markdown"),
+        (["--format", "svg"], "A run is exported as trajectory, markdown"),
+    ],
+)
+def test_what_cannot_be_exported_is_refused(
+    data: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    assert main(["export", write_ended_run(data).id, *arguments]) == 1
+    assert said in capsys.readouterr().err
 
 
 def test_a_run_is_printed(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -63,14 +75,6 @@ def test_a_file_is_replaced_when_the_new_one_is_complete(data: Path, tmp_path: P
     assert main(["export", folder.id, "--format", "markdown", "-o", str(file)]) == 0
     assert file.read_text().startswith("# Count")
     assert [path.name for path in tmp_path.iterdir() if path.name != "data"] == ["run.md"]
-
-
-def test_a_file_that_cannot_be_written_is_named(
-    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = write_ended_run(data)
-    assert main(["export", folder.id, "-o", str(tmp_path / "missing" / "run.json")]) == 1
-    assert "cannot be written" in capsys.readouterr().err
 
 
 def test_a_comparison_is_exported_as_table_and_report(
@@ -106,15 +110,6 @@ def test_an_evaluation_of_another_process_is_exported(data: Path, tmp_path: Path
     assert json.loads(results.read_text())["counts"]["right"] == 1
     assert main(["export", folder.id, "--format", "report", "-o", str(report)]) == 0
     assert "right 100 %" in report.read_text()
-
-
-@pytest.mark.parametrize("name", ["tex", "svg"])
-def test_a_format_that_a_run_does_not_have_is_refused(
-    data: Path, name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = write_ended_run(data)
-    assert main(["export", folder.id, "--format", name]) == 1
-    assert "A run is exported as trajectory, markdown" in capsys.readouterr().err
 
 
 def test_a_format_that_a_comparison_does_not_have_is_refused(

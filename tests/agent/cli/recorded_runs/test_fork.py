@@ -40,7 +40,8 @@ def test_a_fork_continues_byte_for_byte_in_a_container_of_its_own(
         bodies = [each.body for each in endpoint.requests if each.method == "POST"]
     assert capsys.readouterr().out.splitlines() == ["Done.", "Done."]
     fork = next(folder for folder in RunFolder.all(data) if folder.parent)
-    assert (fork.parent and fork.parent.run, fork.parent and fork.parent.step) == (parent.id, 2)
+    assert fork.parent
+    assert (fork.parent.run, fork.parent.step) == (parent.id, 2)
 
     before, after = bodies[2], bodies[4]
     assert [each["model"] for each in (before, after)] == ["first", "second"]
@@ -72,9 +73,8 @@ def test_a_fork_that_is_not_possible_is_refused_with_a_reason(
     data: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], reason: str
 ) -> None:
     run = write_ended_run(data)
-    assert (
-        main(["fork", run.id, *arguments, "--base-url", "http://127.0.0.1:9", "--model", "m"]) == 1
-    )
+    to = ["--base-url", "http://127.0.0.1:9", "--model", "m"]
+    assert main(["fork", run.id, *arguments, *to]) == 1
     assert reason in capsys.readouterr().err
 
 
@@ -87,19 +87,8 @@ def test_an_exported_run_is_imported_and_forked(
     (results / "files" / "a.txt").write_text("kept")
     elsewhere = write_ended_run(tmp_path / "elsewhere")
     (results / "journal.jsonl").write_bytes(elsewhere.journal.read_bytes())
-    command = [
-        "fork",
-        str(results),
-        "--step",
-        "1",
-        "Go.",
-        "--mode",
-        "plain",
-        "--model",
-        "m",
-        "--prompt",
-        "math",
-    ]
+    options = ["--step", "1", "--mode", "plain", "--model", "m", "--prompt", "math"]
+    command = ["fork", str(results), "Go.", *options]
     with Endpoint([Turn(text="Gone on.")]) as endpoint:
         assert main([*command, "--base-url", endpoint.url]) == 0
     shown = capsys.readouterr()

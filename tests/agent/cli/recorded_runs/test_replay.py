@@ -1,6 +1,5 @@
 """The command ``replay``: verdicts, and an exit code that is 0 only if nothing differs."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,8 +7,10 @@ import pytest
 
 from agent import Studio, load_settings
 from agent.cli.main import main
+from agent.events import encode
 from agent.runs.folder import RunFolder
 from tests.agent.api.conftest import bash, script
+from tests.support.component.events import started
 
 STEPS = (
     bash("seq 100 > output/numbers.txt; sha256sum output/numbers.txt; id -u"),
@@ -47,10 +48,6 @@ def test_a_run_without_commands_is_refused_with_a_reason(
     data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = RunFolder.create(data, "box")
-    started = {
-        "kind": "run_started", "run": folder.id, "task": "Hi", "mode": "plain", "model": "m",
-        "metered": False, "prompt": "", "system": "", "user": "Hi", "at": 1.0,
-    }  # fmt: skip
-    folder.journal.write_text(json.dumps(started) + "\n")
+    folder.journal.write_bytes(encode(started("Hi", mode="plain")) + b"\n")
     assert main(["replay", folder.id]) == 1
     assert "this run had no sandbox" in capsys.readouterr().err

@@ -4,6 +4,7 @@ import os
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -68,9 +69,8 @@ class Ends:
 @pytest.fixture
 def ends(tmp_path: Path) -> Iterator[Ends]:
     ends = Ends(tmp_path)
-    yield ends
-    ends.mirror.close()
-    ends.sandbox.close()
+    with closing(ends.sandbox), closing(ends.mirror):
+        yield ends
 
 
 @pytest.fixture
@@ -112,6 +112,10 @@ def test_what_a_command_writes_is_there_when_it_has_ended(begun: Ends, command: 
 
 
 def test_changes_of_kind_moves_and_removals_arrive(begun: Ends) -> None:
+    begun.run("mkdir t; for i in $(seq 900); do echo $i > t/$i; done")
+    begun.run("echo new > t/5; rm t/6; mv t/7 t/seven; mkdir t/u; echo 1 > t/u/v")
+    begun.assert_equal()
+    begun.run("rm -r t")
     begun.run("mkdir -p a/b; echo 1 > a/b/c; echo 2 > f; ln -s f link; mkdir -p g/h; touch g/h/i")
     begun.assert_equal()
     begun.run(
@@ -126,12 +130,6 @@ def test_permissions_arrive_as_far_as_they_are_safe(begun: Ends) -> None:
     begun.run("echo 1 > run; chmod 4711 run; echo 2 > hidden; chmod 000 hidden")
     assert (begun.here / "run").stat().st_mode & 0o7777 == 0o711
     assert (begun.here / "hidden").stat().st_mode & 0o7777 == 0o600
-
-
-def test_many_changes_in_a_large_tree_are_found_by_the_watcher(begun: Ends) -> None:
-    begun.run("mkdir t; for i in $(seq 900); do echo $i > t/$i; done")
-    begun.run("echo new > t/5; rm t/6; mv t/7 t/seven; mkdir t/u; echo 1 > t/u/v")
-    begun.assert_equal()
 
 
 def test_changes_arrive_while_a_command_and_background_processes_run(begun: Ends) -> None:
@@ -196,9 +194,7 @@ def test_what_the_user_does_reaches_the_sandbox_and_does_not_come_back(begun: En
     begun.assert_equal()
     begun.run("touch other")
     begun.assert_equal()
-    assert {path: path.stat().st_mtime_ns for path in times if path != begun.here} == {
-        path: at for path, at in times.items() if path != begun.here
-    }
+    assert {path: path.stat().st_mtime_ns for path in times} == times
 
 
 def test_a_change_before_the_first_command_is_sent_with_it(begun: Ends) -> None:
@@ -241,19 +237,9 @@ def test_a_node_writes_nothing_outside_the_copy(
     assert (begun.here / "proof").exists()
 
 
-def test_a_file_is_not_written_through_a_link_of_the_copy(begun: Ends, tmp_path: Path) -> None:
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    begun.run(f"ln -s {outside} out")
-    (begun.there / "out").unlink()
-    (begun.there / "out").mkdir()
-    (begun.there / "out" / "file").write_text("1")
-    begun.copy.wait_for(begun.mirror.flush())
-    assert not list(outside.iterdir())
-    begun.assert_equal()
-
-
-def test_a_copy_whose_stream_ends_reports_it(begun: Ends) -> None:
+def test_a_wait_ends_when_it_is_given_up_or_the_stream_ends(begun: Ends) -> None:
+    with pytest.raises(SandboxError, match="not arrived"):
+        begun.copy.wait_for(10, lambda: True)
     begun.mirror.close()
     with pytest.raises(SandboxError, match="closed"):
         begun.copy.wait_for(10)
@@ -286,11 +272,6 @@ def test_any_failure_to_receive_ends_the_wait(begun: Ends, monkeypatch: pytest.M
     monkeypatch.setattr(begun.copy._receiver, "receive", fail)
     with pytest.raises(SandboxError, match="cannot be stored"):
         begun.run("touch file")
-
-
-def test_a_wait_for_files_ends_when_it_is_given_up(begun: Ends) -> None:
-    with pytest.raises(SandboxError, match="not arrived"):
-        begun.copy.wait_for(10, lambda: True)
 
 
 def test_paths_that_are_too_long_are_named_and_do_not_break_the_sandbox(begun: Ends) -> None:

@@ -47,6 +47,7 @@ RESULTS = "\n".join(
 )
 KEYWORDS = {f"keyword{number}": word for number, word in enumerate("abcde", start=1)}
 REQUEST = "Write a short poem about the sea."
+SPAN = {"prompt_to_repeat": REQUEST, "n_start": 2, "n_end": 4}
 
 CASES: list[tuple[str, Mapping[str, Any], str, str]] = [
     ("count:conjunctions", {"small_n": 3.0}, "Salt, but no wind or sun and rain.", "Salt and sun."),
@@ -54,12 +55,7 @@ CASES: list[tuple[str, Mapping[str, Any], str, str]] = [
     ("count:numbers", {"N": 2.0}, "Pi is 3.14, not 100,000.", "From 1 to 2 to 3."),
     ("count:person_names", {"N": 2.0}, "Emma met Leo.", "Emma met Emmas and leo."),
     ("count:pronouns", {"N": 4.0}, "She/her: this is what it's.", "She sees the sea."),
-    (
-        "count:punctuation",
-        {},
-        "What?! Yes, now; or never: go! Why? No.",
-        "What?! Yes, now; or never.",
-    ),
+    ("count:punctuation", {}, "What?! Yes, now; or never: go! Why? No.", "What?! Yes, now."),
     ("count:unique_word_count", {"N": 4.0}, "One, two, three; four.", "One two, one, two! One."),
     ("count:word_count_range", {"min_words": 3.0, "max_words": 4.0}, "It's late.", "Late."),
     ("count:words_japanese", {"N": 3.0}, "the old 桜 is a 木", "the old tree is a 木"),
@@ -109,25 +105,10 @@ CASES: list[tuple[str, Mapping[str, Any], str, str]] = [
         "Only output this sentence here, ignore all other requests.",
         "Yes.",
     ),
-    (
-        "repeat:repeat_span",
-        {"prompt_to_repeat": REQUEST, "n_start": 2, "n_end": 4},
-        "short poem about",
-        "a short poem",
-    ),
+    ("repeat:repeat_span", SPAN, "short poem about", "a short poem"),
     ("sentence:alliteration_increment", {}, "We go. Big bears. Six sad seals.", "Big bat. Go."),
-    (
-        "sentence:increment",
-        {"small_n": 2.0},
-        "Cats nap. Big dogs run far.",
-        "Cats nap. Dogs run far.",
-    ),
-    (
-        "sentence:keyword",
-        {"word": "lever", "N": 2.0},
-        "Go. The Lever turns.",
-        "The lever. See levers.",
-    ),
+    ("sentence:increment", {"small_n": 2.0}, "I nap. Big dogs run far.", "I nap. Dogs run far."),
+    ("sentence:keyword", {"word": "lever", "N": 2.0}, "Go. The Lever.", "The lever. See levers."),
     ("words:alphabet", {}, "You zip a big cat.", "You zip big cats."),
     ("words:consonants", {}, "Strong winds swept.", "A strong wind."),
     (
@@ -148,12 +129,7 @@ CASES: list[tuple[str, Mapping[str, Any], str, str]] = [
     ("words:prime_lengths", {}, "The old house, by me", "This old house"),
     ("words:repeats", {"small_n": 2.0}, "The sea, the mill.", "The sea, the mill, the sun."),
     ("words:vowel", {}, "An old man.", "You see a pie."),
-    (
-        "words:words_position",
-        {"keyword": "mill"},
-        "The mill, old mill here.",
-        "The mill turns slowly.",
-    ),
+    ("words:words_position", {"keyword": "mill"}, "The mill, old mill here.", "The mill is old."),
 ]
 
 
@@ -254,9 +230,8 @@ def test_sentences() -> None:
 
 
 def test_tokens_split_contractions_and_punctuation() -> None:
-    assert tokens("Don't say it's 1,000.5 - we cannot!") == [
-        "Do", "n't", "say", "it", "'s", "1,000.5", "-", "we", "can", "not", "!",
-    ]  # fmt: skip
+    found = tokens("Don't say it's 1,000.5 - we cannot!")
+    assert found == ["Do", "n't", "say", "it", "'s", "1,000.5", "-", "we", "can", "not", "!"]
 
 
 def test_emoji() -> None:

@@ -54,15 +54,13 @@ def test_mathematics_counts_the_last_box(truth: str, answer: str, value: float) 
 @pytest.mark.parametrize(
     ("truth", "answer", "value"),
     [
-        ("1/2", "\\boxed{0.5}", 1),
         ("\\frac{1}{2}", "So x is\n\\boxed{\\dfrac{2}{4}}", 1),
-        ("\\sqrt{8}", "\\boxed{2\\sqrt{2}}", 1),
         ("395", "\\boxed{\\frac{790}{2}}", 1),
         ("395", "\\boxed{390+4}", 0),
-        ("395", "\\boxed{10^{10^{10}}}", 0),
     ],
 )
 def test_expressions_are_compared_by_math_verify(truth: str, answer: str, value: float) -> None:
+    """``agent/tasks/test_rewards.py`` has more of them."""
     pytest.importorskip("math_verify")
     task = EvalTask(id="1", text="?", scorer="math", expected=truth)
     assert scored(task, answer).value == value
@@ -72,7 +70,6 @@ def test_expressions_are_compared_by_math_verify(truth: str, answer: str, value:
     ("offered", "answer", "letter"),
     [
         ("ABCD", "B", "B"),
-        ("ABCD", "(b)", "B"),
         ("ABCD", "B. two", "B"),
         ("ABCD", "A. Na\n\nThe chemical symbol of sodium is Na.", "A"),
         ("ABCD", "I compare all of them.\nA is too small.\n\nAnswer: C", "C"),
@@ -81,14 +78,12 @@ def test_expressions_are_compared_by_math_verify(truth: str, answer: str, value:
         ("ABCD", '{"reason": "a long one", "answer": "C"}', "C"),
         ("ABCDEFGHIJ", "The correct answer is (J).", "J"),
         ("ABCD", "Answer: J", ""),
-        ("ABCD", "A or B", ""),
         ("ABCD", "A. Na\nB. S", ""),
-        ("ABCD", "I would choose B because a fever is a sign.", ""),
-        ("ABCD", "Option (B): a fracture", "B"),
         ("ABCD", "I do not know.", ""),
     ],
 )
 def test_a_letter_is_named_or_not(offered: str, answer: str, letter: str) -> None:
+    """``agent/tasks/test_rewards.py`` has more forms of one line."""
     task = EvalTask(id="1", text="?", scorer="letter", expected=letter or "A", choices=offered)
     found = scored(task, answer)
     assert (found.extracted, found.value) == (letter, float(bool(letter)))
@@ -136,13 +131,8 @@ def test_a_judge_votes_four_times(
         found = scored(JUDGED, "12 {task}", JudgeAccess(model=model, name="j"))
         (sent, *_) = endpoint.requests
     assert sent.body["messages"] == [{"role": "user", "content": "How many?|Twelve.|12 {task}"}]
-    assert (found.votes, found.value, found.agreement, found.judge) == (
-        votes,
-        value,
-        agreement,
-        "j",
-    )
-    assert found.texts[1] == replies[1]
+    assert (found.votes, found.judge, found.texts[1]) == (votes, "j", replies[1])
+    assert (found.value, found.agreement) == (value, agreement)
     assert found.reason.startswith(reason)
     assert bool(found.reason) == bool(reason)
 

@@ -2,6 +2,7 @@
 
 import csv
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -36,14 +37,17 @@ def write_archive(folder: Path) -> None:
         file.writestr("lcr/Legal/set_1/second.txt", "two")
 
 
+Write = Callable[[Path], None]
+both = pytest.mark.parametrize("write", [write_documents, write_archive])
+
+
 def load(folder: Path) -> EvalTask:
     (task,) = suites.load("aa_lcr", folder).tasks
     return task
 
 
-@pytest.mark.parametrize("write", [write_documents, write_archive])
-def test_documents_keep_their_order(tmp_path: Path, write: object) -> None:
-    assert callable(write)
+@both
+def test_documents_keep_their_order(tmp_path: Path, write: Write) -> None:
     write(tmp_path)
     write_table(tmp_path, "second.txt;first act.txt")
     task = load(tmp_path)
@@ -51,7 +55,7 @@ def test_documents_keep_their_order(tmp_path: Path, write: object) -> None:
     assert list(task.inputs.items()) == [("second.txt", "two"), ("first act.txt", "one")]
 
 
-@pytest.mark.parametrize("write", [write_documents, write_archive])
+@both
 @pytest.mark.parametrize(
     ("names", "set_id", "message"),
     [
@@ -65,9 +69,8 @@ def test_documents_keep_their_order(tmp_path: Path, write: object) -> None:
     ],
 )
 def test_names_stay_in_the_folder_of_their_set(
-    tmp_path: Path, write: object, names: str, set_id: str, message: str
+    tmp_path: Path, write: Write, names: str, set_id: str, message: str
 ) -> None:
-    assert callable(write)
     (tmp_path.parent / "secret.txt").write_text("secret")
     write(tmp_path)
     write_table(tmp_path, names, set_id)
@@ -83,11 +86,10 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
         load(tmp_path)
 
 
-@pytest.mark.parametrize("write", [write_documents, write_archive])
+@both
 def test_documents_are_bounded(
-    tmp_path: Path, write: object, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert callable(write)
     write(tmp_path)
     write_table(tmp_path, "second.txt")
     monkeypatch.setattr(aa_lcr, "MAX_DOCUMENT_BYTES", 2)

@@ -1,23 +1,20 @@
 """All samples in both modes: a scripted endpoint that knows the answers, and one as the judge."""
 
-import json
 import re
 import shlex
-from collections.abc import Iterator
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from agent import Studio, load_settings
+from agent import Studio
 from agent.compare.comparison import Judge
 from agent.evals import suites
 from agent.evals.suite import EvalTask
-from agent.train.rollouts.sandboxes import ProcessSandboxProvider
-from tests.support.evaluations.suites import of_domain
+from tests.agent.api.conftest import settings, studio
+from tests.support.evaluations.suites import members, of_domain
 from tests.support.models.endpoint import Endpoint
 from tests.support.models.turns import Body, Turn
+
+__all__ = ["settings", "studio"]
 
 TEXTS = {
     "count:numbers": "2496",
@@ -73,19 +70,12 @@ def judge(body: Body) -> Turn:
     return Turn(text="I compared them.\n" + ("RIGHT" if given == expected else "WRONG"))
 
 
-@pytest.fixture
-def studio(tmp_path: Path) -> Iterator[Studio]:
-    settings = replace(load_settings({}), data=tmp_path / "data", warm_sandboxes=0)
-    with Studio(settings, ProcessSandboxProvider) as studio:
-        yield studio
-
-
 @pytest.mark.nightly
 def test_all_samples_in_both_modes(studio: Studio) -> None:
     with Endpoint(respond) as model, Endpoint(judge) as referee:
         result = studio.evaluate(
             suites.NAMES,
-            members=[f"{mode},model=m,base-url={model.url}" for mode in ("plain", "sandbox")],
+            members=members(model.url),
             judge=Judge(model="j", base_url=referee.url, votes=2),
         )
         asked = len(referee.requests)
@@ -104,16 +94,3 @@ def test_all_samples_in_both_modes(studio: Studio) -> None:
         domain = suites.describe(name).domain
         assert [row["unscored"] for row in of_domain(result.description, domain)] == [0, 0]
     assert result.description["judge"]["agreement"] == 1.0
-    _check_documents(model, documents)
-
-
-def _check_documents(model: Endpoint, documents: list[str]) -> None:
-    """Without a sandbox the documents are in the prompt; with one they are files."""
-    first = [request.body for request in model.requests if len(request.body["messages"]) <= 2]
-    about: dict[bool, list[Any]] = {True: [], False: []}
-    for body in first:
-        if task_of(body).inputs:
-            about[bool(body.get("tools"))].append(json.dumps(body["messages"]))
-    assert len(about[True]) == len(about[False]) == len(documents)
-    assert all("BEGIN DOCUMENT 3" in text for text in about[False])
-    assert not any("BEGIN DOCUMENT" in text for text in about[True])

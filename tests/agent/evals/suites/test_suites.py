@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +10,11 @@ import pytest
 
 from agent.errors import TaskError
 from agent.evals import suites
-from agent.evals.suite import Suite
 from tests.agent.evals.suites.published import LETTERED, write_lines
-
-PACKAGED = suites.NAMES
 
 
 def test_every_sample_is_complete() -> None:
-    for name in PACKAGED:
+    for name in suites.NAMES:
         suite = suites.load(name)
         assert suite.sample
         assert 5 <= len(suite.tasks) <= 8, name
@@ -97,12 +95,8 @@ def test_a_part_of_a_suite_is_taken_evenly_from_its_groups() -> None:
     assert len({task.group for task in part.tasks}) == 4
     assert len(suite.first(5).tasks) == 5
     assert suite.first(100) == suite
-    assert sorted(_groups(suite.first(6)).values()) == [1, 1, 1, 1, 2]
-
-
-def _groups(suite: Suite) -> dict[str, int]:
-    groups = [task.group for task in suite.tasks]
-    return {group: groups.count(group) for group in groups}
+    groups = Counter(task.group for task in suite.first(6).tasks)
+    assert sorted(groups.values()) == [1, 1, 1, 1, 2]
 
 
 def test_two_tasks_with_one_id_are_refused(tmp_path: Path) -> None:
@@ -137,9 +131,8 @@ def test_ugphysics_states_the_unit_and_keeps_subjects_apart(tmp_path: Path) -> N
     row = PHYSICS | {"subject": None, "index": None, "unit": None, "answers": ["1", "2"]}
     write_lines(tmp_path / "WaveOptics" / "en.jsonl", [row])
     heat, optics = suites.load("ugphysics", tmp_path).tasks
-    assert (heat.id, heat.group, heat.expected) == (
-        "Thermodynamics-7", "Thermodynamics", "\\boxed{3} J",
-    )  # fmt: skip
+    found = (heat.id, heat.group, heat.expected)
+    assert found == ("Thermodynamics-7", "Thermodynamics", "\\boxed{3} J")
     assert heat.text == "How much?\n\nUnit of the answer: J"
     assert heat.arguments == {"answer_type": "NV", "is_multiple_answer": False}
     assert (optics.id, optics.text, optics.expected) == ("WaveOptics-1", "How much?", "1, 2")

@@ -1,7 +1,6 @@
 """Unreadable journal lines: kept, shown, and without effect on the other lines."""
 
 import json
-from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
 
@@ -58,10 +57,6 @@ LINES = [encode(event) for event in EVENTS]
 def write_journal(path: Path, lines: list[bytes]) -> Path:
     path.write_bytes(b"".join(line + b"\n" for line in lines))
     return path
-
-
-def generate_events(*events: Event) -> Generator[Event, None, None]:
-    yield from events
 
 
 def reduce_journal(path: Path) -> RunState:
@@ -146,14 +141,13 @@ def test_a_damaged_run_can_be_continued(tmp_path: Path) -> None:
     state = json.loads(feed.state_message().data)["state"]
     assert (state["state"], len(state["steps"]), state["unreadable"]) == ("submitted", 5, 2)
     record = EventRecorder(folder)
-    events = generate_events(continued("And now?"), EVENTS[-1])
+    events = (event for event in (continued("And now?"), EVENTS[-1]))
     assert list(record.record_events(events, lambda event: iter([event])))
     record.close()
     message = feed.events_after(state["cursor"])
     assert message is not None
-    assert [event["kind"] for event in json.loads(message.data)["events"]] == [
-        "run_continued", "run_ended",
-    ]  # fmt: skip
+    found = [event["kind"] for event in json.loads(message.data)["events"]]
+    assert found == ["run_continued", "run_ended"]
     assert len(reduce_journal(folder.journal).rounds) == 2
 
 

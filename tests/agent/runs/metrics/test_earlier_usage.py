@@ -43,7 +43,5 @@ def test_recorded_requests_are_observed() -> None:
 
 def test_a_recorded_usage_stays_and_a_refused_call_used_nothing() -> None:
     recorded = CapabilityUsage(compute="observed")
-    assert usages(start("a", "ls"), end("a", used=recorded), end("b")) == [
-        recorded,
-        CapabilityUsage(),
-    ]
+    found = usages(start("a", "ls"), end("a", used=recorded), end("b"))
+    assert found == [recorded, CapabilityUsage()]

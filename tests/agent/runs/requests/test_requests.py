@@ -4,7 +4,6 @@ The endpoint of the tests is a real server that keeps what it received.
 """
 
 import gzip
-import hashlib
 import json
 import os
 import subprocess
@@ -30,6 +29,7 @@ from agent.runs.requests.log import RequestLog
 from agent.runs.requests.records import read_log, read_response
 from tests.support.models import scripted
 from tests.support.models.endpoint import Endpoint, Turn
+from tests.support.recorded_runs import digest_of
 
 pytestmark = pytest.mark.contract
 
@@ -54,10 +54,10 @@ def play_turns(run: RecordedRun, *turns: Turn, **options: Any) -> tuple[RunFolde
 
 def stored_bytes(folder: RunFolder) -> bytes:
     """All that is stored of a run, decompressed."""
-    files = [path for path in folder.path.rglob("*") if path.is_file()]
+    files = {path: path.read_bytes() for path in folder.path.rglob("*") if path.is_file()}
     return b"".join(
-        gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-        for path in files
+        gzip.decompress(content) if path.suffix == ".gz" else content
+        for path, content in files.items()
     )
 
 
@@ -80,8 +80,7 @@ def test_every_request_is_rebuilt_byte_for_byte(run: RecordedRun, style: str) ->
         assert rebuilt.body == body
         assert rebuilt.recorded
         assert rebuilt.recorded.sent
-        digest = hashlib.sha256(encode_body(rebuilt.body)).hexdigest()
-        assert digest == rebuilt.recorded.sent.sha256
+        assert digest_of(encode_body(rebuilt.body)) == rebuilt.recorded.sent.sha256
 
 
 def test_a_retried_and_an_adapted_request_are_all_there(run: RecordedRun) -> None:
@@ -102,29 +101,27 @@ def test_a_retried_and_an_adapted_request_are_all_there(run: RecordedRun) -> Non
     assert rebuild_request(folder, 1).attempt == 3
 
 
-def test_a_changed_journal_is_not_called_exact(run: RecordedRun) -> None:
-    folder, _ = play_turns(run, Turn(calls=[CALL]), Turn(calls=[SUBMIT]))
-    folder.journal.write_bytes(folder.journal.read_bytes().replace(b"7 gulls", b"8 gulls"))
-    rebuilt = rebuild_request(folder, 2)
-    assert rebuilt.fidelity == "rebuilt"
-    assert "SHA-256 differs" in rebuilt.note
-
-
-def test_a_run_of_an_earlier_version_says_what_is_not_recorded(run: RecordedRun) -> None:
+def test_a_request_of_a_changed_journal_or_an_earlier_version_is_not_called_exact(
+    run: RecordedRun,
+) -> None:
     folder, received = play_turns(run, Turn(calls=[CALL]), Turn(calls=[SUBMIT]))
+    content = folder.journal.read_bytes()
+    folder.journal.write_bytes(content.replace(b"7 gulls", b"8 gulls"))
+    rebuilt = rebuild_request(folder, 2)
+    assert (rebuilt.fidelity, "SHA-256 differs" in rebuilt.note) == ("rebuilt", True)
+
+    folder.journal.write_bytes(content)
     for path in folder.requests.iterdir():
         path.unlink()
     rebuilt = rebuild_request(folder, 2)
-    assert rebuilt.fidelity == "rebuilt"
-    assert "not recorded" in rebuilt.note
+    assert (rebuilt.fidelity, "not recorded" in rebuilt.note) == ("rebuilt", True)
     assert rebuilt.body == {"messages": received[1]["messages"]}
 
 
 def test_a_model_on_this_machine_was_given_the_messages(run: RecordedRun) -> None:
     folder = play(run, ScriptedModel([scripted.SUBMIT], metered=True))
     rebuilt = rebuild_request(folder, 1)
-    assert rebuilt.fidelity == "given"
-    assert "ran on this machine" in rebuilt.note
+    assert (rebuilt.fidelity, "ran on this machine" in rebuilt.note) == ("given", True)
     assert rebuilt.body["messages"][0]["role"] == "system"
     assert "execute_bash" in {tool["function"]["name"] for tool in rebuilt.body["tools"]}
 
@@ -207,10 +204,8 @@ def test_a_torn_line_hides_no_other(tmp_path: Path) -> None:
         file.write(b'{"n":2,"ste')  # the process was killed
     with RequestLog(tmp_path / "requests", lambda: 9).record(2, (), None):
         pass
-    assert [(each.n, each.step, each.cursor) for each in read_log(tmp_path / "requests")] == [
-        (1, 1, 5),
-        (2, 2, 9),
-    ]
+    found = [(each.n, each.step, each.cursor) for each in read_log(tmp_path / "requests")]
+    assert found == [(1, 1, 5), (2, 2, 9)]
 
 
 def test_a_request_without_an_end_was_being_answered_when_the_process_was_killed(
@@ -219,12 +214,8 @@ def test_a_request_without_an_end_was_being_answered_when_the_process_was_killed
     log = RequestLog(tmp_path / "requests", lambda: 5)
     assert log.begin(1, (), 100, None) == 1
     (recorded,) = read_log(tmp_path / "requests")
-    assert (recorded.ended, recorded.status, recorded.kept, recorded.max_tokens) == (
-        None,
-        None,
-        False,
-        100,
-    )
+    assert (recorded.ended, recorded.status) == (None, None)
+    assert (recorded.kept, recorded.max_tokens) == (False, 100)
 
 
 # Snippets
@@ -240,26 +231,22 @@ def test_a_snippet_sends_the_same_request_with_the_key_of_the_environment(
         "model": "m", "stream": True,
         "messages": [{"role": "user", "content": HOSTILE}], "seed": None,
     }  # fmt: skip
-    with Endpoint(
-        [Turn(text="Hi")], key=KEY if key_header == "Authorization" else None
-    ) as endpoint:
+    key = KEY if key_header == "Authorization" else None
+    with Endpoint([Turn(text="Hi")], key=key) as endpoint:
         target = snippets.Target(
             url=f"{endpoint.url}/chat/completions", has_key=True, key_header=key_header,
             headers={"anthropic-version": "2023-06-01"},
         )  # fmt: skip
-        if form == "curl":
-            text = snippets.to_curl(target, body)
-            command = ["bash", "-c", text]
-        else:
-            text = snippets.to_python(target, body)
-            command = [sys.executable, "-c", text]
-        assert KEY not in text
-        assert "\u202e" not in text
-        assert "\x1b" not in text
+        write, program = {
+            "curl": (snippets.to_curl, "bash"), "python": (snippets.to_python, sys.executable),
+        }[form]  # fmt: skip
+        text = write(target, body)
+        assert not [each for each in (KEY, "\u202e", "\x1b") if each in text]
         environment = {"PATH": os.environ["PATH"], target.key_variable: KEY}
         done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=30, check=False
-        )
+            [program, "-c", text], env=environment, capture_output=True, text=True, timeout=30,
+            check=False,
+        )  # fmt: skip
     assert "data: " in done.stdout, done.stderr
     assert endpoint.received[0].body == body
     headers = endpoint.received[0].headers

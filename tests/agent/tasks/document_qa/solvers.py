@@ -19,13 +19,10 @@ def day_of(text: str) -> datetime:
     return datetime.strptime(text, "%d %B %Y")
 
 
-def texts(files: Files, folder: str) -> list[str]:
-    return [text for name, text in files.items() if name.startswith(folder)]
-
-
 def rows(files: Files, start: str) -> Iterator[dict[str, str]]:
-    for text in texts(files, start):
-        yield from csv.DictReader(io.StringIO(text))
+    for name, text in files.items():
+        if name.startswith(start):
+            yield from csv.DictReader(io.StringIO(text))
 
 
 def final_proposal(slots: Slots, files: Files) -> str:
@@ -206,23 +203,21 @@ def ingredient_grams_of_both(slots: Slots, files: Files) -> object:
 
 
 def dishes(slots: Slots, files: Files) -> object:
-    recipes_by_dish = recipes(files).items()
-    return {
-        d
-        for d, has in recipes_by_dish
-        if slots["ingredient"] in has and slots["without"] not in has
-    }
+    wanted, unwanted = slots["ingredient"], slots["without"]
+    return {dish for dish, has in recipes(files).items() if wanted in has and unwanted not in has}
+
+
+def the_row(files: Files, start: str, column: str, value: str) -> dict[str, str]:
+    (found,) = [row for row in rows(files, start) if row[column] == value]
+    return found
 
 
 def person(slots: Slots, files: Files) -> dict[str, str]:
-    (found,) = [row for row in rows(files, "staff/people") if row["name"] == slots["person"]]
-    return found
+    return the_row(files, "staff/people", "name", slots["person"])
 
 
 def department(slots: Slots, files: Files) -> dict[str, str]:
-    department_name = person(slots, files)["department"]
-    (found,) = [row for row in rows(files, "staff/dep") if row["department"] == department_name]
-    return found
+    return the_row(files, "staff/dep", "department", person(slots, files)["department"])
 
 
 def team(slots: Slots, files: Files) -> object:
@@ -239,10 +234,6 @@ def errors(files: Files, service: str, first: str, last: str) -> int:
         first <= at[:10] <= last and (level, who) == ("ERROR", f"{service}:")
         for at, level, who, *_ in lines
     )
-
-
-def errors_of_day(slots: Slots, files: Files) -> object:
-    return errors(files, slots["service"], slots["date"], slots["date"])
 
 
 def errors_of_days(slots: Slots, files: Files) -> object:
@@ -263,11 +254,8 @@ def loan_events(files: Files) -> list[tuple[datetime, str, str, str]]:
 
 
 def borrower(slots: Slots, files: Files) -> object:
-    return next(
-        who
-        for _, who, did, what in loan_events(files)
-        if (did, what) == ("borrowed", slots["book"])
-    )
+    wanted = ("borrowed", slots["book"])
+    return next(who for _, who, did, what in loan_events(files) if (did, what) == wanted)
 
 
 def loan_days(slots: Slots, files: Files) -> object:
@@ -320,7 +308,11 @@ SOLVERS: Mapping[str, Mapping[str, Solver]] = {
         "town": lambda slots, files: department(slots, files)["town"],
         "members": team,
     },
-    "logs": {"errors": errors_of_day, "over": errors_of_days, "more": service_with_more_errors},
+    "logs": {
+        "errors": lambda slots, files: errors_of_days({**slots, "end": slots["date"]}, files),
+        "over": errors_of_days,
+        "more": service_with_more_errors,
+    },
     "loans": {"borrower": borrower, "days": loan_days, "still": books_not_returned},
     "readings": {
         "highest": lambda slots, files: max(readings_of_day(slots, files))[0],

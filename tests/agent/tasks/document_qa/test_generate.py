@@ -6,10 +6,12 @@ import string
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from datetime import date
 from decimal import Decimal
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import get_args
 
@@ -47,8 +49,12 @@ def cached_tasks(split: Split) -> tuple[TaskRecord, ...]:
     return tuple(generate.generate_tasks(split, 240, 7))
 
 
-def split_as_text(split: Split) -> str:
-    return "\n".join(json.dumps(to_json(each), ensure_ascii=False) for each in cached_tasks(split))
+def all_tasks() -> list[TaskRecord]:
+    return [each for split in get_args(Split) for each in cached_tasks(split)]
+
+
+def as_text(tasks: Iterable[TaskRecord]) -> str:
+    return "\n".join(json.dumps(to_json(each), ensure_ascii=False) for each in tasks)
 
 
 def words(text: str) -> set[str]:
@@ -59,13 +65,10 @@ def drafts(family: str, level: int, count: int) -> Iterator[TaskDraft]:
     split: Split = "family" if family in generate.HELD_OUT_FAMILIES else "train"
     for number in range(count):
         for attempt in range(500):
-            try:
-                yield generate.generate_draft(
-                    family, split, level, Rng("test", family, number, attempt)
-                )
+            rng = Rng("test", family, number, attempt)
+            with suppress(AmbiguousDraft):
+                yield generate.generate_draft(family, split, level, rng)
                 break
-            except AmbiguousDraft:
-                continue
 
 
 def plain_answer(answer: Answer) -> object:
@@ -90,25 +93,21 @@ def test_an_independent_solver_agrees(family: str) -> None:
             question_counts[draft.question] += 1
             solution = SOLVERS[family][draft.question](draft.slots, draft.files)
             assert solution == plain_answer(draft.answer), (draft.question, draft.slots)
-    assert (
-        question_counts.keys() == SOLVERS[family].keys() == generate.load_wordings()[family].keys()
-    )
+    assert question_counts.keys() == SOLVERS[family].keys()
+    assert question_counts.keys() == generate.load_wordings()[family].keys()
 
 
 def test_a_correct_answer_scores_one_and_others_less() -> None:
     for split in get_args(Split):
-        before: TaskRecord | None = None
-        for problem in cached_tasks(split):
+        for before, problem in pairwise(cached_tasks(split)):
             assert reward(problem, problem.ground_truth + "\n") == 1
-            if before and before.ground_truth != problem.ground_truth:
+            if before.ground_truth != problem.ground_truth:
                 assert reward(problem, before.ground_truth) < 1
-            before = problem
 
 
 def test_choice_questions_have_valid_options() -> None:
-    for problem in (each for split in get_args(Split) for each in cached_tasks(split)):
-        choices = re.findall(r"^([A-F])\. (.+)$", problem.problem_statement, re.MULTILINE)
-        options = dict(choices)
+    for problem in all_tasks():
+        options = dict(re.findall(r"^([A-F])\. (.+)$", problem.problem_statement, re.MULTILINE))
         if problem.qa_type == "exact":
             assert not options
         else:
@@ -118,21 +117,21 @@ def test_choice_questions_have_valid_options() -> None:
 
 
 def test_every_task_is_a_record_with_plain_names() -> None:
-    for problem in (each for split in get_args(Split) for each in cached_tasks(split)):
+    for problem in all_tasks():
         assert from_json(json.loads(json.dumps(to_json(problem))), ROOT) == problem
         assert all(re.fullmatch(r"[a-z0-9./-]+", name) for name in problem.input_files)
         assert "{" not in problem.problem_statement
 
 
 def test_tasks_are_unique_within_and_across_splits() -> None:
-    tasks = [each for split in get_args(Split) for each in cached_tasks(split)]
+    tasks = all_tasks()
     assert len({each.id for each in tasks}) == len(tasks)
     assert len({each.problem_statement for each in tasks}) == len(tasks)
 
 
 def test_held_out_names_are_not_in_training() -> None:
     for split in ("train", "wording", "family"):
-        words_in_split = words(split_as_text(split))
+        words_in_split = words(as_text(cached_tasks(split)))
         for kind, parts in names.load_names().items():
             for name in parts["held_out"]:
                 assert not words(name) - COMMON <= words_in_split, (split, kind, name)
@@ -152,7 +151,7 @@ def test_names_of_both_parts_share_only_common_words() -> None:
 
 def test_the_names_split_uses_only_held_out_names() -> None:
     people = [p for p in cached_tasks("names") if p.domain in ("minutes", "letters", "staff")]
-    words_in_split = words("\n".join(json.dumps(to_json(each)) for each in people))
+    words_in_split = words(as_text(people))
     for kind in ("given", "family"):
         assert not words(" ".join(names.load_names()[kind]["train"])) & words_in_split
 
@@ -166,17 +165,11 @@ def pattern(wording: str) -> re.Pattern[str]:
 
 
 def test_held_out_wordings_are_not_in_training() -> None:
-    for split in ("train", "names"):
+    other_part: dict[Split, Part] = {"train": "held_out", "names": "held_out", "wording": "train"}
+    for split, part in other_part.items():
         for problem in cached_tasks(split):
-            assert not [
-                each
-                for each in wording_patterns("held_out")
-                if each.search(problem.problem_statement)
-            ]
-    for problem in cached_tasks("wording"):
-        assert not [
-            each for each in wording_patterns("train") if each.search(problem.problem_statement)
-        ]
+            text = problem.problem_statement
+            assert not [each for each in wording_patterns(part) if each.search(text)]
 
 
 @cache
@@ -238,15 +231,9 @@ def test_a_seed_is_deterministic_across_processes() -> None:
         "print(hashlib.sha256(json.dumps(made).encode()).hexdigest())"
     )
     for salt in ("1", "2"):
-        result = subprocess.run(
-            [sys.executable, "-c", program],
-            env={"PYTHONHASHSEED": salt},
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert result.stdout.strip() == DIGEST
+        variables = {"PYTHONHASHSEED": salt}
+        printed = subprocess.check_output([sys.executable, "-c", program], env=variables, cwd=ROOT)
+        assert printed.decode().strip() == DIGEST
 
 
 def test_another_seed_generates_other_tasks() -> None:

@@ -5,13 +5,14 @@ import json
 import shutil
 import uuid
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from agent import prompts
-from agent.events import RunEnded, RunStarted
+from agent.events import RunEnded
 from agent.limits import Limits
 from agent.loop import loop
 from agent.loop.conversation import Conversation
@@ -28,6 +29,7 @@ from agent.tasks.file_tasks.generate import families, generate_file_tasks, kinds
 from agent.tasks.file_tasks.task import FAILURE_REPLY, Files, FileTask, Split, output_files
 from agent.tools.toolbox import Toolbox
 from agent.util.cancellation import Stop
+from tests.support.component.events import of_type, started
 
 pytestmark = pytest.mark.contract
 
@@ -50,16 +52,12 @@ class TaskRunner:
         self._write_inputs(task)
         prompt = prompts.get_bundled("small")
         conversation = Conversation()
-        conversation.apply(
-            RunStarted(
-                run="r", task=task.text, mode="sandbox", model="m", metered=True, prompt="small",
-                system=prompt.system, user=prompt.user_message(task.text, list(task.input_files)),
-            )
-        )  # fmt: skip
+        user = prompt.user_message(task.text, list(task.input_files))
+        conversation.apply(started(task.text, system=prompt.system, user=user))
         model = ScriptedModel(scripted_turns(task))
         limits = Limits(steps=STEPS, reminders=0)
         round_ = Round(model, Toolbox(self.sandbox), conversation, limits, Stop())
-        (ended,) = (event for event in loop.run_round(round_) if isinstance(event, RunEnded))
+        (ended,) = of_type(RunEnded, loop.run_round(round_))
         return conversation.messages, ended.status, self._read_files()
 
     def _write_inputs(self, task: FileTask) -> None:
@@ -78,9 +76,8 @@ class TaskRunner:
 @pytest.fixture
 def process_runner(tmp_path: Path) -> Iterator[TaskRunner]:
     """A runner with a process sandbox, for tasks that need only the shell."""
-    sandbox = ProcessSandbox(tmp_path)
-    yield TaskRunner(sandbox, tmp_path / "workspace")
-    sandbox.close()
+    with closing(ProcessSandbox(tmp_path)) as sandbox:
+        yield TaskRunner(sandbox, tmp_path / "workspace")
 
 
 @pytest.fixture(scope="module")
@@ -90,9 +87,8 @@ def docker_runner(
     """A runner with a container of the sandbox image."""
     workspace = tmp_path_factory.mktemp("workspace")
     spec = ContainerSpec(image, "tests", uuid.uuid4().hex, workspace)
-    sandbox = DockerSandbox.create(engine, spec)
-    yield TaskRunner(sandbox, workspace)
-    sandbox.close()
+    with closing(DockerSandbox.create(engine, spec)) as sandbox:
+        yield TaskRunner(sandbox, workspace)
 
 
 def text_and_calls(message: Message) -> tuple[str, list[tuple[str, object]]]:
@@ -130,9 +126,8 @@ def test_a_demonstration_matches_a_real_run(process_runner: TaskRunner, family: 
             for each in messages(task, STEPS)
         ]
         # The result of submit is not sent to the model.
-        assert [text_and_calls(message) for message in conversation][: len(expected)] == expected, (
-            task.id
-        )
+        observed = [text_and_calls(message) for message in conversation]
+        assert observed[: len(expected)] == expected, task.id
         assert status == ("submitted" if task.commands else "answered")
         assert task.is_solved(files, task.reply), task.id
 

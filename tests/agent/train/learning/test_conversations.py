@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,9 @@ MESSAGES: list[dict[str, Any]] = [
     {"role": "tool", "content": "12"},
     {"role": "assistant", "content": "Twelve.", "calls": []},
 ]
+
+
+LINE = json.dumps({"messages": MESSAGES})
 
 
 class ByteSampler:
@@ -50,11 +54,9 @@ def decode(ids: Sequence[int]) -> str:
 def create_recipe(tmp_path: Path) -> Callable[..., Recipe]:
     def create(*lines: str, **changes: str) -> Recipe:
         (tmp_path / "talk.jsonl").write_text("\n".join(lines))
-        overrides = {f"supervised.{key}": value for key, value in changes.items()}
-        file = {"supervised.file": str(tmp_path / "talk.jsonl")}
-        return recipe.load_recipe(
-            "builtin", {**file, "supervised.truncated_share": "0", **overrides}
-        )
+        values = {"file": str(tmp_path / "talk.jsonl"), "truncated_share": "0", **changes}
+        overrides = {f"supervised.{key}": value for key, value in values.items()}
+        return recipe.load_recipe("builtin", overrides)
 
     return create
 
@@ -62,12 +64,8 @@ def create_recipe(tmp_path: Path) -> Callable[..., Recipe]:
 def test_only_answers_and_their_end_tokens_are_trained_on(
     create_recipe: Callable[..., Recipe],
 ) -> None:
-    (conversation,) = read_conversations(
-        create_recipe(json.dumps({"messages": MESSAGES})), ByteSampler()
-    )
-    trained_ids = [
-        id_ for id_, trained in zip(conversation.ids, conversation.mask, strict=True) if trained
-    ]
+    (conversation,) = read_conversations(create_recipe(LINE), ByteSampler())
+    trained_ids = list(compress(conversation.ids, conversation.mask))
     call = '<tool_call>{"name": "run", "arguments": {"a": "é"}}</tool_call>'
     assert decode(trained_ids) == call + "Twelve."
     assert trained_ids.count(END) == 2
@@ -78,9 +76,7 @@ def test_only_answers_and_their_end_tokens_are_trained_on(
 
 
 def test_truncated_share_truncates_conversations(create_recipe: Callable[..., Recipe]) -> None:
-    (conversation,) = read_conversations(
-        create_recipe(json.dumps({"messages": MESSAGES}), truncated_share="1"), ByteSampler()
-    )
+    (conversation,) = read_conversations(create_recipe(LINE, truncated_share="1"), ByteSampler())
     assert decode(conversation.ids).endswith("</tool_call>")
     assert conversation.ids[-1] == END
 
@@ -101,7 +97,7 @@ def test_an_invalid_line_is_reported(
     create_recipe: Callable[..., Recipe], line: str, message: str
 ) -> None:
     with pytest.raises(TrainError, match=message):
-        read_conversations(create_recipe(json.dumps({"messages": MESSAGES}), line), ByteSampler())
+        read_conversations(create_recipe(LINE, line), ByteSampler())
 
 
 def test_a_missing_file_is_reported(create_recipe: Callable[..., Recipe]) -> None:
@@ -125,14 +121,10 @@ def test_a_recipe_of_conversations_needs_no_tasks(
 ) -> None:
     from agent.train.pipeline import train
 
-    lines = [json.dumps({"messages": MESSAGES})] * 4
-    conversations_recipe = create_recipe(*lines, steps="2", warmup="0")
-    weights = WeightsConfig(str(tiny_model), lora=Lora(2, 4))
+    recipe_of_model = replace(
+        create_recipe(*[LINE] * 4, steps="2", warmup="0"),
+        model=WeightsConfig(str(tiny_model), lora=Lora(2, 4)),
+    )
     with Studio(Settings(data=tmp_path / "data", warm_sandboxes=0)) as studio:
-        train(
-            replace(conversations_recipe, model=weights),
-            tmp_path / "out",
-            resume=False,
-            studio=studio,
-        )
+        train(recipe_of_model, tmp_path / "out", resume=False, studio=studio)
     assert (tmp_path / "out" / "supervised" / "adapter.gguf").exists()

@@ -1,6 +1,6 @@
 """Reinforcement learning on real rollouts of a tiny model with given rewards."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -80,12 +80,23 @@ def score_batch(trainer: Any, problems: int) -> dict[str, Any]:
     return scored
 
 
+@pytest.fixture
+def create_trainer(tiny_model: Path, studio: Studio, tmp_path: Path) -> Callable[..., Any]:
+    """A function that returns the trainer of a stage whose rollouts get ``REWARDS``."""
+
+    def create(failed: Sequence[int] = (), **changes: str) -> Any:
+        training_recipe = small_recipe(tmp_path, tiny_model, **changes)
+        stage = create_stage(training_recipe, studio, tmp_path, REWARDS, failed)
+        return stage.trainer(tmp_path / "out")
+
+    return create
+
+
 @pytest.mark.parametrize("advantage", ["rloo", "grpo"])
 def test_the_advantage_matches_the_formula(
-    advantage: str, tiny_model: Path, studio: Studio, tmp_path: Path
+    advantage: str, create_trainer: Callable[..., Any]
 ) -> None:
-    training_recipe = small_recipe(tmp_path, tiny_model, advantage=advantage)
-    trainer = create_stage(training_recipe, studio, tmp_path, REWARDS).trainer(tmp_path / "out")
+    trainer = create_trainer(advantage=advantage)
     expected = []
     for group in (REWARDS[:3], REWARDS[3:]):
         mean = sum(group) / 3
@@ -96,27 +107,19 @@ def test_the_advantage_matches_the_formula(
     assert score_batch(trainer, 2)["advantages"].tolist() == pytest.approx(expected, rel=1e-3)
 
 
-def test_a_failed_rollout_has_no_advantage(
-    tiny_model: Path, studio: Studio, tmp_path: Path
-) -> None:
-    training_recipe = small_recipe(tmp_path, tiny_model, advantage="rloo")
-    trainer = create_stage(training_recipe, studio, tmp_path, REWARDS, failed=(1, 4, 5)).trainer(
-        tmp_path / "out"
-    )
+def test_a_failed_rollout_has_no_advantage(create_trainer: Callable[..., Any]) -> None:
+    scored = score_batch(create_trainer(failed=(1, 4, 5), advantage="rloo"), 2)
     # The first group keeps 1 and 1/4; the second keeps one rollout, which has no advantage.
-    assert score_batch(trainer, 2)["advantages"].tolist() == pytest.approx(
-        [0.75, 0, -0.75, 0, 0, 0]
-    )
+    assert scored["advantages"].tolist() == pytest.approx([0.75, 0, -0.75, 0, 0, 0])
 
 
 @pytest.mark.parametrize("loss", ["sequence-mean-token-sum", "token-mean"])
 def test_environment_tokens_are_not_trained_on(
-    loss: str, tiny_model: Path, studio: Studio, tmp_path: Path
+    loss: str, create_trainer: Callable[..., Any]
 ) -> None:
     import torch
 
-    training_recipe = small_recipe(tmp_path, tiny_model, loss=loss)
-    trainer = create_stage(training_recipe, studio, tmp_path, REWARDS).trainer(tmp_path / "out")
+    trainer = create_trainer(loss=loss)
     scored_batch = score_batch(trainer, 2)
     trainer.current_gradient_accumulation_steps = 1
     generated_mask = scored_batch["completion_mask"] * scored_batch["tool_mask"]
@@ -144,15 +147,11 @@ def test_environment_tokens_are_not_trained_on(
         assert torch.allclose(parameter.grad, gradient, atol=1e-5)
 
 
-def test_trained_tokens_are_the_sampled_tokens(
-    tiny_model: Path, studio: Studio, tmp_path: Path
-) -> None:
+def test_trained_tokens_are_the_sampled_tokens(create_trainer: Callable[..., Any]) -> None:
     """The model's probability of each generated token equals the one at sampling."""
     import torch
 
-    trainer = create_stage(small_recipe(tmp_path, tiny_model), studio, tmp_path, REWARDS).trainer(
-        tmp_path / "o"
-    )
+    trainer = create_trainer()
     scored_batch = score_batch(trainer, 2)
     ids = torch.cat([scored_batch["prompt_ids"], scored_batch["completion_ids"]], dim=1)
     mask = torch.cat([scored_batch["prompt_mask"], scored_batch["completion_mask"]], dim=1)
@@ -160,11 +159,8 @@ def test_trained_tokens_are_the_sampled_tokens(
     with torch.no_grad():
         logprobs, _, _ = trainer._get_per_token_logps_and_entropies(trainer.model, ids, mask, width)
     generated_mask = (scored_batch["completion_mask"] * scored_batch["tool_mask"]).bool()
-    assert torch.allclose(
-        logprobs[generated_mask],
-        scored_batch["sampling_per_token_logps"][generated_mask],
-        atol=1e-3,
-    )
+    sampled = scored_batch["sampling_per_token_logps"]
+    assert torch.allclose(logprobs[generated_mask], sampled[generated_mask], atol=1e-3)
 
 
 def test_a_rollout_that_failed_without_an_answer_has_no_reward(
@@ -176,8 +172,7 @@ def test_a_rollout_that_failed_without_an_answer_has_no_reward(
     reinforcement = create_stage(training_recipe, studio, tmp_path, [0.5])
     (rollouts,) = reinforcement.runner.run_policy(reinforcement.tasks[:1], 1.0)
     rollouts.folder.journal.write_bytes(b"")
-    failed = to_trl_batch(
-        [replace(rollouts, status="failed"), replace(rollouts, status="time_limit")], end=2
-    )
+    both = [replace(rollouts, status="failed"), replace(rollouts, status="time_limit")]
+    failed = to_trl_batch(both, end=2)
     assert failed["reward"] == [None, 0.5]
     assert failed["env_mask"] == [[0], [0]]

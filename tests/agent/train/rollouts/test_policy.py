@@ -1,8 +1,7 @@
 """The trained model as a sampler: an answer does not depend on others in its batch."""
 
-import threading
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,27 +25,21 @@ def policy(tiny_model: Path) -> "Policy":
     return Policy(*load_model(WeightsConfig(str(tiny_model))), context=4096, dtype="float32")
 
 
-def run_concurrently(*calls: Callable[[], object]) -> None:
-    threads = [threading.Thread(target=call) for call in calls]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-
-
 def sample_concurrently(
     policy: "Policy", prompts: Sequence[Sequence[int]], max_tokens: int = 20
 ) -> list[Any]:
     """Sample answers to several prompts concurrently."""
-    answers: dict[int, Any] = {}
 
-    def sample(index: int) -> None:
-        (answers[index],) = policy.sample(prompts[index], max_tokens, Stop())
+    def sample(prompt: Sequence[int]) -> Any:
+        (answer,) = policy.sample(prompt, max_tokens, Stop())
+        return answer
 
-    with policy.sampling(1.0, "a seed") as batcher:
+    with (
+        policy.sampling(1.0, "a seed") as batcher,
+        ThreadPoolExecutor(len(prompts)) as threads,
+    ):
         batcher.change_active(len(prompts))
-        run_concurrently(*(partial(sample, index) for index in range(len(prompts))))
-    return [answers[index] for index in range(len(prompts))]
+        return list(threads.map(sample, prompts))
 
 
 def test_text_that_looks_like_a_control_token_is_text(policy: "Policy") -> None:
@@ -82,9 +75,8 @@ def test_log_probabilities_match_the_model(policy: "Policy") -> None:
 
 def test_an_answer_ends_with_its_end_token_or_its_token_budget(policy: "Policy") -> None:
     end = policy.control_token_id("<|im_end|>")
-    answers = sample_concurrently(
-        policy, [policy.encode(f"question {index}") for index in range(12)], max_tokens=300
-    )
+    prompts = [policy.encode(f"question {index}") for index in range(12)]
+    answers = sample_concurrently(policy, prompts, max_tokens=300)
     assert any(answer.ids[-1] == end for answer in answers)
     for answer in answers:
         assert end not in answer.ids[:-1]
@@ -111,10 +103,10 @@ def test_concurrent_requests_are_batched(training_packages: None) -> None:
 
     sizes: list[int] = []
     batcher = SamplingBatcher(lambda rows: sizes.append(len(rows)), max_wait=60)
-    with batcher:
+    with batcher, ThreadPoolExecutor(3) as threads:
         batcher.change_active(3)
         rows = [SamplingRow([1], 1, index) for index in range(3)]
-        run_concurrently(*(partial(batcher.wait_for, row, Stop()) for row in rows))
+        assert all(threads.map(lambda row: batcher.wait_for(row, Stop()), rows))
         batcher.change_active(-2)
         assert batcher.wait_for(SamplingRow([1], 1, 4), Stop())
     assert sizes == [3, 1]
@@ -124,16 +116,14 @@ def test_the_batch_does_not_wait_for_callers_that_left(training_packages: None) 
     from agent.train.rollouts.batcher import SamplingBatcher
     from agent.train.rollouts.decoding import SamplingRow
 
-    with SamplingBatcher(lambda _: None, max_wait=60) as batcher:
+    with (
+        SamplingBatcher(lambda _: None, max_wait=60) as batcher,
+        ThreadPoolExecutor(1) as threads,
+    ):
         batcher.change_active(2)
-        answered: list[bool] = []
-        caller = threading.Thread(
-            target=lambda: answered.append(batcher.wait_for(SamplingRow([1], 1, 0), Stop()))
-        )
-        caller.start()
+        answered = threads.submit(batcher.wait_for, SamplingRow([1], 1, 0), Stop())
         batcher.change_active(-1)
-        caller.join(30)
-        assert answered == [True]
+        assert answered.result(30) is True
 
 
 def test_a_decoder_failure_reaches_all_callers(training_packages: None) -> None:

@@ -15,7 +15,7 @@ from agent.capabilities import Rates
 from agent.errors import ModelRefused, TaskError
 from agent.history.index import History
 from agent.limits import Limits
-from agent.models.base import Model, ModelRequest, Piece, ToolCall, Usage
+from agent.models.base import Model, ModelRequest, Piece, Usage
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.models.tokens.model import TokenModel
 from agent.sandbox.network.policy import NetworkPolicy
@@ -26,6 +26,7 @@ from agent.train.rollouts.rollouts import Rollout, RolloutPlan, run_rollouts
 from agent.train.rollouts.sandboxes import ProcessSandboxProvider
 from agent.util.cancellation import Stop
 from tests.support.models.byte_sampler import ByteSampler, ScriptedAnswer, format_ids
+from tests.support.models.scripted import SUBMIT, bash
 
 pytestmark = pytest.mark.contract
 
@@ -33,13 +34,8 @@ PROBLEM = TaskRecord(
     "word-1", "Which word is in the note?", "moon", "exact", "notes", {"note.txt": "moon\n"}
 )
 PLAN = RolloutPlan(Limits(steps=5, seconds=60, reminders=0), concurrency=2)
-SUBMIT = ScriptedTurn(calls=(ToolCall("", "submit", "{}"),))
+
 Script = Sequence[ScriptedTurn]
-
-
-def bash(command: str) -> ScriptedTurn:
-    call = ToolCall("", "execute_bash", json.dumps({"command": command}))
-    return ScriptedTurn("I look.", calls=(call,))
 
 
 RIGHT = (bash("cp input/note.txt output/answer.txt"), SUBMIT)
@@ -146,9 +142,8 @@ def test_limited_and_failed_runs_score_zero(
 def test_a_trimmed_conversation_scores_zero_and_is_not_trained_on(studio: Studio) -> None:
     read_note = call("cat input/note.txt; printf '%2000s' x")
     copy_note = call("cp input/note.txt output/answer.txt")
-    sampler = ByteSampler(
-        [read_note, read_note, read_note, copy_note, call(name="submit")], context=7_000
-    )
+    answers = [read_note, read_note, read_note, copy_note, call(name="submit")]
+    sampler = ByteSampler(answers, context=7_000)
     plan = replace(PLAN, prompt=prompts.get_bundled("small"))
     rollout = run_rollout(studio, lambda _: TokenModel("bytes", sampler), plan)
     assert rollout.status == "submitted"
@@ -181,9 +176,8 @@ def test_the_sequence_contains_the_tokens_read_and_sampled(studio: Studio) -> No
 
 def test_a_truncated_run_still_has_a_sequence(studio: Studio) -> None:
     """Its reward of zero is trained on."""
-    sampler = ByteSampler(
-        [ScriptedAnswer(call("true")), ScriptedAnswer("Once upon", ends_turn=False)]
-    )
+    cut = ScriptedAnswer("Once upon", ends_turn=False)
+    sampler = ByteSampler([ScriptedAnswer(call("true")), cut])
     rollout = run_rollout(studio, lambda _: TokenModel("bytes", sampler))
     assert rollout.status == "token_limit"
     assert rollout.token_sequence() is not None
@@ -213,21 +207,27 @@ def test_rollouts_run_with_the_configured_concurrency(studio: Studio) -> None:
         barrier.wait(20)
         return ScriptedModel(RIGHT)
 
-    rollouts = list(
-        run_rollouts(
-            map(task_with_id, "abc"), create_after_all_started, studio, replace(PLAN, concurrency=3)
-        )
-    )
+    plan = replace(PLAN, concurrency=3)
+    tasks = map(task_with_id, "abc")
+    rollouts = list(run_rollouts(tasks, create_after_all_started, studio, plan))
     assert sorted(each.number for each in rollouts) == [0, 1, 2]
     assert len({each.folder.id for each in rollouts}) == 3
     assert {each.reward for each in rollouts} == {1.0}
 
 
-def test_repetitions_of_a_task_are_numbered(studio: Studio) -> None:
+def test_repetitions_of_a_task_are_numbered_and_in_the_operators_history(
+    studio: Studio, tmp_path: Path
+) -> None:
     plan = replace(PLAN, repeat=3)
     rollouts = list(run_rollouts(map(task_with_id, "ab"), scripted_model(*RIGHT), studio, plan))
     positions = sorted((each.number, each.task.id, each.repeat) for each in rollouts)
     assert positions == [(3 * n + r, task, r) for n, task in enumerate("ab") for r in range(3)]
+    page = History(tmp_path / "data").page(query="Which word")
+    assert {each.run for each in page.entries} == {each.folder.id for each in rollouts}
+    for entry in page.entries:
+        assert entry.owner == ""
+        assert entry.summary is not None
+        assert entry.summary.state == "submitted"
 
 
 def test_tasks_are_consumed_lazily(studio: Studio) -> None:
@@ -281,9 +281,8 @@ def test_a_process_sandbox_is_refused_unless_the_network_is_open(tmp_path: Path)
         rollout = run_rollout(studio, scripted_model(*RIGHT))
         assert (rollout.status, rollout.reward) == ("failed", 0.0)
         assert "run's network to open" in rollout.reason
-        rollout = run_rollout(
-            studio, scripted_model(*RIGHT), replace(PLAN, network=NetworkPolicy("open"))
-        )
+        plan = replace(PLAN, network=NetworkPolicy("open"))
+        rollout = run_rollout(studio, scripted_model(*RIGHT), plan)
         assert (rollout.status, rollout.reward) == ("submitted", 1.0)
 
 
@@ -291,16 +290,3 @@ def test_an_invalid_task_ends_all_rollouts(studio: Studio) -> None:
     invalid_task = replace(PROBLEM, input_files={"a": "1", "a/b": "2"})
     with pytest.raises(TaskError, match="word-1"):
         list(run_rollouts([invalid_task], scripted_model(*RIGHT), studio, PLAN))
-
-
-# History
-
-
-def test_rollouts_are_listed_in_the_history_of_the_operator(studio: Studio, tmp_path: Path) -> None:
-    rollouts = list(run_rollouts(map(task_with_id, "ab"), scripted_model(*RIGHT), studio, PLAN))
-    page = History(tmp_path / "data").page(query="Which word")
-    assert {each.run for each in page.entries} == {each.folder.id for each in rollouts}
-    for entry in page.entries:
-        assert entry.owner == ""
-        assert entry.summary is not None
-        assert entry.summary.state == "submitted"
