@@ -12,20 +12,13 @@ from tests.support.servers.families import FAMILIES
 pytestmark = pytest.mark.contract
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "gemini-3",
-        "deepseek-v4",
-        "minimax-m2",
-        "openrouter-anthropic",
-        "openai-gpt-5.6",
-        "anthropic-4.7",
-        "anthropic-4.5",
-        "mistral",
-        "strict-roles",
-    ],
-)
+NAMES = (
+    "gemini-3", "deepseek-v4", "minimax-m2", "openrouter-anthropic", "openai-gpt-5.6",
+    "anthropic-4.7", "anthropic-4.5", "mistral", "strict-roles",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_what_was_sent_is_built_again(studio: Studio, name: str) -> None:
     family = FAMILIES[name]
     script = by_last_user(FIRST=in_order("echo one", "echo two"), SECOND=in_order("echo three"))

@@ -7,20 +7,15 @@ once to teach something.
 import shutil
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from agent import Limits, Studio
+from agent import Limits, Run, Studio
 from agent.api.models import select_model
-from agent.events import (
-    Event,
-    ObservationsCleared,
-    SummaryEnded,
-    ToolEnded,
-    ToolStarted,
-)
+from agent.events import ObservationsCleared, SummaryEnded, ToolEnded, ToolStarted
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun
 from tests.contract.families.conftest import open_studio
@@ -28,21 +23,17 @@ from tests.contract.families.scripts import bash, by_last_user, counting, in_ord
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.turns import Turn
 from tests.support.servers.families import FAMILIES, Family
-from tests.support.servers.server import Seen, StrictServer
+from tests.support.servers.server import Script, Seen, StrictServer
 
 pytestmark = pytest.mark.contract
 
 NAMES = list(FAMILIES)
 PRINT = "seq -f 'Line %g of an output that takes a lot of room in the context'"
-
-
 # 200 steps take seconds: one family of each API in every run, the others by night.
 LONG = {"openai-compatible", "gemini-3", "openai-responses", "anthropic-4.7"}
 LONG_NAMES = [
     name if name in LONG else pytest.param(name, marks=pytest.mark.nightly) for name in NAMES
 ]
-
-
 API = {"openai-responses": "responses", "anthropic-4.7": "messages"}
 """The API that the user has to name where the address does not."""
 
@@ -59,18 +50,19 @@ def assert_nothing_lost(server: StrictServer, connections: int = 1) -> None:
         assert count <= connections, f"taught nothing: {refusal}"
 
 
-def results(events: Sequence[Event]) -> list[str]:
-    return [event.observation for event in events if isinstance(event, ToolEnded)]
-
-
-def test_three_steps(studio: Studio, family: Family) -> None:
-    script = in_order("echo one", "echo two", "echo 3 > output/answer.txt")
+@contextmanager
+def serve(family: Family, script: Script, connections: int = 1) -> Iterator[StrictServer]:
+    """Serve a script to so many connections, to which nothing may be lost."""
     with family.serve(script) as server:
-        run = studio.run("Do it.", model=family.config(server))
-        events = list(run)
-    assert (run.result.status, run.result.reason, run.result.answer) == ("submitted", "", "3")
-    assert ["one" in results(events)[0], "two" in results(events)[1]] == [True, True]
-    assert_nothing_lost(server)
+        yield server
+    assert_nothing_lost(server, connections)
+
+
+def submitted(run: Run) -> list[str]:
+    """Wait until a run has submitted; return what its commands put out meanwhile."""
+    events = list(run)
+    assert (run.result.status, run.result.reason) == ("submitted", "")
+    return [event.observation for event in events if isinstance(event, ToolEnded)]
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if FAMILIES[name].host])
@@ -78,114 +70,81 @@ def test_a_follow_up_behind_a_gateway(studio: Studio, name: str) -> None:
     """The address says nothing of the family: what it needs is learned."""
     family = FAMILIES[name].behind_a_gateway
     script = by_last_user(FIRST=in_order("echo one"), SECOND=in_order("echo two"))
-    with family.serve(script) as server:
+    with serve(family, script) as server:
         run = studio.run("FIRST", model=family.config(server, api=API.get(name, "auto")))
-        run.wait()
-        assert (run.result.status, run.result.reason) == ("submitted", "")
-        run.send("SECOND").wait()
-    assert (run.result.status, run.result.reason) == ("submitted", "")
-    assert_nothing_lost(server)
+        submitted(run)
+        submitted(run.send("SECOND"))
 
 
-def test_parallel_calls(studio: Studio, family: Family) -> None:
-    def script(seen: Seen) -> Turn:
-        return submit() if seen.calls else bash("echo one", "echo two", reasoning="Both at once.")
-
-    with family.serve(script) as server:
-        run = studio.run("Do it.", model=family.config(server))
-        events = list(run)
-    assert (run.result.status, run.result.reason) == ("submitted", "")
-    assert ["one" in results(events)[0], "two" in results(events)[1]] == [True, True]
-    assert run.result.totals.steps == 2
-    assert_nothing_lost(server)
-
-
-def test_reasoning_on_some_turns_only(studio: Studio, family: Family) -> None:
+def test_parallel_calls_and_reasoning_on_some_turns_only(studio: Studio, family: Family) -> None:
     def script(seen: Seen) -> Turn:
         number = len(seen.calls)
-        reasoning = f"Thought {number}." if number % 2 else ""
-        return bash(f"echo {number}", reasoning=reasoning) if number < 5 else submit()
+        reasoning = f"Thought {number}." if number % 4 else ""
+        commands = f"echo x{number}", f"echo x{number + 1}"
+        return bash(*commands, reasoning=reasoning) if number < 6 else submit()
 
-    with family.serve(script) as server:
+    with serve(family, script) as server:
         run = studio.run("Do it.", model=family.config(server))
-        run.wait()
-    assert (run.result.status, run.result.reason) == ("submitted", "")
-    assert_nothing_lost(server)
+        outputs = submitted(run)
+    assert [f"x{number}" in output for number, output in enumerate(outputs[:6])] == [True] * 6
+    assert run.result.totals.steps == 4
 
 
 def test_a_follow_up_after_submit(studio: Studio, family: Family) -> None:
-    script = by_last_user(FIRST=in_order("echo one"), SECOND=in_order("echo two", "echo three"))
-    with family.serve(script) as server:
+    script = by_last_user(
+        FIRST=in_order("echo one", "echo 3 > output/answer.txt"), SECOND=in_order("echo two")
+    )
+    with serve(family, script) as server:
         run = studio.run("FIRST", model=family.config(server))
-        assert run.wait().status == "submitted"
-        events = list(run.send("SECOND"))
-    assert (run.result.status, run.result.reason) == ("submitted", "")
-    assert "two" in results(events)[0]
-    assert_nothing_lost(server)
+        assert "one" in submitted(run)[0]
+        assert run.result.answer == "3"
+        assert "two" in submitted(run.send("SECOND"))[0]
 
 
 def test_a_message_in_mid_run(studio: Studio, family: Family) -> None:
     script = by_last_user(FIRST=in_order("echo one", "echo two"), SECOND=in_order("echo other"))
-    with family.serve(script) as server:
+    with serve(family, script) as server:
         run = studio.run("FIRST", model=family.config(server))
         for event in run:
             if isinstance(event, ToolEnded) and "one" in event.observation:
                 run.steering.queue_message("SECOND")
     assert (run.result.status, run.result.reason) == ("submitted", "")
     assert server.seen[-1].commands == ["echo one", "echo other"]
-    assert_nothing_lost(server)
 
 
 def test_a_fork_at_a_step(studio: Studio, family: Family) -> None:
     script = by_last_user(FIRST=in_order("echo one", "echo two"), SECOND=in_order("echo other"))
-    with family.serve(script) as server:
+    with serve(family, script, connections=3) as server:
         run = studio.run("FIRST", model=family.config(server))
-        run.wait()
-        forked = run.fork(1, "SECOND", model=family.config(server))
-        assert (forked.wait().status, forked.result.reason) == ("submitted", "")
+        submitted(run)
+        submitted(run.fork(1, "SECOND", model=family.config(server)))
         assert server.seen[-1].commands == ["echo one", "echo other"]
-        retried = run.fork(1, model=family.config(server))
-        assert (retried.wait().status, retried.result.reason) == ("submitted", "")
-    assert server.seen[-1].commands == ["echo one", "echo two"]
-    assert_nothing_lost(server, connections=3)
+        submitted(run.fork(1, model=family.config(server)))
+        assert server.seen[-1].commands == ["echo one", "echo two"]
 
 
-@pytest.fixture
-def previous(family: Family) -> Family:
-    """The family before in the table, of which each one has another."""
-    name = NAMES[list(FAMILIES.values()).index(family) - 1]
-    return FAMILIES[name]
-
-
-def test_another_family_continues_and_the_first_one_goes_on(
-    studio: Studio, family: Family, previous: Family
-) -> None:
+def test_another_family_continues_and_the_first_one_goes_on(studio: Studio, family: Family) -> None:
+    before = FAMILIES[NAMES[list(FAMILIES.values()).index(family) - 1]]
     script = by_last_user(
         FIRST=in_order("echo one", "echo two"),
         SECOND=in_order("echo three", "echo four"),
         THIRD=in_order("echo five"),
     )
-    with previous.serve(script) as one, family.serve(script) as other:
-        run = studio.run("FIRST", model=previous.config(one))
-        assert run.wait().status == "submitted"
-        run.send("SECOND", model=family.config(other)).wait()
-        assert (run.result.status, run.result.reason) == ("submitted", "")
-        run.send("THIRD", model=previous.config(one)).wait()
-    assert (run.result.status, run.result.reason) == ("submitted", "")
-    assert_nothing_lost(other)
-    assert_nothing_lost(one, connections=2)
+    with serve(before, script, connections=2) as one, serve(family, script) as other:
+        run = studio.run("FIRST", model=before.config(one))
+        submitted(run)
+        submitted(run.send("SECOND", model=family.config(other)))
+        submitted(run.send("THIRD", model=before.config(one)))
 
 
 def test_another_family_continues_at_a_step(studio: Studio, family: Family) -> None:
     """A fork in the middle of a round: the last message is a result, made by another model."""
     first = FAMILIES["sglang" if family is FAMILIES["vllm"] else "vllm"]
     script = in_order("echo one", "echo two")
-    with first.serve(script) as one, family.serve(script) as other:
+    with first.serve(script) as one, serve(family, script) as other:
         run = studio.run("Do it.", model=first.config(one))
-        assert run.wait().status == "submitted"
-        forked = run.fork(1, model=family.config(other))
-        assert (forked.wait().status, forked.result.reason) == ("submitted", "")
-    assert_nothing_lost(other)
+        submitted(run)
+        submitted(run.fork(1, model=family.config(other)))
 
 
 def test_a_stop_in_mid_call(studio: Studio, family: Family) -> None:
@@ -196,7 +155,7 @@ def test_a_stop_in_mid_call(studio: Studio, family: Family) -> None:
             return Turn("", "A long thought.", [("submit", {})], fault="silent")
         return bash("echo started; sleep 600", reasoning="This takes long.")
 
-    with family.serve(script) as server:
+    with serve(family, script) as server:
         run = studio.run("Do it.", model=family.config(server))
         for event in run:
             if isinstance(event, ToolStarted):
@@ -206,15 +165,13 @@ def test_a_stop_in_mid_call(studio: Studio, family: Family) -> None:
         run.send("Go on.")
         timer.start()
         assert run.wait().status == "stopped"
-        run.send("SECOND").wait()
-    assert (run.result.status, run.result.reason) == ("submitted", "")
-    assert_nothing_lost(server)
+        submitted(run.send("SECOND"))
 
 
 def test_a_restart_in_mid_run(studio: Studio, family: Family, tmp_path: Path) -> None:
     """The journal as a killed studio leaves it, in the middle of a call, is continued."""
     script = in_order("echo one", "echo two", "echo three")
-    with family.serve(script) as server:
+    with serve(family, script, connections=2) as server:
         run = studio.run("Do it.", model=family.config(server))
         for event in run:
             if isinstance(event, ToolStarted) and event.summary.endswith("two"):
@@ -229,7 +186,6 @@ def test_a_restart_in_mid_run(studio: Studio, family: Family, tmp_path: Path) ->
                 last = recorded.state.rounds[-1]
     assert (last.status, last.reason) == ("submitted", "")
     assert server.seen[-1].commands == ["echo one", "echo two", "echo three"]
-    assert_nothing_lost(server, connections=2)
 
 
 @pytest.mark.parametrize("family", LONG_NAMES, indirect=True)
@@ -252,12 +208,9 @@ def test_200_steps_with_clearing(studio: Studio, family: Family) -> None:
 
 def test_a_summary(studio: Studio, family: Family) -> None:
     script = counting(14, f"{PRINT} 50", "I counted so far.")
-    with family.serve(script) as server:
+    with serve(family, script) as server:
         limits = Limits(conversation_tokens=8000, summarise=True)
         run = studio.run("Count.", model=family.config(server), limits=limits)
-        events = list(run)
+        summaries = [event for event in run if isinstance(event, SummaryEnded)]
     assert (run.result.status, run.result.reason) == ("submitted", "")
-    summaries = [event for event in events if isinstance(event, SummaryEnded)]
-    assert summaries
-    assert [each.reason for each in summaries] == [""] * len(summaries)
-    assert_nothing_lost(server)
+    assert {each.reason for each in summaries} == {""}

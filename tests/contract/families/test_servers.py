@@ -23,6 +23,10 @@ CALL: Body = {
 ASKED: Body = {"role": "assistant", "content": None, "tool_calls": [CALL]}
 ANSWERED: Body = {"role": "tool", "tool_call_id": "call_a", "content": "a.txt"}
 HISTORY = [USER, ASKED, ANSWERED]
+NINE: list[Body] = [
+    USER, ASKED | {"tool_calls": [CALL | {"id": "abcdefghi"}]},
+    ANSWERED | {"tool_call_id": "abcdefghi"},
+]  # fmt: skip
 
 
 def refusal(server: StrictServer, path: str, body: Body, **headers: str) -> str:
@@ -47,6 +51,7 @@ def refusal(server: StrictServer, path: str, body: Body, **headers: str) -> str:
         ("openrouter-deepseek", HISTORY, "must be passed back to the API"),
         ("openai-gpt-5.6", HISTORY, "use /v1/responses or set reasoning_effort to 'none'"),
         ("mistral", HISTORY, "with a length of 9"),
+        ("mistral", [*NINE, USER], "Unexpected role 'user' after role 'tool'"),
         ("strict-roles", HISTORY, "'null' not in 'string'"),
         ("strict-roles", [USER, USER], "must alternate user and assistant"),
     ],
@@ -58,14 +63,6 @@ def test_a_chat_server_refuses(family: str, messages: list[Body], refused: str) 
         assert len(server.refusals) == 1
 
 
-def test_mistral_refuses_a_user_message_after_a_result() -> None:
-    call, result = CALL | {"id": "abcdefghi"}, ANSWERED | {"tool_call_id": "abcdefghi"}
-    messages = [USER, {"role": "assistant", "content": "", "tool_calls": [call]}, result, USER]
-    with FAMILIES["mistral"].serve(in_order()) as server:
-        text = refusal(server, "/v1/chat/completions", {"messages": messages})
-    assert "Unexpected role 'user' after role 'tool'" in text
-
-
 def test_an_openrouter_model_of_google_refuses_details_inside_a_200() -> None:
     details = [{"type": "reasoning.encrypted", "data": "YQ==", "id": "rs_old", "index": 0}]
     messages = [USER, ASKED | {"reasoning_details": details}, ANSWERED]
@@ -73,6 +70,10 @@ def test_an_openrouter_model_of_google_refuses_details_inside_a_200() -> None:
         body = {"model": server.model, "stream": True, "messages": messages}
         response = httpx.post(f"{server.url}/chat/completions", json=body)
     assert (response.status_code, response.json()["error"]["code"]) == (200, 400)
+
+
+REASONING: Body = {"type": "reasoning", "id": "rs_1", "summary": []}
+FUNCTION_CALL: Body = {"type": "function_call", "call_id": "c", "name": "n", "arguments": "{}"}
 
 
 @pytest.mark.parametrize(
@@ -83,21 +84,9 @@ def test_an_openrouter_model_of_google_refuses_details_inside_a_200() -> None:
         ("max_tokens", 10, "Use 'max_output_tokens' instead"),
         ("reasoning_effort", "low", "has moved to 'reasoning.effort'"),
         ("tools", [{"type": "function", "function": FUNCTION}], "tools[0].name"),
-        (
-            "input",
-            [USER, {"type": "reasoning", "id": "rs_1", "summary": []}],
-            "Items are not persisted when `store` is set to false",
-        ),
-        (
-            "input",
-            [USER, {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "a"}],
-            "could not be verified",
-        ),
-        (
-            "input",
-            [USER, {"type": "function_call", "call_id": "c", "name": "n", "arguments": "{}"}],
-            "No tool output found for function call c",
-        ),
+        ("input", [USER, REASONING], "Items are not persisted when `store` is set to false"),
+        ("input", [USER, REASONING | {"encrypted_content": "a"}], "could not be verified"),
+        ("input", [USER, FUNCTION_CALL], "No tool output found for function call c"),
     ],
 )
 def test_responses_refuses(field: str, value: Any, refused: str) -> None:
@@ -123,71 +112,41 @@ def test_responses_wants_the_items_of_a_turn_in_their_order() -> None:
         assert "was provided without its required 'reasoning' item" in text
 
 
+TEXT: Body = {"type": "text", "text": "Hello."}
+MARKED = TEXT | {"cache_control": {"type": "ephemeral"}}
+THINKING: Body = {"type": "thinking", "thinking": "So.", "signature": "bm90IG91cnM="}
 TOOL_USE: Body = {"type": "tool_use", "id": "toolu_1", "name": "execute_bash", "input": {}}
 TOOL_RESULT: Body = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "a"}
-TEXT: Body = {"type": "text", "text": "Hello."}
-THINKING: Body = {"type": "thinking", "thinking": "So.", "signature": "bm90IG91cnM="}
+ENABLED: Body = {"type": "enabled", "budget_tokens": 1024}
+UNANSWERED = "`tool_use` ids were found without `tool_result` blocks immediately after"
+
+
+def said(role: str, *content: Body) -> Body:
+    return {"role": role, "content": content}
+
+
+ASKS, TOLD = said("assistant", TOOL_USE), said("user", TOOL_RESULT)
 
 
 @pytest.mark.parametrize(
-    ("family", "fields", "refused"),
+    ("family", "fields", "messages", "refused"),
     [
-        ("anthropic-4.7", {"max_tokens": None}, "max_tokens: Field required"),
-        ("anthropic-4.7", {"temperature": 0.5}, "`temperature` is deprecated"),
-        ("anthropic-4.7", {"thinking": {"type": "enabled", "budget_tokens": 1024}}, "adaptive"),
-        ("anthropic-4.5", {"thinking": {"type": "adaptive"}}, "not supported on this model"),
-        ("anthropic-4.5", {"thinking": {"type": "enabled", "budget_tokens": 9000}}, "greater than"),
-        ("anthropic-4.7", {"messages": [{"role": "system", "content": "A"}]}, "Unexpected role"),
-        (
-            "anthropic-4.7",
-            {"messages": [USER, {"role": "assistant", "content": [TOOL_USE]}, USER]},
-            "`tool_use` ids were found without `tool_result` blocks immediately after",
-        ),
-        (
-            "anthropic-4.7",
-            {
-                "messages": [
-                    USER,
-                    {"role": "assistant", "content": [TOOL_USE]},
-                    {"role": "user", "content": [TEXT, TOOL_RESULT]},
-                ]
-            },
-            "`tool_use` ids were found without `tool_result` blocks immediately after",
-        ),
-        (
-            "anthropic-4.7",
-            {"messages": [USER, {"role": "assistant", "content": [THINKING, TEXT]}, USER]},
-            "Invalid `signature` in `thinking` block",
-        ),
-        (
-            "anthropic-4.5",
-            {
-                "thinking": {"type": "enabled", "budget_tokens": 1024},
-                "messages": [
-                    USER,
-                    {"role": "assistant", "content": [TOOL_USE]},
-                    {"role": "user", "content": [TOOL_RESULT]},
-                ],
-            },
-            "Expected `thinking` or `redacted_thinking`",
-        ),
-        (
-            "anthropic-4.7",
-            {
-                "messages": [
-                    {
-                        "role": "user",
-                        "content": [TEXT | {"cache_control": {"type": "ephemeral"}}] * 5,
-                    }
-                ]
-            },
-            "A maximum of 4 blocks with cache_control",
-        ),
+        ("anthropic-4.7", {"max_tokens": None}, [USER], "max_tokens: Field required"),
+        ("anthropic-4.7", {"temperature": 0.5}, [USER], "`temperature` is deprecated"),
+        ("anthropic-4.7", {"thinking": ENABLED}, [USER], "is not supported for this model"),
+        ("anthropic-4.5", {"thinking": {"type": "adaptive"}}, [USER], "not supported on"),
+        ("anthropic-4.5", {"thinking": ENABLED, "max_tokens": 1024}, [USER], "greater than"),
+        ("anthropic-4.7", {}, [said("system", TEXT)], "Unexpected role"),
+        ("anthropic-4.7", {}, [USER, ASKS, USER], UNANSWERED),
+        ("anthropic-4.7", {}, [USER, ASKS, said("user", TEXT, TOOL_RESULT)], UNANSWERED),
+        ("anthropic-4.7", {}, [USER, said("assistant", THINKING, TEXT), USER], "`signature`"),
+        ("anthropic-4.5", {"thinking": ENABLED}, [USER, ASKS, TOLD], "Expected `thinking` or"),
+        ("anthropic-4.7", {}, [said("user", *[MARKED] * 5)], "A maximum of 4 blocks with"),
     ],
 )
-def test_messages_refuses(family: str, fields: Body, refused: str) -> None:
+def test_messages_refuses(family: str, fields: Body, messages: list[Body], refused: str) -> None:
     with FAMILIES[family].serve(in_order()) as server:
-        body = {"messages": [USER], "max_tokens": 4096, **fields}
+        body = {"messages": messages, "max_tokens": 4096, **fields}
         text = refusal(server, "/v1/messages", body, **{"anthropic-version": "2023-06-01"})
         assert refused in text
         assert json.loads(text)["type"] == "error"

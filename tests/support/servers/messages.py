@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tests.support.models.turns import Body, Turn, cut
+from tests.support.servers.cache import MAX_MARKS
 from tests.support.servers.chat.api import content_text
-from tests.support.servers.server import Api, Counts, Refused, Seen, SeenCall
+from tests.support.servers.server import Api, Counts, Refused, Seen, SeenCall, refuse_if
 
 _BODY_FIELDS = {
     "model", "messages", "max_tokens", "system", "tools", "tool_choice", "stream", "thinking",
@@ -22,17 +23,12 @@ _BLOCK_FIELDS = {
     "tool_use": {"type", "id", "name", "input", "cache_control", "caller"},
     "tool_result": {"type", "tool_use_id", "content", "is_error", "cache_control"},
 }
-_MAX_MARKS = 4
 _MISSING_THINKING = (
-    "messages.{at}.content.0.type: Expected `thinking` or `redacted_thinking`, but found "
-    "`{found}`. When `thinking` is enabled, a final `assistant` message must start with a "
-    "thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks). To avoid "
-    "this requirement, disable `thinking`."
+    "messages.{at}.content.0.type: Expected `thinking` or `redacted_thinking`, but found `{found}`."
 )
 _MODIFIED = (
-    "messages.{at}.content.{block}: `thinking` or `redacted_thinking` blocks in the latest "
-    "assistant message cannot be modified. These blocks must remain as they were in the original "
-    "response."
+    "messages.{at}: `thinking` or `redacted_thinking` blocks in the latest assistant message "
+    "cannot be modified."
 )
 
 
@@ -59,8 +55,8 @@ class MessagesApi(Api):
         return {"type": "error", "error": error, "request_id": "req_1"}
 
     def check(self, body: Body, headers: Mapping[str, str]) -> None:
-        if headers.get("anthropic-version") != "2023-06-01":
-            raise Refused("anthropic-version: header is required")
+        version = headers.get("anthropic-version")
+        refuse_if(version != "2023-06-01", "anthropic-version: header is required")
         self._check_parameters(body)
         self._check_thinking_parameters(body)
         messages = body.get("messages")
@@ -68,67 +64,46 @@ class MessagesApi(Api):
             raise Refused("messages: at least one message is required")
         for index, message in enumerate(messages):
             self._check_message(index, message)
-        if messages[0]["role"] != "user":
-            raise Refused('messages: first message must use the "user" role')
-        if messages[-1]["role"] != "user":
-            raise Refused(
-                "This model does not support assistant message prefill. The conversation must end "
-                "with a user message."
-            )
-        self._check_pairs(messages)
+        first, last = messages[0]["role"], messages[-1]["role"]
+        refuse_if(first != "user", 'messages: first message must use the "user" role')
+        refuse_if(last != "user", "This model does not support assistant message prefill.")
+        self._check_pairs(_joined(messages))
         self._check_marks(body)
         self._check_thinking(messages, body)
 
     def _check_parameters(self, body: Body) -> None:
-        if not isinstance(body.get("max_tokens"), int):
-            raise Refused("max_tokens: Field required")
+        refuse_if(not isinstance(body.get("max_tokens"), int), "max_tokens: Field required")
         for name in body:
-            if name not in _BODY_FIELDS:
-                raise Refused(f"{name}: Extra inputs are not permitted")
-        if not body.get("stream"):
-            raise Refused("This server only streams.")
+            refuse_if(name not in _BODY_FIELDS, f"{name}: Extra inputs are not permitted")
         for index, tool in enumerate(body.get("tools") or []):
             for name in ("name", "input_schema"):
-                if name not in tool:
-                    raise Refused(f"tools.{index}.custom.{name}: Field required")
+                refuse_if(name not in tool, f"tools.{index}.custom.{name}: Field required")
 
     def _check_thinking_parameters(self, body: Body) -> None:
         thinking = body.get("thinking") or {}
-        kind, sampling = thinking.get("type"), [n for n in _SAMPLING if n in body]
+        kind = thinking.get("type")
         if self.adaptive:
-            if sampling:
-                raise Refused(f"`{sampling[0]}` is deprecated for this model.")
-            if kind == "enabled":
-                raise Refused(
-                    '"thinking.type.enabled" is not supported for this model. Use '
-                    '"thinking.type.adaptive" and "output_config.effort" to control thinking '
-                    "behavior."
-                )
+            for name in ("temperature", "top_p", "top_k"):
+                refuse_if(name in body, f"`{name}` is deprecated for this model.")
+            refuse_if(kind == "enabled", '"thinking.type.enabled" is not supported for this model.')
             return
-        if kind == "adaptive":
-            raise Refused("adaptive thinking is not supported on this model")
-        if "output_config" in body:
-            raise Refused("This model does not support the effort parameter.")
+        refuse_if(kind == "adaptive", "adaptive thinking is not supported on this model")
+        refuse_if("output_config" in body, "This model does not support the effort parameter.")
         if kind == "enabled":
-            budget = thinking.get("budget_tokens", 0)
-            if budget < 1024:
-                raise Refused(
-                    "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024"
-                )
-            if budget >= body["max_tokens"]:
-                raise Refused("`max_tokens` must be greater than `thinking.budget_tokens`.")
-            if body.get("temperature", 1) != 1:
-                raise Refused("`temperature` may only be set to 1 when thinking is enabled.")
+            budget, limit = thinking.get("budget_tokens", 0), body["max_tokens"]
+            refuse_if(
+                budget < 1024, "thinking.enabled.budget_tokens: Input should be at least 1024"
+            )
+            refuse_if(
+                budget >= limit, "`max_tokens` must be greater than `thinking.budget_tokens`."
+            )
+            refuse_if(body.get("temperature", 1) != 1, "`temperature` may only be set to 1")
 
     def _check_message(self, index: int, message: Body) -> None:
-        role, content = message.get("role"), message.get("content")
-        if role not in ("user", "assistant"):
-            raise Refused(
-                f'messages: Unexpected role "{role}". The Messages API accepts a top-level '
-                '`system` parameter, not "system" as an input message role.'
-            )
-        if not content:
-            raise Refused(f"messages.{index}: user messages must have non-empty content")
+        role = message.get("role")
+        refuse_if(role not in ("user", "assistant"), f'messages: Unexpected role "{role}".')
+        empty = not message.get("content")
+        refuse_if(empty, f"messages.{index}: user messages must have non-empty content")
         for at, block in enumerate(_blocks(message)):
             self._check_block(f"messages.{index}.content.{at}", block)
 
@@ -137,51 +112,46 @@ class MessagesApi(Api):
         if kind not in _BLOCK_FIELDS:
             raise Refused(f"{place}: Input tag '{kind}' found using 'type' does not match")
         for name in block:
-            if name not in _BLOCK_FIELDS[kind]:
-                raise Refused(f"{place}.{kind}.{name}: Extra inputs are not permitted")
-        if kind == "text" and not block["text"].strip():
-            raise Refused("messages: text content blocks must contain non-whitespace text")
-        if kind == "tool_use" and not re.fullmatch("[a-zA-Z0-9_-]{1,64}", block["id"]):
-            raise Refused(f"{place}.tool_use.id: String should match pattern")
-        if kind == "tool_use" and not isinstance(block["input"], dict):
-            raise Refused(f"{place}.tool_use.input: Input should be a valid dictionary")
+            unknown = name not in _BLOCK_FIELDS[kind]
+            refuse_if(unknown, f"{place}.{kind}.{name}: Extra inputs are not permitted")
+        if kind == "text":
+            empty = "messages: text content blocks must contain non-whitespace text"
+            refuse_if(not block["text"].strip(), empty)
+        if kind == "tool_use":
+            named = re.fullmatch("[a-zA-Z0-9_-]{1,64}", block["id"])
+            refuse_if(not named, f"{place}.tool_use.id: String should match pattern")
+            wrong = f"{place}.tool_use.input: Input should be a valid dictionary"
+            refuse_if(not isinstance(block["input"], dict), wrong)
 
     def _check_pairs(self, messages: list[Body]) -> None:
-        messages = _joined(messages)
         used: set[str] = set()
         for index, message in enumerate(messages):
             calls = [b["id"] for b in _blocks(message) if b["type"] == "tool_use"]
-            if used.intersection(calls) or len(set(calls)) < len(calls):
-                raise Refused(f"messages.{index}.content: `tool_use` ids must be unique")
+            repeated = used.intersection(calls) or len(set(calls)) < len(calls)
+            refuse_if(repeated, f"messages.{index}.content: `tool_use` ids must be unique")
             used.update(calls)
             following = _blocks(messages[index + 1]) if index + 1 < len(messages) else []
             first = itertools.takewhile(lambda b: b["type"] == "tool_result", following)
             answered = {block["tool_use_id"] for block in first}
-            missing = [each for each in calls if each not in answered]
-            if missing:
-                raise Refused(
-                    f"messages.{index}: `tool_use` ids were found without `tool_result` blocks "
-                    f"immediately after: {', '.join(missing)}. Each `tool_use` block must have a "
-                    "corresponding `tool_result` block in the next message."
-                )
+            refuse_if(
+                missing := [each for each in calls if each not in answered],
+                f"messages.{index}: `tool_use` ids were found without `tool_result` blocks "
+                f"immediately after: {', '.join(missing)}.",
+            )
             results = [b["tool_use_id"] for b in following if b["type"] == "tool_result"]
-            if unknown := [each for each in results if each not in calls]:
-                raise Refused(
-                    f"messages.{index + 1}.content.0: unexpected `tool_use_id` found in "
-                    f"`tool_result` blocks: {unknown[0]}. Each `tool_result` block must have a "
-                    "corresponding `tool_use` block in the previous message."
-                )
+            refuse_if(
+                unknown := [each for each in results if each not in calls],
+                f"messages.{index + 1}.content.0: unexpected `tool_use_id` found in "
+                f"`tool_result` blocks: {', '.join(unknown)}.",
+            )
 
     def _check_marks(self, body: Body) -> None:
         system = body.get("system")
         places = [*(system if isinstance(system, list) else []), *(body.get("tools") or [])]
         places += [block for message in body["messages"] for block in _blocks(message)]
         marks = sum("cache_control" in each for each in places)
-        if marks > _MAX_MARKS:
-            raise Refused(
-                f"A maximum of {_MAX_MARKS} blocks with cache_control may be provided. Found "
-                f"{marks}."
-            )
+        most = f"A maximum of 4 blocks with cache_control may be provided. Found {marks}."
+        refuse_if(marks > MAX_MARKS, most)
 
     def _check_thinking(self, messages: list[Body], body: Body) -> None:
         answers = [at for at, each in enumerate(messages) if each["role"] == "assistant"]
@@ -191,31 +161,24 @@ class MessagesApi(Api):
             issued = self._blocks.get(_key(blocks))
             sent = [b for b in blocks if b["type"] in _THINKING]
             known = [b for b in issued or [] if b["type"] in _THINKING]
-            for place, block in enumerate(blocks):
-                if block["type"] in _THINKING and block not in known:
-                    modified = at == answers[-1] and issued is not None
-                    raise Refused(
-                        _MODIFIED.format(at=at, block=place)
-                        if modified
-                        else f"messages.{at}.content.{place}: Invalid `signature` in `thinking` "
-                        "block"
-                    )
+            forged = [block for block in sent if block not in known]
+            modified = at == answers[-1] and issued is not None
+            refuse_if(forged and modified, _MODIFIED.format(at=at))
+            refuse_if(forged, f"messages.{at}: Invalid `signature` in `thinking` block")
+            missing = _MISSING_THINKING.format(at=at, found=blocks[0]["type"])
             if enabled and issued is not None and sent != known:
-                if at == answers[-1] and not sent:
-                    raise Refused(_MISSING_THINKING.format(at=at, found=blocks[0]["type"]))
+                refuse_if(at == answers[-1] and not sent, missing)
                 self.lose(f"the thinking of messages[{at}]")
-            if sent and blocks[: len(sent)] != sent:
-                raise Refused(_MISSING_THINKING.format(at=at, found=blocks[0]["type"]))
+            refuse_if(blocks[: len(sent)] != sent, missing)
         self._check_final(messages, answers, body)
 
     def _check_final(self, messages: list[Body], answers: list[int], body: Body) -> None:
         """With a budget, the turn that is being continued has to begin with thinking."""
-        if (body.get("thinking") or {}).get("type") != "enabled" or not answers:
-            return
-        blocks, following = _blocks(messages[answers[-1]]), _blocks(messages[-1])
-        continued = any(block["type"] == "tool_result" for block in following)
-        if continued and blocks[0]["type"] not in _THINKING:
-            raise Refused(_MISSING_THINKING.format(at=answers[-1], found=blocks[0]["type"]))
+        if (body.get("thinking") or {}).get("type") == "enabled" and answers:
+            found, following = _blocks(messages[answers[-1]])[0]["type"], _blocks(messages[-1])
+            continued = any(block["type"] == "tool_result" for block in following)
+            missing = _MISSING_THINKING.format(at=answers[-1], found=found)
+            refuse_if(continued and found not in _THINKING, missing)
 
     def read(self, body: Body) -> Seen:
         blocks = [(m["role"], block) for m in body["messages"] for block in _blocks(m)]
@@ -287,7 +250,6 @@ class MessagesApi(Api):
         return blocks
 
 
-_SAMPLING = ("temperature", "top_p", "top_k")
 _THINKING = ("thinking", "redacted_thinking")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.support.models.turns import Body, Turn, cut
 from tests.support.servers.chat.api import parse_arguments, texts
-from tests.support.servers.server import Api, Counts, Refused, Seen, SeenCall
+from tests.support.servers.server import Api, Counts, Refused, Seen, SeenCall, refuse_if
 
 _UNKNOWN = {
     "messages": "Unsupported parameter: 'messages'. In the Responses API, this parameter has moved "
@@ -25,6 +25,15 @@ _UNKNOWN = {
     "seed": "Unknown parameter: 'seed'.",
 }
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
+
+
+def _require(given: object, place: str) -> None:
+    missing = f"Missing required parameter: '{place}'."
+    refuse_if(not given, missing, param=place, code="missing_required_parameter")
+
+
+def _refuse_value(condition: object, value: object, place: str) -> None:
+    refuse_if(condition, f"Invalid value: '{value}'.", param=place, code="invalid_value")
 
 
 class ResponsesApi(Api):
@@ -51,89 +60,63 @@ class ResponsesApi(Api):
         if not isinstance(items, list) or not items:
             raise Refused("Missing required parameter: 'input'.", param="input")
         for index, item in enumerate(items):
-            self._check_item(item, index, body)
+            self._check_item(item, f"input[{index}]")
         self._check_pairs(items)
         self._check_order(items)
 
     def _check_parameters(self, body: Body) -> None:
         flat = {*body, *(f"stream_options.{key}" for key in body.get("stream_options") or {})}
         for name, message in _UNKNOWN.items():
-            if name in flat:
-                raise Refused(message, param=name, code="unsupported_parameter")
+            refuse_if(name in flat, message, param=name, code="unsupported_parameter")
         for index, tool in enumerate(body.get("tools") or []):
-            if "name" not in tool:
-                place = f"tools[{index}].name"
-                raise Refused(
-                    f"Missing required parameter: '{place}'.",
-                    param=place, code="missing_required_parameter",
-                )  # fmt: skip
+            _require("name" in tool, f"tools[{index}].name")
         effort = (body.get("reasoning") or {}).get("effort", "medium")
-        if effort not in _EFFORTS:
-            raise Refused(f"Invalid value: '{effort}'.", param="reasoning.effort")
+        _refuse_value(effort not in _EFFORTS, effort, "reasoning.effort")
         if body.get("store") is not False:
             self.lose("store was not false: the conversation is kept by the provider")
-        if not body.get("stream"):
-            raise Refused("This server only streams.", param="stream")
 
-    def _check_item(self, item: Body, index: int, body: Body) -> None:
+    def _check_item(self, item: Body, place: str) -> None:
         kind, item_id = item.get("type", "message"), item.get("id")
-        place = f"input[{index}]"
-        prefixes = {"message": "msg", "reasoning": "rs", "function_call": "fc"}
         if kind == "function_call_output":
-            if not isinstance(item.get("output"), str | list):
-                raise Refused(f"Missing required parameter: '{place}.output'.")
-            return
-        if kind not in prefixes:
-            raise Refused(f"Invalid value: '{kind}'.", param=f"{place}.type")
-        prefix = prefixes[kind]
-        if item_id is not None and not item_id.startswith(prefix):
-            raise Refused(
-                f"Invalid '{place}.id': '{item_id}'. Expected an ID that begins with '{prefix}'.",
-                param=f"{place}.id", code="invalid_value",
-            )  # fmt: skip
+            return _require(isinstance(item.get("output"), str | list), f"{place}.output")
+        prefix = {"message": "msg", "reasoning": "rs", "function_call": "fc"}.get(kind, "")
+        _refuse_value(not prefix, kind, f"{place}.type")
+        wrong = item_id is not None and not item_id.startswith(prefix)
+        _refuse_value(wrong, item_id, f"{place}.id")
         if kind == "reasoning":
             self._check_reasoning(item, place)
         elif kind == "function_call":
-            if len(item.get("call_id") or "") not in range(1, 65):
-                raise Refused(f"Invalid '{place}.call_id'.", param=f"{place}.call_id")
+            call_id = item.get("call_id") or ""
+            _refuse_value(len(call_id) not in range(1, 65), call_id, f"{place}.call_id")
             self._check_unchanged(item, ("name", "arguments", "call_id"), place)
         else:
             self._check_message(item, place)
 
     def _check_message(self, item: Body, place: str) -> None:
         role, content = item.get("role"), item.get("content")
-        if role not in ("user", "system", "developer", "assistant"):
-            raise Refused(f"Invalid value: '{role}'.", param=f"{place}.role")
+        known = role in ("user", "system", "developer", "assistant")
+        _refuse_value(not known, role, f"{place}.role")
         kind = "output_text" if role == "assistant" else "input_text"
         for at, part in enumerate(content if isinstance(content, list) else []):
-            if part.get("type") not in (kind, "refusal", "input_image", "input_file"):
-                raise Refused(
-                    f"Invalid value: '{part.get('type')}'. Supported values are: '{kind}'.",
-                    param=f"{place}.content[{at}].type", code="invalid_value",
-                )  # fmt: skip
-        if not content:
-            raise Refused(f"Missing required parameter: '{place}.content'.")
+            wrong = part.get("type") not in (kind, "refusal", "input_image", "input_file")
+            _refuse_value(wrong, part.get("type"), f"{place}.content[{at}].type")
+        _require(content, f"{place}.content")
         self._check_unchanged(item, ("phase",), place)
 
     def _check_reasoning(self, item: Body, place: str) -> None:
-        item_id = item.get("id")
-        if not item.get("encrypted_content"):
-            raise Refused(
-                f"Item with id '{item_id}' not found. Items are not persisted when `store` is set "
-                "to false. Try again with `store` set to true, or remove this item from your "
-                "input.",
-                404,
-            )  # fmt: skip
-        if not isinstance(item.get("summary"), list):
-            name = f"{place}.summary"
-            raise Refused(f"Missing required parameter: '{name}'.", param=name)
-        issued = self._items.get(item_id or "", {})
-        if item["encrypted_content"] != issued.get("encrypted_content"):
-            raise Refused(
-                f"The encrypted content for item {item_id} could not be verified. Reason: "
-                "Encrypted content could not be decrypted or parsed.",
-                code="invalid_encrypted_content",
-            )  # fmt: skip
+        item_id, encrypted = item.get("id"), item.get("encrypted_content")
+        refuse_if(
+            not encrypted,
+            f"Item with id '{item_id}' not found. Items are not persisted when `store` is set "
+            "to false. Try again with `store` set to true, or remove this item from your input.",
+            404,
+        )
+        _require(isinstance(item.get("summary"), list), f"{place}.summary")
+        refuse_if(
+            encrypted != self._items.get(item_id or "", {}).get("encrypted_content"),
+            f"The encrypted content for item {item_id} could not be verified.",
+            code="invalid_encrypted_content",
+        )
         self._check_unchanged(item, ("summary",), place)
 
     def _check_unchanged(self, item: Body, names: tuple[str, ...], place: str) -> None:
@@ -146,38 +129,25 @@ class ResponsesApi(Api):
         calls = [each["call_id"] for each in items if each.get("type") == "function_call"]
         outputs = [each["call_id"] for each in items if each.get("type") == "function_call_output"]
         for call in calls:
-            if call not in outputs:
-                raise Refused(f"No tool output found for function call {call}.", param="input")
+            missing = f"No tool output found for function call {call}."
+            refuse_if(call not in outputs, missing, param="input")
         for output in outputs:
-            if output not in calls:
-                raise Refused(
-                    f"No tool call found for function call output with call_id {output}.",
-                    param="input",
-                )
+            missing = f"No tool call found for function call output with call_id {output}."
+            refuse_if(output not in calls, missing, param="input")
 
     def _check_order(self, items: list[Body]) -> None:
-        for index, item in enumerate(items):
-            if item.get("type") == "reasoning":
-                expected = self._following[item["id"]]
-                follower = items[index + 1] if index + 1 < len(items) else {}
-                if self._id_of(follower) != expected:
-                    raise Refused(
-                        f"Item '{item['id']}' of type 'reasoning' was provided without its "
-                        "required following item.",
-                        param="input",
-                    )
         sent = {item.get("id") for item in items}
         for index, item in enumerate(items):
+            lacks = f"Item '{item.get('id')}' was provided without its required "
+            if item.get("type") == "reasoning":
+                follower = items[index + 1] if index + 1 < len(items) else {}
+                wrong = self._id_of(follower) != self._following[item["id"]]
+                refuse_if(wrong, f"{lacks}following item.", param="input")
             if item.get("type") not in ("function_call", "message", None):
                 continue
             before = self._reasoning_before(self._id_of(item))
             if before and before not in sent:
-                if item.get("id"):
-                    raise Refused(
-                        f"Item '{item['id']}' of type '{item['type']}' was provided without its "
-                        f"required 'reasoning' item: '{before}'.",
-                        param="input",
-                    )
+                refuse_if(item.get("id"), f"{lacks}'reasoning' item: '{before}'.", param="input")
                 self.lose(f"the reasoning before input[{index}]")
 
     def _id_of(self, item: Body) -> str:
@@ -228,7 +198,7 @@ class ResponsesApi(Api):
         yield event("response.created", response=response)
         output = self._issue(turn, seen)
         for index, item in enumerate(output):
-            for kind, fields in _item_events(item, index):
+            for kind, fields in _item_events(item):
                 yield event(kind, output_index=index, **fields)
         counts = {
             "input_tokens": usage.prompt,
@@ -282,31 +252,27 @@ _STARTED: Mapping[str, Body] = {
 }
 
 
-def _item_events(item: Body, index: int) -> Iterator[tuple[str, Body]]:
-    place = {"item_id": item["id"]}
-    kind = item["type"]
-    started = _STARTED[kind]
-    yield "response.output_item.added", {"item": item | started}
-    if kind == "reasoning":
-        for at, part in enumerate(item["summary"]):
-            where = place | {"summary_index": at}
-            empty = {"type": "summary_text", "text": ""}
-            yield "response.reasoning_summary_part.added", where | {"part": empty}
-            for piece in cut(part["text"]):
-                yield "response.reasoning_summary_text.delta", where | {"delta": piece}
-            yield "response.reasoning_summary_text.done", where | {"text": part["text"]}
-            yield "response.reasoning_summary_part.done", where | {"part": part}
-    elif kind == "message":
-        text, where = item["content"][0]["text"], place | {"content_index": 0}
-        part = item["content"][0]
-        yield "response.content_part.added", where | {"part": part | {"text": ""}}
-        for piece in cut(text):
-            yield "response.output_text.delta", where | {"delta": piece}
-        yield "response.output_text.done", where | {"text": text}
-        yield "response.content_part.done", where | {"part": part}
-    else:
-        for piece in cut(item["arguments"]):
+_PARTS = {
+    "reasoning": ("summary", "reasoning_summary_part", "reasoning_summary_text"),
+    "message": ("content", "content_part", "output_text"),
+}
+
+
+def _item_events(item: Body) -> Iterator[tuple[str, Body]]:
+    kind, place = item["type"], {"item_id": item["id"]}
+    yield "response.output_item.added", {"item": item | _STARTED[kind]}
+    if kind == "function_call":
+        arguments = item["arguments"]
+        for piece in cut(arguments):
             yield "response.function_call_arguments.delta", place | {"delta": piece}
-        arguments = {"arguments": item["arguments"]}
-        yield "response.function_call_arguments.done", place | arguments
+        yield "response.function_call_arguments.done", place | {"arguments": arguments}
+    else:
+        field, part_event, text_event = _PARTS[kind]
+        for at, part in enumerate(item[field]):
+            where = place | {f"{field}_index": at}
+            yield f"response.{part_event}.added", where | {"part": part | {"text": ""}}
+            for piece in cut(part["text"]):
+                yield f"response.{text_event}.delta", where | {"delta": piece}
+            yield f"response.{text_event}.done", where | {"text": part["text"]}
+            yield f"response.{part_event}.done", where | {"part": part}
     yield "response.output_item.done", {"item": item}

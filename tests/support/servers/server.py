@@ -71,6 +71,11 @@ class Refused(Exception):
         self.message, self.status, self.fields = message, status, fields
 
 
+def refuse_if(condition: object, message: str, status: int = 400, **fields: Any) -> None:
+    if condition:
+        raise Refused(message, status, **fields)
+
+
 class Api:
     """One API of one family.
 
@@ -204,9 +209,9 @@ class StrictServer(HttpServer):
         headers = {name.lower(): value for name, value in exchange.headers.items()}
         with self._lock:
             self._check_key(headers)
-            if body.get("model") != self.model:
-                message = f"The model `{body.get('model')}` does not exist"
-                raise Refused(message, 404, code="model_not_found")
+            unknown = f"The model `{body.get('model')}` does not exist"
+            refuse_if(body.get("model") != self.model, unknown, 404, code="model_not_found")
+            refuse_if(not body.get("stream"), "This server only streams.", param="stream")
             api.check(body, headers)
             counts = self._count(api, body)
             seen = api.read(body)
@@ -217,8 +222,8 @@ class StrictServer(HttpServer):
 
     def _check_key(self, headers: Mapping[str, str]) -> None:
         sent = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
-        if self.key is not None and sent != self.key:
-            raise Refused("Incorrect API key provided.", 401, code="invalid_api_key")
+        wrong = self.key is not None and sent != self.key
+        refuse_if(wrong, "Incorrect API key provided.", 401, code="invalid_api_key")
 
     def _count(self, api: Api, body: Body) -> Counts:
         prompt = api.cache.measure(api.prompt_parts(body))

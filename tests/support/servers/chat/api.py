@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from tests.support.models.turns import Body, Call, Turn, call_chunks, chunk, cut, usage_fields
 from tests.support.servers.history import find_history_error
-from tests.support.servers.server import Api, Counts, Refused, Seen, SeenCall
+from tests.support.servers.server import Api, Counts, Seen, SeenCall, refuse_if
 
 ReasoningField = Literal["", "reasoning_content", "reasoning"]
 
@@ -61,26 +61,24 @@ class ChatApi(Api):
     def check_reasoning(self, index: int, message: Body) -> None:
         """Check the reasoning of one assistant message, in the field of the family."""
         field, calls = self.reasoning_field, message.get("tool_calls")
-        if self.requires_reasoning and calls and not isinstance(message.get(field), str):
-            raise Refused(self.missing_reasoning(index))
+        missing = self.requires_reasoning and calls and not isinstance(message.get(field), str)
+        refuse_if(missing, self.missing_reasoning(index))
         turn = self.issued_turn(message)
         if field and turn is not None and turn.reasoning != (message.get(field) or ""):
             self.lose(f"the reasoning of messages[{index}] in `{field}`")
 
     def missing_reasoning(self, index: int) -> str:
-        raise NotImplementedError
+        """Return the refusal of a message without its required reasoning."""
+        return ""
 
     # The API
 
     def check(self, body: Body, headers: Mapping[str, str]) -> None:
-        messages = body.get("messages")
-        if error := find_history_error(messages):
-            raise Refused(error)
+        error = find_history_error(body.get("messages"))
+        refuse_if(error, error)
         for tool in body.get("tools") or []:
-            if tool.get("type") != "function" or not tool["function"].get("name"):
-                raise Refused("tools[0]: expected a function", param="tools")
-        if not body.get("stream"):
-            raise Refused("This server only streams.", param="stream")
+            wrong = tool.get("type") != "function" or not tool["function"].get("name")
+            refuse_if(wrong, "tools[0]: expected a function", param="tools")
         self.check_parameters(body)
         self.check_messages(body["messages"], body)
 

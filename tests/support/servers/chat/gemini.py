@@ -5,14 +5,12 @@ from typing import Any
 
 from tests.support.models.turns import Body, Turn
 from tests.support.servers.chat.api import ChatApi, assistant_messages
-from tests.support.servers.server import Refused
+from tests.support.servers.server import Refused, refuse_if
 
 PLACEHOLDER = "skip_thought_signature_validator"
 MISSING = (
-    "Function call is missing a thought_signature in functionCall parts. This is required for "
-    "tools to work correctly, and missing thought_signature may lead to degraded model "
-    "performance. Additional data, function call `default_api:{name}` , position {at}. Please "
-    "refer to https://ai.google.dev/gemini-api/docs/thought-signatures for more details."
+    "Function call is missing a thought_signature in functionCall parts. Additional data, function "
+    "call `default_api:{name}` , position {at}."
 )
 
 
@@ -49,8 +47,7 @@ class Gemini(ChatApi):
             if sent:
                 self.lose(f"call {at + 1} of messages[{index}] got a signature that it never had")
             return
-        if not signature:
-            raise Refused(MISSING.format(name=call["function"]["name"], at=index))
+        refuse_if(not signature, MISSING.format(name=call["function"]["name"], at=index))
         issued = call["id"] in self.issued
         if signature == PLACEHOLDER:
             if issued:

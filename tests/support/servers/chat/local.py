@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.support.models.turns import Body, Call, Turn, chunk, cut
 from tests.support.servers.chat.api import ChatApi, assistant_messages
-from tests.support.servers.server import Counts, Refused, Seen
+from tests.support.servers.server import Counts, Refused, Seen, refuse_if
 
 
 class VLLM(ChatApi):
@@ -104,11 +104,8 @@ class StrictRoles(ChatApi):
 
     def check_messages(self, messages: list[Body], body: Body) -> None:
         for index, message in enumerate(messages):
-            if message.get("content") is None:
-                raise Refused(
-                    f"AiError: Bad input: Type mismatch of '/messages/{index}/content', 'null' not "
-                    "in 'string'"
-                )
+            wrong = f"AiError: Bad input: Type mismatch of '/messages/{index}/content', 'null' not "
+            refuse_if(message.get("content") is None, f"{wrong}in 'string'")
         for index, _ in assistant_messages(messages):
             for key in messages[index].keys() - _KNOWN_FIELDS:
                 raise Refused(f"messages.{index}.{key}: Extra inputs are not permitted")
@@ -118,11 +115,11 @@ class StrictRoles(ChatApi):
             if each["role"] in ("user", "assistant") and not each.get("tool_calls")
         ]
         expected = ["user", "assistant"] * len(turns)
-        if turns != expected[: len(turns)]:
-            raise Refused(
-                "After the optional system message, conversation roles must alternate user and "
-                "assistant roles except for tool calls and results."
-            )
+        refuse_if(
+            turns != expected[: len(turns)],
+            "After the optional system message, conversation roles must alternate user and "
+            "assistant roles except for tool calls and results.",
+        )
 
     def error_body(self, refused: Refused) -> Any:
         return {"errors": [{"code": 5006, "message": refused.message}], "success": False}

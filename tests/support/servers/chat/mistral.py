@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.support.models.turns import Body, Call
 from tests.support.servers.chat.api import ChatApi
-from tests.support.servers.server import Refused, Seen
+from tests.support.servers.server import Refused, Seen, refuse_if
 
 _FIELDS = {
     "system": {"role", "content"},
@@ -13,6 +13,7 @@ _FIELDS = {
     "assistant": {"role", "content", "tool_calls", "prefix"},
     "tool": {"role", "content", "tool_call_id", "name"},
 }
+_ORDER = {"type": "invalid_request_message_order", "code": "3230"}
 
 
 class Mistral(ChatApi):
@@ -33,31 +34,23 @@ class Mistral(ChatApi):
         for index, message in enumerate(messages):
             self._check_fields(index, message)
             for call in message.get("tool_calls") or []:
-                self._check_id(call["id"])
+                refuse_if(
+                    not re.fullmatch("[a-zA-Z0-9]{9}", call["id"]),
+                    f"Tool call id was {call['id']} but must be a-z, A-Z, 0-9, with a length of 9.",
+                    type="invalid_function_call", code="3280",
+                )  # fmt: skip
         previous = ""
         for message in messages:
             role = message["role"]
-            if (previous, role) in (("tool", "user"), ("tool", "system"), ("user", "tool")) or (
+            wrong = (previous, role) in (("tool", "user"), ("user", "tool")) or (
                 role == "system" and previous not in ("", "system")
-            ):
-                raise Refused(
-                    f"Unexpected role '{role}' after role '{previous}'",
-                    type="invalid_request_message_order", code="3230",
-                )  # fmt: skip
+            )
+            refuse_if(wrong, f"Unexpected role '{role}' after role '{previous}'", **_ORDER)
             previous = role
-        if previous not in ("user", "tool"):
-            raise Refused(
-                "Expected last role User or Tool (or Assistant with prefix True) for serving but "
-                f"got {previous}",
-                type="invalid_request_message_order", code="3230",
-            )  # fmt: skip
-
-    def _check_id(self, call_id: str) -> None:
-        if not re.fullmatch("[a-zA-Z0-9]{9}", call_id):
-            raise Refused(
-                f"Tool call id was {call_id} but must be a-z, A-Z, 0-9, with a length of 9.",
-                type="invalid_function_call", code="3280",
-            )  # fmt: skip
+        wrong = previous not in ("user", "tool")
+        refuse_if(
+            wrong, f"Expected last role User or Tool for serving but got {previous}", **_ORDER
+        )
 
     def _check_fields(self, index: int, message: Body) -> None:
         for name in message:

@@ -2,7 +2,7 @@
 
 from tests.support.models.turns import Body
 from tests.support.servers.chat.api import ChatApi
-from tests.support.servers.server import Refused
+from tests.support.servers.server import refuse_if
 
 ELSEWHERE = (
     "Function tools with reasoning_effort are not supported for {model} in /v1/chat/completions. "
@@ -15,21 +15,19 @@ class OpenAIChat(ChatApi):
 
     def check_parameters(self, body: Body) -> None:
         effort = body.get("reasoning_effort")
-        if body.get("tools") and effort != "none":
-            message = ELSEWHERE.format(model=body["model"])
-            raise Refused(message, param="reasoning_effort")
-        if "max_tokens" in body:
-            raise Refused(
-                "Unsupported parameter: 'max_tokens' is not supported with this model. Use "
-                "'max_completion_tokens' instead.",
-                param="max_tokens", code="unsupported_parameter",
-            )  # fmt: skip
-        if body.get("temperature", 1) != 1:
-            raise Refused(
-                f"Unsupported value: 'temperature' does not support {body['temperature']} with "
-                "this model. Only the default (1) value is supported.",
-                param="temperature", code="unsupported_value",
-            )  # fmt: skip
-        for name in body:
-            if name in ("thinking", "top_k", "min_p"):
-                raise Refused(f"Unknown parameter: '{name}'.", param=name, code="unknown_parameter")
+        elsewhere = ELSEWHERE.format(model=body["model"])
+        refuse_if(body.get("tools") and effort != "none", elsewhere, param="reasoning_effort")
+        refuse_if(
+            "max_tokens" in body,
+            "Unsupported parameter: 'max_tokens' is not supported with this model. Use "
+            "'max_completion_tokens' instead.",
+            param="max_tokens",
+        )
+        refuse_if(
+            body.get("temperature", 1) != 1,
+            "Unsupported value: 'temperature' does not support this value with this model. Only "
+            "the default (1) value is supported.",
+            param="temperature",
+        )
+        for name in ("thinking", "top_k", "min_p"):
+            refuse_if(name in body, f"Unknown parameter: '{name}'.", param=name)

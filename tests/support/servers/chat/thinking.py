@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from tests.support.models.turns import Body, Call, Turn
 from tests.support.servers.chat.api import ChatApi, assistant_messages, content_text
-from tests.support.servers.server import Counts, Refused, Seen
+from tests.support.servers.server import Counts, Seen, refuse_if
 
 
 def thinks(body: Body) -> bool:
@@ -20,13 +20,14 @@ class DeepSeek(ChatApi):
 
     def check_parameters(self, body: Body) -> None:
         effort = body.get("reasoning_effort")
-        if effort is not None and effort not in ("low", "high", "max"):
-            raise Refused(
-                f"Failed to deserialize the JSON body into the target type: reasoning_effort: "
-                f"unknown variant `{effort}`, expected one of `low`, `high`, `max`", 422,
-            )  # fmt: skip
-        if thinks(body) and body.get("tool_choice") not in (None, "auto", "none"):
-            raise Refused("Thinking mode does not support this tool_choice")
+        refuse_if(
+            effort not in (None, "low", "high", "max"),
+            f"Failed to deserialize the JSON body into the target type: reasoning_effort: unknown "
+            f"variant `{effort}`, expected one of `low`, `high`, `max`",
+            422,
+        )
+        forced = thinks(body) and body.get("tool_choice") not in (None, "auto", "none")
+        refuse_if(forced, "Thinking mode does not support this tool_choice")
 
     def check_messages(self, messages: list[Body], body: Body) -> None:
         if thinks(body):
@@ -69,17 +70,14 @@ class Kimi(DeepSeek):
     def check_parameters(self, body: Body) -> None:
         fixed = {"temperature": 1, "top_p": 0.95, "presence_penalty": 0, "frequency_penalty": 0}
         for name, value in fixed.items():
-            if thinks(body) and body.get(name, value) != value:
-                raise Refused(f"invalid {name}: only {value} is allowed for this model")
+            wrong = thinks(body) and body.get(name, value) != value
+            refuse_if(wrong, f"invalid {name}: only {value} is allowed for this model")
 
     def check_messages(self, messages: list[Body], body: Body) -> None:
         for index, message in assistant_messages(messages):
             content = message.get("content")
-            if content is not None and not content_text(content).strip():
-                raise Refused(
-                    f"Invalid request: the message at position {index} with role 'assistant' must "
-                    "not be empty"
-                )
+            empty = content is not None and not content_text(content).strip()
+            refuse_if(empty, f"Invalid request: the message at position {index} must not be empty")
         super().check_messages(messages, body)
         keeps = (body.get("thinking") or {}).get("keep") == "all"
         last_user = max(at for at, each in enumerate(messages) if each["role"] == "user")
