@@ -10,7 +10,7 @@ from agent.events import ModelAnswered
 from agent.limits import Limits
 from agent.loop.conversation import Conversation
 from agent.loop.turn import TurnRunner
-from agent.models.base import CallPiece, Finish, ModelConfig, ModelNotice, Usage
+from agent.models.base import Finish, ModelConfig, ModelNotice, Usage
 from agent.models.chat.stream import StreamParser
 from agent.models.endpoint.api import Writing
 from agent.models.endpoint.client import EndpointModel
@@ -49,16 +49,20 @@ def test_content_may_be_a_list_of_parts() -> None:
     assert (reasoning_of(pieces), text_of(pieces)) == ("Hm.", "Yes.")
 
 
+ONE = fragment(index=0, id="a", name="one", arguments='{"x":1}')
+ONE_BEGINS = fragment(index=0, id="a", name="one", arguments='{"x":')
+ONE_ENDS = fragment(index=0, arguments="1}")
+TWO = fragment(index=1, id="b", name="two", arguments='{"y":2}')
 FRAGMENTS: dict[str, list[dict[str, Any]]] = {
     "as the protocol says": [
         fragment(index=0, id="a", name="one", arguments=""),
         fragment(index=0, arguments='{"x":'),
-        fragment(index=0, arguments="1}"),
-        fragment(index=1, id="b", name="two", arguments='{"y":2}'),
+        ONE_ENDS,
+        TWO,
     ],
     "without ids": [
         fragment(index=0, name="one", arguments='{"x":'),
-        fragment(index=0, arguments="1}"),
+        ONE_ENDS,
         fragment(index=1, name="two", arguments='{"y":2}'),
     ],
     "whole calls under one index without ids": [
@@ -66,7 +70,7 @@ FRAGMENTS: dict[str, list[dict[str, Any]]] = {
         fragment(index=0, name="two", arguments='{"y":2}'),
     ],
     "whole calls under one index with ids": [
-        fragment(index=0, id="a", name="one", arguments='{"x":1}'),
+        ONE,
         fragment(index=0, id="b", name="two", arguments='{"y":2}'),
     ],
     "no index": [
@@ -75,19 +79,16 @@ FRAGMENTS: dict[str, list[dict[str, Any]]] = {
         fragment(index=None, id="b", name="two", arguments='{"y":2}'),
     ],
     "id and name repeated": [
-        fragment(index=0, id="a", name="one", arguments='{"x":'),
+        ONE_BEGINS,
         fragment(index=0, id="a", name="one", arguments="1}"),
-        fragment(index=1, id="b", name="two", arguments='{"y":2}'),
+        TWO,
     ],
     "a new id in every fragment": [
-        fragment(index=0, id="a", name="one", arguments='{"x":'),
+        ONE_BEGINS,
         fragment(index=0, id="b", arguments="1}"),
         fragment(index=1, id="c", name="two", arguments='{"y":2}'),
     ],
-    "one id for all": [
-        fragment(index=0, id="a", name="one", arguments='{"x":1}'),
-        fragment(index=1, id="a", name="two", arguments='{"y":2}'),
-    ],
+    "one id for all": [ONE, fragment(index=1, id="a", name="two", arguments='{"y":2}')],
     "interleaved": [
         fragment(index=0, id="a", name="one", arguments=""),
         fragment(index=1, id="b", name="two", arguments=""),
@@ -97,20 +98,19 @@ FRAGMENTS: dict[str, list[dict[str, Any]]] = {
     "the name late, and the id": [
         fragment(index=0, arguments='{"x":'),
         fragment(index=0, id="a", name="one", arguments="1}"),
-        fragment(index=1, id="b", name="two", arguments='{"y":2}'),
+        TWO,
     ],
     "the complete arguments once more at the end": [
-        fragment(index=0, id="a", name="one", arguments='{"x":'),
-        fragment(index=0, arguments="1}"),
+        ONE_BEGINS,
+        ONE_ENDS,
         fragment(index=0, arguments='{"x":1}'),
-        fragment(index=1, id="b", name="two", arguments='{"y":2}'),
+        TWO,
     ],
     "all arguments so far in every fragment": [
         fragment(index=0, id="a", name="one", arguments="{"),
         fragment(index=0, arguments='{"x"'),
         fragment(index=0, arguments='{"x":1}'),
-        fragment(index=1, id="b", name="two", arguments='{"y":'),
-        fragment(index=1, arguments='{"y":2}'),
+        TWO,
     ],
     "an empty object first": [
         fragment(index=0, id="a", name="one", arguments="{}"),
@@ -123,7 +123,7 @@ FRAGMENTS: dict[str, list[dict[str, Any]]] = {
         fragment(index=1, id="a", arguments='{"x":1}'),
         fragment(index=3, id="b", name="two", arguments='{"y":2}'),
     ],
-    "alternating by id, without an index": [
+    "alternating by id": [
         fragment(id="a", name="one", arguments='{"x"'),
         fragment(id="b", name="two", arguments='{"y"'),
         fragment(id="a", arguments=":1}"),
@@ -152,21 +152,19 @@ def test_calls_are_assembled_from_any_fragments(deltas: list[Any]) -> None:
     assert pieces[-1] == Finish("tool_calls", None)
 
 
-def test_a_call_without_a_name_is_still_a_call() -> None:
-    (call,) = calls_of(stream_chunks(fragment(index=0, arguments="{}")))
-    assert (call.name, call.arguments) == ("", "{}")
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("", ""),  # the model learns of it
+        ("submit", "submit"),
+        ("functions.execute_bash:0", "execute_bash"),
+        ("execute_bash<|channel|>json", "execute_bash"),
+    ],
+)
+def test_a_call_has_the_name_of_its_tool_and_an_id(written: str, name: str) -> None:
+    (call,) = calls_of(stream_chunks(fragment(index=0, name=written, arguments="{}")))
+    assert (call.name, call.arguments) == (name, "{}")
     assert call.id
-
-
-def test_empty_arguments_stay_an_empty_object() -> None:
-    (call,) = calls_of(stream_chunks(fragment(index=0, id="a", name="submit", arguments="{}")))
-    assert call.arguments == "{}"
-
-
-@pytest.mark.parametrize("written", ["functions.execute_bash:0", "execute_bash<|channel|>json"])
-def test_a_name_with_leaked_parts_is_that_of_the_tool(written: str) -> None:
-    (call,) = calls_of(stream_chunks(fragment(index=0, id="a", name=written, arguments="{}")))
-    assert call.name == "execute_bash"
 
 
 def test_halves_of_a_character_are_joined_in_text_reasoning_and_arguments() -> None:
@@ -190,12 +188,6 @@ def test_a_message_that_repeats_the_deltas_is_not_read_twice() -> None:
         assert text_of(pieces) == text
 
 
-def test_the_end_marker_completes_an_answer_without_a_finish_reason() -> None:
-    call = fragment(index=0, id="a", name="execute_bash", arguments="{}")
-    pieces = stream_chunks(call, finish=None)
-    assert getattr(pieces[-1], "reason", "") == "tool_calls"
-
-
 def test_text_calls_remain_text_beside_native_calls() -> None:
     written = '<tool_call>{"name": "execute_bash", "arguments": {"command": "ls"}}</tool_call>'
     pieces = stream_chunks({"content": written}, fragment(id="a", name="submit", arguments="{}"))
@@ -214,43 +206,29 @@ def test_text_calls_count_where_no_native_call_comes_and_the_user_is_told_once()
             assert getattr(pieces[-1], "reason", "") == "tool_calls"
 
 
+CACHED, WRITTEN = {"cached_tokens": 4}, {"cache_creation_tokens": 7}
+
+
 @pytest.mark.parametrize(
     ("usage", "expected"),
     [
+        ({"completion_tokens": 2, "prompt_cache_hit_tokens": 5}, Usage(9, 2, 5)),
+        ({"prompt_tokens_details": CACHED}, Usage(9, 0, 4)),
+        ({"completion_tokens_details": {"reasoning_tokens": 1}}, Usage(9, 0, 0, 1)),
+        ({"cache_creation_input_tokens": 7}, Usage(9, 0, cache_written=7)),
+        ({"prompt_tokens_details": WRITTEN}, Usage(9, 0, cache_written=7)),
         (
-            {"prompt_tokens": 9, "completion_tokens": 2, "prompt_cache_hit_tokens": 5},
-            Usage(9, 2, 5),
-        ),
-        (
-            {
-                "prompt_tokens": 9,
-                "completion_tokens": 2,
-                "prompt_tokens_details": {"cached_tokens": 4},
-                "completion_tokens_details": {"reasoning_tokens": 1},
-            },
-            Usage(9, 2, 4, 1),
-        ),
-        (
-            {"prompt_tokens": 9, "completion_tokens": 2, "cache_creation_input_tokens": 7},
-            Usage(9, 2, cache_written=7),
-        ),
-        (
-            {"prompt_tokens": 9, "prompt_tokens_details": {"cache_creation_tokens": 7}},
+            {"prompt_tokens_details": {"cache_creation_input_tokens": 7}},
             Usage(9, 0, cache_written=7),
         ),
-        (
-            {"prompt_tokens": 9, "prompt_tokens_details": {"cache_creation_input_tokens": 7}},
-            Usage(9, 0, cache_written=7),
-        ),
-        ({"prompt_tokens": 9, "cache_read_input_tokens": 5}, Usage(9, 0, 5)),
-        ({"prompt_tokens": 9, "prompt_tokens_details": None}, Usage(9, 0)),
+        ({"cache_read_input_tokens": 5}, Usage(9, 0, 5)),
+        ({"prompt_tokens_details": None}, Usage(9, 0)),
         ({"prompt_tokens": "many"}, None),
-        (None, None),
     ],
 )
 def test_usage_is_read_in_every_known_shape(usage: Any, expected: Usage | None) -> None:
-    pieces = stream_chunks({"content": "Hi"}, {"choices": [], "usage": usage})
-    assert pieces[-1] == Finish("stop", expected)
+    counted = {"choices": [], "usage": {"prompt_tokens": 9, **usage}}
+    assert stream_chunks({"content": "Hi"}, counted)[-1] == Finish("stop", expected)
 
 
 def test_a_reported_zero_is_told_from_a_count_that_is_missing() -> None:
@@ -261,15 +239,10 @@ def test_a_reported_zero_is_told_from_a_count_that_is_missing() -> None:
     assert (finish.usage.known("cached"), finish.usage.known("reasoning")) == (0, None)
 
 
-def test_usage_before_the_answer_does_not_end_it() -> None:
+def test_only_usage_after_the_answer_ends_it() -> None:
     usage = {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 1}}
-    assert (
-        text_of(stream_chunks(usage, {"content": "Hi"}, usage, {"content": " there"})) == "Hi there"
-    )
-
-
-def test_usage_ends_an_answer_without_a_finish_reason() -> None:
-    usage = {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 1}}
+    pieces = stream_chunks(usage, {"content": "Hi"}, usage, {"content": " there"})
+    assert text_of(pieces) == "Hi there"
     with Endpoint([Turn(chunks=[{"choices": [{"delta": {"content": "Hi"}}]}, usage])]) as endpoint:
         assert stream_request(endpoint)[-1] == Finish("stop", Usage(9, 1))
 
@@ -296,13 +269,13 @@ def test_unexpected_chunks_are_ignored(junk: str) -> None:
 @pytest.mark.parametrize(
     ("finish", "reason"),
     [
-        ("stop", "stop"),
         ("length", "length"),
         ("content_filter", "content_filter"),
         ("odd", "other"),
+        (None, "stop"),  # the end marker completes the answer
     ],
 )
-def test_finish_reasons_are_reported(finish: str, reason: str) -> None:
+def test_finish_reasons_are_reported(finish: str | None, reason: str) -> None:
     assert stream_chunks({"content": "Hi"}, finish=finish)[-1] == Finish(reason, None)  # type: ignore[arg-type]
 
 
@@ -325,12 +298,6 @@ def test_small_fragments_are_merged() -> None:
         pieces = stream_request(endpoint)
     assert text_of(pieces) == "x" * 20_000
     assert len(pieces) < 1000
-
-
-def test_the_first_fragment_has_id_and_name() -> None:
-    pieces = stream_chunks(*FRAGMENTS["as the protocol says"])
-    first = next(piece for piece in pieces if isinstance(piece, CallPiece))
-    assert (first.id, first.name) == ("a", "one")
 
 
 def test_a_turn_whose_reasoning_has_only_a_closing_tag_answers_with_the_rest() -> None:

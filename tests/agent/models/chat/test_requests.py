@@ -9,7 +9,6 @@ from agent.errors import ModelRefused
 from agent.models.base import (
     AssistantMessage,
     Finish,
-    Message,
     ModelConfig,
     ModelNotice,
     ModelRequest,
@@ -30,72 +29,50 @@ pytestmark = pytest.mark.contract
 # What is sent
 
 
-def test_only_configured_parameters_are_sent() -> None:
+def sent(request: ModelRequest, **settings: Any) -> dict[str, Any]:
+    """Return what a strict endpoint gets for a request."""
     with Endpoint([Turn(text="Hi")]) as endpoint:
-        stream_request(endpoint, ModelRequest([UserMessage("Hi")]))
-    assert endpoint.requests[0].body == {
+        stream_request(endpoint, request, **settings)
+    assert endpoint.history_errors == []
+    return endpoint.requests[0].body
+
+
+def test_only_configured_parameters_are_sent() -> None:
+    assert sent(ModelRequest([UserMessage("Hi")])) == {
         "model": "test-model",
         "messages": [{"role": "user", "content": "Hi"}],
         "stream": True,
         "stream_options": {"include_usage": True},
     }
-    assert "authorization" not in endpoint.requests[0].headers
 
 
 def test_the_extra_body_overrides_settings() -> None:
-    with Endpoint([Turn(text="Hi")] * 2) as endpoint:
-        model = EndpointModel(
-            ModelConfig(
-                endpoint.url,
-                "test-model",
-                temperature=0.5,
-                top_p=0.9,
-                max_tokens=500,
-                extra_body={"top_p": 0.1, "seed": 7, "messages": [], "stream": False},
-            )
-        )
-        list(model.stream(ModelRequest([UserMessage("Hi")], max_tokens=100), Stop()))
-        list(model.stream(ModelRequest([UserMessage("Hi")]), Stop()))
-    first, second = (received.body for received in endpoint.requests)
-    assert (first["temperature"], first["top_p"], first["seed"]) == (0.5, 0.1, 7)
-    assert (first["max_tokens"], second["max_tokens"]) == (100, 500)
-    assert first["messages"]
-    assert first["stream"] is True
+    extra = {"top_p": 0.1, "seed": 7, "messages": [], "stream": False}
+    settings: Any = {"temperature": 0.5, "top_p": 0.9, "max_tokens": 500, "extra_body": extra}
+    body = sent(ModelRequest([UserMessage("Hi")], max_tokens=100), **settings)
+    assert (body["temperature"], body["top_p"], body["seed"]) == (0.5, 0.1, 7)
+    assert (body["max_tokens"], body["stream"], len(body["messages"])) == (100, True, 1)
+    assert sent(ModelRequest([UserMessage("Hi")]), **settings)["max_tokens"] == 500
 
 
-def test_the_history_is_valid_for_a_strict_server() -> None:
-    with Endpoint([Turn(text="Hi")]) as endpoint:
-        stream_request(endpoint, ModelRequest(HISTORY, [BASH]))
-    assert endpoint.history_errors == []
-    call = endpoint.requests[0].body["messages"][2]
-    assert call["content"] is None
-    assert call["reasoning_content"] == "Let me look."
-
-
-def test_earlier_reasoning_is_sent_only_if_configured() -> None:
-    with Endpoint([Turn(text="Hi")]) as endpoint:
-        stream_request(endpoint, ModelRequest(HISTORY, [BASH]), send_reasoning=False)
-    assert "Let me look" not in str(endpoint.requests[0].body)
+def test_the_history_is_valid_for_a_strict_server_and_has_reasoning_unless_switched_off() -> None:
+    call = sent(ModelRequest(HISTORY, [BASH]))["messages"][2]
+    assert (call["content"], call["reasoning_content"]) == (None, "Let me look.")
+    without = sent(ModelRequest(HISTORY, [BASH]), send_reasoning=False)
+    assert "Let me look" not in str(without)
 
 
 @pytest.mark.parametrize("arguments", ["", '{"comm', "[1]", '"ls"', "[" * 100_000])
 def test_a_malformed_call_in_the_history_is_sent_in_valid_form(arguments: str) -> None:
     call = ToolCall("a", "bash; rm -rf", arguments)
-    messages: list[Message] = [
-        UserMessage("Go."),
-        AssistantMessage("", calls=(call,)),
-        ToolResult("a", "x", "No JSON."),
-    ]
-    with Endpoint([Turn(text="Hi")]) as endpoint:
-        stream_request(endpoint, ModelRequest(messages, [BASH]))
-    assert endpoint.history_errors == []
-    assert endpoint.requests[0].body["messages"][1]["tool_calls"][0]["function"]["name"].isascii()
+    answer, result = AssistantMessage("", calls=(call,)), ToolResult("a", "x", "No JSON.")
+    body = sent(ModelRequest([UserMessage("Go."), answer, result], [BASH]))
+    assert body["messages"][1]["tool_calls"][0]["function"]["name"].isascii()
 
 
 def test_unencodable_text_is_still_sent() -> None:
-    with Endpoint([Turn(text="Hi")]) as endpoint:
-        stream_request(endpoint, ModelRequest([UserMessage("broken \udcff byte")]))
-    assert "broken" in endpoint.requests[0].body["messages"][0]["content"]
+    body = sent(ModelRequest([UserMessage("broken \udcff byte")]))
+    assert "broken" in body["messages"][0]["content"]
 
 
 def test_text_calls_reach_the_loop_like_native_calls() -> None:
@@ -140,17 +117,14 @@ def test_max_completion_tokens_is_detected_and_remembered() -> None:
 def test_an_unsupported_token_limit_is_omitted() -> None:
     turn = Turn(text="Hi", reject_if=_refusing("max_tokens", "max_completion_tokens"))
     with Endpoint([turn] * 3) as endpoint:
-        pieces = stream_request(endpoint, max_tokens=50)
-    assert text_of(pieces) == "Hi"
-    assert len(endpoint.requests) == 3
+        assert text_of(stream_request(endpoint, max_tokens=50)) == "Hi"
 
 
 def test_rejected_parameters_are_omitted_one_by_one() -> None:
     names = ("temperature", "top_p", "stream_options", "parallel_tool_calls")
+    settings: Any = {"temperature": 0.2, "top_p": 0.5}
     with Endpoint([Turn(text="Hi", reject_if=_refusing(*names))] * 5) as endpoint:
-        pieces = stream_request(
-            endpoint, temperature=0.2, top_p=0.5, extra_body={"parallel_tool_calls": False}
-        )
+        pieces = stream_request(endpoint, extra_body={"parallel_tool_calls": False}, **settings)
     assert sum(isinstance(piece, ModelNotice) for piece in pieces) == 4
     assert not set(names) & set(endpoint.requests[-1].body)
     asked_for = ("parallel_tool_calls", "temperature", "top_p")

@@ -38,19 +38,28 @@ FOLLOW_UP: list[Message] = [
 ]
 FOLLOW_UP_REQUEST = ModelRequest(FOLLOW_UP, [BASH])
 TRAITS = traits_of("http://endpoint/v1", "m")
+NOTHING = Learned()
 Bodies = list[dict[str, Any]]
+
+
+def lesson_of(
+    message: str, sent: dict[str, Any], learned: Learned = NOTHING, **options: Any
+) -> Lesson | None:
+    """Return what a refusal of a body teaches."""
+    failure = Failure(400, {"error": {"message": message, "param": "reasoning_effort"}})
+    options = {"api": ChatApi(), "may_switch": True} | options
+    return learn(learned, failure, sent, **options)
 
 
 def refused_until(accepts: Callable[[Bodies], bool], message: str) -> list[Bodies]:
     """Return the messages sent to an endpoint that refuses until they are as it needs them."""
-    config, learned, sent = ModelConfig("http://endpoint/v1", "m"), Learned(), []
+    config, learned, sent = ModelConfig("http://endpoint/v1", "m"), NOTHING, []
     while True:
         prepared = prepare_request(config, FOLLOW_UP_REQUEST, TRAITS, learned, ChatApi())
         sent.append(prepared.body["messages"])
         if accepts(sent[-1]):
             return sent
-        failure = Failure(400, {"error": {"message": message}})
-        lesson = learn(learned, failure, prepared.body, ChatApi(), may_switch=True)
+        lesson = lesson_of(message, prepared.body, learned)
         assert lesson is not None, f"after {len(sent)} requests"
         learned = lesson.learned
 
@@ -76,6 +85,9 @@ def test_reasoning_that_must_be_passed_back_is_sent_also_where_it_is_empty(messa
     )
     reasoning = [each["reasoning_content"] for each in calling(sent[-1])]
     assert reasoning == ["Let me look.", ""]
+    # The endpoint goes on refusing: its message is shown, and the field was always sent.
+    with pytest.raises(AssertionError, match="after 2 requests"):
+        refused_until(lambda _: False, message)
 
 
 @pytest.mark.parametrize(
@@ -95,25 +107,20 @@ def test_null_becomes_an_empty_text(message: str) -> None:
 
 
 def test_call_ids_become_nine_characters_in_calls_and_results() -> None:
-    def accepts(messages: Bodies) -> bool:
-        return all(
-            len(call["id"]) == 9 for each in calling(messages) for call in each["tool_calls"]
-        )
+    def ids(messages: Bodies) -> list[str]:
+        return [call["id"] for each in calling(messages) for call in each["tool_calls"]]
 
-    sent = refused_until(
-        accepts,
-        "Tool call id was call_a but must be a-z, A-Z, 0-9, with a length of 9.",
-    )
-    ids = [call["id"] for each in calling(sent[-1]) for call in each["tool_calls"]]
-    assert ids == [each["tool_call_id"] for each in sent[-1] if each["role"] == "tool"]
-    assert len(set(ids)) == 2
-    assert all(each.isalnum() for each in ids)
+    message = "Tool call id was call_a but must be a-z, A-Z, 0-9, with a length of 9."
+    sent = refused_until(lambda messages: all(len(each) == 9 for each in ids(messages)), message)
+    found = ids(sent[-1])
+    assert found == [each["tool_call_id"] for each in sent[-1] if each["role"] == "tool"]
+    assert len(set(found)) == 2
+    assert all(each.isalnum() for each in found)
 
 
 def test_a_message_of_the_model_comes_between_a_result_and_the_user() -> None:
     def accepts(messages: Bodies) -> bool:
-        roles = [each["role"] for each in messages]
-        return ("tool", "user") not in pairwise(roles)
+        return ("tool", "user") not in pairwise(each["role"] for each in messages)
 
     sent = refused_until(accepts, "Unexpected role 'user' after role 'tool'")
     assert [each["role"] for each in sent[-1]][-3:] == ["tool", "assistant", "user"]
@@ -121,22 +128,13 @@ def test_a_message_of_the_model_comes_between_a_result_and_the_user() -> None:
 
 def test_calls_of_another_model_get_the_placeholder_signature() -> None:
     def accepts(messages: Bodies) -> bool:
-        firsts = [each["tool_calls"][0] for each in calling(messages)]
-        return all(each["extra_content"]["google"] for each in firsts if "extra_content" in each) \
-            and all("extra_content" in each for each in firsts)  # fmt: skip
+        return all("extra_content" in each["tool_calls"][0] for each in calling(messages))
 
     sent = refused_until(
         accepts, "Function call is missing a thought_signature in functionCall parts."
     )
-    signature = calling(sent[-1])[0]["tool_calls"][0]["extra_content"]["google"]
-    assert signature == {"thought_signature": "skip_thought_signature_validator"}
-
-
-def test_what_is_required_is_never_dropped() -> None:
-    """The endpoint goes on refusing: its message is shown, and the field was always sent."""
-    message = "The `reasoning_content` in the thinking mode must be passed back to the API."
-    with pytest.raises(AssertionError, match="after 2 requests"):
-        refused_until(lambda _: False, message)
+    signatures = [each["tool_calls"][0]["extra_content"]["google"] for each in calling(sent[-1])]
+    assert signatures == [{"thought_signature": "skip_thought_signature_validator"}] * 2
 
 
 # Rejected
@@ -154,8 +152,7 @@ def test_a_validator_that_names_no_field_gets_none_that_is_not_standard() -> Non
 def test_a_lesson_is_never_reversed() -> None:
     required = Learned(lessons={"chat": Lessons(changes=("reasoning_content required",))})
     body = {"messages": [{"role": "assistant", "content": "", "reasoning_content": ""}]}
-    failure = Failure(400, {"error": {"message": "Unknown field: reasoning_content"}})
-    assert learn(required, failure, body, ChatApi(), may_switch=True) is None
+    assert lesson_of("Unknown field: reasoning_content", body, required) is None
 
 
 # Elsewhere
@@ -164,13 +161,7 @@ USE_RESPONSES = (
     "Function tools with reasoning_effort are not supported for gpt-5.6 in /v1/chat/completions. "
     "To use function tools, use /v1/responses or set reasoning_effort to 'none'."
 )
-
-
-def lesson_of(message: str, *, may_switch: bool = True) -> Lesson | None:
-    error = {"message": message, "param": "reasoning_effort"}
-    body = {"model": "m", "reasoning_effort": "high", "messages": [{"role": "user"}]}
-    failure = Failure(400, {"error": error})
-    return learn(Learned(), failure, body, ChatApi(), may_switch=may_switch)
+REASONING = {"model": "m", "reasoning_effort": "high", "messages": [{"role": "user"}]}
 
 
 @pytest.mark.parametrize(
@@ -183,10 +174,13 @@ def lesson_of(message: str, *, may_switch: bool = True) -> Lesson | None:
     ],
 )
 def test_a_refusal_names_another_api(message: str) -> None:
-    lesson = lesson_of(message)
+    lesson = lesson_of(message, REASONING)
     assert lesson is not None
     assert lesson.learned == Learned(api="responses")
     assert "Responses" in lesson.notice
+    # The user chose this one, or the other one has sent it here.
+    assert lesson_of(message, REASONING, may_switch=False) is None
+    assert lesson_of(message, REASONING, Learned(api="chat")) is None
 
 
 @pytest.mark.parametrize(
@@ -198,18 +192,8 @@ def test_a_refusal_names_another_api(message: str) -> None:
     ],
 )
 def test_a_refusal_that_says_messages_or_responses_names_no_api(message: str) -> None:
-    lesson = lesson_of(message)
+    lesson = lesson_of(message, REASONING)
     assert lesson is None or lesson.learned.api is None
-
-
-def test_an_api_that_the_user_chose_is_kept() -> None:
-    assert lesson_of(USE_RESPONSES, may_switch=False) is None
-
-
-def test_an_endpoint_is_not_sent_back_and_forth() -> None:
-    failure = Failure(400, {"error": {"message": USE_RESPONSES}})
-    sent = {"messages": [{"role": "user"}]}
-    assert learn(Learned(api="chat"), failure, sent, ChatApi(), may_switch=True) is None
 
 
 # What was learned is kept
@@ -231,20 +215,25 @@ def test_what_was_learned_is_given_on_to_the_next_model() -> None:
     assert not any(isinstance(piece, ModelNotice) for piece in pieces)
 
 
-def test_what_was_learned_survives_json() -> None:
-    lessons = Lessons(("top_p",), {"max_tokens": "max_completion_tokens"}, ("a",))
-    learned = Learned("messages", {"chat": lessons})
-    assert Learned.from_json(learned.to_json()) == learned
+STORED_LESSONS = Lessons(("top_p",), {"max_tokens": "max_completion_tokens"}, ("a",))
+STORED = Learned("messages", {"chat": STORED_LESSONS})
+DAMAGED = {"chat": {"dropped": "x", "renamed": [1]}, "telnet": {"dropped": ["x"]}}
 
 
-@pytest.mark.parametrize("stored", [None, [], {"api": "telnet", "lessons": [1]}])
-def test_a_damaged_record_is_an_empty_one(stored: object) -> None:
-    assert Learned.from_json(stored) == Learned()
-
-
-def test_damaged_lessons_are_none() -> None:
-    stored = {"lessons": {"chat": {"dropped": "x", "renamed": [1]}, "telnet": {"dropped": ["x"]}}}
-    assert Learned.from_json(stored) == Learned(lessons={"chat": Lessons()})
+@pytest.mark.parametrize(
+    ("stored", "learned"),
+    [
+        (STORED.to_json(), STORED),
+        (None, NOTHING),
+        ([], NOTHING),
+        ({"api": "telnet", "lessons": [1]}, NOTHING),
+        ({"lessons": DAMAGED}, Learned(lessons={"chat": Lessons()})),
+    ],
+)
+def test_what_was_learned_survives_json_and_damage_teaches_nothing(
+    stored: object, learned: Learned
+) -> None:
+    assert Learned.from_json(stored) == learned
 
 
 def test_what_one_api_rejects_is_sent_in_another() -> None:
@@ -273,13 +262,12 @@ def test_a_parameter_is_renamed_before_it_is_dropped() -> None:
     ["Unexpected role “system” is not allowed.", "max_tokens: 64000 > 8192, which is not allowed"],
 )
 def test_what_the_messages_api_needs_is_never_dropped(message: str) -> None:
-    failure = Failure(400, {"error": {"message": message}})
     sent = {"model": "m", "max_tokens": 64_000, "system": [], "messages": []}
-    assert learn(Learned(), failure, sent, MessagesApi(), may_switch=True) is None
+    assert lesson_of(message, sent, api=MessagesApi()) is None
 
 
 def test_a_field_that_was_dropped_and_comes_back_is_not_dropped_again() -> None:
-    failure = Failure(400, {"error": {"message": "thinking: extra inputs are not permitted"}})
     sent = {"model": "m", "thinking": {"type": "disabled"}, "messages": []}
     learned = Learned(lessons={"messages": Lessons(dropped=("thinking",))})
-    assert learn(learned, failure, sent, MessagesApi(), may_switch=True) is None
+    message = "thinking: extra inputs are not permitted"
+    assert lesson_of(message, sent, learned, api=MessagesApi()) is None

@@ -1,5 +1,6 @@
 """Messages: what is sent, and what is read from the events."""
 
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -41,6 +42,13 @@ def conversation(*messages: Message, changes: tuple[str, ...] = ()) -> dict[str,
     return API.conversation(messages, [BASH], Writing(FAMILY, changes=changes))
 
 
+def content_of(answer: AssistantMessage) -> list[Any]:
+    """Return what is sent of an answer in the middle of a conversation."""
+    results = [ToolResult(call.id, call.name, "x") for call in answer.calls]
+    messages = conversation(UserMessage("Go."), answer, *results, UserMessage("On."))["messages"]
+    return list(messages[1]["content"])
+
+
 def pieces_of(*events: Any) -> list[Piece]:
     parser = API.parser(Writing(FAMILY), [BASH])
     pieces = [piece for event in events for piece in parser.feed(event)]
@@ -72,15 +80,12 @@ def end(reason: str = "end_turn") -> list[dict[str, Any]]:
     ]
 
 
-START = {
-    "type": "message_start",
-    "message": {
-        "usage": {
-            "input_tokens": 16, "cache_read_input_tokens": 64, "cache_creation_input_tokens": 10,
-            "output_tokens": 1,
-        },
-    },
+START_USAGE = {
+    "input_tokens": 16, "cache_read_input_tokens": 64, "cache_creation_input_tokens": 10,
+    "output_tokens": 1,
 }  # fmt: skip
+START = {"type": "message_start", "message": {"usage": START_USAGE}}
+YES = block(0, {"type": "text", "text": "Yes."})
 
 
 # What is sent
@@ -88,15 +93,10 @@ START = {
 
 def test_the_system_prompt_and_the_tools_are_fields_of_their_own() -> None:
     body = conversation(SystemMessage("Be careful."), UserMessage("Go."))
+    tool = {"name": BASH.name, "description": BASH.description, "input_schema": BASH.parameters}
     assert body == {
         "system": [{"type": "text", "text": "Be careful."}],
-        "tools": [
-            {
-                "name": "execute_bash",
-                "description": "Run a command.",
-                "input_schema": dict(BASH.parameters),
-            }
-        ],
+        "tools": [tool],
         "messages": [{"role": "user", "content": [{"type": "text", "text": "Go."}]}],
     }
 
@@ -111,14 +111,10 @@ def test_results_come_first_in_one_message_of_the_user() -> None:
         ToolResult("functions.submit:1", "submit", "Done."),
     )
     _, answer, results = body["messages"]
-    assert answer["content"] == [
-        {"type": "tool_use", "id": "toolu_1", "name": "execute_bash", "input": {"command": "ls"}},
-        {
-            "type": "tool_use",
-            "id": "functions_submit_1",
-            "name": "submit",
-            "input": {"malformed_arguments": "{broken"},
-        },
+    calls = [(call["id"], call["name"], call["input"]) for call in answer["content"]]
+    assert calls == [
+        ("toolu_1", "execute_bash", {"command": "ls"}),
+        ("functions_submit_1", "submit", {"malformed_arguments": "{broken"}),
     ]
     assert results["content"] == [
         {"type": "tool_result", "tool_use_id": "toolu_1", "content": "(empty)"},
@@ -132,33 +128,33 @@ def test_empty_answers_are_left_out_and_roles_alternate() -> None:
     assert [message["role"] for message in body["messages"]] == ["user"]
 
 
-def test_thinking_goes_back_unchanged_and_in_its_place() -> None:
-    second = {**THINKING, "signature": "b3RoZXI="}
-    parts = {
-        "blocks": [
-            THINKING, REDACTED, {"type": "text", "length": 7}, second, {"type": "tool_use"},
-        ],
-    }  # fmt: skip
-    answer = AssistantMessage("I look.", "Hm.", (LS,), opaque=OpaqueParts(FAMILY, parts))
-    messages = (UserMessage("Go."), answer, ToolResult("toolu_1", "execute_bash", "x"))
-    content = conversation(*messages)["messages"][1]["content"]
-    assert content[:2] == [THINKING, REDACTED]
-    assert content[2:4] == [{"type": "text", "text": "I look."}, second]
-    assert content[4]["id"] == "toolu_1"
+SECOND_THINKING = {**THINKING, "signature": "b3RoZXI="}
+YES_SENT = {"type": "text", "text": "Yes."}
+CALL_SENT = {"type": "tool_use", "id": "toolu_1", "name": LS.name, "input": {"command": "ls"}}
 
 
-def test_thinking_comes_first_where_the_answer_was_changed() -> None:
-    parts = {"blocks": [{"type": "text", "length": 99}, THINKING]}
-    answer = AssistantMessage("Short.", opaque=OpaqueParts(FAMILY, parts))
-    content = conversation(UserMessage("Go."), answer, UserMessage("On."))["messages"][1]["content"]
-    assert content == [THINKING, {"type": "text", "text": "Short."}]
-
-
-def test_the_thinking_of_another_family_is_not_sent() -> None:
-    opaque = OpaqueParts("messages/claude@vertex", {"blocks": [THINKING]})
-    answer = AssistantMessage("Yes.", "Hm.", opaque=opaque)
-    content = conversation(UserMessage("Go."), answer, UserMessage("On."))["messages"][1]["content"]
-    assert content == [{"type": "text", "text": "Yes."}]
+@pytest.mark.parametrize(
+    ("family", "blocks", "sent"),
+    [
+        (
+            FAMILY,  # unchanged and in its place
+            [
+                THINKING,
+                REDACTED,
+                {"type": "text", "length": 4},
+                SECOND_THINKING,
+                {"type": "tool_use"},
+            ],
+            [THINKING, REDACTED, YES_SENT, SECOND_THINKING, CALL_SENT],
+        ),
+        # The answer was changed: thinking comes first.
+        (FAMILY, [{"type": "text", "length": 99}, THINKING], [THINKING, YES_SENT, CALL_SENT]),
+        ("messages/claude@vertex", [THINKING], [YES_SENT, CALL_SENT]),
+    ],
+)
+def test_thinking_goes_back(family: str, blocks: list[Any], sent: list[Any]) -> None:
+    answer = AssistantMessage("Yes.", "Hm.", (LS,), opaque=OpaqueParts(family, {"blocks": blocks}))
+    assert content_of(answer) == sent
 
 
 def test_a_call_without_thinking_is_continued_without_thinking() -> None:
@@ -171,22 +167,13 @@ def test_a_call_without_thinking_is_continued_without_thinking() -> None:
 
 
 def test_at_most_four_marks_are_set_where_the_cache_helps() -> None:
-    turns = [
-        message
-        for number in range(4)
-        for message in (UserMessage(f"{number}"), AssistantMessage("Yes."))
-    ]
-    body = conversation(
-        SystemMessage("Be careful."), *turns, UserMessage("Last."), changes=(CACHE_MARKS,)
-    )
+    turns = [(UserMessage(f"{number}"), AssistantMessage("Yes.")) for number in range(4)]
+    messages = [SystemMessage("Be careful."), *chain(*turns), UserMessage("Last.")]
+    body = conversation(*messages, changes=(CACHE_MARKS,))
     mark = {"type": "ephemeral"}
     assert body["system"][-1]["cache_control"] == body["tools"][-1]["cache_control"] == mark
-    marked = [
-        message["content"][-1]["text"]
-        for message in body["messages"]
-        if "cache_control" in message["content"][-1]
-    ]
-    assert marked == ["3", "Last."]
+    last_blocks = [message["content"][-1] for message in body["messages"]]
+    assert [each["text"] for each in last_blocks if "cache_control" in each] == ["3", "Last."]
 
 
 ADAPTIVE = {"type": "adaptive", "display": "summarized"}
@@ -287,28 +274,25 @@ def test_thinking_text_and_calls_are_read_and_kept() -> None:
 
 
 def test_an_answer_without_thinking_keeps_nothing() -> None:
-    pieces = pieces_of(START, *block(0, {"type": "text", "text": "Yes."}), *end())
-    assert finish_of(pieces).opaque is None
+    assert finish_of(pieces_of(START, *YES, *end())).opaque is None
 
 
 def test_a_zero_at_the_end_keeps_the_count_of_the_beginning() -> None:
     last, stop = end()
     last["usage"] |= {"input_tokens": 0, "cache_read_input_tokens": 0}
-    pieces = pieces_of(START, *block(0, {"type": "text", "text": "Yes."}), last, stop)
-    assert finish_of(pieces).usage == Usage(90, 12, cached=64, cache_written=10)
+    usage = finish_of(pieces_of(START, *YES, last, stop)).usage
+    assert usage == Usage(90, 12, cached=64, cache_written=10)
 
 
 def test_a_message_that_is_not_streamed_is_read() -> None:
-    call = {"type": "tool_use", "id": "toolu_1", "name": "execute_bash", "input": {"command": "ls"}}
-    message = {"type": "message", "content": [THINKING, call], "stop_reason": "tool_use"}
+    message = {"type": "message", "content": [THINKING, CALL_SENT], "stop_reason": "tool_use"}
     pieces = pieces_of({**message, "usage": {"input_tokens": 9, "output_tokens": 2}})
     assert (reasoning_of(pieces), calls_of(pieces)) == ("Hm.", [LS])
     assert finish_of(pieces).usage == Usage(9, 2)
 
 
 def test_a_call_without_arguments_has_an_empty_object() -> None:
-    start = {"type": "tool_use", "id": "toolu_1", "name": "submit", "input": {}}
-    (call,) = calls_of(pieces_of(*block(0, start), *end("tool_use")))
+    (call,) = calls_of(pieces_of(*block(0, CALL_SENT | {"input": {}}), *end("tool_use")))
     assert call.arguments == "{}"
 
 
@@ -324,8 +308,7 @@ def test_a_call_without_arguments_has_an_empty_object() -> None:
     ],
 )
 def test_stop_reasons_are_those_of_every_model(reason: str, expected: str) -> None:
-    pieces = pieces_of(*block(0, {"type": "text", "text": "Yes."}), *end(reason))
-    assert finish_of(pieces).reason == expected
+    assert finish_of(pieces_of(*YES, *end(reason))).reason == expected
 
 
 def test_calls_in_the_text_of_a_server_without_a_parser_count() -> None:
@@ -350,7 +333,7 @@ def test_calls_in_the_text_of_a_server_without_a_parser_count() -> None:
     ],
 )
 def test_malformed_events_are_ignored(event: Any) -> None:
-    assert text_of(pieces_of(event, *block(0, {"type": "text", "text": "Yes."}), *end())) == "Yes."
+    assert text_of(pieces_of(event, *YES, *end())) == "Yes."
 
 
 @pytest.mark.parametrize(
@@ -376,5 +359,4 @@ def test_errors_inside_a_stream_have_the_status_of_their_type(
 )  # fmt: skip
 def test_parts_of_an_imported_record_that_do_not_fit_are_left_out(blocks: Any) -> None:
     answer = AssistantMessage("Yes.", opaque=OpaqueParts(FAMILY, {"blocks": blocks}))
-    content = conversation(UserMessage("Go."), answer, UserMessage("On."))["messages"][1]["content"]
-    assert [block for block in content if block != THINKING] == [{"type": "text", "text": "Yes."}]
+    assert [block for block in content_of(answer) if block != THINKING] == [YES_SENT]

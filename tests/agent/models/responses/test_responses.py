@@ -1,20 +1,18 @@
 """Responses: what is sent, and what is read from the events."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from agent.models.base import (
     AssistantMessage,
-    CallPiece,
     Finish,
     Message,
     ModelConfig,
     OpaqueParts,
     Piece,
-    ReasoningPiece,
     SystemMessage,
-    TextPiece,
     ToolCall,
     ToolResult,
     Usage,
@@ -23,7 +21,7 @@ from agent.models.base import (
 from agent.models.endpoint.api import Writing
 from agent.models.endpoint.families import traits_of
 from agent.models.responses.api import ResponsesApi
-from tests.contract.model_suite import BASH
+from tests.contract.model_suite import BASH, calls_of, reasoning_of, text_of
 
 API = ResponsesApi()
 FAMILY = "responses/openai@openai"
@@ -76,22 +74,10 @@ STREAM = [
 
 def answer_of(pieces: list[Piece]) -> AssistantMessage:
     """Return the message that the loop makes of an answer."""
-
-    def joined(kind: type[TextPiece | ReasoningPiece]) -> str:
-        return "".join(piece.text for piece in pieces if isinstance(piece, kind))
-
-    calls: dict[int, ToolCall] = {}
-    for piece in pieces:
-        if isinstance(piece, CallPiece):
-            old = calls.get(piece.index, ToolCall("", "", ""))
-            calls[piece.index] = ToolCall(
-                old.id or piece.id, old.name or piece.name, old.arguments + piece.arguments
-            )
     finish = pieces[-1]
     assert isinstance(finish, Finish)
-    return AssistantMessage(
-        joined(TextPiece), joined(ReasoningPiece), tuple(calls.values()), opaque=finish.opaque
-    )
+    calls = tuple(calls_of(pieces))
+    return AssistantMessage(text_of(pieces), reasoning_of(pieces), calls, opaque=finish.opaque)
 
 
 def sent(messages: list[Message], writing: Writing | None = None) -> list[dict[str, Any]]:
@@ -108,13 +94,11 @@ def parameters(model: str = "gpt-5.6", **settings: Any) -> Any:
 
 def test_a_stream_becomes_pieces() -> None:
     pieces = pieces_of(*STREAM)
-    answer = answer_of(pieces)
+    answer, finish = answer_of(pieces), pieces[-1]
     assert (answer.text, answer.reasoning) == ("I look.", "Look first.\n\nThen count.")
     assert answer.calls == (ToolCall("call_a", "execute_bash", '{"command": "ls"}'),)
-    finish = pieces[-1]
-    assert isinstance(finish, Finish)
-    assert finish.reason == "tool_calls"
-    assert finish.usage == Usage(90, 12, 64, 7, 10, ("cached", "reasoning", "cache_written"))
+    usage = Usage(90, 12, 64, 7, 10, ("cached", "reasoning", "cache_written"))
+    assert finish == Finish("tool_calls", usage, opaque=answer.opaque)
 
 
 SECOND = CALL | {"id": "fc_2", "call_id": "call_b", "arguments": '{"command": "pwd"}'}
@@ -129,25 +113,23 @@ TWO_CALLS = [
 ]
 
 
+def without(value: Any, *keys: str) -> Any:
+    """Return a JSON object without these keys, at any depth."""
+    if not isinstance(value, dict):
+        return value
+    return {key: without(each, *keys) for key, each in value.items() if key not in keys}
+
+
 @pytest.mark.parametrize("missing", [["output_index"], ["output_index", "item_id"]])
 @pytest.mark.parametrize("stream", [STREAM, TWO_CALLS])
-def test_items_without_an_index_are_told_apart(
-    stream: list[dict[str, Any]], missing: list[str]
-) -> None:
-    bare = [{key: each[key] for key in each if key not in missing} for each in stream]
+def test_items_without_an_index_are_told_apart(stream: list[Any], missing: list[str]) -> None:
+    bare = [without(each, *missing) for each in stream]
     assert answer_of(pieces_of(*bare)) == answer_of(pieces_of(*stream))
 
 
 def test_items_without_an_index_or_an_id_begin_after_the_last_one_ended() -> None:
-    bare = [
-        {key: each[key] for key in each if key not in ("output_index", "item_id")}
-        | ({"item": {k: v for k, v in each["item"].items() if k != "id"}} if "item" in each else {})
-        for each in TWO_CALLS
-    ]
-    calls = answer_of(pieces_of(*bare)).calls
-    assert [(call.id, call.arguments) for call in calls] == [
-        ("call_a", CALL["arguments"]), ("call_b", SECOND["arguments"]),
-    ]  # fmt: skip
+    bare = [without(each, "output_index", "item_id", "id") for each in TWO_CALLS]
+    assert answer_of(pieces_of(*bare)).calls == answer_of(pieces_of(*TWO_CALLS)).calls
 
 
 def test_a_leaked_prefix_of_a_tools_name_is_left_out() -> None:
@@ -179,13 +161,10 @@ def test_without_the_reasoning_no_ids_are_sent(writing: Writing) -> None:
 
 
 def test_a_call_that_got_another_id_goes_back_with_it() -> None:
-    answer = answer_of(pieces_of(*STREAM))
-    renamed = ToolCall("call_3_0", "execute_bash", "{}")
-    (call,) = [
-        item
-        for item in sent([AssistantMessage("", "", (renamed,), opaque=answer.opaque)])
-        if item["type"] == "function_call"
-    ]
+    answer = replace(
+        answer_of(pieces_of(*STREAM)), calls=(ToolCall("call_3_0", "execute_bash", "{}"),)
+    )
+    call = sent([answer])[-1]
     assert (call["id"], call["call_id"], call["arguments"]) == ("fc_1", "call_3_0", "{}")
 
 
@@ -230,9 +209,6 @@ def test_a_failure_in_a_stream_is_found(failed: object) -> None:
     assert failure is not None
     assert "It broke." in str(failure.body)
     assert failure.streaming
-
-
-def test_a_response_without_an_error_is_no_failure() -> None:
     assert API.failure({"type": "response.created", "response": {"error": None}}) is None
 
 

@@ -64,19 +64,15 @@ def test_an_endless_answer_is_aborted_with_an_error(flood: str) -> None:
     assert peak < 8 * MAX_BODY_BYTES
 
 
-def test_an_endless_model_list_is_aborted_with_an_error() -> None:
-    with FloodServer(JSON, repeat(BLOCK, GIGABYTE)) as server:
-        assert "sent more than 8 MB" in check_endpoint(ModelConfig(server.url, "")).message
-        assert "sent more than 8 MB" in check_endpoint(ModelConfig(server.url, "m")).message
-    assert server.sent < 16 * MAX_BODY_BYTES
-
-
-def test_an_event_stream_instead_of_a_model_list_is_aborted() -> None:
-    with (
-        FloodServer(EVENTS, repeat(b"data: []\n\n" * 6554, GIGABYTE)) as server,
-        pytest.raises(ModelRefused, match="sent more than 8 MB"),
-    ):
-        list_models(ModelConfig(server.url, ""))
+@pytest.mark.parametrize(
+    ("head", "block", "model"),
+    [(JSON, BLOCK, ""), (JSON, BLOCK, "m"), (EVENTS, b"data: []\n\n" * 6554, "")],
+)
+def test_an_endless_model_list_is_aborted_with_an_error(
+    head: str, block: bytes, model: str
+) -> None:
+    with FloodServer(head, repeat(block, GIGABYTE)) as server:
+        assert "sent more than 8 MB" in check_endpoint(ModelConfig(server.url, model)).message
     assert server.sent < 8 * MAX_BODY_BYTES
 
 
@@ -102,18 +98,25 @@ def test_the_total_size_of_a_stream_is_limited(monkeypatch: pytest.MonkeyPatch) 
     assert server.sent < 2 * MAX_BODY_BYTES
 
 
-def test_unrequested_compression_is_decoded() -> None:
-    body = {"choices": [{"message": {"content": "Hello"}, "finish_reason": "stop"}]}
-    packed = gzip.compress(json.dumps(body).encode())
-    with FloodServer(f"{JSON}\nContent-Encoding: GZIP", [packed]) as server:
-        assert text_of(stream_from(server.url)) == "Hello"
+HELLO = {"choices": [{"message": {"content": "Hello"}, "finish_reason": "stop"}]}
+HELLO_DELTA = {"choices": [{"delta": {"content": "Hello"}, "finish_reason": "stop"}]}
+HELLO_EVENTS = [f"data: {json.dumps(HELLO_DELTA)}\n\n".encode(), b"data: [DONE]\n\n"]
 
 
-def test_a_gzip_body_may_have_a_member_for_each_event_and_padding() -> None:
-    chunk = {"choices": [{"delta": {"content": "Hello"}, "finish_reason": "stop"}]}
-    events = [f"data: {json.dumps(chunk)}\n\n".encode(), b"data: [DONE]\n\n"]
-    packed = b"".join(map(gzip.compress, events)) + bytes(100)
-    with FloodServer(f"{EVENTS}\nContent-Encoding: gzip", [packed]) as server:
+@pytest.mark.parametrize(
+    ("head", "packed"),
+    [
+        (f"{JSON}\nContent-Encoding: GZIP", gzip.compress(json.dumps(HELLO).encode())),
+        # A member for each event, and padding.
+        (
+            f"{EVENTS}\nContent-Encoding: gzip",
+            b"".join(map(gzip.compress, HELLO_EVENTS)) + bytes(100),
+        ),
+    ],
+    ids=["a body", "a stream"],
+)
+def test_unrequested_compression_is_decoded(head: str, packed: bytes) -> None:
+    with FloodServer(head, [packed]) as server:
         assert text_of(stream_from(server.url)) == "Hello"
 
 
@@ -148,21 +151,17 @@ def test_the_total_size_of_an_answer_is_limited() -> None:
         stream_chunks(*[{"content": text}] * 9)
 
 
-def _call(index: int, name: str) -> dict[str, Any]:
+def _calls(count: int, name: str) -> list[dict[str, Any]]:
     function = {"name": name, "arguments": "{}"}
-    return {"tool_calls": [{"index": index, "id": f"call_{index}", "function": function}]}
-
-
-def test_the_maximum_number_of_calls_is_accepted() -> None:
-    deltas = [_call(index, "execute_bash") for index in range(MAX_CALLS)]
-    assert len(calls_of(stream_chunks(*deltas))) == MAX_CALLS
+    calls = ({"index": at, "id": f"call_{at}", "function": function} for at in range(count))
+    return [{"tool_calls": [call]} for call in calls]
 
 
 @pytest.mark.parametrize("name", ["execute_bash", ""])
 def test_more_calls_than_allowed_end_the_answer(name: str) -> None:
-    deltas = [_call(index, name) for index in range(3000)]
+    assert len(calls_of(stream_chunks(*_calls(MAX_CALLS, name)))) == MAX_CALLS
     with pytest.raises(ModelUnavailable, match="128 tool calls"):
-        stream_chunks(*deltas)
+        stream_chunks(*_calls(3000, name))
 
 
 def test_more_text_calls_than_allowed_end_the_answer() -> None:

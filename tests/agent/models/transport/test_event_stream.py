@@ -75,9 +75,8 @@ def answer(kind: str, body: bytes) -> str:
 
 CHUNK = json.dumps({"choices": [{"delta": {"content": "Nine."}, "finish_reason": "stop"}]})
 STREAM = f"data: {CHUNK}\n\ndata: [DONE]\n\n".encode()
-WHOLE = json.dumps(
-    {"choices": [{"message": {"content": "Nine."}, "finish_reason": "stop"}]}, indent=2
-).encode()
+MESSAGE = {"message": {"content": "Nine."}, "finish_reason": "stop"}
+WHOLE = json.dumps({"choices": [MESSAGE]}, indent=2).encode()
 
 
 @pytest.mark.contract

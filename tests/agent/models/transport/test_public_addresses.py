@@ -96,7 +96,7 @@ def public_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.skipif(sys.byteorder == "big", reason="the tables are of the usual machines")
 @pytest.mark.usefixtures("public_machine")
-def test_networks_of_the_host_are_not_public() -> None:
+def test_networks_of_the_host_are_not_public_and_the_proxy_receives_each_once() -> None:
     assert [str(each) for each in own_networks()] == [
         "203.0.113.0/26", "192.168.0.0/24", "2001:db8:0:1::/64"
     ]  # fmt: skip
@@ -104,17 +104,10 @@ def test_networks_of_the_host_are_not_public() -> None:
         assert not is_public(neighbour)
     for elsewhere in ("203.0.113.64", "198.51.100.1", "6.1.1.1", "1.1.1.1", "2001:db8:0:2::7"):
         assert is_public(elsewhere)
-
-
-@pytest.mark.skipif(sys.byteorder == "big", reason="the tables are of the usual machines")
-@pytest.mark.usefixtures("public_machine")
-def test_the_sandbox_proxy_receives_each_network_once() -> None:
-    """Networks within others, and networks that are refused anyway, are omitted."""
+    # Without networks within others, and those that are refused anyway.
     assert own_addresses_and_networks() == [
-        "198.51.100.9/32",
-        "203.0.113.0/26",
-        "2001:db8:0:1::/64",
-    ]
+        "198.51.100.9/32", "203.0.113.0/26", "2001:db8:0:1::/64"
+    ]  # fmt: skip
 
 
 def test_without_routing_tables_there_are_no_networks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,32 +145,34 @@ def test_a_name_that_does_not_resolve_is_said_to_a_visitor(host: str) -> None:
     assert "cannot be found" in probe.check_endpoint(config).message
 
 
-CHECK_ENDPOINT = """
-from agent.models.passport import probe
-from agent.models.base import ModelConfig
-print(probe.check_endpoint(ModelConfig("http://169.254.169.254/v1", "m", public_only=True)).message)
-"""
+def checked_behind_a_proxy(url: str, proxy: Endpoint, *, public_only: bool) -> str:
+    """Return what a process says about an endpoint whose environment has this proxy."""
+    program = (
+        "from agent.models.passport import probe\nfrom agent.models.base import ModelConfig\n"
+        f"config = ModelConfig({url!r}, 'm', public_only={public_only})\n"
+        "print(probe.check_endpoint(config).message)"
+    )
+    environment = os.environ | {"HTTP_PROXY": proxy.address, "NO_PROXY": ""}
+    command = [sys.executable, "-c", program]
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=True
+    ).stdout
 
 
 @pytest.mark.contract
 def test_the_environment_proxy_is_not_a_bypass(endpoint: Endpoint) -> None:
-    environment = os.environ | {"HTTP_PROXY": endpoint.url.removesuffix("/v1")}
-    command = [sys.executable, "-c", CHECK_ENDPOINT]
-    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert "private network" in result.stdout
+    said = checked_behind_a_proxy("http://169.254.169.254/v1", endpoint, public_only=True)
+    assert "private network" in said
     assert endpoint.requests == []
 
 
 @pytest.mark.contract
-def test_a_public_name_uses_the_environment_proxy(endpoint: Endpoint) -> None:
+@pytest.mark.parametrize("public_only", [False, True])
+def test_a_public_name_uses_the_environment_proxy(endpoint: Endpoint, public_only: bool) -> None:
     endpoint.passes_test = False
-    address = endpoint.url.removesuffix("/v1")
-    environment = os.environ | {"HTTP_PROXY": address, "NO_PROXY": ""}
-    program = CHECK_ENDPOINT.replace("169.254.169.254", "models.example.com")
-    command = [sys.executable, "-c", program]
-    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert "answers" in result.stdout
-    assert endpoint.requests[0].path == "http://models.example.com/v1/chat/completions"
+    url = "http://models.example.com/v1"
+    assert "answers" in checked_behind_a_proxy(url, endpoint, public_only=public_only)
+    assert endpoint.requests[0].path == f"{url}/chat/completions"
 
 
 @pytest.mark.contract

@@ -13,7 +13,7 @@ _FIELDS = {
     "assistant": {"role", "content", "tool_calls", "prefix"},
     "tool": {"role", "content", "tool_call_id", "name"},
 }
-_ORDER = {"type": "invalid_request_message_order", "code": "3230"}
+_ORDER: Body = {"type": "invalid_request_message_order", "code": "3230"}
 
 
 class Mistral(ChatApi):
