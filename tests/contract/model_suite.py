@@ -2,7 +2,7 @@
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
 import pytest
@@ -63,46 +63,40 @@ class ModelSuite(ABC):
     def model(self, *turns: ScriptedTurn) -> AbstractContextManager[Model]:
         """Create a model that plays these turns."""
 
-    def test_a_turn_ends_with_exactly_one_finish(self) -> None:
-        with self.model(ScriptedTurn(text="Hello there.")) as model:
+    def answer(self, turn: ScriptedTurn) -> tuple[list[Piece], Finish]:
+        """Return the pieces of a turn; exactly one is a ``Finish``, the last."""
+        with self.model(turn) as model:
             pieces = list(model.stream(REQUEST, Stop()))
-        assert text_of(pieces) == "Hello there."
-        assert [piece for piece in pieces if isinstance(piece, Finish)] == [pieces[-1]]
-        assert isinstance(pieces[-1], Finish)
-        assert pieces[-1].reason == "stop"
+        (finish,) = (piece for piece in pieces if isinstance(piece, Finish))
+        assert pieces[-1] == finish
+        return pieces, finish
 
     def test_reasoning_and_text_are_separate_and_complete(self) -> None:
         turn = ScriptedTurn(text="Ångström 🙂\n" * 40, reasoning="Let me see …\n" * 40)
-        with self.model(turn) as model:
-            pieces = list(model.stream(REQUEST, Stop()))
-        assert text_of(pieces) == turn.text
-        assert reasoning_of(pieces) == turn.reasoning
+        pieces, finish = self.answer(turn)
+        assert (text_of(pieces), reasoning_of(pieces)) == (turn.text, turn.reasoning)
+        assert finish.reason == "stop"
 
     def test_calls_keep_their_order_and_have_unique_ids(self) -> None:
         calls = [ToolCall("", "execute_bash", f'{{"command": "ls {n}"}}') for n in range(5)]
-        with self.model(ScriptedTurn(calls=calls)) as model:
-            pieces = list(model.stream(REQUEST, Stop()))
-        received_calls = calls_of(pieces)
-        assert [call.arguments for call in received_calls] == [call.arguments for call in calls]
-        assert {call.name for call in received_calls} == {"execute_bash"}
-        assert len({call.id for call in received_calls}) == 5
-        assert isinstance(pieces[-1], Finish)
-        assert pieces[-1].reason == "tool_calls"
+        pieces, finish = self.answer(ScriptedTurn(calls=calls))
+        received = calls_of(pieces)
+        assert [(call.name, call.arguments) for call in received] == [
+            (call.name, call.arguments) for call in calls
+        ]
+        assert len({call.id for call in received}) == 5
+        assert finish.reason == "tool_calls"
 
     def test_arguments_are_passed_unchanged_even_if_invalid_json(self) -> None:
-        with self.model(ScriptedTurn(calls=[ToolCall("", "execute_bash", '{"comm')])) as model:
-            assert calls_of(list(model.stream(REQUEST, Stop())))[0].arguments == '{"comm'
+        pieces, _ = self.answer(ScriptedTurn(calls=[ToolCall("", "execute_bash", '{"comm')]))
+        assert calls_of(pieces)[0].arguments == '{"comm'
 
     def test_usage_comes_with_the_finish(self) -> None:
         usage = Usage(prompt=900, generated=30, cached=800)
-        with self.model(ScriptedTurn(text="Yes.", usage=usage)) as model:
-            assert list(model.stream(REQUEST, Stop()))[-1] == Finish("stop", usage)
+        assert self.answer(ScriptedTurn(text="Yes.", usage=usage))[1] == Finish("stop", usage)
 
     def test_an_answer_truncated_by_max_tokens_is_marked(self) -> None:
-        with self.model(ScriptedTurn(text="Once upon", finish="length")) as model:
-            finish = list(model.stream(REQUEST, Stop()))[-1]
-        assert isinstance(finish, Finish)
-        assert finish.reason == "length"
+        assert self.answer(ScriptedTurn(text="Once upon", finish="length"))[1].reason == "length"
 
     def test_turns_are_played_in_sequence(self) -> None:
         with self.model(ScriptedTurn(text="one"), ScriptedTurn(text="two")) as model:
@@ -114,7 +108,7 @@ class ModelSuite(ABC):
         with self.model(ScriptedTurn(text="Well, ", error=error)) as model:
             pieces: list[Piece] = []
             with pytest.raises(ModelUnavailable, match="overloaded"):
-                pieces.extend(collect_pieces(model.stream(REQUEST, Stop()), pieces))
+                pieces += model.stream(REQUEST, Stop())
         assert text_of(pieces)
 
     def test_a_request_without_a_next_turn_is_refused(self) -> None:
@@ -151,10 +145,3 @@ class ModelSuite(ABC):
             next(first)
             first.close()  # type: ignore[attr-defined]
             assert text_of(list(model.stream(REQUEST, Stop()))) == "next"
-
-
-def collect_pieces(stream: Iterator[Piece], into: list[Piece]) -> Iterator[Piece]:
-    """Append the pieces to ``into``, so that those before an exception are kept."""
-    for piece in stream:
-        into.append(piece)
-    yield from ()

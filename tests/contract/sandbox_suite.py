@@ -26,14 +26,12 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
     # Persistent shell state
 
     def test_folder_variables_and_functions_persist(self, sandbox: Sandbox) -> None:
+        assert check_output(sandbox, "ls") == "input\noutput"
         run(sandbox, "mkdir -p a/b && cd a/b && x=1 && export Y='two words'")
         run(sandbox, "greet() { echo \"hello $1\"; }; alias there='echo here'; list=(1 '2 3')")
         assert check_output(sandbox, "basename $PWD; echo $x $Y ${#list[@]}; greet you; there") == (
             "b\n1 two words 2\nhello you\nhere"
         )
-
-    def test_a_command_starts_in_the_workspace(self, sandbox: Sandbox) -> None:
-        assert check_output(sandbox, "ls") == "input\noutput"
 
     def test_an_activated_environment_persists(self, sandbox: Sandbox) -> None:
         check_output(sandbox, "python3 -m venv --without-pip env && . env/bin/activate")
@@ -66,11 +64,15 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
         result = run(sandbox, "echo out; echo err >&2; exit_code() { return 7; }; exit_code")
         assert (result.stdout, result.stderr, result.code) == (b"out\n", b"err\n", 7)
 
-    def test_output_is_streamed_before_the_command_ends(self, sandbox: Sandbox) -> None:
+    def test_beside_a_command_files_are_served_and_a_second_one_is_refused(
+        self, sandbox: Sandbox
+    ) -> None:
         command = "echo first; until [ -e gate ]; do sleep 0.01; done; echo second"
         items = sandbox.execute(command, timeout=30, stop=Stop())
-        assert next(items) == OutputChunk("stdout", b"first\n")
-        touch(sandbox, "gate")
+        assert next(items) == OutputChunk("stdout", b"first\n")  # streamed before it ends
+        with pytest.raises(SandboxError, match="still running"):
+            run(sandbox, "echo other")
+        sandbox.write("gate", b"")
         assert collect_result(items).stdout == b"second\n"
 
     def test_any_output_bytes_are_unchanged(self, sandbox: Sandbox) -> None:
@@ -115,11 +117,13 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
 
     # Time limits
 
-    def test_a_time_limit_ends_the_command_and_keeps_its_output(self, sandbox: Sandbox) -> None:
-        run(sandbox, "x=kept")
-        result = run(sandbox, "echo before; sleep 1000; echo never", timeout=0.3)
+    def test_a_time_limit_ends_the_command_and_keeps_its_output_and_state(
+        self, sandbox: Sandbox
+    ) -> None:
+        result = run(sandbox, "x=new; cd input; echo before; sleep 1000; echo never", timeout=0.3)
         assert (result.stdout, result.code, result.end_reason) == (b"before\n", None, "timeout")
-        assert check_output(sandbox, "echo $x") == "kept"
+        assert "kept" in result.note
+        assert check_output(sandbox, "echo $x; basename $PWD") == "new\ninput"
 
     def test_a_background_job_survives_a_time_limit(self, sandbox: Sandbox) -> None:
         run(sandbox, "sleep 1000 & echo $! > job")
@@ -158,11 +162,6 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
         run(sandbox, "x=kept")
         assert run(sandbox, command, timeout=0.3).end_reason == "timeout"
         assert check_output(sandbox, "echo $x") == "kept"
-
-    def test_state_changes_before_a_timeout_are_kept(self, sandbox: Sandbox) -> None:
-        result = run(sandbox, "x=new; cd input; sleep 1000", timeout=0.3)
-        assert "kept" in result.note
-        assert check_output(sandbox, "echo $x; basename $PWD") == "new\ninput"
 
     # Commands that affect the shell
 
@@ -208,17 +207,11 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
         assert "kept" not in result.note
         assert run(sandbox, "true").note == ""
 
-    def test_state_changes_before_exit_are_kept(self, sandbox: Sandbox) -> None:
-        run(sandbox, "x=new; exit 3")
-        assert check_output(sandbox, "echo $x") == "new"
-
     def test_variables_of_any_type_survive_a_shell_restart(self, sandbox: Sandbox) -> None:
         run(sandbox, "declare -A m=([a b]='c \"d\"'); readonly r=1; n=$'new\\nline'; unset HOME")
-        run(sandbox, "exit")
-        assert (
-            check_output(sandbox, 'echo "${m[a b]} $r $n ${HOME-unset}"')
-            == 'c "d" 1 new\nline unset'
-        )
+        run(sandbox, "x=changed; exit 3")
+        shown = check_output(sandbox, 'echo "${m[a b]} $r $n ${HOME-unset} $x"')
+        assert shown == 'c "d" 1 new\nline unset changed'
 
     def test_a_command_that_waits_for_input_gets_none(self, sandbox: Sandbox) -> None:
         assert run(sandbox, "cat; read line; echo $?").stdout == b"1\n"
@@ -246,6 +239,9 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
         run(sandbox, "x=kept")
         result = run_until_first_output(sandbox, "echo up; sleep 1000")
         assert (result.end_reason, result.code, result.stdout) == ("stop", None, b"up\n")
+        stop = Stop()
+        stop.set()  # earlier than the command
+        assert run(sandbox, "sleep 1000", stop=stop).end_reason == "stop"
         assert check_output(sandbox, "echo $x") == "kept"
 
     def test_stop_ends_processes_that_left_the_group(self, sandbox: Sandbox) -> None:
@@ -257,28 +253,16 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
         run_until_first_output(sandbox, f"{ignoring_sigterm}; sleep {duration}")
         assert run(sandbox, f"pgrep -f {duration}$").stdout == b""
 
-    def test_an_earlier_stop_ends_the_command_immediately(self, sandbox: Sandbox) -> None:
-        stop = Stop()
-        stop.set()
-        assert run(sandbox, "sleep 1000", stop=stop).end_reason == "stop"
-        assert run(sandbox, "echo on").stdout == b"on\n"
-
-    def test_closing_the_output_ends_the_command(self, sandbox: Sandbox) -> None:
+    @pytest.mark.parametrize("beside_the_shell", [False, True])
+    def test_closing_the_output_ends_the_command(
+        self, sandbox: Sandbox, beside_the_shell: bool
+    ) -> None:
         duration = unique_duration()
-        items = sandbox.execute(f"echo up; sleep {duration}", timeout=60, stop=Stop())
+        begin = sandbox.spawn if beside_the_shell else sandbox.execute
+        items = begin(f"echo up; sleep {duration}", timeout=60, stop=Stop())
         next(items)
         items.close()  # type: ignore[attr-defined]
         assert run(sandbox, f"pgrep -f '^sleep {duration}'").code == 1
-
-    def test_a_concurrent_command_is_refused(self, sandbox: Sandbox) -> None:
-        items = sandbox.execute(
-            "echo up; until [ -e gate ]; do sleep 0.01; done", timeout=30, stop=Stop()
-        )
-        next(items)
-        with pytest.raises(SandboxError, match="still running"):
-            run(sandbox, "echo other")
-        touch(sandbox, "gate")
-        assert collect_result(items).code == 0
 
     def test_end_processes_ends_background_processes_and_keeps_the_shell(
         self, sandbox: Sandbox

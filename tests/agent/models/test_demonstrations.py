@@ -8,12 +8,10 @@ import pytest
 from agent.errors import ModelRefused
 from agent.models.base import (
     AssistantMessage,
-    CallPiece,
     Finish,
     Message,
     ModelRequest,
     Piece,
-    ReasoningPiece,
     SystemMessage,
     TextPiece,
     ToolCall,
@@ -31,21 +29,12 @@ from agent.models.demonstration import (
 from agent.tools.actions import InvalidCall
 from agent.tools.call_parser import TimeLimits, parse
 from agent.util.cancellation import Stop
+from tests.contract.model_suite import calls_of, reasoning_of, text_of
 
 NAMES = (
-    "animation",
-    "chart",
-    "documents",
-    "journey",
-    "molecule",
-    "music",
-    "physics",
-    "poster",
-    "survey",
-    "wording",
-)
-
-
+    "animation", "chart", "documents", "journey", "molecule", "music", "physics", "poster",
+    "survey", "wording",
+)  # fmt: skip
 SCRIPT = """
 title: Greet
 task: |
@@ -77,21 +66,19 @@ def greeting(tmp_path: Path) -> Demonstration:
 TASK: list[Message] = [SystemMessage("Work."), UserMessage("<problem>Say hello.</problem>")]
 
 
-def conversation_after_first_turn(result: str = "hello\nhello.txt") -> list[Message]:
-    """Return the conversation after the first turn, with results for its two calls."""
-    calls = (ToolCall("a", "execute_bash", "{}"), ToolCall("b", "execute_bash", "{}"))
-    first, _, second = result.partition("\n")
-    return [
-        *TASK,
-        AssistantMessage("I'll write a file.", calls=calls),
-        ToolResult("a", "execute_bash", first),
-        ToolResult("b", "execute_bash", second),
-    ]
+def answered(*results: str) -> list[Message]:
+    """Return a turn of the model whose calls had these results."""
+    calls = tuple(ToolCall(text, "execute_bash", "{}") for text in results)
+    results_sent = [ToolResult(call.id, call.name, call.id) for call in calls]
+    return [AssistantMessage("I'll write a file.", calls=calls), *results_sent]
 
 
-def stream_turn(demonstration: Demonstration | None, messages: list[Message]) -> list[Piece]:
+FIRST_TURN = answered("hello", "hello.txt")
+
+
+def stream_turn(demonstration: Demonstration | None, *messages: Message) -> list[Piece]:
     model = DemonstrationModel(demonstration, pace=0)
-    return list(model.stream(ModelRequest(messages), Stop()))
+    return list(model.stream(ModelRequest([*TASK, *messages]), Stop()))
 
 
 # The model
@@ -100,86 +87,47 @@ def stream_turn(demonstration: Demonstration | None, messages: list[Message]) ->
 def test_a_turn_streams_the_reasoning_text_and_calls_of_the_script(
     greeting: Demonstration,
 ) -> None:
-    pieces = stream_turn(greeting, TASK)
-    reasoning = [piece.text for piece in pieces if isinstance(piece, ReasoningPiece)]
-    text = [piece.text for piece in pieces if isinstance(piece, TextPiece)]
-    assert "".join(reasoning) == "A file is the shortest greeting."
-    assert "".join(text) == "I'll write a file."
-    assert len(text) == 4
-    arguments = ["", ""]
-    for piece in pieces:
-        if isinstance(piece, CallPiece):
-            arguments[piece.index] += piece.arguments
-    assert [json.loads(each)["command"] for each in arguments] == [
-        "echo hello | tee hello.txt",
-        "ls",
-    ]
-
-
-def test_a_turn_ends_in_one_finish_without_usage(greeting: Demonstration) -> None:
-    pieces = stream_turn(greeting, TASK)
+    pieces = stream_turn(greeting)
+    assert reasoning_of(pieces) == "A file is the shortest greeting."
+    assert text_of(pieces) == "I'll write a file."
+    assert sum(isinstance(piece, TextPiece) for piece in pieces) == 4
+    commands = [json.loads(call.arguments)["command"] for call in calls_of(pieces)]
+    assert commands == ["echo hello | tee hello.txt", "ls"]
     assert [piece for piece in pieces if isinstance(piece, Finish)] == [Finish("tool_calls")]
     assert pieces[-1] == Finish("tool_calls")
     assert not DemonstrationModel(greeting).metered
 
 
 def test_the_position_is_derived_from_the_conversation(greeting: Demonstration) -> None:
-    names = [
-        piece.name
-        for piece in stream_turn(greeting, conversation_after_first_turn())
-        if isinstance(piece, CallPiece)
-    ]
-    assert names[0] == "submit"
+    assert [call.name for call in calls_of(stream_turn(greeting, *FIRST_TURN))] == ["submit"]
 
 
-def test_an_unexpected_result_ends_the_demonstration_with_a_reason(greeting: Demonstration) -> None:
-    with pytest.raises(ModelRefused, match="stops here: the sandbox did not return"):
-        stream_turn(
-            greeting, conversation_after_first_turn("hello\ntee: hello.txt: Read-only file system")
-        )
-
-
-def test_expectations_apply_to_the_last_results_only(greeting: Demonstration) -> None:
-    second_calls = (ToolCall("c", "execute_bash", "{}"),)
-    messages = [
-        *conversation_after_first_turn(),
-        AssistantMessage("", calls=second_calls),
-        ToolResult("c", "execute_bash", "no"),
-    ]
-    del messages[2:5]
-    with pytest.raises(ModelRefused, match="did not return the expected result"):
-        stream_turn(greeting, messages)
-
-
-def test_the_end_is_reported_after_the_last_turn(greeting: Demonstration) -> None:
-    messages = [
-        *conversation_after_first_turn(),
-        AssistantMessage("Done."),
-        ToolResult("c", "submit", "<<< Finished >>>"),
-    ]
-    with pytest.raises(ModelRefused, match="ends here"):
-        stream_turn(greeting, messages)
+UNEXPECTED = "stops here: the sandbox did not return the expected result"
+CONNECT = r"cannot answer this. To continue, connect a model.*OPENAI_BASE_URL"
+IN_BLUE = UserMessage("And in blue?")
 
 
 @pytest.mark.parametrize(
-    "messages",
+    ("messages", "reason"),
     [
-        conversation_after_first_turn(),
-        [*conversation_after_first_turn(), AssistantMessage("Done.")],
+        (answered("hello", "tee: hello.txt: Read-only file system"), UNEXPECTED),
+        (answered("no"), UNEXPECTED),
+        ([*FIRST_TURN, *answered("<<< Finished >>>")], "ends here"),
+        ([*FIRST_TURN, IN_BLUE], CONNECT),
+        ([*FIRST_TURN, AssistantMessage("Done."), IN_BLUE], CONNECT),
     ],
+    ids=["an error", "another result", "the end", "a message", "a follow-up"],
 )
-def test_a_follow_up_explains_how_to_connect_a_model(
-    greeting: Demonstration, messages: list[Message]
+def test_the_end_of_a_demonstration_has_a_reason(
+    greeting: Demonstration, messages: list[Message], reason: str
 ) -> None:
-    with pytest.raises(
-        ModelRefused, match=r"cannot answer this. To continue, connect a model.*OPENAI_BASE_URL"
-    ):
-        stream_turn(greeting, [*messages, UserMessage("And in blue?")])
+    with pytest.raises(ModelRefused, match=reason):
+        stream_turn(greeting, *messages)
 
 
 def test_unknown_tasks_explain_how_to_connect_a_model() -> None:
     with pytest.raises(ModelRefused, match="connect a model"):
-        stream_turn(None, TASK)
+        stream_turn(None)
 
 
 def test_a_stop_ends_the_stream_immediately_without_a_finish(greeting: Demonstration) -> None:
@@ -221,20 +169,15 @@ def test_an_invalid_file_is_reported_with_the_error(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_call_is_valid_without_notes(name: str) -> None:
-    for each in load(name).turns:
-        for call in each.calls:
-            action = parse(ToolCall("a", call.tool, json.dumps(call.arguments)), TimeLimits())
-            assert not isinstance(action, InvalidCall), action
-            assert not action.notes
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_script_has_an_error_a_fix_and_a_final_submit(name: str) -> None:
+def test_every_script_has_valid_calls_an_error_a_fix_and_a_final_submit(name: str) -> None:
     turns = load(name).turns
+    calls = [call for turn in turns for call in turn.calls]
+    for call in calls:
+        action = parse(ToolCall("a", call.tool, json.dumps(call.arguments)), TimeLimits())
+        assert not isinstance(action, InvalidCall), action
+        assert not action.notes
     assert [call.tool for call in turns[-1].calls] == ["submit"]
-    edits = [call.arguments.get("command") for each in turns for call in each.calls]
-    assert "str_replace" in edits
+    assert "str_replace" in [call.arguments.get("command") for call in calls]
     assert all(each.expect for each in turns[1:])
 
 

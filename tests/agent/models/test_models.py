@@ -37,8 +37,7 @@ class TestOpenAIModel(ModelSuite):
 
 
 def endpoint_turn(turn: ScriptedTurn) -> Turn:
-    token_usage = turn.usage
-    usage = (token_usage.prompt, token_usage.generated, token_usage.cached) if token_usage else None
+    usage = (u.prompt, u.generated, u.cached) if (u := turn.usage) else None
     return Turn(
         text=turn.text,
         reasoning=turn.reasoning,
@@ -83,19 +82,15 @@ def test_turns_leave_no_threads_or_connections() -> None:
         for number in range(56):
             if number == 8:
                 before = count_threads_and_descriptors()
-            run_turn(endpoint)
+            stop = Stop()
+            model = EndpointModel(ModelConfig(endpoint.url, "test-model"))
+            with suppress(ModelUnavailable):
+                for piece in model.stream(REQUEST, stop):
+                    if getattr(piece, "text", "") == "s":
+                        stop.set()
         assert endpoint.wait_for_connections(0) or endpoint.connections <= 1
     assert count_threads_and_descriptors()[0] <= before[0] + 1
     assert count_threads_and_descriptors()[1] <= before[1] + 4
-
-
-def run_turn(endpoint: Endpoint) -> None:
-    stop = Stop()
-    model = EndpointModel(ModelConfig(endpoint.url, "test-model"))
-    with suppress(ModelUnavailable):
-        for piece in model.stream(REQUEST, stop):
-            if getattr(piece, "text", "") == "s":
-                stop.set()
 
 
 def count_threads_and_descriptors() -> tuple[int, int]:
@@ -107,14 +102,11 @@ def count_threads_and_descriptors() -> tuple[int, int]:
 # Listing and checking models
 
 
-def test_models_are_listed() -> None:
-    with Endpoint(models=["b", "a", "a"]) as endpoint:
-        assert list_models(ModelConfig(endpoint.url, "")) == ["a", "b"]
-
-
-def test_listing_models_reports_a_wrong_key() -> None:
-    with Endpoint(key="right") as endpoint, pytest.raises(ModelRefused, match="key is missing"):
-        list_models(ModelConfig(endpoint.url, "", api_key="wrong-key-1234567"))
+def test_models_are_listed_with_the_right_key() -> None:
+    with Endpoint(models=["b", "a", "a"], key="right") as endpoint:
+        assert list_models(ModelConfig(endpoint.url, "", api_key="right")) == ["a", "b"]
+        with pytest.raises(ModelRefused, match="key is missing"):
+            list_models(ModelConfig(endpoint.url, "", api_key="wrong-key-1234567"))
 
 
 def test_the_check_reports_success_or_the_error() -> None:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 from typing import Any, Self
 
 from tests.support.models.turns import Body
@@ -52,12 +51,7 @@ class HttpServer:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property
@@ -103,7 +97,8 @@ class HttpServer:
         self._server.shutdown()
         self._thread.join()
         for connection in list(self._connections):
-            _close_connection(connection)
+            with suppress(OSError):  # the other side may be faster
+                connection.shutdown(socket.SHUT_RDWR)
         self._server.server_close()
 
     def record(self, received: ReceivedRequest) -> None:
@@ -128,11 +123,6 @@ class HttpServer:
         with self.changed:
             self._connections.discard(connection)
             self.changed.notify_all()
-
-
-def _close_connection(connection: socket.socket) -> None:
-    with suppress(OSError):  # the other side may be faster
-        connection.shutdown(socket.SHUT_RDWR)
 
 
 class _Server(ThreadingHTTPServer):

@@ -27,29 +27,33 @@ def serve_litellm(backend: StrictServer, folder: Path) -> Iterator[str]:
         backend: A server of Chat Completions.
         folder: An empty folder for its configuration and its log.
     """
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
     entry = {"model": f"custom_openai/{backend.model}", "api_base": backend.url, "api_key": "sk-x"}
-    config = folder / "litellm.yaml"  # JSON is YAML
     models = [{"model_name": MODEL, "litellm_params": entry}]
-    config.write_text(json.dumps({"model_list": models}))
-    port = _unused_port()
-    command = [str(PROGRAM), "--config", str(config), "--host", "127.0.0.1", "--port", str(port)]
+    config, log = folder / "litellm.yaml", folder / "litellm.log"
+    config.write_text(json.dumps({"model_list": models}))  # JSON is YAML
     environment = {
         **os.environ,
         "LITELLM_MASTER_KEY": KEY,
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # otherwise it is downloaded
     }
-    address, log = f"http://127.0.0.1:{port}", folder / "litellm.log"
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [*command, "--telemetry", "False"], env=environment, cwd=folder, stdout=output,
-            stderr=subprocess.STDOUT,
-        )  # fmt: skip
-    try:
-        _wait_until_ready(process, address, log)
-        yield address
-    finally:
-        process.terminate()
-        process.wait()
+    command = [
+        PROGRAM, "--config", config, "--host", "127.0.0.1", "--port", str(port),
+        "--telemetry", "False",
+    ]  # fmt: skip
+    with (
+        log.open("wb") as output,
+        subprocess.Popen(
+            command, env=environment, cwd=folder, stdout=output, stderr=subprocess.STDOUT
+        ) as process,
+    ):
+        address = f"http://127.0.0.1:{port}"
+        try:
+            _wait_until_ready(process, address, log)
+            yield address
+        finally:
+            process.terminate()
 
 
 def _wait_until_ready(process: "subprocess.Popen[bytes]", address: str, log: Path) -> None:
@@ -61,9 +65,3 @@ def _wait_until_ready(process: "subprocess.Popen[bytes]", address: str, log: Pat
         except httpx.TransportError:
             time.sleep(0.2)
     raise RuntimeError(f"LiteLLM did not start: {log.read_text()[-2000:]}")
-
-
-def _unused_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])

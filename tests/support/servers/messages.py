@@ -181,25 +181,17 @@ class MessagesApi(Api):
             refuse_if(continued and found not in _THINKING, missing)
 
     def read(self, body: Body) -> Seen:
-        blocks = [(m["role"], block) for m in body["messages"] for block in _blocks(m)]
-        system = body.get("system") or ""
+        blocks: dict[str, list[Body]] = {kind: [] for kind in _BLOCK_FIELDS}
+        for message in body["messages"]:
+            for block in _blocks(message):
+                if block["type"] != "text" or message["role"] == "user":
+                    blocks[block["type"]].append(block)
         return Seen(
-            system=system if isinstance(system, str) else "\n".join(b["text"] for b in system),
-            users=tuple(
-                block["text"] for role, block in blocks
-                if role == "user" and block["type"] == "text"
-            ),
-            calls=tuple(
-                SeenCall(block["id"], block["name"], block["input"], block["id"] in self._blocks)
-                for _, block in blocks if block["type"] == "tool_use"
-            ),
-            results=tuple(
-                content_text(block["content"]) for _, block in blocks
-                if block["type"] == "tool_result"
-            ),
-            tools=tuple(tool["name"] for tool in body.get("tools") or []),
+            users=tuple(block["text"] for block in blocks["text"]),
+            calls=tuple(SeenCall(block["name"], block["input"]) for block in blocks["tool_use"]),
+            results=tuple(content_text(block["content"]) for block in blocks["tool_result"]),
             body=body,
-        )  # fmt: skip
+        )
 
     def prompt_parts(self, body: Body) -> list[Any]:
         system = body.get("system") or []
@@ -244,9 +236,6 @@ class MessagesApi(Api):
             block = {"type": "tool_use", "id": call.id or f"toolu_{next(self._ids):020d}"}
             blocks.append(block | {"name": call.name, "input": json.loads(call.text)})
         self._blocks[_key(blocks)] = blocks
-        for block in blocks:
-            if block["type"] == "tool_use":
-                self._blocks.setdefault(block["id"], blocks)
         return blocks
 
 

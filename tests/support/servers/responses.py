@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -157,27 +158,18 @@ class ResponsesApi(Api):
         return next((key for key, each in self._following.items() if each == item_id), "")
 
     def read(self, body: Body) -> Seen:
-        items = body["input"]
-        messages = [item for item in items if item.get("type", "message") == "message"]
-        system = [body.get("instructions") or ""]
-        system += texts(messages, "system", "developer")
+        items: dict[str, list[Body]] = defaultdict(list)
+        for item in body["input"]:
+            items[item.get("type", "message")].append(item)
+        calls, outputs = items["function_call"], items["function_call_output"]
         return Seen(
-            system="\n".join(filter(None, system)),
-            users=tuple(texts(messages, "user")),
+            users=tuple(texts(items["message"], "user")),
             calls=tuple(
-                SeenCall(
-                    each["call_id"], each["name"], parse_arguments(each["arguments"]),
-                    each["call_id"] in self._call_items,
-                )
-                for each in items if each.get("type") == "function_call"
+                SeenCall(each["name"], parse_arguments(each["arguments"])) for each in calls
             ),
-            results=tuple(
-                each["output"] if isinstance(each["output"], str) else json.dumps(each["output"])
-                for each in items if each.get("type") == "function_call_output"
-            ),
-            tools=tuple(tool["name"] for tool in body.get("tools") or []),
+            results=tuple(str(each["output"]) for each in outputs),
             body=body,
-        )  # fmt: skip
+        )
 
     def prompt_parts(self, body: Body) -> list[Any]:
         return [*(body.get("tools") or []), body.get("instructions") or "", *body["input"]]

@@ -17,12 +17,10 @@ from tests.support.servers.http import Exchange, HttpServer
 
 @dataclass(frozen=True)
 class SeenCall:
-    """A call in a received history; ``issued`` is whether this server made it."""
+    """A call in a received history."""
 
-    id: str
     name: str
     arguments: Mapping[str, Any]
-    issued: bool = True
 
 
 @dataclass(frozen=True)
@@ -30,19 +28,15 @@ class Seen:
     """A received conversation, the same for every API.
 
     Attributes:
-        system: The system prompt.
         users: The texts of the user's messages.
         calls: All calls, in order.
         results: The texts of all results, in order.
-        tools: The names of the tools.
         body: The request as it came.
     """
 
-    system: str
     users: tuple[str, ...]
     calls: tuple[SeenCall, ...]
     results: tuple[str, ...]
-    tools: tuple[str, ...]
     body: Body = field(repr=False)
 
     @property

@@ -13,10 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.errors import ContextTooLong, ModelRefused, ModelUnavailable
+from agent.errors import ModelRefused, ModelUnavailable
 from agent.limits import Limits, adapt_to_model
 from agent.models.base import (
-    AssistantMessage,
     CallPiece,
     Finish,
     Message,
@@ -31,7 +30,6 @@ from agent.models.builtin.model import WAITING_MESSAGE, BuiltinModel, model_for_
 from agent.models.builtin.process import InferenceEngine
 from agent.models.builtin.queue import FairLock
 from agent.models.builtin.sampler import LlamaSampler
-from agent.models.builtin.worker import CONTEXT_TOKENS
 from agent.models.scripted import ScriptedModel
 from agent.util.cancellation import Stop
 from tests.contract.model_suite import text_of
@@ -87,17 +85,6 @@ def test_the_model_answers_and_counts_tokens(engine: InferenceEngine) -> None:
 
 
 @needs_model
-def test_generated_tokens_are_not_evaluated_again(engine: InferenceEngine) -> None:
-    model = BuiltinModel(engine)
-    first = stream(model, TASK)
-    second = stream(model, [*TASK, AssistantMessage(text_of(first)), UserMessage("Go on.")])
-    tokens, before = finish(second).tokens, finish(first).tokens
-    assert tokens is not None
-    assert before is not None
-    assert tokens.kept == len(before.read) + len(before.generated)
-
-
-@needs_model
 def test_plain_mode_gets_the_same_weights_without_the_adapter(engine: InferenceEngine) -> None:
     """The adapter calls a tool; without it, the answer is that of the unchanged base model."""
     task = [UserMessage("What is the sum of 12, 30, 17 and 5?")]
@@ -139,37 +126,25 @@ def test_every_token_id_is_reported_even_within_a_character(engine: InferenceEng
 
 
 @needs_model
-@pytest.mark.parametrize("text", ["<|im_end|>", "a<|im_start|>system\n", "<|endoftext|>"])
-def test_text_that_looks_like_a_control_token_is_text(engine: InferenceEngine, text: str) -> None:
-    sampler = LlamaSampler(engine)
-    controls = {
-        sampler.control_token_id(name) for name in ("<|im_start|>", "<|im_end|>", "<|endoftext|>")
-    }
-    assert not controls & set(sampler.encode(text))
-
-
-@needs_model
 @pytest.mark.parametrize(
-    "text", ["", " a  b\n\n\tc", "it's 1,234.5", "Ångström 🙂 日本語", '{"a": []}']
-)
-def test_text_survives_tokenization(engine: InferenceEngine, text: str) -> None:
-    ids = LlamaSampler(engine).encode(text)
+    "text",
+    ["", " a  b\n\n\tc", "it's 1,234.5", "Ångström 🙂 日本語", '{"a": []}',
+     "a<|im_start|>system\n<|im_end|><|endoftext|>"],
+)  # fmt: skip
+def test_text_survives_tokenization_and_has_no_control_tokens(
+    engine: InferenceEngine, text: str
+) -> None:
+    sampler = LlamaSampler(engine)
+    ids = sampler.encode(text)
     assert engine.request("/detokenize", {"tokens": ids}, Stop()).get("content") == text
+    controls = map(sampler.control_token_id, ("<|im_start|>", "<|im_end|>", "<|endoftext|>"))
+    assert not {*controls} & {*ids}
 
 
 @needs_model
 def test_an_unknown_token_is_refused(engine: InferenceEngine) -> None:
     with pytest.raises(ModelRefused, match=r"<\|im_begin\|>"):
         LlamaSampler(engine).control_token_id("<|im_begin|>")
-
-
-@needs_model
-def test_a_conversation_beyond_the_context_is_an_error_with_numbers(
-    engine: InferenceEngine,
-) -> None:
-    with pytest.raises(ContextTooLong) as caught:
-        stream(BuiltinModel(engine), [UserMessage("word " * CONTEXT_TOKENS)])
-    assert caught.value.limit == CONTEXT_TOKENS
 
 
 @needs_model
@@ -245,21 +220,20 @@ def test_an_idle_engine_is_stopped() -> None:
 @pytest.mark.nightly
 def test_the_engine_ends_with_a_killed_application() -> None:
     require_model_files()
-    program = (
-        "import sys\nfrom agent.models.builtin.process import InferenceEngine\n"
-        "from agent.models.builtin.install import find_files\nfrom agent.util.cancellation import "
-        "Stop\n"
-        "engine = InferenceEngine(find_files())\nengine.request('/tokenize', {'content': 'a'}, "
-        "Stop())\n"
-        "print(engine.pid, flush=True)\nsys.stdin.read()"
-    )
+    program = """
+import sys
+from agent.models.builtin.install import find_files
+from agent.models.builtin.process import InferenceEngine
+from agent.util.cancellation import Stop
+engine = InferenceEngine(find_files())
+engine.request("/tokenize", {"content": "a"}, Stop())
+print(engine.pid, flush=True)
+sys.stdin.read()
+"""
     with subprocess.Popen(
-        [sys.executable, "-c", program],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
+        [sys.executable, "-c", program], cwd=ROOT, text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    ) as process:  # fmt: skip
         assert process.stdout is not None
         engine_pid = int(process.stdout.readline())
         assert is_alive(engine_pid)

@@ -23,9 +23,13 @@ from tests.support.models.model_requests import stream_chunks, stream_request
 pytestmark = pytest.mark.contract
 
 
-def fragment(**parts: Any) -> dict[str, Any]:
-    function = {key: parts.pop(key) for key in ("name", "arguments") if key in parts}
-    return {"tool_calls": [{**parts, "function": function}]}
+def fragment(
+    arguments: Any = "", name: str = "", id: str = "", index: int | str | None = 0
+) -> dict[str, Any]:
+    """Return a delta with a part of a call; an empty name, id or index is left out."""
+    function = {"arguments": arguments, **({"name": name} if name else {})}
+    call = {"function": function, **({"id": id} if id else {})}
+    return {"tool_calls": [call if index == "" else call | {"index": index}]}
 
 
 # What comes back
@@ -39,107 +43,75 @@ def test_reasoning_is_read_from_every_known_field(field: str) -> None:
     assert (reasoning_of(pieces).strip(), text_of(pieces)) == ("Six by seven.", "42")
 
 
-def test_reasoning_sent_in_two_fields_is_used_once() -> None:
-    assert reasoning_of(stream_chunks({"reasoning": "Hm.", "reasoning_content": "Hm."})) == "Hm."
+THINKING = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
 
 
-def test_content_may_be_a_list_of_parts() -> None:
-    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
-    pieces = stream_chunks({"content": [thinking, {"type": "text", "text": "Yes."}]})
+@pytest.mark.parametrize(
+    "delta",
+    [
+        {"reasoning": "Hm.", "reasoning_content": "Hm.", "content": "Yes."},
+        {"content": [THINKING, {"type": "text", "text": "Yes."}]},
+    ],
+    ids=["two fields", "a list of parts"],
+)
+def test_reasoning_is_used_once_and_is_no_text(delta: dict[str, Any]) -> None:
+    pieces = stream_chunks(delta)
     assert (reasoning_of(pieces), text_of(pieces)) == ("Hm.", "Yes.")
 
 
-ONE = fragment(index=0, id="a", name="one", arguments='{"x":1}')
-ONE_BEGINS = fragment(index=0, id="a", name="one", arguments='{"x":')
-ONE_ENDS = fragment(index=0, arguments="1}")
-TWO = fragment(index=1, id="b", name="two", arguments='{"y":2}')
+ONE, ONE_BEGINS = fragment('{"x":1}', "one", "a"), fragment('{"x":', "one", "a")
+TWO = fragment('{"y":2}', "two", "b", 1)
 FRAGMENTS: dict[str, list[dict[str, Any]]] = {
     "as the protocol says": [
-        fragment(index=0, id="a", name="one", arguments=""),
-        fragment(index=0, arguments='{"x":'),
-        ONE_ENDS,
-        TWO,
+        fragment("", "one", "a"), fragment('{"x":'), fragment("1}"), TWO,
     ],
     "without ids": [
-        fragment(index=0, name="one", arguments='{"x":'),
-        ONE_ENDS,
-        fragment(index=1, name="two", arguments='{"y":2}'),
+        fragment('{"x":', "one"), fragment("1}"), fragment('{"y":2}', "two", index=1),
     ],
     "whole calls under one index without ids": [
-        fragment(index=0, name="one", arguments='{"x":1}'),
-        fragment(index=0, name="two", arguments='{"y":2}'),
+        fragment('{"x":1}', "one"), fragment('{"y":2}', "two"),
     ],
-    "whole calls under one index with ids": [
-        ONE,
-        fragment(index=0, id="b", name="two", arguments='{"y":2}'),
-    ],
+    "whole calls under one index with ids": [ONE, fragment('{"y":2}', "two", "b")],
     "no index": [
-        fragment(id="a", name="one", arguments='{"x":'),
-        fragment(arguments="1}"),
-        fragment(index=None, id="b", name="two", arguments='{"y":2}'),
+        fragment('{"x":', "one", "a", ""), fragment("1}", index=""),
+        fragment('{"y":2}', "two", "b", None),
     ],
-    "id and name repeated": [
-        ONE_BEGINS,
-        fragment(index=0, id="a", name="one", arguments="1}"),
-        TWO,
-    ],
+    "id and name repeated": [ONE_BEGINS, fragment("1}", "one", "a"), TWO],
     "a new id in every fragment": [
-        ONE_BEGINS,
-        fragment(index=0, id="b", arguments="1}"),
-        fragment(index=1, id="c", name="two", arguments='{"y":2}'),
+        ONE_BEGINS, fragment("1}", id="b"), fragment('{"y":2}', "two", "c", 1),
     ],
-    "one id for all": [ONE, fragment(index=1, id="a", name="two", arguments='{"y":2}')],
+    "one id for all": [ONE, fragment('{"y":2}', "two", "a", 1)],
     "interleaved": [
-        fragment(index=0, id="a", name="one", arguments=""),
-        fragment(index=1, id="b", name="two", arguments=""),
-        fragment(index=0, arguments='{"x":1}'),
-        fragment(index=1, arguments='{"y":2}'),
+        fragment("", "one", "a"), fragment("", "two", "b", 1),
+        fragment('{"x":1}'), fragment('{"y":2}', index=1),
     ],
-    "the name late, and the id": [
-        fragment(index=0, arguments='{"x":'),
-        fragment(index=0, id="a", name="one", arguments="1}"),
-        TWO,
-    ],
+    "the name late, and the id": [fragment('{"x":'), fragment("1}", "one", "a"), TWO],
     "the complete arguments once more at the end": [
-        ONE_BEGINS,
-        ONE_ENDS,
-        fragment(index=0, arguments='{"x":1}'),
-        TWO,
+        ONE_BEGINS, fragment("1}"), fragment('{"x":1}'), TWO,
     ],
     "all arguments so far in every fragment": [
-        fragment(index=0, id="a", name="one", arguments="{"),
-        fragment(index=0, arguments='{"x"'),
-        fragment(index=0, arguments='{"x":1}'),
-        TWO,
+        fragment("{", "one", "a"), fragment('{"x"'), fragment('{"x":1}'), TWO,
     ],
     "an empty object first": [
-        fragment(index=0, id="a", name="one", arguments="{}"),
-        fragment(index=0, arguments='{"x":1}'),
-        fragment(index=1, id="b", name="two", arguments={}),
-        fragment(index=1, arguments='{"y":2}'),
+        fragment("{}", "one", "a"), fragment('{"x":1}'),
+        fragment({}, "two", "b", 1), fragment('{"y":2}', index=1),
     ],
     "an index that changes within a call": [
-        fragment(index=2, id="a", name="one", arguments=""),
-        fragment(index=1, id="a", arguments='{"x":1}'),
-        fragment(index=3, id="b", name="two", arguments='{"y":2}'),
+        fragment("", "one", "a", 2), fragment('{"x":1}', id="a", index=1),
+        fragment('{"y":2}', "two", "b", 3),
     ],
     "alternating by id": [
-        fragment(id="a", name="one", arguments='{"x"'),
-        fragment(id="b", name="two", arguments='{"y"'),
-        fragment(id="a", arguments=":1}"),
-        fragment(id="b", arguments=":2}"),
+        fragment('{"x"', "one", "a", ""), fragment('{"y"', "two", "b", ""),
+        fragment(":1}", id="a", index=""), fragment(":2}", id="b", index=""),
     ],
     "alternating by id, under one index": [
-        fragment(index=0, id="a", name="one", arguments='{"x"'),
-        fragment(index=0, id="b", name="two", arguments='{"y"'),
-        fragment(index=0, id="a", arguments=":1}"),
-        fragment(index=0, id="b", arguments=":2}"),
+        fragment('{"x"', "one", "a"), fragment('{"y"', "two", "b"),
+        fragment(":1}", id="a"), fragment(":2}", id="b"),
     ],
     "arguments as objects": [
-        fragment(index=0, id="a", name="one", arguments={"x": 1}),
-        fragment(index=1, id="b", name="two", arguments={"y": 2}),
+        fragment({"x": 1}, "one", "a"), fragment({"y": 2}, "two", "b", 1),
     ],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("deltas", FRAGMENTS.values(), ids=FRAGMENTS.keys())
@@ -162,17 +134,17 @@ def test_calls_are_assembled_from_any_fragments(deltas: list[Any]) -> None:
     ],
 )
 def test_a_call_has_the_name_of_its_tool_and_an_id(written: str, name: str) -> None:
-    (call,) = calls_of(stream_chunks(fragment(index=0, name=written, arguments="{}")))
+    (call,) = calls_of(stream_chunks(fragment("{}", written)))
     assert (call.name, call.arguments) == (name, "{}")
     assert call.id
 
 
 def test_halves_of_a_character_are_joined_in_text_reasoning_and_arguments() -> None:
-    call = fragment(index=0, id="a", name="one", arguments='{"x": "\ud83d')
+    call = fragment('{"x": "\ud83d', "one", "a")
     pieces = stream_chunks(
         {"content": "a\ud83d", "reasoning": "b\ud83d"},
         {"content": "\ude00", "reasoning": "\ude00"},
-        call, fragment(index=0, arguments='\ude00"}'), {"content": "c\ud83d"},
+        call, fragment('\ude00"}'), {"content": "c\ud83d"},
     )  # fmt: skip
     assert (text_of(pieces), reasoning_of(pieces)) == ("a😀c\ufffd", "b😀")
     assert calls_of(pieces)[0].arguments == '{"x": "😀"}'
@@ -190,7 +162,7 @@ def test_a_message_that_repeats_the_deltas_is_not_read_twice() -> None:
 
 def test_text_calls_remain_text_beside_native_calls() -> None:
     written = '<tool_call>{"name": "execute_bash", "arguments": {"command": "ls"}}</tool_call>'
-    pieces = stream_chunks({"content": written}, fragment(id="a", name="submit", arguments="{}"))
+    pieces = stream_chunks({"content": written}, fragment("{}", "submit", "a"))
     assert text_of(pieces) == written
     assert [call.name for call in calls_of(pieces)] == ["submit"]
 

@@ -47,7 +47,7 @@ def lesson_of(
 ) -> Lesson | None:
     """Return what a refusal of a body teaches."""
     failure = Failure(400, {"error": {"message": message, "param": "reasoning_effort"}})
-    options = {"api": ChatApi(), "may_switch": True} | options
+    options = {"api": ChatApi(), "may_switch": True, **options}
     return learn(learned, failure, sent, **options)
 
 

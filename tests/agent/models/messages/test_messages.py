@@ -1,6 +1,5 @@
 """Messages: what is sent, and what is read from the events."""
 
-from itertools import chain
 from typing import Any
 
 import pytest
@@ -167,9 +166,10 @@ def test_a_call_without_thinking_is_continued_without_thinking() -> None:
 
 
 def test_at_most_four_marks_are_set_where_the_cache_helps() -> None:
-    turns = [(UserMessage(f"{number}"), AssistantMessage("Yes.")) for number in range(4)]
-    messages = [SystemMessage("Be careful."), *chain(*turns), UserMessage("Last.")]
-    body = conversation(*messages, changes=(CACHE_MARKS,))
+    messages: list[Message] = [SystemMessage("Be careful.")]
+    for number in range(4):
+        messages += [UserMessage(f"{number}"), AssistantMessage("Yes.")]
+    body = conversation(*messages, UserMessage("Last."), changes=(CACHE_MARKS,))
     mark = {"type": "ephemeral"}
     assert body["system"][-1]["cache_control"] == body["tools"][-1]["cache_control"] == mark
     last_blocks = [message["content"][-1] for message in body["messages"]]

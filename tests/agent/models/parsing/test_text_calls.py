@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterable
+from itertools import pairwise
 from types import FrameType
 from typing import Any
 
@@ -171,6 +172,9 @@ def test_calls_are_recognised_however_they_are_split(
         assert parsed_calls(pieces) == calls
         assert text_of(pieces).rstrip() == "I look."
         assert bool(notices_of(pieces)) is not described
+    without_tools = parse([text], [])
+    assert not calls_of(without_tools)
+    assert not notices_of(without_tools)
 
 
 @pytest.mark.parametrize(
@@ -199,13 +203,6 @@ def test_other_text_stays_as_it_is(text: str) -> None:
         pieces = parse(parts)
         assert text_of(pieces) == text
         assert calls_of(pieces) == []
-
-
-@pytest.mark.parametrize(("text", "calls"), FORMS.values(), ids=FORMS)
-def test_without_tools_nothing_is_a_call(text: str, calls: list[Any]) -> None:
-    pieces = parse([text], [])
-    assert calls_of(pieces) == []
-    assert not notices_of(pieces)
 
 
 @pytest.mark.parametrize(("text", "calls"), FORMS.values(), ids=FORMS)
@@ -255,64 +252,72 @@ def test_reasoning_of_gpt_oss_is_streamed() -> None:
 
 
 FRAGMENTS = [
-    "<tool_call>", "</tool_call>", "<function=submit>", "</function>", "```json\n", "```", "\n",
-    '{"name": "submit", ', '"arguments": {}}', '{"name": "', "{{", "}}", "text", " ", '"', "\\",
-    "<|channel|>", "<|message|>", "<|call|>", "<|end|>", "<think>", "</think>",
-    "<|start|>assistant", "to=submit", "<arg_key>", "</arg_key>", "[", "]", "```tool_call",
+    "<tool_call>", "</tool_call>", "<tool", "_call>", "<function=submit>", "</function>",
+    "```json\n", "```", "``", "\n", '{"name": "submit", ', '"arguments": {}}', '"arguments": {',
+    "}", '{"name": "', "{{", "}}", "text", " ", '"', "\\", "<|channel|>", "<|message|>", "<|call|>",
+    "<|end|>", "<think>", "</think>", "<th", "ink>", "</", "<", "<|start|>assistant", "to=submit",
+    "<arg_key>", "</arg_key>", "[", "]", "```tool_call",
 ]  # fmt: skip
 
 
 @given(
     st.lists(st.sampled_from(FRAGMENTS), max_size=14).map("".join),
     st.lists(st.integers(0), max_size=8),
-    st.booleans(),
+    st.sampled_from([(TOOLS, True), (TOOLS, False), ([], True), ([], False)]),
 )
 def test_the_result_does_not_depend_on_chunk_boundaries(
-    text: str, positions: list[int], described: bool
+    text: str, positions: list[int], mode: tuple[list[ToolSchema], bool]
 ) -> None:
+    tools, described = mode
     cuts = sorted({position % (len(text) + 1) for position in positions})
-    parts = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
-    whole, split = (parse(each, described=described) for each in ([text], parts))
+    parts = [text[a:b] for a, b in pairwise([0, *cuts, len(text)])]
+    whole, split = (parse(each, tools, described=described) for each in ([text], parts))
+    assert all(each.text for each in split if isinstance(each, TextPiece | ReasoningPiece))
     assert final(whole) == final(split)
 
 
 def final(pieces: list[Piece]) -> Any:
     """Return text, reasoning and calls as they are at the end of the turn."""
-    text = reasoning = ""
-    for piece in pieces:
-        match piece:
-            case TextPiece():
-                text += piece.text
-            case ReasoningPiece():
-                reasoning += piece.text
-            case TextWasReasoning():
-                text, reasoning = "", reasoning + text
-            case _:
-                pass
-    return text, reasoning, [(call.name, call.arguments) for call in calls_of(pieces)]
+    calls = [(call.name, call.arguments) for call in calls_of(pieces)]
+    begin = max(
+        (at for at, each in enumerate(pieces) if isinstance(each, TextWasReasoning)), default=0
+    )
+    before, after = pieces[:begin], pieces[begin:]
+    reasoning = reasoning_of(before) + text_of(before) + reasoning_of(after)
+    return text_of(after), reasoning, calls
 
 
-# Only the closing tag of the reasoning comes
+# Reasoning, also where only its closing tag comes
 
 
 @pytest.mark.parametrize(
     ("text", "reasoning", "answer"),
     [
+        ("Hello", "", "Hello"),
+        ("<think>Hm.</think>Yes.", "Hm.", "Yes."),
+        ("\n<think>\nHm.\n</think>\n\nYes.\n", "Hm.\n", "Yes.\n"),
+        ("<think>\n\n</think>\n\nYes.", "", "Yes."),
+        ("<think>one</think>\n<think>two</think>Yes.", "onetwo", "Yes."),
+        ("<think>cut off here", "cut off here", ""),
+        ("Write <think>x</think> first.", "", "Write <think>x</think> first."),
+        ("Yes </think> no", "", "Yes </think> no"),
+        ("<think>a < b </thin k></think>c", "a < b </thin k>", "c"),
+        ("<thinking>x", "", "<thinking>x"),
+        ("  ", "", "  "),
+        ("<thin", "", "<thin"),
+        ("<think>x</thin", "x</thin", ""),
         ("First 41.\n</think>\n\n42", "First 41.\n", "42"),
         ("It is 42.</think>The answer is 42.", "It is 42.", "The answer is 42."),
         ("</think>\n\n42", "", "42"),
         ("cut off</think>", "cut off", ""),
         ("one\n</think>\n<think>two</think>42", "one\ntwo", "42"),
-        ("The tag </think> ends it.", "", "The tag </think> ends it."),
         ("Write `</think>` there.", "", "Write `</think>` there."),
         ("<think>x</think>y</think>z", "x", "y</think>z"),
     ],
 )
-def test_text_before_an_orphan_closing_tag_is_reasoning(
-    text: str, reasoning: str, answer: str
-) -> None:
+def test_reasoning_is_separated_from_text(text: str, reasoning: str, answer: str) -> None:
     for parts in ([text], list(text)):
-        assert final(parse(parts))[:2] == (answer, reasoning)
+        assert final(parse(parts)) == (answer, reasoning, [])
 
 
 def test_calls_in_reasoning_do_not_count() -> None:

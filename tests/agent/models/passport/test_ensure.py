@@ -22,8 +22,6 @@ from tests.support.servers.server import Seen, StrictServer
 
 pytestmark = pytest.mark.contract
 
-TEXT_ONLY = Turn(text="I am ready.")
-
 
 @pytest.fixture
 def store(tmp_path: Path) -> PassportStore:
@@ -38,13 +36,17 @@ def examined(store: PassportStore, *configs: ModelConfig) -> tuple[dict[int, str
     return problems, sorted(tested)
 
 
+def found_for(store: PassportStore, config: ModelConfig) -> Passport:
+    found = store.find(config.base_url, config.model)
+    assert found is not None
+    return found
+
+
 def test_a_model_is_tested_once_for_all_members_and_not_again(store: PassportStore) -> None:
     with Endpoint() as endpoint:
         config = ModelConfig(endpoint.url, "test-model")
         assert examined(store, config, config) == ({}, [0, 1])
-        assert len(endpoint.tests) == 2
-        found = store.find(endpoint.url, "test-model")
-        assert found is not None
+        found = found_for(store, config)
         assert (found.value("tools"), found.is_fresh) == (True, True)
         assert examined(store, config) == ({}, [])
         assert len(endpoint.tests) == 2
@@ -74,11 +76,10 @@ def test_a_model_that_fails_is_named_and_the_others_go_on(
 
 
 def test_a_model_that_calls_no_tool_goes_on_and_its_passport_says_so(store: PassportStore) -> None:
-    with Endpoint(lambda _: TEXT_ONLY, passes_test=False) as endpoint:
-        assert examined(store, ModelConfig(endpoint.url, "test-model")) == ({}, [0])
-        found = store.find(endpoint.url, "test-model")
-        assert found is not None
-        assert found.value("tools") is False
+    with Endpoint(lambda _: Turn(text="I am ready."), passes_test=False) as endpoint:
+        config = ModelConfig(endpoint.url, "test-model")
+        assert examined(store, config) == ({}, [0])
+        assert found_for(store, config).value("tools") is False
 
 
 def test_a_busy_endpoint_is_asked_again(
@@ -107,34 +108,27 @@ def test_a_test_that_is_stopped_is_no_problem(store: PassportStore) -> None:
 # When the server's answer changes
 
 
-LISTINGS = {
-    "vllm": listings.vllm, "llama.cpp": listings.llama_cpp, "sglang": listings.sglang,
-    "openrouter": listings.with_context_length,
-}  # fmt: skip
-
-
 def calling(seen: Seen) -> Turn:
     return Turn(text="done") if seen.results else Turn(calls=[("ready", {"number": 1})] * 2)
 
 
-@pytest.mark.parametrize("server_kind", LISTINGS)
+@pytest.mark.parametrize(
+    "say", [listings.vllm, listings.llama_cpp, listings.sglang, listings.with_context_length]
+)
 def test_a_server_that_says_something_else_renews_the_passport(
-    store: PassportStore, server_kind: str
+    store: PassportStore, say: listings.Listing
 ) -> None:
-    say = LISTINGS[server_kind]
     with StrictServer(calling, [ChatApi()], model="m", routes=say("m", 8192)) as server:
         config = ModelConfig(server.url, "m")
         assert examined(store, config) == ({}, [0])
         assert examined(store, config) == ({}, [])
         server.routes = say("m", 4096)
-        found = store.find(server.url, "m")
-        assert found is not None
-        renewed = renewal.renew(config, found, store)
+        renewed = renewal.renew(config, found_for(store, config), store)
         assert (renewed.context_tokens, renewed.is_fresh) == (4096, False)
-        assert store.find(server.url, "m") == renewed
+        assert found_for(store, config) == renewed
         assert renewal.renew(config, renewed, store) == renewed
         assert examined(store, config) == ({}, [0])  # what the test found out may be wrong now
-        assert store.find(server.url, "m").is_fresh  # type: ignore[union-attr]
+        assert found_for(store, config).is_fresh
 
 
 def test_what_changes_by_itself_and_a_silent_server_renew_nothing(store: PassportStore) -> None:
@@ -156,21 +150,16 @@ def test_a_run_looks_in_the_background_and_not_again_soon(
     with StrictServer(calling, [ChatApi()], model="m", routes=listings.vllm("m", 8192)) as server:
         config = ModelConfig(server.url, "m")
         examined(store, config)
-        found = store.find(server.url, "m")
-        assert found is not None
+        found = found_for(store, config)
         old = replace(found, tested=1.0)
         store.put(old)
         server.routes = listings.vllm("m", 4096)
         DeferredEndpointModel(config, store).preload()
-        wait_until(lambda: length_of(store.find(server.url, "m")) == 4096)
+        wait_until(lambda: found_for(store, config).context_tokens == 4096)
         server.routes = listings.vllm("m", 2048)
         renewal.renew_if_due(config, old, store)
         renewal.renew_if_due(config, found, store)
-        assert length_of(store.find(server.url, "m")) == 4096
+        assert found_for(store, config).context_tokens == 4096
 
 
 ENTRY = listings.ollama("m", 8192)["/v1/models"]["data"][0]
-
-
-def length_of(passport: Passport | None) -> int | None:
-    return passport.context_tokens if passport else None

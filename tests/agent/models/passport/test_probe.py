@@ -1,10 +1,7 @@
 """The test of a model, against strict servers that say about themselves what the real ones say."""
 
 import json
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -14,9 +11,11 @@ from agent.models.passport.local_servers import find_local_servers
 from agent.models.passport.passport import Passport
 from agent.models.passport.probe import check_endpoint
 from tests.support.models.endpoint import Endpoint
-from tests.support.models.turns import Turn
+from tests.support.models.turns import Body, Turn
+from tests.support.servers import listings
 from tests.support.servers.chat.api import ChatApi
 from tests.support.servers.families import FAMILIES, resolve_hosts
+from tests.support.servers.http import Exchange, HttpServer
 from tests.support.servers.server import Seen, StrictServer
 
 pytestmark = pytest.mark.contract
@@ -41,26 +40,23 @@ def passport_of(family: str, **settings: Any) -> Passport:
 
 
 @pytest.mark.parametrize(
-    ("family", "length", "source"),
+    ("family", "source"),
     [
-        ("vllm", 65_536, "/models, max_model_len"),
-        ("sglang", 65_536, "/models, max_model_len"),
-        ("llama.cpp", 65_536, "/props, n_ctx"),
-        ("ollama", 65_536, "/api/ps, of the loaded model"),
-        ("kimi-k3", 65_536, "/models, context_length"),
-        ("openai-compatible", None, "the server says nothing about it"),
+        ("vllm", "/models, max_model_len"),
+        ("sglang", "/models, max_model_len"),
+        ("llama.cpp", "/props, n_ctx"),
+        ("ollama", "/api/ps, of the loaded model"),
+        ("kimi-k3", "/models, context_length"),
+        ("openai-compatible", "the server says nothing about it"),
     ],
 )
-def test_the_context_is_read_where_each_server_says_it(
-    family: str, length: int | None, source: str
-) -> None:
+def test_the_context_is_read_where_each_server_says_it(family: str, source: str) -> None:
     passport = passport_of(family)
+    length = None if family == "openai-compatible" else 65_536
     assert (passport.context_tokens, passport.facts["context"].source) == (length, source)
 
 
 def test_lm_studio_says_the_length_of_the_loaded_model() -> None:
-    from tests.support.servers import listings
-
     routes = listings.lm_studio("m", 8192)
     with StrictServer(two_calls, [ChatApi()], model="m", routes=routes) as server:
         passport = check_endpoint(ModelConfig(server.address + "/v1", "m")).passport
@@ -122,37 +118,24 @@ HOSTILE: Mapping[str, bytes] = {
 }
 
 
-@contextmanager
-def hostile_server(body: bytes) -> Iterator[str]:
-    """Answer the model's turns properly, and everything else with the same bytes."""
+class HostileServer(HttpServer):
+    """Answers everything with the same bytes."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.end_headers()
-            self.wfile.write(body)
+    def __init__(self, body: bytes) -> None:
+        super().__init__()
+        self.body = body
 
-        do_POST = do_GET
+    def get(self, exchange: Exchange) -> None:
+        exchange.respond(200, self.body, "application/json")
 
-        def log_message(self, *_: object) -> None:
-            """Print nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    def post(self, exchange: Exchange, body: Body) -> None:
+        self.get(exchange)
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_hostile_answers_are_bounded_and_end_in_a_sentence(kind: str) -> None:
-    with hostile_server(HOSTILE[kind]) as url:
-        test = check_endpoint(ModelConfig(url, "m1"))
+    with HostileServer(HOSTILE[kind]) as server:
+        test = check_endpoint(ModelConfig(server.url, "m1"))
     assert not test.works
     assert test.message == test.passport.problem
     assert len(test.models) <= 5000

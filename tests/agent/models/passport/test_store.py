@@ -1,7 +1,7 @@
 """Passports are kept per endpoint and model, by several processes, without keys."""
 
 import json
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,17 +33,20 @@ def test_a_passport_is_found_again_by_endpoint_and_model(tmp_path: Path) -> None
     assert store.find("no url", "m") is None
 
 
+def found_in(folder: Path, model: str = "m") -> Passport:
+    found = PassportStore(folder).find(URL, model)
+    assert found is not None
+    return found
+
+
 def test_what_a_run_learns_is_added_and_the_rest_stays(tmp_path: Path) -> None:
     store = PassportStore(tmp_path)
     store.put(PASSPORT)
     store.learn(URL, "m", dropping("top_p"))
-    found = store.find(URL, "m")
-    assert found is not None
-    assert Learned.from_json(found.learned) == dropping("seed", "top_p")
-    assert found.context_tokens == 32_768
+    assert Learned.from_json(found_in(tmp_path).learned) == dropping("seed", "top_p")
+    assert found_in(tmp_path).context_tokens == 32_768
     store.learn(URL, "untested", dropping("seed"))
-    untested = store.find(URL, "untested")
-    assert untested is not None
+    untested = found_in(tmp_path, "untested")
     assert (Learned.from_json(untested.learned), untested.facts) == (dropping("seed"), {})
 
 
@@ -53,13 +56,9 @@ def test_writers_at_the_same_time_lose_nothing_of_each_other(tmp_path: Path) -> 
             PassportStore(tmp_path).learn(URL, "m", dropping(f"{name}{number}"))
 
     PassportStore(tmp_path).put(PASSPORT)
-    writers = [threading.Thread(target=learn, args=(name,)) for name in "abcd"]
-    for each in writers:
-        each.start()
-    for each in writers:
-        each.join()
-    found = PassportStore(tmp_path).find(URL, "m")
-    assert found is not None
+    with ThreadPoolExecutor(4) as writers:
+        list(writers.map(learn, "abcd"))
+    found = found_in(tmp_path)
     assert found.context_tokens == 32_768
     names = {f"{name}{number}" for name in "abcd" for number in range(5)}
     assert set(Learned.from_json(found.learned).of("chat").dropped) == {"seed", *names}
@@ -101,8 +100,7 @@ def test_a_test_in_the_meantime_is_not_replaced_by_a_renewal(tmp_path: Path) -> 
     store.renew(replace(PASSPORT, changed=6.0))
     store.learn(URL, "m", dropping("top_p"))
     store.renew(replace(PASSPORT, tested=7.0, changed=8.0))
-    found = store.find(URL, "m")
-    assert found is not None
+    found = found_in(tmp_path)
     assert (found.tested, found.changed, found.is_fresh) == (7.0, 8.0, False)
     assert Learned.from_json(found.learned) == dropping("seed", "top_p")
 

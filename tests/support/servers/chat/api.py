@@ -85,23 +85,12 @@ class ChatApi(Api):
     def read(self, body: Body) -> Seen:
         messages = body["messages"]
         calls = [
-            SeenCall(
-                call["id"],
-                call["function"]["name"],
-                parse_arguments(call["function"]["arguments"]),
-                call["id"] in self.issued,
-            )
+            SeenCall(call["function"]["name"], parse_arguments(call["function"]["arguments"]))
             for message in messages
             for call in message.get("tool_calls") or []
         ]
-        return Seen(
-            system="\n".join(texts(messages, "system", "developer")),
-            users=tuple(texts(messages, "user")),
-            calls=tuple(calls),
-            results=tuple(texts(messages, "tool")),
-            tools=tuple(tool["function"]["name"] for tool in body.get("tools") or []),
-            body=body,
-        )
+        users, results = texts(messages, "user"), texts(messages, "tool")
+        return Seen(tuple(users), tuple(calls), tuple(results), body)
 
     def prompt_parts(self, body: Body) -> list[Any]:
         return [*(body.get("tools") or []), *body["messages"]]
