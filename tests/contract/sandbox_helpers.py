@@ -34,17 +34,10 @@ class Result:
     skipped: int
     finished: CommandEnd
 
-    @property
-    def code(self) -> int | None:
-        return self.finished.exit_code
-
-    @property
-    def end_reason(self) -> EndReason:
-        return self.finished.end_reason
-
-    @property
-    def note(self) -> str:
-        return self.finished.note
+    def __post_init__(self) -> None:
+        self.code = self.finished.exit_code
+        self.end_reason: EndReason = self.finished.end_reason
+        self.note = self.finished.note
 
 
 def collect_result(items: Iterator[OutputChunk | CommandEnd]) -> Result:

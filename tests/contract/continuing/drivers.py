@@ -3,9 +3,9 @@
 import signal
 import subprocess
 import sys
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -83,22 +83,13 @@ class Background:
     """A call in a thread, which is joined before its error is raised."""
 
     def __init__(self, call: Callable[[], Any]) -> None:
-        self._errors: list[BaseException] = []
-        self._thread = threading.Thread(target=self._run, args=(call,))
-        self._thread.start()
-
-    def _run(self, call: Callable[[], Any]) -> None:
-        try:
-            call()
-        except BaseException as error:  # noqa: BLE001 - raised by ``join``
-            self._errors.append(error)
+        executor = ThreadPoolExecutor(1)
+        self._future = executor.submit(call)
+        executor.shutdown(wait=False)
 
     def join(self) -> None:
         """Wait for the end of the call, and raise its error."""
-        self._thread.join(60)
-        assert not self._thread.is_alive()
-        for each in self._errors:
-            raise each
+        self._future.result(60)
 
 
 class Page(Driver):
@@ -120,8 +111,7 @@ class SingleRun(Driver):
     @property
     def folder(self) -> RunFolder:
         """The run; of a fork and its origin the fork."""
-        folders = sorted(RunFolder.all(self.data), key=lambda each: each.created)
-        return folders[-1]
+        return max(RunFolder.all(self.data), key=lambda each: each.created)
 
     @property
     def state(self) -> str:

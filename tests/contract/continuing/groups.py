@@ -102,12 +102,8 @@ class PageEvaluation(PageGroup):
 
     def begin(self) -> None:
         path = self.data.parent / "tasks.jsonl"
-        path.write_text(
-            "".join(
-                json.dumps({"problem": TASK.format(n), "answer": str(2 * n)}) + "\n"
-                for n in (1, 2, 3)
-            )
-        )
+        tasks = [{"problem": TASK.format(n), "answer": str(2 * n)} for n in (1, 2, 3)]
+        path.write_text("\n".join(map(json.dumps, tasks)))
         suite = SuiteRequest(name="aime", path=str(path), upload="")
         request = EvaluationRequest(
             suites=[suite], members=[MemberRequest()], at_once=1, limit=None

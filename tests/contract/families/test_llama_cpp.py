@@ -14,11 +14,9 @@ from agent import Limits, ModelConfig, Studio
 from agent.errors import ContextTooLong
 from agent.events import ModelAnswered, TextDelta, ToolEnded
 from agent.models.base import ApiName, Finish, ModelRequest, UserMessage
-from agent.models.endpoint.client import EndpointModel
 from agent.models.passport.probe import list_models
-from agent.util.cancellation import Stop
 from tests.contract.model_suite import BASH
-from tests.support.models.model_requests import HISTORY
+from tests.support.models.model_requests import HISTORY, stream_from
 from tests.support.servers.llama_cpp import find_weights, serve_llama
 
 pytestmark = [pytest.mark.nightly, pytest.mark.builtin, pytest.mark.timeout(600)]
@@ -68,7 +66,7 @@ def test_a_call_gets_its_result_and_the_model_goes_on(
 
 def test_a_history_with_calls_and_results_is_accepted(url: str, api: ApiName) -> None:
     request = ModelRequest(HISTORY, [BASH], 8)
-    pieces = list(EndpointModel(config(url, api)).stream(request, Stop()))
+    pieces = stream_from(config(url, api), request)
     assert isinstance(pieces[-1], Finish)
     assert len(list_models(ModelConfig(url, ""))) == 1
 
@@ -87,8 +85,7 @@ def test_text_is_streamed_and_counted(studio: Studio, url: str, api: ApiName) ->
 @pytest.mark.parametrize("api", ["chat"], indirect=True)
 def test_a_repeated_prompt_is_cached(url: str, api: ApiName) -> None:
     request = ModelRequest([UserMessage("Tell me of the sea and of the harbour.")], max_tokens=4)
-    model = EndpointModel(config(url, api))
-    *_, finish = [piece for _ in range(2) for piece in model.stream(request, Stop())]
+    finish = [stream_from(config(url, api), request) for _ in range(2)][-1][-1]
     assert isinstance(finish, Finish)
     assert finish.reason == "length"
     assert finish.usage is not None
@@ -100,7 +97,7 @@ def test_what_is_beyond_the_context_is_an_error_with_numbers(
 ) -> None:
     request = ModelRequest([UserMessage("word " * 6000)], max_tokens=10)
     with pytest.raises(ContextTooLong) as caught:
-        list(EndpointModel(config(url, api)).stream(request, Stop()))
+        stream_from(config(url, api), request)
     assert caught.value.limit == CONTEXT
     assert (caught.value.used or 0) > 6000
     run = studio.run("word " * 6000, model=config(url, api), mode="plain")

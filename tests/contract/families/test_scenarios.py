@@ -18,6 +18,8 @@ from agent.api.models import select_model
 from agent.events import ObservationsCleared, SummaryEnded, ToolEnded, ToolStarted
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun
+from agent.runs.requests.body import EXACT, rebuild_request
+from agent.runs.requests.records import read_log
 from tests.contract.families.conftest import open_studio
 from tests.contract.families.scripts import bash, by_last_user, counting, in_order, submit
 from tests.support.local_provider import LocalSandboxProvider
@@ -90,6 +92,16 @@ def test_parallel_calls_and_reasoning_on_some_turns_only(studio: Studio, family:
     assert run.result.totals.steps == 4
 
 
+def check_rebuilt(folder: RunFolder, steps: int) -> None:
+    """Check that each request can be built again from the journal, byte for byte."""
+    attempts = Counter[int]()
+    for recorded in read_log(folder.requests):
+        attempts[recorded.step] += 1
+        rebuilt = rebuild_request(folder, recorded.step, attempts[recorded.step])
+        assert rebuilt.fidelity == EXACT, (recorded.step, rebuilt.note)
+    assert len(attempts) == steps
+
+
 def test_a_follow_up_after_submit(studio: Studio, family: Family) -> None:
     script = by_last_user(
         FIRST=in_order("echo one", "echo 3 > output/answer.txt"), SECOND=in_order("echo two")
@@ -99,6 +111,7 @@ def test_a_follow_up_after_submit(studio: Studio, family: Family) -> None:
         assert "one" in submitted(run)[0]
         assert run.result.answer == "3"
         assert "two" in submitted(run.send("SECOND"))[0]
+    check_rebuilt(RunFolder.open(studio.path, run.id), steps=5)
 
 
 def test_a_message_in_mid_run(studio: Studio, family: Family) -> None:

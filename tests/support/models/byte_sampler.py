@@ -7,6 +7,7 @@ tokens that are encoded again.
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from agent.errors import ModelError, ModelRefused
 from agent.models.scripted import ScriptedTurn
@@ -94,20 +95,14 @@ def decode_ids(ids: Iterable[int]) -> str:
 def format_ids(ids: Iterable[int]) -> str:
     """Format ids for comparison: control tokens by name, generated tokens between « and »."""
     names = {number: name for name, number in CONTROLS.items()}
-    runs: list[tuple[str, list[int]]] = []
-    for each in ids:
-        kind = names.get(each) or ("generated" if each >= GENERATED_OFFSET else "encoded")
-        if runs and runs[-1][0] == kind and each not in names:
-            runs[-1][1].append(each)
+    text = ""
+    for kind, run in groupby(ids, lambda each: names.get(each, each >= GENERATED_OFFSET)):
+        if isinstance(kind, str):
+            text += kind * len(list(run))
         else:
-            runs.append((kind, [each]))
-    return "".join(_format_run(kind, run) for kind, run in runs)
-
-
-def _format_run(kind: str, ids: list[int]) -> str:
-    if kind in CONTROLS:
-        return kind
-    return f"«{decode_ids(ids)}»" if kind == "generated" else decode_ids(ids)
+            decoded = decode_ids(run)
+            text += f"«{decoded}»" if kind else decoded
+    return text
 
 
 def format_answer(turn: ScriptedTurn) -> ScriptedAnswer:

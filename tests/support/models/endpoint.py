@@ -41,7 +41,6 @@ class Endpoint(HttpServer):
         models: The models listed by ``/models``.
         key: The required API key; None accepts any.
         strict: Whether the history is validated.
-        port: The port; by default any unused one.
         passes_test: Whether the test of a model (``agent.models.passport``) is answered with the
             call that it asks for, apart from the turns and requests; else by the turns.
 
@@ -58,10 +57,9 @@ class Endpoint(HttpServer):
         models: Sequence[str] = ("test-model",),
         key: str | None = None,
         strict: bool = True,
-        port: int = 0,
         passes_test: bool = True,
     ) -> None:
-        super().__init__(port)
+        super().__init__()
         self._script = turns if callable(turns) else iter(turns)
         self.models = models
         self.key = key

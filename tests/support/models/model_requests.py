@@ -28,23 +28,24 @@ HISTORY: list[Message] = [
 ]
 
 
+def stream_from(config: ModelConfig, request: ModelRequest = REQUEST) -> list[Piece]:
+    return list(EndpointModel(config).stream(request, Stop()))
+
+
 def stream_request(
     endpoint: Endpoint, request: ModelRequest = REQUEST, **settings: Any
 ) -> list[Piece]:
-    model = EndpointModel(ModelConfig(endpoint.url, "test-model", **settings))
-    return list(model.stream(request, Stop()))
+    return stream_from(ModelConfig(endpoint.url, "test-model", **settings), request)
 
 
 def stream_chunks(*chunks: Any, finish: str | None = "stop", **settings: Any) -> list[Piece]:
     """Return the pieces for a stream of these deltas, or complete chunks if they have choices."""
     complete_chunks = [
-        chunk if not isinstance(chunk, dict) or "choices" in chunk else _delta(chunk)
+        {"choices": [{"index": 0, "delta": chunk, "finish_reason": None}]}
+        if isinstance(chunk, dict) and "choices" not in chunk
+        else chunk
         for chunk in chunks
     ]
     end = [{"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]}]
     with Endpoint([Turn(chunks=[*complete_chunks, *end])]) as endpoint:
         return stream_request(endpoint, **settings)
-
-
-def _delta(delta: dict[str, Any]) -> dict[str, Any]:
-    return {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]}

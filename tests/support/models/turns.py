@@ -64,6 +64,11 @@ class Turn:
     reject_if: Callable[[Body], str | None] | None = None
 
     @property
+    def tagged_text(self) -> str:
+        """The text, with the reasoning before it between tags."""
+        return (f"<think>\n{self.reasoning}\n</think>\n\n" if self.reasoning else "") + self.text
+
+    @property
     def made_calls(self) -> list[Call]:
         """The calls; those without an id have none yet."""
         return [call if isinstance(call, Call) else Call(*call) for call in self.calls]
@@ -83,15 +88,11 @@ def response_chunks(turn: Turn, *, include_usage: bool = True) -> Iterator[Any]:
         yield from turn.chunks
         return
     yield chunk({"role": "assistant", "content": ""})
-    if turn.reasoning_field == "think":
-        text = (
-            f"<think>\n{turn.reasoning}\n</think>\n\n{turn.text}" if turn.reasoning else turn.text
-        )
-        yield from (chunk({"content": part}) for part in cut(text, turn.fragment_length))
-    else:
-        for part in cut(turn.reasoning, turn.fragment_length):
-            yield chunk({turn.reasoning_field: part})
-        yield from (chunk({"content": part}) for part in cut(turn.text, turn.fragment_length))
+    tagged = turn.reasoning_field == "think"
+    for part in cut("" if tagged else turn.reasoning, turn.fragment_length):
+        yield chunk({turn.reasoning_field: part})
+    for part in cut(turn.tagged_text if tagged else turn.text, turn.fragment_length):
+        yield chunk({"content": part})
     for index, call in enumerate(_with_ids(turn)):
         first = {"id": call.id, "function": {"name": call.name, "arguments": ""}}
         yield from call_chunks(index, first, cut(call.text, turn.fragment_length))

@@ -75,10 +75,7 @@ def _without_marks(part: Any) -> Any:
         return {k: _without_marks(v) for k, v in part.items() if k != "cache_control"}
     if isinstance(part, list):
         plain = [_without_marks(each) for each in part]
-        # A text as its only part is the same prompt.
-        return plain[0]["text"] if _is_one_text(plain) else plain
+        only = plain[0] if len(plain) == 1 else None
+        is_text = isinstance(only, dict) and set(only) == {"type", "text"}
+        return only["text"] if is_text else plain  # a text as its only part is the same prompt
     return part
-
-
-def _is_one_text(parts: list[Any]) -> bool:
-    return len(parts) == 1 and isinstance(parts[0], dict) and set(parts[0]) == {"type", "text"}

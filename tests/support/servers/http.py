@@ -25,9 +25,6 @@ class ReceivedRequest:
 class HttpServer:
     """A server that runs inside a ``with`` block; subclasses answer its requests.
 
-    Args:
-        port: The port; by default any unused one.
-
     Attributes:
         requests: The requests for an answer of the model.
         received: All requests.
@@ -37,13 +34,13 @@ class HttpServer:
     model_paths: tuple[str, ...] = ("/chat/completions",)
     """Ends of the paths whose requests are in ``requests``."""
 
-    def __init__(self, port: int = 0) -> None:
+    def __init__(self) -> None:
         self.requests: list[ReceivedRequest] = []
         self.received: list[ReceivedRequest] = []
         self.closing = threading.Event()
         self.changed = threading.Condition()
         self._connections: set[socket.socket] = set()
-        self._server = _Server(("127.0.0.1", port), Exchange)
+        self._server = _Server(("127.0.0.1", 0), Exchange)
         self._server.owner = self
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
 
@@ -81,15 +78,15 @@ class HttpServer:
         """Answer a POST request."""
         raise NotImplementedError
 
-    def wait_for_requests(self, count: int, seconds: float = 20.0) -> bool:
+    def wait_for_requests(self, count: int) -> bool:
         """Wait until ``count`` requests for an answer have been received."""
         with self.changed:
-            return self.changed.wait_for(lambda: len(self.requests) >= count, seconds)
+            return self.changed.wait_for(lambda: len(self.requests) >= count, 20)
 
-    def wait_for_connections(self, count: int, seconds: float = 20.0) -> bool:
+    def wait_for_connections(self, count: int) -> bool:
         """Wait until ``count`` connections are open."""
         with self.changed:
-            return self.changed.wait_for(lambda: len(self._connections) == count, seconds)
+            return self.changed.wait_for(lambda: len(self._connections) == count, 20)
 
     def close(self) -> None:
         """End the server and every connection."""
@@ -114,14 +111,9 @@ class HttpServer:
         """Return whether a request is not one of ``requests``."""
         return False
 
-    def add_connection(self, connection: socket.socket) -> None:
+    def count_connection(self, connection: socket.socket, *, is_open: bool) -> None:
         with self.changed:
-            self._connections.add(connection)
-            self.changed.notify_all()
-
-    def remove_connection(self, connection: socket.socket) -> None:
-        with self.changed:
-            self._connections.discard(connection)
+            (self._connections.add if is_open else self._connections.discard)(connection)
             self.changed.notify_all()
 
 
@@ -142,12 +134,12 @@ class Exchange(BaseHTTPRequestHandler):
         # Small writes must not wait for acknowledgements.
         self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.owner = self.server.owner
-        self.owner.add_connection(self.connection)
+        self.owner.count_connection(self.connection, is_open=True)
 
     def finish(self) -> None:
         with suppress(OSError):  # the client may have hung up first
             super().finish()
-        self.owner.remove_connection(self.connection)
+        self.owner.count_connection(self.connection, is_open=False)
 
     def handle(self) -> None:
         try:
@@ -222,12 +214,7 @@ class Exchange(BaseHTTPRequestHandler):
         self.owner.record(ReceivedRequest(self.command, self.path, headers, body))
 
     def _client_disconnected(self) -> bool:
-        self.connection.setblocking(False)
         try:
-            return not self.connection.recv(1, socket.MSG_PEEK)
-        except BlockingIOError:
-            return False
-        except OSError:
-            return True
-        finally:
-            self.connection.setblocking(True)
+            return not self.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except OSError as error:
+            return not isinstance(error, BlockingIOError)

@@ -39,7 +39,7 @@ def serve_litellm(backend: StrictServer, folder: Path) -> Iterator[str]:
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # otherwise it is downloaded
     }
     command = [
-        PROGRAM, "--config", config, "--host", "127.0.0.1", "--port", str(port),
+        str(PROGRAM), "--config", str(config), "--host", "127.0.0.1", "--port", str(port),
         "--telemetry", "False",
     ]  # fmt: skip
     with (

@@ -7,7 +7,8 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -49,9 +50,8 @@ def require_model_files() -> ModelFiles:
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[InferenceEngine]:
-    engine = InferenceEngine(require_model_files())
-    yield engine
-    engine.close()
+    with closing(InferenceEngine(require_model_files())) as engine:
+        yield engine
 
 
 def stream(model: BuiltinModel, messages: Sequence[Message], max_tokens: int = 12) -> list[Piece]:
@@ -90,16 +90,13 @@ def test_plain_mode_gets_the_same_weights_without_the_adapter(engine: InferenceE
     task = [UserMessage("What is the sum of 12, 30, 17 and 5?")]
     trained = BuiltinModel(engine)
     plain = model_for_mode(trained, "plain")
-    unchanged = InferenceEngine(replace(require_model_files(), adapter=None))
-    try:
+    with closing(InferenceEngine(replace(require_model_files(), adapter=None))) as unchanged:
         assert model_for_mode(trained, "sandbox") is trained
         assert any(isinstance(each, CallPiece) for each in stream(trained, task, 60))
         assert isinstance(plain, BuiltinModel)
         assert plain.name == BUILTIN_BASE_NAME
         assert not any(isinstance(each, CallPiece) for each in stream(plain, task, 60))
         assert greedy(engine, adapter=False) == greedy(unchanged) != greedy(engine)
-    finally:
-        unchanged.close()
 
 
 def greedy(engine: InferenceEngine, *, adapter: bool = True) -> list[int]:
@@ -209,11 +206,10 @@ def test_the_next_request_restarts_a_killed_engine(engine: InferenceEngine) -> N
 @needs_model
 @pytest.mark.nightly
 def test_an_idle_engine_is_stopped() -> None:
-    engine = InferenceEngine(require_model_files(), idle_seconds=0.2)
-    stream(BuiltinModel(engine), TASK, max_tokens=1)
-    wait_until(lambda: engine.pid is None)
-    assert finish(stream(BuiltinModel(engine), TASK, max_tokens=1))
-    engine.close()
+    with closing(InferenceEngine(require_model_files(), idle_seconds=0.2)) as engine:
+        stream(BuiltinModel(engine), TASK, max_tokens=1)
+        wait_until(lambda: engine.pid is None)
+        assert finish(stream(BuiltinModel(engine), TASK, max_tokens=1))
 
 
 @needs_model
@@ -297,16 +293,16 @@ def test_the_queue_is_first_in_first_out() -> None:
             order.append(number)
             ends[number].wait()
 
-    threads = []
-    for number in range(3):
-        threads.append(threading.Thread(target=wait, args=(number,)))
-        threads[-1].start()
-        wait_until(lambda: len(queue) == len(threads))
-    for number, end in enumerate(ends):
-        wait_until(lambda: len(order) == number + 1)  # noqa: B023 - called at once
-        end.set()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(3) as threads:
+        waiting = []
+        for number in range(3):
+            waiting.append(threads.submit(wait, number))
+            wait_until(lambda: len(queue) == len(waiting))
+        for number, end in enumerate(ends):
+            wait_until(lambda: len(order) == number + 1)  # noqa: B023 - called at once
+            end.set()
+        for each in waiting:
+            each.result()
     assert order == [0, 1, 2]
     assert not queue
 

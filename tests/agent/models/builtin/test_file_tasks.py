@@ -87,13 +87,13 @@ def read_workspace(studio: StudioTab) -> Mapping[str, bytes]:
 
 
 def upload_payloads(task: FileTask) -> list[FilePayload]:
-    contents = {
-        name: content.encode() if isinstance(content, str) else content
-        for name, content in task.input_files.items()
-    }
     return [
-        {"name": name, "mimeType": "application/octet-stream", "buffer": content}
-        for name, content in contents.items()
+        {
+            "name": name,
+            "mimeType": "application/octet-stream",
+            "buffer": content.encode() if isinstance(content, str) else content,
+        }
+        for name, content in task.input_files.items()
     ]
 
 

@@ -22,7 +22,7 @@ from agent.models.endpoint.client import EndpointModel
 from agent.util.cancellation import Stop
 from tests.contract.model_suite import BASH, REQUEST, calls_of, text_of
 from tests.support.models.endpoint import Endpoint, Turn
-from tests.support.models.model_requests import HISTORY, stream_request
+from tests.support.models.model_requests import HISTORY, stream_from, stream_request
 
 pytestmark = pytest.mark.contract
 
@@ -168,8 +168,7 @@ def test_without_system_role_the_prompt_is_sent_as_user(status: int) -> None:
 
 def test_a_base_url_can_have_a_query() -> None:
     with Endpoint([Turn(text="Hi")]) as endpoint:
-        model = EndpointModel(ModelConfig(f"{endpoint.url}?api-version=1", "m"))
-        assert text_of(list(model.stream(REQUEST, Stop()))) == "Hi"
+        assert text_of(stream_from(ModelConfig(f"{endpoint.url}?api-version=1", "m"))) == "Hi"
     assert endpoint.requests[0].path == "/v1/chat/completions?api-version=1"
 
 

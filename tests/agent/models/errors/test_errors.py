@@ -15,13 +15,10 @@ from agent.errors import (
     ModelUnavailable,
 )
 from agent.models.base import ModelConfig
-from agent.models.endpoint.client import EndpointModel
 from agent.models.errors.failures import Endpoint as Named
 from agent.models.errors.failures import Failure, to_model_error
-from agent.util.cancellation import Stop
-from tests.contract.model_suite import REQUEST
 from tests.support.models.endpoint import Endpoint, Turn
-from tests.support.models.model_requests import stream_chunks, stream_request
+from tests.support.models.model_requests import stream_chunks, stream_from, stream_request
 from tests.support.servers.families import FAMILIES
 
 
@@ -153,18 +150,15 @@ def test_an_answer_that_breaks_off_is_an_error(
 def test_an_unreachable_endpoint_reports_the_reason(url: str, message: str) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        address = url.format(port=free.getsockname()[1])
-        model = EndpointModel(ModelConfig(address, "m"))
+        config = ModelConfig(url.format(port=free.getsockname()[1]), "m")
         with pytest.raises(ModelUnavailable, match=message):
-            list(model.stream(REQUEST, Stop()))
+            stream_from(config)
 
 
 @pytest.mark.contract
 def test_plain_http_instead_of_tls_is_reported() -> None:
-    with Endpoint([Turn(text="Hi")]) as endpoint:
-        model = EndpointModel(ModelConfig(endpoint.url.replace("http:", "https:"), "m"))
-        with pytest.raises(ModelUnavailable, match="SSL_CERT_FILE"):
-            list(model.stream(REQUEST, Stop()))
+    with Endpoint() as endpoint, pytest.raises(ModelUnavailable, match="SSL_CERT_FILE"):
+        stream_from(ModelConfig(endpoint.url.replace("http:", "https:"), "m"))
 
 
 CONTEXT_MESSAGES = [

@@ -68,8 +68,9 @@ def block(index: int, start: dict[str, Any], *deltas: dict[str, Any]) -> list[di
     ]
 
 
-def text_delta(text: str) -> dict[str, Any]:
-    return {"type": "text_delta", "text": text}
+def deltas(kind: str, *texts: str) -> list[dict[str, Any]]:
+    field = "partial_json" if kind == "input_json" else kind
+    return [{"type": f"{kind}_delta", field: text} for text in texts]
 
 
 def end(reason: str = "end_turn") -> list[dict[str, Any]]:
@@ -242,25 +243,14 @@ def test_what_the_model_does_not_take_is_left_out_and_said(
 
 
 def test_thinking_text_and_calls_are_read_and_kept() -> None:
+    nothing = {"type": "thinking", "thinking": "", "signature": ""}
     pieces = pieces_of(
         START,
         {"type": "ping"},
-        *block(
-            0,
-            {"type": "thinking", "thinking": "", "signature": ""},
-            {"type": "thinking_delta", "thinking": "H"},
-            {"type": "thinking_delta", "thinking": "m."},
-            {"type": "signature_delta", "signature": "c2ln"},
-        ),
+        *block(0, nothing, *deltas("thinking", "H", "m."), *deltas("signature", "c2ln")),
         *block(1, REDACTED),
-        *block(2, {"type": "text", "text": ""}, text_delta("I "), text_delta("look.")),
-        *block(
-            3,
-            {"type": "tool_use", "id": "toolu_1", "name": "execute_bash", "input": {}},
-            {"type": "input_json_delta", "partial_json": ""},
-            {"type": "input_json_delta", "partial_json": '{"command": '},
-            {"type": "input_json_delta", "partial_json": '"ls"}'},
-        ),
+        *block(2, {"type": "text", "text": ""}, *deltas("text", "I ", "look.")),
+        *block(3, CALL_SENT | {"input": {}}, *deltas("input_json", "", '{"command": ', '"ls"}')),
         *end("tool_use"),
     )
     assert (reasoning_of(pieces), text_of(pieces), calls_of(pieces)) == ("Hm.", "I look.", [LS])

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable
-from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -20,6 +19,7 @@ from agent.models.base import (
 from agent.models.parsing.content import ContentParser
 from agent.models.parsing.text_tool_calls import describe_tools, to_text_messages
 from tests.contract.model_suite import BASH, calls_of, text_of
+from tests.properties import split_at
 
 
 def parse(parts: Iterable[str]) -> list[Piece]:
@@ -90,8 +90,7 @@ def test_a_formatted_call_is_parsed_back(
     if "</tool_call>" in body:
         return
     text = f"```tool_call\n{body}\n```" if fenced else f"<tool_call>{body}</tool_call>"
-    cuts = sorted({position % (len(text) + 1) for position in positions})
-    answer, [(name, parsed)] = split_calls(text[a:b] for a, b in pairwise([0, *cuts, len(text)]))
+    answer, [(name, parsed)] = split_calls(split_at(text, positions))
     assert (answer, name, json.loads(parsed)) == ("", "f", arguments)
 
 

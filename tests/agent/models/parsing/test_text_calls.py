@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Iterable
-from itertools import pairwise
 from types import FrameType
 from typing import Any
 
@@ -22,6 +21,7 @@ from agent.models.base import (
 from agent.models.parsing.content import ContentParser
 from agent.models.parsing.tool_names import resolve_tool_name
 from tests.contract.model_suite import BASH, calls_of, reasoning_of, text_of
+from tests.properties import split_at
 
 EDITOR = ToolSchema(
     "str_replace_editor",
@@ -236,7 +236,7 @@ def test_text_is_streamed_up_to_what_may_begin_a_call() -> None:
     assert list(parser.feed('"age": 3}')) == [TextPiece('"age": 3}')]
 
 
-def test_messages_of_gpt_oss_are_reasoning_and_text() -> None:
+def test_messages_of_gpt_oss_are_reasoning_and_text_and_streamed() -> None:
     text = (
         "<|channel|>analysis<|message|>I count.<|end|><|start|>assistant<|channel|>final<|message|>"
         "It is 42.<|return|>"
@@ -244,11 +244,7 @@ def test_messages_of_gpt_oss_are_reasoning_and_text() -> None:
     for parts in ([text], list(text)):
         pieces = parse(parts, [])
         assert (reasoning_of(pieces), text_of(pieces)) == ("I count.", "It is 42.")
-
-
-def test_reasoning_of_gpt_oss_is_streamed() -> None:
-    parser = ContentParser([])
-    assert list(parser.feed("<|channel|>analysis<|message|>I co")) == [ReasoningPiece("I co")]
+    assert list(ContentParser([]).feed(text[:34])) == [ReasoningPiece("I co")]
 
 
 FRAGMENTS = [
@@ -269,9 +265,8 @@ def test_the_result_does_not_depend_on_chunk_boundaries(
     text: str, positions: list[int], mode: tuple[list[ToolSchema], bool]
 ) -> None:
     tools, described = mode
-    cuts = sorted({position % (len(text) + 1) for position in positions})
-    parts = [text[a:b] for a, b in pairwise([0, *cuts, len(text)])]
-    whole, split = (parse(each, tools, described=described) for each in ([text], parts))
+    whole = parse([text], tools, described=described)
+    split = parse(split_at(text, positions), tools, described=described)
     assert all(each.text for each in split if isinstance(each, TextPiece | ReasoningPiece))
     assert final(whole) == final(split)
 

@@ -55,6 +55,16 @@ def completed(status: str = "completed", **fields: Any) -> dict[str, Any]:
     return event(status, response={"status": status, "usage": USAGE, **fields})
 
 
+def call_events(index: int, call: dict[str, Any], *deltas: str) -> list[dict[str, Any]]:
+    """Return the events of a call whose arguments come in these parts."""
+    place = {"item_id": call["id"]}
+    return [
+        event("output_item.added", index, item=call | {"arguments": ""}),
+        *(event("function_call_arguments.delta", index, **place, delta=each) for each in deltas),
+        event("output_item.done", index, item=call),
+    ]
+
+
 STREAM = [
     event("output_item.added", 0, item=REASONING | {"encrypted_content": ""}),
     event("reasoning_summary_text.delta", 0, summary_index=0, delta="Look"),
@@ -64,10 +74,13 @@ STREAM = [
     event("output_item.added", 1, item=MESSAGE | {"content": []}),
     event("output_text.delta", 1, delta="I look."),
     event("output_item.done", 1, item=MESSAGE),
-    event("output_item.added", 2, item=CALL | {"arguments": ""}),
-    event("function_call_arguments.delta", 2, delta='{"command":'),
-    event("function_call_arguments.delta", 2, delta=' "ls"}'),
-    event("output_item.done", 2, item=CALL),
+    *call_events(2, CALL, '{"command":', ' "ls"}'),
+    completed(),
+]
+SECOND = CALL | {"id": "fc_2", "call_id": "call_b", "arguments": '{"command": "pwd"}'}
+TWO_CALLS = [
+    *call_events(0, CALL, '{"command": "ls"}'),
+    *call_events(1, SECOND, '{"command": "pwd"}'),
     completed(),
 ]
 
@@ -99,18 +112,6 @@ def test_a_stream_becomes_pieces() -> None:
     assert answer.calls == (ToolCall("call_a", "execute_bash", '{"command": "ls"}'),)
     usage = Usage(90, 12, 64, 7, 10, ("cached", "reasoning", "cache_written"))
     assert finish == Finish("tool_calls", usage, opaque=answer.opaque)
-
-
-SECOND = CALL | {"id": "fc_2", "call_id": "call_b", "arguments": '{"command": "pwd"}'}
-TWO_CALLS = [
-    event("output_item.added", 0, item=CALL | {"arguments": ""}),
-    event("function_call_arguments.delta", 0, item_id="fc_1", delta='{"command": "ls"}'),
-    event("output_item.done", 0, item=CALL),
-    event("output_item.added", 1, item=SECOND | {"arguments": ""}),
-    event("function_call_arguments.delta", 1, item_id="fc_2", delta='{"command": "pwd"}'),
-    event("output_item.done", 1, item=SECOND),
-    completed(),
-]
 
 
 def without(value: Any, *keys: str) -> Any:

@@ -11,15 +11,13 @@ from typing import Any
 import pytest
 
 from agent.errors import ModelError, ModelRefused, ModelUnavailable
-from agent.models.base import ModelConfig, Piece
-from agent.models.endpoint.client import EndpointModel
+from agent.models.base import ModelConfig
 from agent.models.passport.probe import check_endpoint, list_models
 from agent.models.transport.bounds import MAX_BODY_BYTES, MAX_CALLS, _Decompressor
-from agent.util.cancellation import Stop
-from tests.contract.model_suite import REQUEST, calls_of, text_of
+from tests.contract.model_suite import calls_of, text_of
 from tests.support.hostile.flood import FloodServer
 from tests.support.models.endpoint import Endpoint, Turn
-from tests.support.models.model_requests import stream_chunks, stream_request
+from tests.support.models.model_requests import stream_chunks, stream_from, stream_request
 
 pytestmark = pytest.mark.contract
 
@@ -46,17 +44,13 @@ FLOODS: dict[str, tuple[str, Callable[[], Iterator[bytes]]]] = {
 }
 
 
-def stream_from(url: str) -> list[Piece]:
-    return list(EndpointModel(ModelConfig(url, "m")).stream(REQUEST, Stop()))
-
-
 @pytest.mark.parametrize("flood", FLOODS)
 def test_an_endless_answer_is_aborted_with_an_error(flood: str) -> None:
     head, body = FLOODS[flood]
     with FloodServer(head, body()) as server:
         tracemalloc.start()
         with pytest.raises(ModelRefused, match="sent more than 8 MB") as caught:
-            stream_from(server.url)
+            stream_from(ModelConfig(server.url, "m"))
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
     assert server.url in str(caught.value)
@@ -84,7 +78,7 @@ def test_only_the_beginning_of_an_error_is_read(packed: bool) -> None:
         FloodServer(head, body) as server,
         pytest.raises(ModelUnavailable, match=r"answered 503: (overloaded|xxx)"),
     ):
-        stream_from(server.url)
+        stream_from(ModelConfig(server.url, "m"))
     assert server.sent < 2 * MAX_BODY_BYTES
 
 
@@ -94,7 +88,7 @@ def test_the_total_size_of_a_stream_is_limited(monkeypatch: pytest.MonkeyPatch) 
         FloodServer(EVENTS, repeat(b'data: {"choices": []}\n\n' * 2849, GIGABYTE)) as server,
         pytest.raises(ModelRefused, match="sent more than 1 MB in one answer"),
     ):
-        stream_from(server.url)
+        stream_from(ModelConfig(server.url, "m"))
     assert server.sent < 2 * MAX_BODY_BYTES
 
 
@@ -117,7 +111,7 @@ HELLO_EVENTS = [f"data: {json.dumps(HELLO_DELTA)}\n\n".encode(), b"data: [DONE]\
 )
 def test_unrequested_compression_is_decoded(head: str, packed: bytes) -> None:
     with FloodServer(head, [packed]) as server:
-        assert text_of(stream_from(server.url)) == "Hello"
+        assert text_of(stream_from(ModelConfig(server.url, "m"))) == "Hello"
 
 
 def test_many_members_of_a_gzip_body_are_copied_in_slices() -> None:
@@ -135,7 +129,7 @@ def test_an_unknown_content_encoding_is_refused(encoding: str) -> None:
         FloodServer(f"{JSON}\nContent-Encoding: {encoding}", [b"x"]) as server,
         pytest.raises(ModelUnavailable, match="cannot be decoded"),
     ):
-        stream_from(server.url)
+        stream_from(ModelConfig(server.url, "m"))
 
 
 def test_no_compression_is_requested() -> None:

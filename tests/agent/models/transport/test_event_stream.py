@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from agent.errors import ModelError
 from agent.models.base import ModelConfig
-from agent.models.endpoint.client import EndpointModel
 from agent.models.transport.bounds import MAX_BODY_BYTES, ResponseTooLarge
 from agent.models.transport.event_stream import EventStreamDecoder, ServerEvent
-from agent.util.cancellation import Stop
-from tests.contract.model_suite import REQUEST, text_of
+from tests.contract.model_suite import text_of
+from tests.properties import split_at
 from tests.support.hostile.flood import FloodServer
+from tests.support.models.model_requests import stream_from
 
 OK = "HTTP/1.1 200 OK\nContent-Type: "
 A, B = ServerEvent("", "a"), ServerEvent("", "b")
@@ -58,9 +58,7 @@ def test_the_result_does_not_depend_on_chunk_boundaries(
     parts: list[bytes], positions: list[int]
 ) -> None:
     stream = b"".join(parts)
-    cuts = sorted({position % (len(stream) + 1) for position in positions})
-    chunks = [stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
-    assert decode(*chunks) == decode(stream)
+    assert decode(*split_at(stream, positions)) == decode(stream)
 
 
 def test_a_body_outside_of_events_is_bounded() -> None:
@@ -70,7 +68,7 @@ def test_a_body_outside_of_events_is_bounded() -> None:
 
 def answer(kind: str, body: bytes) -> str:
     with FloodServer(OK + kind, [body]) as server:
-        return text_of(list(EndpointModel(ModelConfig(server.url, "m")).stream(REQUEST, Stop())))
+        return text_of(stream_from(ModelConfig(server.url, "m")))
 
 
 CHUNK = json.dumps({"choices": [{"delta": {"content": "Nine."}, "finish_reason": "stop"}]})

@@ -12,11 +12,9 @@ import pytest
 
 from agent.errors import ModelRefused, ModelUnavailable
 from agent.models.base import ModelConfig
-from agent.models.endpoint.client import EndpointModel
 from agent.models.passport import probe
 from agent.settings import Settings
 from agent.util import ip_addresses
-from agent.util.cancellation import Stop
 from agent.util.ip_addresses import (
     NON_PUBLIC_NETWORKS,
     is_public,
@@ -27,12 +25,10 @@ from agent.util.ip_addresses import (
 from sandbox_ui.auth.user import OPERATOR, user_for_account, user_for_visitor
 from sandbox_ui.runs import run_options
 from sandbox_ui.runs.run_options import RunOptions
-from tests.contract.model_suite import REQUEST
 from tests.support.models.endpoint import Endpoint, Turn
+from tests.support.models.model_requests import stream_from
 
-ANSWER = Turn(
-    chunks=[{"choices": [{"index": 0, "delta": {"content": "x"}, "finish_reason": "stop"}]}]
-)
+VISITOR = user_for_visitor("x")
 
 
 @pytest.mark.parametrize(
@@ -117,7 +113,7 @@ def test_without_routing_tables_there_are_no_networks(monkeypatch: pytest.Monkey
 
 @pytest.fixture
 def endpoint() -> Iterator[Endpoint]:
-    with Endpoint([ANSWER, ANSWER]) as endpoint:
+    with Endpoint([Turn(text="x")] * 2) as endpoint:
         yield endpoint
 
 
@@ -131,7 +127,7 @@ def test_a_visitor_cannot_reach_the_host_by_any_address(endpoint: Endpoint, host
     port = endpoint.url.rpartition(":")[2]
     config = ModelConfig(f"http://{host}:{port}", "m", public_only=True)
     with pytest.raises(ModelRefused, match="private network"):
-        list(EndpointModel(config).stream(REQUEST, Stop()))
+        stream_from(config)
     assert "private network" in probe.check_endpoint(config).message
     assert endpoint.requests == []
 
@@ -141,7 +137,7 @@ def test_a_visitor_cannot_reach_the_host_by_any_address(endpoint: Endpoint, host
 def test_a_name_that_does_not_resolve_is_said_to_a_visitor(host: str) -> None:
     config = ModelConfig(f"https://{host}/v1", "m", public_only=True)
     with pytest.raises(ModelUnavailable, match="cannot be found"):
-        list(EndpointModel(config).stream(REQUEST, Stop()))
+        stream_from(config)
     assert "cannot be found" in probe.check_endpoint(config).message
 
 
@@ -176,26 +172,25 @@ def test_a_public_name_uses_the_environment_proxy(endpoint: Endpoint, public_onl
 
 
 @pytest.mark.contract
-def test_visitors_can_use_the_operators_endpoint_anywhere(
-    endpoint: Endpoint, tmp_path: Path
-) -> None:
-    settings = Settings(data=tmp_path, base_url=endpoint.url, model="m", api_key="secret")
-    config = run_options.model_config(RunOptions(), settings, user_for_visitor("x"))
+def test_visitors_can_use_the_operators_endpoint_anywhere(endpoint: Endpoint) -> None:
+    settings = Settings(base_url=endpoint.url, model="m", api_key="secret")
+    config = run_options.model_config(RunOptions(), settings, VISITOR)
     assert (config.public_only, config.api_key) == (False, "secret")
-    assert list(EndpointModel(config).stream(REQUEST, Stop()))
+    assert stream_from(config)
 
 
 @pytest.mark.parametrize("url", ["https://api.openai.com/v1", "https://API.openai.com:443/v1/"])
-def test_only_the_operator_may_omit_the_endpoint_of_a_key(tmp_path: Path, url: str) -> None:
-    settings = Settings(data=tmp_path, api_key="secret")
+def test_only_the_operator_may_omit_the_endpoint_of_a_key(url: str) -> None:
     options = RunOptions(base_url=url, model="m")
-    assert run_options.model_config(options, settings, user_for_visitor("x")).api_key == ""
-    assert run_options.model_config(options, settings, user_for_account("ann")).api_key == ""
-    assert run_options.model_config(options, settings, OPERATOR).api_key == "secret"
+    keys = [
+        run_options.model_config(options, Settings(api_key="secret"), user).api_key
+        for user in (VISITOR, user_for_account("ann"), OPERATOR)
+    ]
+    assert keys == ["", "", "secret"]
 
 
-def test_only_the_operator_may_use_private_endpoints(tmp_path: Path) -> None:
-    settings = Settings(data=tmp_path, base_url="http://10.0.0.1/v1")
+def test_only_the_operator_may_use_private_endpoints() -> None:
+    settings = Settings(base_url="http://10.0.0.1/v1")
     options = RunOptions(base_url="http://10.0.0.2/v1", model="m")
-    assert run_options.model_config(options, settings, user_for_visitor("x")).public_only
+    assert run_options.model_config(options, settings, VISITOR).public_only
     assert not run_options.model_config(options, settings, OPERATOR).public_only

@@ -98,9 +98,7 @@ class MiniMax(ChatApi):
     shows_reasoning = False  # in a field of its own
 
     def content(self, turn: Turn) -> str:
-        return (
-            f"<think>\n{turn.reasoning}\n</think>\n\n{turn.text}" if turn.reasoning else turn.text
-        )
+        return turn.tagged_text
 
     def check_messages(self, messages: list[Body], body: Body) -> None:
         for index, message in assistant_messages(messages):
