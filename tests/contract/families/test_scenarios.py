@@ -80,7 +80,7 @@ def test_a_follow_up_behind_a_gateway(studio: Studio, name: str) -> None:
 
 def test_parallel_calls_and_reasoning_on_some_turns_only(studio: Studio, family: Family) -> None:
     def script(seen: Seen) -> Turn:
-        number = len(seen.calls)
+        number = len(seen.commands)
         reasoning = f"Thought {number}." if number % 4 else ""
         commands = f"echo x{number}", f"echo x{number + 1}"
         return bash(*commands, reasoning=reasoning) if number < 6 else submit()
@@ -122,7 +122,7 @@ def test_a_message_in_mid_run(studio: Studio, family: Family) -> None:
             if isinstance(event, ToolEnded) and "one" in event.observation:
                 run.steering.queue_message("SECOND")
     assert (run.result.status, run.result.reason) == ("submitted", "")
-    assert server.seen[-1].commands == ["echo one", "echo other"]
+    assert server.seen[-1].commands == ("echo one", "echo other")
 
 
 def test_a_fork_at_a_step(studio: Studio, family: Family) -> None:
@@ -131,9 +131,9 @@ def test_a_fork_at_a_step(studio: Studio, family: Family) -> None:
         run = studio.run("FIRST", model=family.config(server))
         submitted(run)
         submitted(run.fork(1, "SECOND", model=family.config(server)))
-        assert server.seen[-1].commands == ["echo one", "echo other"]
+        assert server.seen[-1].commands == ("echo one", "echo other")
         submitted(run.fork(1, model=family.config(server)))
-        assert server.seen[-1].commands == ["echo one", "echo two"]
+        assert server.seen[-1].commands == ("echo one", "echo two")
 
 
 def test_another_family_continues_and_the_first_one_goes_on(studio: Studio, family: Family) -> None:
@@ -164,7 +164,7 @@ def test_a_stop_in_mid_call(studio: Studio, family: Family) -> None:
     def script(seen: Seen) -> Turn:
         if "SECOND" in "".join(seen.users):
             return in_order("echo two")(seen)
-        if seen.calls:
+        if seen.commands:
             return Turn("", "A long thought.", [("submit", {})], fault="silent")
         return bash("echo started; sleep 600", reasoning="This takes long.")
 
@@ -198,7 +198,7 @@ def test_a_restart_in_mid_run(studio: Studio, family: Family, tmp_path: Path) ->
                 list(recorded.follow_up("Go on.", model))
                 last = recorded.state.rounds[-1]
     assert (last.status, last.reason) == ("submitted", "")
-    assert server.seen[-1].commands == ["echo one", "echo two", "echo three"]
+    assert server.seen[-1].commands == ("echo one", "echo two", "echo three")
 
 
 @pytest.mark.parametrize("family", LONG_NAMES, indirect=True)

@@ -37,12 +37,9 @@ class ScriptedAnswer:
 
 
 class ByteSampler:
-    """Plays its answers in order and keeps the ids of the prompts.
+    """Plays answers, or texts of them, in order, and keeps the ids of the prompts.
 
-    Args:
-        answers: Answers, or texts of them.
-        context: The size of the context in tokens.
-        piece: Bytes per piece.
+    ``piece`` is the number of bytes in a piece of an answer.
     """
 
     def __init__(

@@ -127,7 +127,8 @@ class Endpoint(HttpServer):
 
 
 def _send_turn(exchange: Exchange, turn: Turn, body: Body) -> None:
-    fault, options = _parse_fault(turn.fault)
+    fault, *words = turn.fault.split() or [""]
+    options = dict(word.split("=", 1) for word in words)
     if fault.isdigit():
         error = turn.error or {"message": turn.message or f"Status {fault}", "type": "error"}
         headers = {name: value.replace("_", " ") for name, value in options.items()}
@@ -166,8 +167,3 @@ def _stream(
 def _error(exchange: Exchange, status: int, message: str) -> None:
     error = {"message": message, "type": "error", "code": None}
     exchange.send_json(status, {"error": error})
-
-
-def _parse_fault(text: str) -> tuple[str, dict[str, str]]:
-    first, *rest = text.split() or [""]
-    return first, dict(option.split("=", 1) for option in rest)

@@ -21,12 +21,7 @@ _START_SECONDS = 240.0
 
 @contextmanager
 def serve_litellm(backend: StrictServer, folder: Path) -> Iterator[str]:
-    """Run the proxy and yield its address; ``custom_openai/`` bridges all APIs to the backend's.
-
-    Args:
-        backend: A server of Chat Completions.
-        folder: An empty folder for its configuration and its log.
-    """
+    """Run the proxy, which bridges all APIs to Chat Completions; yield its address."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     entry = {"model": f"custom_openai/{backend.model}", "api_base": backend.url, "api_key": "sk-x"}

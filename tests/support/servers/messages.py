@@ -8,8 +8,7 @@ from typing import Any
 
 from tests.support.models.turns import Body, Turn, cut
 from tests.support.servers.cache import MAX_MARKS
-from tests.support.servers.chat.api import content_text
-from tests.support.servers.server import Api, Counts, Refused, Seen, SeenCall, refuse_if
+from tests.support.servers.server import Api, Counts, Refused, Seen, command_of, refuse_if
 
 _BODY_FIELDS = {
     "model", "messages", "max_tokens", "system", "tools", "tool_choice", "stream", "thinking",
@@ -170,28 +169,18 @@ class MessagesApi(Api):
                 refuse_if(at == answers[-1] and not sent, missing)
                 self.lose(f"the thinking of messages[{at}]")
             refuse_if(blocks[: len(sent)] != sent, missing)
-        self._check_final(messages, answers, body)
-
-    def _check_final(self, messages: list[Body], answers: list[int], body: Body) -> None:
-        """With a budget, the turn that is being continued has to begin with thinking."""
-        if (body.get("thinking") or {}).get("type") == "enabled" and answers:
-            found, following = _blocks(messages[answers[-1]])[0]["type"], _blocks(messages[-1])
-            continued = any(block["type"] == "tool_result" for block in following)
+        if answers and (body.get("thinking") or {}).get("type") == "enabled":
+            # With a budget, the turn that is being continued has to begin with thinking.
+            found = _blocks(messages[answers[-1]])[0]["type"]
+            continued = any(block["type"] == "tool_result" for block in _blocks(messages[-1]))
             missing = _MISSING_THINKING.format(at=answers[-1], found=found)
             refuse_if(continued and found not in _THINKING, missing)
 
     def read(self, body: Body) -> Seen:
-        blocks: dict[str, list[Body]] = {kind: [] for kind in _BLOCK_FIELDS}
-        for message in body["messages"]:
-            for block in _blocks(message):
-                if block["type"] != "text" or message["role"] == "user":
-                    blocks[block["type"]].append(block)
-        return Seen(
-            users=tuple(block["text"] for block in blocks["text"]),
-            calls=tuple(SeenCall(block["name"], block["input"]) for block in blocks["tool_use"]),
-            results=tuple(content_text(block["content"]) for block in blocks["tool_result"]),
-            body=body,
-        )
+        blocks = [(each["role"], block) for each in body["messages"] for block in _blocks(each)]
+        users = (b["text"] for role, b in blocks if role == "user" and b["type"] == "text")
+        calls = (command_of(b["name"], b["input"]) for _, b in blocks if b["type"] == "tool_use")
+        return Seen(tuple(users), tuple(calls), body)
 
     def prompt_parts(self, body: Body) -> list[Any]:
         system = body.get("system") or []

@@ -2,13 +2,12 @@
 
 import itertools
 import json
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tests.support.models.turns import Body, Turn, cut
 from tests.support.servers.chat.api import parse_arguments, texts
-from tests.support.servers.server import Api, Counts, Refused, Seen, SeenCall, refuse_if
+from tests.support.servers.server import Api, Counts, Refused, Seen, command_of, refuse_if
 
 _UNKNOWN = {
     "messages": "Unsupported parameter: 'messages'. In the Responses API, this parameter has moved "
@@ -158,18 +157,14 @@ class ResponsesApi(Api):
         return next((key for key, each in self._following.items() if each == item_id), "")
 
     def read(self, body: Body) -> Seen:
-        items: dict[str, list[Body]] = defaultdict(list)
-        for item in body["input"]:
-            items[item.get("type", "message")].append(item)
-        calls, outputs = items["function_call"], items["function_call_output"]
-        return Seen(
-            users=tuple(texts(items["message"], "user")),
-            calls=tuple(
-                SeenCall(each["name"], parse_arguments(each["arguments"])) for each in calls
-            ),
-            results=tuple(str(each["output"]) for each in outputs),
-            body=body,
+        items = body["input"]
+        messages = [item for item in items if item.get("type", "message") == "message"]
+        commands = (
+            command_of(each["name"], parse_arguments(each["arguments"]))
+            for each in items
+            if each.get("type") == "function_call"
         )
+        return Seen(tuple(texts(messages, "user")), tuple(commands), body)
 
     def prompt_parts(self, body: Body) -> list[Any]:
         return [*(body.get("tools") or []), body.get("instructions") or "", *body["input"]]

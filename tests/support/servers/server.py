@@ -1,8 +1,4 @@
-"""A strict server: one or several APIs over one script, which answers a conversation.
-
-with StrictServer(script, Gemini()) as server:
-    model = ModelConfig(server.url, server.model)
-"""
+"""A strict server: one or several APIs over one script, which answers a conversation."""
 
 import itertools
 import threading
@@ -16,33 +12,22 @@ from tests.support.servers.http import Exchange, HttpServer
 
 
 @dataclass(frozen=True)
-class SeenCall:
-    """A call in a received history."""
-
-    name: str
-    arguments: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
 class Seen:
     """A received conversation, the same for every API.
 
     Attributes:
         users: The texts of the user's messages.
-        calls: All calls, in order.
-        results: The texts of all results, in order.
+        commands: The commands of all calls, in order; the name of a call without one.
         body: The request as it came.
     """
 
     users: tuple[str, ...]
-    calls: tuple[SeenCall, ...]
-    results: tuple[str, ...]
+    commands: tuple[str, ...]
     body: Body = field(repr=False)
 
-    @property
-    def commands(self) -> list[str]:
-        """The commands of all calls; the name of a call without one."""
-        return [str(call.arguments.get("command", call.name)) for call in self.calls]
+
+def command_of(name: str, arguments: Mapping[str, Any]) -> str:
+    return str(arguments.get("command", name))
 
 
 Script = Callable[[Seen], Turn]
@@ -52,13 +37,7 @@ _SERIES = itertools.count(100_000, 100_000)
 
 
 class Refused(Exception):
-    """A refusal, as ``Api.error_body`` writes it.
-
-    Args:
-        message: The text.
-        status: The HTTP status.
-        fields: Other fields of the error, such as ``code`` and ``param``.
-    """
+    """A refusal: a text, an HTTP status and fields such as ``code``."""
 
     def __init__(self, message: str, status: int = 400, **fields: Any) -> None:
         super().__init__(message)
@@ -135,14 +114,8 @@ class StrictServer(HttpServer):
         apis: The APIs; another one is answered with 404.
         model: The only model.
         key: The required key; None accepts any.
-        context: Tokens of a conversation at most.
-        truncates: Whether a longer one is truncated silently instead of refused, as by Ollama.
+        context: Tokens of a conversation at most; a longer one is refused, or ``truncates``.
         routes: JSON by path, such as lists of models (``tests.support.servers.listings``).
-
-    Attributes:
-        refusals: The texts of all refusals.
-        seen: The accepted conversations.
-        counts: Their tokens.
     """
 
     model_paths = ("/chat/completions", "/responses", "/messages")
@@ -167,7 +140,7 @@ class StrictServer(HttpServer):
         self.truncates = truncates
         self.routes: Mapping[str, Any] = dict(routes or {})
         self.refusals: list[str] = []
-        self.seen: list[Seen] = []
+        self.seen: list[Seen] = []  # what was accepted
         self.counts: list[Counts] = []
         self._lock = threading.Lock()
 

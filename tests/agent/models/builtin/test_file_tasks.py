@@ -1,9 +1,7 @@
 """The built-in model solves file tasks of two families, and every example on the page.
 
-The tests use the real page, the real inference engine and Docker sandboxes. The model is small and
-samples at its default temperature: of six tasks of a family, and of six attempts at an example,
-one must succeed. ``python -m tests.bench builtin`` measures how often it solves those
-of every family.
+The model is small: of six tasks of a family, and of six attempts at an example, one must succeed.
+``python -m tests.bench builtin`` measures how often it solves those of every family.
 """
 
 import io

@@ -160,16 +160,17 @@ def test_a_message_that_repeats_the_deltas_is_not_read_twice() -> None:
         assert text_of(pieces) == text
 
 
+WRITTEN_CALL = '<tool_call>{"name": "execute_bash", "arguments": {"command": "ls"}}</tool_call>'
+
+
 def test_text_calls_remain_text_beside_native_calls() -> None:
-    written = '<tool_call>{"name": "execute_bash", "arguments": {"command": "ls"}}</tool_call>'
-    pieces = stream_chunks({"content": written}, fragment("{}", "submit", "a"))
-    assert text_of(pieces) == written
+    pieces = stream_chunks({"content": WRITTEN_CALL}, fragment("{}", "submit", "a"))
+    assert text_of(pieces) == WRITTEN_CALL
     assert [call.name for call in calls_of(pieces)] == ["submit"]
 
 
 def test_text_calls_count_where_no_native_call_comes_and_the_user_is_told_once() -> None:
-    written = '<tool_call>{"name": "execute_bash", "arguments": {"command": "ls"}}</tool_call>'
-    with Endpoint([Turn(text=written), Turn(text=written)]) as endpoint:
+    with Endpoint([Turn(text=WRITTEN_CALL)] * 2) as endpoint:
         model = EndpointModel(ModelConfig(endpoint.url, "test-model"))
         for notices in (1, 0):
             pieces = list(model.stream(REQUEST, Stop()))

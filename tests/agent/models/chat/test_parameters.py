@@ -40,9 +40,9 @@ def test_reasoning_models_of_openai_fix_the_sampling(model: str) -> None:
     assert "temperature" in sent(model, temperature=0.5, effort="none")
 
 
-@pytest.mark.parametrize("model", ["gpt-4.1", "gpt-oss-120b", "gpt-5-chat-latest"])
-def test_other_models_of_openai_do_not(model: str) -> None:
-    assert sent(model, temperature=0.5, max_tokens=9) == {"temperature": 0.5, "max_tokens": 9}
+def test_other_models_of_openai_do_not() -> None:
+    for model in ("gpt-4.1", "gpt-oss-120b", "gpt-5-chat-latest"):
+        assert sent(model, temperature=0.5, max_tokens=9) == {"temperature": 0.5, "max_tokens": 9}
 
 
 DEEPSEEK = "https://api.deepseek.com/v1"

@@ -29,7 +29,7 @@ def _hosts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def two_calls(seen: Seen) -> Turn:
-    return Turn(text="done") if seen.results else Turn(reasoning="I call it.", calls=CALLS)
+    return Turn(text="done") if seen.commands else Turn(reasoning="I call it.", calls=CALLS)
 
 
 def passport_of(family: str, **settings: Any) -> Passport:

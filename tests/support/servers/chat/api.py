@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from tests.support.models.turns import Body, Call, Turn, call_chunks, chunk, cut, usage_fields
 from tests.support.servers.history import find_history_error
-from tests.support.servers.server import Api, Counts, Seen, SeenCall, refuse_if
+from tests.support.servers.server import Api, Counts, Seen, command_of, refuse_if
 
 ReasoningField = Literal["", "reasoning_content", "reasoning"]
 
@@ -84,13 +84,9 @@ class ChatApi(Api):
 
     def read(self, body: Body) -> Seen:
         messages = body["messages"]
-        calls = [
-            SeenCall(call["function"]["name"], parse_arguments(call["function"]["arguments"]))
-            for message in messages
-            for call in message.get("tool_calls") or []
-        ]
-        users, results = texts(messages, "user"), texts(messages, "tool")
-        return Seen(tuple(users), tuple(calls), tuple(results), body)
+        calls = [call["function"] for each in messages for call in each.get("tool_calls") or []]
+        commands = (command_of(each["name"], parse_arguments(each["arguments"])) for each in calls)
+        return Seen(tuple(texts(messages, "user")), tuple(commands), body)
 
     def prompt_parts(self, body: Body) -> list[Any]:
         return [*(body.get("tools") or []), *body["messages"]]

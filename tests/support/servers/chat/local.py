@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from tests.support.models.turns import Body, Call, Turn, chunk, cut
+from tests.support.models.turns import Body, Call, Turn
 from tests.support.servers.chat.api import ChatApi, assistant_messages
 from tests.support.servers.server import Counts, Refused, Seen, refuse_if
 
@@ -78,11 +79,7 @@ TEXT_FORMS: Mapping[str, Callable[[Call], str]] = {
 
 
 class Parserless(ChatApi):
-    """A server without a parser of calls: they come as text, in the form of the model.
-
-    Args:
-        form: One of ``TEXT_FORMS``.
-    """
+    """A server without a parser of calls: they come as text, in one of ``TEXT_FORMS``."""
 
     def __init__(self, form: str) -> None:
         super().__init__()
@@ -90,11 +87,8 @@ class Parserless(ChatApi):
 
     def chunks(self, turn: Turn, seen: Seen, usage: Counts) -> Iterator[Body]:
         content = "\n".join([*filter(None, [turn.text]), *map(self.write, turn.made_calls)])
-        yield chunk({"role": "assistant", "content": ""})
-        for part in cut(content):
-            yield chunk({"content": part})
-        yield chunk({}, "stop")
-        yield {**chunk({}), "choices": [], "usage": self.usage(usage)}
+        written = replace(turn, text=content, reasoning="", calls=(), finish="stop")
+        yield from super().chunks(written, seen, usage)
 
 
 class StrictRoles(ChatApi):
