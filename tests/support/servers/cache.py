@@ -74,8 +74,9 @@ def _without_marks(part: Any) -> Any:
     if isinstance(part, dict):
         return {k: _without_marks(v) for k, v in part.items() if k != "cache_control"}
     if isinstance(part, list):
-        plain = [_without_marks(each) for each in part]
-        only = plain[0] if len(plain) == 1 else None
-        is_text = isinstance(only, dict) and set(only) == {"type", "text"}
-        return only["text"] if is_text else plain  # a text as its only part is the same prompt
+        match plain := [_without_marks(each) for each in part]:
+            case [{"type": _, "text": text, **others}] if not others:
+                return text  # a text as its only part is the same prompt
+            case _:
+                return plain
     return part

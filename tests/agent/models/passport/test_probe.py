@@ -10,12 +10,12 @@ from agent.models.base import ModelConfig
 from agent.models.passport.local_servers import find_local_servers
 from agent.models.passport.passport import Passport
 from agent.models.passport.probe import check_endpoint
+from tests.support.hostile.flood import FloodServer
 from tests.support.models.endpoint import Endpoint
-from tests.support.models.turns import Body, Turn
+from tests.support.models.turns import Turn
 from tests.support.servers import listings
 from tests.support.servers.chat.api import ChatApi
 from tests.support.servers.families import FAMILIES, resolve_hosts
-from tests.support.servers.http import Exchange, HttpServer
 from tests.support.servers.server import Seen, StrictServer
 
 pytestmark = pytest.mark.contract
@@ -118,23 +118,10 @@ HOSTILE: Mapping[str, bytes] = {
 }
 
 
-class HostileServer(HttpServer):
-    """Answers everything with the same bytes."""
-
-    def __init__(self, body: bytes) -> None:
-        super().__init__()
-        self.body = body
-
-    def get(self, exchange: Exchange) -> None:
-        exchange.respond(200, self.body, "application/json")
-
-    def post(self, exchange: Exchange, body: Body) -> None:
-        self.get(exchange)
-
-
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_hostile_answers_are_bounded_and_end_in_a_sentence(kind: str) -> None:
-    with HostileServer(HOSTILE[kind]) as server:
+    head = "HTTP/1.1 200 OK\nContent-Type: application/json"
+    with FloodServer(head, [HOSTILE[kind]]) as server:
         test = check_endpoint(ModelConfig(server.url, "m1"))
     assert not test.works
     assert test.message == test.passport.problem
