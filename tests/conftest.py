@@ -84,20 +84,18 @@ def _reason(report: pytest.TestReport) -> str:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _detach_leftover_disks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Detach the disks of sandboxes whose process a test has killed."""
+def _remove_leftovers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Remove the containers of the tests, then detach the disks; a test may kill their process."""
     yield
     prefix = f"{tmp_path_factory.getbasetemp()}/"
+    _remove_containers(prefix)
     mounted = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
     for data in {Path(each).parents[1] for each in mounted if each.startswith(prefix)}:
         volume.detach_all(data)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _remove_leftover_containers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Remove the containers that use folders of the tests."""
-    yield
-    prefix = f"{tmp_path_factory.getbasetemp()}/"
+def _remove_containers(prefix: str) -> None:
+    """Remove the containers that use folders with this prefix."""
     try:
         client = connect(os.environ.get("DOCKER_HOST"), os.environ.get("XDG_RUNTIME_DIR"))
     except EngineError:
@@ -110,7 +108,6 @@ def _remove_leftover_containers(tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 @pytest.fixture(scope="session")
 def engine() -> Iterator[Client]:
-    """A client of this machine's container engine."""
     try:
         client = connect(os.environ.get("DOCKER_HOST"), os.environ.get("XDG_RUNTIME_DIR"))
     except EngineError as error:
@@ -162,5 +159,4 @@ def workspace(tmp_path: Path) -> Workspace:
 
 @pytest.fixture
 def snapshots(workspace: Workspace, tmp_path: Path) -> SnapshotTracker:
-    """The snapshot tracker of that workspace."""
     return SnapshotTracker(workspace.root, BlobStore(tmp_path / "blobs"))

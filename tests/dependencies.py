@@ -69,11 +69,7 @@ def unpinned(requirements: Iterable[Requirement]) -> Iterator[str]:
 
 @cache
 def installed_distributions(files: tuple[str, ...] = (RUN, DEV)) -> dict[str, Distribution]:
-    """Return the installed distributions of all requirements and their dependencies.
-
-    Raises:
-        PackageNotFoundError: one of them is not installed.
-    """
+    """Return the installed distributions of all requirements and their dependencies."""
     found: dict[tuple[str, frozenset[str]], Distribution] = {}
     pending = [each for file in files for each in requirements_of(file).values()]
     while pending:
@@ -142,13 +138,8 @@ def imported_modules(sources: Iterable[Path]) -> dict[str, Path]:
             else:
                 continue
             found |= {name.partition(".")[0]: path for name in names}
-    own_modules = {
-        "app",
-        "agent",
-        "sandbox_ui",
-        "tests",
-        _REFERENCE_PACKAGE,
-    } | sys.stdlib_module_names
+    own_modules = {"app", "agent", "sandbox_ui", "tests", _REFERENCE_PACKAGE}
+    own_modules |= sys.stdlib_module_names
     return {name: path for name, path in found.items() if name not in own_modules}
 
 
@@ -173,7 +164,6 @@ def unused_requirements(modules: Iterable[str], declared: Iterable[str]) -> Iter
 
 
 def licence(distribution_: Distribution) -> str:
-    """Return the licence in a package's metadata."""
     metadata = distribution_.metadata
     expression = _LICENCES.get(canonical(distribution_.name)) or "".join(
         metadata.get_all("License-Expression") or []
@@ -214,7 +204,6 @@ def unlisted_licences() -> Iterator[str]:
 
 
 def write_licences() -> None:
-    """Write ``docs/licences.md``."""
     LICENCES.write_text(
         "# Licences\n\nOf the Python packages that are installed with the studio. Each has the "
         "text of its licence beside\nits metadata; the page's bundle has those of its JavaScript "
@@ -230,28 +219,18 @@ def build_requirements() -> set[str]:
 
 
 def problems() -> Iterator[str]:
-    """Report all problems, one line each."""
     run, dev, train = requirements_of(RUN), requirements_of(DEV), requirements_of(TRAIN)
     extra = requirements_of(INSPECT) | requirements_of(RAY)
-    inspect_dev = requirements_of(INSPECT_DEV)
-    all_requirements = [
-        *run.values(),
-        *dev.values(),
-        *train.values(),
-        *requirements_of(BUILTIN).values(),
-        *extra.values(),
-        *inspect_dev.values(),
-        *requirements_of(LITELLM_DEV).values(),
-    ]
-    yield from unpinned(all_requirements)
+    yield from unpinned(each for file in _LOCKED for each in requirements_of(file).values())
     yield from stale_locks()
     sources = [ROOT / "app.py", *ROOT.glob("agent/**/*.py"), *ROOT.glob("sandbox_ui/**/*.py")]
     used, test_imports = imported_modules(sources), imported_modules(ROOT.glob("tests/**/*.py"))
     yield from undeclared_imports(
         used, run.keys() | train.keys() | extra.keys() | build_requirements()
     )
+    dev_extra = dev.keys() | requirements_of(INSPECT_DEV).keys()
     yield from undeclared_imports(
-        test_imports, run.keys() | dev.keys() | train.keys() | extra.keys() | inspect_dev.keys()
+        test_imports, run.keys() | dev_extra | train.keys() | extra.keys()
     )
     yield from unused_requirements(used, run)
     yield from unused_requirements(used.keys() | test_imports.keys(), dev)
@@ -267,7 +246,6 @@ def problems() -> Iterator[str]:
 
 
 def main() -> int:
-    """Print the problems; returns the exit code."""
     if sys.argv[1:] == ["--licences"]:
         write_licences()
     found = sorted(problems())

@@ -9,6 +9,7 @@ import argparse
 import io
 import tempfile
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 
 from PIL import Image
@@ -39,7 +40,6 @@ LAST_FRAME_SECONDS = 4.0
 
 
 def main() -> None:
-    """Take the screenshots that the command line requests."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--readme", action="store_true", help="make the README's images instead")
     options = parser.parse_args()
@@ -53,24 +53,21 @@ def main() -> None:
 def _take_screenshots(browser: Browser) -> None:
     SCREENSHOTS.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as data, serve_scripted(Path(data)) as stage:
-        for state in STATES:
+        for reach in STATES:
             with open_scripted(browser, stage) as studio:
-                state.reach(studio, stage)
-                for size in SIZES:
-                    for scheme in SCHEMES:
-                        set_appearance(studio, size, scheme)
-                        studio.page.screenshot(path=_screenshot_path(state.name, size, scheme))
-            print(state.name)
-    for size in SIZES:
-        for scheme in SCHEMES:
-            pictures = [Image.open(_screenshot_path(state.name, size, scheme)) for state in STATES]
-            _contact_sheet(pictures, columns=4 if size[0] > size[1] else 8).save(
-                _screenshot_path("sheet", size, scheme)
-            )
+                reach(studio, stage)
+                for size, scheme in product(SIZES, SCHEMES):
+                    set_appearance(studio, size, scheme)
+                    studio.page.screenshot(path=_screenshot_path(reach.__name__, size, scheme))
+            print(reach.__name__)
+    for size, scheme in product(SIZES, SCHEMES):
+        paths = [_screenshot_path(reach.__name__, size, scheme) for reach in STATES]
+        sheet = _contact_sheet([*map(Image.open, paths)], columns=4 if size[0] > size[1] else 8)
+        sheet.save(_screenshot_path("sheet", size, scheme))
 
 
 def _screenshot_path(name: str, size: tuple[int, int], scheme: str) -> Path:
-    return SCREENSHOTS / f"{name}-{size[0]}-{scheme}.png"
+    return SCREENSHOTS / f"{name.replace('_', '-')}-{size[0]}-{scheme}.png"
 
 
 def _contact_sheet(pictures: Sequence[Image.Image], columns: int) -> Image.Image:

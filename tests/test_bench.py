@@ -68,7 +68,7 @@ def test_tables_are_measured_and_leave_nothing(
 def test_an_interrupted_benchmark_leaves_nothing(
     tmp_path: Path, engine: Client, image: str
 ) -> None:
-    process = start_benchmark(tmp_path, "memory", "steps", "first-command")
+    process = start_benchmark(tmp_path, "shell", "steps", "first-command")
     assert process.stdout is not None
     assert any(line.startswith("###") for line in process.stdout)  # the second table has started
     instances = {file.read_text().strip() for file in tmp_path.glob("*/*/instance")}
@@ -83,7 +83,7 @@ def test_an_interrupted_benchmark_leaves_nothing(
 
 
 def test_the_interval_of_a_median_contains_it() -> None:
-    sample = Sample.from_seconds([number / 1000 for number in range(1, 102)])
+    sample = Sample([number / 1000 for number in range(1, 102)])
     low, high = sample.interval
     assert sample.median == 0.051
     assert (low, high) == (0.041, 0.062)
@@ -91,7 +91,7 @@ def test_the_interval_of_a_median_contains_it() -> None:
 
 
 def test_a_single_measurement_is_its_own_interval() -> None:
-    assert Sample.from_seconds([0.5]).cells("s") == (
+    assert Sample([0.5]).cells("s") == (
         "0.50 s",
         "0.50 s … 0.50 s",
         "0.50 s",

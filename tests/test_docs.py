@@ -21,13 +21,13 @@ from agent.settings import Settings
 from tests.support import file_run, httpx
 from tests.support.file_run import ServedRun
 from tests.support.models.endpoint import Endpoint, Turn
+from tests.support.models.turns import SUBMIT, bash
 from tests.support.server import create_app, run_server
 
 Body = dict[str, Any]
 RunExample = Callable[[str, Callable[[Body], Turn]], str]
 
 ROOT = Path(__file__).parents[1]
-SUBMIT = Turn(calls=[("submit", {})])
 README = (ROOT / "README.md").read_text()
 PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted(ROOT.glob("docs/*.md"))]
 
@@ -93,6 +93,14 @@ def run_shell(script: str, folder: Path, **environment: str) -> str:
     return result.stdout
 
 
+def variables(folder: Path, image: str, endpoint: Endpoint) -> dict[str, str]:
+    """Return the environment of an example: its data folder, the image, an endpoint."""
+    return {
+        "STUDIO_DATA": str(folder / "data"), "STUDIO_IMAGE": image,
+        "OPENAI_BASE_URL": endpoint.url, "OPENAI_MODEL": "m", "OPENAI_API_KEY": "k",
+    }  # fmt: skip
+
+
 def is_chart(data: bytes) -> bool:
     """Whether the data is an image of a minimum size with more than one colour."""
     with Image.open(io.BytesIO(data)) as picture:
@@ -108,13 +116,16 @@ def served_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedRun]:
         yield served_run
 
 
+def http_example(containing: str, served: ServedRun) -> str:
+    """Return an example with the address and the run of a served studio."""
+    example = example_containing(containing).replace("http://127.0.0.1:7860", served.studio_url)
+    return example.replace("runs/RUN", f"runs/{served.run}")
+
+
 @pytest.mark.contract
 def test_the_http_examples_for_files_work(served_run: ServedRun, tmp_path: Path) -> None:
     (tmp_path / "report.pdf").write_bytes(b"%PDF-1.4\n")
-    example = example_containing("curl -T report.pdf").replace(
-        "http://127.0.0.1:7860", served_run.studio_url
-    )
-    run_shell(example.replace("runs/RUN", f"runs/{served_run.run}"), tmp_path)
+    run_shell(http_example("curl -T report.pdf", served_run), tmp_path)
     assert is_chart((tmp_path / "chart.png").read_bytes())
     assert "output/chart.png" in ZipFile(tmp_path / "output.zip").namelist()
     assert "trajectory.json" in " ".join(ZipFile(tmp_path / "run.zip").namelist())
@@ -124,10 +135,7 @@ def test_the_http_examples_for_files_work(served_run: ServedRun, tmp_path: Path)
 
 @pytest.mark.contract
 def test_the_http_examples_for_the_history_work(served_run: ServedRun, tmp_path: Path) -> None:
-    example = example_containing("runs?q=airlines").replace(
-        "http://127.0.0.1:7860", served_run.studio_url
-    )
-    pinned, rest = example.replace("runs/RUN", f"runs/{served_run.run}").split("curl -X DELETE")
+    pinned, rest = http_example("runs?q=airlines", served_run).split("curl -X DELETE")
     run_shell(pinned, tmp_path)
     history = json.loads(run_shell(f'curl "{served_run.studio_url}/api/runs?q=airlines"', tmp_path))
     assert [(each["title"], each["pinned"]) for each in history["runs"]] == [("Airlines", True)]
@@ -143,13 +151,10 @@ def test_the_http_examples_for_the_history_work(served_run: ServedRun, tmp_path:
 def test_the_command_line_example_works(tmp_path: Path, image: str) -> None:
     (tmp_path / "reports").mkdir()
     (tmp_path / "reports" / "north.txt").write_text("Air A, Air B\n")
-    count = {"command": "wc -w < input/reports/north.txt > output/answer.txt || ls -R input"}
-    turns = [Turn(calls=[("execute_bash", count)]), Turn(calls=[("submit", {})])]
-    with Endpoint(turns) as endpoint:
-        run_shell(
-            example_containing("Which report names"), tmp_path, STUDIO_DATA=str(tmp_path / "data"),
-            STUDIO_IMAGE=image, OPENAI_BASE_URL=endpoint.url, OPENAI_MODEL="m", OPENAI_API_KEY="k",
-        )  # fmt: skip
+    count = bash("wc -w < input/reports/north.txt > output/answer.txt || ls -R input")
+    with Endpoint([count, SUBMIT]) as endpoint:
+        example = example_containing("Which report names")
+        run_shell(example, tmp_path, **variables(tmp_path, image, endpoint))
     assert (tmp_path / "results" / "files" / "answer.txt").read_text() == "4\n"
     assert {"journal.jsonl", "trajectory.json"} <= {
         each.name for each in (tmp_path / "results").iterdir()
@@ -166,17 +171,11 @@ def python_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, image: str) 
         with Endpoint(respond) as endpoint:
             text = example_containing(containing).replace("http://localhost:8000/v1", endpoint.url)
             (tmp_path / "example.py").write_text(text)
-            return run_shell(
-                "python example.py", tmp_path, PYTHONPATH=f"{ROOT}:{ROOT / 'agent' / 'packaging'}",
-                STUDIO_DATA=str(tmp_path / "data"), STUDIO_IMAGE=image,
-                OPENAI_BASE_URL=endpoint.url, OPENAI_MODEL="m", OPENAI_API_KEY="k",
-            )  # fmt: skip
+            path = f"{ROOT}:{ROOT / 'agent' / 'packaging'}"
+            environment = variables(tmp_path, image, endpoint)
+            return run_shell("python example.py", tmp_path, PYTHONPATH=path, **environment)
 
     return run_example
-
-
-def bash(command: str) -> Turn:
-    return Turn(calls=[("execute_bash", {"command": command})])
 
 
 def turn_then_submit(turn: Turn) -> Callable[[Body], Turn]:
@@ -268,12 +267,8 @@ def test_the_python_example_of_tools_works(python_example: RunExample) -> None:
         return script[turn_index]
 
     assert python_example("def count_words", respond) == "4.3\n"
-    referenced = [result.split("\n", 1)[1] for result in (*results[:2], results[3])]
-    assert [each.split("\n")[0] for each in referenced] == [
-        "3.2 CHF",
-        "1.1 EUR",
-        '{"4": 2, "3": 1}',
-    ]
+    seconds = [result.split("\n")[1] for result in (*results[:2], results[3])]
+    assert seconds == ["3.2 CHF", "1.1 EUR", '{"4": 2, "3": 1}']
 
 
 @pytest.mark.nightly
@@ -319,17 +314,8 @@ def test_the_gradio_client_example_works_without_an_endpoint(
 @pytest.mark.engine
 def test_the_examples_of_tasks_and_rollouts_work(tmp_path: Path, image: str) -> None:
     example = example_containing("python -m agent rollout").replace("--count 100", "--count 2")
-    answer = {"command": "echo no > output/answer.txt"}
-
-    def respond(body: dict[str, Any]) -> Turn:
-        first = not any(each["role"] == "tool" for each in body["messages"])
-        return Turn(calls=[("execute_bash", answer) if first else ("submit", {})])
-
-    with Endpoint(respond) as endpoint:
-        output = run_shell(
-            example, tmp_path, STUDIO_DATA=str(tmp_path / "data"), STUDIO_IMAGE=image,
-            OPENAI_BASE_URL=endpoint.url, OPENAI_MODEL="m", OPENAI_API_KEY="k",
-        )  # fmt: skip
+    with Endpoint(turn_then_submit(bash("echo no > output/answer.txt"))) as endpoint:
+        output = run_shell(example, tmp_path, **variables(tmp_path, image, endpoint))
     assert len((tmp_path / "tasks.jsonl").read_text().splitlines()) == 2
     assert len((tmp_path / "results" / "results.jsonl").read_text().splitlines()) == 2
     assert "95 %" in output

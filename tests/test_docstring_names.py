@@ -16,7 +16,6 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def definitions(tree: ast.AST) -> Iterator[Definition]:
-    """Yield all functions and classes of a source file."""
     return (node for node in ast.walk(tree) if isinstance(node, Definition))
 
 
@@ -64,24 +63,15 @@ def with_base_classes(definition: ast.ClassDef) -> Iterator[ast.ClassDef]:
             yield from with_base_classes(project_classes()[name])
 
 
-def fields(definition: ast.ClassDef) -> set[str]:
-    """Return the annotated names in the body of a class, as in a dataclass."""
-    return {
-        each.target.id
-        for each in definition.body
-        if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
-    }
-
-
 def parameters(definition: Definition) -> set[str]:
     """Return the parameters of a function, or those for the construction of a class."""
     if isinstance(definition, ast.ClassDef):
         names = set[str]()
-        for each in with_base_classes(definition):
-            names |= fields(each)
-            methods = [part for part in each.body if isinstance(part, ast.FunctionDef)]
-            constructors = [part for part in methods if part.name in ("__init__", "__new__")]
-            names = names.union(*map(parameters, constructors))
+        for part in [part for each in with_base_classes(definition) for part in each.body]:
+            if isinstance(part, ast.FunctionDef) and part.name in ("__init__", "__new__"):
+                names |= parameters(part)
+            elif isinstance(part, ast.AnnAssign):  # a field of a dataclass
+                names.add(ast.unparse(part.target))
         return names
     return {node.arg for node in ast.walk(definition.args) if isinstance(node, ast.arg)}
 

@@ -77,44 +77,45 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-def test_every_tracked_file_is_installed(environment: Path) -> None:
-    """No file tracked by git in the packages' folders is missing from the installed package."""
-    site = next((environment / "lib").glob("python3*/site-packages"))
-    tracked = run(
-        "git", "ls-files", "agent", "sandbox_ui", "static", "app.py", cwd=ROOT
-    ).splitlines()
-    tracked = [path for path in tracked if not path.startswith("agent/packaging/")]
+@pytest.fixture(scope="module")
+def site(environment: Path) -> Path:
+    """The folder in which the package is installed."""
+    (site,) = (environment / "lib").glob("python3*/site-packages")
+    return site
+
+
+def evaluate(environment: Path, program: str) -> str:
+    """Return what a program prints in the environment."""
+    return run(environment / "bin" / "python", "-c", program, cwd=environment).strip()
+
+
+def test_every_tracked_file_is_installed(site: Path) -> None:
+    listed = run("git", "ls-files", "agent", "sandbox_ui", "static", "app.py", cwd=ROOT)
+    tracked = [path for path in listed.splitlines() if not path.startswith("agent/packaging/")]
     expected_paths = [site / NAME / path.removeprefix("agent/") for path in tracked]
     assert [path for path in expected_paths if not path.is_file()] == []
 
 
-def test_the_libraries_of_the_page_and_their_licences_are_installed(environment: Path) -> None:
-    (static,) = (environment / "lib").glob(f"python3*/site-packages/{NAME}/static")
+def test_the_libraries_of_the_page_and_their_licences_are_installed(site: Path) -> None:
+    vendor = site / NAME / "static" / "vendor"
     names = {path.name for path in (ROOT / "agent/packaging/libraries").iterdir()}
-    assert names <= {path.name for path in (static / "vendor").iterdir()}
-    licences = (static / "vendor" / "licences.txt").read_text()
+    assert names <= {path.name for path in vendor.iterdir()}
+    licences = (vendor / "licences.txt").read_text()
     assert re.search(r"^dompurify \d", licences, re.MULTILINE)
     assert "Apache License" in licences
 
 
-def test_the_wheel_installs_one_top_level_package(environment: Path) -> None:
-    site = next((environment / "lib").glob("python3*/site-packages"))
+def test_the_wheel_installs_one_top_level_package(environment: Path, site: Path) -> None:
     (top_level,) = site.glob("*.dist-info/top_level.txt")
     assert top_level.read_text().split() == [NAME]
     others = {"dependencies.pth", NAME, top_level.parent.name, "__pycache__"}
     assert {path.name for path in site.iterdir()} <= others
-    check_other_names = (
-        "import importlib.util as u; print(*map(u.find_spec, ('agent', 'sandbox_ui', 'app')))"
-    )
-    assert (
-        run(environment / "bin" / "python", "-c", check_other_names, cwd=environment).split()
-        == ["None"] * 3
-    )
+    find = "import importlib.util as u; print(*map(u.find_spec, ('agent', 'sandbox_ui', 'app')))"
+    assert evaluate(environment, find).split() == ["None"] * 3
 
 
 def test_every_module_of_the_wheel_can_be_imported(environment: Path) -> None:
-    python = environment / "bin" / "python"
-    assert run(python, "-c", IMPORT_EVERY_MODULE, cwd=environment).strip() == ""
+    assert evaluate(environment, IMPORT_EVERY_MODULE) == ""
 
 
 USER_PROGRAM = """
@@ -142,27 +143,15 @@ with Studio(data=sys.argv[1]) as studio:
     names: list[str] = [event.name for event in run if isinstance(event, ToolStarted)]
     print(run.result.status, run.result.totals.steps > 0, "submit" in names)
 """
-WRONG_PROGRAM = (
-    USER_PROGRAM
-    + """
-studio.run(7)
-run.result.statuss
-"""
-)
+WRONG_PROGRAM = f"{USER_PROGRAM}\nstudio.run(7)\nrun.result.statuss\n"
 
 
 def test_a_program_that_uses_the_package_is_type_checked(environment: Path, tmp_path: Path) -> None:
     (tmp_path / "user.py").write_text(USER_PROGRAM)
     (tmp_path / "wrong.py").write_text(WRONG_PROGRAM)
     mypy = [sys.executable, "-m", "mypy", "--strict", "--python-executable"]
-    mypy_command: list[str | Path] = [*mypy, str(environment / "bin" / "python")]
-    result = subprocess.run(
-        [*mypy_command, "user.py", "wrong.py"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [*mypy, str(environment / "bin" / "python"), "user.py", "wrong.py"]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     incompatible, misspelt, _total = result.stdout.splitlines()
     assert "wrong.py" in incompatible
     assert "incompatible type" in incompatible
@@ -187,7 +176,6 @@ def test_a_program_that_uses_the_package_runs_a_demonstration(
 
 
 def test_an_editable_installation_uses_the_checkout(tmp_path: Path) -> None:
-    """The package finds the checkout's modules, each of them once."""
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
     options = ["--no-deps", "--target", str(tmp_path / "site")]
     run(*pip, "install", *options, "-e", str(ROOT), cwd=tmp_path)
@@ -198,28 +186,16 @@ def test_an_editable_installation_uses_the_checkout(tmp_path: Path) -> None:
     assert output.split() == ["agent.api.studio", "True"]
 
 
-def test_the_installed_package_contains_the_dockerfile(environment: Path) -> None:
-    path = Path(
-        run(environment / "bin" / "python", "-c", PRINT_DOCKERFILE_PATH, cwd=environment).strip()
-    )
-    assert path.is_relative_to(environment)
-    assert path.read_bytes() == (ROOT / "Dockerfile").read_bytes()
-
-
-def test_the_installed_package_contains_the_prompts(environment: Path) -> None:
-    program = (
-        "from llm_in_sandbox_studio import prompts; print(prompts.__file__, *prompts.list_names())"
-    )
-    path = run(environment / "bin" / "python", "-c", program, cwd=environment).split()
-    assert Path(path[0]).is_relative_to(environment)
-    assert "general" in path
-
-
-def test_the_console_script_prints_its_help(environment: Path) -> None:
-    script = environment / "bin" / "llm-in-sandbox-studio"
-    output = run(script, "--help", cwd=environment)
-    assert "run" in output
-    assert "build" in output
+def test_the_package_contains_the_dockerfile_the_prompts_and_a_command(environment: Path) -> None:
+    dockerfile = Path(evaluate(environment, PRINT_DOCKERFILE_PATH))
+    assert dockerfile.is_relative_to(environment)
+    assert dockerfile.read_bytes() == (ROOT / "Dockerfile").read_bytes()
+    program = f"from {NAME} import prompts; print(prompts.__file__, *prompts.list_names())"
+    file, *names = evaluate(environment, program).split()
+    assert Path(file).is_relative_to(environment)
+    assert "general" in names
+    output = run(environment / "bin" / "llm-in-sandbox-studio", "--help", cwd=environment)
+    assert {"run", "build"} <= set(re.findall(r"\w+", output))
 
 
 PRINT_HINTS = """
@@ -233,25 +209,20 @@ print(build_command())
 
 def test_hints_name_the_commands_of_the_installation(environment: Path) -> None:
     python = environment / "bin" / "python"
-    output = run(python, "-c", PRINT_HINTS, cwd=environment)
+    output = evaluate(environment, PRINT_HINTS)
     assert ".venv" not in output
     assert "make " not in output
     share = environment / "share" / "llm-in-sandbox-studio"
     assert f"{python} -m pip install --no-deps -r {share / 'requirements-builtin.lock'}" in output
     assert f"{python} -m {NAME} build" in output
     assert run(python, "-m", NAME, "--help", cwd=environment)
-    command: list[str | Path] = [
-        python,
-        "-c",
-        "from llm_in_sandbox_studio.installation import *; print(find_file('requirements.txt'))",
-    ]
-    assert run(*command, cwd=environment).strip() == str(share / "requirements.txt")
+    find = f"from {NAME}.installation import *; print(find_file('requirements.txt'))"
+    assert evaluate(environment, find) == str(share / "requirements.txt")
 
 
 def test_moved_packages_find_the_dockerfile_or_report_it_missing(
-    environment: Path, tmp_path: Path
+    environment: Path, site: Path, tmp_path: Path
 ) -> None:
-    (site,) = (environment / "lib").glob("python3*/site-packages")
     moved = tmp_path / "moved"
     shutil.copytree(site, moved)
     command = [sys.executable, "-c", PRINT_DOCKERFILE_PATH]

@@ -21,7 +21,6 @@ MAX_MEMORY_GROWTH = 24 * 1024**2
 
 
 async def run_concurrently(app: ServedApp, count: int) -> list[str]:
-    """Execute ``count`` runs, some concurrently; returns their statuses."""
     statuses: list[str] = []
     while len(statuses) < count:
         task = "Run 1 steps of `true`."
@@ -31,7 +30,6 @@ async def run_concurrently(app: ServedApp, count: int) -> list[str]:
 
 
 async def delete_all(app: ServedApp) -> None:
-    """Delete every run."""
     async with app.client() as client:
         while rows := (await client.get("/api/runs?most=200")).json()["runs"]:
             for row in rows:
@@ -39,10 +37,7 @@ async def delete_all(app: ServedApp) -> None:
 
 
 def resource_counts(app: ServedApp, engine: Client, instance: str) -> dict[str, int]:
-    """Count the resources of the application and its instance at the engine.
-
-    Idle threads of the server end at the next request.
-    """
+    """Count the resources of the application; a request ends idle threads of the server."""
     httpx.get(f"{app.address}/api/runs").raise_for_status()
     filters = {"label": f"{INSTANCE_LABEL}={instance}"}
     return {

@@ -13,7 +13,6 @@ from tests.bench.agent import (
     builtin,
     comparisons,
     manifests,
-    memory,
     reference,
     requests,
     rollouts,
@@ -30,7 +29,6 @@ from tests.bench.tables import Table
 from tests.support.browser.chromium import CHROMIUM
 
 TABLES: dict[str, partial[Table]] = {
-    "memory": partial(memory.table, count=1),
     "sizing": partial(sizing.table, count=1),
     "steps": partial(steps.table, short=3, long=6, rounds=2),
     "requests": partial(requests.table, lengths=(2, 5), times=2),
@@ -51,7 +49,7 @@ TABLES: dict[str, partial[Table]] = {
     "load": partial(load.table, run_counts=(2,), steps=3, idle_sandboxes=2, followers=3),
     "history": partial(history.table, count=60, times=2),
     "comparisons": partial(comparisons.table, sizes=((1, 3), (2, 3)), times=1),
-    "rollouts": partial(rollouts.table, count=2, concurrency=(1, 2), turn_seconds=0.1),
+    "rollouts": partial(rollouts.table, count=2, concurrency=(1, 2)),
     "evaluations": partial(rollouts.evaluations_table, count=2, concurrency=(2,)),
     "cluster": partial(placement.table, count=2, workers=(1,)),
     "placed-sandboxes": partial(sandboxes.table, count=2),
@@ -64,7 +62,6 @@ BROWSER_TABLES = {"idle", "page", "comparison", "opening", "reports", "tree", "s
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure the chosen tables and print them."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("tables", nargs="*", metavar="TABLE", help=f"of {', '.join(TABLES)}")
     parser.add_argument(

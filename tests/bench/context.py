@@ -1,14 +1,17 @@
 """The context of a benchmark: its own folders and containers, removed afterwards."""
 
+import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from agent import prompts
 from agent.data_folder import DataFolder
@@ -21,7 +24,7 @@ from agent.sandbox.docker.lifecycle import reap
 from agent.sandbox.engine.client import Client, connect
 from agent.sandbox.engine.discovery import find_engine
 from agent.sandbox.image.build import dockerfile_path, ensure_image
-from agent.settings import load
+from agent.settings import Settings, load
 
 ROOT = Path(__file__).parents[2]
 TIMEOUT_SECONDS = 120.0
@@ -30,25 +33,23 @@ TASK = Task("Measure.", prompts.get_bundled("general"))
 
 @dataclass(frozen=True)
 class BenchContext:
-    """The folder, engine and image that a benchmark uses.
-
-    Attributes:
-        folder: The parent of the data folders, each with its own name.
-        client: The engine.
-        engine_url: Its address.
-        image: The sandbox image's tag.
-    """
+    """The parent of the data folders, the engine with its address, and the sandbox image's tag."""
 
     folder: Path
     client: Client
     engine_url: str
     image: str
 
+    def settings(self, name: str, *, pool: int = 0) -> Settings:
+        """Return settings with a data folder of its own in the context's folder."""
+        variables = {"STUDIO_DATA": str(self.folder / name), "STUDIO_WARM_SANDBOXES": str(pool)}
+        return load({"DOCKER_HOST": self.engine_url, **variables})
+
     @contextmanager
     def provider(self, name: str, *, pool: int = 0) -> Iterator[DockerSandboxProvider]:
         """Open a provider with its own data folder and wait until it is ready."""
-        settings = load({"STUDIO_WARM_SANDBOXES": str(pool), "DOCKER_HOST": self.engine_url})
-        with DataFolder(self.folder / name) as data:
+        settings = self.settings(name, pool=pool)
+        with DataFolder(settings.data) as data:
             provider = DockerSandboxProvider(settings, data)
             try:
                 provider.open()
@@ -58,16 +59,10 @@ class BenchContext:
             finally:
                 provider.close()
 
-    @contextmanager
-    def run(self, provider: DockerSandboxProvider) -> Iterator[RecordedRun]:
+    def run(self, provider: DockerSandboxProvider) -> "closing[RecordedRun]":
         """Create a run that has not started."""
-        run = RecordedRun(
-            RunFolder.create(provider.data.path, provider.create_workspace()), provider
-        )
-        try:
-            yield run
-        finally:
-            run.close()
+        folder = RunFolder.create(provider.data.path, provider.create_workspace())
+        return closing(RecordedRun(folder, provider))
 
     def environment(self, name: str, **variables: str) -> dict[str, str]:
         """Return the environment of a program with its own data folder in the context's folder."""
@@ -78,6 +73,14 @@ class BenchContext:
             "TMPDIR": str(self.folder),
             **variables,
         }
+
+    def run_module(self, name: str, *arguments: str, environment: Mapping[str, str]) -> Any:
+        """Run a module of the benchmarks; returns the JSON in the last line that it prints."""
+        output = subprocess.run(
+            [sys.executable, "-m", name, *arguments], env=environment, cwd=ROOT, check=True,
+            stdout=subprocess.PIPE,
+        ).stdout  # fmt: skip
+        return json.loads(output.splitlines()[-1])
 
     def clean_up(self) -> None:
         """Remove the remaining containers of every data folder, and the folders."""
@@ -102,6 +105,13 @@ def bench_context() -> Iterator[BenchContext]:
     finally:
         context.clean_up()
         client.close()
+
+
+def free_port() -> int:
+    """Return a port that nothing listens at."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def print_progress(text: str) -> None:

@@ -10,7 +10,6 @@ from agent.sandbox.engine.client import Client
 
 
 def heading(client: Client) -> str:
-    """Return date, processor, system and versions as a heading."""
     engine = client.api.version()
     parts = [
         f"{_processor()}, {os.cpu_count()} cores, {_memory()} GB",
@@ -28,7 +27,6 @@ def heading(client: Client) -> str:
 
 
 def load() -> str:
-    """Return the load average of the last minute."""
     return f"{os.getloadavg()[0]:.1f}"
 
 

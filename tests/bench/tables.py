@@ -12,11 +12,7 @@ from dataclasses import dataclass, field
 class Sample:
     """Repeated measurements of one duration, in seconds."""
 
-    seconds: tuple[float, ...]
-
-    @classmethod
-    def from_seconds(cls, seconds: Sequence[float]) -> "Sample":
-        return cls(tuple(seconds))
+    seconds: Sequence[float]
 
     @property
     def n(self) -> int:
@@ -75,10 +71,19 @@ class Table:
     def add(self, *cells: str) -> None:
         self.rows.append(cells)
 
+    def add_sample(self, name: str, seconds: Sequence[float], unit: str = "ms") -> None:
+        """Add the statistics of a duration, to a table from ``sample_table``."""
+        self.add(name, *Sample(seconds).cells(unit))
+
     def markdown(self) -> str:
         lines = [f"### {self.title}", "", _row(self.headings), _row(["---"] * len(self.headings))]
         lines += map(_row, self.rows)
         return "\n".join([*lines, "", *self.notes, ""]).rstrip() + "\n"
+
+
+def sample_table(title: str, what: str, *notes: str) -> Table:
+    """Return a table of durations: a name and its statistics in each row."""
+    return Table(title, (what, *SAMPLE_HEADINGS), notes=list(notes))
 
 
 def _row(cells: Sequence[str]) -> str:
@@ -87,16 +92,15 @@ def _row(cells: Sequence[str]) -> str:
 
 @contextmanager
 def record_duration(durations: list[float]) -> Iterator[None]:
-    """Append the duration of the block, in seconds."""
     start_time = time.perf_counter()
     yield
     durations.append(time.perf_counter() - start_time)
 
 
-def measure(work: Callable[[], object], times: int, *, warm_up: int = 1) -> Sample:
+def measure(work: Callable[[], object], times: int, *, warm_up: int = 1) -> list[float]:
     """Measure repeated calls, without the warm-up calls."""
     seconds: list[float] = []
     for _ in range(warm_up + times):
         with record_duration(seconds):
             work()
-    return Sample.from_seconds(seconds[warm_up:])
+    return seconds[warm_up:]

@@ -21,12 +21,7 @@ _PASSED, _TESTS_FAILED, _NO_TESTS = 0, 1, 5  # exit codes of pytest
 
 @dataclass(frozen=True, slots=True)
 class Defect:
-    """One replacement in one file, and the tests that must notice it.
-
-    Attributes:
-        what: What a user would see, in a sentence.
-        tests: Folders or files below the root.
-    """
+    """One replacement in one file, what a user would see, and the tests that must notice it."""
 
     name: str
     what: str
@@ -38,19 +33,13 @@ class Defect:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How the tests took a defect.
-
-    Attributes:
-        caught_by: The id of the first test that failed; empty if none did.
-        problem: Why that says nothing or the defect was missed; empty if it was caught.
-    """
+    """The first test that failed, if any, and otherwise why the defect was not caught."""
 
     caught_by: str
     problem: str = ""
 
 
 def load_defects() -> list[Defect]:
-    """Return the list."""
     entries = tomllib.loads(_LIST.read_text())["defect"]
     return [Defect(**each | {"tests": tuple(each["tests"])}) for each in entries]
 
@@ -71,12 +60,7 @@ def copy_checkout(target: Path) -> None:
 
 
 def try_defect(defect: Defect, checkout: Path) -> Outcome:
-    """Run the tests with the defect, then without it the one that failed.
-
-    Args:
-        defect: The defect.
-        checkout: A copy of the checkout, which is unchanged afterwards.
-    """
+    """Run the tests with the defect in a copy of the checkout, then the failed one without it."""
     path = checkout / defect.file
     original = path.read_text()
     if original.count(defect.before) != 1:
@@ -94,11 +78,7 @@ def try_defect(defect: Defect, checkout: Path) -> Outcome:
 
 
 def _first_failure_in_pytest(checkout: Path, tests: Sequence[str]) -> str:
-    """Return the id of the first of these tests that fails; empty if none does.
-
-    Raises:
-        RuntimeError: pytest did not run the tests.
-    """
+    """Return the id of the first of these tests that fails; empty if none does."""
     command = [sys.executable, "-m", "pytest", "-qx", "-p", "no:cacheprovider", "-p", "no:xdist"]
     ended = _run([*command, "-m", "unit or contract or component or e2e", *tests], checkout)
     if ended.returncode in (_PASSED, _NO_TESTS):

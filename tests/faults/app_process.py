@@ -16,36 +16,24 @@ from tests.support import httpx
 from tests.support.hostile.ordinary_user import OrdinaryUser
 from tests.support.server import wait_until
 
-TIMEOUT_SECONDS = 60.0
 ROOT = Path(__file__).parents[2]
 
 
 class AppProcess:
-    """``app.py`` with its own data folder and port.
-
-    Args:
-        data: The data folder.
-        environment: Additional environment variables.
-        user: The user that runs it, from their copy of the source; by default the user of the
-            tests.
-    """
+    """``app.py`` with its own data folder and port, for some user from their copy of the source."""
 
     def __init__(
         self, data: Path, environment: Mapping[str, str], user: OrdinaryUser | None = None
     ) -> None:
-        self.data, self.port = data, free_port()
-        self.studio_url = f"http://127.0.0.1:{self.port}"
-        instance_variables = {"STUDIO_DATA": str(data), "GRADIO_SERVER_PORT": str(self.port)}
-        inherited_names = ("PATH", "HOME", "DOCKER_HOST", "XDG_RUNTIME_DIR")
-        inherited = {key: os.environ[key] for key in inherited_names if key in os.environ}
-        user_variables = user.environment if user else {}
-        self._environment = (
-            inherited
-            | user_variables
-            | {"STUDIO_WARM_SANDBOXES": "0"}
-            | instance_variables
-            | dict(environment)
-        )
+        self.data, port = data, free_port()
+        self.studio_url = f"http://127.0.0.1:{port}"
+        inherited = ("PATH", "HOME", "DOCKER_HOST", "XDG_RUNTIME_DIR")
+        self._environment = {
+            **{key: os.environ[key] for key in inherited if key in os.environ},
+            **(user.environment if user else {}),
+            "STUDIO_WARM_SANDBOXES": "0", "STUDIO_DATA": str(data), "GRADIO_SERVER_PORT": str(port),
+            **environment,
+        }  # fmt: skip
         self._command = [user.python if user else sys.executable, "app.py"]
         self._cwd = user.source if user else ROOT
         self._identity = user.identity if user else {}
@@ -55,14 +43,10 @@ class AppProcess:
         """Start the application and wait until it serves requests."""
         with (self.data.parent / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                self._command,
-                env=self._environment,
-                cwd=self._cwd,
-                stdout=log,
-                stderr=log,
+                self._command, env=self._environment, cwd=self._cwd, stdout=log, stderr=log,
                 **self._identity,
-            )
-        wait_until(self._is_serving, TIMEOUT_SECONDS)
+            )  # fmt: skip
+        wait_until(self._is_serving)
 
     @property
     def pid(self) -> int:
@@ -71,7 +55,6 @@ class AppProcess:
         return self._process.pid
 
     def log(self) -> str:
-        """Return everything it has logged."""
         return (self.data.parent / "log").read_text()
 
     def _is_serving(self) -> bool:
@@ -86,25 +69,22 @@ class AppProcess:
         """Send a signal and wait until the process has ended; idempotent."""
         if self._process is not None:
             self._process.send_signal(signal_number)
-            self._process.wait(TIMEOUT_SECONDS)
+            self._process.wait(60)
             self._process = None
 
     @property
     def run_id(self) -> str:
-        """The id of the only run."""
-        wait_until(lambda: bool(RunFolder.ids(self.data)), TIMEOUT_SECONDS)
+        wait_until(lambda: bool(RunFolder.ids(self.data)))
         (run,) = RunFolder.ids(self.data)
         return run
 
     def journal_bytes(self) -> bytes:
-        """Return the content of the run's journal."""
         path = self.data / "runs" / self.run_id / "journal.jsonl"
         return path.read_bytes() if path.exists() else b""
 
     def wait_for_event(self, kind: str, times: int = 1) -> None:
-        """Wait until the journal contains events of a kind."""
         pattern = f'"kind":"{kind}"'.encode()
-        wait_until(lambda: self.journal_bytes().count(pattern) >= times, TIMEOUT_SECONDS)
+        wait_until(lambda: self.journal_bytes().count(pattern) >= times)
 
     def events(self) -> list[Event]:
         """Return the run's events; every line must be readable."""
@@ -114,7 +94,6 @@ class AppProcess:
         return events
 
     def round_ends(self) -> list[RunEnded]:
-        """Return the ``run_ended`` events."""
         return [event for event in self.events() if isinstance(event, RunEnded)]
 
 

@@ -1,13 +1,20 @@
 """A data folder whose containers go with the test, and the runs on it."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from agent.sandbox.engine.client import Client
 from agent.settings import Settings
-from tests.faults.studio_app import StudioApp, open_studio_app, remove_containers, settings_for
+from tests.faults.studio_app import (
+    OpenApp,
+    StudioApp,
+    open_studio_app,
+    remove_containers,
+    settings_for,
+)
 
 
 @pytest.fixture
@@ -23,6 +30,11 @@ def data_path(tmp_path: Path, engine: Client) -> Iterator[Path]:
 
 
 @pytest.fixture
-def studio_app(data_path: Path, settings: Settings, engine: Client) -> Iterator[StudioApp]:
-    with open_studio_app(data_path, settings, engine) as studio_app:
+def open_app(data_path: Path, settings: Settings, engine: Client) -> OpenApp:
+    return lambda **changes: open_studio_app(data_path, replace(settings, **changes), engine)
+
+
+@pytest.fixture
+def studio_app(open_app: OpenApp) -> Iterator[StudioApp]:
+    with open_app() as studio_app:
         yield studio_app

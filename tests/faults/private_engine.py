@@ -20,8 +20,6 @@ from agent.errors import EngineError
 from agent.sandbox.engine.client import Client, connect
 from tests.support.server import wait_until
 
-_TIMEOUT_SECONDS = 60.0
-
 
 class PrivateEngine:
     """The engine process; ``host`` is the address of its socket."""
@@ -32,7 +30,6 @@ class PrivateEngine:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start the engine and wait until it responds."""
         folder_options = [f"--data-root={self.folder}/data", f"--exec-root={self.folder}/exec"]
         file_options = [f"--host={self.host}", f"--pidfile={self.folder}/pid"]
         command = ["unshare", "--net", "dockerd", *folder_options, *file_options]
@@ -40,7 +37,7 @@ class PrivateEngine:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
-        wait_until(self._is_responding, _TIMEOUT_SECONDS)
+        wait_until(self._is_responding)
 
     def _is_responding(self) -> bool:
         try:
@@ -52,21 +49,18 @@ class PrivateEngine:
         return True
 
     def send_signal(self, signal_number: signal.Signals) -> None:
-        """Send a signal to the engine process."""
         assert self._process is not None
         self._process.send_signal(signal_number)
 
     def stop(self) -> None:
-        """Stop the engine and its containers, if it runs."""
         if self._process is None:
             return
         self.send_signal(signal.SIGCONT)
         self.send_signal(signal.SIGTERM)
-        self._process.wait(_TIMEOUT_SECONDS)
+        self._process.wait(60)
         self._process = None
 
     def restart(self) -> None:
-        """Stop the engine and start it again."""
         self.stop()
         self.start()
 

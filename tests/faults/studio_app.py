@@ -1,8 +1,8 @@
 """An application with Docker sandboxes, for tests that make them fail."""
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,7 +24,6 @@ from sandbox_ui.runs.manager import RunManager
 from tests.support.server import wait_until
 
 E = TypeVar("E", bound=Event)
-TIMEOUT_SECONDS = 60.0
 
 
 def settings_for(image: str) -> Settings:
@@ -44,20 +43,17 @@ class StudioApp:
         self.runs = RunManager(data.path, self.provider, idle_seconds=settings.idle_seconds)
 
     def start(self, *turns: ScriptedTurn, network: NetworkPolicy | None = None) -> str:
-        """Start a run; returns its id."""
         run = self.runs.create_draft()
         task = Task("Do it.", prompts.get_bundled("general"), network=network or NetworkPolicy())
         self.runs.start(run, task, ScriptedModel(turns), Limits())
         return run
 
     def follow_up(self, run: str, *turns: ScriptedTurn) -> RunEnded:
-        """Send a follow-up and wait for the end of its round."""
         rounds = len(self.events_of_type(run, RunEnded))
         self.runs.follow_up(run, "Go on.", ScriptedModel(turns), Limits())
         return self.wait_for_end(run, rounds + 1)
 
     def run_to_end(self, *turns: ScriptedTurn, network: NetworkPolicy | None = None) -> str:
-        """Start a run and wait for its end; returns its id."""
         run = self.start(*turns, network=network)
         self.wait_for_end(run)
         return run
@@ -66,39 +62,31 @@ class StudioApp:
         """Wait until a round has ended and the run is inactive; returns the ``run_ended`` event."""
         path = self.runs.folder(run).journal
         pattern = b'"kind":"run_ended"'
-        wait_until(
-            lambda: path.exists() and path.read_bytes().count(pattern) == rounds, TIMEOUT_SECONDS
-        )
+        wait_until(lambda: path.exists() and path.read_bytes().count(pattern) == rounds)
         wait_until(lambda: run not in self.runs.active_runs())
         return self.events_of_type(run, RunEnded)[-1]
 
     def events(self, run: str) -> list[Event]:
-        """Return the events of the run's journal."""
         return [event for _, event in journal.read(self.runs.folder(run).journal)]
 
     def events_of_type(self, run: str, event_type: type[E]) -> list[E]:
-        """Return the events of one type."""
         path = self.runs.folder(run).journal
         return [e for e in self.events(run) if isinstance(e, event_type)] if path.exists() else []
 
     def observations(self, run: str) -> list[str]:
-        """Return the observations of the run's commands."""
-        return [
-            e.observation for e in self.events_of_type(run, ToolEnded) if e.name == "execute_bash"
-        ]
+        ended = self.events_of_type(run, ToolEnded)
+        return [each.observation for each in ended if each.name == "execute_bash"]
 
     def step_notes(self, run: str) -> str:
         """Return the notes that were sent to the model, concatenated."""
         return "".join(e.note for e in self.events_of_type(run, StepStarted))
 
     def running_container_ids(self) -> set[str]:
-        """Return the ids of this instance's running containers."""
         return {each.id for each in self.containers().values() if each.status == "running"}
 
     def wait_for_event(self, run: str, kind: str) -> None:
-        """Wait until the journal contains an event of a kind."""
         path, pattern = self.runs.folder(run).journal, f'"kind":"{kind}"'.encode()
-        wait_until(lambda: path.exists() and pattern in path.read_bytes(), TIMEOUT_SECONDS)
+        wait_until(lambda: path.exists() and pattern in path.read_bytes())
 
     def containers(self) -> dict[str, Any]:
         """Return this instance's containers by sandbox id, and its proxy as ``proxy``."""
@@ -107,28 +95,27 @@ class StudioApp:
         return {each.labels.get(SANDBOX_LABEL, "proxy"): each for each in containers}
 
     def container(self, run: str) -> Any:
-        """Return the container of a run."""
         return self.containers()[self.runs.folder(run).sandbox]
 
     def container_statuses(self) -> list[str]:
-        """Return the sorted statuses of the sandbox containers."""
         containers = self.containers()
         return sorted(each.status for name, each in containers.items() if name != "proxy")
 
     def networks(self) -> Sequence[Any]:
-        """Return this instance's networks."""
         filters: Any = {"label": f"{INSTANCE_LABEL}={self.data.instance_id}"}
         return list(self.engine.api.networks(filters=filters))
 
     def open(self) -> None:
-        """Open provider and runs as the application does at startup."""
         self.provider.open()
         self.runs.open()
 
     def close(self) -> None:
-        """Close runs and provider as the application does at shutdown."""
         self.runs.close()
         self.provider.close()
+
+
+OpenApp = Callable[..., AbstractContextManager[StudioApp]]
+"""Opens the application of a test with changed settings."""
 
 
 @contextmanager
@@ -146,7 +133,6 @@ def open_studio_app(
 
 
 def remove_containers(path: Path, engine: Client) -> None:
-    """Remove the containers and networks of a data folder's instance."""
     instance = (path / "instance").read_text().strip()
     reap(engine, instance)
     reap_networks(engine, (INSTANCE_LABEL, instance))

@@ -2,17 +2,17 @@
 
 import threading
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agent.events import RunEnded, SandboxReady, ToolEnded
+from agent.provisioning import backend
 from agent.sandbox.engine.client import Client
+from agent.sandbox.image.build import dockerfile_path, extract_stage, image_tag
 from agent.sandbox.network.policy import NetworkPolicy
-from agent.settings import Settings
-from tests.faults.studio_app import StudioApp, open_studio_app
+from tests.faults.studio_app import OpenApp, StudioApp
 from tests.support.models.scripted import SUBMIT, bash
 from tests.support.server import wait_until
 
@@ -38,7 +38,6 @@ def pause(container: Any) -> None:
 
 
 def start_long_command(studio_app: StudioApp) -> str:
-    """Start a run and wait until its command is running."""
     run = studio_app.start(LONG_COMMAND, bash("echo $x"), SUBMIT)
     studio_app.wait_for_event(run, "tool_output")
     return run
@@ -73,11 +72,8 @@ def test_a_removed_container_fails_the_run_and_a_follow_up_recreates_it(
 
 
 @pytest.mark.nightly
-def test_a_command_that_runs_out_of_memory_is_reported(
-    data_path: Path, settings: Settings, engine: Client
-) -> None:
-    small = replace(settings, memory=128 * 1024**2)
-    with open_studio_app(data_path, small, engine) as studio_app:
+def test_a_command_that_runs_out_of_memory_is_reported(open_app: OpenApp) -> None:
+    with open_app(memory=128 * 1024**2) as studio_app:
         use_one_gibibyte = "python3 -c 'x = bytearray(1 << 30)'"
         run = studio_app.run_to_end(
             bash(use_one_gibibyte), bash("cat /dev/zero | tail"), bash("echo on"), SUBMIT
@@ -129,17 +125,13 @@ def test_a_follow_up_succeeds_after_a_container_fault(studio_app: StudioApp, fau
     assert studio_app.follow_up(run, bash("cat output/made"), SUBMIT).status == "submitted"
     assert "made" in studio_app.observations(run)[-1]
     origins = [event.origin for event in studio_app.events_of_type(run, SandboxReady)]
-    assert (
-        origins[1:] == {"kill": ["restarted"], "remove": ["recreated"], "pause": []}[fault.__name__]
-    )
+    assert origins[1:] == {kill: ["restarted"], remove: ["recreated"], pause: []}[fault]
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("fault", [kill, remove])
-def test_a_faulty_warm_sandbox_is_not_given_to_a_run(
-    data_path: Path, settings: Settings, engine: Client, fault: Fault
-) -> None:
-    with open_studio_app(data_path, replace(settings, warm_sandboxes=1), engine) as studio_app:
+def test_a_faulty_warm_sandbox_is_not_given_to_a_run(open_app: OpenApp, fault: Fault) -> None:
+    with open_app(warm_sandboxes=1) as studio_app:
         assert studio_app.provider.wait_for_pool(60)
         (warm,) = (each for name, each in studio_app.containers().items() if name != "proxy")
         fault(warm)
@@ -150,19 +142,14 @@ def test_a_faulty_warm_sandbox_is_not_given_to_a_run(
         assert not studio_app.events_of_type(run, SandboxReady)[0].pooled
 
 
-# The proxy
-
-
 @pytest.mark.nightly
 @pytest.mark.parametrize("fault", [kill, remove, pause])
 def test_the_network_policy_is_enforced_after_a_proxy_fault(
     studio_app: StudioApp, fault: Fault
 ) -> None:
-    run = studio_app.run_to_end(
-        REQUEST_EXAMPLE, SUBMIT, network=NetworkPolicy("listed", ("pypi.org",))
-    )
-    proxy = studio_app.containers()["proxy"]
-    fault(proxy)
+    policy = NetworkPolicy("listed", ("pypi.org",))
+    run = studio_app.run_to_end(REQUEST_EXAMPLE, SUBMIT, network=policy)
+    fault(studio_app.containers()["proxy"])
     retry_request = bash("for i in $(seq 60); do curl -s -m 5 -o /dev/null -w '%{http_code}' "
                  "http://example.com/ && break; sleep 0.3; done")  # fmt: skip
     studio_app.follow_up(run, retry_request, SUBMIT)
@@ -170,21 +157,15 @@ def test_the_network_policy_is_enforced_after_a_proxy_fault(
     assert all("refused example.com" in each for each in studio_app.observations(run))
 
 
-# The image
-
-
 @pytest.mark.nightly
 def test_a_removed_image_is_rebuilt(
-    data_path: Path, settings: Settings, engine: Client, monkeypatch: pytest.MonkeyPatch
+    open_app: OpenApp, image: str, engine: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small = data_path.parent / "Dockerfile"
-    small.write_text(f"FROM {settings.image} AS sandbox\nRUN echo {data_path.name}\n")
-    from agent.provisioning import backend
-    from agent.sandbox.image.build import dockerfile_path, extract_stage, image_tag
-
-    small.write_text(small.read_text() + extract_stage(dockerfile_path(), "proxy"))
+    small = tmp_path / "Dockerfile"
+    proxy = extract_stage(dockerfile_path(), "proxy")
+    small.write_text(f"FROM {image} AS sandbox\nRUN echo {tmp_path.name}\n{proxy}")
     monkeypatch.setattr(backend, "dockerfile_path", lambda: small)
-    with open_studio_app(data_path, replace(settings, image=""), engine) as studio_app:
+    with open_app(image="") as studio_app:
         run = studio_app.run_to_end(bash("echo 1 > output/1"), SUBMIT)
         engine.images.remove(image_tag(small), force=True)
         studio_app.container(run).remove(force=True)

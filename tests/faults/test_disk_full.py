@@ -16,7 +16,7 @@ from agent.limits import Limits
 from agent.models.scripted import ScriptedModel
 from agent.sandbox.engine.client import Client
 from agent.settings import Settings
-from tests.faults.studio_app import StudioApp, open_studio_app, remove_containers
+from tests.faults.studio_app import OpenApp, StudioApp, open_studio_app, remove_containers
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.scripted import SUBMIT, bash
 from tests.support.recorded_runs import write_ended_run
@@ -65,7 +65,6 @@ def studio_app(small_disk: Path, settings: Settings, engine: Client) -> Iterator
 
 
 def start_run_and_fill_disk(studio_app: StudioApp, small_disk: Path) -> str:
-    """Start a run and fill the disk while its command is running."""
     run = studio_app.start(
         bash(WAIT_THEN_WRITE), replace(SUBMIT, text="More than there is room for. " * 10_000)
     )
@@ -94,10 +93,8 @@ def test_a_full_disk_fails_the_run_with_advice_and_a_follow_up_succeeds_after_cl
 
 
 @pytest.mark.nightly
-def test_a_full_workspace_is_reported_and_the_run_continues(
-    data_path: Path, settings: Settings, engine: Client
-) -> None:
-    with open_studio_app(data_path, replace(settings, disk=24 * 1024**2), engine) as studio_app:
+def test_a_full_workspace_is_reported_and_the_run_continues(open_app: OpenApp) -> None:
+    with open_app(disk=24 * 1024**2) as studio_app:
         run = studio_app.run_to_end(
             bash("head -c 99M /dev/zero > big"), bash("rm big; echo on > f; cat f"), SUBMIT
         )

@@ -33,6 +33,7 @@ LONG_COMMAND = bash(f"{INSTALL}; echo up; sleep 1000")
 USE_TOOL_AND_NETWORK = bash(
     "tool; curl -s -m 20 -o /dev/null -w '%{http_code}' http://example.com/"
 )
+LISTED = NetworkPolicy("listed", ("pypi.org",))
 STOP_SECONDS = 20.0
 
 
@@ -49,9 +50,8 @@ def studio_app(
     private_engine: PrivateEngine, settings: Settings, tmp_path: Path
 ) -> Iterator[StudioApp]:
     client = connect(private_engine.host)
-    with open_studio_app(
-        tmp_path / "data", replace(settings, docker_host=private_engine.host), client
-    ) as studio_app:
+    settings = replace(settings, docker_host=private_engine.host)
+    with open_studio_app(tmp_path / "data", settings, client) as studio_app:
         wait_until(lambda: studio_app.provider.setup_status.phase == "ready", 60)
         yield studio_app
     client.close()
@@ -59,9 +59,7 @@ def studio_app(
 
 
 def start_long_command(studio_app: StudioApp) -> str:
-    run = studio_app.start(
-        LONG_COMMAND, USE_TOOL_AND_NETWORK, SUBMIT, network=NetworkPolicy("listed", ("pypi.org",))
-    )
+    run = studio_app.start(LONG_COMMAND, USE_TOOL_AND_NETWORK, SUBMIT, network=LISTED)
     studio_app.wait_for_event(run, "tool_output")
     return run
 
@@ -79,9 +77,7 @@ def test_a_run_continues_after_an_engine_restart_during_a_command(
 def test_a_follow_up_succeeds_after_an_engine_restart_between_rounds(
     studio_app: StudioApp, private_engine: PrivateEngine
 ) -> None:
-    run = studio_app.run_to_end(
-        bash(INSTALL), SUBMIT, network=NetworkPolicy("listed", ("pypi.org",))
-    )
+    run = studio_app.run_to_end(bash(INSTALL), SUBMIT, network=LISTED)
     private_engine.restart()
     assert studio_app.follow_up(run, USE_TOOL_AND_NETWORK, SUBMIT).status == "submitted"
     assert "works\n403" in studio_app.observations(run)[-1]
@@ -122,10 +118,8 @@ def test_a_stop_ends_runs_of_a_frozen_engine(
     studio_app.wait_for_event(preparing_run, "preparing")
     for each in (run, preparing_run):
         studio_app.runs.stop(each)
-    assert [studio_app.wait_for_end(each).status for each in (run, preparing_run)] == [
-        "stopped",
-        "stopped",
-    ]
+    statuses = [studio_app.wait_for_end(each).status for each in (run, preparing_run)]
+    assert statuses == ["stopped", "stopped"]
     assert time.monotonic() - start_time < STOP_SECONDS
     private_engine.send_signal(signal.SIGCONT)
     assert studio_app.follow_up(run, USE_TOOL_AND_NETWORK, SUBMIT).status == "submitted"

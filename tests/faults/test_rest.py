@@ -15,7 +15,7 @@ from agent.settings import Settings
 from sandbox_ui.runs.maintenance import IDLE_SECONDS
 from sandbox_ui.runs.manager import CLOSED_MESSAGE
 from tests.agent.provisioning.test_provider import simulate_crash
-from tests.faults.studio_app import StudioApp, open_studio_app
+from tests.faults.studio_app import OpenApp, StudioApp
 from tests.support.models.scripted import SUBMIT, bash
 from tests.support.server import wait_until
 
@@ -51,12 +51,10 @@ def test_an_idle_sandbox_is_stopped_and_a_follow_up_restarts_it(studio_app: Stud
 
 @pytest.mark.nightly
 def test_a_restarted_sandbox_keeps_its_network_policy(studio_app: StudioApp) -> None:
-    requests = bash(
-        f"{HTTP_STATUS}deb.debian.org/; {HTTP_STATUS}example.com/; env | grep -c ^http_proxy"
-    )
-    run = studio_app.run_to_end(
-        requests, SUBMIT, network=NetworkPolicy("listed", ("deb.debian.org",))
-    )
+    hosts = f"{HTTP_STATUS}deb.debian.org/; {HTTP_STATUS}example.com/"
+    requests = bash(f"{hosts}; env | grep -c ^http_proxy")
+    policy = NetworkPolicy("listed", ("deb.debian.org",))
+    run = studio_app.run_to_end(requests, SUBMIT, network=policy)
     for _ in range(2):
         stop_idle_sandboxes(studio_app)
         studio_app.follow_up(run, requests, SUBMIT)
@@ -67,10 +65,8 @@ def test_a_restarted_sandbox_keeps_its_network_policy(studio_app: StudioApp) -> 
 
 
 @pytest.mark.nightly
-def test_an_expired_sandbox_is_removed_and_the_model_is_notified(
-    data_path: Path, settings: Settings, engine: Client
-) -> None:
-    with open_studio_app(data_path, replace(settings, stopped_days=0.0), engine) as studio_app:
+def test_an_expired_sandbox_is_removed_and_the_model_is_notified(open_app: OpenApp) -> None:
+    with open_app(stopped_days=0.0) as studio_app:
         run = studio_app.run_to_end(bash(f"echo made > output/made; {INSTALL}"), SUBMIT)
         stop_idle_sandboxes(studio_app)
         stop_idle_sandboxes(studio_app)
@@ -103,9 +99,9 @@ def test_deleting_a_run_removes_its_container(studio_app: StudioApp) -> None:
 
 
 def test_shutdown_finishes_the_step_and_stops_sandboxes_that_can_be_restarted(
-    data_path: Path, settings: Settings, engine: Client
+    open_app: OpenApp,
 ) -> None:
-    with open_studio_app(data_path, settings, engine) as studio_app:
+    with open_app() as studio_app:
         finished = studio_app.run_to_end(bash(INSTALL), SUBMIT)
         run = studio_app.start(bash("echo up; sleep 2; echo done"), bash("echo never"), SUBMIT)
         studio_app.wait_for_event(run, "tool_output")
@@ -117,7 +113,7 @@ def test_shutdown_finishes_the_step_and_stops_sandboxes_that_can_be_restarted(
     }
     assert studio_app.container_statuses() == ["exited", "exited"]
     assert studio_app.networks() == []
-    with open_studio_app(data_path, settings, engine) as restarted_app:
+    with open_app() as restarted_app:
         restarted_app.follow_up(finished, bash("tool"), SUBMIT)
         assert "works" in restarted_app.observations(finished)[-1]
         assert restarted_app.follow_up(run, SUBMIT).status == "submitted"
@@ -147,9 +143,6 @@ def test_startup_adopts_sandboxes_of_a_dead_process_and_removes_the_rest(
         finally:
             restarted_app.close()
             dead_app.close()
-
-
-# Clocks
 
 
 def test_a_clock_jump_removes_nothing(

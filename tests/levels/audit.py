@@ -74,7 +74,6 @@ def _message(use: str, fixture: str = "") -> str:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Generator[None, Any, Any]:
-    """Note which fixtures are being set up."""
     _watch.setups.append(fixturedef)
     try:
         return (yield)
@@ -84,7 +83,6 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Generator[None, 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
-    """Watch the setup of a unit test."""
     return (yield from _watched(item))
 
 

@@ -38,12 +38,7 @@ def part_of(day: int) -> int:
 
 
 def parts(seconds: Mapping[str, float], groups: Mapping[str, str]) -> dict[str, int]:
-    """Deal files out to the parts, the longest first, each to the part that is shortest so far.
-
-    Args:
-        seconds: The time of each file.
-        groups: Files that stay together have the same group; the other files need none.
-    """
+    """Deal files out, the longest first, to the shortest part so far; a group stays together."""
     bundles: dict[str, list[str]] = {}
     for file in seconds:
         bundles.setdefault(groups.get(file, file), []).append(file)
@@ -77,12 +72,10 @@ def recorded_parts() -> dict[str, int]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add ``--part``."""
     parser.addoption("--part", type=int, help="run only this part of the nightly tests: 0 to 4")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect the nightly tests of other parts."""
     part = config.getoption("part")
     if part is None:
         return

@@ -53,7 +53,6 @@ def _descriptions(tree: ast.AST) -> list[str]:
 
 
 def table() -> str:
-    """Return the list."""
     return _HEAD + "".join(f"| {text} | `{test}` |\n" for text, test in paths())
 
 

@@ -17,7 +17,6 @@ _flaky: dict[str, str] = {}
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """Run a test, and once more if it fails."""
     if level_of(item) not in REPEATED:
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
@@ -41,12 +40,10 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] | None:
-    """Show a flaky test as such."""
     return ("flaky", "F", "FLAKY") if hasattr(report, "flaky") else None
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the first failure of each flaky test."""
     for nodeid, first in _flaky.items():
         terminalreporter.section(f"FLAKY {nodeid}", red=True)
         terminalreporter.write_line(first)
@@ -55,6 +52,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail a run with too many flaky tests."""
     if len(_flaky) > MOST_FLAKY and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -21,13 +21,11 @@ class Results:
 
     @classmethod
     def read(cls, path: Path) -> "Results":
-        """Read the results that a session wrote."""
         found = cls(**json.loads(path.read_text()))
         found.outcomes, found.not_run = Counter(found.outcomes), Counter(found.not_run)
         return found
 
     def add(self, other: "Results") -> None:
-        """Add another session's results."""
         self.outcomes += other.outcomes
         self.seconds |= other.seconds
         self.flaky += other.flaky
@@ -57,7 +55,6 @@ class Results:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add ``--results``."""
     parser.addoption("--results", type=Path, help="write the results of the session as JSON")
 
 
@@ -69,8 +66,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class ResultsWriter:
-    """Plugin that collects the reports of a session."""
-
     def __init__(self, path: Path) -> None:
         self._path = path.absolute()
         self._results = Results()

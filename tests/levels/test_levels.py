@@ -20,15 +20,9 @@ pytest_plugins = [
 """
 
 
-def test_every_path_says_what_the_user_does_and_sees() -> None:
+def test_the_paths_are_few_described_and_listed() -> None:
     assert [test for description, test in paths() if not description] == []
-
-
-def test_the_paths_are_few() -> None:
     assert len(list(paths())) <= MOST_PATHS
-
-
-def test_the_list_of_paths_is_that_of_the_tests() -> None:
     assert LIST.read_text() == table(), "Run: python -m tests.levels.paths"
 
 
@@ -81,22 +75,10 @@ def run_session(folder: Path, tests: str) -> subprocess.CompletedProcess[str]:
     """Run tests in a session of their own."""
     (folder / "conftest.py").write_text(PLUGINS)
     (folder / "test_them.py").write_text(f"import socket, time, pytest\n{tests}")
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        f"--rootdir={folder}",
-    ]
-    return subprocess.run(
-        [*command, f"--confcutdir={folder}", f"--config-file={ROOT / 'pyproject.toml'}", folder],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    command += [f"--rootdir={folder}", f"--confcutdir={folder}"]
+    command += [f"--config-file={ROOT / 'pyproject.toml'}", str(folder)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.contract
@@ -132,10 +114,9 @@ def test_a_shared_fixture_counts_for_all_its_tests(tmp_path: Path) -> None:
 
 @pytest.mark.contract
 def test_a_test_that_hangs_is_not_repeated(tmp_path: Path) -> None:
-    hanging = (
-        "@pytest.mark.contract\n@pytest.mark.timeout(0.5)\ndef test_hanging(): time.sleep(20)\n"
-    )
-    assert "1 failed" in run_session(tmp_path, hanging).stdout
+    marks = "@pytest.mark.contract\n@pytest.mark.timeout(0.5)\n"
+    session = run_session(tmp_path, f"{marks}def test_hanging(): time.sleep(20)\n")
+    assert "1 failed" in session.stdout
 
 
 @pytest.mark.contract

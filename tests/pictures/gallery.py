@@ -61,7 +61,6 @@ MAX_PROMPT, MAX_SHOWN = 160, 600
 
 
 def main() -> None:
-    """Record what the command line names, or everything."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="only these (as in runs.json)")
     options = parser.parse_args()
@@ -144,7 +143,6 @@ def _plain(text: str) -> str:
 
 
 def _play(browser: Browser, url: str, example: Example) -> dict[str, Any]:
-    """Play an example on the page and save its pictures."""
     context = browser.new_context(viewport=VIEWPORT, color_scheme="light")
     studio = StudioTab(context.new_page())
     studio.open(url)
@@ -184,15 +182,10 @@ def _frames(studio: StudioTab) -> tuple[list[Image.Image], list[Image.Image]]:
 def _take(studio: StudioTab, clip: Any, frames: list[Image.Image]) -> None:
     """Append a picture of a part of the page if it differs from the last one and is not blank."""
     frame = Image.open(io.BytesIO(studio.page.screenshot(clip=clip))).convert("RGB")
-    if _is_blank(frame):
-        return
+    if ImageStat.Stat(frame.convert("L")).stddev[0] < BLANK_DEVIATION:
+        return  # the page is still loading
     if not frames or ImageChops.difference(frame, frames[-1]).getbbox():
         frames.append(frame)
-
-
-def _is_blank(frame: Image.Image) -> bool:
-    """Whether a picture shows hardly anything, as a page that is still loading."""
-    return ImageStat.Stat(frame.convert("L")).stddev[0] < BLANK_DEVIATION
 
 
 def _answer(studio: StudioTab) -> str:
@@ -218,12 +211,7 @@ def _save_within(path: Path, max_bytes: int, frames: Sequence[Image.Image]) -> N
     for quality in QUALITIES:
         options: dict[str, Any] = {"quality": quality, "method": 4}
         if others:
-            options |= {
-                "save_all": True,
-                "append_images": others,
-                "duration": durations,
-                "loop": 0,
-            }
+            options |= {"save_all": True, "append_images": others, "duration": durations, "loop": 0}
         first.save(path, "WEBP", **options)
         if path.stat().st_size <= max_bytes:
             return

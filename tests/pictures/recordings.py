@@ -25,7 +25,6 @@ NAMES = ("journey", "physics", "poster")
 
 
 def main() -> None:
-    """Record what the command line names, or the three that ship."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", default=NAMES)
     options = parser.parse_args()
@@ -52,7 +51,6 @@ def record(data: Path, name: str) -> RunFolder:
 
 
 def pack(folder: RunFolder, blobs: BlobStore, path: Path) -> None:
-    """Write a run as a recording."""
     state = RunState(run=folder.id)
     for cursor, event in journal.read(folder.journal):
         state.apply(event, cursor)

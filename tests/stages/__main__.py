@@ -21,7 +21,6 @@ DAY_SECONDS = 86_400
 
 
 def main() -> int:
-    """Run the stages that were asked for, and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.stages", description=__doc__)
     parser.add_argument(
         "scope", choices=("quick", "test", "all", "ci"), help="how many of the tests to run"

@@ -41,18 +41,15 @@ class Preparation:
         self._threads = {name: Thread(target=self._run, args=(name,)) for name in self._chains}
 
     def start(self) -> None:
-        """Begin all installations."""
         LOGS.mkdir(parents=True, exist_ok=True)
         for thread in self._threads.values():
             thread.start()
 
     def wait(self, *names: str) -> None:
-        """Wait for some of the chains, or for all."""
         for name in names or tuple(self._chains):
             self._threads[name].join()
 
     def report(self) -> None:
-        """Print what was installed, how long it took, and what could not be."""
         for name, seconds in self._seconds.items():
             text = (LOGS / f"{name}.log").read_text().strip()
             print(f"prepared: {name}, {seconds:.0f} s" + (f"\n{text}" if text else ""))

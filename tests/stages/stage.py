@@ -29,10 +29,7 @@ class Stage:
 
 
 def run_tests(name: str, expression: str, *arguments: str) -> Stage:
-    """Run the tests that a marker expression selects.
-
-    A session that ends without results counts as one failure.
-    """
+    """Run the tests that an expression selects; a session without results counts as a failure."""
     print(f"\n── {name}: {expression} ──", flush=True)
     path = ROOT / ".make" / f"results-{name.replace(' ', '-')}.json"
     path.unlink(missing_ok=True)

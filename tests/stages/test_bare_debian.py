@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,13 +54,9 @@ def debian(tmp_path_factory: pytest.TempPathFactory) -> Path:
     suite = release["VERSION_CODENAME"]
     options = ["--variant=minbase", f"--include={PACKAGES}"]
     subprocess.run(["/usr/sbin/debootstrap", *options, suite, root], check=True)
-    for path in map(Path, CLIENTS):
-        target = root / path.relative_to("/")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if path.is_dir():
-            shutil.copytree(path, target, dirs_exist_ok=True)
-        elif path.is_file():
-            shutil.copy(path, target)
+    for path in filter(os.path.exists, CLIENTS):
+        (root / path[1:]).parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["cp", "-aLT", path, root / path[1:]], check=True)
     return root
 
 
@@ -93,28 +90,19 @@ class Home:
     def run(self, script: str, as_root: bool = False) -> str:
         """Run a script in the Debian; fails if it fails."""
         done = subprocess.run(
-            self._command(script, as_root),
-            env=self._environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout
-        return done.stdout
+            self._command(script, as_root), stdout=subprocess.PIPE, text=True, check=False,
+            **self._options(),
+        )  # fmt: skip
+        output: str = done.stdout
+        assert done.returncode == 0, output
+        return output
 
     @contextmanager
     def start(self, script: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
         """Run a script in the Debian until the block is left, with all that it has started."""
         with log.open("wb") as output:
             process = subprocess.Popen(
-                self._command(script),
-                env=self._environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
+                self._command(script), stdout=output, start_new_session=True, **self._options()
             )
         try:
             yield process
@@ -129,17 +117,17 @@ class Home:
         login += ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"]
         return [*own, str(self.root), *login, "sh", "-euc", script]
 
-    def _environment(self) -> dict[str, str]:
+    def _options(self) -> dict[str, Any]:
         settings = {k: v for k, v in os.environ.items() if k.startswith(("PIP_", "npm_config_"))}
-        return settings | {
+        environment = settings | {
             "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
             "DEBIAN_FRONTEND": "noninteractive",
             "DOCKER_HOST": "unix:///run/no-engine.sock",
         }
+        return {"env": environment, "stdin": subprocess.DEVNULL, "stderr": subprocess.STDOUT}
 
 
 def wait_for_page(url: str, process: subprocess.Popen[bytes], log: Path) -> str:
-    """Return the first page, once it is served."""
     while process.poll() is None:
         try:
             return httpx.get(url).raise_for_status().text

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -12,18 +11,22 @@ from agent.data_folder import DataFolder
 from agent.provisioning.provider import DockerSandboxProvider
 from agent.sandbox.engine.client import Client
 from agent.settings import Settings
+from tests.support import httpx
 from tests.support.models.endpoint import Call, Endpoint, ScriptedTurns, Turn
+from tests.support.models.turns import SUBMIT, bash
 from tests.support.server import create_app, run_server
 from tests.support.tab import StudioTab, open_studio
 
 pytestmark = [pytest.mark.engine, pytest.mark.browser]
 
 HOSTILE = "${alert(1)} {{value}} <img src=x onerror=alert(1)> `</script><script>alert(1)</script>"
-SUBMIT = Turn(text="Done.", calls=[Call("submit")])
 
 
-def bash(command: str, **more: Any) -> Turn:
-    return Turn(calls=[Call("execute_bash", {"command": command})], **more)
+def write_empty_file(studio: StudioTab, path: str) -> None:
+    """Write a file of the shown run, for which its command waits."""
+    run = studio.page.url.partition("run=")[2]
+    url = f"{studio.page.url.partition('?')[0]}api/runs/{run}/files/{path}"
+    httpx.put(url, content=b"").raise_for_status()
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +41,6 @@ def studio_url(
     script: ScriptedTurns,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[str]:
-    """The URL of a Studio on the container engine."""
     with Endpoint(script) as endpoint:
         settings = Settings(
             data=tmp_path_factory.mktemp("data"), image=image, base_url=endpoint.url,
@@ -137,10 +139,7 @@ def test_a_reload_and_a_second_tab_follow_the_same_run(
             expect(tab.timeline.locator(".step")).to_have_count(2)
             expect(tab.timeline.get_by_label("Output").last).to_contain_text("second")
             expect(tab.state).to_contain_text("running a command")
-        studio.page.evaluate(
-            "() => fetch(`api/runs/${new URLSearchParams(location.search).get('run')}/files/go`,"
-            " {method: 'PUT', body: ''})"
-        )
+        write_empty_file(studio, "go")
         for tab in (studio, other):
             expect(tab.state).to_have_text("submitted")
             expect(tab.timeline.locator(".step")).to_have_count(3)
@@ -187,10 +186,7 @@ def test_a_clicked_file_is_previewed_and_updated_live(
     content = shown.locator(".canvas")
     expect(content).to_contain_text("one")
     expect(content).not_to_contain_text("two")
-    studio.page.evaluate(
-        "() => fetch(`api/runs/${new URLSearchParams(location.search).get('run')}/files/input/go`,"
-        " {method: 'PUT', body: ''})"
-    )
+    write_empty_file(studio, "input/go")
     expect(content).to_contain_text("two")
     with studio.page.expect_download() as download:
         shown.get_by_role("link", name="Download").click()

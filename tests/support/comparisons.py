@@ -13,8 +13,6 @@ SANDBOX: dict[str, Any] = {"mode": "sandbox"}
 
 
 class ComparisonClient(GroupClient):
-    """A user's client of comparisons."""
-
     routes = "/api/comparisons"
 
     def draft(self, **files: bytes) -> str:
@@ -22,21 +20,17 @@ class ComparisonClient(GroupClient):
         return self.draft_with({f"{name}.txt": content for name, content in files.items()})
 
     def create(self, *members: dict[str, Any], task: str = "What is it?", **more: Any) -> str:
-        """Start a comparison; return its id."""
         return self.start({"task": task, "members": list(members), **more})
 
     def run_to_end(self, *members: dict[str, Any], **more: Any) -> dict[str, Any]:
-        """Start a comparison, and return it when it has finished."""
         return self.wait(self.create(*members, **more))
 
 
 def run_ids(described: dict[str, Any]) -> list[str]:
-    """Return the ids of a comparison's runs, by member and repetition."""
     return [each["run"] for member in described["members"] for each in member["runs"]]
 
 
 def statuses(described: dict[str, Any]) -> list[list[str]]:
-    """Return the statuses of each member's runs."""
     return [[run["status"] for run in member["runs"]] for member in described["members"]]
 
 

@@ -90,7 +90,6 @@ ANSWER = """The chart is in `output/chart.png`, its numbers in `/workspace/outpu
 
 
 def bash(text: str, command: str) -> Turn:
-    """Return a turn that runs one command."""
     return Turn(text=text, calls=[Call("execute_bash", {"command": command})])
 
 
@@ -130,14 +129,7 @@ def mislabelled_file_turns() -> list[Turn]:
 
 
 class ServedRun:
-    """The application with an ended run.
-
-    Attributes:
-        studio_url: Base URL of the application.
-        data: Its data folder.
-        run: The id of the ended run.
-        turns: The next turns of the model, for follow-ups.
-    """
+    """The application with an ended run, and the model's next turns for follow-ups."""
 
     def __init__(self, data: Path, turns: list[Turn]) -> None:
         self.studio_url, self.data, self.run = "", data, ""
@@ -148,12 +140,10 @@ class ServedRun:
 
     @property
     def workspace(self) -> Path:
-        """The run's workspace on the host."""
         return RunFolder.open(self.data, self.run).workspace
 
     @property
     def files_url(self) -> str:
-        """URL of the run's files."""
         return f"{self.studio_url}/api/runs/{self.run}/files"
 
 

@@ -9,14 +9,7 @@ from tests.support.server import TIMEOUT_SECONDS, ServerSentEvent, parse_events,
 
 
 class GroupClient:
-    """A user's client of a studio.
-
-    Args:
-        http: The client, with the studio's base URL.
-
-    Attributes:
-        routes: The path of its routes.
-    """
+    """A user's client of a studio, for one kind of groups."""
 
     routes: ClassVar[str]
 
@@ -32,7 +25,6 @@ class GroupClient:
         return run
 
     def start(self, body: dict[str, Any]) -> str:
-        """Start what is described; return its id."""
         answer = self.http.post(self.routes, json=body)
         assert answer.status_code == 201, answer.text
         created: str = answer.json()["id"]
@@ -46,13 +38,11 @@ class GroupClient:
         return described
 
     def wait(self, group: str, state: str = "finished") -> dict[str, Any]:
-        """Wait until it is in a state; return it."""
         wait_until(lambda: self.read(group)["state"] == state)
         return self.read(group)
 
     @contextmanager
     def follow(self, group: str, **query: Any) -> Iterator[Iterator[ServerSentEvent]]:
-        """Open its event stream."""
         url = f"{self.routes}/{group}/events"
         with self.http.stream("GET", url, params=query, timeout=TIMEOUT_SECONDS) as response:
             response.raise_for_status()

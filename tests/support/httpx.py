@@ -8,53 +8,27 @@ from functools import partial
 from typing import Any
 
 import httpx
-from httpx import (
-    ASGITransport,
-    HTTPError,
-    Limits,
-    ReadTimeout,
-    Response,
-    Timeout,
-    TransportError,
-)
+from httpx import ASGITransport as ASGITransport
+from httpx import HTTPError as HTTPError
+from httpx import Limits as Limits
+from httpx import ReadTimeout as ReadTimeout
+from httpx import Response as Response
+from httpx import Timeout as Timeout
+from httpx import TransportError as TransportError
 
-__all__ = [
-    "ASGITransport",
-    "AsyncClient",
-    "Client",
-    "HTTPError",
-    "Limits",
-    "ReadTimeout",
-    "Response",
-    "Timeout",
-    "TransportError",
-    "delete",
-    "get",
-    "head",
-    "post",
-    "put",
-    "request",
-    "stream",
-]
-
-_TLS = httpx.create_ssl_context()
 TIMEOUT = 60.0
+_TLS = httpx.create_ssl_context()
+_DEFAULTS: dict[str, Any] = {"timeout": TIMEOUT, "verify": _TLS}
 
 
 class Client(httpx.Client):
-    """A client with the tests' defaults."""
-
     def __init__(self, **options: Any) -> None:
-        defaults: dict[str, Any] = {"timeout": TIMEOUT, "verify": _TLS}
-        super().__init__(**(defaults | options))
+        super().__init__(**_DEFAULTS | options)
 
 
 class AsyncClient(httpx.AsyncClient):
-    """An asynchronous client with the tests' defaults."""
-
     def __init__(self, **options: Any) -> None:
-        defaults: dict[str, Any] = {"timeout": TIMEOUT, "verify": _TLS}
-        super().__init__(**(defaults | options))
+        super().__init__(**_DEFAULTS | options)
 
 
 delete = partial(httpx.delete, timeout=TIMEOUT, verify=_TLS)

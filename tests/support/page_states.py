@@ -1,9 +1,8 @@
 """Every state of the page, reached with real events through the real stream."""
 
 import threading
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +65,6 @@ class ScriptedStudio:
 
 @contextmanager
 def serve_scripted(data: Path) -> Iterator[ScriptedStudio]:
-    """Serve a scripted studio."""
     provider = StagedProvider(data)
     stage = ScriptedStudio("", provider)
     with (
@@ -96,18 +94,9 @@ def open_scripted(browser: Browser, stage: ScriptedStudio) -> Iterator[StudioTab
 
 
 def set_appearance(studio: StudioTab, size: tuple[int, int], scheme: Any) -> None:
-    """Change the size and the colour scheme of the page."""
     studio.page.set_viewport_size({"width": size[0], "height": size[1]})
     studio.page.emulate_media(color_scheme=scheme)
     studio.page.wait_for_function(f"document.documentElement.dataset.theme === '{scheme}'")
-
-
-@dataclass(frozen=True)
-class PageState:
-    """A state, and the function that brings the page into it."""
-
-    name: str
-    reach: Callable[[StudioTab, ScriptedStudio], None]
 
 
 def nothing_yet(studio: StudioTab, stage: ScriptedStudio) -> None:
@@ -134,48 +123,45 @@ def draft(studio: StudioTab, stage: ScriptedStudio) -> None:
     studio.task.fill("Which of the reports names the most airlines?")
 
 
+def send(
+    studio: StudioTab, stage: ScriptedStudio, *turns: Turn, state: str, says: str = ""
+) -> None:
+    """Start a run; what the header and the timeline say of it."""
+    stage.turns = turns
+    studio.send("Chart the length of the day")
+    expect(studio.state).to_contain_text(state)
+    expect(studio.timeline).to_contain_text(says)
+
+
 def queued(studio: StudioTab, stage: ScriptedStudio) -> None:
     detail = "2nd in the queue; each user may have 3 runs in progress"
     stage.provider.stages = [Preparing(state="queued", detail=detail)]
-    studio.send("Chart the length of the day")
-    expect(studio.state).to_contain_text("2nd in the queue")
-    expect(studio.timeline).to_contain_text(
-        "2nd in the queue; each user may have 3 runs in progress"
-    )
+    send(studio, stage, state="2nd in the queue", says=detail)
 
 
 def preparing_image(studio: StudioTab, stage: ScriptedStudio) -> None:
-    stage.provider.stages = [
-        Preparing(state="preparing_image", detail="installing python3-numpy", progress=0.42)
-    ]
-    studio.send("Chart the length of the day")
-    expect(studio.state).to_contain_text("preparing image 42%")
-    expect(studio.timeline).to_contain_text("python3-numpy")
+    detail = "installing python3-numpy"
+    stage.provider.stages = [Preparing(state="preparing_image", detail=detail, progress=0.42)]
+    send(studio, stage, state="preparing image 42%", says="python3-numpy")
 
 
 def starting_sandbox(studio: StudioTab, stage: ScriptedStudio) -> None:
     stage.provider.stages = [Preparing(state="starting_sandbox")]
-    studio.send("Chart the length of the day")
-    expect(studio.state).to_contain_text("starting a sandbox")
+    send(studio, stage, state="starting a sandbox")
 
 
 def waiting_for_the_model(studio: StudioTab, stage: ScriptedStudio) -> None:
-    stage.set_turns(Turn(text="Late", gate=threading.Event()))
-    studio.send("Chart the length of the day")
-    expect(studio.state).to_contain_text("waiting for the model")
+    late = Turn(text="Late", gate=threading.Event())
+    send(studio, stage, late, state="waiting for the model")
 
 
 def running_a_command(studio: StudioTab, stage: ScriptedStudio) -> None:
-    stage.set_turns(
-        bash(
-            "python3 -c 'print(1 + 1)'; touch output/count.py",
-            reasoning="First I count, then I draw; the counting decides the scale.",
-            text="I **count** first.",
-        ),
-        bash("echo 'rendering chart …'; echo 'slow disk' >&2; sleep 600", text="Now I draw."),
-    )
-    studio.send("Chart the length of the day")
-    expect(studio.state).to_contain_text("running a command")
+    count = bash(
+        "python3 -c 'print(1 + 1)'; touch output/count.py", text="I **count** first.",
+        reasoning="First I count, then I draw; the counting decides the scale.",
+    )  # fmt: skip
+    draw = "echo 'rendering chart …'; echo 'slow disk' >&2; sleep 600"
+    send(studio, stage, count, bash(draw, text="Now I draw."), state="running a command")
     expect(studio.timeline.get_by_label("Output").last).to_contain_text("slow disk")
     expect(studio.timeline.locator(".card.run .state")).to_contain_text("running")
 
@@ -184,9 +170,8 @@ def waiting_for_approval(studio: StudioTab, stage: ScriptedStudio) -> None:
     studio.button("Settings").click()
     studio.page.get_by_role("radio", name="Risky ones").check()
     studio.button("Close settings").click()
-    stage.set_turns(bash("rm -rf output/old", text="I tidy up first."), SUBMIT)
-    studio.send("Chart the length of the day")
-    expect(studio.state).to_contain_text("waiting for approval")
+    tidy = bash("rm -rf output/old", text="I tidy up first.")
+    send(studio, stage, tidy, SUBMIT, state="waiting for approval")
     expect(studio.button("Allow")).to_be_visible()
     studio.task.fill("Keep the old charts, please.")
     studio.button("Send").click()
@@ -194,10 +179,8 @@ def waiting_for_approval(studio: StudioTab, stage: ScriptedStudio) -> None:
 
 
 def retrying(studio: StudioTab, stage: ScriptedStudio) -> None:
-    stage.set_turns(Turn(fault="503 retry-after=20", message="Overloaded"))
-    studio.send("Chart the length of the day")
-    expect(studio.state).to_contain_text("retrying")
-    expect(studio.timeline).to_contain_text("Overloaded")
+    refused = Turn(fault="503 retry-after=20", message="Overloaded")
+    send(studio, stage, refused, state="retrying", says="Overloaded")
     expect(studio.timeline.locator(".status .time")).to_contain_text("in ")
 
 
@@ -212,15 +195,13 @@ def limit_reached(studio: StudioTab, stage: ScriptedStudio) -> None:
     add_init_script(studio.page, "localStorage.setItem('studio-settings', '{\"steps\": 2}')")
     studio.page.reload()
     studio.task.wait_for()
-    stage.set_turns(*(bash(f"echo {number}") for number in range(3)))
-    studio.send("Count for ever")
-    expect(studio.timeline.get_by_role("region", name="Step limit reached")).to_be_visible()
+    turns = (bash(f"echo {number}") for number in range(3))
+    send(studio, stage, *turns, state="step limit reached", says="Step limit reached")
 
 
 def failed(studio: StudioTab, stage: ScriptedStudio) -> None:
-    stage.set_turns(Turn(fault="401", message="Incorrect API key provided"))
-    studio.send("Chart the length of the day")
-    expect(studio.timeline.get_by_role("region", name="Failed")).to_contain_text("key")
+    refused = Turn(fault="401", message="Incorrect API key provided")
+    send(studio, stage, refused, state="failed", says="key")
 
 
 def submitted(studio: StudioTab, stage: ScriptedStudio) -> None:
@@ -253,16 +234,13 @@ def request(studio: StudioTab, stage: ScriptedStudio) -> None:
 
 
 def answered(studio: StudioTab, stage: ScriptedStudio) -> None:
-    stage.set_turns(*[Turn(text="The longest day has **16 h 53 min**.")] * 4)
-    studio.send("How long is the longest day?")
-    expect(studio.state).to_have_text("answered")
-    expect(studio.timeline.get_by_role("region", name="Answer")).to_be_visible()
+    turns = [Turn(text="The longest day has **16 h 53 min**.")] * 4
+    send(studio, stage, *turns, state="answered", says="Answer")
 
 
 def huge_output(studio: StudioTab, stage: ScriptedStudio) -> None:
-    stage.set_turns(bash("seq -f 'line %.0f of a very long output' 400000; exit 1"), SUBMIT)
-    studio.send("Count far")
-    expect(studio.state).to_have_text("submitted", timeout=60_000)
+    count = bash("seq -f 'line %.0f of a very long output' 400000; exit 1")
+    send(studio, stage, count, SUBMIT, state="submitted")
     expect(studio.timeline.get_by_label("Output").first).to_contain_text("400000")
 
 
@@ -271,11 +249,9 @@ def refused(studio: StudioTab, stage: ScriptedStudio) -> None:
     expect(studio.page.get_by_role("alert")).to_contain_text("Describe a task first")
 
 
-STATES = tuple(
-    PageState(reach.__name__.replace("_", "-"), reach)
-    for reach in (
-        nothing_yet, examples, settings, draft, refused, queued, preparing_image, starting_sandbox,
-        waiting_for_the_model, running_a_command, waiting_for_approval, retrying, stopped,
-        limit_reached, failed, submitted, tokens, request, answered, huge_output,
-    )
+STATES = (
+    nothing_yet, examples, settings, draft, refused, queued, preparing_image, starting_sandbox,
+    waiting_for_the_model, running_a_command, waiting_for_approval, retrying, stopped,
+    limit_reached, failed, submitted, tokens, request, answered, huge_output,
 )  # fmt: skip
+"""Functions that bring the page into a state each."""

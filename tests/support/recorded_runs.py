@@ -4,26 +4,16 @@ import hashlib
 import json
 import time
 import uuid
+from dataclasses import replace
 from pathlib import Path
 
-from agent.events import (
-    Event,
-    ModelAnswered,
-    RunContinued,
-    RunEnded,
-    RunStarted,
-    SandboxReady,
-    Status,
-    StepEnded,
-    StepStarted,
-    Totals,
-    encode,
-)
+from agent.events import Event, SandboxReady, Status, StepEnded, StepStarted, Totals, encode
 from agent.models.base import Usage
 from agent.runs.folder import RunFolder
 from agent.runs.parent import Parent
 from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.manifest import Delta, Node
+from tests.support.component.events import answered, continued, ended, started
 
 
 def write_ended_run(
@@ -51,26 +41,21 @@ def write_ended_run(
         steps=1, prompt_tokens=30_000 if metered else 0, generated_tokens=1_500 if metered else 0,
         estimated=metered, metered=metered, model_seconds=2.0,
     )  # fmt: skip
+    usage = Usage(30_000, 1_500) if metered else None
+    end = ended(status, answer, totals=totals)
     events: list[Event] = [
-        RunStarted(
-            run=folder.id, task=task, mode="sandbox", model=model, metered=metered,
-            prompt="general", system="", user=task, at=at,
-        ),
+        started(task, run=folder.id, model=model, metered=metered, limits={}, at=at),
         SandboxReady(sandbox=sandbox, seconds=0.5, pooled=True, at=at + 0.5),
         StepStarted(step=1, note="", at=at + 1),
-        ModelAnswered(
-            step=1, text="I work.", reasoning="", calls=(), finish="stop",
-            usage=Usage(30_000, 1_500) if metered else None, estimated=metered, seconds=2.0,
-            at=at + 3,
-        ),
+        answered(1, "I work.", usage=usage, estimated=metered, seconds=2.0, at=at + 3),
         StepEnded(step=1, totals=totals, at=at + 4),
-        RunEnded(status=status, reason="", answer=answer, totals=totals, at=at + 5),
-    ]  # fmt: skip
+        replace(end, at=at + 5),
+    ]
     for number, message in enumerate(messages, 1):
         continued_at = at + 100 * number
         events += [
-            RunContinued(text=message, model=model, metered=metered, at=continued_at),
-            RunEnded(status=status, reason="", answer=answer, totals=totals, at=continued_at + 5),
+            continued(message, model=model, metered=metered, at=continued_at),
+            replace(end, at=continued_at + 5),
         ]
     folder.journal.write_bytes(b"".join(encode(event) + b"\n" for event in events))
     _write_files(folder, files or {})
@@ -100,7 +85,6 @@ def remove_end(folder: RunFolder) -> None:
 
 
 def stored_hashes(data: Path) -> set[str]:
-    """Return the hashes of the contents in a data folder's blob store."""
     return {path.name for path in (data / "blobs").glob("??/*")}
 
 
@@ -109,6 +93,5 @@ def digest_of(content: bytes) -> str:
 
 
 def read_run_json(folder: RunFolder) -> dict[str, object]:
-    """Return the content of the run's ``run.json``."""
     content: dict[str, object] = json.loads((folder.path / "run.json").read_text())
     return content

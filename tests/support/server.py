@@ -123,8 +123,6 @@ def wait_until(condition: Callable[[], bool], seconds: float = TIMEOUT_SECONDS) 
 
 
 class ServerSentEvent:
-    """One server-sent event: its name, id and data."""
-
     def __init__(self, name: str, cursor: str, data: Any) -> None:
         self.name, self.cursor, self.data = name, cursor, data
 

@@ -41,34 +41,17 @@ def open_studio(
 class StudioPage:
     """The parts of the page."""
 
-    page: Page
-
-    @property
-    def task(self) -> Locator:
-        """The task's text box."""
-        return self.page.get_by_role("textbox", name="Task", exact=True)
-
-    @property
-    def timeline(self) -> Locator:
-        """The timeline."""
-        return self.page.get_by_role("region", name="Timeline")
-
-    @property
-    def workspace(self) -> Locator:
-        """The workspace."""
-        return self.page.get_by_role("region", name="Workspace")
-
-    @property
-    def state(self) -> Locator:
-        """The run's state in the header."""
-        return self.page.locator(".pill.state")
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.task = page.get_by_role("textbox", name="Task", exact=True)
+        self.timeline = page.get_by_role("region", name="Timeline")
+        self.workspace = page.get_by_role("region", name="Workspace")
+        self.state = page.locator(".pill.state")  # in the header
 
     def button(self, name: str) -> Locator:
-        """A button."""
         return self.page.get_by_role("button", name=name, exact=True)
 
     def file(self, name: str) -> Locator:
-        """A row of the file tree."""
         return self.workspace.get_by_role("treeitem", name=name, exact=True)
 
 
@@ -79,7 +62,7 @@ class StudioTab(StudioPage):
     """
 
     def __init__(self, page: Page) -> None:
-        self.page = page
+        super().__init__(page)
         self.errors: list[str] = []
         listen(page, "console", self._on_console)
         listen(page, "pageerror", lambda error: self.errors.append(str(error)))

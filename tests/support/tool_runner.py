@@ -12,13 +12,7 @@ from agent.util.cancellation import Stop
 
 
 class ToolRunner:
-    """Runs calls of the built-in tools in a sandbox.
-
-    Args:
-        sandbox: The sandbox.
-        root: The path of the working folder inside the sandbox.
-        folder: The same folder on the host.
-    """
+    """Runs calls of the built-in tools in a sandbox, whose ``root`` is ``folder`` on the host."""
 
     def __init__(self, sandbox: Sandbox, root: str, folder: Path) -> None:
         self.sandbox = sandbox

@@ -1,16 +1,10 @@
-"""The built-in model on file tasks, in the whole application: HTTP, loop, sandbox.
+"""The built-in model on file tasks, in the whole application: HTTP, loop, sandbox."""
 
-``python -m tests.bench.agent.builtin --trials 5 --family count`` measures some families, and prints
-the task and the answer of each failed trial.
-"""
-
-import argparse
 import asyncio
 import io
 import itertools
-import sys
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.models.builtin.install import ADAPTER_PATH, BUILTIN_MISSING_MESSAGE, find_files
@@ -18,7 +12,7 @@ from agent.models.builtin.sampler import DEFAULT_TEMPERATURE
 from agent.tasks.file_tasks.generate import families, generate_file_tasks
 from agent.tasks.file_tasks.task import FileTask, Split
 from agent.tasks.scoring import score_rewards
-from tests.bench.context import BenchContext, bench_context, print_progress
+from tests.bench.context import BenchContext, print_progress
 from tests.bench.server.clients import ServedApp, serve_app
 from tests.bench.tables import Sample, Table, format_duration
 from tests.support import httpx
@@ -34,25 +28,13 @@ _SEED = 20261120
 
 @dataclass(frozen=True)
 class Trial:
-    """One trial of a task.
+    """One trial of a task: whether the task's check succeeded, and how long it took."""
 
-    Attributes:
-        task: The task.
-        passed: Whether the task's check succeeded.
-        status: How the run ended.
-        answer: Its answer.
-        seconds: How long it took.
-    """
-
-    task: FileTask
     passed: bool
-    status: str
-    answer: str
     seconds: float
 
 
 def table(context: BenchContext, *, trials: int = 20, only: Sequence[str] = ()) -> Table:
-    """Measure ``trials`` tasks of each family and split."""
     result = Table(
         f"The built-in model on file tasks, {trials} trials each",
         ("family", *(heading for _, heading in SPLITS), "time per task"),
@@ -74,37 +56,13 @@ def table(context: BenchContext, *, trials: int = 20, only: Sequence[str] = ()) 
         _row(
             result,
             "**all but outside**",
-            {split: list(_trials_of(trials_by_split, in_scope, split)) for split, _ in SPLITS},
+            {
+                split: [trial for family in in_scope for trial in trials_by_split[family, split]]
+                for split, _ in SPLITS
+            },
         )
-    result.notes += _notes()
-    return result
-
-
-def _trials_of(
-    trials_by_split: dict[tuple[str, Split], list[Trial]], selected: Sequence[str], split: Split
-) -> Iterator[Trial]:
-    return itertools.chain.from_iterable(trials_by_split[family, split] for family in selected)
-
-
-def _row(result: Table, name: str, trials_by_split: dict[Split, list[Trial]]) -> None:
-    all_trials = [trial for trials in trials_by_split.values() for trial in trials]
-    seconds = Sample.from_seconds([trial.seconds for trial in all_trials])
-    label = f"{name}: says so" if name == OUTSIDE else name
-    result.add(
-        label, *map(_pass_rate, trials_by_split.values()), format_duration(seconds.median, "s")
-    )
-
-
-def _pass_rate(trials: Sequence[Trial]) -> str:
-    """Format the number of solved tasks, with a 95 % interval."""
-    scores = [float(trial.passed) for trial in trials]
-    interval = score_rewards(scores, len(scores))
-    return f"{sum(scores):.0f} of {len(scores)} ({interval.low:.0%} … {interval.high:.0%})"
-
-
-def _notes() -> list[str]:
     adapter = "with" if ADAPTER_PATH.is_file() else "WITHOUT"
-    return [
+    result.notes.append(
         f"At its default temperature, {DEFAULT_TEMPERATURE}; {adapter} its adapter. Each trial is "
         "a run of the application with its own sandbox, over HTTP; the task's check of the "
         "workspace decides whether it is solved. In brackets: Wilson's 95 % interval. Held-out "
@@ -112,7 +70,23 @@ def _notes() -> list[str]:
         "data, in wordings of the training data; held-out wording: sentences that are not in the "
         "training data. "
         "Outside: tasks out of scope, which must be refused without writing files."
-    ]
+    )
+    return result
+
+
+def _row(result: Table, name: str, trials_by_split: dict[Split, list[Trial]]) -> None:
+    all_trials = [trial for trials in trials_by_split.values() for trial in trials]
+    seconds = Sample([trial.seconds for trial in all_trials])
+    label = f"{name}: says so" if name == OUTSIDE else name
+    result.add(
+        label, *map(_pass_rate, trials_by_split.values()), format_duration(seconds.median, "s")
+    )
+
+
+def _pass_rate(trials: Sequence[Trial]) -> str:
+    scores = [float(trial.passed) for trial in trials]
+    interval = score_rewards(scores, len(scores))
+    return f"{sum(scores):.0f} of {len(scores)} ({interval.low:.0%} … {interval.high:.0%})"
 
 
 async def _run_trials(app: ServedApp, tasks: Sequence[FileTask]) -> list[Trial]:
@@ -134,19 +108,12 @@ async def _run_trial(app: ServedApp, client: httpx.AsyncClient, task: FileTask) 
     await app.start(client, run, task.text)
     observed = await app.follow(client, run)
     files = await _files(client, run)
-    trial = Trial(
-        task,
-        task.is_solved(files, observed.answer),
-        observed.status,
-        observed.answer,
-        observed.ended_at - observed.started_at,
-    )
-    if not trial.passed:
-        print_progress(
-            f"failed: {task.id} ({trial.status}): {task.text!r} → {trial.answer[:200]!r}"
-        )
+    passed = task.is_solved(files, observed.answer)
+    if not passed:
+        answer = observed.answer[:200]
+        print_progress(f"failed: {task.id} ({observed.status}): {task.text!r} → {answer!r}")
     (await client.delete(f"/api/runs/{run}")).raise_for_status()
-    return trial
+    return Trial(passed, observed.ended_at - observed.started_at)
 
 
 async def _files(client: httpx.AsyncClient, run: str) -> dict[str, bytes]:
@@ -155,18 +122,3 @@ async def _files(client: httpx.AsyncClient, run: str) -> dict[str, bytes]:
     with zipfile.ZipFile(io.BytesIO(response.content)) as archive:
         names = [name for name in archive.namelist() if not name.endswith("/")]
         return {name: archive.read(name) for name in names}
-
-
-def main() -> int:
-    """Measure the families given on the command line."""
-    parser = argparse.ArgumentParser("python -m tests.bench.agent.builtin", description=__doc__)
-    parser.add_argument("--trials", type=int, default=20)
-    parser.add_argument("--family", action="append", default=[], choices=families())
-    options = parser.parse_args()
-    with bench_context() as context:
-        print(table(context, trials=options.trials, only=options.family).markdown(), flush=True)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -3,20 +3,18 @@
 import multiprocessing
 import random
 import shutil
-import time
 from pathlib import Path
 
 from agent import examples
 from agent.compare.comparison import Comparison, ExpectedAnswer, Member, varying_fields
 from agent.compare.description import describe
-from agent.compare.exports import KINDS, export
 from agent.compare.folder import ComparisonFolder
 from agent.events import Event, Totals, encode
 from agent.history.index import History
 from agent.models.base import Usage
 from agent.runs.folder import RunFolder
 from tests.bench.context import BenchContext, print_progress
-from tests.bench.tables import SAMPLE_HEADINGS, Sample, Table
+from tests.bench.tables import Table, record_duration, sample_table
 from tests.support.component.events import bash, ended, started, step
 
 _MEMBERS = 6
@@ -29,47 +27,38 @@ def table(
     times: int = 10,
 ) -> Table:
     """Measure comparisons of six members; ``sizes`` are (repetitions, steps of a run)."""
-    result = Table("Tables of comparisons", ("six members", "what", *SAMPLE_HEADINGS))
+    result = sample_table(
+        "Tables of comparisons",
+        "six members",
+        "Cold: the first table in a new process with its modules and examples loaded, from the "
+        "summaries in the history’s database; no journal is read. Again: the second.",
+    )
     for repetitions, steps in sizes:
         data = context.folder / f"comparisons-{repetitions}"
         print_progress(f"comparisons: writing {_MEMBERS * repetitions} runs of {steps} steps")
         comparison = write_comparison(data, repetitions, steps)
-        colds, agains, exports = list[float](), list[float](), list[float]()
+        measured: list[list[float]] = []
         for _ in range(times):
             with multiprocessing.get_context("spawn").Pool(1) as pool:
-                cold, again, exported = pool.apply(measure_description, (data, comparison))
-            colds.append(cold)
-            agains.append(again)
-            exports.append(exported)
+                measured.append(pool.apply(measure_description, (data, comparison)))
         shutil.rmtree(data)
-        name = f"{repetitions} × {steps} steps each"
-        result.add(name, "table, cold", *Sample.from_seconds(colds).cells())
-        result.add(name, "table, again", *Sample.from_seconds(agains).cells())
-        result.add(name, "all exports", *Sample.from_seconds(exports).cells())
-    result.notes.append(
-        "Cold: the first table in a new process with its modules and examples loaded, from the "
-        "summaries in the history’s database; no journal is read. Again: the second."
-    )
+        for name, seconds in zip(("cold", "again"), zip(*measured, strict=True), strict=True):
+            result.add_sample(f"{repetitions} × {steps} steps each, {name}", seconds)
     return result
 
 
-def measure_description(data: Path, comparison: str) -> tuple[float, float, float]:
-    """Return the seconds of the first table, of the second, and of all exports."""
+def measure_description(data: Path, comparison: str) -> list[float]:
+    """Return the seconds of the first table and of the second."""
     examples.find("")  # a studio has read them when it serves its first page
     history = History(data)
-    durations = []
+    durations: list[float] = []
     for _ in range(2):
-        start = time.perf_counter()
-        folder = ComparisonFolder.open(data, comparison)
-        summaries = history.summaries([each.run for each in folder.runs()])
-        description = describe(folder, summaries)
-        durations.append(time.perf_counter() - start)
-    assert len(description["table"]) >= 4
-    start = time.perf_counter()
-    for kind in KINDS:
-        assert export(description, kind)
+        with record_duration(durations):
+            folder = ComparisonFolder.open(data, comparison)
+            summaries = history.summaries([each.run for each in folder.runs()])
+            assert len(describe(folder, summaries)["table"]) >= 4
     history.indexer.close()
-    return durations[0], durations[1], time.perf_counter() - start
+    return durations
 
 
 def write_comparison(data: Path, repetitions: int, steps: int) -> str:

@@ -6,8 +6,8 @@ from agent.workspace.versions.blobs import BlobStore
 from agent.workspace.versions.snapshots import SnapshotTracker
 from agent.workspace.versions.watch import WorkspaceWatcher
 from tests.bench.context import BenchContext
-from tests.bench.tables import SAMPLE_HEADINGS, Sample, Table, record_duration
-from tests.support.full_scan import full_scan
+from tests.bench.tables import Table, record_duration, sample_table
+from tests.support.workspaces import full_scan
 
 _FILE_BYTES = 2048
 _FILES_PER_FOLDER = 100
@@ -16,26 +16,20 @@ _FILES_PER_FOLDER = 100
 def table(
     context: BenchContext, *, counts: tuple[int, ...] = (10, 10_000), times: int = 20
 ) -> Table:
-    """Measure workspaces of several sizes, in which one file changes between two steps."""
-    result = Table(
+    result = sample_table(
         "The manifest of the workspace",
-        (
-            f"files of {_FILE_BYTES // 1024} KB, one of them changed since the last time",
-            *SAMPLE_HEADINGS,
-        ),
-        notes=[
-            "Up to 500 names a step's end is a sweep, which there costs less than the hints. The "
-            "naive way reads and hashes every file, and unlike the other two it keeps no content "
-            "of what changed. All three in turns, on the same files."
-        ],
+        f"files of {_FILE_BYTES // 1024} KB, one of them changed since the last time",
+        "Up to 500 names a step's end is a sweep, which there costs less than the hints. The "
+        "naive way reads and hashes every file, and unlike the other two it keeps no content "
+        "of what changed. All three in turns, on the same files.",
     )
     for count in counts:
         folder = context.folder / f"manifest-{count}"
         _fill(folder / "workspace", count)
         with WorkspaceWatcher(folder) as watch:
             snapshots = SnapshotTracker(folder / "workspace", BlobStore(folder / "blobs"), watch)
-            for name, sample in _measure(snapshots, folder / "workspace", times).items():
-                result.add(f"{count:,} files: {name}", *sample.cells())
+            for name, seconds in _measure(snapshots, folder / "workspace", times).items():
+                result.add_sample(f"{count:,} files: {name}", seconds)
     return result
 
 
@@ -50,7 +44,7 @@ def _path(workspace: Path, number: int) -> Path:
     return workspace / f"folder {number // _FILES_PER_FOLDER}" / f"{number}.txt"
 
 
-def _measure(snapshots: SnapshotTracker, workspace: Path, times: int) -> dict[str, Sample]:
+def _measure(snapshots: SnapshotTracker, workspace: Path, times: int) -> dict[str, list[float]]:
     hinted: list[float] = []
     swept: list[float] = []
     naive: list[float] = []
@@ -64,7 +58,7 @@ def _measure(snapshots: SnapshotTracker, workspace: Path, times: int) -> dict[st
             with record_duration(naive):
                 full_scan(workspace)
     return {
-        "a step's end": Sample.from_seconds(hinted[1:]),
-        "a sweep, as at a run's end": Sample.from_seconds(swept[1:]),
-        "everything hashed": Sample.from_seconds(naive[1:]),
+        "a step's end": hinted[1:],
+        "a sweep, as at a run's end": swept[1:],
+        "everything hashed": naive[1:],
     }

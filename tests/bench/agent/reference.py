@@ -20,7 +20,7 @@ from typing import IO
 from agent.data_folder import DataFolder
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
 from tests.bench.context import ROOT, TIMEOUT_SECONDS, BenchContext, print_progress, run_program
-from tests.bench.tables import SAMPLE_HEADINGS, Sample, Table
+from tests.bench.tables import Table, sample_table
 
 REFERENCE = ROOT / ".make" / "reference"
 _REQUIREMENTS = Path(__file__).parent / "requirements-reference.txt"
@@ -49,16 +49,13 @@ class _Program:
 
 
 def table(context: BenchContext, *, short: int = 50, long: int = 200, rounds: int = 3) -> Table:
-    """Measure both programs with the same script: steps of ``true``, then ``submit``."""
-    result = Table(
+    result = sample_table(
         "The whole program beside the reference's, over HTTP",
-        ("headless, its own container, cold", *SAMPLE_HEADINGS),
-        notes=[
-            "A step is from one request of the model's endpoint to the next, the endpoint's own "
-            "time included; the conversation that is sent grows with each. Taken in turns."
-        ],
+        "headless, its own container, cold",
+        "A step is from one request of the model's endpoint to the next, the endpoint's own "
+        "time included; the conversation that is sent grows with each. Taken in turns.",
     )
-    program_runs: dict[str, list[_ProgramRun]] = defaultdict(list)
+    runs: dict[tuple[int, str], list[_ProgramRun]] = defaultdict(list)
     with endpoint(context) as (url, lines):
         programs = [_studio(context, url)]
         _run_task(programs[0], 2, lines)
@@ -71,33 +68,16 @@ def table(context: BenchContext, *, short: int = 50, long: int = 200, rounds: in
         for steps in [short] * rounds + [long]:
             for program in programs:
                 print_progress(f"{program.name}, {steps} steps")
-                program_runs[f"{program.name}, {steps}"].append(_run_task(program, steps, lines))
-        names = [program.name for program in programs]
-    _add_rows(result, program_runs, names, (short, long))
+                runs[steps, program.name].append(_run_task(program, steps, lines))
+    for (steps, name), measured in runs.items():
+        seconds = [step for run in measured for step in run.steps]
+        result.add_sample(f"a step, runs of {steps}: {name}", seconds)
+    for program in programs:
+        measured = [*runs[short, program.name], *runs[long, program.name]]
+        starts, ends = [run.start for run in measured], [run.end for run in measured]
+        result.add_sample(f"start to first request: {program.name}", starts, "s")
+        result.add_sample(f"last request to the end: {program.name}", ends, "s")
     return result
-
-
-def _add_rows(
-    result: Table,
-    program_runs: Mapping[str, list[_ProgramRun]],
-    names: list[str],
-    lengths: tuple[int, int],
-) -> None:
-    for steps, name in itertools.product(lengths, names):
-        step_seconds = [step for run in program_runs[f"{name}, {steps}"] for step in run.steps]
-        result.add(f"a step, runs of {steps}: {name}", *Sample.from_seconds(step_seconds).cells())
-    for name in names:
-        runs = [run for steps in lengths for run in program_runs[f"{name}, {steps}"]]
-        result.add(
-            f"start to first request: {name}",
-            *Sample.from_seconds([r.start for r in runs]).cells("s"),
-        )
-    for name in names:
-        runs = [run for steps in lengths for run in program_runs[f"{name}, {steps}"]]
-        result.add(
-            f"last request to the end: {name}",
-            *Sample.from_seconds([r.end for r in runs]).cells("s"),
-        )
 
 
 @contextmanager

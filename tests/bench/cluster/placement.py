@@ -1,17 +1,12 @@
 """Runs placed on the nodes of a Ray cluster, beside the same runs without Ray."""
 
-import json
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-from tests.bench.context import ROOT, BenchContext, print_progress
+from tests.bench.context import BenchContext, print_progress
 from tests.bench.tables import Sample, Table, format_duration
 from tests.support.cluster.nodes import ray_nodes
-
-_PROGRAM = "tests.bench.cluster.program"
 
 
 @dataclass(frozen=True)
@@ -29,7 +24,6 @@ def table(
     workers: Sequence[int] = (1, 2, 4),
     sandboxes: int = 2,
 ) -> Table:
-    """Measure an evaluation of three-step tasks, on nodes of this machine and without Ray."""
     result = Table(
         "Cluster",
         (
@@ -78,11 +72,7 @@ def _evaluate(
     count: int,
     at_once: int,
 ) -> _Measured:
-    variables = {**environment, "STUDIO_WARM_SANDBOXES": "0"}
-    output = subprocess.run(
-        [sys.executable, "-m", _PROGRAM, address, str(count), str(at_once)],
-        env=variables | context.environment(name, **variables), cwd=ROOT, check=True,
-        stdout=subprocess.PIPE,
-    ).stdout  # fmt: skip
-    known = json.loads(output.splitlines()[-1])
-    return _Measured(known["seconds"], Sample.from_seconds(known["runs"]))
+    variables = context.environment(name, **environment, STUDIO_WARM_SANDBOXES="0")
+    arguments = (address, str(count), str(at_once))
+    known = context.run_module("tests.bench.cluster.program", *arguments, environment=variables)
+    return _Measured(known["seconds"], Sample(known["runs"]))

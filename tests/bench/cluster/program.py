@@ -9,11 +9,10 @@ import time
 
 from agent.api.studio import Studio
 from agent.cluster.connect import placement_on
-from agent.compare.comparison import Member
 from agent.evals.folder import Key
 from agent.evals.runner import Progress
 from agent.settings import load
-from tests.bench.agent.rollouts import AnsweringModel, notes_suite
+from tests.bench.agent.rollouts import MEMBERS, AnsweringModel, notes_suite
 
 
 class Durations:
@@ -33,17 +32,16 @@ class Durations:
 
 def main() -> None:
     address, count, concurrency = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    members = [Member(label="scripted", mode="sandbox", model="scripted", network="none")]
     models = {"scripted": AnsweringModel()}
     durations = Durations()
     with Studio(load()) as studio, placement_on(address, lambda _: None) as placement:
         studio.evaluate(
-            notes_suite(2 * concurrency), members=members, models=models,
+            notes_suite(2 * concurrency), members=MEMBERS, models=models,
             concurrency=concurrency, placement=placement,
         )  # fmt: skip
         began = time.monotonic()
         done = studio.evaluate(
-            notes_suite(count), members=members, models=models, concurrency=concurrency,
+            notes_suite(count), members=MEMBERS, models=models, concurrency=concurrency,
             placement=placement, on_progress=durations,
         )  # fmt: skip
         seconds = time.monotonic() - began

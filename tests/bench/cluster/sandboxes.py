@@ -1,20 +1,14 @@
 """Commands in a sandbox on a node of a Ray cluster, beside the same in a sandbox here."""
 
-import json
-import subprocess
-import sys
 from collections.abc import Mapping
 from importlib.util import find_spec
 
-from tests.bench.context import ROOT, BenchContext, print_progress
+from tests.bench.context import BenchContext, print_progress
 from tests.bench.tables import Sample, Table, format_duration
 from tests.support.cluster.nodes import ray_nodes
 
-_PROGRAM = "tests.bench.cluster.sandbox_program"
-
 
 def table(context: BenchContext, *, count: int = 30) -> Table:
-    """Measure commands whose output and files come from a node of this machine, and from here."""
     result = Table(
         "Sandboxes on a cluster",
         ("a command, median", "on a node", "here"),
@@ -33,7 +27,7 @@ def table(context: BenchContext, *, count: int = 30) -> Table:
         placed = _measure(context, "placed-sandbox", nodes.environment, nodes.address, count)
     here = _measure(context, "sandbox-here", {}, "", count)
     for name in placed:
-        samples = (Sample.from_seconds(each[name]) for each in (placed, here))
+        samples = (Sample(each[name]) for each in (placed, here))
         result.add(name, *(format_duration(each.median) for each in samples))
     return result
 
@@ -41,10 +35,8 @@ def table(context: BenchContext, *, count: int = 30) -> Table:
 def _measure(
     context: BenchContext, name: str, environment: Mapping[str, str], address: str, count: int
 ) -> dict[str, list[float]]:
-    output = subprocess.run(
-        [sys.executable, "-m", _PROGRAM, address, str(count)],
-        env={**environment, **context.environment(name, **environment)}, cwd=ROOT, check=True,
-        stdout=subprocess.PIPE,
-    ).stdout  # fmt: skip
-    known: dict[str, list[float]] = json.loads(output.splitlines()[-1])
+    variables = context.environment(name, **environment)
+    known: dict[str, list[float]] = context.run_module(
+        "tests.bench.cluster.sandbox_program", address, str(count), environment=variables
+    )
     return known

@@ -38,7 +38,6 @@ RULES: Mapping[str, Rule] = {
 
 
 def table(context: BenchContext, *, steps: int = 50) -> Table:
-    """Run so many steps, with 1 kB of output in each, and bill their requests twice."""
     result = Table(
         f"Prompt tokens billed over {steps} steps",
         ("family", "sent", "marks in a request", "billed without marks", "billed as sent", "saved"),

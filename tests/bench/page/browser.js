@@ -1,4 +1,4 @@
-// Runs in every measured page: records when each mark first appears, and long tasks.
+// Runs in every measured page: records when each mark first appears.
 (() => {
   const now = () => performance.timeOrigin + performance.now();
   const seen = {};
@@ -15,14 +15,8 @@
     for (const node of texts) note(node.textContent ?? "", at); // a doctype has none
   }).observe(document, { subtree: true, childList: true, characterData: true });
 
-  const tasks = [];
-  new PerformanceObserver((list) => {
-    for (const entry of list.getEntries()) tasks.push([entry.startTime, entry.duration]);
-  }).observe({ type: "longtask" });
-
   window.bench = {
     seen,
-    longest: (since) => Math.max(0, ...tasks.filter(([start]) => start >= since).map(([, took]) => took)),
 
     /** Milliseconds from the navigation to the first frame in which the condition is true. */
     first: (isTrue) =>
@@ -35,20 +29,5 @@
       const box = element?.getBoundingClientRect();
       return Boolean(box?.height) && box.bottom > 0 && box.top < innerHeight && element.checkVisibility({ visibilityProperty: true, opacityProperty: true });
     },
-
-    /** Scroll from the end to the beginning; the milliseconds between the frames. */
-    scrollUp: (element, screens) =>
-      new Promise((resolve) => {
-        const gaps = [];
-        let last = performance.now();
-        const step = (at) => {
-          gaps.push(at - last);
-          last = at;
-          element.scrollTop -= screens * element.clientHeight;
-          if (element.scrollTop > 0) requestAnimationFrame(step);
-          else resolve(gaps.slice(1));
-        };
-        requestAnimationFrame(step);
-      }),
   };
 })();

@@ -3,14 +3,11 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 from playwright.sync_api import Browser, Error, Page, sync_playwright
 
-from tests.bench.agent.memory import private_memory
 from tests.bench.context import TIMEOUT_SECONDS, BenchContext
 from tests.support.browser.chromium import FLAGS, LAUNCHER
 
@@ -32,26 +29,10 @@ def launch_browser(context: BenchContext) -> Iterator[Browser]:
             browser.close()
 
 
-@dataclass(frozen=True)
-class PageMemory:
-    """The memory of a page.
-
-    Attributes:
-        elements: Elements in the document.
-        heap_bytes: Bytes of its JavaScript heap, after a collection.
-        private_bytes: Bytes of memory of the largest page process.
-    """
-
-    elements: int
-    heap_bytes: int
-    private_bytes: int
-
-
 class BrowserTab:
     """A new tab with an empty cache, which records when marks appear."""
 
     def __init__(self, browser: Browser) -> None:
-        self._browser = browser
         self._context = browser.new_context(viewport={"width": 1280, "height": 860})
         self._context.set_default_timeout(TIMEOUT_SECONDS * 1000)
         self._context.add_init_script(path=_SCRIPT)
@@ -75,22 +56,10 @@ class BrowserTab:
         """Return the seconds that the page's main thread has been busy so far."""
         return self._metrics()["TaskDuration"]
 
-    def now_ms(self) -> float:
-        """Return the milliseconds since the navigation."""
-        return float(self.page.evaluate("performance.now()"))
-
-    def longest_task(self, since: float) -> float:
-        """Return the seconds of the longest task since a time; 0 if none took over 50 ms."""
-        return float(self.page.evaluate("since => bench.longest(since)", since)) / 1000
-
-    def memory(self) -> PageMemory:
-        """Return the page's memory after a garbage collection."""
+    def heap_bytes(self) -> int:
+        """Return the bytes of the page's JavaScript heap after a garbage collection."""
         self._devtools.send("HeapProfiler.collectGarbage")
-        return PageMemory(
-            elements=self.page.evaluate("document.querySelectorAll('*').length"),
-            heap_bytes=int(self._metrics()["JSHeapUsedSize"]),
-            private_bytes=self._private_memory(),
-        )
+        return int(self._metrics()["JSHeapUsedSize"])
 
     def time_until(self, condition: str) -> float:
         """Return the seconds from the navigation to the first frame where a condition holds.
@@ -120,10 +89,3 @@ class BrowserTab:
     def _metrics(self) -> dict[str, float]:
         answer = self._devtools.send("Performance.getMetrics")
         return {each["name"]: each["value"] for each in answer["metrics"]}
-
-    def _private_memory(self) -> int:
-        devtools = self._browser.new_browser_cdp_session()
-        info: dict[str, Any] = devtools.send("SystemInfo.getProcessInfo")
-        devtools.detach()
-        pages = [each["id"] for each in info["processInfo"] if each["type"] == "renderer"]
-        return max(private_memory(process) for process in pages)

@@ -7,18 +7,18 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from tests.bench.context import TIMEOUT_SECONDS, BenchContext, print_progress
 from tests.bench.page.browser import BrowserTab, launch_browser
 from tests.bench.page.script import PACE_SECONDS, EventSource
 from tests.bench.tables import Sample, Table, format_duration
-from tests.bench.wire import ByteCounter
 from tests.support import httpx
 
 _HEADINGS = (
     "40 thoughts and 4 KB of output a step, 100 a second and member", "event → client: median",
-    "95th percentile", "n", "on the wire, an event", "main thread busy",
+    "95th percentile", "n", "main thread busy",
 )  # fmt: skip
 
 
@@ -38,7 +38,6 @@ def table(
     members: tuple[int, ...] = (1, 2),
     window: int = 20,
 ) -> Table:
-    """Measure one run and comparisons; the last steps of each length arrive at a model's pace."""
     result = Table("Comparisons of growing runs", _HEADINGS)
     result.notes = [
         f"One run, and comparisons of live members, open in Chromium: the last {window} steps "
@@ -50,45 +49,37 @@ def table(
         for count in members:
             name = "one run" if count == 1 else f"{count} members"
             data = context.folder / f"comparison-{count}"
-            wire = ByteCounter()
-            with _serve(data, count, wire) as followed, BrowserTab(chromium) as tab:
+            with _serve(data, count) as followed, BrowserTab(chromium) as tab:
                 tab.page.goto(followed.page)
                 with _Client(followed.stream) as client:
-                    for cells in _measure(tab, client, followed.sources, wire, lengths, window):
+                    for cells in _measure(tab, client, followed.sources, lengths, window):
                         result.add(f"{name}, {cells[0]} steps", *cells[1:])
     return result
 
 
 @contextmanager
-def _serve(data: Any, count: int, wire: ByteCounter) -> Iterator[_Followed]:
+def _serve(data: Path, count: int) -> Iterator[_Followed]:
     """Serve the studio with a run, or with a comparison of several; each has taken a step."""
     from tests.bench.page.pages import studio
 
     sources = [EventSource() for _ in range(count)]
-    with studio(data, sources[0], wire, *sources[1:]) as address:
+    with studio(data, *sources) as address:
         if count == 1:
-            answer = httpx.post(
-                f"{address}/gradio_api/run/start",
-                json={"data": ["Measure.", "", "general"]},
-                timeout=TIMEOUT_SECONDS,
-            )
-            run = answer.raise_for_status().json()["data"][0]
+            body: dict[str, Any] = {"data": ["Measure.", "", "general"]}
+            run = _post(f"{address}/gradio_api/run/start", body)["data"][0]
             page, stream = f"{address}/?run={run}", f"{address}/api/runs/{run}/events"
         else:
-            body = {
-                "task": "Measure.",
-                "members": [{"mode": "sandbox", "temperature": at / 10} for at in range(count)],
-            }
-            answer = httpx.post(f"{address}/api/comparisons", json=body, timeout=TIMEOUT_SECONDS)
-            comparison = answer.raise_for_status().json()["id"]
+            members = [{"mode": "sandbox", "temperature": at / 10} for at in range(count)]
+            body = {"task": "Measure.", "members": members}
+            comparison = _post(f"{address}/api/comparisons", body)["id"]
             page = f"{address}/?compare={comparison}"
             stream = f"{address}/api/comparisons/{comparison}/events"
         _play(sources, 1)
-        try:
-            yield _Followed(page, stream, sources)
-        finally:
-            for source in sources:
-                source.end()
+        yield _Followed(page, stream, sources)
+
+
+def _post(url: str, body: dict[str, Any]) -> Any:
+    return httpx.post(url, json=body, timeout=TIMEOUT_SECONDS).raise_for_status().json()
 
 
 def _play(sources: Sequence[EventSource], steps: int, pace: float = 0.0) -> None:
@@ -145,7 +136,6 @@ def _measure(
     tab: BrowserTab,
     client: _Client,
     sources: Sequence[EventSource],
-    wire: ByteCounter,
     lengths: tuple[int, ...],
     window: int,
 ) -> Iterator[tuple[str, ...]]:
@@ -155,33 +145,30 @@ def _measure(
         steps = min(window, length - steps_so_far)
         if length - steps > steps_so_far:
             _play(sources, length - steps - steps_so_far)
-        _wait_until_idle(tab, wire)
-        arrived, sent = len(client.ages), wire.bytes
+        _wait_until_idle(tab)
+        arrived = len(client.ages)
         began, busy = time.monotonic(), tab.busy_seconds()
-        events = sum(source.script.event_count for source in sources)
         _play(sources, steps, PACE_SECONDS)
         elapsed = time.monotonic() - began
         busy = tab.busy_seconds() - busy
-        events = sum(source.script.event_count for source in sources) - events
         client.wait_for(arrived + steps * len(sources))
-        sample = Sample.from_seconds(client.ages[arrived:])
+        sample = Sample(client.ages[arrived:])
         yield (
             f"{length:,}",
             format_duration(sample.median),
             format_duration(sample.p95),
             str(sample.n),
-            f"{(wire.bytes - sent) / events / 2:.0f} B",
             f"{busy / elapsed:.0%}",
         )
         steps_so_far = length
 
 
-def _wait_until_idle(tab: BrowserTab, wire: ByteCounter, seconds: float = 1.5) -> None:
-    """Wait until the page has received everything and worked it off."""
+def _wait_until_idle(tab: BrowserTab, seconds: float = 1.5) -> None:
+    """Wait until the page has worked off what it has received."""
     end = time.monotonic() + TIMEOUT_SECONDS
     while time.monotonic() < end:
-        busy, sent = tab.busy_seconds(), wire.bytes
+        busy = tab.busy_seconds()
         tab.page.wait_for_timeout(seconds * 1000)
-        if tab.busy_seconds() - busy < seconds / 5 and wire.bytes == sent:
+        if tab.busy_seconds() - busy < seconds / 5:
             return
     raise RuntimeError("The page does not become idle.")

@@ -12,8 +12,7 @@ from sandbox_ui.page import modules
 from tests.bench.context import BenchContext
 from tests.bench.page.browser import BrowserTab, launch_browser
 from tests.bench.page.script import EventScript, EventSource
-from tests.bench.tables import SAMPLE_HEADINGS, Sample, Table, format_megabytes
-from tests.bench.wire import ByteCounter
+from tests.bench.tables import Table, format_megabytes, sample_table
 from tests.support.component.events import ended, started
 
 _LARGE_OUTPUT_LENGTH = 20_000
@@ -35,15 +34,12 @@ def table(
     lengths: tuple[int, ...] = (20, 1000),
     cold: int = 4,
 ) -> Table:
-    """Measure first visits with an empty cache, and reloads of runs of several lengths."""
-    result = Table(
+    result = sample_table(
         "Opening the page",
-        ("from the navigation on, in Chromium", *SAMPLE_HEADINGS),
-        notes=[
-            "Ready: what is typed or pressed does something. A run is shown when its last step "
-            "is in view. Cold: nobody has looked at the run since the application began. Bar: a "
-            "second for a run of 1,000 steps."
-        ],
+        "from the navigation on, in Chromium",
+        "Ready: what is typed or pressed does something. A run is shown when its last step is in "
+        "view. Cold: nobody has looked at the run since the application began. Bar: a second for a "
+        "run of 1,000 steps.",
     )
     data = context.folder / "opening"
     with launch_browser(context) as chromium:
@@ -53,31 +49,23 @@ def table(
         large = [
             write_ended_run(draft(data), lengths[-1], _LARGE_OUTPUT_LENGTH) for _ in range(cold)
         ]
-        with studio(data, EventSource(), ByteCounter()) as address:
-            _add_visits(result, "studio", _measure_visits(chromium, address, _READY, times))
-            distant = partial(_measure_visits, latency=_DISTANT_SECONDS)
-            far = f"a round trip of {1000 * _DISTANT_SECONDS:.0f} ms"
-            visits = distant(chromium, address, _READY, times)
-            _add_visits(result, f"studio, {far}", visits)
+        visit = partial(_measure_visits, result, chromium)
+        with studio(data, EventSource()) as address:
+            visit("studio", address, _READY, times)
+            visit("studio", address, _READY, times, latency=_DISTANT_SECONDS)
             with patch.object(modules, "BUNDLE", data / "none"):
-                visits = distant(chromium, address, _READY, times)
-            _add_visits(result, f"the same, modules not bundled, {far}", visits)
+                name = "the same, modules not bundled"
+                visit(name, address, _READY, times, latency=_DISTANT_SECONDS)
             for length, run in runs.items():
                 loads = _measure_loads(chromium, f"{address}/?run={run}", _in_view(length), times)
-                result.add(f"studio: a run of {length:,} steps, loaded again", *loads.cells())
+                result.add_sample(f"studio: a run of {length:,} steps, loaded again", loads)
             size = format_megabytes((data / "runs" / large[0] / "journal.jsonl").stat().st_size)
             name = f"studio: a run of {lengths[-1]:,} steps, a journal of {size}, cold"
-            result.add(
-                name, *_measure_cold_loads(chromium, address, large, _in_view(lengths[-1])).cells()
-            )
-        with chat(EventSource(), ByteCounter()) as address:
-            _add_visits(
-                result,
-                "`gr.Chatbot`",
-                _measure_visits(chromium, address, _CHAT_READY, gradio_times),
-            )
-            visits = distant(chromium, address, _CHAT_READY, gradio_times)
-            _add_visits(result, f"`gr.Chatbot`, {far}", visits)
+            loads = _measure_cold_loads(chromium, address, large, _in_view(lengths[-1]))
+            result.add_sample(name, loads)
+        with chat(EventSource()) as address:
+            visit("`gr.Chatbot`", address, _CHAT_READY, gradio_times)
+            visit("`gr.Chatbot`", address, _CHAT_READY, gradio_times, latency=_DISTANT_SECONDS)
     return result
 
 
@@ -91,17 +79,18 @@ def write_ended_run(folder: RunFolder, length: int, output: int = 4096) -> str:
     return folder.id
 
 
-def _add_visits(result: Table, name: str, visits: tuple[Sample, Sample]) -> None:
-    painted, ready = visits
-    result.add(f"{name}: first paint of a first visit", *painted.cells())
-    result.add(f"{name}: ready", *ready.cells())
-
-
 def _measure_visits(
-    chromium: Browser, address: str, ready: str, times: int, *, latency: float = 0
-) -> tuple[Sample, Sample]:
+    result: Table,
+    chromium: Browser,
+    name: str,
+    address: str,
+    ready: str,
+    times: int,
+    *,
+    latency: float = 0,
+) -> None:
     """Measure visits in separate browser contexts, after a first one as warm-up."""
-    painted, ready_times = [], []
+    painted, ready_times = list[float](), list[float]()
     for _ in range(times + 1):
         with BrowserTab(chromium) as tab:
             if latency:
@@ -110,17 +99,25 @@ def _measure_visits(
             ready_times.append(tab.time_until(ready))
             tab.time_until(_PAINTED)
             painted.append(tab.first_paint())
-    return Sample.from_seconds(painted[1:]), Sample.from_seconds(ready_times[1:])
+    far = f", a round trip of {1000 * latency:.0f} ms" if latency else ""
+    result.add_sample(f"{name}{far}: first paint of a first visit", painted[1:])
+    result.add_sample(f"{name}{far}: ready", ready_times[1:])
 
 
-def _measure_loads(chromium: Browser, address: str, shown: str, times: int) -> Sample:
+def _measure_loads(chromium: Browser, address: str, shown: str, times: int) -> list[float]:
     with BrowserTab(chromium) as tab:
         tab.page.goto(address)
         tab.time_until(shown)
-        return Sample.from_seconds([_reload(tab, shown) for _ in range(times)])
+        seconds = []
+        for _ in range(times):
+            tab.page.reload(wait_until="commit")
+            seconds.append(tab.time_until(shown))
+    return seconds
 
 
-def _measure_cold_loads(chromium: Browser, address: str, runs: list[str], shown: str) -> Sample:
+def _measure_cold_loads(
+    chromium: Browser, address: str, runs: list[str], shown: str
+) -> list[float]:
     """Measure the first view of each run in a browser with the page in its cache."""
     seconds = []
     with BrowserTab(chromium) as tab:
@@ -129,12 +126,7 @@ def _measure_cold_loads(chromium: Browser, address: str, runs: list[str], shown:
         for run in runs:
             tab.page.goto(f"{address}/?run={run}", wait_until="commit")
             seconds.append(tab.time_until(shown))
-    return Sample.from_seconds(seconds)
-
-
-def _reload(tab: BrowserTab, shown: str) -> float:
-    tab.page.reload(wait_until="commit")
-    return tab.time_until(shown)
+    return seconds
 
 
 def _in_view(step: int) -> str:

@@ -20,7 +20,6 @@ from agent.sandbox.base import Sandbox
 from agent.settings import Settings
 from agent.util.cancellation import Stop
 from tests.bench.page.script import EventSource
-from tests.bench.wire import ByteCounter
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.server import create_app, run_server
 
@@ -41,37 +40,31 @@ class _ScriptedProvider(LocalSandboxProvider):
 
 
 def draft(data: Path) -> RunFolder:
-    """Create a run's folder with an empty workspace."""
     return RunFolder.create(data, LocalSandboxProvider(data).create_workspace())
 
 
 @contextmanager
-def studio(data: Path, source: EventSource, wire: ByteCounter, *more: EventSource) -> Iterator[str]:
-    """Serve the studio; a task is answered with a source's steps. Yields the address.
+def studio(data: Path, *sources: EventSource) -> Iterator[str]:
+    """Serve the studio; each task is answered with a source's steps. Yields the address.
 
     The events take the normal path: recorder, journal, feed, stream, page. Only the model and
     the sandbox are replaced.
     """
     settings = Settings(data=data, base_url="http://127.0.0.1:9/v1", model="script")
-    app = create_app(settings, _ScriptedProvider(data, [source, *more]), previews_at_start=True)
-    app.add_middleware(wire.middleware)
+    app = create_app(settings, _ScriptedProvider(data, sources), previews_at_start=True)
     with run_server(app) as address:
         try:
             yield address
         finally:
-            for each in (source, *more):
+            for each in sources:
                 each.end()
 
 
 @contextmanager
-def chat(source: EventSource, wire: ByteCounter) -> Iterator[str]:
-    """Serve a page with a ``gr.Chatbot``, updated ten times a second; yields the address.
-
-    Each step has two messages: the reasoning, and the output in a code block.
-    """
+def chat(source: EventSource) -> Iterator[str]:
+    """Serve a ``gr.Chatbot``, updated ten times a second, with two messages a step."""
     app = FastAPI()
     app.state.closing = asyncio.Event()
-    app.add_middleware(wire.middleware)
     with gr.Blocks(analytics_enabled=False) as page:
         chatbot = gr.Chatbot(label="Chat", height=700)
         task = gr.Textbox(label="Task")

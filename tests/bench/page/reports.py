@@ -9,14 +9,7 @@ from agent.runs.folder import RunFolder
 from tests.bench.context import BenchContext
 from tests.bench.page.browser import BrowserTab, launch_browser
 from tests.bench.page.opening import write_ended_run
-from tests.bench.tables import (
-    SAMPLE_HEADINGS,
-    Sample,
-    Table,
-    format_megabytes,
-    measure,
-    record_duration,
-)
+from tests.bench.tables import Table, format_megabytes, measure, record_duration, sample_table
 
 _PLAYER = "#player:not([hidden])"
 _PAINTED = "() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))"
@@ -32,14 +25,11 @@ _MOVE = """(step) => {
 def table(
     context: BenchContext, *, lengths: tuple[int, ...] = (20, 300), times: int = 8, moves: int = 40
 ) -> Table:
-    """Measure reports of runs of several lengths."""
-    result = Table(
+    result = sample_table(
         "Reports",
-        ("in Chromium, from the disk", *SAMPLE_HEADINGS),
-        notes=[
-            "Opened: the player is there and painted. A move goes to another step and lays the "
-            "page out. Bar: 300 steps open in less than 2 seconds."
-        ],
+        "in Chromium, from the disk",
+        "Opened: the player is there and painted. A move goes to another step and lays the page "
+        "out. Bar: 300 steps open in less than 2 seconds.",
     )
     data = context.folder / "reports"
     with launch_browser(context) as chromium:
@@ -49,14 +39,14 @@ def table(
             file = data / f"{length}.html"
             written = measure(partial(save_report, folder, file, Budget()), times, warm_up=0)
             size = format_megabytes(file.stat().st_size)
-            result.add(f"{length:,} steps, {size}: written", *written.cells())
+            result.add_sample(f"{length:,} steps, {size}: written", written)
             opened, moved = _open(chromium, file.as_uri(), times, moves)
-            result.add(f"{length:,} steps: opened", *opened.cells())
-            result.add(f"{length:,} steps: a move", *moved.cells())
+            result.add_sample(f"{length:,} steps: opened", opened)
+            result.add_sample(f"{length:,} steps: a move", moved)
     return result
 
 
-def _open(chromium: Browser, address: str, times: int, moves: int) -> tuple[Sample, Sample]:
+def _open(chromium: Browser, address: str, times: int, moves: int) -> tuple[list[float], ...]:
     """Open a report several times; move through it after the last time."""
     opened, moved = list[float](), list[float]()
     for at in range(times):
@@ -67,4 +57,4 @@ def _open(chromium: Browser, address: str, times: int, moves: int) -> tuple[Samp
                 tab.page.evaluate(_PAINTED)
             if at == times - 1:
                 moved = [tab.page.evaluate(_MOVE, step) for step in range(moves)]
-    return Sample.from_seconds(opened), Sample.from_seconds(moved)
+    return opened, moved

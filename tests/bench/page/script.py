@@ -12,17 +12,16 @@ from collections.abc import Iterator
 
 from agent.events import (
     Event,
-    ModelAnswered,
     ReasoningDelta,
     StepEnded,
     StepStarted,
-    ToolEnded,
     ToolOutput,
     ToolStarted,
     Totals,
 )
 from agent.models.base import ToolCall, Usage
 from tests.bench.context import TIMEOUT_SECONDS
+from tests.support.component.events import answered, tool_ended
 
 PACE_SECONDS = 0.01
 """Seconds from one marked event to the next, as with a fast model."""
@@ -33,19 +32,10 @@ _WORDS = "so the next thing to look at is the row below, "
 
 
 class EventScript:
-    """Generates the events of a run's steps.
-
-    Args:
-        output: Characters of each step's output.
-
-    Attributes:
-        created_at: The creation times of the marked events, in seconds since the epoch.
-        event_count: The number of all events, with and without marks.
-    """
+    """Generates the events of a run's steps, each with an output of so many characters."""
 
     def __init__(self, output: int = _OUTPUT) -> None:
         self.created_at: list[float] = []
-        self.event_count = 0
         self._output = output
         self._step = 0
         self._due = 0.0
@@ -54,9 +44,7 @@ class EventScript:
         """Generate ``count`` more steps, with marked events ``pace`` seconds apart."""
         self._due = time.monotonic()
         for _ in range(count):
-            for event in self._step_events(pace):
-                self.event_count += 1
-                yield event
+            yield from self._step_events(pace)
 
     def _step_events(self, pace: float) -> Iterator[Event]:
         self._step += 1
@@ -67,11 +55,8 @@ class EventScript:
             deltas.append(f"{_WORDS}{self._mark(pace)} ")
             yield ReasoningDelta(step=step, text=deltas[-1], at=self.created_at[-1])
         arguments = {"command": _COMMAND}
-        yield ModelAnswered(
-            step=step, text="", reasoning="".join(deltas), finish="tool_calls",
-            calls=(ToolCall(call, "execute_bash", json.dumps(arguments)),),
-            usage=Usage(prompt=1000 * step, generated=400), estimated=False, seconds=0.4,
-        )  # fmt: skip
+        made = ToolCall(call, "execute_bash", json.dumps(arguments))
+        yield answered(step, "", made, usage=Usage(1000 * step, 400), reasoning="".join(deltas))
         yield ToolStarted(
             step=step, call_id=call, name="execute_bash", arguments=arguments, summary=_COMMAND
         )
@@ -79,10 +64,7 @@ class EventScript:
         yield ToolOutput(
             step=step, call_id=call, stream="stdout", text=text, at=self.created_at[-1]
         )
-        yield ToolEnded(
-            step=step, call_id=call, name="execute_bash", ok=True, exit_code=0, end_reason="exit",
-            seconds=0.01, observation=text,
-        )  # fmt: skip
+        yield tool_ended(step, call, text)
         yield StepEnded(step=step, totals=Totals(steps=step, prompt_tokens=500 * step * step))
 
     def _mark(self, pace: float) -> str:
@@ -112,11 +94,7 @@ class EventSource:
             done.set()
 
     def play(self, steps: int, pace: float = 0.0) -> range:
-        """Generate steps; returns their marks once all events were consumed.
-
-        Raises:
-            RuntimeError: the events are not consumed.
-        """
+        """Generate steps; returns their marks once all events were consumed."""
         first, done = len(self.script.created_at), threading.Event()
         self._requests.put((steps, pace, done))
         if not done.wait(TIMEOUT_SECONDS + steps * (_CHUNKS + 1) * pace):
@@ -124,5 +102,4 @@ class EventSource:
         return range(first, len(self.script.created_at))
 
     def end(self) -> None:
-        """End the iteration of ``events``."""
         self._requests.put(None)

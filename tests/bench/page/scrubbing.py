@@ -1,7 +1,6 @@
 """Moving through a run's past: from a key to the conversation and the files as of another step."""
 
 import hashlib
-from typing import Any
 
 from agent.runs.folder import RunFolder
 from agent.workspace.versions.log import ManifestLog
@@ -10,8 +9,7 @@ from tests.bench.context import BenchContext
 from tests.bench.page.browser import BrowserTab, launch_browser
 from tests.bench.page.opening import write_ended_run
 from tests.bench.page.script import EventSource
-from tests.bench.tables import SAMPLE_HEADINGS, Sample, Table, format_megabytes
-from tests.bench.wire import ByteCounter
+from tests.bench.tables import Table, format_megabytes, sample_table
 
 _READY = "document.querySelector('.time-bar:not([hidden]) .playback-track i')"
 _MOVE = """async (key) => {
@@ -32,14 +30,11 @@ tree, show the other step: a file's size is the step's number."""
 def table(
     context: BenchContext, *, steps: int = 300, files: int = 10_000, moves: int = 60
 ) -> Table:
-    """Measure moves by one step and by ten, and the page's memory before and after them."""
-    result = Table(
+    result = sample_table(
         "Moving through a run's past",
-        (f"a run of {steps:,} steps with {files:,} files", *SAMPLE_HEADINGS),
-        notes=[
-            "From the key of the slider on, in Chromium. Bar: 100 ms until the files are those of "
-            "the step. Memory: the page's JavaScript heap after a collection."
-        ],
+        f"a run of {steps:,} steps with {files:,} files",
+        "From the key of the slider on, in Chromium. Bar: 100 ms until the files are those of the "
+        "step. Memory: the page's JavaScript heap after a collection.",
     )
     data = context.folder / "scrubbing"
     with launch_browser(context) as chromium:
@@ -48,22 +43,21 @@ def table(
         run = draft(data)
         write_ended_run(run, steps)
         _write_manifests(run, steps, files)
-        with studio(data, EventSource(), ByteCounter()) as address, BrowserTab(chromium) as tab:
+        with studio(data, EventSource()) as address, BrowserTab(chromium) as tab:
             tab.page.goto(f"{address}/?run={run.id}")
             tab.time_until(_READY)
             # The first visit of each step loads it; the memory after that must stay flat.
             for key in ("Home", *["ArrowRight"] * min(steps - 2, 10), "End", "Home"):
                 tab.page.evaluate(_MOVE, key)
-            heaps = [tab.memory().heap_bytes]
-            for name, key in (("by one step", "ArrowRight"), ("by ten steps", "PageUp")):
+            heaps = [tab.heap_bytes()]
+            for by, name, key in ((1, "one step", "ArrowRight"), (10, "ten steps", "PageUp")):
                 tab.page.evaluate(_MOVE, "Home")
-                measured: list[Any] = [tab.page.evaluate(_MOVE, key) for _ in range(moves)][
-                    : max(1, (steps - 1) // (10 if key == "PageUp" else 1))
-                ]
-                for what, index in (("conversation", 0), ("files", 1)):
-                    sample = Sample.from_seconds([each[index] / 1000 for each in measured])
-                    result.add(f"{name}: {what}", *sample.cells())
-                heaps.append(tab.memory().heap_bytes)
+                measured = [tab.page.evaluate(_MOVE, key) for _ in range(moves)]
+                to_the_end = max(1, (steps - 1) // by)
+                for at, what in enumerate(("conversation", "files")):
+                    seconds = [each[at] / 1000 for each in measured[:to_the_end]]
+                    result.add_sample(f"by {name}: {what}", seconds)
+                heaps.append(tab.heap_bytes())
     sizes = ", ".join(format_megabytes(heap) for heap in heaps)
     result.notes.append(f"Memory before, after {moves} and after {2 * moves} moves: {sizes}.")
     return result

@@ -10,10 +10,10 @@ from agent.runs.folder import RunFolder
 from tests.bench.context import BenchContext, print_progress
 from tests.bench.page.browser import BrowserTab, launch_browser
 from tests.bench.page.script import EventSource
-from tests.bench.tables import SAMPLE_HEADINGS, Sample, Table
-from tests.bench.wire import ByteCounter
+from tests.bench.tables import Table, sample_table
 
 _FILES_PER_FOLDER = 100
+_PAUSE_SECONDS = 0.2
 _ROW = "document.querySelector('.tree [role=treeitem][aria-level=\"2\"]')"
 
 
@@ -23,35 +23,30 @@ def table(
     counts: tuple[int, ...] = (10, 1_000, 10_000),
     times: int = 30,
     paints: int = 6,
-    pause: float = 0.2,
 ) -> Table:
-    """Measure written files and opened pages, with few and many files."""
-    result = Table(
+    result = sample_table(
         "The tree of files",
-        ("files in the workspace", *SAMPLE_HEADINGS),
-        notes=[
-            "Written: a file each "
-            f"{pause:g} s into `output/`, until its row is in an open page. Bar: 250 ms for the "
-            "95th percentile. Painted: from a page's beginning, with nothing in the cache, to the "
-            "first frame with a file in it. Of a large folder the page has the rows near the eye."
-        ],
+        "files in the workspace",
+        f"Written: a file each {_PAUSE_SECONDS:g} s into `output/`, until its row is in an open "
+        "page. Bar: 250 ms for the 95th percentile. Painted: from a page's beginning, with nothing "
+        "in the cache, to the first frame with a file in it. Of a large folder the page has the "
+        "rows near the eye.",
     )
     data = context.folder / "tree"
     with launch_browser(context) as chromium:
         from tests.bench.page.pages import draft, studio
 
-        with studio(data, EventSource(), ByteCounter()) as address:
+        with studio(data, EventSource()) as address:
             for place, (name, count, path) in enumerate(_layouts(counts)):
                 print_progress(name)
                 run = draft(data)
                 _fill(run.workspace, count, path)
                 # Other marks for each run: the page may list an earlier one's newest file.
                 marks = range(place * 1000, place * 1000 + times + 1)
-                updates = _measure_updates(chromium, address, run, marks, pause)
-                result.add(f"{name}: written", *updates.cells())
-                result.add(
-                    f"{name}: painted", *_measure_first_rows(chromium, address, run, paints).cells()
-                )
+                written = _measure_updates(chromium, address, run, marks)
+                result.add_sample(f"{name}: written", written)
+                painted = _measure_first_rows(chromium, address, run, paints)
+                result.add_sample(f"{name}: painted", painted)
     return result
 
 
@@ -70,9 +65,7 @@ def _fill(workspace: Path, count: int, path: Callable[[int], str]) -> None:
         file.write_text(f"{number}")
 
 
-def _measure_updates(
-    chromium: Browser, address: str, run: RunFolder, marks: range, pause: float
-) -> Sample:
+def _measure_updates(chromium: Browser, address: str, run: RunFolder, marks: range) -> list[float]:
     """The first file is a warm-up. The newest file is sorted first, where its row is visible."""
     with BrowserTab(chromium) as tab:
         tab.page.goto(f"{address}/?run={run.id}")
@@ -81,17 +74,15 @@ def _measure_updates(
         for place, mark in enumerate(marks):
             written_at.append(time.time())
             (run.workspace / "output" / f"!{1000 - place} §{mark}§.txt").write_text("new")
-            time.sleep(pause)
+            time.sleep(_PAUSE_SECONDS)
         shown_at = tab.wait_for_marks(marks)
-        return Sample.from_seconds(
-            [after - before for before, after in zip(written_at, shown_at, strict=True)][1:]
-        )
+    return [after - before for before, after in zip(written_at, shown_at, strict=True)][1:]
 
 
-def _measure_first_rows(chromium: Browser, address: str, run: RunFolder, times: int) -> Sample:
+def _measure_first_rows(chromium: Browser, address: str, run: RunFolder, times: int) -> list[float]:
     seconds: list[float] = []
     for _ in range(times):
         with BrowserTab(chromium) as tab:
             tab.page.goto(f"{address}/?run={run.id}", wait_until="commit")
             seconds.append(tab.time_until(f"bench.inView({_ROW})"))
-    return Sample.from_seconds(seconds)
+    return seconds

@@ -1,30 +1,22 @@
 """The application as a child process, and HTTP clients that start and follow runs."""
 
 import json
-import socket
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from tests.bench.context import TIMEOUT_SECONDS, BenchContext, run_program
+from tests.bench.context import TIMEOUT_SECONDS, BenchContext, free_port, run_program
 from tests.support import httpx
 
 _CLIENT_TIMEOUT_SECONDS = 1800.0
+_POLL_SECONDS = 0.005
 
 
 @dataclass(frozen=True)
 class ObservedRun:
-    """A run as observed by one follower.
-
-    Attributes:
-        status: How it ended.
-        started_at: When its first step started, by the machine's clock.
-        ended_at: When it ended.
-        delays: Seconds from each event to its arrival.
-        answer: The run's answer.
-    """
+    """A run as one follower observed it; the delays are seconds from an event to its arrival."""
 
     status: str
     started_at: float
@@ -35,12 +27,7 @@ class ObservedRun:
 
 @dataclass(frozen=True)
 class ServedApp:
-    """The application as a child process.
-
-    Attributes:
-        address: Its URL.
-        pid: Its process id.
-    """
+    """The application as a child process."""
 
     address: str
     pid: int
@@ -57,12 +44,10 @@ class ServedApp:
         return httpx.AsyncClient(base_url=self.address, timeout=_CLIENT_TIMEOUT_SECONDS)
 
     async def draft(self, client: httpx.AsyncClient) -> str:
-        """Create a draft; returns the run's id."""
         run: str = (await client.post("/api/runs")).raise_for_status().json()["run"]
         return run
 
     async def start(self, client: httpx.AsyncClient, run: str, task: str) -> None:
-        """Start a run with the Gradio API."""
         body = {"data": [task, run, "general", "sandbox"]}
         answer = await client.post("/gradio_api/call/start", json=body)
         result = await client.get(f"/gradio_api/call/start/{answer.json()['event_id']}")
@@ -92,13 +77,8 @@ class ServedApp:
 def serve_app(
     context: BenchContext, url: str, max_runs: int, sandboxes: int = 200
 ) -> Iterator[ServedApp]:
-    """Run the application with an endpoint and wait until it is ready.
-
-    Without an endpoint, the built-in model answers.
-    """
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    """Run the application until it is ready; without an endpoint the built-in model answers."""
+    port = free_port()
     environment = context.environment(
         "load", OPENAI_BASE_URL=url, OPENAI_MODEL="test-model", GRADIO_SERVER_PORT=str(port),
         STUDIO_MAX_RUNS=str(max_runs), STUDIO_MAX_RUNS_PER_USER=str(max_runs),
@@ -106,16 +86,17 @@ def serve_app(
     )  # fmt: skip
     address = f"http://127.0.0.1:{port}"
     with run_program([sys.executable, "app.py"], environment) as process:
-        end = time.monotonic() + TIMEOUT_SECONDS
-        while not _is_ready(address):
-            if time.monotonic() > end:
-                raise RuntimeError("The application does not get ready.")
-            time.sleep(0.2)
+        wait_until_it_answers(f"{address}/healthz", '{"ok":true')
         yield ServedApp(address, process.pid)
 
 
-def _is_ready(address: str) -> bool:
-    try:
-        return bool(httpx.get(f"{address}/healthz").json()["ok"])
-    except (httpx.HTTPError, ValueError):
-        return False
+def wait_until_it_answers(url: str, text: str = "") -> None:
+    """Ask again until an answer starts with ``text``."""
+    end = time.monotonic() + TIMEOUT_SECONDS
+    while time.monotonic() < end:
+        with suppress(httpx.HTTPError):
+            answer = httpx.get(url, timeout=TIMEOUT_SECONDS)
+            if answer.status_code == 200 and answer.text.startswith(text):
+                return
+        time.sleep(_POLL_SECONDS)
+    raise RuntimeError(f"The application does not answer at {url}.")

@@ -11,12 +11,10 @@ from pathlib import Path
 
 from agent.events import Event, Totals, encode
 from agent.history.index import History
-from agent.history.search import passages_of
 from agent.runs.folder import RunFolder
-from agent.runs.journal import read
 from tests.bench.agent.memory import private_memory
 from tests.bench.context import BenchContext, print_progress
-from tests.bench.tables import SAMPLE_HEADINGS, Table, format_duration, format_megabytes, measure
+from tests.bench.tables import Table, format_duration, format_megabytes, measure, sample_table
 from tests.support.component.events import bash, ended, started, step
 
 _STEPS = 3
@@ -24,14 +22,11 @@ _OWNERS = 50
 _SEARCHES = {
     "a word of 100 runs": "kingfisher",
     "a word of every second run": "estuary",
-    "two words": "estuary kingfisher",
-    "two letters": "kf",
     "no run": "xylophone",
 }
 
 
 def table(context: BenchContext, *, count: int = 100_000, times: int = 20) -> Table:
-    """Write runs, index them in a process of its own, and measure the list and the search."""
     data = context.folder / "history"
     print_progress(f"history: writing {count:,} runs")
     write_runs(data, count)
@@ -44,7 +39,7 @@ def table(context: BenchContext, *, count: int = 100_000, times: int = 20) -> Ta
 
 def measure_history(data: Path, count: int, times: int) -> Table:
     """Measure the history of a data folder that has no database."""
-    result = Table(f"History of {count:,} runs", ("what", *SAMPLE_HEADINGS))
+    result = sample_table(f"History of {count:,} runs", "what")
     before = private_memory()
     history = History(data)
     start = time.perf_counter()
@@ -60,32 +55,18 @@ def measure_history(data: Path, count: int, times: int) -> Table:
     pages: dict[str, Callable[[], object]] = {
         "first page": history.page,
         "first page of one of 50 users": lambda: history.page(owner="u:7"),
-        "sums for “Storage and limits”": history.totals,
     }
     pages |= {f"search: {name}": partial(history.page, words) for name, words in _SEARCHES.items()}
     for name, work in pages.items():
-        result.add(name, *measure(work, times).cells())
+        result.add_sample(name, measure(work, times))
     history.indexer.close()
-    start = time.perf_counter()
-    assert History(data).page().total == count
-    again = time.perf_counter() - start
     result.notes = [
         f"Without a database, the first page takes {format_duration(first, 's')}, and all runs are "
         f"indexed after {format_duration(built, 's')} in a process that does nothing else (the "
-        f"application leaves half of the time to others). The file has {format_megabytes(size)}, "
-        f"the text {format_megabytes(count * _text_size(data))}. At the next start, the first "
-        f"page, after a comparison with all journals, takes {format_duration(again, 's')}.",
-        f"The private memory of the process grows by {format_megabytes(memory)} while it indexes, "
-        f"and by {format_megabytes(private_memory() - before)} after all measurements.",
+        f"application leaves half of the time to others). The file has {format_megabytes(size)}. "
+        f"The private memory of the process grows by {format_megabytes(memory)} meanwhile.",
     ]
     return result
-
-
-def _text_size(data: Path) -> float:
-    """Return the mean size of the text of a run: of what is indexed."""
-    sample = RunFolder.all(data)[:200]
-    passages = (passages_of(event for _, event in read(each.journal)) for each in sample)
-    return sum(len(text) for each in passages for *_, text in each) / len(sample)
 
 
 def write_runs(data: Path, count: int) -> None:

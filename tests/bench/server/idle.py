@@ -14,7 +14,6 @@ _SETTLE_SECONDS = 8.0
 
 
 def table(context: BenchContext, *, seconds: float = 30) -> Table:
-    """Measure the CPU time of the application and of the page's main thread."""
     result = Table("Idle CPU", ("while nobody uses it", "of a core"))
     with serve_app(context, "", 1) as app, launch_browser(context) as chromium:
         time.sleep(_SETTLE_SECONDS)

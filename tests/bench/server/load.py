@@ -11,7 +11,6 @@ from tests.bench.agent.memory import private_memory
 from tests.bench.agent.reference import endpoint
 from tests.bench.context import BenchContext, print_progress
 from tests.bench.server.clients import ObservedRun, ServedApp, serve_app
-from tests.bench.server.idle import cpu_seconds_during
 from tests.bench.tables import Sample, Table, format_duration, format_megabytes
 
 _HEADINGS = ("what", "value", "beside it")
@@ -26,14 +25,12 @@ def table(
     idle_sandboxes: int = 50,
     followers: int = 200,
 ) -> Table:
-    """Measure concurrent runs, then one run with many followers, then idle sandboxes."""
     result = Table(f"Load: runs of {steps} steps with real commands", _HEADINGS)
     with endpoint(context) as (url, _lines), serve_app(context, url, max(run_counts)) as app:
         asyncio.run(app.run("Run 2 steps of `true`."))
-        single_rate = 0.0
         for count in run_counts:
             print_progress(f"load: {count} at once")
-            single_rate = _concurrent_runs(result, app, count, steps, single_rate) or single_rate
+            _concurrent_runs(result, app, count, steps)
         print_progress(f"load: {followers} followers")
         _followers(result, app, followers, steps)
         print_progress(f"load: {idle_sandboxes} sandboxes at rest")
@@ -47,10 +44,7 @@ def table(
     return result
 
 
-def _concurrent_runs(
-    result: Table, app: ServedApp, count: int, steps: int, single_rate: float
-) -> float:
-    """Measure ``count`` concurrent runs; returns the steps per second."""
+def _concurrent_runs(result: Table, app: ServedApp, count: int, steps: int) -> None:
     before = private_memory(app.pid)
 
     async def run_all() -> tuple[list[ObservedRun], int]:
@@ -64,29 +58,24 @@ def _concurrent_runs(
 
     observed, peak_memory = asyncio.run(run_all())
     seconds = max(each.ended_at for each in observed) - min(each.started_at for each in observed)
-    rate = count * steps / seconds
-    delays = Sample.from_seconds([delay for each in observed for delay in each.delays])
-    failed = sum(each.status != "submitted" for each in observed)
-    share = f"{rate / single_rate:.1f} × one alone" if single_rate else ""
+    growth = format_megabytes((peak_memory - before) / count)
     name = f"{count} at once" if count > 1 else "one alone"
-    result.add(f"{name}: steps a second", f"{rate:.1f}", share)
-    result.add(
-        f"{name}: event → follower",
-        format_duration(delays.median),
-        f"95 %: {format_duration(delays.p95)}",
-    )
-    result.add(f"{name}: failed", str(failed), f"of {count}")
-    result.add(
-        f"{name}: memory of the application, a run",
-        format_megabytes((peak_memory - before) / count),
-        "",
-    )
-    return rate
+    result.add(f"{name}: steps a second", f"{count * steps / seconds:.1f}", "")
+    result.add(f"{name}: event → follower", *_delay_cells(observed))
+    result.add(f"{name}: failed", str(_failed(observed)), f"of {count}")
+    result.add(f"{name}: memory of the application, a run", growth, "")
+
+
+def _delay_cells(observed: Sequence[ObservedRun]) -> tuple[str, str]:
+    delays = Sample([delay for each in observed for delay in each.delays])
+    return format_duration(delays.median), f"95 %: {format_duration(delays.p95)}"
+
+
+def _failed(observed: Sequence[ObservedRun]) -> int:
+    return sum(each.status != "submitted" for each in observed)
 
 
 def _followers(result: Table, app: ServedApp, count: int, steps: int) -> None:
-    """Measure one run with ``count`` followers."""
-
     async def follow_all() -> list[ObservedRun]:
         async with app.client() as first:
             run = await app.draft(first)
@@ -99,18 +88,10 @@ def _followers(result: Table, app: ServedApp, count: int, steps: int) -> None:
             return list(observed)
 
     observed = asyncio.run(follow_all())
-    delays = Sample.from_seconds([delay for each in observed for delay in each.delays])
-    events = {len(each.delays) for each in observed}
-    result.add(
-        f"{count} followers of one run: event → follower",
-        format_duration(delays.median),
-        f"95 %: {format_duration(delays.p95)}; all were told {events}",
-    )
+    result.add(f"{count} followers of one run: event → follower", *_delay_cells(observed))
 
 
 def _idle_sandboxes(result: Table, app: ServedApp, count: int) -> None:
-    """Measure ``count`` ended runs that keep their sandboxes."""
-
     async def fill() -> list[ObservedRun]:
         observed: list[ObservedRun] = []
         while len(observed) < count:
@@ -121,14 +102,6 @@ def _idle_sandboxes(result: Table, app: ServedApp, count: int) -> None:
 
     before = private_memory(app.pid)
     observed = asyncio.run(fill())
-    failed = sum(each.status != "submitted" for each in observed)
-    growth = (private_memory(app.pid) - before) / count
-    result.add(
-        f"{count} sandboxes at rest: memory of the application, each", format_megabytes(growth), ""
-    )
-    seconds = _REST_SECONDS * 2
-    cpu_share = cpu_seconds_during(app.pid, seconds) / seconds
-    result.add(
-        f"{count} sandboxes at rest: the application's processor", f"{cpu_share:.1%}", "of one"
-    )
-    result.add(f"{count} sandboxes at rest: failed", str(failed), f"of {count}")
+    growth = format_megabytes((private_memory(app.pid) - before) / count)
+    result.add(f"{count} sandboxes at rest: memory of the application, each", growth, "")
+    result.add(f"{count} sandboxes at rest: failed", str(_failed(observed)), f"of {count}")

@@ -1,13 +1,15 @@
 """Transfers of a large file, compared with ``cp`` and an upload to ``gr.File``."""
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -19,22 +21,7 @@ _CHUNK_BYTES = 1024**2
 _BOUNDARY = "----bench"
 
 
-@dataclass
-class _Rates:
-    """Transfer rates in bytes per second, and the growth of the server's peak memory."""
-
-    rates: list[float] = field(default_factory=list)
-    memory_growth: int | None = None
-
-    def cells(self) -> tuple[str, ...]:
-        ranked = sorted(rate / 1e6 for rate in self.rates)
-        growth = "" if self.memory_growth is None else format_megabytes(self.memory_growth)
-        median = f"{ranked[len(ranked) // 2]:.0f} MB/s"
-        return median, f"{ranked[0]:.0f} … {ranked[-1]:.0f}", growth, str(len(ranked))
-
-
 def table(context: BenchContext, *, size: int = 1024**3, times: int = 3) -> Table:
-    """Measure uploads, downloads, ZIP downloads, ``cp`` and uploads to ``gr.File``."""
     result = Table(
         f"A file of {format_megabytes(size)}",
         ("what", "median", "smallest … largest", "peak memory grew by", "n"),
@@ -50,21 +37,40 @@ def table(context: BenchContext, *, size: int = 1024**3, times: int = 3) -> Tabl
     with source.open("wb") as file:
         for _ in range(max(1, size // _CHUNK_BYTES)):
             file.write(os.urandom(_CHUNK_BYTES))
+    small = folder / "small"
+    small.write_bytes(bytes(4 * _CHUNK_BYTES))
     with _serve(context, "studio") as studio, _serve(context, "gradio") as gradio:
-        rows = {
-            "upload, in one part": _Uploads(studio, source),
-            "download": _Downloads(studio, source, "files/input/big"),
-            "download as a zip": _Downloads(studio, source, "zip?path=input/big"),
-            "upload to `gr.File`": _GradioUploads(gradio, source),
-        }
-        for name, row in rows.items():
+        for name, server, transfer in (
+            ("upload, in one part", studio, partial(_upload, studio)),
+            ("download", studio, partial(_download, studio, "files/input/big")),
+            ("download as a zip", studio, partial(_download, studio, "zip?path=input/big")),
+            ("upload to `gr.File`", gradio, partial(_upload_to_gradio, gradio)),
+        ):
             print_progress(name)
-            result.add(name, *_measure(row, times).cells())
-    result.add("`cp`", *_measure_cp(source, times).cells())
-    for each in folder.rglob("*"):
-        if each.is_file():
-            each.unlink()
+            transfer(small)  # warm-up
+            before = server.peak_memory()
+            rates = _measure(transfer, source, times)
+            growth = format_megabytes(server.peak_memory() - before)
+            result.add(name, *_cells(rates, growth))
+    result.add("`cp`", *_cells(_measure(_copy, source, times), ""))
+    shutil.rmtree(folder)
     return result
+
+
+def _cells(rates: list[float], growth: str) -> tuple[str, ...]:
+    ranked = sorted(rate / 1e6 for rate in rates)
+    median = f"{ranked[len(ranked) // 2]:.0f} MB/s"
+    return median, f"{ranked[0]:.0f} … {ranked[-1]:.0f}", growth, str(len(ranked))
+
+
+def _measure(transfer: Callable[[Path], object], source: Path, times: int) -> list[float]:
+    """Return the bytes per second of transfers."""
+    rates = []
+    for _ in range(times):
+        start_time = time.perf_counter()
+        transfer(source)
+        rates.append(source.stat().st_size / (time.perf_counter() - start_time))
+    return rates
 
 
 @dataclass
@@ -77,69 +83,46 @@ class _Server:
         where = urlsplit(self.address)
         return socket.create_connection((where.hostname or "", where.port or 0))
 
-    def request(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
-        """Send a small request; returns status and body."""
-        with self.connect() as connection:
-            head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
-            connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
-            return _read_response(connection)
-
     def peak_memory(self) -> int:
         status = Path(f"/proc/{self.pid}/status").read_text()
         return int(status.partition("VmHWM:")[2].split()[0]) * 1024
 
 
-@dataclass
-class _Transfer:
-    """One method of transferring the source file."""
-
-    server: _Server
-    source: Path
-
-    def transfer(self, source: Path) -> None:
-        raise NotImplementedError
-
-
-class _Uploads(_Transfer):
-    def transfer(self, source: Path) -> None:
-        runs = f"/api/runs/{self.server.run}"
-        self.server.request("DELETE", f"{runs}/files/input/big")
-        with httpx.Client(base_url=self.server.address) as client:
-            upload = tus.url_of(
-                tus.begin(client, self.server.run, "input/big", source.stat().st_size)
-            )
-        lines = [f"PATCH {urlsplit(upload).path} HTTP/1.1"]
-        lines += map(": ".join, tus.part_headers(0).items())
-        _post(self.server, "\r\n".join([*lines, ""]), b"", source, b"", 204)
+def _upload(server: _Server, source: Path) -> None:
+    with httpx.Client(base_url=server.address) as client:
+        client.delete(f"/api/runs/{server.run}/files/input/big")
+        created = tus.begin(client, server.run, "input/big", source.stat().st_size)
+        upload = tus.url_of(created)
+    lines = [f"PATCH {urlsplit(upload).path} HTTP/1.1"]
+    lines += map(": ".join, tus.part_headers(0).items())
+    _post(server, "\r\n".join([*lines, ""]), b"", source, b"", 204)
 
 
-@dataclass
-class _Downloads(_Transfer):
-    path: str
-
-    def transfer(self, source: Path) -> None:
-        buffer = bytearray(_CHUNK_BYTES)
-        with self.server.connect() as connection:
-            path = f"/api/runs/{self.server.run}/{self.path}"
-            head = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-            connection.sendall(head.encode())
-            received = 0
-            while count := connection.recv_into(buffer):
-                received += count
-        assert received > source.stat().st_size
+def _download(server: _Server, path: str, source: Path) -> None:
+    buffer = bytearray(_CHUNK_BYTES)
+    with server.connect() as connection:
+        head = f"GET /api/runs/{server.run}/{path} HTTP/1.1\r\nHost: localhost\r\n"
+        connection.sendall(f"{head}Connection: close\r\n\r\n".encode())
+        received = 0
+        while count := connection.recv_into(buffer):
+            received += count
+    assert received > source.stat().st_size
 
 
-class _GradioUploads(_Transfer):
-    def transfer(self, source: Path) -> None:
-        before = (
-            f'--{_BOUNDARY}\r\nContent-Disposition: form-data; name="files"; filename="big"\r\n'
-            "Content-Type: application/octet-stream\r\n\r\n"
-        ).encode()
-        after = f"\r\n--{_BOUNDARY}--\r\n".encode()
-        kind = f"Content-Type: multipart/form-data; boundary={_BOUNDARY}\r\n"
-        _post(
-            self.server, f"POST /gradio_api/upload HTTP/1.1\r\n{kind}", before, source, after, 200
-        )
+def _upload_to_gradio(server: _Server, source: Path) -> None:
+    before = (
+        f'--{_BOUNDARY}\r\nContent-Disposition: form-data; name="files"; filename="big"\r\n'
+        "Content-Type: application/octet-stream\r\n\r\n"
+    ).encode()
+    after = f"\r\n--{_BOUNDARY}--\r\n".encode()
+    kind = f"Content-Type: multipart/form-data; boundary={_BOUNDARY}\r\n"
+    _post(server, f"POST /gradio_api/upload HTTP/1.1\r\n{kind}", before, source, after, 200)
+
+
+def _copy(source: Path) -> None:
+    target = source.with_name("copy")
+    subprocess.run(["cp", "--reflink=never", str(source), str(target)], check=True)
+    target.unlink()
 
 
 def _post(
@@ -151,41 +134,8 @@ def _post(
         connection.sendall((head + headers).encode() + before)
         connection.sendfile(file)
         connection.sendall(after)
-        status, body = _read_response(connection)
-    assert status == expected_status, body
-
-
-def _read_response(connection: socket.socket) -> tuple[int, bytes]:
-    response = b"".join(iter(lambda: connection.recv(_CHUNK_BYTES), b""))
-    head, _, body = response.partition(b"\r\n\r\n")
-    return int(head.split()[1]), body
-
-
-def _measure(transfer: _Transfer, times: int) -> _Rates:
-    """Measure a transfer, after a small file as warm-up."""
-    small = transfer.source.with_name("small")
-    small.write_bytes(bytes(4 * _CHUNK_BYTES))
-    if not isinstance(transfer, _Downloads):
-        transfer.transfer(small)
-    rates = _Rates()
-    before = transfer.server.peak_memory()
-    for _ in range(times):
-        start_time = time.perf_counter()
-        transfer.transfer(transfer.source)
-        rates.rates.append(transfer.source.stat().st_size / (time.perf_counter() - start_time))
-    rates.memory_growth = transfer.server.peak_memory() - before
-    return rates
-
-
-def _measure_cp(source: Path, times: int) -> _Rates:
-    rates = _Rates()
-    for number in range(times):
-        target = source.with_name(f"copy-{number}")
-        start_time = time.perf_counter()
-        subprocess.run(["cp", "--reflink=never", str(source), str(target)], check=True)
-        rates.rates.append(source.stat().st_size / (time.perf_counter() - start_time))
-        target.unlink()
-    return rates
+        response = b"".join(iter(lambda: connection.recv(_CHUNK_BYTES), b""))
+    assert int(response.split()[1]) == expected_status, response
 
 
 @contextmanager

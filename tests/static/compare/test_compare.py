@@ -9,13 +9,11 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from agent.settings import Settings
 from tests.support import httpx
 from tests.support.browser.page_pool import release_page, take_page
-from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn
 from tests.support.recorded_runs import write_ended_run
-from tests.support.server import create_app, run_server, wait_until
+from tests.support.server import serve_studio, wait_until
 from tests.support.tab import NARROW, WIDE, StudioTab
 
 pytestmark = [pytest.mark.browser, pytest.mark.nightly]
@@ -35,20 +33,11 @@ def answers_by_mode(body: Any) -> Turn:
 
 
 class CompareServer:
-    """A running application whose model answers as ``script`` says.
-
-    Attributes:
-        url: Base URL of the application.
-        data: Its data folder.
-        script: Returns the model's turn for a request's body.
-    """
+    """A running application whose model answers as ``script`` says."""
 
     def __init__(self, data: Path) -> None:
         self.url, self.data = "", data
         self.script: Callable[[Any], Turn] = answers_by_mode
-
-    def next_turn(self, body: Any) -> Turn:
-        return self.script(body)
 
     def start(self, repetitions: int = 1, members: int = 2, **fields: Any) -> str:
         """Start a comparison of plain and sandbox members; returns its id."""
@@ -74,10 +63,11 @@ class CompareServer:
 @pytest.fixture(scope="module")
 def application(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CompareServer]:
     server = CompareServer(tmp_path_factory.mktemp("data"))
-    with Endpoint(server.next_turn) as endpoint:
-        settings = Settings(data=server.data, base_url=endpoint.url, model="test-model")
-        with run_server(create_app(settings, LocalSandboxProvider(server.data))) as server.url:
-            yield server
+    with (
+        Endpoint(lambda body: server.script(body)) as endpoint,
+        serve_studio(server.data, base_url=endpoint.url, model="test-model") as server.url,
+    ):
+        yield server
 
 
 @pytest.fixture
@@ -87,37 +77,19 @@ def server(application: CompareServer) -> CompareServer:
 
 
 class CompareTab(StudioTab):
-    """A tab with locators for a comparison."""
+    def __init__(self, page: Page) -> None:
+        super().__init__(page)
+        self.comparison = page.locator("section.comparison")
+        self.verdict = page.get_by_role("group", name="Verdict")
+        self.columns = self.comparison.locator(".column")
+        self.panel = page.get_by_role("region", name="Comparison of members")
 
-    def open_comparison(self, url: str, comparison: str) -> None:
-        self.page.goto(f"{url}/?compare={comparison}")
-        expect(self.comparison).to_be_visible()
 
-    @property
-    def comparison(self) -> Locator:
-        return self.page.locator("section.comparison")
-
-    @property
-    def verdict(self) -> Locator:
-        return self.page.get_by_role("group", name="Verdict")
-
-    @property
-    def columns(self) -> Locator:
-        return self.comparison.locator(".column")
-
-    @property
-    def panel(self) -> Locator:
-        return self.page.get_by_role("region", name="Comparison of members")
-
-    def row(self, key: str) -> Locator:
-        return self.comparison.locator(f'tr[data-key="{key}"]')
-
-    def threads(self) -> Locator:
-        return self.comparison.locator(".thread")
+OpenTab = Callable[..., CompareTab]
 
 
 @pytest.fixture
-def open_tab(browser: Browser, server: CompareServer) -> Iterator[Callable[..., CompareTab]]:
+def open_tab(browser: Browser, server: CompareServer) -> Iterator[OpenTab]:
     """Open a tab with the page; the test fails if the console of any tab shows an error."""
     opened: list[CompareTab] = []
 
@@ -125,7 +97,8 @@ def open_tab(browser: Browser, server: CompareServer) -> Iterator[Callable[..., 
         tab = CompareTab(take_page(browser, viewport={"width": size[0], "height": size[1]}))
         opened.append(tab)
         if comparison:
-            tab.open_comparison(server.url, comparison)
+            tab.page.goto(f"{server.url}/?compare={comparison}")
+            expect(tab.comparison).to_be_visible()
         else:
             tab.open(server.url)
         return tab
@@ -136,13 +109,10 @@ def open_tab(browser: Browser, server: CompareServer) -> Iterator[Callable[..., 
     assert [error for each in opened for error in each.errors] == []
 
 
-# Starting
-
-
 @pytest.mark.e2e("starts a comparison and watches its runs side by side to the verdict")
 @pytest.mark.main_path
 def test_the_composer_starts_a_comparison_that_plays_to_its_verdict(
-    open_tab: Callable[..., CompareTab],
+    open_tab: OpenTab,
 ) -> None:
     tab = open_tab()
     tab.task.fill(TASK)
@@ -155,14 +125,15 @@ def test_the_composer_starts_a_comparison_that_plays_to_its_verdict(
     tab.button("Start comparison").click()
     expect(tab.verdict).to_contain_text("With a computer: right. Without: wrong.")
     expect(tab.state).to_have_text("2 of 2 finished")
-    expect(tab.row("score").locator("td.best")).to_contain_text("1.00")
+    score = tab.comparison.locator('tr[data-key="score"]')
+    expect(score.locator("td.best")).to_contain_text("1.00")
     expect(tab.columns.nth(1)).to_contain_text("echo 12 words")
     assert "compare=" in tab.page.url
     tab.page.reload()
     expect(tab.verdict).to_contain_text("With a computer: right. Without: wrong.")
 
 
-def test_members_are_added_edited_and_removed(open_tab: Callable[..., CompareTab]) -> None:
+def test_members_are_added_edited_and_removed_and_need_a_task(open_tab: OpenTab) -> None:
     tab = open_tab()
     tab.button("Compare").click()
     chips = tab.panel.get_by_role("button", name=re.compile("^Edit"))
@@ -177,24 +148,16 @@ def test_members_are_added_edited_and_removed(open_tab: Callable[..., CompareTab
     expect(chips.last).to_have_text("Warm")
     tab.button("Remove Warm").click()
     expect(chips).to_have_count(5)
+    tab.button("Start comparison").click()
+    expect(tab.panel.get_by_role("status")).to_have_text("Describe a task first.")
     tab.page.keyboard.press("Escape")
     tab.page.keyboard.press("Escape")
     expect(tab.panel).to_have_count(0)
     expect(tab.button("Run")).to_be_visible()
 
 
-def test_a_comparison_without_a_task_is_not_started(open_tab: Callable[..., CompareTab]) -> None:
-    tab = open_tab()
-    tab.button("Compare").click()
-    tab.button("Start comparison").click()
-    expect(tab.panel.get_by_role("status")).to_have_text("Describe a task first.")
-
-
-# Following
-
-
 def test_columns_stream_and_all_members_are_stopped(
-    open_tab: Callable[..., CompareTab], server: CompareServer
+    open_tab: OpenTab, server: CompareServer
 ) -> None:
     server.script = lambda _: WAITING
     tab = open_tab(comparison=server.start(members=3, expected=None))
@@ -210,8 +173,8 @@ def test_columns_stream_and_all_members_are_stopped(
     expect(tab.state).to_have_text("3 of 3 finished")
 
 
-def test_another_repetition_is_chosen(
-    open_tab: Callable[..., CompareTab], server: CompareServer
+def test_another_repetition_is_chosen_and_a_run_opened_and_left_again(
+    open_tab: OpenTab, server: CompareServer
 ) -> None:
     tab = open_tab(comparison=server.finished(repetitions=3))
     chooser = tab.comparison.get_by_role("combobox").first
@@ -222,21 +185,15 @@ def test_another_repetition_is_chosen(
     before = links.first.get_attribute("href")
     chooser.select_option(index=0)
     expect(links.first).not_to_have_attribute("href", before or "")
-    expect(tab.threads().first).to_contain_text("About 90 words.")
-
-
-def test_a_run_is_opened_and_back_returns(
-    open_tab: Callable[..., CompareTab], server: CompareServer
-) -> None:
-    tab = open_tab(comparison=server.finished())
-    tab.comparison.get_by_role("link", name="Open this run").nth(1).click()
+    expect(tab.comparison.locator(".thread").first).to_contain_text("About 90 words.")
+    links.nth(1).click()
     expect(tab.timeline.locator(".round-end")).to_contain_text("12 words")
     expect(tab.comparison).to_have_count(0)
     tab.page.go_back()
     expect(tab.verdict).to_contain_text("With a computer")
 
 
-def test_a_deleted_run_is_named(open_tab: Callable[..., CompareTab], server: CompareServer) -> None:
+def test_a_deleted_run_is_named(open_tab: OpenTab, server: CompareServer) -> None:
     comparison = server.finished()
     run = server.read(comparison)["members"][0]["runs"][0]["run"]
     httpx.delete(f"{server.url}/api/runs?run={run}").raise_for_status()
@@ -245,9 +202,7 @@ def test_a_deleted_run_is_named(open_tab: Callable[..., CompareTab], server: Com
     expect(tab.columns.nth(1)).to_contain_text("12 words")
 
 
-def test_text_of_models_never_becomes_markup(
-    open_tab: Callable[..., CompareTab], server: CompareServer
-) -> None:
+def test_text_of_models_never_becomes_markup(open_tab: OpenTab, server: CompareServer) -> None:
     server.script = lambda _: Turn(text=HOSTILE)
     tab = open_tab(comparison=server.finished(task=HOSTILE))
     expect(tab.comparison.locator(".task-text")).to_have_text(HOSTILE)
@@ -256,7 +211,7 @@ def test_text_of_models_never_becomes_markup(
 
 
 def test_an_unknown_comparison_leads_to_the_first_screen(
-    open_tab: Callable[..., CompareTab],
+    open_tab: OpenTab,
 ) -> None:
     tab = open_tab()
     tab.page.goto(f"{tab.page.url.split('?')[0]}?compare={'0' * 32}")
@@ -265,12 +220,7 @@ def test_an_unknown_comparison_leads_to_the_first_screen(
     tab.errors.clear()  # the browser reports the response 404
 
 
-# Views
-
-
-def test_under_900_pixels_the_members_are_tabs(
-    open_tab: Callable[..., CompareTab], server: CompareServer
-) -> None:
+def test_under_900_pixels_the_members_are_tabs(open_tab: OpenTab, server: CompareServer) -> None:
     tab = open_tab(NARROW, comparison=server.finished())
     tabs = tab.comparison.get_by_role("tab")
     expect(tabs).to_have_count(2)
@@ -283,7 +233,7 @@ def test_under_900_pixels_the_members_are_tabs(
 
 
 def test_with_more_members_the_baseline_stays_in_view(
-    open_tab: Callable[..., CompareTab], server: CompareServer
+    open_tab: OpenTab, server: CompareServer
 ) -> None:
     tab = open_tab(comparison=server.finished(members=5))
     columns = tab.comparison.locator(".member-columns")
@@ -296,7 +246,7 @@ def test_with_more_members_the_baseline_stays_in_view(
 
 
 def test_the_key_p_presents_a_comparison_and_a_run(
-    open_tab: Callable[..., CompareTab], server: CompareServer
+    open_tab: OpenTab, server: CompareServer
 ) -> None:
     tab = open_tab(comparison=server.finished())
     expect(tab.verdict).to_contain_text("right")
@@ -323,24 +273,17 @@ def _left(element: Locator) -> float:
 
 @pytest.mark.parametrize("size", [WIDE, NARROW])
 def test_the_page_is_accessible(
-    open_tab: Callable[..., CompareTab], server: CompareServer, size: tuple[int, int]
+    open_tab: OpenTab, server: CompareServer, size: tuple[int, int]
 ) -> None:
     tab = open_tab(size, comparison=server.finished(repetitions=2))
     expect(tab.verdict).to_contain_text("right")
-    _wait_for_chart(tab.page)
+    expect(tab.page.locator(".comparison-chart canvas").first).to_be_attached()
     report = Axe().run(tab.page, options={"runOnly": ["wcag2a", "wcag2aa"]})
     assert report.violations_count == 0, report.generate_report()
 
 
-def _wait_for_chart(page: Page) -> None:
-    expect(page.locator(".comparison-chart canvas").first).to_be_attached()
-
-
-# History
-
-
 def test_selected_runs_are_compared_or_it_says_what_differs(
-    open_tab: Callable[..., CompareTab], server: CompareServer
+    open_tab: OpenTab, server: CompareServer
 ) -> None:
     write_ended_run(server.data, "Say one.", answer="One.", model="first")
     write_ended_run(server.data, "Say one.", answer="1", model="second")
@@ -362,7 +305,7 @@ def test_selected_runs_are_compared_or_it_says_what_differs(
 
 
 def test_the_row_of_a_comparison_unfolds_into_its_runs(
-    open_tab: Callable[..., CompareTab], server: CompareServer
+    open_tab: OpenTab, server: CompareServer
 ) -> None:
     server.finished(title="Words of a file")
     tab = open_tab()

@@ -17,6 +17,7 @@ from tests.support.tab import open_studio
 pytestmark = [pytest.mark.browser, pytest.mark.nightly]
 
 DOWNLOAD = CapabilityUsage(external="observed", hosts=("example.org",), programs=("curl",))
+USAGE = Usage(1000, 100)
 CALCULATION = CapabilityUsage(compute="parsed", programs=("python3",), file="parsed")
 
 
@@ -32,11 +33,11 @@ def compare(url: str, data: Path, *runs: Iterator[Event]) -> tuple[str, list[str
     return created.json()["id"], ids
 
 
-def test_each_member_of_a_comparison_has_its_strip(
+def test_each_member_of_a_comparison_has_its_strip_and_its_tokens(
     browser: Browser, studio_url: str, data: Path
 ) -> None:
-    one, other = (step(1, bash("ls", used=used)) for used in (DOWNLOAD, CALCULATION))
-    comparison, _ = compare(studio_url, data, one, other)
+    steps = (step(1, bash("ls", used=used), usage=USAGE) for used in (DOWNLOAD, CALCULATION))
+    comparison, runs = compare(studio_url, data, *steps)
     with open_studio(browser, studio_url) as studio:
         studio.page.goto(f"{studio_url}?compare={comparison}")
         strips = studio.page.locator(".member-columns .run-capabilities")
@@ -47,15 +48,6 @@ def test_each_member_of_a_comparison_has_its_strip(
         )
         strips.nth(1).get_by_role("button", name="Capabilities").click()
         expect(strips.nth(1).locator("tbody tr").nth(2)).to_contain_text("1 (100 %)")
-
-
-def test_a_step_of_a_comparisons_chart_opens_in_its_run(
-    browser: Browser, studio_url: str, data: Path
-) -> None:
-    steps = (step(1, bash("ls"), usage=Usage(1000, 100)) for _ in range(2))
-    comparison, runs = compare(studio_url, data, *steps)
-    with open_studio(browser, studio_url) as studio:
-        studio.page.goto(f"{studio_url}/?compare={comparison}")
         plot = studio.page.get_by_role("group", name="Tokens by step").nth(1)
         expect(plot.locator("canvas")).to_be_visible()
         plot.press("ArrowRight")

@@ -2,21 +2,18 @@
 
 import base64
 import re
-from collections.abc import Callable, Iterator
-from typing import Any
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Locator, Route, expect
 
 from agent.examples import examples
 from agent.models import demonstration
-from agent.settings import Settings
 from tests.support.component.events import bash, ended, step
 from tests.support.component.routes import LocalRoutes
 from tests.support.component.stage import ALL, Look, Stage, looks
-from tests.support.local_provider import LocalSandboxProvider
-from tests.support.server import create_app, run_server
-from tests.support.tab import StudioTab, open_studio
+from tests.support.server import serve_studio
+from tests.support.tab import open_studio
 
 pytestmark = pytest.mark.component
 
@@ -36,7 +33,6 @@ LOOKS = looks(["owner"], themes=["light"])
 
 @pytest.fixture
 def uploads(stage: Stage) -> Stage:
-    """A stage with the server's own routes."""
     stage.use_routes(LocalRoutes(stage.data))
     stage.mount(*ALL)
     return stage
@@ -58,30 +54,7 @@ def dialog(stage: Stage, name: str) -> Locator:
     return stage.page.get_by_role("dialog", name=name)
 
 
-def pause_uploads(stage: Stage) -> Callable[[], None]:
-    """Pause uploads; returns a function that resumes them."""
-    paused: list[Route] = []
-    resumed = False
-
-    def hold(route: Route) -> None:
-        if route.request.method == "PATCH" and not resumed:
-            paused.append(route)
-        else:
-            route.continue_()
-
-    stage.page.route("**/uploads/**", hold)
-
-    def resume_uploads() -> None:
-        nonlocal resumed
-        resumed = True
-        for route in paused:
-            route.continue_()
-
-    return resume_uploads
-
-
 def file_name_of(route: Route) -> str:
-    """The name of the file that an upload request is for."""
     metadata = route.request.headers["upload-metadata"].split()
     return base64.b64decode(metadata[1]).decode().rpartition("/")[2]
 
@@ -115,15 +88,14 @@ def test_the_last_fifty_messages_are_kept(stage: Stage) -> None:
 
 
 def test_dropped_files_show_upload_progress_and_can_be_removed(uploads: Stage) -> None:
-    resume_uploads = pause_uploads(uploads)
-    uploads.page.evaluate(DROP, [["a.txt", "b #?.txt", "c.txt", "d.txt", "e.txt"], 3000])
-    expect(chips(uploads)).to_have_count(5)
-    expect(hint(uploads)).to_have_text("Uploading 5 files")
-    expect(chips(uploads).last).to_contain_text("waiting")
-    expect(chips(uploads).first).to_contain_text("%")
-    uploads.button("Remove e.txt").click()
-    expect(hint(uploads)).to_have_text("Uploading 4 files")
-    resume_uploads()
+    with uploads.hold("uploads/*", "PATCH"):
+        uploads.page.evaluate(DROP, [["a.txt", "b #?.txt", "c.txt", "d.txt", "e.txt"], 3000])
+        expect(chips(uploads)).to_have_count(5)
+        expect(hint(uploads)).to_have_text("Uploading 5 files")
+        expect(chips(uploads).last).to_contain_text("waiting")
+        expect(chips(uploads).first).to_contain_text("%")
+        uploads.button("Remove e.txt").click()
+        expect(hint(uploads)).to_have_text("Uploading 4 files")
     expect(chips(uploads)).to_have_text([re.compile("2.9 KB")] * 4)
     uploads.button("Remove c.txt").click()
     expect(uploads.file("c.txt")).to_be_hidden()
@@ -134,13 +106,12 @@ def test_dropped_files_show_upload_progress_and_can_be_removed(uploads: Stage) -
 
 
 def test_run_waits_for_uploads_in_progress(uploads: Stage) -> None:
-    resume_uploads = pause_uploads(uploads)
-    uploads.page.evaluate(DROP, [["late.txt"], 10])
-    uploads.task.fill("Read it")
-    uploads.button("Run").click()
-    expect(hint(uploads)).to_have_text("Starts after uploading 1 file")
-    assert uploads.sent == []
-    resume_uploads()
+    with uploads.hold("uploads/*", "PATCH"):
+        uploads.page.evaluate(DROP, [["late.txt"], 10])
+        uploads.task.fill("Read it")
+        uploads.button("Run").click()
+        expect(hint(uploads)).to_have_text("Starts after uploading 1 file")
+        assert uploads.sent == []
     expect(task_chips(uploads)).to_have_text("late.txt")
 
 
@@ -164,9 +135,6 @@ def test_a_failed_upload_is_reported_and_the_run_does_not_start(uploads: Stage) 
     expect(chips(uploads)).to_have_count(1)
     uploads.button("Run").click()
     expect(task_chips(uploads)).to_have_text("its.txt")
-
-
-# Examples
 
 
 def test_the_examples_dialog_works_by_keyboard_and_restores_the_focus(stage: Stage) -> None:
@@ -226,30 +194,16 @@ def test_a_demonstration_is_played_or_tried_with_the_connected_model(
 @pytest.mark.browser
 @pytest.mark.e2e("chooses a demonstration and watches it play with its files")
 @pytest.mark.main_path
-def test_a_chosen_demonstration_plays_with_its_files(
-    browser: Browser, bare_studio_url: str
-) -> None:
+def test_a_chosen_demonstration_plays_with_its_files(browser: Browser, tmp_path: Path) -> None:
     chosen = demonstration.load("documents")
-    with open_studio(browser, bare_studio_url) as studio:
+    with serve_studio(tmp_path, builtin=False) as url, open_studio(browser, url) as studio:
         studio.button("Examples").click()
         studio.page.get_by_role("dialog").get_by_role("button", name=chosen.title).click()
         expect(studio.timeline.locator(".task .chip")).to_have_count(len(chosen.inputs))
         expect(studio.timeline.get_by_text("Demonstration: scripted model")).to_be_visible()
         expect(studio.button("Examples")).to_be_disabled()
-        stop(studio)
-
-
-def stop(studio: StudioTab) -> None:
-    studio.task.press("Escape")
-    expect(studio.button("Stop")).to_be_disabled()
-
-
-@pytest.fixture
-def bare_studio_url(tmp_path: Any) -> Iterator[str]:
-    """A Studio without a model."""
-    settings = Settings(data=tmp_path, builtin=False)
-    with run_server(create_app(settings, LocalSandboxProvider(tmp_path))) as url:
-        yield url
+        studio.task.press("Escape")
+        expect(studio.button("Stop")).to_be_disabled()
 
 
 def test_the_welcome_text_changes_when_an_endpoint_is_entered(stage: Stage) -> None:

@@ -98,10 +98,7 @@ def test_the_right_half_shows_what_the_example_under_the_pointer_makes(moving: S
     expect(moving.workspace.locator(".empty-message")).to_be_visible()
     moving.task.fill("")
     expect(showcase(moving)).to_be_visible()
-
-
-def test_pictures_load_late_keep_their_space_and_move_under_the_pointer(moving: Stage) -> None:
-    moving.mount(*ALL)
+    # Pictures load late, keep their space, and move under the pointer.
     chart = tile(moving, "chart").locator("img")
     expect(chart).to_have_attribute("loading", "lazy")
     picture(tile(moving, "chart"), "chart-still")
@@ -133,9 +130,6 @@ def test_it_fits_every_screen_and_is_accessible(stage: Stage) -> None:
         if look.size in (WIDE, NARROW):
             rules = ["color-contrast"] if look.theme == "dark" else None
             assert violations(stage.page, rules) == [], look
-
-
-# The built-in model
 
 
 @pytest.mark.parametrize("look", looks(["owner"], themes=["light"]), ids=str)

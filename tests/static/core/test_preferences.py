@@ -3,15 +3,15 @@
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Locator, expect
 
-from agent.settings import Settings
 from tests.support.component.stage import Stage
-from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.endpoint import Call, Endpoint, Turn
-from tests.support.server import create_app, run_server
+from tests.support.server import serve_studio
 from tests.support.tab import StudioTab, open_studio
 
 pytestmark = pytest.mark.component
@@ -31,7 +31,6 @@ def settings(stage: Stage) -> Stage:
 
 
 def reload(settings: Stage) -> None:
-    """Reload the page and open the settings."""
     settings.reload()
     settings.button("Settings").click()
 
@@ -117,27 +116,20 @@ def answer(_body: object) -> Turn:
 
 @pytest.fixture(scope="module")
 def environment_endpoint() -> Iterator[Endpoint]:
-    """The endpoint of the environment."""
     with Endpoint(answer, key="sk-environment", models=["house-model"]) as endpoint:
         yield endpoint
 
 
 @pytest.fixture(scope="module")
 def other_endpoint() -> Iterator[Endpoint]:
-    """An endpoint that a user may enter instead."""
     with Endpoint(answer, key=SECRET, models=["far-model", "near-model"]) as endpoint:
         yield endpoint
 
 
 @pytest.fixture(scope="module")
-def studio_url(
-    environment_endpoint: Endpoint, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[str]:
-    settings = Settings(
-        data=tmp_path_factory.mktemp("data"), base_url=environment_endpoint.url,
-        model="house-model", api_key="sk-environment", steps=40,
-    )  # fmt: skip
-    with run_server(create_app(settings, LocalSandboxProvider(settings.data))) as studio_url:
+def studio_url(environment_endpoint: Endpoint, data: Path) -> Iterator[str]:
+    settings: dict[str, Any] = {"model": "house-model", "api_key": "sk-environment", "steps": 40}
+    with serve_studio(data, base_url=environment_endpoint.url, **settings) as studio_url:
         yield studio_url
 
 

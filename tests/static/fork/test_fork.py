@@ -6,12 +6,12 @@ from shutil import rmtree
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, expect
 
 from agent.runs.parent import Parent
+from tests.support.component.accessibility import check_accessible
 from tests.support.component.routes import LocalStudio
-from tests.support.component.stage import Stage, looks
+from tests.support.component.stage import looks
 from tests.support.models.endpoint import Endpoint, ScriptedTurns
 from tests.support.models.turns import SUBMIT, bash
 from tests.support.server import serve_studio
@@ -69,13 +69,6 @@ def roles(request: dict[str, Any]) -> list[str]:
     return [each["role"] for each in request["messages"]]
 
 
-def check_accessible(stage: Stage, part: str) -> None:
-    for look in looks(roles=["owner"]):
-        stage.change_look(look)
-        found = Axe().run(stage.page, context=part).response["violations"]
-        assert [each["id"] for each in found] == [], look
-
-
 def test_a_fork_uses_another_endpoint_whose_key_is_kept_nowhere(studio: LocalStudio) -> None:
     page, secret = studio.page, "sk-of-the-other-endpoint"
     studio.show(studio.write("Write a file"))
@@ -90,19 +83,17 @@ def test_a_fork_uses_another_endpoint_whose_key_is_kept_nowhere(studio: LocalStu
     dialog.get_by_label("API key").fill(secret)
     dialog.get_by_role("button", name="Fork").click()
     expect(dialog.get_by_role("status")).to_contain_text("Enter the base URL")
-    check_accessible(studio.stage, "dialog.fork")
+    check_accessible(studio.stage, "dialog.fork", looks(roles=["owner"]))
     dialog.get_by_label("Base URL").fill("http://other.example/v1")
     dialog.get_by_role("button", name="Fork").click()
     expect(dialog).to_have_count(0)
     expect(studio.stage.timeline.get_by_text("Step 1 is a copy.")).to_be_visible()
     expect(studio.stage.timeline.locator(".task").last).to_contain_text("Go on")
-    options = {"base_url": "http://other.example/v1", "api_key": secret, "model": "theirs"}
+    options: dict[str, Any] = {
+        "base_url": "http://other.example/v1", "api_key": secret, "model": "theirs", "steps": 100,
+    }  # fmt: skip
     (sent,) = studio.stage.sent
-    assert sent["message"] == {
-        "text": "Go on",
-        "resume": False,
-        "options": options | {"steps": 100},
-    }
+    assert sent["message"] == {"text": "Go on", "resume": False, "options": options}
     assert sent["run"] != studio.stage.run.id
     assert secret not in page.content()
     assert secret not in page.evaluate("JSON.stringify({ ...localStorage, ...sessionStorage })")
@@ -131,7 +122,7 @@ def test_a_family_is_a_tree_in_the_head_of_a_run_and_in_the_history(studio: Loca
     for text in ("this run", "fork at step 1", "failed"):
         expect(rows.nth(2)).to_contain_text(text)
     expect(rows.nth(2)).to_be_focused()
-    check_accessible(studio.stage, "dialog.family")
+    check_accessible(studio.stage, "dialog.family", looks(roles=["owner"]))
     page.keyboard.press("ArrowLeft")
     expect(rows.nth(0)).to_be_focused()
     page.keyboard.press("Enter")

@@ -2,29 +2,25 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from agent.models.demonstration import load_all
-from agent.settings import Settings
 from sandbox_ui.auth.passwords import hash_password
 from tests.support import httpx
-from tests.support.local_provider import LocalSandboxProvider
-from tests.support.server import create_app, run_server
+from tests.support.server import serve_studio
 from tests.support.tab import StudioTab
 
 pytestmark = pytest.mark.browser
 PASSWORD = "correct horse"
+USERS = (("ann", hash_password(PASSWORD, log_n=10)),)
 
 
 @pytest.fixture(scope="module")
-def studio_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    data = tmp_path_factory.mktemp("data")
-    users = (("ann", hash_password(PASSWORD, log_n=10)),)
-    with run_server(
-        create_app(Settings(data=data, users=users), LocalSandboxProvider(data))
-    ) as studio_url:
+def studio_url(data: Path) -> Iterator[str]:
+    with serve_studio(data, users=USERS) as studio_url:
         yield studio_url
 
 
@@ -39,6 +35,13 @@ def sign_in(page: Page, password: str = PASSWORD) -> None:
     page.get_by_label("Name").fill("ann")
     page.get_by_label("Password").fill(password)
     page.get_by_role("button", name="Sign in").click()
+
+
+def create_link(page: Page) -> str:
+    page.get_by_role("button", name="Create link").click()
+    field = page.get_by_label("Link", exact=True)
+    expect(field).to_have_value(re.compile(r"/shared/[\w-]+\.[\w-]+$"))
+    return field.input_value()
 
 
 @pytest.mark.e2e("mistypes the password, signs in to the page asked for, and signs out")
@@ -68,10 +71,7 @@ def test_a_guest_follows_a_shared_run_until_the_link_is_revoked(
     ann.send(load_all()[0].task)
     ann.button("Export").click()
     page.get_by_role("menuitem", name="Share").click()
-    page.get_by_role("button", name="Create link").click()
-    field = page.get_by_label("Link", exact=True)
-    expect(field).to_have_value(re.compile(r"/shared/[\w-]+\.[\w-]+$"))
-    link = field.input_value()
+    link = create_link(page)
 
     guest_page = browser.new_page()
     guest = StudioTab(guest_page)

@@ -2,21 +2,13 @@
 
 import re
 import zipfile
-from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.support.component.routes import LocalRoutes
-from tests.support.component.stage import Stage
+from tests.support.component.stage import ALL, Stage
 from tests.support.tab import StudioTab, open_studio
-
-
-@pytest.fixture
-def tab(browser: Browser, studio_url: str) -> Iterator[StudioTab]:
-    """The first screen; a recorded run is opened from it."""
-    with open_studio(browser, studio_url) as tab:
-        yield tab
 
 
 def play_recording(page: Page, title: str) -> None:
@@ -24,16 +16,12 @@ def play_recording(page: Page, title: str) -> None:
     expect(page.locator("html[data-playback=playing]")).to_be_attached()
 
 
-def show_paused(stage: Stage, title: str) -> None:
+def show_paused(stage: Stage) -> None:
     """Open a recorded run from the first screen, and pause its playback."""
     stage.use_routes(LocalRoutes(stage.data))
-    stage.mount("header", "timeline", "notice", "attachments", "workspace")
-    play_recording(stage.page, title)
+    stage.mount(*ALL)
+    play_recording(stage.page, "Let three stars dance")
     stage.button("Pause").click()
-
-
-def track(stage: Stage) -> Locator:
-    return stage.page.get_by_role("slider", name="Step of the run")
 
 
 def row(tab: StudioTab | Stage, name: str) -> Locator:
@@ -42,23 +30,26 @@ def row(tab: StudioTab | Stage, name: str) -> Locator:
 
 @pytest.mark.browser
 @pytest.mark.e2e("plays a recorded run from the first screen to its answer and its files")
-def test_a_recorded_run_plays_from_the_first_screen_to_its_answer(tab: StudioTab) -> None:
-    play_recording(tab.page, "Map a journey")
-    tab.page.get_by_label("Speed").select_option("16")
-    expect(tab.page.locator(".pill.past")).to_contain_text("of 6")
-    expect(tab.page.get_by_role("button", name="Pause")).to_be_visible()
-    expect(tab.page.locator("#step-5")).to_be_visible(timeout=60_000)
-    expect(tab.page.locator("html[data-playback]")).to_have_count(0, timeout=60_000)
-    expect(tab.page.locator(".pill.past")).to_be_hidden()
-    expect(tab.timeline.locator(".round-end .answer")).to_be_visible()
-    expect(row(tab, "journey.html")).to_be_visible()
-    expect(tab.page.locator(".step.later")).to_have_count(0)
+def test_a_recorded_run_plays_from_the_first_screen_to_its_answer(
+    browser: Browser, studio_url: str
+) -> None:
+    with open_studio(browser, studio_url) as tab:
+        play_recording(tab.page, "Map a journey")
+        tab.page.get_by_label("Speed").select_option("16")
+        expect(tab.page.locator(".pill.past")).to_contain_text("of 6")
+        expect(tab.page.get_by_role("button", name="Pause")).to_be_visible()
+        expect(tab.page.locator("#step-5")).to_be_visible(timeout=60_000)
+        expect(tab.page.locator("html[data-playback]")).to_have_count(0, timeout=60_000)
+        expect(tab.page.locator(".pill.past")).to_be_hidden()
+        expect(tab.timeline.locator(".round-end .answer")).to_be_visible()
+        expect(row(tab, "journey.html")).to_be_visible()
+        expect(tab.page.locator(".step.later")).to_have_count(0)
 
 
 @pytest.mark.component
 def test_a_result_opens_in_the_preview_when_its_step_has_been_played(stage: Stage) -> None:
     stage.use_routes(LocalRoutes(stage.data))
-    stage.mount("header", "timeline", "notice", "attachments", "workspace")
+    stage.mount(*ALL)
     play_recording(stage.page, "Illustrate a poster")
     stage.page.get_by_label("Speed").select_option("16")
     preview = stage.page.locator(".preview")
@@ -71,8 +62,8 @@ def test_a_result_opens_in_the_preview_when_its_step_has_been_played(stage: Stag
 
 @pytest.mark.component
 def test_the_page_is_shown_as_of_a_step(stage: Stage) -> None:
-    show_paused(stage, "Let three stars dance")
-    slider = track(stage)
+    show_paused(stage)
+    slider = stage.page.get_by_role("slider", name="Step of the run")
     slider.press("Home")
     expect(stage.page).to_have_url(re.compile(r"#step-1$"))
     slider.press("ArrowRight")
@@ -112,9 +103,9 @@ def test_the_page_is_shown_as_of_a_step(stage: Stage) -> None:
 
 
 @pytest.mark.component
-def test_the_folder_is_downloaded_as_of_a_step(stage: Stage) -> None:
-    show_paused(stage, "Let three stars dance")
-    track(stage).press("Home")
+def test_the_folder_is_downloaded_as_of_a_step_and_versions_are_compared(stage: Stage) -> None:
+    show_paused(stage)
+    stage.page.get_by_role("slider", name="Step of the run").press("Home")
     expect(stage.page.locator(".workspace .as-of")).to_contain_text("after step 1")
     stage.page.get_by_role("button", name="More actions").click()
     item = stage.page.get_by_role("menuitem", name="Download folder as of step 1 as zip")
@@ -125,11 +116,6 @@ def test_the_folder_is_downloaded_as_of_a_step(stage: Stage) -> None:
     names = zipfile.ZipFile(download.value.path()).namelist()
     assert "stars.py" in names
     assert "draw.py" not in names
-
-
-@pytest.mark.component
-def test_two_versions_of_a_file_are_compared(stage: Stage) -> None:
-    show_paused(stage, "Let three stars dance")
     stage.button("Live").click()
     row(stage, "stars.py").click(button="right")
     stage.page.get_by_role("menuitem", name="Versions…").click()

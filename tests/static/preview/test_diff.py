@@ -5,7 +5,7 @@ from itertools import chain
 
 import pytest
 from PIL import Image
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, expect
 
 from agent.events import Event
 from agent.runs.sandbox_session import workspace_changed
@@ -72,12 +72,6 @@ class DiffTab:
         expect(shown.locator(".about")).to_contain_text(f"by step {step}")
         return shown
 
-    def open_tab(self) -> Page:
-        """Open the shown file in a new tab."""
-        with self.page.context.expect_page() as opened:
-            self.page.get_by_role("link", name="Open in new tab").click()
-        return opened.value
-
 
 @pytest.fixture
 def tab(stage: Stage) -> DiffTab:
@@ -108,18 +102,7 @@ def test_a_wide_view_shows_versions_side_by_side(tab: DiffTab) -> None:
     expect(tab.workspace).to_be_visible()
 
 
-def test_unchanged_lines_can_be_expanded(tab: DiffTab) -> None:
-    shown = tab.open_diff(3, "draw.py")
-    gap = shown.get_by_role("button", name="unchanged lines")
-    expect(gap).to_have_text("⋯ 5 unchanged lines")
-    gap.focus()
-    tab.page.keyboard.press("Enter")
-    expect(gap).to_have_count(0)
-    expect(shown.locator(".cm-content")).to_contain_text('draw(read("input/rows.csv"))')
-    expect(shown.get_by_label("Changes to draw.py")).to_be_focused()
-
-
-def test_a_diff_is_searched_and_its_changes_are_visited(tab: DiffTab) -> None:
+def test_a_diff_is_searched_its_changes_visited_and_its_gaps_expanded(tab: DiffTab) -> None:
     shown = tab.open_diff(3, "draw.py")
     shown.get_by_label("Changes to draw.py").press("Control+f")
     tab.page.get_by_label("Find", exact=True).press_sequentially("csv")
@@ -128,6 +111,13 @@ def test_a_diff_is_searched_and_its_changes_are_visited(tab: DiffTab) -> None:
     tab.button("Next change").click()
     tab.button("Next change").click()
     expect(shown.get_by_text("print(row, len(row))")).to_be_in_viewport()
+    gap = shown.get_by_role("button", name="unchanged lines")
+    expect(gap).to_have_text("⋯ 5 unchanged lines")
+    gap.focus()
+    tab.page.keyboard.press("Enter")
+    expect(gap).to_have_count(0)
+    expect(shown.locator(".cm-content")).to_contain_text('draw(read("input/rows.csv"))')
+    expect(shown.get_by_label("Changes to draw.py")).to_be_focused()
 
 
 def test_created_and_deleted_files_are_shown_completely(tab: DiffTab) -> None:
@@ -172,8 +162,10 @@ def test_images_are_compared_side_by_side_or_overlaid(tab: DiffTab) -> None:
     expect(shown.locator(".after")).to_have_css("opacity", "0.2")
 
 
-def test_a_changed_image_offers_compare(tab: DiffTab) -> None:
+def test_a_chip_opens_the_file_and_a_changed_image_offers_compare(tab: DiffTab) -> None:
     tab.chip(3, "output/chart.png").locator(".name").click()
+    expect(tab.page.locator(".preview .header b")).to_have_text("chart.png")
+    expect(tab.page.locator(".preview .difference")).to_have_count(0)
     tab.workspace.get_by_role("button", name="Compare").click()
     expect(tab.page.locator(".preview .difference .about")).to_contain_text("changed by step 3")
     expect(tab.page.locator(".preview .difference").get_by_role("slider")).to_be_visible()
@@ -199,12 +191,6 @@ def test_the_file_list_of_a_step_can_be_expanded_and_collapsed(tab: DiffTab) -> 
     expect(step.locator(".chip")).to_have_count(8)
 
 
-def test_clicking_a_chip_name_opens_the_file(tab: DiffTab) -> None:
-    tab.chip(3, "output/chart.png").locator(".name").click()
-    expect(tab.page.locator(".preview .header b")).to_have_text("chart.png")
-    expect(tab.page.locator(".preview .difference")).to_have_count(0)
-
-
 def test_the_tree_marks_the_file_whose_diff_is_shown(tab: DiffTab) -> None:
     tab.file("page.html").click()
     tab.open_diff(3, "draw.py")
@@ -219,7 +205,9 @@ def test_the_tree_marks_the_file_whose_diff_is_shown(tab: DiffTab) -> None:
 
 def test_a_diff_has_its_own_url(tab: DiffTab) -> None:
     tab.open_diff(3, "draw.py")
-    page = tab.open_tab()
+    with tab.page.context.expect_page() as opened:
+        tab.page.get_by_role("link", name="Open in new tab").click()
+    page = opened.value
     expect(page.locator(".difference .cm-changedLine").first).to_be_visible()
     query = f"run={tab.stage.run.id}&path=draw.py&step=3&compared=1"
     assert page.url == f"{tab.stage.url}look?{query}"

@@ -70,13 +70,6 @@ def opened(
     release_page(page)
 
 
-@contextmanager
-def new_page(browser: Browser) -> Iterator[Page]:
-    page = take_page(browser)
-    yield page
-    release_page(page)
-
-
 def saved(folder: RunFolder, tmp_path: Path) -> Path:
     file = tmp_path / "report.html"
     save_report(folder, file, Budget())
@@ -144,11 +137,12 @@ def test_a_hostile_report_executes_and_requests_nothing(browser: Browser, tmp_pa
             page.emulate_media(media="print")
             expect(page.locator("#step-2")).to_have_css("opacity", "1")
             page.emulate_media(media="screen")
-        with new_page(browser) as page:  # whose frame cannot leave the report
-            page.goto(file.as_uri())
-            link = page.frame_locator("iframe").first.get_by_role("link", name="leave").first
-            with page.expect_console_message(lambda message: "Framing" in message.text):
-                link.click()
+        page = take_page(browser)  # whose frame cannot leave the report
+        page.goto(file.as_uri())
+        link = page.frame_locator("iframe").first.get_by_role("link", name="leave").first
+        with page.expect_console_message(lambda message: "Framing" in message.text):
+            link.click()
+        release_page(page)
         assert requested == []
 
 

@@ -44,9 +44,6 @@ def paths(stage: Stage, where: str) -> Locator:
     return stage.timeline.locator(f"{where} a.path")
 
 
-# Results
-
-
 @pytest.mark.parametrize("look", LOOKS, ids=str)
 def test_the_answer_comes_first_and_the_output_files_follow(stage: Stage, look: Look) -> None:
     outputs = mount(stage, look)
@@ -198,9 +195,6 @@ def test_an_answer_with_columns_keeps_them_and_wraps_prose(stage: Stage) -> None
     assert shown.evaluate("it => it.scrollWidth <= it.clientWidth")
 
 
-# Paths
-
-
 def test_paths_in_task_text_and_output_are_links(stage: Stage) -> None:
     mount(stage)
     opened = stage.record_events("open-file")
@@ -255,13 +249,13 @@ def test_a_path_becomes_a_link_when_its_file_is_created_while_the_server_looks(
     stage.requests.clear()
     with stage.hold("file-links", "POST"):
         stage.run.add(continued("Write output/late.txt."))
-        wait_until_asked(stage, "output/late.txt")
+        stage.wait_until(lambda: any("output/late.txt" in words for words in asked(stage)))
         stage.run.add(*step(8, bash("echo late"), changes=CREATED), ended())
         expect(stage.timeline.locator(".round-end")).to_have_count(2)
     stage.answer("file-links", LATE, "POST")
     expect(paths(stage, ".task").last).to_have_text("output/late.txt")
 
 
-def wait_until_asked(stage: Stage, word: str) -> None:
-    """Wait until the page has asked whether a word names a file."""
-    stage.wait_until(lambda: any(word in each.json for each in stage.asked("file-links", "POST")))
+def asked(stage: Stage) -> list[list[str]]:
+    """The words that the page has asked about: whether they name files."""
+    return [each.json for each in stage.asked("file-links", "POST")]

@@ -1,6 +1,5 @@
 """Approval of calls, from the page to the model."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,28 +10,21 @@ from tests.support.page_states import ScriptedStudio, open_scripted, serve_scrip
 from tests.support.tab import StudioTab
 
 
-@pytest.fixture
-def stage(tmp_path: Path) -> Iterator[ScriptedStudio]:
-    with serve_scripted(tmp_path / "data") as stage:
-        yield stage
-
-
-@pytest.fixture
-def studio(browser: Browser, stage: ScriptedStudio) -> Iterator[StudioTab]:
-    with open_scripted(browser, stage) as studio:
-        yield studio
-    assert studio.errors == []
-
-
 def approval(studio: StudioTab) -> Locator:
     return studio.timeline.get_by_role("group", name="Approval").last
 
 
 @pytest.mark.browser
 @pytest.mark.e2e("lets every call wait, allows one, edits two, denies one, and sees what ran")
-def test_calls_wait_and_are_allowed_edited_and_denied(
-    studio: StudioTab, stage: ScriptedStudio, tmp_path: Path
-) -> None:
+def test_calls_wait_and_are_allowed_edited_and_denied(browser: Browser, tmp_path: Path) -> None:
+    with serve_scripted(tmp_path / "data") as stage, open_scripted(browser, stage) as studio:
+        decide(studio, stage, tmp_path)
+    # The invalid edits are refused.
+    assert [error for error in studio.errors if "400" not in error] == []
+
+
+def decide(studio: StudioTab, stage: ScriptedStudio, tmp_path: Path) -> None:
+    """Allow a call, edit two, deny one."""
     edit = {"command": "create", "path": f"{tmp_path}/b.txt", "file_text": "old\n"}
     stage.set_turns(
         bash("echo allowed", text="First I look."),
@@ -96,4 +88,3 @@ def test_calls_wait_and_are_allowed_edited_and_denied(
     third = studio.timeline.locator("#step-3 .card").first
     third.locator("summary").first.click()
     expect(third.get_by_label("Command", exact=True)).to_contain_text("new")
-    studio.errors = [each for each in studio.errors if "400" not in each]  # the invalid edits

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, expect
 
 from agent.events import (
@@ -17,6 +16,7 @@ from agent.events import (
     Resumed,
 )
 from agent.loop.steering import QueuedMessage, SteeringState, WaitingCall
+from tests.support.component.accessibility import check_accessible
 from tests.support.component.events import bash, ended, started, step, step_end
 from tests.support.component.stage import LOOKS, Look, Stage, looks
 from tests.support.server import wait_until
@@ -54,13 +54,6 @@ def queue(stage: Stage) -> Locator:
     return stage.page.get_by_role("group", name="Messages that wait")
 
 
-def check_accessible(stage: Stage, part: str = "#timeline") -> None:
-    found = Axe().run(stage.page, part).response["violations"]
-    serious = [each for each in found if each["impact"] in ("serious", "critical")]
-    assert serious == [], [each["id"] for each in serious]
-    assert stage.page.evaluate("document.documentElement.scrollWidth") <= stage.look.size[0]
-
-
 @pytest.mark.parametrize("look", LOOKS, ids=str)
 def test_only_the_owner_decides_on_a_call_that_waits(stage: Stage, look: Look) -> None:
     stage.run.send_steering(WAITING)
@@ -70,7 +63,7 @@ def test_only_the_owner_decides_on_a_call_that_waits(stage: Stage, look: Look) -
     expect(stage.state).to_contain_text("waiting for approval")
     names = ["Allow", "Edit…", "Deny…"] if look.can_edit else []
     expect(approval(stage).locator("button")).to_have_text(names)
-    check_accessible(stage)
+    check_accessible(stage, "#timeline")
     stage.run.add(CallReviewed(step=1, call_id="call-1-1", decision="allowed"))
     decided = "You allowed this call." if look.can_edit else "The owner allowed this call."
     expect(stage.timeline).to_contain_text(decided)
@@ -86,7 +79,7 @@ def test_messages_that_wait_are_shown_to_all_and_taken_back_by_the_owner(
     expect(queue(stage)).to_contain_text("Waits to be delivered with the next result")
     buttons = queue(stage).locator("button:visible")
     expect(buttons).to_have_text(["Take back"] * 2 if look.can_edit else [])
-    check_accessible(stage)
+    check_accessible(stage, "#timeline")
     delivered = MessageDelivered(step=2, text="In French, please.", message="m1", sent=1.0)
     stage.run.add(*step_end(1), *step(2, text="Oui."), delivered)
     expect(stage.timeline.locator("#step-2 .task.delivered")).to_contain_text("In French, please.")
@@ -155,7 +148,7 @@ def test_a_call_is_allowed_edited_and_denied_by_keyboard(stage: Stage) -> None:
     field = stage.page.get_by_role("textbox", name="Command")
     expect(field).to_be_focused()
     expect(field).to_have_value(COMMAND["command"])
-    check_accessible(stage)
+    check_accessible(stage, "#timeline")
     field.fill(" ")
     stage.page.keyboard.press("Control+Enter")
     expect(approval(stage).get_by_role("alert")).to_contain_text("No command")
@@ -213,7 +206,7 @@ def test_the_owner_edits_what_the_model_sees_of_a_result(stage: Stage, look: Loo
         return
     expect(stage.step(1).get_by_label("Edited result")).to_have_text(EDITED)
     expect(offer).to_be_focused()
-    check_accessible(stage)
+    check_accessible(stage, "#timeline")
     stage.step(1).get_by_text("What the tool returned").click()
     expect(stage.step(1).locator(".observation-edit .original")).to_contain_text("41 lakes")
     stage.run.send_steering(replace(WORKING, version=4))  # it was sent to the model
@@ -238,7 +231,7 @@ def edit_result(stage: Stage, offer: Locator) -> None:
     expect(stage.step(1).get_by_role("alert")).to_contain_text("is empty")
     stage.answer("observation", {}, "POST")
     field.fill(EDITED)
-    check_accessible(stage)
+    check_accessible(stage, "#timeline")
     field.press("Control+Enter")
     sent = [{"call": "call-1-1", "text": text} for text in (" ", EDITED)]
     wait_until(lambda: [each.json for each in stage.asked("observation", "POST")] == sent)

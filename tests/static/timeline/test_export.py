@@ -18,7 +18,6 @@ from tests.support.tab import open_studio
 def test_a_finished_run_is_downloaded_as_markdown_csv_report_and_zip(
     browser: Browser, studio_url: str, data: Path
 ) -> None:
-    """The user opens a finished run, chooses each export and gets a file with the run in it."""
     run: str = httpx.post(f"{studio_url}/api/runs").json()["run"]
     events = [started("Look at every row."), *step(1, bash("wc -l rows", "3 rows")), ended()]
     journal = RunFolder.open(data, run).journal

@@ -29,14 +29,7 @@ COLOURS = ["color-contrast"]
 
 @dataclass(frozen=True)
 class State:
-    """A state of a run.
-
-    Attributes:
-        events: What has happened.
-        says: What the timeline says of it.
-        label: What the header says of it.
-        offers: Buttons that its owner has, and nobody else.
-    """
+    """A state of a run: what the timeline and the header say, and which buttons its owner has."""
 
     name: str
     events: Sequence[Event]

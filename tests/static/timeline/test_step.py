@@ -111,20 +111,8 @@ def test_formula_delimiters_in_code_are_kept(stage: Stage) -> None:
     expect(text_block).to_contain_text("The variable `$$` is")
 
 
-# Files of a step
-
-
 def changed(path: str, kind: str = "changed") -> FileChange:
     return FileChange(path, "added" if kind == "added" else "changed", 8)
-
-
-def test_an_image_that_a_step_changes_can_be_compared(stage: Stage) -> None:
-    first = step(1, bash("draw"), changes=[changed("output/chart.png", "added")])
-    second = step(2, bash("draw"), changes=[changed("output/chart.png")])
-    stage.mount("timeline", run=[started(), *first, *second, ended()])
-    opened = stage.record_events("open-version")
-    stage.button("Compare output/chart.png before and after step 2").click()
-    assert opened() == [{"path": "output/chart.png", "step": 2, "compared": True}]
 
 
 def test_a_chip_opens_the_version_of_its_step(stage: Stage) -> None:
@@ -187,9 +175,6 @@ def test_a_path_among_many_words_becomes_a_link(stage: Stage) -> None:
     asked = [word for each in stage.asked("file-links", "POST") for word in each.json]
     assert path in asked
     assert max(len(each.json) for each in stage.asked("file-links", "POST")) < 600
-
-
-# The page's heading
 
 
 def test_the_page_has_a_heading_with_and_without_a_run(stage: Stage) -> None:

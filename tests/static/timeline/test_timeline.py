@@ -7,24 +7,18 @@ from dataclasses import replace
 import pytest
 from playwright.sync_api import Locator, expect
 
-from agent.events import (
-    Event,
-    ModelAnswered,
-    ReasoningDelta,
-    StepStarted,
-    ToolEnded,
-    ToolOutput,
-    Totals,
-)
+from agent.events import Event, ReasoningDelta, StepStarted, ToolOutput, Totals
 from agent.models.base import ToolCall, Usage
 from tests.support.component.events import (
     CallResult,
+    answered,
     bash,
     continued,
     ended,
     started,
     step,
     step_end,
+    tool_ended,
 )
 from tests.support.component.server import Answer
 from tests.support.component.stage import LOOKS, Look, Stage, looks
@@ -39,7 +33,6 @@ LIMITS = {"steps": 100, "conversation_tokens": 100_000}
 
 
 def a_run(steps: int) -> Iterator[Event]:
-    """A run of so many steps."""
     yield started("Look at every row.", limits=LIMITS | {"steps": steps})
     for number in range(1, steps + 1):
         output = "".join(f"row {number}: line {line}\n" for line in range(60))
@@ -61,9 +54,6 @@ def totals(steps: int) -> Totals:
         generated_tokens=40 * steps, environment_tokens=300 * steps, peak_context=60_000,
         model_seconds=0.4 * steps, sandbox_seconds=1.5, peak_memory=43 * 1024**2,
     )  # fmt: skip
-
-
-# Unreadable events
 
 
 @pytest.mark.parametrize("look", LOOKS, ids=str)
@@ -88,9 +78,6 @@ def damage_journal(stage: Stage) -> None:
     path.write_bytes(b"".join([*lines, b"\xff\xfe\n"]))
 
 
-# Expanding, copying, exporting
-
-
 def test_all_cards_are_expanded_and_collapsed(stage: Stage) -> None:
     stage.mount("timeline", run=a_run(2))
     cards = stage.timeline.locator(".card[open]")
@@ -104,9 +91,14 @@ def test_all_cards_are_expanded_and_collapsed(stage: Stage) -> None:
     expect(cards).to_have_count(0)
 
 
-def test_commands_outputs_and_answers_are_copied(stage: Stage) -> None:
+def test_a_command_is_highlighted_and_copied_as_it_is_and_so_are_texts(stage: Stage) -> None:
     stage.mount("timeline", run=a_run(1))
     stage.step(1).locator(".card > summary").click()
+    program = stage.step(1).get_by_label("Command")
+    expect(program).to_have_text(f"$ {COMMAND}", use_inner_text=False)
+    expect(program.locator(".syn-keyword")).to_have_text(["for", "in", "do", "done", "import"])
+    expect(program.locator(".syn-comment")).to_have_text("# count")
+    expect(program.locator(".syn-string").first).to_have_text('"$f"')
     stage.button("Copy command").click()
     expect(stage.button("Copied")).to_be_visible()
     assert stage.clipboard() == COMMAND
@@ -124,15 +116,10 @@ def rejected_calls(*calls: tuple[str, str]) -> Iterator[Event]:
     tool_calls = [ToolCall(f"c{index}", *call) for index, call in enumerate(calls)]
     yield started()
     yield StepStarted(step=1, note="")
-    yield ModelAnswered(
-        step=1, text="", reasoning="", finish="tool_calls", estimated=True,
-        calls=tuple(tool_calls), seconds=0.4, usage=Usage(prompt=1000, generated=40),
-    )  # fmt: skip
+    yield answered(1, "", *tool_calls, usage=Usage(1000, 40), estimated=True)
+    error = "Error: the arguments are not valid JSON."
     for call in tool_calls:
-        yield ToolEnded(
-            step=1, call_id=call.id, name=call.name, ok=False, exit_code=None, end_reason="exit",
-            seconds=0.0, observation="Error: the arguments are not valid JSON.",
-        )  # fmt: skip
+        yield tool_ended(1, call.id, error, name=call.name, ok=False, exit_code=None)
     yield from step_end(1)
     yield ended()
 
@@ -213,9 +200,6 @@ def test_the_export_menu_works_by_keyboard(stage: Stage) -> None:
     expect(stage.button("Export")).to_be_focused()
 
 
-# Links
-
-
 def test_a_link_to_a_step_opens_it_even_after_a_reload(stage: Stage) -> None:
     stage.mount("timeline", run=a_run(300), part="#step-120")
     for _ in range(2):
@@ -238,25 +222,20 @@ def test_a_step_number_is_a_link_to_the_step(stage: Stage) -> None:
     expect(stage.page).to_have_url(stage.url)
 
 
+EDGES = """link => {
+  const range = document.createRange();
+  range.selectNodeContents(link);
+  const edges = ({ left, right, height }) => [left, right, height];
+  return [edges(range.getBoundingClientRect()), edges(link.getBoundingClientRect())];
+}"""
+"""Left, right and height of a link's text, and of the link."""
+
+
 def test_a_long_step_number_is_shown_on_one_line(stage: Stage) -> None:
     stage.mount("timeline", run=a_run(1000), look=Look(size=NARROW))
-    text, box = (
-        stage.step(1000)
-        .locator("a.step-number")
-        .evaluate(
-            """link => {
-          const range = document.createRange();
-          range.selectNodeContents(link);
-          const edges = ({ left, right, height }) => [left, right, height];
-          return [edges(range.getBoundingClientRect()), edges(link.getBoundingClientRect())];
-        }"""
-        )
-    )
+    text, box = stage.step(1000).locator("a.step-number").evaluate(EDGES)
     assert box[0] <= text[0] <= text[1] <= box[1]
     assert text[2] < 30, "it is broken into lines"
-
-
-# The totals
 
 
 @pytest.mark.parametrize("look", LOOKS, ids=str)
@@ -271,9 +250,6 @@ def test_the_totals_show_steps_tokens_context_times_and_memory(stage: Stage, loo
         expect(shown).to_contain_text(figure)
     meter = shown.get_by_role("meter", name="Context")
     expect(meter).to_have_attribute("aria-valuetext", "1,540 of 100,000 tokens")
-
-
-# Following
 
 
 def test_scrolling_up_stops_following_and_jump_to_latest_resumes_it(stage: Stage) -> None:
@@ -329,9 +305,6 @@ def test_a_stopped_thought_is_shown_as_ended(stage: Stage) -> None:
     expect(stage.timeline.locator("a.step-number")).to_have_text(["1", "2"])
 
 
-# Find
-
-
 def find_field(stage: Stage) -> Locator:
     return stage.page.get_by_role("searchbox", name="Find in run")
 
@@ -384,22 +357,6 @@ def test_escape_in_find_does_not_stop_the_run(stage: Stage) -> None:
     assert stage.page.evaluate("window.stopped")
 
 
-# Syntax highlighting
-
-
-def test_a_command_is_highlighted_and_its_text_is_unchanged(stage: Stage) -> None:
-    stage.mount("timeline", run=a_run(1))
-    stage.step(1).locator(".card > summary").click()
-    program = stage.step(1).get_by_label("Command")
-    expect(program).to_have_text(f"$ {COMMAND}", use_inner_text=False)
-    expect(program.locator(".syn-keyword")).to_have_text(["for", "in", "do", "done", "import"])
-    expect(program.locator(".syn-comment")).to_have_text("# count")
-    expect(program.locator(".syn-string").first).to_have_text('"$f"')
-
-
-# Long runs
-
-
 def test_only_steps_near_the_viewport_are_rendered(stage: Stage) -> None:
     stage.mount("timeline", run=a_run(1000))
     expect(stage.step(1000)).to_have_count(1)
@@ -407,10 +364,9 @@ def test_only_steps_near_the_viewport_are_rendered(stage: Stage) -> None:
     expect(whole).not_to_have_count(0)
     elements = "document.querySelectorAll('.thread *').length"
     at_first = stage.page.evaluate(elements)
+    scroll = "(thread, part) => thread.scrollTop = part * thread.scrollHeight"
     for part in (0.9, 0.75, 0.5, 0.25, 0):
-        stage.thread.evaluate(
-            "(thread, part) => thread.scrollTop = part * thread.scrollHeight", part
-        )
+        stage.thread.evaluate(scroll, part)
         step_number = step_in_view(stage)
         expect(stage.step(step_number).locator("pre.output")).to_have_count(1)
         assert abs(step_number - 1000 * part) < 60
@@ -421,37 +377,35 @@ def test_only_steps_near_the_viewport_are_rendered(stage: Stage) -> None:
 
 def step_in_view(stage: Stage) -> int:
     """The number of the step in the middle of the view, when scrolling has ended."""
-    return int(
-        stage.page.evaluate(
-            """async () => {
-              const box = document.querySelector(".thread").getBoundingClientRect();
-              const [x, y] = [box.left + 100, box.top + box.height / 2];
-              const at = (y) => document.elementFromPoint(x, y)?.closest(".step")?.id;
-              const look = () => at(y) ?? at(y + 20) ?? at(y - 20);  // not the gap between two
-              let [before, now] = [null, undefined];
-              while (!now || now !== before) {
-                before = now;
-                await new Promise((resolve) => setTimeout(resolve, 150));
-                now = look();
-              }
-              return now.slice(5);
-            }"""
-        )
-    )
+    script = """async () => {
+      const box = document.querySelector(".thread").getBoundingClientRect();
+      const [x, y] = [box.left + 100, box.top + box.height / 2];
+      const at = (y) => document.elementFromPoint(x, y)?.closest(".step")?.id;
+      const look = () => at(y) ?? at(y + 20) ?? at(y - 20);  // not the gap between two
+      let [before, now] = [null, undefined];
+      while (!now || now !== before) {
+        before = now;
+        await new Promise((resolve) => setTimeout(resolve, 150));
+        now = look();
+      }
+      return now.slice(5);
+    }"""
+    return int(stage.page.evaluate(script))
 
 
 def test_a_step_scrolled_out_keeps_its_height_and_expanded_cards(stage: Stage) -> None:
     stage.mount("timeline", run=a_run(200), part="#step-100")
-    stage.step(100).locator(".card").locator("summary").click()
-    expect(stage.step(100).get_by_label("Output")).to_be_visible()
-    expect(stage.step(100).locator("strong")).to_have_text("100")
-    height = step_height(stage, 100)
+    step, height_of = stage.step(100), "step => step.getBoundingClientRect().height"
+    step.locator(".card").locator("summary").click()
+    expect(step.get_by_label("Output")).to_be_visible()
+    expect(step.locator("strong")).to_have_text("100")
+    height = step.evaluate(height_of)
     stage.thread.evaluate("thread => thread.scrollTop += 5 * thread.clientHeight")
-    expect(stage.step(100).locator("pre")).to_have_count(0)
-    assert step_height(stage, 100) == pytest.approx(height, abs=1)
-    stage.step(100).scroll_into_view_if_needed()
-    expect(stage.step(100).get_by_label("Output")).to_be_visible()
-    assert step_height(stage, 100) == pytest.approx(height, abs=2)
+    expect(step.locator("pre")).to_have_count(0)
+    assert step.evaluate(height_of) == pytest.approx(height, abs=1)
+    step.scroll_into_view_if_needed()
+    expect(step.get_by_label("Output")).to_be_visible()
+    assert step.evaluate(height_of) == pytest.approx(height, abs=2)
 
 
 def test_scrolling_by_the_user_ends_the_scroll_to_a_step(stage: Stage) -> None:
@@ -464,12 +418,6 @@ def test_scrolling_by_the_user_ends_the_scroll_to_a_step(stage: Stage) -> None:
     stage.thread.hover()
     stage.page.mouse.wheel(0, 10_000)
     expect(stage.step(100).locator("pre")).to_have_count(0)
-
-
-def step_height(stage: Stage, number: int) -> float:
-    box = stage.step(number).bounding_box()
-    assert box
-    return box["height"]
 
 
 @pytest.mark.parametrize("look", LOOKS, ids=str)

@@ -2,7 +2,9 @@
 
 import os
 import re
+import shutil
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
@@ -24,10 +26,17 @@ class TreeStage:
     def __init__(self, stage: Stage) -> None:
         self.stage, self.page = stage, stage.page
         self.root = stage.run.folder.workspace
+        self.preview = stage.workspace.locator(".preview")
+        self.canvas = self.preview.locator(".canvas")
+        self.tree = stage.page.get_by_role("tree", name="Files")
+        self.selected = self.tree.locator("[aria-selected=true]")
+        self.focused = self.tree.locator("[role=treeitem]:focus")
+        self.menu_item = partial(stage.page.get_by_role, "menuitem")
 
-    def open(self, events: Iterable[Event] = ()) -> None:
-        """Mount the workspace of a run; without events, of a draft."""
-        self.stage.mount("timeline", "attachments", "workspace", run=events)
+    def open(self, *paths: str, run: Iterable[Event] = ()) -> None:
+        """Mount the workspace of a run, or of a draft, with these files."""
+        self.write(*paths)
+        self.stage.mount("timeline", "attachments", "workspace", run=run)
 
     def write(self, *paths: str) -> None:
         """Write files, before or after the workspace is mounted."""
@@ -52,35 +61,14 @@ class TreeStage:
         for key in keys:
             self.page.keyboard.press(key)
 
-    @property
-    def preview(self) -> Locator:
-        return self.stage.workspace.locator(".preview")
-
-    @property
-    def canvas(self) -> Locator:
-        return self.preview.locator(".canvas")
-
-    @property
-    def tree(self) -> Locator:
-        return self.page.get_by_role("tree", name="Files")
-
-    @property
-    def selected(self) -> Locator:
-        return self.tree.locator("[aria-selected=true]")
-
-    @property
-    def focused(self) -> Locator:
-        return self.tree.locator("[role=treeitem]:focus")
-
     def names(self) -> list[str]:
         rows = self.tree.get_by_role("treeitem").all()
         return [str(row.get_attribute("aria-label")) for row in rows]
 
     def choose_in_menu(self, row: str, *path: str) -> None:
-        """Choose an item of a row's context menu."""
         self.row(row).click(button="right")
         for name in path:
-            self.page.get_by_role("menuitem", name=name).click()
+            self.menu_item(name=name).click()
 
     def open_file(self, path: str) -> None:
         """Open a file as a link in the conversation does."""
@@ -101,12 +89,8 @@ def write_many(tree: TreeStage, folder: str = "output", count: int = 10_000) -> 
         (tree.root / folder / f"{number}.txt").write_text(str(number))
 
 
-# Display
-
-
 def test_folders_come_first_and_input_and_output_are_expanded(tree: TreeStage) -> None:
-    tree.write("input/given.txt", "output/made.txt", "a/inner.txt", "b.txt")
-    tree.open()
+    tree.open("input/given.txt", "output/made.txt", "a/inner.txt", "b.txt")
     expect(tree.row("made.txt")).to_be_visible()
     assert tree.names() == ["input", "given.txt", "output", "made.txt", "a", "b.txt"]
     expect(tree.row("made.txt")).to_have_attribute("aria-level", "2")
@@ -154,8 +138,7 @@ def test_the_sort_order_is_remembered(tree: TreeStage) -> None:
 
 
 def test_hidden_files_are_shown_on_request(tree: TreeStage) -> None:
-    tree.write("output/.hidden", "output/seen")
-    tree.open()
+    tree.open("output/.hidden", "output/seen")
     expect(tree.row("seen")).to_be_visible()
     expect(tree.row(".hidden")).to_have_count(0)
     tree.stage.button("More actions").click()
@@ -166,8 +149,7 @@ def test_hidden_files_are_shown_on_request(tree: TreeStage) -> None:
 
 
 def test_the_filter_finds_files_in_collapsed_folders_and_can_be_cleared(tree: TreeStage) -> None:
-    tree.write("a/deep/down/treasure.txt", "b.txt")
-    tree.open()
+    tree.open("a/deep/down/treasure.txt", "b.txt")
     box = tree.page.get_by_label("Filter files")
     box.fill("treas")
     expect(tree.row("treasure.txt")).to_contain_text("in a/deep/down")
@@ -185,8 +167,7 @@ def test_the_filter_finds_files_in_collapsed_folders_and_can_be_cleared(tree: Tr
 
 
 def test_a_folder_can_be_shown_alone_with_breadcrumbs(tree: TreeStage) -> None:
-    tree.write("a/b/c/inner.txt", "beside.txt")
-    tree.open()
+    tree.open("a/b/c/inner.txt", "beside.txt")
     tree.row("a").click()
     tree.choose_in_menu("b", "Show only this folder")
     expect(tree.row("c")).to_have_attribute("aria-level", "1")
@@ -195,30 +176,23 @@ def test_a_folder_can_be_shown_alone_with_breadcrumbs(tree: TreeStage) -> None:
     expect(crumbs).to_have_text("workspace/a/b")
     crumbs.get_by_role("button", name="a", exact=True).click()
     expect(tree.row("b")).to_have_attribute("aria-level", "1")
+    tree.choose_in_menu("b", "Show only this folder")
+    expect(crumbs).to_have_text("workspace/a/b")
+    shutil.rmtree(tree.root / "a" / "b")
+    tree.notify()
+    expect(crumbs).to_have_text("workspace/a")  # its parent
     crumbs.get_by_role("button", name="workspace").click()
     expect(tree.row("beside.txt")).to_be_visible()
 
 
-def test_deleting_the_folder_shown_alone_shows_its_parent(tree: TreeStage) -> None:
-    tree.write("a/b/inner.txt")
-    tree.open()
-    tree.row("a").click()
-    tree.choose_in_menu("b", "Show only this folder")
-    expect(tree.row("inner.txt")).to_be_visible()
-    (tree.root / "a" / "b" / "inner.txt").unlink()
-    (tree.root / "a" / "b").rmdir()
-    tree.notify()
-    expect(tree.page.get_by_role("navigation", name="Current folder")).to_have_text("workspace/a")
-
-
 def test_new_and_changed_files_are_marked_until_opened(tree: TreeStage) -> None:
-    tree.write("output/new.txt", "output/old.txt", "sub/inner.txt")
     changes = [
         FileChange("output/new.txt", "added"),
         FileChange("output/old.txt", "changed"),
         FileChange("sub/inner.txt", "added"),
     ]
-    tree.open([started(), *step(1, changes=changes)])
+    run = [started(), *step(1, changes=changes)]
+    tree.open("output/new.txt", "output/old.txt", "sub/inner.txt", run=run)
     expect(tree.row("new.txt")).to_contain_text("new · step 1")
     expect(tree.row("old.txt")).to_contain_text("changed · step 1")
     expect(tree.row("sub")).to_contain_text("1 new")
@@ -228,27 +202,19 @@ def test_new_and_changed_files_are_marked_until_opened(tree: TreeStage) -> None:
     expect(tree.row("old.txt")).to_contain_text("changed · step 1")
     expect(tree.row("new.txt").locator(".new")).to_have_text("step 1")
     tree.stage.button("More actions").click()
-    tree.page.get_by_role("menuitem", name="Mark all as read").click()
+    tree.menu_item(name="Mark all as read").click()
     expect(tree.row("old.txt").locator(".new")).to_have_text("step 1")
     expect(tree.row("sub").locator(".new")).to_have_text("")
-
-
-def test_a_file_open_when_its_step_ends_is_not_marked_as_new(
-    tree: TreeStage,
-) -> None:
-    tree.write("output/shown.txt", "output/other.txt")
-    tree.open()
-    tree.show("shown.txt")
-    changes = [FileChange(f"output/{name}.txt", "added") for name in ("shown", "other")]
-    tree.stage.run.add(started(), *step(1, changes=changes))
-    expect(tree.row("other.txt")).to_contain_text("new · step 1")
-    expect(tree.row("shown.txt").locator(".new")).to_have_text("step 1")
+    tree.show("old.txt")  # a file that is open when its step ends is no news
+    changes = [FileChange(f"output/{name}.txt", "changed") for name in ("new", "old")]
+    tree.stage.run.add(*step(2, changes=changes))
+    expect(tree.row("new.txt")).to_contain_text("changed · step 2")
+    expect(tree.row("old.txt").locator(".new")).to_have_text("step 2")
 
 
 def test_a_long_name_is_truncated_in_the_middle(tree: TreeStage) -> None:
     name = f"{'a very long name of a ' * 6}photograph_0042.jpeg"
-    tree.write(f"output/{name}")
-    tree.open()
+    tree.open(f"output/{name}")
     label = tree.row(name).locator(".name")
     expect(label).to_have_text(name)
     assert label.evaluate("it => it.scrollWidth <= it.clientWidth")
@@ -283,8 +249,7 @@ def test_a_document_shows_its_prompt_token_count(tree: TreeStage) -> None:
 
 
 def test_a_closed_folder_is_counted_up_to_a_thousand(tree: TreeStage) -> None:
-    tree.write(*(f"output/many/{number}.txt" for number in range(1000)))
-    tree.open()
+    tree.open(*(f"output/many/{number}.txt" for number in range(1000)))
     expect(tree.row("many")).to_contain_text("1,000+ items")
 
 
@@ -323,8 +288,7 @@ def test_a_file_opened_elsewhere_is_scrolled_into_view(tree: TreeStage) -> None:
 
 def test_a_file_a_hundred_levels_deep_can_be_opened(tree: TreeStage) -> None:
     names = [f"level {number}" for number in range(100)]
-    tree.write("/".join([*names, "bottom.txt"]))
-    tree.open()
+    tree.open("/".join([*names, "bottom.txt"]))
     expect(tree.row("level 0")).to_be_visible()
     tree.open_file(quote("/".join([*names, "bottom.txt"])))
     expect(tree.row("bottom.txt")).to_be_in_viewport()
@@ -357,7 +321,7 @@ def test_unusual_names_are_shown_opened_and_downloaded(tree: TreeStage, name: by
     expect(tree.canvas).to_contain_text("What it says.")
     with tree.page.expect_download() as download:
         row.click(button="right")
-        tree.page.get_by_role("menuitem", name="Download").click()
+        tree.menu_item(name="Download").click()
     assert Path(download.value.path()).read_bytes() == b"What it says."
 
 
@@ -371,12 +335,8 @@ def test_a_symlink_shows_its_target_and_is_not_followed(tree: TreeStage) -> None
     expect(tree.canvas).not_to_contain_text("root:")
 
 
-# Keyboard
-
-
 def test_the_tree_works_by_keyboard(tree: TreeStage) -> None:
-    tree.write("a/b/c.txt", "a/d.txt", "alpha.txt", "beta.txt", "bravo.txt")
-    tree.open()
+    tree.open("a/b/c.txt", "a/d.txt", "alpha.txt", "beta.txt", "bravo.txt")
     tree.row("input").focus()
     tree.press("End", "ArrowUp", "Home", "ArrowDown", "ArrowDown")
     expect(tree.row("a")).to_be_focused()
@@ -394,19 +354,19 @@ def test_the_tree_works_by_keyboard(tree: TreeStage) -> None:
     expect(tree.row("bravo.txt")).to_be_focused()
 
 
-def test_typing_selects_a_row_that_is_not_rendered(tree: TreeStage) -> None:
-    write_many(tree, count=3000)
-    tree.write("output/wanted.txt")
-    tree.open()
+def test_keys_reach_and_select_rows_that_are_not_rendered(tree: TreeStage) -> None:
+    write_many(tree, count=2499)
+    tree.open("output/wanted.txt")
     tree.row("5.txt").click()
     tree.page.keyboard.type("wan")
     expect(tree.row("wanted.txt")).to_be_focused()
     expect(tree.row("wanted.txt")).to_be_in_viewport()
+    tree.press("Control+a")
+    expect(tree.stage.workspace.locator(".count")).to_have_text("2,500 selected")
 
 
 def test_several_files_are_selected_by_keyboard_and_by_mouse(tree: TreeStage) -> None:
-    tree.write(*(f"output/{letter}.txt" for letter in "abcdef"))
-    tree.open()
+    tree.open(*(f"output/{letter}.txt" for letter in "abcdef"))
     tree.row("b.txt").click()
     tree.press("Shift+ArrowDown", "Shift+ArrowDown")
     expect(tree.selected).to_have_count(3)
@@ -422,35 +382,22 @@ def test_several_files_are_selected_by_keyboard_and_by_mouse(tree: TreeStage) ->
     expect(tree.selected).to_have_count(5)
 
 
-def test_select_all_includes_rows_that_are_not_rendered(tree: TreeStage) -> None:
-    write_many(tree, count=2500)
-    tree.open()
-    tree.row("3.txt").click()
-    tree.press("Control+a")
-    expect(tree.stage.workspace.locator(".count")).to_have_text("2,500 selected")
-
-
 def test_the_context_menu_works_by_keyboard_and_restores_the_focus(tree: TreeStage) -> None:
-    tree.write("output/a.txt")
-    tree.open()
+    tree.open("output/a.txt")
     tree.row("a.txt").click()
     tree.press("Shift+F10")
-    expect(tree.page.get_by_role("menuitem", name="Open", exact=True)).to_be_focused()
+    expect(tree.menu_item(name="Open", exact=True)).to_be_focused()
     tree.press("ArrowUp")
-    expect(tree.page.get_by_role("menuitem", name="Delete")).to_be_focused()
+    expect(tree.menu_item(name="Delete")).to_be_focused()
     tree.press("r")
-    expect(tree.page.get_by_role("menuitem", name="Rename")).to_be_focused()
+    expect(tree.menu_item(name="Rename")).to_be_focused()
     tree.press("Escape")
     expect(tree.page.get_by_role("menu")).to_have_count(0)
     expect(tree.row("a.txt")).to_be_focused()
 
 
-# Preview and layout
-
-
 def test_next_and_previous_follow_the_order_of_the_tree(tree: TreeStage) -> None:
-    tree.write("output/a.txt", "output/inner/b.txt", "output/z.txt")
-    tree.open()
+    tree.open("output/a.txt", "output/inner/b.txt", "output/z.txt")
     tree.show("a.txt")
     tree.stage.button("Next file").click()
     expect(tree.canvas).to_contain_text("This is output/z.txt.")
@@ -460,8 +407,7 @@ def test_next_and_previous_follow_the_order_of_the_tree(tree: TreeStage) -> None
 
 def test_the_preview_updates_and_reports_a_deleted_file(tree: TreeStage) -> None:
     tree.stage.expected_errors = ["/view/"]  # it may ask for the file as it goes
-    tree.write("a/b/c.txt")
-    tree.open()
+    tree.open("a/b/c.txt")
     tree.row("a").click()
     tree.row("b").click()
     tree.show("c.txt")
@@ -475,8 +421,7 @@ def test_the_preview_updates_and_reports_a_deleted_file(tree: TreeStage) -> None
 
 
 def test_the_divider_moves_by_keyboard_and_keeps_its_position(tree: TreeStage) -> None:
-    tree.write("output/a.txt")
-    tree.open()
+    tree.open("output/a.txt")
     tree.show("a.txt")
     divider = tree.page.get_by_role("separator", name="Resize file tree")
     before = tree.preview.bounding_box()
@@ -495,9 +440,6 @@ def test_the_divider_moves_by_keyboard_and_keeps_its_position(tree: TreeStage) -
     expect(width).to_have_attribute("aria-valuenow", "80")
 
 
-# Changes
-
-
 def test_folders_and_files_are_created_in_the_chosen_folder(tree: TreeStage) -> None:
     tree.open()
     tree.choose_in_menu("output", "New folder")
@@ -514,8 +456,7 @@ def test_folders_and_files_are_created_in_the_chosen_folder(tree: TreeStage) -> 
 def test_a_file_is_renamed_in_the_tree_and_in_the_preview(tree: TreeStage) -> None:
     # A name that the server refuses; the preview may ask for the old name while it is changed.
     tree.stage.expected_errors = ["/changes", "/view/output/a.txt"]
-    tree.write("output/a.txt")
-    tree.open()
+    tree.open("output/a.txt")
     tree.show("a.txt")
     tree.press("F2")
     field = tree.page.get_by_label("New name for a.txt")
@@ -545,8 +486,7 @@ def test_a_file_is_renamed_in_the_tree_and_in_the_preview(tree: TreeStage) -> No
 
 def test_deleted_files_can_be_restored(tree: TreeStage) -> None:
     tree.stage.expected_errors = ["/output/a.txt"]  # a click opens its preview
-    tree.write("output/a.txt", "output/b.txt", "output/c.txt")
-    tree.open()
+    tree.open("output/a.txt", "output/b.txt", "output/c.txt")
     tree.row("a.txt").click()
     tree.press("Shift+ArrowDown", "Delete")
     expect(tree.row("a.txt")).to_have_count(0)
@@ -559,8 +499,7 @@ def test_deleted_files_can_be_restored(tree: TreeStage) -> None:
 
 
 def test_files_are_moved_by_cut_and_paste_by_dragging_and_by_dialog(tree: TreeStage) -> None:
-    tree.write("output/a.txt", "output/b.txt", "output/c.txt", "store/x.txt")
-    tree.open()
+    tree.open("output/a.txt", "output/b.txt", "output/c.txt", "store/x.txt")
     tree.row("a.txt").focus()  # a click opens its preview, which the move would overtake
     tree.press("Control+x")
     tree.row("store").focus()
@@ -571,9 +510,7 @@ def test_files_are_moved_by_cut_and_paste_by_dragging_and_by_dialog(tree: TreeSt
     tree.row("b.txt").drag_to(tree.row("store"))
     wait_until(lambda: (tree.root / "store" / "b.txt").exists())
     expect(tree.row("output")).to_contain_text("1 item")
-    expect(
-        tree.row("b.txt")
-    ).to_be_focused()  # the moved file is revealed, and the layout is stable
+    expect(tree.row("b.txt")).to_be_focused()  # it is revealed, and the layout is stable
     tree.choose_in_menu("c.txt", "Move to…")
     dialog = tree.page.get_by_role("dialog", name="Move “c.txt” to")
     dialog.get_by_role("button", name="Parent folder").click()
@@ -587,18 +524,16 @@ def test_files_are_moved_by_cut_and_paste_by_dragging_and_by_dialog(tree: TreeSt
 
 
 def test_several_files_are_downloaded_as_one_zip(tree: TreeStage) -> None:
-    tree.write("output/a.txt", "output/b.txt")
-    tree.open()
+    tree.open("output/a.txt", "output/b.txt")
     tree.row("a.txt").click()
     tree.press("Shift+ArrowDown", "Shift+F10")
     with tree.page.expect_download() as download:
-        tree.page.get_by_role("menuitem", name="Download 2 items as zip").click()
+        tree.menu_item(name="Download 2 items as zip").click()
     assert Path(download.value.path()).read_bytes().startswith(b"PK")
 
 
 def test_files_dropped_on_a_folder_are_uploaded_into_it(tree: TreeStage) -> None:
-    tree.write("store/x.txt")
-    tree.open()
+    tree.open("store/x.txt")
     row = tree.row("store")
     expect(row).to_be_visible()
     data = tree.page.evaluate_handle(

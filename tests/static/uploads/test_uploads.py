@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, expect
+from playwright.sync_api import Browser, Locator, Page, Request, expect
 
 from agent.runs.folder import RunFolder
 from tests.support.browser.page_pool import listen
@@ -73,6 +73,10 @@ def contents(folder: Path) -> dict[str, str]:
     }
 
 
+def attach(studio: Tab, *paths: Path) -> None:
+    studio.page.get_by_label("Files to attach").set_input_files(paths)
+
+
 def drop(studio: Tab, target: Locator, *paths: Path) -> None:
     """Drop files of this machine on an element."""
     target.hover()  # waits until it does not move
@@ -84,6 +88,18 @@ def drop(studio: Tab, target: Locator, *paths: Path) -> None:
         place = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
         session.send("Input.dispatchDragEvent", {"type": kind, **place, "data": data})
     session.detach()
+
+
+def record_offsets(page: Page) -> list[int]:
+    """Return the list to which the offset of each part of an upload will be added."""
+    starts: list[int] = []
+
+    def note(request: Request) -> None:
+        if request.method == "PATCH":
+            starts.append(int(request.headers["upload-offset"]))
+
+    listen(page, "request", note)
+    return starts
 
 
 @contextmanager
@@ -157,7 +173,7 @@ def test_a_second_file_of_the_same_name_is_kept_beside_the_first(
 ) -> None:
     (tmp_path / "a.txt").write_text("a")
     for _ in range(2):
-        uploads.page.get_by_label("Files to attach").set_input_files(tmp_path / "a.txt")
+        attach(uploads, tmp_path / "a.txt")
         expect(chips(uploads).last).to_contain_text("1 B")
     expect(chips(uploads)).to_have_text([re.compile(r"^a\.txt"), re.compile(r"^a \(2\)\.txt")])
 
@@ -177,8 +193,7 @@ def test_pasted_images_are_named_and_pasted_text_is_not_attached(uploads: Stage)
 def test_an_attached_document_shows_its_token_count(uploads: Stage, tmp_path: Path) -> None:
     (tmp_path / "long.txt").write_text("word " * 84_000)
     (tmp_path / "raw.dat").write_bytes(b"\0" * 100)
-    inputs = uploads.page.get_by_label("Files to attach")
-    inputs.set_input_files([tmp_path / "long.txt", tmp_path / "raw.dat"])
+    attach(uploads, tmp_path / "long.txt", tmp_path / "raw.dat")
     expect(chips(uploads).first).to_contain_text("84,000 words · ≈ 105k tokens if pasted")
     expect(chips(uploads).last).not_to_contain_text("tokens")
 
@@ -186,9 +201,7 @@ def test_an_attached_document_shows_its_token_count(uploads: Stage, tmp_path: Pa
 def test_a_file_deleted_in_the_tree_is_no_longer_attached(uploads: Stage, tmp_path: Path) -> None:
     for name in ("kept.txt", "deleted.txt"):
         (tmp_path / name).write_text(name)
-    uploads.page.get_by_label("Files to attach").set_input_files(
-        [tmp_path / "kept.txt", tmp_path / "deleted.txt"]
-    )
+    attach(uploads, tmp_path / "kept.txt", tmp_path / "deleted.txt")
     expect(chips(uploads)).to_have_count(2)
     with uploads.page.expect_response(
         lambda response: "deleted.txt" in response.url and "start=0" in response.url
@@ -203,7 +216,7 @@ def test_a_chip_of_many_files_counts_the_remaining_files(uploads: Stage, tmp_pat
     paths = [tmp_path / f"{number}.txt" for number in range(9)]
     for path in paths:
         path.write_text("1234")
-    uploads.page.get_by_label("Files to attach").set_input_files(paths)
+    attach(uploads, *paths)
     expect(chips(uploads)).to_have_text(re.compile("^9 files.*36 B"))
     uploads.file("0.txt").focus()
     for key in ("ArrowDown", "Shift+ArrowDown", "Shift+ArrowDown", "Delete"):
@@ -240,28 +253,19 @@ def test_an_interrupted_upload_resumes_at_its_offset(
         run_flaky_proxy(studio_url) as proxy,
         open_studio(browser, proxy.url, excused="Failed to load") as studio,
     ):
-        starts: list[str] = []
-        listen(
-            studio.page,
-            "request",
-            lambda request: (
-                starts.append(request.headers.get("upload-offset", ""))
-                if request.method == "PATCH"
-                else None
-            ),
-        )
+        starts = record_offsets(studio.page)
         proxy.cut_after = 3_000_000
         proxy.may_cut = lambda: any(
             path.stat().st_size
             for path in data.glob("sandboxes/*/staging/upload-*")
             if not path.suffix
         )
-        studio.page.get_by_label("Files to attach").set_input_files(tmp_path / "big.bin")
+        attach(studio, tmp_path / "big.bin")
         expect(chips(studio)).to_contain_text("9.8 MB")
         assert proxy.cut_count == 1
         assert (workspace(studio, data) / "input" / "big.bin").read_bytes() == content
-        assert starts[0] == "0"
-        assert 0 < int(starts[-1]) < 3_000_000
+        assert starts[0] == 0
+        assert 0 < starts[-1] < 3_000_000
 
 
 @pytest.mark.browser
@@ -271,21 +275,12 @@ def test_an_upload_continues_when_the_same_file_is_chosen_after_a_reload(
 ) -> None:
     content = bytes(range(256)) * 80_000
     (tmp_path / "big.bin").write_bytes(content)
-    starts: list[int] = []
-    listen(
-        studio.page,
-        "request",
-        lambda request: (
-            starts.append(int(request.headers["upload-offset"]))
-            if request.method == "PATCH"
-            else None
-        ),
-    )
+    starts = record_offsets(studio.page)
     with slow_network(studio):
-        studio.page.get_by_label("Files to attach").set_input_files(tmp_path / "big.bin")
+        attach(studio, tmp_path / "big.bin")
         expect(chips(studio)).to_have_text(re.compile(r"[1-9]\d?% · "))
         studio.page.reload()
-    studio.page.get_by_label("Files to attach").set_input_files(tmp_path / "big.bin")
+    attach(studio, tmp_path / "big.bin")
     expect(chips(studio)).to_contain_text("20 MB")
     assert starts[0] == 0
     assert starts[-1] > 0
@@ -297,7 +292,7 @@ def test_a_failed_upload_is_reported_and_can_be_retried(uploads: Stage, tmp_path
     (tmp_path / "a.txt").write_text("content")
     uploads.page.clock.install()
     uploads.page.route("**/uploads/**", lambda route: route.abort())
-    uploads.page.get_by_label("Files to attach").set_input_files(tmp_path / "a.txt")
+    attach(uploads, tmp_path / "a.txt")
     expect(chips(uploads)).to_contain_text("connection lost, retrying")
     expect(uploads.page.locator("#hint")).to_have_text("Uploading 1 file")
     while uploads.button("Retry").is_hidden():
@@ -316,7 +311,7 @@ def test_a_failed_upload_is_reported_and_can_be_retried(uploads: Stage, tmp_path
 def test_a_cancelled_upload_leaves_no_files(studio: StudioTab, data: Path, tmp_path: Path) -> None:
     (tmp_path / "big.bin").write_bytes(bytes(30_000_000))
     with slow_network(studio):
-        studio.page.get_by_label("Files to attach").set_input_files(tmp_path / "big.bin")
+        attach(studio, tmp_path / "big.bin")
         expect(chips(studio)).to_have_text(re.compile(r"[1-9]% · .*/s · \d+ s left"))
         studio.button("Remove big.bin").click()
     expect(chips(studio)).to_have_count(0)

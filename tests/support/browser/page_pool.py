@@ -15,13 +15,7 @@ STORED = "local_storage,indexeddb,service_workers,cache_storage,file_systems"
 
 @dataclass
 class _Use:
-    """What is known of a page that a test has taken.
-
-    Attributes:
-        options: The options of its context.
-        listeners: Events and the listeners to remove from them.
-        has_scripts: Whether it runs scripts of the test in each document.
-    """
+    """The options of a page's context, its listeners, and whether it runs a test's scripts."""
 
     options: dict[str, Any]
     listeners: list[tuple[Any, Any]] = field(default_factory=list)
@@ -33,14 +27,10 @@ _uses: WeakKeyDictionary[Page, _Use] = WeakKeyDictionary()
 
 
 def take_page(browser: Browser, **options: Any) -> Page:
-    """Return a page in which nothing is stored, in a context of its own.
+    """Return a page in which nothing is stored, in a context with these options.
 
     It may be one that an earlier test released, in which the application loads with less CPU: its
     scripts are in the browser's cache and have been compiled by the page's process.
-
-    Args:
-        browser: The browser.
-        **options: The arguments of ``Browser.new_context``.
     """
     released = _released_with(browser, options)
     page = released.pop() if released else browser.new_context(**options).new_page()

@@ -21,12 +21,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @dataclass(frozen=True)
 class Nodes:
-    """A cluster that runs: its address, the nodes' processes and folders.
-
-    Attributes:
-        ids: Ray's ids of the nodes.
-        environment: What a program needs in order to connect to it.
-    """
+    """A running cluster: Ray's ids of its nodes, and what a program needs to connect to it."""
 
     address: str
     raylets: tuple[int, ...]
@@ -43,7 +38,6 @@ class Nodes:
 
 
 def containers_of(folder: Path, engine: Client) -> list[str]:
-    """Return the containers of all data folders in a folder."""
     found = [path.parent for path in folder.rglob("instance") if path.is_file()]
     instances = (read_instance_id(data) for data in found)
     return [each.id for name in instances if name for each in list_containers(engine, name)]

@@ -41,11 +41,11 @@ class Placement:
 
 
 @contextmanager
-def open_placement(folder: Path, sandboxes: int = 4) -> Iterator[Placement]:
+def open_placement(folder: Path) -> Iterator[Placement]:
     """Start two nodes and connect a provider, whose data are in ``folder / "data"``."""
     from agent.cluster.sandboxes.provider import ClusterSandboxProvider
 
-    with cluster.ray_nodes(folder, 2, sandboxes, token=False) as nodes:
+    with cluster.ray_nodes(folder, 2, 4, token=False) as nodes:
         settings = Settings(data=folder / "data", ray=nodes.address)
         with DataFolder(settings.data) as data:
             provider = ClusterSandboxProvider(settings, data)

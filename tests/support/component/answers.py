@@ -34,12 +34,10 @@ _RANDOM = re.compile(
 
 
 def serve(settings: Settings) -> AbstractContextManager[str]:
-    """Serve a studio; yields its URL."""
     return run_server(create_app(settings, LocalSandboxProvider(settings.data)))
 
 
 def client(url: str) -> httpx.Client:
-    """Return a client of a studio's API."""
     return httpx.Client(base_url=f"{url}/api/", timeout=60)
 
 

@@ -48,7 +48,6 @@ def continued(text: str, **changes: Any) -> RunContinued:
 def ended(
     status: Status = "submitted", answer: str = "", reason: str = "", totals: Totals | None = None
 ) -> RunEnded:
-    """A round ends."""
     return RunEnded(status=status, reason=reason, answer=answer, totals=totals or Totals())
 
 
@@ -64,7 +63,6 @@ def answered(
 
 
 def tool_ended(number: int, call_id: str, observation: str = "", **changes: Any) -> ToolEnded:
-    """A command ends."""
     event = ToolEnded(
         step=number, call_id=call_id, name="execute_bash", ok=True, exit_code=0,
         end_reason="exit", seconds=0.01, observation=observation,
@@ -74,14 +72,7 @@ def tool_ended(number: int, call_id: str, observation: str = "", **changes: Any)
 
 @dataclass(frozen=True)
 class CallResult:
-    """A tool call and its result.
-
-    Attributes:
-        summary: One line for the user; by default the command.
-        output: What it wrote; None if it wrote to no stream.
-        observation: What the model sees; by default the output.
-        is_running: Whether it has no result yet.
-    """
+    """A tool call and its result; by default the model sees the output."""
 
     name: str
     arguments: dict[str, Any] = field(default_factory=dict)
@@ -97,13 +88,11 @@ class CallResult:
 
 
 def bash(command: str, output: str = "", exit_code: int = 0, **more: Any) -> CallResult:
-    """A command."""
     call = CallResult("execute_bash", {"command": command}, command, output)
     return replace(call, exit_code=exit_code, ok=exit_code == 0, **more)
 
 
 def edit(command: str, path: str, *, ok: bool = True, **arguments: str) -> CallResult:
-    """A file is edited."""
     summary, given = f"{command} {path}", {"command": command, "path": path, **arguments}
     return CallResult("str_replace_editor", given, summary, None, "Edited.", ok, None)
 
@@ -122,18 +111,7 @@ def step(
     totals: Totals | None = None,
     **changed: Any,
 ) -> Iterator[Event]:
-    """Yield the events of a step; it has not ended while one of its calls is running.
-
-    Args:
-        number: The step's number.
-        calls: Its calls, of which the last may be running.
-        text: What the model writes.
-        reasoning: What it thinks.
-        usage: The turn's tokens.
-        changes: The files that the step changes.
-        totals: The run's totals after the step.
-        changed: Other fields of ``ModelAnswered``.
-    """
+    """Yield the events of a step; it has not ended while its last call is running."""
     yield StepStarted(step=number, note="")
     if reasoning:
         yield ReasoningDelta(step=number, text=reasoning)
@@ -153,7 +131,6 @@ def step(
 
 
 def call_events(number: int, call_id: str, call: CallResult) -> Iterator[Event]:
-    """Yield the events of one call."""
     yield ToolStarted(
         step=number, call_id=call_id, name=call.name, arguments=call.arguments,
         summary=call.summary or call.name,

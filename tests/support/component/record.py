@@ -16,7 +16,6 @@ from tests.support.component.scenarios import SCENARIOS
 
 
 def main() -> None:
-    """Write all fixtures."""
     FOLDER.mkdir(exist_ok=True)
     for name, content in record_all():
         (FOLDER / name).write_text(content)
@@ -24,7 +23,6 @@ def main() -> None:
 
 
 def record_all() -> Iterator[tuple[str, str]]:
-    """Yield the name and the content of each fixture."""
     with tempfile.TemporaryDirectory() as folder, serve(Settings(data=Path(folder))) as url:
         yield PAGE, bare_page(httpx.get(url, timeout=60).text)
     for scenario in SCENARIOS:

@@ -36,7 +36,6 @@ class LocalPreviews(PreviewService):
     """Previews rendered in this process; their worker process takes 2 s of CPU to start."""
 
     def render(self, kind: str, file: BinaryIO, request: PreviewRequest) -> PreviewResult:
-        """Render a preview; see the overridden method."""
         file.seek(0)
         try:
             with _rendering:
@@ -52,16 +51,7 @@ class LocalPreviews(PreviewService):
 
 
 class LocalRoutes:
-    """The routes of a studio with one owner, on a data folder.
-
-    Args:
-        data: The data folder.
-        previews: Renders previews; in this process by default.
-        settings: Settings that are not the default.
-
-    Attributes:
-        services: What is behind the routes.
-    """
+    """The routes of a studio with one owner, on a data folder; previews are rendered here."""
 
     def __init__(self, data: Path, previews: PreviewService | None = None, **settings: Any) -> None:
         provider = LocalSandboxProvider(data)
@@ -117,8 +107,6 @@ class LocalRoutes:
 
 
 class _Collector:
-    """Collects the messages of a response."""
-
     def __init__(self, body: bytes) -> None:
         self._body: bytes | None = body
         self._parts: list[bytes] = []
@@ -146,15 +134,12 @@ class _Collector:
 
 
 class LocalStudio:
-    """A page, its routes, and the runs in its data folder; there are none at first.
-
-    Args:
-        stage: The page.
-        settings: The studio's settings that are not the default.
-    """
+    """A page, its routes, and the runs in its data folder; there are none at first."""
 
     def __init__(self, stage: Stage, **settings: Any) -> None:
         self.stage, self.page, self.data = stage, stage.page, stage.data
+        self.history = stage.page.get_by_role("dialog", name="History")
+        self.titles = self.history.locator(".entry .title")
         shutil.rmtree(stage.run.folder.sandbox_folder)
         shutil.rmtree(stage.run.folder.path)
         self.routes = LocalRoutes(self.data, **settings)
@@ -170,21 +155,14 @@ class LocalStudio:
             self.stage.run = PageRun(self.data, run=run.id)
         self.stage.mount(*ALL, run=() if run else None, look=look)
 
+    def show_history(self, run: RunFolder | None = None, look: Look | None = None) -> Locator:
+        """Open the page and its history; returns the history."""
+        self.show(run, look)
+        return self.open_history()
+
     def open_history(self) -> Locator:
-        """Open the history on the shown page; returns it."""
         self.stage.button("History").click()
         return self.history
 
-    @property
-    def history(self) -> Locator:
-        """The history."""
-        return self.page.get_by_role("dialog", name="History")
-
-    @property
-    def titles(self) -> Locator:
-        """The titles in the history."""
-        return self.history.locator(".entry .title")
-
     def entry(self, title: str) -> Locator:
-        """A run in the history."""
         return self.history.get_by_role("listitem").filter(has_text=title)

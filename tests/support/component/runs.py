@@ -25,16 +25,8 @@ RUN = "component-test-run"
 class PageRun:
     """A run, its event stream and the answers that follow from its events.
 
-    Args:
-        data: The data folder with its journal and its files.
-        events: What has happened so far.
-        run: Its id.
-
-    Attributes:
-        folder: Its folder; a test may write another title, or other journal lines.
-        steering: How its user steers it.
-        is_own: Whether the page's user owns it.
-        elsewhere: Whether another process carries it out.
+    A test may change its folder, how it is steered, whether the page's user owns it, and whether
+    another process carries it out.
     """
 
     def __init__(self, data: Path, events: Iterable[Event] = (), *, run: str = RUN) -> None:
@@ -49,12 +41,10 @@ class PageRun:
 
     @property
     def id(self) -> str:
-        """Its id."""
         return self.folder.id
 
     @property
     def has_begun(self) -> bool:
-        """Whether it has events."""
         journal = self.folder.journal
         return journal.exists() and bool(journal.stat().st_size)
 

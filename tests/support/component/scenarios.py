@@ -91,18 +91,11 @@ def documents(data: Path) -> Recorded:
 
 
 INSPECTED = (
-    "requests",
-    *(
-        f"steps/{step}/request?attempt={attempt}"
-        for step, attempts in ((1, 2), (2, 1))
-        for attempt in range(attempts + 1)
-    ),
-    "steps/1/response?attempt=1",
-    "steps/1/response?attempt=2",
-    "steps/2/response?attempt=1",
-    "steps/2/request?attempt=1&as=curl",
-    "steps/2/request?attempt=1&as=python",
-)
+    "requests", *(f"steps/1/request?attempt={attempt}" for attempt in range(3)),
+    "steps/2/request?attempt=0", "steps/2/request?attempt=1",
+    "steps/1/response?attempt=1", "steps/1/response?attempt=2", "steps/2/response?attempt=1",
+    "steps/2/request?attempt=1&as=curl", "steps/2/request?attempt=1&as=python",
+)  # fmt: skip
 HOSTILE = "<img src=x onerror=alert(1)></pre><script>alert(2)</script>"
 KEY = "sk-secret-0123456789"
 _INSPECTED_TURNS = (

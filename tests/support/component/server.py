@@ -9,10 +9,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from sandbox_ui.page.modules import STATIC
+
+if TYPE_CHECKING:  # it imports this module
+    from tests.support.component.stage import Stage
 
 _GRADIO = importlib.util.find_spec("gradio")  # not imported, which takes seconds
 assert _GRADIO
@@ -31,12 +34,7 @@ _HELD_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Request:
-    """A request of the page.
-
-    Attributes:
-        path: Relative to the page.
-        raw: The path and the query as they were sent.
-    """
+    """A request of the page; the path is relative to it, and ``raw`` is as it was sent."""
 
     method: str
     path: str
@@ -52,21 +50,12 @@ class Request:
 
     @property
     def json(self) -> Any:
-        """The body as JSON."""
         return json.loads(self.body)
 
 
 @dataclass
 class Answer:
-    """An answer to a request.
-
-    Attributes:
-        status: The HTTP status; 0 drops the connection.
-        content: The body.
-        kind: Its content type.
-        headers: Further headers.
-        gate: The answer is sent once it is set.
-    """
+    """An answer, sent once its gate is open; the status 0 drops the connection."""
 
     status: int = 200
     content: bytes = b""
@@ -76,7 +65,6 @@ class Answer:
 
     @classmethod
     def of(cls, value: Any, status: int = 200) -> "Answer":
-        """Return the answer with a value as JSON."""
         return cls(status, json.dumps(value).encode())
 
 
@@ -89,14 +77,12 @@ class Stream:
         self._closed = False
 
     def send(self, name: str, data: bytes, cursor: int | None = None) -> None:
-        """Send an event."""
         number = b"" if cursor is None else b"id: %d\n" % cursor
         with self._changed:
             self._messages.append(b"event: %b\n%bdata: %b\n\n" % (name.encode(), number, data))
             self._changed.notify_all()
 
     def close(self) -> None:
-        """End the response."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -111,33 +97,19 @@ class Stream:
             yield b"".join(messages)
 
 
-class Site(Protocol):
-    """What one test's page gets."""
-
-    def document(self) -> bytes:
-        """Return the page."""
-
-    def respond(self, request: Request) -> Answer | Stream:
-        """Return the answer to a request."""
-
-
 class FixtureServer:
     """Serves the files of ``static/`` and the site of each test, below a prefix of its own.
 
     So a request of an earlier test's page, which may still be under way, is told apart.
-
-    Attributes:
-        url: Base URL of the server.
     """
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self._sites: dict[str, Site] = {}
+        self._sites: dict[str, Stage] = {}
         self._count = 0
 
     @contextmanager
-    def serve(self, site: Site) -> Iterator[str]:
-        """Serve a site; yields its URL."""
+    def serve(self, site: "Stage") -> Iterator[str]:
         self._count += 1
         prefix = str(self._count)
         self._sites[prefix] = site
@@ -146,15 +118,13 @@ class FixtureServer:
         finally:
             del self._sites[prefix]
 
-    def site(self, prefix: str) -> Site | None:
+    def site(self, prefix: str) -> "Stage | None":
         """The site with a prefix, while it is served."""
         return self._sites.get(prefix)
 
 
 @contextmanager
 def run_fixture_server() -> Iterator[FixtureServer]:
-    """Run a server of fixtures on a local port."""
-
     class Handler(_Handler):
         sites = FixtureServer("")
 

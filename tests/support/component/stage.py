@@ -50,13 +50,7 @@ _LAYOUT = ".row{display:flex}.column{display:flex;flex-direction:column}"
 
 @dataclass(frozen=True)
 class Look:
-    """Who looks at a view, how wide it is and in which theme.
-
-    Attributes:
-        role: The run's owner, another signed-in user, or a guest; the latter two have its link.
-        size: Width and height of the page.
-        theme: The colour scheme.
-    """
+    """Who looks at a view, how wide it is and in which theme; users and guests have a link."""
 
     role: Role = "owner"
     size: tuple[int, int] = WIDE
@@ -67,7 +61,6 @@ class Look:
 
     @property
     def can_edit(self) -> bool:
-        """Whether the user may change the run."""
         return self.role == "owner"
 
 
@@ -76,7 +69,6 @@ def looks(
     sizes: Iterable[tuple[int, int]] = (WIDE, NARROW),
     themes: Iterable[Theme] = ("light", "dark"),
 ) -> Sequence[Look]:
-    """Return all combinations."""
     return tuple(Look(*each) for each in product(roles, sizes, themes))
 
 
@@ -87,21 +79,17 @@ class Stage(StudioPage):
     """One test's page: what it shows, asks for and reports.
 
     Attributes:
-        page: The browser's page.
-        url: The URL of the page without a run.
-        run: The run that the page shows.
         requests: What the page has asked for; the paths are as those of ``answer``.
-        errors: What the page has reported: errors in the console, uncaught errors, dialogs, and
-            requests without an answer.
+        errors: Errors in the console, uncaught errors, dialogs, and requests without an answer.
         script: A script that runs before those of the page.
         expected_errors: Parts of errors that the test causes.
         has_accounts: Whether the studio has accounts although its owner looks at the page.
-        data: The data folder of its runs.
         settings: Values of the operator for fields of the settings, such as ``base_url``.
     """
 
     def __init__(self, page: Page, data: Path, on_document: Callable[[], None]) -> None:
-        self.page = page
+        super().__init__(page)
+        self.thread = page.get_by_role("group", name="Steps")  # the timeline's part that scrolls
         self.url = ""
         self.run = PageRun(data)
         self.requests: list[Request] = []
@@ -125,19 +113,14 @@ class Stage(StudioPage):
     # What the page gets
 
     def add_run(self, events: Iterable[Event], run: str) -> PageRun:
-        """Add another run than the shown one."""
         self._runs[run] = PageRun(self.data, events, run=run)
         return self._runs[run]
 
     def answer(self, path: str, value: Any, method: str = "GET", status: int = 200) -> None:
         """Answer a request with a value as JSON, or with an ``Answer``.
 
-        Args:
-            path: Relative to the URL of the run; with a slash before it, to ``/api``. With a query
-                it holds for that query only. A ``*`` at its end stands for the rest.
-            value: The value, or the answer.
-            method: The HTTP method.
-            status: The HTTP status.
+        The path is relative to the URL of the run; with a slash before it, to ``/api``. With a
+        query it holds for that query only. A ``*`` at its end stands for the rest.
         """
         answer = value if isinstance(value, Answer) else Answer.of(value, status)
         self._answers[f"{method} {path}"] = answer
@@ -157,9 +140,9 @@ class Stage(StudioPage):
         """Answer a request with an error of the server; the status 0 drops the connection."""
         self.answer(path, {"error": error}, method, status)
 
-    def answer_again(self, path: str, method: str = "GET") -> None:
+    def answer_again(self, path: str) -> None:
         """Answer a request as before ``answer`` or ``fail``."""
-        del self._answers[f"{method} {path}"]
+        del self._answers[f"GET {path}"]
 
     @contextmanager
     def hold(self, path: str, method: str = "GET") -> Iterator[None]:
@@ -199,12 +182,9 @@ class Stage(StudioPage):
         part: str = "",
         waits: bool = True,
     ) -> None:
-        """Load the bare page and mount components.
+        """Load the bare page and mount components, with the events of a run or without a run.
 
         Args:
-            components: Their ids.
-            run: The events of the run that the page shows; None for a page without a run.
-            look: Who looks at it, and how; the owner on a wide page by default.
             part: The fragment of the page's URL, such as ``#step-3``.
             waits: Whether to wait until the run is shown; it never is where its stream is refused.
         """
@@ -217,7 +197,6 @@ class Stage(StudioPage):
         self._mount(components, waits and run is not None)
 
     def reload(self) -> None:
-        """Reload the page."""
         self.page.reload()
         self._mount(*self._mounted)
 
@@ -236,7 +215,6 @@ class Stage(StudioPage):
         return self.page.evaluate(call, [_address(path), argument])
 
     def change_look(self, look: Look) -> None:
-        """Change the size and the theme of the shown page."""
         assert look.role == self.look.role
         self._set_look(look)
 
@@ -259,12 +237,10 @@ class Stage(StudioPage):
 
     @property
     def shown_url(self) -> str:
-        """The URL of the page with its run."""
         return f"{self.url}?run={self.run.id}"
 
     @property
     def run_url(self) -> str:
-        """Base URL of the run's API."""
         return f"{self.url}api/runs/{self.run.id}/"
 
     def send(self, text: str) -> None:
@@ -280,17 +256,10 @@ class Stage(StudioPage):
 
     # Locators
 
-    @property
-    def thread(self) -> Locator:
-        """The element of the timeline that scrolls."""
-        return self.page.get_by_role("group", name="Steps")
-
     def step(self, number: int) -> Locator:
-        """A step of the run."""
         return self.page.locator(f"#step-{number}")
 
     def clipboard(self) -> str:
-        """The text in the clipboard."""
         text: str = self.page.evaluate("navigator.clipboard.readText()")
         return text
 
@@ -411,7 +380,6 @@ class Stage(StudioPage):
                 self.page.on(event, listener)
 
     def ignore(self) -> None:
-        """End noting errors."""
         for event, listener in self._listeners:
             self.page.remove_listener(event, listener)
 
@@ -457,7 +425,6 @@ def _matches(pattern: str, path: str) -> bool:
 
 
 def _page_answers() -> dict[str, Answer]:
-    """Return the answers that every page gets."""
     answers = recorded("page") | {"POST file-links": {"paths": {}}}
     return {key: _recorded_answer(value) for key, value in answers.items()}
 

@@ -16,13 +16,8 @@ from tests.support.server import wait_until
 _DEBIAN = "/usr/share/docker.io/contrib"
 _PATH = f"/usr/sbin:/usr/bin:/sbin:/bin:{_DEBIAN}"
 _REQUIRED_PROGRAMS = (
-    "dockerd-rootless.sh",
-    "rootlesskit",
-    "newuidmap",
-    "slirp4netns",
-    "unshare",
-    "setpriv",
-)
+    "dockerd-rootless.sh", "rootlesskit", "newuidmap", "slirp4netns", "unshare", "setpriv",
+)  # fmt: skip
 _START_SECONDS = 60.0
 
 # The tun device is root's alone on a machine without udev; here the engine has one of its own.
@@ -75,6 +70,5 @@ def rootless_docker(user: OrdinaryUser) -> Iterator[str]:
 
 
 def copy_image(source: Client, target: Client, image: str) -> None:
-    """Copy an image from one engine to another."""
     archive: Any = source.images.get(image).save(named=image)
     target.images.load(archive)

@@ -26,8 +26,6 @@ def respond(body: dict[str, Any]) -> Turn:
 
 
 class EvaluationClient(GroupClient):
-    """A user's client of evaluations."""
-
     routes = "/api/evaluations"
 
     def create(self, data: bytes = DATA, **fields: Any) -> str:
@@ -51,5 +49,4 @@ def outcomes(described: dict[str, Any]) -> list[list[str]]:
 
 
 def run_ids(described: dict[str, Any]) -> set[str]:
-    """Return the ids of an evaluation's runs."""
     return {run["run"] for row in described["cells"] for cell in row for run in cell["runs"]}

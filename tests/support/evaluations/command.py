@@ -18,15 +18,7 @@ def evaluation_command(
     *options: str,
     environment: Mapping[str, str] = os.environ,
 ) -> Iterator[subprocess.Popen[str]]:
-    """Start the evaluation of an endpoint on tasks; at the end of the block it is killed.
-
-    Args:
-        data: The data folder, as in ``STUDIO_DATA``.
-        tasks: The file with the tasks of AIME 2025.
-        url: The endpoint.
-        options: Further options of the command.
-        environment: The variables that it has besides.
-    """
+    """Start the evaluation of an endpoint on tasks of AIME 2025; it is killed afterwards."""
     command = [sys.executable, "-m", "agent", "eval", "aime", "--data", str(tasks), *options]
     variables = {
         **environment, "STUDIO_DATA": str(data), "OPENAI_BASE_URL": url, "OPENAI_MODEL": "m",

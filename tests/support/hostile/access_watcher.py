@@ -30,7 +30,6 @@ class AccessWatcher:
             return False
 
     def close(self) -> None:
-        """Stop watching."""
         os.close(self._inotify)
 
 

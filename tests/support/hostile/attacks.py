@@ -72,21 +72,27 @@ def rewrite(path: str) -> None:
     file.write_bytes(file.read_bytes() or b"\n")
 
 
+def create_device(kind: int, major: int, minor: int) -> None:
+    os.mknod("/tmp/device", 0o600 | kind, os.makedev(major, minor))
+    Path("/tmp/device").unlink()
+
+
+def read_start(path: str) -> bytes:
+    with open(path, "rb") as file:  # noqa: PTH123
+        return file.read(4)
+
+
+def read_unless_masked(read: Callable[[], object]) -> None:
+    """Read something; what is masked is empty."""
+    if not read():
+        raise OSError(errno.EACCES, "masked")
+
+
 # Capabilities
 
 
-@attack("create a block device")
-def _() -> None:
-    os.mknod("/tmp/disk", 0o600 | 0o060000, os.makedev(8, 0))
-    Path("/tmp/disk").unlink()
-
-
-@attack("create a memory device")
-def _() -> None:
-    os.mknod("/tmp/mem", 0o600 | 0o020000, os.makedev(1, 1))
-    Path("/tmp/mem").unlink()
-
-
+ATTACKS["create a block device"] = lambda: create_device(0o060000, 8, 0)
+ATTACKS["create a memory device"] = lambda: create_device(0o020000, 1, 1)
 ATTACKS["open a raw socket"] = lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)
 ATTACKS["open a packet socket"] = lambda: socket.socket(17, socket.SOCK_RAW)
 ATTACKS["open a socket of the kernel's crypto API"] = lambda: socket.socket(38, 5)
@@ -104,6 +110,13 @@ ATTACKS["load a kernel module"] = lambda: expect_permitted(-1, "init_module", b"
 ATTACKS["remove a kernel module"] = lambda: expect_permitted(
     -1, "delete_module", b"no_such_module", 0
 )
+ATTACKS["slow the clock"] = lambda: syscall(
+    "adjtimex", ctypes.create_string_buffer(struct.pack("I", 0x8000), 256)
+)
+ATTACKS["raise the file size limit"] = lambda: resource.setrlimit(
+    resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+)
+ATTACKS["lower the OOM score"] = lambda: Path("/proc/self/oom_score_adj").write_text("-1000")
 ATTACKS["raise the priority"] = lambda: os.setpriority(os.PRIO_PROCESS, 0, -10)
 ATTACKS["use real-time scheduling"] = lambda: os.sched_setscheduler(
     0, os.SCHED_FIFO, os.sched_param(1)
@@ -114,11 +127,6 @@ ATTACKS["use real-time scheduling"] = lambda: os.sched_setscheduler(
 def _() -> None:
     now = time.time()
     syscall("clock_settime", 0, struct.pack("qq", int(now), int(now % 1 * 1e9)))
-
-
-@attack("slow the clock")
-def _() -> None:
-    syscall("adjtimex", ctypes.create_string_buffer(struct.pack("I", 0x8000), 256))
 
 
 @attack("regain capabilities")
@@ -134,20 +142,10 @@ def _() -> None:
     os.setxattr("/tmp/capable", "security.capability", grant)
 
 
-@attack("raise the file size limit")
-def _() -> None:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-
-
 @attack("raise the open files limit")
 def _() -> None:
     hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit + 1, hard_limit + 1))
-
-
-@attack("lower the OOM score")
-def _() -> None:
-    Path("/proc/self/oom_score_adj").write_text("-1000")
 
 
 # Mounts
@@ -213,28 +211,12 @@ for _path in (
     ATTACKS[f"write {_path}"] = lambda path=_path: rewrite(path)  # type: ignore[misc]
 
 
-@attack("write /proc/sysrq-trigger")
-def _() -> None:
-    Path("/proc/sysrq-trigger").write_text("h")
-
-
-@attack("read kernel memory")
-def _() -> None:
-    with open("/proc/kcore", "rb") as file:  # noqa: PTH123
-        if not file.read(4):
-            raise OSError(errno.EACCES, "masked")
-
-
-@attack("list /sys/firmware")
-def _() -> None:
-    if not list(Path("/sys/firmware").iterdir()):
-        raise OSError(errno.EACCES, "masked")
-
-
-@attack("list keys of others")
-def _() -> None:
-    if not Path("/proc/keys").read_bytes():
-        raise OSError(errno.EACCES, "masked")
+ATTACKS["write /proc/sysrq-trigger"] = lambda: Path("/proc/sysrq-trigger").write_text("h")
+ATTACKS["read kernel memory"] = lambda: read_unless_masked(lambda: read_start("/proc/kcore"))
+ATTACKS["list /sys/firmware"] = lambda: read_unless_masked(
+    lambda: list(Path("/sys/firmware").iterdir())
+)
+ATTACKS["list keys of others"] = lambda: read_unless_masked(Path("/proc/keys").read_bytes)
 
 
 # Namespaces and other processes
@@ -254,26 +236,11 @@ def _() -> None:
         os._exit(0)
 
 
-@attack("enter a namespace")
-def _() -> None:
-    syscall("setns", os.open("/proc/1/ns/mnt", os.O_RDONLY), 0)
-
-
-@attack("trace a host process")
-def _() -> None:
-    outside = int(sys.argv[1])
-    syscall("ptrace", 16, outside, 0, 0)
-
-
-@attack("signal a host process")
-def _() -> None:
-    os.kill(int(sys.argv[1]), 0)
-
-
-@attack("read the memory of a host process")
-def _() -> None:
-    with open(f"/proc/{sys.argv[1]}/mem", "rb") as file:  # noqa: PTH123
-        file.read(1)
+ATTACKS["enter a namespace"] = lambda: syscall("setns", os.open("/proc/1/ns/mnt", os.O_RDONLY), 0)
+ATTACKS["trace a host process"] = lambda: syscall("ptrace", 16, int(sys.argv[1]), 0, 0)
+ATTACKS["signal a host process"] = lambda: os.kill(int(sys.argv[1]), 0)
+ATTACKS["read the memory of a host process"] = lambda: read_start(f"/proc/{sys.argv[1]}/mem")
+ATTACKS["see the application's files"] = lambda: Path(sys.argv[2]).stat()
 
 
 @attack("list host processes")
@@ -291,11 +258,6 @@ def _() -> None:
         if readable and b"sk-of-the-host" in path.read_bytes():
             return
     raise OSError(errno.ENOENT, "nowhere")
-
-
-@attack("see the application's files")
-def _() -> None:
-    Path(sys.argv[2]).stat()
 
 
 @attack("see the application's files through a process root")

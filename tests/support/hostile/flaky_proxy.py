@@ -13,11 +13,8 @@ class FlakyProxy:
     """Forwards connections to ``target``.
 
     Attributes:
-        url: Base URL of the proxy.
-        cut_after: Bytes that a connection may send until it is cut; None for no limit. It applies
-            to one connection: the following ones have no limit.
+        cut_after: Bytes that one connection may send until it is cut; the next have no limit.
         may_cut: Whether the target has stored enough for the cut; the proxy waits until then.
-        cut_count: The number of cut connections.
     """
 
     def __init__(self, target: str) -> None:
@@ -32,7 +29,6 @@ class FlakyProxy:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
-        """Close the proxy and all connections."""
         with suppress(OSError):
             self._server.shutdown(socket.SHUT_RDWR)
         self._server.close()
@@ -81,7 +77,6 @@ def _close(connection: socket.socket) -> None:
 
 @contextmanager
 def run_flaky_proxy(target: str) -> Iterator[FlakyProxy]:
-    """Run a proxy during the block."""
     proxy = FlakyProxy(target)
     try:
         yield proxy

@@ -9,16 +9,7 @@ from typing import Self
 
 
 class FloodServer:
-    """Answers each connection with ``head``, then ``body`` until the client hangs up.
-
-    Args:
-        head: Status line and header lines.
-        body: Blocks of the response's body.
-
-    Attributes:
-        url: The base URL, ``http://127.0.0.1:…/v1``.
-        sent: The number of bytes of the body that were sent, over all connections.
-    """
+    """Answers with ``head``, then blocks of ``body`` until the client hangs up; counts them."""
 
     def __init__(self, head: str, body: Iterable[bytes]) -> None:
         self.sent = 0

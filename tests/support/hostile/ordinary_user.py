@@ -44,15 +44,7 @@ def let_others_enter(path: Path) -> None:
 
 
 class OrdinaryUser:
-    """A user of this machine who may use the engine, with a copy of the program.
-
-    All of the user's files are private: the umask is 077.
-
-    Attributes:
-        home: The home folder.
-        source: The copy of the program.
-        python: The Python of a virtual environment with the packages of the tests.
-    """
+    """A user who may use the engine, with a copy of the program; all their files are private."""
 
     def __init__(self, name: str, home: Path) -> None:
         self.name, self.home = name, home
@@ -61,7 +53,6 @@ class OrdinaryUser:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The user's environment variables."""
         return {
             "HOME": str(self.home),
             "PATH": os.environ["PATH"],
@@ -136,7 +127,6 @@ def _make_private(folder: Path, name: str) -> None:
 
 
 def engine_group() -> int:
-    """Return the group that may use the engine's socket."""
     socket = Path("/var/run/docker.sock")
     if not socket.exists() or not socket.stat().st_mode & stat.S_IWGRP:
         pytest.skip("the engine's socket is not open to a group")

@@ -15,7 +15,7 @@ from agent.workspace.versions.blobs import BlobStore
 from agent.workspace.versions.dirty_set import DirtySet, HintCollector, SweepNeeded
 from agent.workspace.versions.snapshots import SnapshotTracker
 from agent.workspace.versions.watch import WorkspaceWatcher
-from tests.support.full_scan import full_scan
+from tests.support.workspaces import full_scan
 
 
 @pytest.fixture

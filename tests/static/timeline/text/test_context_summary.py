@@ -4,14 +4,9 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
-from agent.events import (
-    Event,
-    ObservationsCleared,
-    SummaryEnded,
-    SummaryStarted,
-)
+from agent.events import Event, ObservationsCleared, SummaryEnded, SummaryStarted
 from agent.models.base import Usage
 from tests.support.component.accessibility import violations
 from tests.support.component.events import SUBMIT, bash, ended, started, step
@@ -69,11 +64,17 @@ def test_the_summary_opens_and_leads_to_the_steps(stage: Stage, look: Look) -> N
     expect(stage.step(2).get_by_label("Output")).to_contain_text("start 2000")
 
 
-def test_a_summary_is_shown_as_it_is_written(stage: Stage) -> None:
+def summarise(stage: Stage) -> Locator:
+    """Begin a summary; returns what the step says of it."""
     stage.mount("timeline", run=list(counting()))
     stage.run.add(*sixth_step()[:2])
     remark = stage.step(6).locator(".remark")
     expect(remark).to_have_text(re.compile("^The model summarises steps 1 to 3"))
+    return remark
+
+
+def test_a_summary_is_shown_as_it_is_written(stage: Stage) -> None:
+    remark = summarise(stage)
     expect(stage.timeline.locator(".status")).to_contain_text("summarising older steps")
     stage.run.add(written(), *sixth_step()[2:], ended())
     expect(stage.step(6).locator(".context-summary .text")).to_contain_text("rows.txt has them")
@@ -92,9 +93,6 @@ def test_a_failed_summary_says_why_and_what_happens_instead(stage: Stage) -> Non
 
 
 def test_stop_ends_a_summary_in_progress(stage: Stage) -> None:
-    stage.mount("timeline", run=list(counting()))
-    stage.run.add(*sixth_step()[:2])
-    remark = stage.step(6).locator(".remark")
-    expect(remark).to_have_text(re.compile("^The model summarises steps 1 to 3"))
+    remark = summarise(stage)
     stage.run.add(failed("the run was stopped"), ended("stopped"))
     expect(remark).to_contain_text("could not be summarised for the model: the run was stopped.")
