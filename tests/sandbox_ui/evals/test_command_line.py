@@ -11,6 +11,7 @@ import pytest
 
 from agent.data_folder import DataFolder
 from agent.runs.folder import RunFolder
+from tests.sandbox_ui.conftest import Script
 from tests.support import httpx
 from tests.support.evaluations.client import DATA, EvaluationClient, outcomes, run_ids
 from tests.support.evaluations.command import evaluation_command
@@ -23,27 +24,21 @@ PLAIN = ("--member", "plain,label=guess", "--at-once", "1")
 
 
 class Gated:
-    """Answers 2 at once to the first ``free`` requests, and to the others when ``go`` is set."""
+    """Answers 2 at once to the first two requests, and to the others when ``go`` is set."""
 
-    def __init__(self, free: int) -> None:
+    def __init__(self) -> None:
         self.go = threading.Event()
-        self._free = free
         self._asked = 0
 
     def __call__(self, body: dict[str, Any]) -> Turn:
         self._asked += 1
-        return Turn(text="\\boxed{2}", gate=None if self._asked <= self._free else self.go)
+        return Turn(text="\\boxed{2}", gate=None if self._asked <= 2 else self.go)
 
 
 @pytest.fixture
-def script() -> Gated:
-    return Gated(free=2)
-
-
-@pytest.fixture
-def endpoint(script: Gated) -> Iterator[Endpoint]:
-    with Endpoint(script) as endpoint:
-        yield endpoint
+def gated(script: Script) -> Gated:
+    script.answer = gated = Gated()
+    return gated
 
 
 @pytest.fixture
@@ -94,7 +89,7 @@ def wait_for_runs(client: EvaluationClient, done: int) -> dict[str, Any]:
 
 
 def test_a_running_evaluation_and_its_runs_are_open_and_cannot_be_changed(
-    client: EvaluationClient, tasks: Path, endpoint: Endpoint, script: Gated
+    client: EvaluationClient, tasks: Path, endpoint: Endpoint, gated: Gated
 ) -> None:
     with command_of_four_runs(tasks, endpoint) as command:
         seen = wait_for_runs(client, done=2)
@@ -120,7 +115,7 @@ def test_a_running_evaluation_and_its_runs_are_open_and_cannot_be_changed(
         with follow_run(client.http, running) as stream:
             assert next(stream).name == "read_only"
             assert next(stream).data["state"]["rounds"][0]["text"].startswith("What is 3 + 3?")
-            script.go.set()
+            gated.go.set()
             assert any('"run_ended"' in str(each.data).replace("'", '"') for each in stream)
     finished = client.wait(seen["id"])
     assert (finished["counts"]["done"], finished["canEdit"]) == (4, True)
@@ -131,12 +126,12 @@ def test_a_running_evaluation_and_its_runs_are_open_and_cannot_be_changed(
 
 
 def test_the_stream_follows_the_command_and_its_end(
-    client: EvaluationClient, tasks: Path, endpoint: Endpoint, script: Gated
+    client: EvaluationClient, tasks: Path, endpoint: Endpoint, gated: Gated
 ) -> None:
     with command_of_four_runs(tasks, endpoint):
         seen = wait_for_runs(client, done=2)
         with client.follow(seen["id"], cursor=seen["cursor"]) as stream:
-            script.go.set()
+            gated.go.set()
             changed = dict[tuple[int, int], str]()
             for message in stream:
                 if message.name == "cells":
@@ -150,7 +145,7 @@ def test_the_stream_follows_the_command_and_its_end(
 
 
 def test_the_page_can_be_opened_while_a_command_works(
-    tasks: Path, endpoint: Endpoint, script: Gated, tmp_path: Path
+    tasks: Path, endpoint: Endpoint, gated: Gated, tmp_path: Path
 ) -> None:
     data = tmp_path / "data"
     with command_of_four_runs(tasks, endpoint):
@@ -161,6 +156,6 @@ def test_the_page_can_be_opened_while_a_command_works(
             httpx.Client(base_url=url, timeout=60) as http,
         ):
             seen = wait_for_runs(EvaluationClient(http), done=2)
-        script.go.set()
+        gated.go.set()
     assert (data / "evaluations" / seen["id"]).is_dir()  # the page was closed before the end
     assert len(RunFolder.all(data)) == 4

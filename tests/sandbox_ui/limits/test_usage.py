@@ -138,9 +138,7 @@ def test_containers_and_images_are_counted_by_the_engine(image: str, tmp_path: P
         computers.open()
         assert computers.wait_for_pool(60)
         folder = RunFolder.create(data.path, computers.create_workspace())
-        taking = computers.acquire(folder, Stop())
-        for _ in taking:
-            pass
+        list(computers.acquire(folder, Stop()))
         found = {each.sandbox_id: each for each in computers.inventory().sandboxes}
         images = computers.inventory().images
         computers.close()

@@ -9,13 +9,15 @@ from playwright.sync_api import expect
 from sandbox_ui.preview.kinds import KINDS
 from sandbox_ui.preview.service import PreviewService
 from tests.sandbox_ui.preview.data.archives import make_zip
-from tests.sandbox_ui.preview.documents import test_docx, test_pptx
 from tests.sandbox_ui.preview.documents.pdf_files import PdfPage, make_pdf
+from tests.sandbox_ui.preview.documents.test_docx import fill_long, make_docx
+from tests.sandbox_ui.preview.documents.test_pptx import make_deck
 from tests.sandbox_ui.preview.file_viewer import FileViewer, harmless
-from tests.sandbox_ui.preview.media import test_audio, test_midi
 from tests.sandbox_ui.preview.media.images import encode_image, stripes
+from tests.sandbox_ui.preview.media.test_audio import wav_tone
+from tests.sandbox_ui.preview.media.test_midi import ascending_notes, midi_file
 from tests.sandbox_ui.preview.samples import SAMPLES, Sample, svg
-from tests.sandbox_ui.preview.text import test_notebook
+from tests.sandbox_ui.preview.text.test_notebook import make_notebook, markdown_cell
 from tests.support.component.accessibility import violations
 from tests.support.component.stage import Look, Stage
 from tests.support.tab import NARROW
@@ -72,36 +74,25 @@ def repeat(line: str, count: int) -> bytes:
     return (line * count).encode()
 
 
-HUGE: dict[str, Callable[[], Sample]] = {
-    "text": lambda: Sample("huge.log", repeat("a line of a log\n", 5_000_000), "a line of a log"),
-    "markdown": lambda: Sample("huge.md", repeat("# Part\n\nwords\n\n", 500_000), "Part"),
-    "image": lambda: Sample(
-        "huge.png", encode_image(stripes(9000, 9000), "png"), "9,000 × 9,000", "img"
-    ),
-    "svg": lambda: Sample("huge.svg", svg("<circle r='9'/>" * 200_000), "svg"),
-    "pdf": lambda: Sample("huge.pdf", make_pdf([PdfPage(["words"])] * 2000), "2,000 pages", "img"),
-    "html": lambda: Sample("huge.html", repeat("<p>words</p>\n", 500_000), "words", "iframe"),
-    "audio": lambda: Sample("huge.wav", test_audio.wav_tone(600), "10:00"),
-    "midi": lambda: Sample(
-        "huge.mid", test_midi.midi_file(test_midi.ascending_notes(60) * 2000), "notes"
-    ),
-    "video": lambda: Sample(
-        "huge.webm", SAMPLES["video"][0].content + bytes(50_000_000), "×", "video"
-    ),
-    "table": lambda: Sample("huge.csv", repeat("Paris,2\n", 5_000_000), "Paris"),
-    "json": lambda: Sample("huge.json", b'{"a": [' + repeat("1, ", 9_000_000) + b"1]}", "huge"),
-    "notebook": lambda: Sample(
-        "huge.ipynb",
-        test_notebook.make_notebook(*[test_notebook.markdown_cell("# Part\nwords")] * 20_000),
-        "Part",
-    ),
-    "document": lambda: Sample("huge.docx", test_docx.make_docx(test_docx.fill_long), "word word"),
-    "slides": lambda: Sample("huge.pptx", test_pptx.make_deck(300), "The lake"),
-    "archive": lambda: Sample(
-        "huge.zip", make_zip({f"folder{at % 100}/{at}.txt": "x" for at in range(30_000)}), "folder0"
-    ),
-    "hex": lambda: Sample("huge.bin", bytes(range(256)) * 400_000, "00 01 02"),
+HUGE: dict[str, tuple[str, Callable[[], bytes], str, str]] = {
+    "text": ("log", lambda: repeat("a line of a log\n", 5_000_000), "a line of a log", ""),
+    "markdown": ("md", lambda: repeat("# Part\n\nwords\n\n", 500_000), "Part", ""),
+    "image": ("png", lambda: encode_image(stripes(9000, 9000), "png"), "9,000 × 9,000", "img"),
+    "svg": ("svg", lambda: svg("<circle r='9'/>" * 200_000), "svg", ""),
+    "pdf": ("pdf", lambda: make_pdf([PdfPage(["words"])] * 2000), "2,000 pages", "img"),
+    "html": ("html", lambda: repeat("<p>words</p>\n", 500_000), "words", "iframe"),
+    "audio": ("wav", lambda: wav_tone(600), "10:00", ""),
+    "midi": ("mid", lambda: midi_file(ascending_notes(60) * 2000), "notes", ""),
+    "video": ("webm", lambda: SAMPLES["video"][0].content + bytes(50_000_000), "×", "video"),
+    "table": ("csv", lambda: repeat("Paris,2\n", 5_000_000), "Paris", ""),
+    "json": ("json", lambda: b'{"a": [' + repeat("1, ", 9_000_000) + b"1]}", "huge", ""),
+    "notebook": ("ipynb", lambda: make_notebook(*[markdown_cell("# Part")] * 20_000), "Part", ""),
+    "document": ("docx", lambda: make_docx(fill_long), "word word", ""),
+    "slides": ("pptx", lambda: make_deck(300), "The lake", ""),
+    "archive": ("zip", lambda: make_zip({f"a/{at}.txt": "x" for at in range(30_000)}), "0.txt", ""),
+    "hex": ("bin", lambda: bytes(range(256)) * 400_000, "00 01 02", ""),
 }
+"""The suffix and content of a huge file of a kind; text and selector as of a sample."""
 
 
 @pytest.mark.nightly
@@ -109,7 +100,8 @@ HUGE: dict[str, Callable[[], Sample]] = {
 def test_a_huge_file_has_its_expected_preview(
     stage: Stage, worker: PreviewService, kind: str
 ) -> None:
-    sample = HUGE[kind]()
+    suffix, content, text, selector = HUGE[kind]
+    sample = Sample(f"huge.{suffix}", content(), text, selector)
     with harmless(FileViewer(stage, worker)) as viewer:
         viewer.write(sample.name, sample.content)
         viewer.open()

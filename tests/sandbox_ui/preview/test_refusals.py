@@ -29,6 +29,7 @@ DAMAGED = "damaged or truncated"
 OLD_OFFICE = b"\xd0\xcf\x11\xe0"
 LOCKED_OFFICE = OLD_OFFICE + "EncryptedPackage".encode("utf-16-le")
 LETTER, DECK, BOOK = make_docx(fill_letter), make_deck(), make_workbook(fill_sheets)
+XML_MEGABYTES, SLIDES_MEGABYTES = MAX_XML_BYTES // 1024**2, MAX_UNPACKED_BYTES // 1024**2
 FONT = font_tables("Cut")
 PDF = make_pdf([PdfPage(["x"])])
 ENTITIES = "".join(f'<!ENTITY e{at} "{f"&e{at - 1};" * 10}">' for at in range(1, 10))
@@ -58,18 +59,14 @@ REFUSED: list[tuple[str, bytes | Callable[[], bytes], str]] = [
     ("document", LOCKED_OFFICE, "password"),
     ("document", make_zip({"x": "y"}), "not a Word document"),
     ("document", make_zip({"mimetype": OPENDOCUMENT, "content.xml": "<x/>"}), "OpenDocument"),
-    ("document", lambda: zip_bomb("word/document.xml", MAX_XML_BYTES // 1024**2 + 1), "than 24 MB"),
+    ("document", lambda: zip_bomb("word/document.xml", XML_MEGABYTES + 1), "than 24 MB"),
     ("slides", b"plain", "cannot be unpacked"),
     ("slides", DECK[:9000], DAMAGED),
     ("slides", change_members(DECK, "ppt/slides/slide1.xml", lambda part: part[:200]), DAMAGED),
     ("slides", OLD_OFFICE + bytes(600), "old format"),
     ("slides", LOCKED_OFFICE, "password"),
     ("slides", make_zip({"x": "y"}), "not a presentation"),
-    (
-        "slides",
-        lambda: zip_bomb("ppt/presentation.xml", MAX_UNPACKED_BYTES // 1024**2 + 1),
-        "unpack to more than 600 MB",
-    ),
+    ("slides", lambda: zip_bomb("ppt/presentation.xml", SLIDES_MEGABYTES + 1), "than 600 MB"),
     ("table", bytes(range(256)) * 20, "not text"),
     ("table", BOOK[: len(BOOK) // 2], DAMAGED),
     ("table", lambda: zip_bomb("xl/worksheets/sheet1.xml", 420), "unpack to more than 400 MB"),

@@ -5,16 +5,12 @@ Every driver of runs is stopped in a turn and in a call in ``tests/contract/cont
 
 import threading
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from agent.events import Event, Preparing
-from agent.runs.folder import RunFolder
-from agent.sandbox.base import Sandbox
-from agent.util.cancellation import Stop
-from agent.util.wait import WaitCancelled, run_cancellable
+from agent.events import Preparing
 from agent.workspace.paths import RelPath
 from agent.workspace.versions.snapshots import SnapshotTracker
 from sandbox_ui.runs.manager import RunManager
@@ -26,36 +22,23 @@ from tests.sandbox_ui.managed_runs import (
     wait_for_end,
     wait_for_event,
 )
-from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.scripted import SUBMIT, bash
+from tests.support.page_states import StagedProvider
 from tests.support.server import wait_until
 
 pytestmark = pytest.mark.contract
 
 
-class HungSandboxProvider(LocalSandboxProvider):
-    """A provider whose engine does not respond until ``responding`` is set."""
-
-    def __init__(self, data: Path) -> None:
-        super().__init__(data)
-        self.responding = threading.Event()
-
-    def acquire(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
-        yield Preparing(state="starting_sandbox")
-        try:
-            run_cancellable(self.responding.wait, stop)
-        except WaitCancelled:
-            return None
-        return (yield from super().acquire(folder, stop))
+@pytest.fixture
+def provider(tmp_path: Path) -> StagedProvider:
+    """A provider whose sandbox is not ready before its gate is set."""
+    provider = StagedProvider(tmp_path)
+    provider.stages = (Preparing(state="starting_sandbox"),)
+    return provider
 
 
 @pytest.fixture
-def provider(tmp_path: Path) -> HungSandboxProvider:
-    return HungSandboxProvider(tmp_path)
-
-
-@pytest.fixture
-def runs(tmp_path: Path, provider: HungSandboxProvider) -> Iterator[RunManager]:
+def runs(tmp_path: Path, provider: StagedProvider) -> Iterator[RunManager]:
     with open_manager(tmp_path, provider=provider) as runs:
         yield runs
 
@@ -77,18 +60,18 @@ def assert_follow_up_succeeds(runs: RunManager, run: str) -> None:
     assert wait_for_end(runs, run, 2).status == "submitted"
 
 
-def test_stop_during_sandbox_preparation(runs: RunManager, provider: HungSandboxProvider) -> None:
+def test_stop_during_sandbox_preparation(runs: RunManager, provider: StagedProvider) -> None:
     run = start(runs, SUBMIT)
     wait_for_event(runs, run, "preparing")
     stop_twice_concurrently(runs, run)
-    provider.responding.set()
+    provider.gate.set()
     assert_follow_up_succeeds(runs, run)
 
 
 def test_stop_during_a_snapshot(
-    runs: RunManager, provider: HungSandboxProvider, monkeypatch: pytest.MonkeyPatch
+    runs: RunManager, provider: StagedProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    provider.responding.set()
+    provider.gate.set()
     snapshot_started = threading.Event()
     original_take = SnapshotTracker.take
 
@@ -107,10 +90,8 @@ def test_stop_during_a_snapshot(
         assert file.read() == b"1\n"
 
 
-def test_stop_after_the_end_changes_nothing(
-    runs: RunManager, provider: HungSandboxProvider
-) -> None:
-    provider.responding.set()
+def test_stop_after_the_end_changes_nothing(runs: RunManager, provider: StagedProvider) -> None:
+    provider.gate.set()
     run = start(runs, SUBMIT)
     wait_for_end(runs, run)
     runs.stop(run)

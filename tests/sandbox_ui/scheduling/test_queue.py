@@ -1,6 +1,7 @@
 """The run queue: limits, order and shutdown."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -116,12 +117,9 @@ def test_every_waiting_run_starts_despite_others_leaving() -> None:
         ticket, stop = queue.enter(owner), Stop()
         if stopped:
             threading.Timer(0.01, stop.set).start()
-        waited = ticket.wait(stop)
-        try:
-            while True:
-                next(waited)
-        except StopIteration as end:
-            activated = bool(end.value)
+        for _ in ticket.wait(stop):
+            continue
+        activated = is_active(ticket)
         if activated:
             with lock:
                 active.append(1)
@@ -132,14 +130,9 @@ def test_every_waiting_run_starts_despite_others_leaving() -> None:
         ticket.leave()
         done.append(activated)
 
-    threads = [
-        threading.Thread(target=run_ticket, args=(f"person {number % 4}", number % 5 == 0))
-        for number in range(60)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
+    with ThreadPoolExecutor(60) as pool:
+        for number in range(60):
+            pool.submit(run_ticket, f"person {number % 4}", number % 5 == 0)
     assert len(done) == 60
     assert done.count(True) >= 48
     assert max(active_counts) <= 3
