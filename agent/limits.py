@@ -71,6 +71,13 @@ class Limits:
         return limits | ({"summarise": 1} if self.summarise else {})
 
 
+def with_turn_tokens(limits: Limits, tokens: int | None) -> Limits:
+    """Return limits with a user's budget of one answer, which is at most the operator's."""
+    if tokens is None:
+        return limits
+    return replace(limits, turn_tokens=min(tokens, limits.turn_tokens or tokens))
+
+
 def adapt_to_model(limits: Limits, model: Model) -> Limits:
     """Return limits adapted to a model.
 

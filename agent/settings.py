@@ -206,7 +206,7 @@ class Settings:
         "STUDIO_TURN_TOKENS",
         None,
         parse_optional_count,
-        "`max_tokens` of one answer; `none`: not sent",
+        "Maximum tokens of one answer (`max_tokens`); `none`: not sent",
     )
     round_seconds: float | None = _setting(
         "STUDIO_ROUND_SECONDS",

@@ -24,7 +24,7 @@ from agent.compare.members import complete, parse_member, with_parameters
 from agent.compare.runner import Progress, Runner, StartedRun
 from agent.errors import StudioError, UsageError, WorkspaceError
 from agent.history import records
-from agent.limits import adapt_to_model
+from agent.limits import adapt_to_model, with_turn_tokens
 from agent.models.base import Model, ModelConfig
 from agent.models.builtin.install import BUILTIN_ID
 from agent.models.parameters import config_fields
@@ -333,8 +333,7 @@ def _create_run(studio: RunCreator, folder: ComparisonFolder, member: Member, pl
     limits = adapt_to_model(studio.settings.limits(), model)
     if member.max_steps is not None:
         limits = replace(limits, steps=member.max_steps)
-    if member.max_tokens is not None:
-        limits = replace(limits, turn_tokens=member.max_tokens)
+    limits = with_turn_tokens(limits, member.max_tokens)
     return studio.create_member_run(
         folder.definition.task,
         folder.id,

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agent import prompts
-from agent.limits import Limits, adapt_to_model
+from agent.limits import Limits, adapt_to_model, with_turn_tokens
 from agent.models.base import Model
 from agent.sandbox.network.policy import NetworkPolicy, parse_policy
 from agent.setting_parsers import parse_size
@@ -72,9 +72,8 @@ class SandboxOptions(BaseModel):
             limits = replace(limits, seconds=self.max_seconds)
         if self.max_conversation_tokens is not None:
             limits = replace(limits, conversation_tokens=self.max_conversation_tokens)
-        if max_tokens is not None:
-            limits = replace(limits, turn_tokens=max_tokens)
-        return adapt_to_model(replace(limits, summarise=self.summarise), model)
+        limits = with_turn_tokens(replace(limits, summarise=self.summarise), max_tokens)
+        return adapt_to_model(limits, model)
 
     def check(self, settings: Settings, model: Model) -> None:
         """Check that nothing exceeds the operator's limits, and that the prompt exists.

@@ -7,7 +7,7 @@ from typing import Any, cast
 from agent import examples, prompts
 from agent.errors import RunError, UsageError
 from agent.events import Mode
-from agent.limits import Limits, adapt_to_model
+from agent.limits import Limits, adapt_to_model, with_turn_tokens
 from agent.loop.approval import Rule, parse_rules
 from agent.models.base import Model, ModelConfig
 from agent.models.builtin.install import BUILTIN_BASE_NAME, BUILTIN_ID, BUILTIN_NAME
@@ -177,6 +177,5 @@ def limits_for(options: RunOptions, settings: Settings, model: Model) -> Limits:
     if options.steps:
         steps = min(int(options.steps), settings.max_steps)
         limits = adapt_to_model(replace(settings.limits(), steps=steps), model)
-    if max_tokens := BY_NAME["max_tokens"].check(options.max_tokens):
-        limits = replace(limits, turn_tokens=max_tokens)
+    limits = with_turn_tokens(limits, BY_NAME["max_tokens"].check(options.max_tokens) or None)
     return replace(limits, summarise=bool(options.summarise))

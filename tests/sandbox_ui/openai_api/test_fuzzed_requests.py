@@ -83,18 +83,19 @@ OPTIONS = [*MAXIMA, "summarise", "memory", "network", "prompt"]
 @example({"summarise": True})
 @example({"max_steps": 1000, "max_seconds": 60, "max_conversation_tokens": 1000})
 def test_any_sandbox_options_are_within_the_bounds(given_options: dict[str, Any]) -> None:
-    operator = Settings(round_seconds=60, conversation_tokens=1000)
+    operator = Settings(round_seconds=60, conversation_tokens=1000, turn_tokens=500)
     error = refusal(options.parse_options, given_options)
     error = error or refusal(options.parse_options(given_options).check, operator, MODEL)
     if error is not None:
         assert str(error).startswith("sandbox")
         return
     parsed = options.parse_options(given_options)
-    limits = parsed.limits(operator, MODEL, None)
+    limits = parsed.limits(operator, MODEL, 9000)
     assert limits.summarise == given_options.get("summarise", False)
     assert limits.steps <= operator.max_steps
     assert (limits.seconds or 0) <= 60
     assert (limits.conversation_tokens or 0) <= 1000
+    assert limits.turn_tokens == 500
     assert (parsed.memory_bytes or 0) <= operator.memory
 
 

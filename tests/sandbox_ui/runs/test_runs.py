@@ -292,10 +292,13 @@ def test_an_extra_body_must_be_an_object(extra: str) -> None:
 
 
 def test_limits_are_those_of_the_options() -> None:
-    def limits(**options: Any) -> Limits:
-        return run_options.limits_for(RunOptions(**options), Settings(), ScriptedModel([]))
+    def limits(operator: Settings | None = None, **options: Any) -> Limits:
+        return run_options.limits_for(
+            RunOptions(**options), operator or Settings(), ScriptedModel([])
+        )
 
     assert limits(max_tokens=50).turn_tokens == 50
+    assert limits(Settings(turn_tokens=40), max_tokens=50).turn_tokens == 40
     assert limits(**from_camel_case({"maxTokens": "default"})) == limits()
     assert not limits().summarise
     assert limits(summarise=True).summarise
