@@ -82,8 +82,10 @@ def test_local_access_is_a_single_owner_without_login_but_not_through_a_proxy(
 # Users without accounts
 
 
-def test_each_browser_is_a_separate_user_by_its_cookie(serve: Serve, new_client: NewClient) -> None:
-    public_url = serve(hosts=("studio.example",))
+def test_each_browser_is_a_separate_user_by_its_cookie(
+    serve: Serve, new_client: NewClient, tmp_path: Path
+) -> None:
+    public_url = serve(tmp_path, hosts=("studio.example",))
     anonymous = new_client(public_url).get("/api/runs")
     assert (anonymous.status_code, "token" in anonymous.json()["error"]) == (401, True)
     one, other = new_client(public_url), new_client(public_url)
@@ -94,21 +96,13 @@ def test_each_browser_is_a_separate_user_by_its_cookie(serve: Serve, new_client:
     run = new_run(one)
     assert one.get(f"/api/runs/{run}/files").status_code == 200
     assert other.get(f"/api/runs/{run}/files").status_code == 404
+    restarted = serve(tmp_path, hosts=("studio.example",))
+    assert one.get(f"{restarted}/api/runs/{run}/files").status_code == 200
     name, value = next(iter(one.cookies.items()))
     key, _, signature = value.partition(".")
     for forged in (f"{key}x.{signature}", f"{key}.{signature[:-2]}xx", key, f".{signature}", "é"):
         headers = {b"Cookie": f"{name}={forged}".encode()}
         assert httpx.get(f"{public_url}/api/runs", headers=headers).status_code == 401, forged
-
-
-def test_browser_sessions_survive_a_restart(
-    serve: Serve, tmp_path: Path, new_client: NewClient
-) -> None:
-    client = new_client(serve(tmp_path, hosts=("studio.example",)))
-    client.get("/")
-    run = new_run(client)
-    restarted = serve(tmp_path, hosts=("studio.example",))
-    assert client.get(f"{restarted}/api/runs/{run}/files").status_code == 200
 
 
 # Accounts

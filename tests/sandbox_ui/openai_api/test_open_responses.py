@@ -31,25 +31,18 @@ ITEM: dict[str, dict[str, Any]] = {
     "reasoning": {"id": str, "summary": list},
     "mcp_call": {"id": str, "name": str, "server_label": str, "arguments": str},
 }
+PART: dict[str, Any] = {"item_id": str, "output_index": int, "content_index": int}
 EVENT: dict[str, dict[str, Any]] = {
     "response.created": {"response": dict},
     "response.in_progress": {"response": dict},
     "response.output_item.added": {"output_index": int, "item": dict},
-    "response.content_part.added": {
-        "item_id": str, "output_index": int, "content_index": int, "part": dict,
-    },
-    "response.output_text.delta": {
-        "item_id": str, "output_index": int, "content_index": int, "delta": str, "logprobs": list,
-    },
-    "response.output_text.done": {
-        "item_id": str, "output_index": int, "content_index": int, "text": str, "logprobs": list,
-    },
-    "response.content_part.done": {
-        "item_id": str, "output_index": int, "content_index": int, "part": dict,
-    },
+    "response.content_part.added": PART | {"part": dict},
+    "response.output_text.delta": PART | {"delta": str, "logprobs": list},
+    "response.output_text.done": PART | {"text": str, "logprobs": list},
+    "response.content_part.done": PART | {"part": dict},
     "response.output_item.done": {"output_index": int, "item": dict},
     "response.completed": {"response": dict},
-}  # fmt: skip
+}
 """The fields of the events of a text, beside ``type`` and ``sequence_number``."""
 HEART = "data:image/gif;base64,R0lGODlhAQABAIAAAP8AAAAAACwAAAAAAQABAAACAkQBADs="
 WEATHER: dict[str, Any] = {

@@ -283,35 +283,24 @@ def test_range_requests_are_supported(
     assert (got.status_code, got.content, got.headers.get("content-range")) == answer
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "../run.json",
-        "%2e%2e/%2e%2e/lock",
-        "..%2f..%2flock",
-        "%2fetc%2fpasswd",
-        "a%00b",
-        "link",
-        "in/x",
-    ],
-)
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
 def test_no_path_leads_out_of_the_workspace(
-    client: httpx.Client, data: Path, run: str, workspace: Path, path: str, method: str
+    client: httpx.Client, data: Path, run: str, workspace: Path, method: str
 ) -> None:
     outside = data / "outside"
     outside.mkdir(exist_ok=True)
     (outside / "x").write_text("secret")
     (workspace / "link").symlink_to(outside / "x")
     (workspace / "in").symlink_to(outside)
-    before = sorted(data.rglob("*"))
-    got = _send_raw_request(client, method, f"/api/runs/{run}/files/{path}")
-    assert b"secret" not in got
-    assert b"root:" not in got
-    assert (outside / "x").read_text() == "secret"
-    assert [each for each in sorted(data.rglob("*")) if each not in before and
-            workspace not in each.parents and each.parent.name != "staging"
-            and each.name != "staging"] == []  # fmt: skip
+    before, changeable = set(data.rglob("*")), (workspace, workspace.parent / "staging")
+    encoded = ("%2e%2e/%2e%2e/lock", "..%2f..%2flock", "%2fetc%2fpasswd", "a%00b")
+    for path in ("../run.json", *encoded, "link", "in/x"):
+        got = _send_raw_request(client, method, f"/api/runs/{run}/files/{path}")
+        assert b"secret" not in got, path
+        assert b"root:" not in got, path
+        assert (outside / "x").read_text() == "secret", path
+    made = [each for each in data.rglob("*") if each not in before]
+    assert [each for each in made if not any(map(each.is_relative_to, changeable))] == []
 
 
 def _send_raw_request(client: httpx.Client, method: str, path: str) -> bytes:

@@ -150,21 +150,17 @@ def test_an_idle_run_releases_its_sandbox_and_a_message_gets_another(
 ) -> None:
     run = start(runs, bash("echo kept > f"), SUBMIT)
     wait_for_end(runs, run)
-    wait_until(lambda: not _has_thread(runs, run))
+    wait_until(lambda: run not in runs.active_runs())
     runs.run_maintenance(time.time() + IDLE_SECONDS - 60)
     follow_up(runs, run, SUBMIT)
     wait_for_end(runs, run, 2)
     assert provider.take_count == 1
-    wait_until(lambda: not _has_thread(runs, run))
+    wait_until(lambda: run not in runs.active_runs())
     runs.run_maintenance(time.time() + IDLE_SECONDS + 60)
     follow_up(runs, run, bash("cat f"), SUBMIT)
     wait_for_end(runs, run, 3)
     assert provider.take_count == 2
     assert [e.text for e in events(runs, run) if isinstance(e, ToolOutput)] == ["kept\n"]
-
-
-def _has_thread(runs: RunManager, run: str) -> bool:
-    return any(thread.name == f"run {run}" for thread in threading.enumerate())
 
 
 # Button handlers
@@ -201,9 +197,8 @@ def test_a_missing_built_in_model_explains_its_installation(
     runs: RunManager, operator_request: gr.Request, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "path", [each for each in sys.path if "site-packages" not in each])
-    _, notice, _ = ButtonHandlers(runs, Settings(data=tmp_path)).send(
-        "Write a poem", None, None, operator_request
-    )
+    handlers = ButtonHandlers(runs, Settings(data=tmp_path))
+    _, notice, _ = handlers.send("Write a poem", None, None, operator_request)
     assert notice
     assert notice["connect"]
     assert notice["text"].startswith("Connect a model first")

@@ -7,6 +7,7 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -239,34 +240,33 @@ def test_an_upload_to_a_full_disk_is_reported_and_leaves_no_files(
 # Changes
 
 
-def change(client: httpx.Client, run: str, operation: str, **more: object) -> httpx.Response:
-    return client.post(f"/api/runs/{run}/changes", json={"operation": operation, **more})
+def change(client: httpx.Client, run: str, operation: str, **more: object) -> Any:
+    return client.post(f"/api/runs/{run}/changes", json={"operation": operation, **more}).json()
 
 
 def test_files_and_folders_are_created_moved_removed_and_restored(
     client: httpx.Client, run: str, workspace: Path
 ) -> None:
-    made = change(client, run, "create_folder", path="output/d%20%C3%A9").json()
-    assert made == {"paths": ["output/d%20%C3%A9"], "undo": None, "failures": []}
-    again = change(client, run, "create_folder", path="output/d%20%C3%A9").json()["paths"]
-    assert again == ["output/d%20%C3%A9%20%282%29"]
-    merged = change(client, run, "create_folder", path="output/d%20%C3%A9", merge=True).json()[
-        "paths"
-    ]
-    assert merged == ["output/d%20%C3%A9"]
-    file = change(client, run, "create_file", path="output/a%2Btxt").json()["paths"]
+    folder = "output/d%20%C3%A9"
+    made = change(client, run, "create_folder", path=folder)
+    assert made == {"paths": [folder], "undo": None, "failures": []}
+    again = change(client, run, "create_folder", path=folder)["paths"]
+    assert again == [f"{folder}%20%282%29"]
+    merged = change(client, run, "create_folder", path=folder, merge=True)["paths"]
+    assert merged == [folder]
+    file = change(client, run, "create_file", path="output/a%2Btxt")["paths"]
     assert file == ["output/a%2Btxt"]
-    moved = change(client, run, "move", paths=file, to="output/d%20%C3%A9").json()
+    moved = change(client, run, "move", paths=file, to=folder)
     assert (workspace / "output" / "d é" / "a+txt").exists()
     change(client, run, "undo", undo=moved["undo"])
-    renamed = change(client, run, "rename", path="output/a%2Btxt", name="%FF%25").json()
+    renamed = change(client, run, "rename", path="output/a%2Btxt", name="%FF%25")
     assert renamed["paths"] == ["output/%FF%25"]
     earlier_names = {"do": "folder", "path": "output/a"}
     client.post(f"/api/runs/{run}/changes", json=earlier_names).raise_for_status()
     assert (workspace / "output" / "a").is_dir()
-    removed = change(client, run, "remove", paths=["output"]).json()
+    removed = change(client, run, "remove", paths=["output"])
     assert not (workspace / "output").exists()
-    back = change(client, run, "undo", undo=removed["undo"]).json()
+    back = change(client, run, "undo", undo=removed["undo"])
     assert back == {"paths": ["output"], "undo": None, "failures": []}
     assert (workspace / "output" / "d é").is_dir()
 
