@@ -2,8 +2,7 @@
 
 import itertools
 import os
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agent.runs.folder import RunFolder
@@ -80,16 +79,6 @@ def check_output(sandbox: Sandbox, command: str) -> str:
     result = run(sandbox, command)
     assert result.code == 0, result
     return result.stdout.decode().strip()
-
-
-def becomes_true(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
-    """Wait for a condition; returns whether it came true in time."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.005)
-    return True
 
 
 def run_until_first_output(sandbox: Sandbox, command: str) -> Result:

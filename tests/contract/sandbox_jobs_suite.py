@@ -12,12 +12,12 @@ from agent.util.cancellation import Stop
 from tests.contract.sandbox_helpers import (
     MEGABYTE,
     Result,
-    becomes_true,
     check_output,
     collect_result,
     run,
     unique_duration,
 )
+from tests.support.server import wait_until
 
 
 def run_job(
@@ -110,13 +110,16 @@ class SandboxJobsSuite:
         assert error.value.errno == number
         assert run_job(sandbox, "echo on").stdout == b"on\n"
 
-    def test_hundreds_of_jobs_leak_no_descriptors(self, sandbox: Sandbox) -> None:
+    def test_hundreds_of_commands_and_jobs_leak_no_descriptors(self, sandbox: Sandbox) -> None:
         def descriptors() -> str:
             return check_output(sandbox, "ls /proc/$PPID/fd | wc -l")
 
         before = descriptors()
         for _ in range(200):
+            run(sandbox, "true")
             run_job(sandbox, "true", input=b"x")
+        run(sandbox, "exit")
+        run(sandbox, "sleep 9", timeout=0.1)
         with pytest.raises(ToolError):
             run_job(sandbox, "true", cwd="nowhere")
-        assert becomes_true(lambda: descriptors() == before)  # the last job's are being closed
+        wait_until(lambda: descriptors() == before)  # the last job's are being closed

@@ -9,7 +9,6 @@ from tests.contract.sandbox_files_suite import SandboxFilesSuite
 from tests.contract.sandbox_helpers import (
     MEGABYTE,
     SEQ_BYTES,
-    becomes_true,
     check_output,
     collect_result,
     run,
@@ -18,6 +17,7 @@ from tests.contract.sandbox_helpers import (
     unique_duration,
 )
 from tests.contract.sandbox_jobs_suite import SandboxJobsSuite
+from tests.support.server import wait_until
 
 
 class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
@@ -218,17 +218,9 @@ class SandboxSuite(SandboxFilesSuite, SandboxJobsSuite):
         kill_shell = f"kill -9 $$; until {is_dead}; do sleep 0.01; done; touch done"
         run(sandbox, f"x=kept; (until [ -e gate ]; do sleep 0.01; done; {kill_shell}) &")
         touch(sandbox, "gate")
-        assert becomes_true((sandbox.workspace / "done").exists)
+        wait_until((sandbox.workspace / "done").exists)
         result = run(sandbox, "echo $x")
         assert (result.stdout, "has been restarted" in result.note) == (b"kept\n", True), result
-
-    def test_hundreds_of_commands_leak_no_descriptors(self, sandbox: Sandbox) -> None:
-        before = check_output(sandbox, "ls /proc/$PPID/fd | wc -l")
-        for _ in range(300):
-            run(sandbox, "true")
-        run(sandbox, "exit")
-        run(sandbox, "sleep 9", timeout=0.1)
-        assert check_output(sandbox, "ls /proc/$PPID/fd | wc -l") == before
 
     # Stop
 

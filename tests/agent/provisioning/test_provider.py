@@ -25,8 +25,8 @@ from agent.sandbox.image.build import dockerfile_path, extract_stage, image_tag
 from agent.sandbox.network.policy import NetworkPolicy
 from agent.settings import Settings, load
 from agent.util.cancellation import Stop
-from tests.contract.sandbox_helpers import becomes_true
 from tests.support.recorded_runs import write_ended_run
+from tests.support.server import wait_until
 
 pytestmark = pytest.mark.contract
 
@@ -123,7 +123,7 @@ def test_a_new_run_gets_a_warm_sandbox_and_keeps_its_files(
     assert stdout_of(sandbox, "cat 'input/sub/a b.txt' note.txt") == "givenbeside"
     assert sandbox.workspace == folder.workspace
     assert RunFolder.open(provider.data.path, folder.id).sandbox == sandbox.id
-    assert becomes_true(lambda: not old.exists())
+    wait_until(lambda: not old.exists())
     sandbox.close()
 
 

@@ -16,7 +16,7 @@ from agent.runs.folder import RunFolder
 from agent.sandbox.engine.client import Client
 from agent.settings import Settings
 from agent.util.cancellation import Stop
-from tests.contract.sandbox_helpers import acquire_sandbox, becomes_true, check_output, run
+from tests.contract.sandbox_helpers import acquire_sandbox, check_output, run
 from tests.support.cluster.nodes import ROOT, containers_of
 from tests.support.cluster.placement import Placement
 from tests.support.server import wait_until
@@ -132,7 +132,7 @@ def test_a_killed_program_leaves_nothing_on_the_nodes(
         assert "ready\n" in process.stdout  # Ray may print warnings before
         assert containers_of(root, engine)
         process.send_signal(signal.SIGKILL)
-    assert becomes_true(lambda: not containers_of(root, engine), 120)
+    wait_until(lambda: not containers_of(root, engine), 120)
 
 
 def test_a_cluster_that_is_not_there_is_reported_and_tried_again(

@@ -18,7 +18,8 @@ from agent.errors import SandboxError, WorkspaceError
 from agent.sandbox.process import ProcessSandbox
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
-from tests.contract.sandbox_helpers import MEGABYTE, becomes_true, check_output
+from tests.contract.sandbox_helpers import MEGABYTE, check_output
+from tests.support.server import wait_until
 
 pytestmark = pytest.mark.contract
 
@@ -136,7 +137,7 @@ def test_changes_arrive_while_a_command_and_background_processes_run(begun: Ends
     begun.run("(until [ -e input/gate ]; do sleep 0.02; done; echo late > output/late) &")
     (begun.here / "input" / "gate").touch()
     begun.copy.files_changed(["input/gate"])
-    assert becomes_true((begun.here / "output" / "late").exists, 60)
+    wait_until((begun.here / "output" / "late").exists, 60)
 
 
 def test_a_large_file_waits_for_the_end_of_the_command(begun: Ends) -> None:
@@ -145,7 +146,7 @@ def test_a_large_file_waits_for_the_end_of_the_command(begun: Ends) -> None:
     command = f"head -c {size} /dev/zero > large; touch small; {wait}"
     with ThreadPoolExecutor(1) as threads:
         command_run = threads.submit(begun.run, command)
-        assert becomes_true((begun.here / "small").exists, 60)
+        wait_until((begun.here / "small").exists, 60)
         large = begun.here / "large"  # while it was small, it may have been sent
         assert not large.exists() or large.stat().st_size < size
         (begun.here / "input" / "g").touch()
@@ -210,7 +211,7 @@ def test_the_last_writer_wins_on_both_sides(begun: Ends) -> None:
         (begun.here / "shared").write_text(f"user {number}")
         begun.copy.files_changed(["shared"])
     stop.touch()
-    assert becomes_true((begun.there / "ended").exists, 60)
+    wait_until((begun.there / "ended").exists, 60)
     begun.copy.wait_for(begun.mirror.flush())
     assert (begun.here / "shared").read_bytes() == (begun.there / "shared").read_bytes()
 

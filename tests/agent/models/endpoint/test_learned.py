@@ -1,7 +1,6 @@
 """What a refusal teaches: fields that are rejected or required, another API."""
 
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -71,70 +70,68 @@ def calling(messages: Bodies) -> Bodies:
 # Required
 
 
+def has_reasoning(messages: Bodies) -> bool:
+    return [each.get("reasoning_content") for each in calling(messages)] == ["Let me look.", ""]
+
+
+def has_texts(messages: Bodies) -> bool:
+    return [each["content"] for each in calling(messages)] == ["", ""]
+
+
+def has_short_ids(messages: Bodies) -> bool:
+    ids = [call["id"] for each in calling(messages) for call in each["tool_calls"]]
+    answered = [each["tool_call_id"] for each in messages if each["role"] == "tool"]
+    short = {each for each in ids if len(each) == 9 and each.isalnum()}
+    return ids == answered and len(short) == len(ids) == 2
+
+
+def has_an_answer_after_results(messages: Bodies) -> bool:
+    return [each["role"] for each in messages][-3:] == ["tool", "assistant", "user"]
+
+
+def has_placeholders(messages: Bodies) -> bool:
+    placeholder = {"google": {"thought_signature": "skip_thought_signature_validator"}}
+    firsts = [each["tool_calls"][0] for each in calling(messages)]
+    return [each.get("extra_content") for each in firsts] == [placeholder] * 2
+
+
+NEEDS_REASONING = "The `reasoning_content` in the thinking mode must be passed back to the API."
+
+
 @pytest.mark.parametrize(
-    "message",
+    ("accepts", "message"),
     [
-        "The `reasoning_content` in the thinking mode must be passed back to the API.",
-        "thinking is enabled but reasoning_content is missing in assistant tool call message at "
-        "index 3",
+        (has_reasoning, NEEDS_REASONING),
+        (
+            has_reasoning,
+            "thinking is enabled but reasoning_content is missing in assistant tool call message "
+            "at index 3",
+        ),
+        (
+            has_texts,
+            "Bad input: Type mismatch of '/messages/1/content', 'null' not in 'string'",
+        ),
+        (has_texts, "messages.1.content: Input should be a valid string"),
+        (has_texts, "Invalid value for 'content': expected a string, got null."),
+        (has_texts, "messages[1].content must be a string"),
+        (
+            has_short_ids,
+            "Tool call id was call_a but must be a-z, A-Z, 0-9, with a length of 9.",
+        ),
+        (has_an_answer_after_results, "Unexpected role 'user' after role 'tool'"),
+        (has_placeholders, "Function call is missing a thought_signature in functionCall parts."),
     ],
 )
-def test_reasoning_that_must_be_passed_back_is_sent_also_where_it_is_empty(message: str) -> None:
-    sent = refused_until(
-        lambda messages: all("reasoning_content" in each for each in calling(messages)), message
-    )
-    reasoning = [each["reasoning_content"] for each in calling(sent[-1])]
-    assert reasoning == ["Let me look.", ""]
-    # The endpoint goes on refusing: its message is shown, and the field was always sent.
+def test_a_refusal_teaches_what_is_required(
+    accepts: Callable[[Bodies], bool], message: str
+) -> None:
+    assert accepts(refused_until(accepts, message)[-1])
+
+
+def test_what_is_required_is_never_dropped() -> None:
+    """The endpoint goes on refusing: its message is shown, and the field was always sent."""
     with pytest.raises(AssertionError, match="after 2 requests"):
-        refused_until(lambda _: False, message)
-
-
-@pytest.mark.parametrize(
-    "message",
-    [
-        "AiError: Bad input: Type mismatch of '/messages/1/content', 'null' not in 'string'",
-        "messages.1.content: Input should be a valid string",
-        "Invalid value for 'content': expected a string, got null.",
-        "messages[1].content must be a string",
-    ],
-)
-def test_null_becomes_an_empty_text(message: str) -> None:
-    sent = refused_until(
-        lambda messages: all(each["content"] is not None for each in messages), message
-    )
-    assert [each["content"] for each in calling(sent[-1])] == ["", ""]
-
-
-def test_call_ids_become_nine_characters_in_calls_and_results() -> None:
-    def ids(messages: Bodies) -> list[str]:
-        return [call["id"] for each in calling(messages) for call in each["tool_calls"]]
-
-    message = "Tool call id was call_a but must be a-z, A-Z, 0-9, with a length of 9."
-    sent = refused_until(lambda messages: all(len(each) == 9 for each in ids(messages)), message)
-    found = ids(sent[-1])
-    assert found == [each["tool_call_id"] for each in sent[-1] if each["role"] == "tool"]
-    assert len(set(found)) == 2
-    assert all(each.isalnum() for each in found)
-
-
-def test_a_message_of_the_model_comes_between_a_result_and_the_user() -> None:
-    def accepts(messages: Bodies) -> bool:
-        return ("tool", "user") not in pairwise(each["role"] for each in messages)
-
-    sent = refused_until(accepts, "Unexpected role 'user' after role 'tool'")
-    assert [each["role"] for each in sent[-1]][-3:] == ["tool", "assistant", "user"]
-
-
-def test_calls_of_another_model_get_the_placeholder_signature() -> None:
-    def accepts(messages: Bodies) -> bool:
-        return all("extra_content" in each["tool_calls"][0] for each in calling(messages))
-
-    sent = refused_until(
-        accepts, "Function call is missing a thought_signature in functionCall parts."
-    )
-    signatures = [each["tool_calls"][0]["extra_content"]["google"] for each in calling(sent[-1])]
-    assert signatures == [{"thought_signature": "skip_thought_signature_validator"}] * 2
+        refused_until(lambda _: False, NEEDS_REASONING)
 
 
 # Rejected

@@ -33,12 +33,12 @@ from agent.workspace.versions.blobs import BlobStore
 from tests.contract.sandbox_helpers import (
     MEGABYTE,
     acquire_sandbox,
-    becomes_true,
     check_output,
     run,
 )
 from tests.contract.shared_sandbox import SharedSandbox
 from tests.support.recorded_runs import write_ended_run
+from tests.support.server import wait_until
 
 pytestmark = pytest.mark.contract
 
@@ -117,7 +117,7 @@ def test_unused_space_uses_no_host_space(folder: Path) -> None:
     assert bytes_on_disk(volume.disk_image(folder).parent) > 20 * MEGABYTE
     (folder / "file").unlink()
     subprocess.run(["sync", "-f", folder], check=True)
-    assert becomes_true(lambda: bytes_on_disk(volume.disk_image(folder).parent) < 10 * MEGABYTE)
+    wait_until(lambda: bytes_on_disk(volume.disk_image(folder).parent) < 10 * MEGABYTE)
 
 
 @needs_loop_devices
@@ -171,7 +171,7 @@ def test_discarding_removes_mount_and_image(folder: Path) -> None:
     assert not folder.exists()
     assert not image.exists()
     assert str(image) not in Path("/proc/self/mountinfo").read_text()
-    assert becomes_true(lambda: str(image) not in command_output("losetup", "--list"))
+    wait_until(lambda: str(image) not in command_output("losetup", "--list"))
 
 
 def test_the_disk_moves_with_its_folder(folder: Path, tmp_path: Path) -> None:
@@ -430,7 +430,7 @@ def test_directories_survive_a_stop_and_are_fresh_in_a_new_sandbox(
 def test_background_writers_are_stopped_between_commands(sandbox: Sandbox) -> None:
     run(sandbox, "(until [ -e go ]; do sleep 0.05; done; cat /dev/zero > big) & echo $! > job")
     (sandbox.workspace / "go").touch()
-    assert becomes_true(lambda: run(sandbox, "kill -0 $(cat job)").code != 0, 20)
+    wait_until(lambda: run(sandbox, "kill -0 $(cat job)").code != 0, 20)
 
 
 @pytest.mark.nightly

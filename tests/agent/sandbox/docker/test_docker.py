@@ -19,7 +19,6 @@ from agent.sandbox.engine.client import Client
 from agent.util.cancellation import Stop
 from tests.contract.sandbox_helpers import (
     MEGABYTE,
-    becomes_true,
     check_output,
     collect_result,
     run,
@@ -28,6 +27,7 @@ from tests.contract.sandbox_helpers import (
 from tests.contract.sandbox_jobs_suite import run_job
 from tests.contract.sandbox_suite import SandboxSuite
 from tests.contract.shared_sandbox import SharedSandbox, new_spec
+from tests.support.server import wait_until
 
 pytestmark = [pytest.mark.contract, pytest.mark.engine]
 
@@ -171,7 +171,7 @@ def test_stop_works_with_a_frozen_supervisor(sandbox: DockerSandbox) -> None:
     items = sandbox.execute(f"echo up; {freeze}", timeout=60, stop=stop)
     next(items)
     (sandbox.workspace / "gate").touch()
-    assert becomes_true((sandbox.workspace / "frozen").exists)
+    wait_until((sandbox.workspace / "frozen").exists)
     stop.set()
     assert collect_result(items).end_reason == "stop"
     assert check_output(sandbox, "echo $x") == "kept"
