@@ -1,6 +1,5 @@
 """Extraction of a document's text, and its size in tokens."""
 
-import ctypes
 import io
 import json
 import os
@@ -14,35 +13,18 @@ from pathlib import Path
 import docx
 import openpyxl
 import pptx
-import pypdfium2
-import pypdfium2.raw as pdfium
 import pytest
 
 from agent.documents import text as document_text
 from agent.documents.text import extract_text
 from agent.errors import WorkspaceError
+from tests.sandbox_ui.preview.documents.pdf_files import PdfPage, make_pdf
 
 pytestmark = pytest.mark.contract
 
 
 def create_pdf(pages: list[str]) -> bytes:
-    """Return a PDF with one line of text on each page."""
-    document = pypdfium2.PdfDocument.new()
-    font = pdfium.FPDFText_LoadStandardFont(document, b"Helvetica")
-    for text in pages:
-        page = document.new_page(600, 800)
-        if text:
-            line = pdfium.FPDFPageObj_CreateTextObj(document, font, 12)
-            encoded = ctypes.create_string_buffer(text.encode("utf-16-le") + b"\0\0")
-            pdfium.FPDFText_SetText(line, ctypes.cast(encoded, pdfium.FPDF_WIDESTRING))
-            pdfium.FPDFPageObj_Transform(line, 1, 0, 0, 1, 50, 700)
-            pdfium.FPDFPage_InsertObject(page, line)
-            page.gen_content()
-        page.close()
-    buffer = io.BytesIO()
-    document.save(buffer)
-    document.close()
-    return buffer.getvalue()
+    return make_pdf([PdfPage([text]) for text in pages])
 
 
 @pytest.mark.parametrize(
@@ -73,11 +55,19 @@ def test_an_empty_file_has_no_tokens() -> None:
 
 
 @pytest.mark.parametrize(
-    "raw", [b"\x89PNG\r\n\x1a\n\0\0", bytes(range(256)), b"\xff\xfe\x00", b"PK\x03\x04\0"]
+    ("raw", "reason"),
+    [
+        (b"\x89PNG\r\n\x1a\n\0\0", "“a” contains no text"),
+        (bytes(range(256)), "“a” contains no text"),
+        (b"\xff\xfe\x00", "“a” contains no text"),
+        (b"PK\x03\x04\0", "“a” contains no text"),
+        (create_pdf(["", ""]), "2 pages but contains no text"),
+        *[(create_pdf(["text"])[:length], "damaged|no text") for length in (6, 40, 200)],
+    ],
 )
-def test_a_binary_file_is_refused(raw: bytes) -> None:
-    with pytest.raises(WorkspaceError, match=r"“a\.bin” contains no text"):
-        extract_text(io.BytesIO(raw), "a.bin")
+def test_a_file_without_readable_text_is_refused(raw: bytes, reason: str) -> None:
+    with pytest.raises(WorkspaceError, match=reason):
+        extract_text(io.BytesIO(raw), "a")
 
 
 def test_a_missing_file_is_reported(tmp_path: Path) -> None:
@@ -98,17 +88,6 @@ def test_pdf_text_is_extracted_page_by_page(tmp_path: Path) -> None:
     assert (document.pages, document.words) == (2, 6)
 
 
-def test_a_pdf_without_text_is_reported() -> None:
-    with pytest.raises(WorkspaceError, match="2 pages but contains no text"):
-        extract_text(io.BytesIO(create_pdf(["", ""])), "scan.pdf")
-
-
-@pytest.mark.parametrize("length", [6, 40, 200])
-def test_a_damaged_pdf_is_reported(length: int) -> None:
-    with pytest.raises(WorkspaceError, match=r"damaged|no text"):
-        extract_text(io.BytesIO(create_pdf(["text"])[:length]), "broken.pdf")
-
-
 def test_extraction_of_a_pdf_has_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(document_text, "PDF_SECONDS", 0.001)
     with pytest.raises(WorkspaceError, match="too long"):
@@ -121,18 +100,15 @@ def test_the_reader_process_does_not_inherit_the_environment(
     """A script in place of the interpreter prints its environment."""
     fake_python = tmp_path / "python"
     fake_python.write_text(
-        '#!/bin/sh\ncat >/dev/null\nprintf \'{"pages": 1, "text": "%s"}\' "$(env)"'
+        "#!/bin/sh\ncat >/dev/null\n"
+        'printf \'{"pages": 1, "text": "%s"}\' "$(env | tr \'\\n\' \' \')"'
     )
     fake_python.chmod(0o755)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-private")
     monkeypatch.setattr("sys.executable", os.fspath(fake_python))
-    with pytest.raises(WorkspaceError, match="damaged"):
-        extract_text(io.BytesIO(b"%PDF-1.7"), "a.pdf")
-    fake_python.write_text(
-        "#!/bin/sh\ncat >/dev/null\n"
-        'printf \'{"pages": 1, "text": "%s"}\' "$(env | tr \'\\n\' \' \')"'
-    )
-    assert "sk-private" not in extract_text(io.BytesIO(b"%PDF-1.7"), "a.pdf").text
+    shown = extract_text(io.BytesIO(b"%PDF-1.7"), "a.pdf").text
+    assert "PATH=" in shown
+    assert "sk-private" not in shown
 
 
 TRY_ACCESS = """

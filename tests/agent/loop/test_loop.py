@@ -36,7 +36,6 @@ from agent.loop.notes import REMINDER
 from agent.models.base import Model, ModelConfig, ModelRequest, Piece, ReasoningPiece
 from agent.models.endpoint.client import EndpointModel
 from agent.models.scripted import ScriptedModel, ScriptedTurn
-from agent.runs.state import format_totals
 from agent.sandbox.process import ProcessSandbox
 from agent.tools.toolbox import Toolbox
 from agent.util.cancellation import Stop
@@ -124,6 +123,8 @@ def test_every_step_starts_and_ends_once(runner: LoopRunner) -> None:
     played = runner.play([TOOL] * 3 + [SUBMIT])
     assert [event.step for event in played.of_type(StepStarted)] == [1, 2, 3, 4]
     assert [event.step for event in played.of_type(StepEnded)] == [1, 2, 3, 4]
+    assert played.end.totals.sandbox_seconds > 0
+    assert not played.end.totals.estimated
 
 
 def test_the_answer_is_the_file_written_in_this_round(runner: LoopRunner) -> None:
@@ -146,15 +147,6 @@ def test_a_malformed_call_is_answered_with_the_error(runner: LoopRunner) -> None
     assert played.end.status == "submitted"
     assert "object" in played.observations[0]
     assert not played.of_type(ToolEnded)[0].ok
-
-
-def test_a_call_without_an_id_gets_a_generated_id(runner: LoopRunner) -> None:
-    chunk = {"choices": [{"index": 0, "delta": {"tool_calls": [
-        {"index": 0, "function": {"name": "execute_bash", "arguments": '{"command": "echo hi"}'}}
-    ]}, "finish_reason": "tool_calls"}]}  # fmt: skip
-    played = runner.play([Turn(chunks=[chunk]), SUBMIT])
-    assert played.of_type(ToolEnded)[0].call_id
-    assert "hi" in played.observations[0]
 
 
 def test_repeated_call_ids_are_made_unique(runner: LoopRunner) -> None:
@@ -423,19 +415,6 @@ def test_missing_token_counts_are_estimated_and_marked(runner: LoopRunner) -> No
     totals = runner.play([replace(SUBMIT, text="hello " * 10, usage=None)]).end.totals
     assert totals.estimated
     assert totals.generated_tokens >= 15
-
-
-def test_cache_write_tokens_are_summed(runner: LoopRunner) -> None:
-    usage = {
-        "prompt_tokens": 90,
-        "completion_tokens": 5,
-        "prompt_tokens_details": {"cached_tokens": 10, "cache_write_tokens": 70},
-    }
-    totals = runner.play([replace(each, usage=usage) for each in (TOOL, SUBMIT)]).end.totals
-    assert (totals.cached_tokens, totals.cache_written_tokens) == (20, 140)
-    assert not totals.estimated
-    assert totals.sandbox_seconds > 0
-    assert "(20 cached, 140 written to the cache)" in format_totals(totals)
 
 
 # Without a sandbox

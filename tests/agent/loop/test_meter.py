@@ -6,6 +6,7 @@ from agent.events import Totals
 from agent.limits import Limits, Price
 from agent.loop.meter import UsageMeter, estimate_tokens
 from agent.models.base import Usage
+from agent.runs.state import format_totals
 
 
 def meter_after(limits: Limits, *turns: Usage | None) -> UsageMeter:
@@ -16,9 +17,11 @@ def meter_after(limits: Limits, *turns: Usage | None) -> UsageMeter:
 
 
 def test_usage_is_summed_and_the_growth_of_the_prompt_is_the_environments() -> None:
-    totals = meter_after(Limits(), Usage(100, 10, cached=40), Usage(150, 20, cached=90)).totals
-    assert (totals.steps, totals.prompt_tokens, totals.cached_tokens) == (2, 250, 130)
-    assert (totals.generated_tokens, totals.model_seconds) == (30, 1.0)
+    turns = Usage(100, 10, cached=40, cache_written=70), Usage(150, 20, cached=90, cache_written=5)
+    totals = meter_after(Limits(), *turns).totals
+    assert (totals.steps, totals.prompt_tokens, totals.generated_tokens) == (2, 250, 30)
+    assert "(130 cached, 75 written to the cache)" in format_totals(totals)
+    assert totals.model_seconds == 1.0
     assert totals.environment_tokens == 150 - (100 + 10)
 
 

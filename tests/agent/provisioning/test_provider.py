@@ -4,8 +4,8 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from dataclasses import replace
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +14,19 @@ import pytest
 from agent.data_folder import DataFolder, candidate_folders
 from agent.errors import EngineError, EngineUnanswered
 from agent.events import Event, Preparing, SandboxReady
+from agent.provisioning.ahead import SandboxAhead
 from agent.provisioning.backend import SetupStatus
 from agent.provisioning.provider import DockerSandboxProvider
 from agent.runs.folder import RunFolder
-from agent.sandbox.base import CommandEnd, Sandbox
-from agent.sandbox.docker.lifecycle import INSTANCE_LABEL, SANDBOX_LABEL
+from agent.sandbox.base import Sandbox
+from agent.sandbox.docker.lifecycle import INSTANCE_LABEL, list_containers
 from agent.sandbox.docker.sandbox import DockerSandbox
 from agent.sandbox.engine.client import Client
 from agent.sandbox.image.build import dockerfile_path, extract_stage, image_tag
 from agent.sandbox.network.policy import NetworkPolicy
 from agent.settings import Settings, load
 from agent.util.cancellation import Stop
+from tests.contract.sandbox_helpers import run
 from tests.support.recorded_runs import write_ended_run
 from tests.support.server import wait_until
 
@@ -69,17 +71,35 @@ def provider(open_provider: OpenProvider) -> DockerSandboxProvider:
     return provider
 
 
-def acquire(provider: DockerSandboxProvider, folder: RunFolder) -> tuple[list[Event], Sandbox]:
-    """Acquire a run's sandbox; returns the events and the sandbox."""
-    sandboxes: list[Sandbox | None] = []
+@dataclass(frozen=True)
+class Acquired:
+    """A run's sandbox, and the events of its preparation."""
 
-    def preparation_events() -> Iterator[Event]:
+    sandbox: Sandbox
+    events: list[Event]
+
+    @property
+    def ready(self) -> SandboxReady:
+        assert isinstance(self.events[-1], SandboxReady)
+        return self.events[-1]
+
+    def stdout(self, command: str) -> str:
+        return run(self.sandbox, command).stdout.decode()
+
+
+@contextmanager
+def acquire(provider: DockerSandboxProvider, folder: RunFolder) -> Iterator[Acquired]:
+    """Acquire a run's sandbox for the block."""
+
+    def prepare() -> Iterator[Event]:
         sandboxes.append((yield from provider.acquire(folder, Stop())))
 
-    events = list(preparation_events())
+    sandboxes: list[Sandbox | None] = []
+    events = list(prepare())
     (sandbox,) = sandboxes
     assert sandbox is not None
-    return events, sandbox
+    with closing(sandbox):
+        yield Acquired(sandbox, events)
 
 
 def simulate_crash(provider: DockerSandboxProvider) -> None:
@@ -88,19 +108,23 @@ def simulate_crash(provider: DockerSandboxProvider) -> None:
     provider._backend.proxy._closing.set()
 
 
-def create_draft(provider: DockerSandboxProvider) -> RunFolder:
-    return RunFolder.create(provider.data.path, provider.create_workspace())
+def create_draft(
+    provider: DockerSandboxProvider, network: NetworkPolicy | None = None
+) -> RunFolder:
+    folder = RunFolder.create(provider.data.path, provider.create_workspace())
+    (folder.workspace / "input" / "a.txt").write_text("given")
+    if network:
+        folder.set_network(network)
+    return folder
 
 
-def stdout_of(sandbox: Sandbox, command: str) -> str:
-    items = list(sandbox.execute(command, timeout=20, stop=Stop()))
-    return b"".join(item.data for item in items if not isinstance(item, CommandEnd)).decode()
+def ahead_of(provider: DockerSandboxProvider) -> SandboxAhead:
+    assert provider._ahead is not None
+    return provider._ahead
 
 
 def sandbox_ids(engine: Client, data: DataFolder) -> set[str]:
-    label = f"{INSTANCE_LABEL}={data.instance_id}"
-    found = engine.containers.list(all=True, filters={"label": label})
-    return {container.labels.get(SANDBOX_LABEL, "proxy") for container in found}
+    return {each.sandbox_id or "proxy" for each in list_containers(engine, data.instance_id)}
 
 
 def network_names(engine: Client, data: DataFolder) -> list[str]:
@@ -118,13 +142,12 @@ def test_a_new_run_gets_a_warm_sandbox_and_keeps_its_files(
     (folder.workspace / "input" / "sub" / "a b.txt").write_text("given")
     (folder.workspace / "note.txt").write_text("beside")
     old = folder.sandbox_folder
-    events, sandbox = acquire(provider, folder)
-    assert [type(event) for event in events] == [SandboxReady]
-    assert stdout_of(sandbox, "cat 'input/sub/a b.txt' note.txt") == "givenbeside"
-    assert sandbox.workspace == folder.workspace
-    assert RunFolder.open(provider.data.path, folder.id).sandbox == sandbox.id
-    wait_until(lambda: not old.exists())
-    sandbox.close()
+    with acquire(provider, folder) as found:
+        assert [type(event) for event in found.events] == [SandboxReady]
+        assert found.stdout("cat 'input/sub/a b.txt' note.txt") == "givenbeside"
+        assert found.sandbox.workspace == folder.workspace
+        assert RunFolder.open(provider.data.path, folder.id).sandbox == found.sandbox.id
+        wait_until(lambda: not old.exists())
 
 
 @pytest.mark.engine
@@ -133,13 +156,30 @@ def test_without_a_warm_sandbox_one_is_created_on_the_runs_workspace(
 ) -> None:
     provider = open_provider()
     folder = create_draft(provider)
-    (folder.workspace / "input" / "a.txt").write_text("given")
-    events, sandbox = acquire(provider, folder)
-    assert isinstance(events[-1], SandboxReady)
-    assert not events[-1].pooled
-    assert sandbox.id == folder.sandbox
-    assert stdout_of(sandbox, "cat input/a.txt") == "given"
-    sandbox.close()
+    with acquire(provider, folder) as found:
+        assert not found.ready.pooled
+        assert found.sandbox.id == folder.sandbox
+        assert found.stdout("cat input/a.txt") == "given"
+
+
+@pytest.mark.engine
+def test_a_sandbox_is_created_again_if_the_engine_did_not_answer(
+    open_provider: OpenProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider = open_provider()
+    create = DockerSandbox.create
+    unanswered = iter([EngineUnanswered("The engine does not answer.")])
+
+    def fail_once(*arguments: Any) -> DockerSandbox:
+        for error in unanswered:
+            raise error
+        return create(*arguments)
+
+    monkeypatch.setattr(DockerSandbox, "create", fail_once)
+    with acquire(provider, create_draft(provider)) as found:
+        details = [event.detail for event in found.events if isinstance(event, Preparing)]
+        assert "Waiting for the container engine" in details
+        assert found.stdout("echo ready") == "ready\n"
 
 
 @pytest.fixture
@@ -153,31 +193,21 @@ def test_the_first_run_takes_the_sandbox_that_was_created_ahead(
     provider_ahead: DockerSandboxProvider,
 ) -> None:
     folder, other = create_draft(provider_ahead), create_draft(provider_ahead)
-    (folder.workspace / "input" / "a.txt").write_text("given")
-    events, sandbox = acquire(provider_ahead, folder)
-    assert provider_ahead._ahead is not None
-    assert sandbox is provider_ahead._ahead._created.result()
-    assert isinstance(events[-1], SandboxReady)
-    assert events[-1].origin == "new"
-    assert events[-1].image
-    assert sandbox.id == folder.sandbox
-    assert stdout_of(sandbox, "cat input/a.txt") == "given"
-    _, second = acquire(provider_ahead, other)
-    assert second.id == other.sandbox != sandbox.id
-    sandbox.close()
-    second.close()
+    with acquire(provider_ahead, folder) as first, acquire(provider_ahead, other) as second:
+        assert first.sandbox is ahead_of(provider_ahead)._created.result()
+        assert first.ready.origin == "new"
+        assert first.ready.image
+        assert first.stdout("cat input/a.txt") == "given"
+        assert [first.sandbox.id, second.sandbox.id] == [folder.sandbox, other.sandbox]
 
 
 @pytest.mark.engine
 def test_a_sandbox_created_ahead_that_no_run_takes_is_removed(
     engine: Client, provider_ahead: DockerSandboxProvider, data: DataFolder
 ) -> None:
-    folder = create_draft(provider_ahead)
-    folder.set_network(NetworkPolicy("none"))
-    _, sandbox = acquire(provider_ahead, folder)
-    assert provider_ahead._ahead is not None
-    assert sandbox is not provider_ahead._ahead._created.result()
-    sandbox.close()
+    folder = create_draft(provider_ahead, NetworkPolicy("none"))
+    with acquire(provider_ahead, folder) as found:
+        assert found.sandbox is not ahead_of(provider_ahead)._created.result()
     provider_ahead.close()
     assert sandbox_ids(engine, data) == set()
     assert network_names(engine, data) == []
@@ -197,75 +227,59 @@ def test_a_second_close_leaves_the_data_folder_to_the_process_that_has_it_now(
 @pytest.mark.parametrize("ahead", [False, True])
 def test_a_missing_image_is_named(open_provider: OpenProvider, ahead: bool) -> None:
     provider = open_provider(image="nobody/has-this:1", ahead=ahead)
-    with pytest.raises(EngineError, match=r"'nobody/has-this:1'.*no such image"):
-        acquire(provider, create_draft(provider))
+    missing = pytest.raises(EngineError, match=r"'nobody/has-this:1'.*no such image")
+    with missing, acquire(provider, create_draft(provider)):
+        pass
 
 
 @pytest.mark.engine
 def test_a_run_that_was_stopped_while_it_waited_takes_the_sandbox_later(
     provider_ahead: DockerSandboxProvider,
 ) -> None:
-    assert provider_ahead._ahead is not None
     created = threading.Event()
-    provider_ahead._ahead.wait = created.wait  # type: ignore[assignment,method-assign]
+    ahead_of(provider_ahead).wait = created.wait  # type: ignore[assignment,method-assign]
     folder, stop = create_draft(provider_ahead), Stop()
     preparation = provider_ahead.acquire(folder, stop)
-    waiting = next(preparation)
-    while not (isinstance(waiting, Preparing) and waiting.state == "starting_sandbox"):
-        waiting = next(preparation)
+    while getattr(next(preparation), "state", "") != "starting_sandbox":
+        continue
     stop.set()
     with pytest.raises(StopIteration):
         next(preparation)
     created.set()
-    _, sandbox = acquire(provider_ahead, folder)
-    assert sandbox is provider_ahead._ahead._created.result()
-    sandbox.close()
+    with acquire(provider_ahead, folder) as found:
+        assert found.sandbox is ahead_of(provider_ahead)._created.result()
 
 
 @pytest.mark.engine
-def test_a_run_without_network_gets_a_new_sandbox(
-    provider: DockerSandboxProvider,
-) -> None:
-    folder = create_draft(provider)
-    folder.set_network(NetworkPolicy("none"))
-    events, sandbox = acquire(provider, folder)
-    assert isinstance(events[-1], SandboxReady)
-    assert not events[-1].pooled
-    assert stdout_of(sandbox, "ls /sys/class/net") == "lo\n"
+def test_a_run_without_network_gets_a_new_sandbox(provider: DockerSandboxProvider) -> None:
+    folder = create_draft(provider, NetworkPolicy("none"))
+    with acquire(provider, folder) as found:
+        assert not found.ready.pooled
+        assert found.stdout("ls /sys/class/net") == "lo\n"
     assert RunFolder.open(provider.data.path, folder.id).network == NetworkPolicy("none")
-    sandbox.close()
 
 
 @pytest.mark.engine
 def test_a_warm_sandbox_gets_the_network_policy_of_its_run(provider: DockerSandboxProvider) -> None:
-    assert provider.wait_for_pool(60)
-    folder = create_draft(provider)
-    folder.set_network(NetworkPolicy("listed", ("pypi.org",)))
-    events, sandbox = acquire(provider, folder)
-    assert isinstance(events[-1], SandboxReady)
-    assert events[-1].pooled
+    folder = create_draft(provider, NetworkPolicy("listed", ("pypi.org",)))
     request = "curl -s -m 20 -o /dev/null -w '%{http_code}' http://"
-    assert stdout_of(sandbox, f"{request}deb.debian.org/") == "403"
-    assert stdout_of(sandbox, f"{request}pypi.org/") != "403"
-    assert [each.host for each in sandbox.take_network_requests() if each.refused] == [
-        "deb.debian.org"
-    ]
-    sandbox.close()
+    with acquire(provider, folder) as found:
+        assert found.ready.pooled
+        assert found.stdout(f"{request}deb.debian.org/") == "403"
+        assert found.stdout(f"{request}pypi.org/") != "403"
+        refused = [each.host for each in found.sandbox.take_network_requests() if each.refused]
+    assert refused == ["deb.debian.org"]
 
 
 @pytest.mark.engine
-def test_a_closed_sandbox_is_replaced_with_the_same_files(
-    provider: DockerSandboxProvider,
-) -> None:
+def test_a_closed_sandbox_is_replaced_with_the_same_files(provider: DockerSandboxProvider) -> None:
     folder = create_draft(provider)
-    _, first = acquire(provider, folder)
-    stdout_of(first, "echo kept > output/a.txt")
-    first.close()
+    with acquire(provider, folder) as first:
+        first.stdout("echo kept > output/a.txt")
     assert provider.wait_for_pool(60)
-    _, second = acquire(provider, folder)
-    assert stdout_of(second, "cat output/a.txt") == "kept\n"
-    assert second.id == first.id
-    second.close()
+    with acquire(provider, folder) as second:
+        assert second.stdout("cat output/a.txt") == "kept\n"
+        assert second.sandbox.id == first.sandbox.id
 
 
 @pytest.mark.engine
@@ -273,11 +287,8 @@ def test_files_of_root_are_removed_in_another_sandbox(
     provider: DockerSandboxProvider, data: DataFolder, engine: Client
 ) -> None:
     folder = create_draft(provider)
-    _, sandbox = acquire(provider, folder)
-    stdout_of(
-        sandbox, "mkdir -m 700 -p own/deep; echo x > own/deep/f; ln -s /etc out; touch .hidden"
-    )
-    sandbox.close()
+    with acquire(provider, folder) as found:
+        found.stdout("mkdir -m 700 -p own/deep; echo x > own/deep/f; ln -s /etc out; touch .hidden")
     provider.empty_workspace(folder.sandbox)
     assert list(folder.workspace.iterdir()) == []
     assert folder.sandbox not in sandbox_ids(engine, data)
@@ -301,11 +312,10 @@ def test_closing_leaves_only_the_folders_of_runs(
     provider: DockerSandboxProvider, engine: Client
 ) -> None:
     folder = create_draft(provider)
-    _, sandbox = acquire(provider, folder)
-    assert provider.wait_for_pool(60)
-    assert len(sandbox_ids(engine, provider.data)) == 3
-    assert len(network_names(engine, provider.data)) == 2
-    sandbox.close()
+    with acquire(provider, folder):
+        assert provider.wait_for_pool(60)
+        assert len(sandbox_ids(engine, provider.data)) == 3
+        assert len(network_names(engine, provider.data)) == 2
     provider.close()
     assert sandbox_ids(engine, provider.data) == set()
     assert network_names(engine, provider.data) == []
@@ -313,30 +323,28 @@ def test_closing_leaves_only_the_folders_of_runs(
     assert remaining == {folder.sandbox}
 
 
+def open_with_pool(settings: Settings, data: DataFolder) -> DockerSandboxProvider:
+    provider = DockerSandboxProvider(settings, data)
+    provider.open()
+    assert provider.wait_for_pool(60)
+    return provider
+
+
 @pytest.mark.engine
 def test_startup_removes_leftovers_of_a_crashed_instance(
     settings: Settings, tmp_path: Path, engine: Client
 ) -> None:
-    with DataFolder(tmp_path / "data") as data, DataFolder(tmp_path / "other") as other_data:
-        crashed, other_provider = (
-            DockerSandboxProvider(settings, data),
-            DockerSandboxProvider(settings, other_data),
-        )
-        for each in (crashed, other_provider):
-            each.open()
-            assert each.wait_for_pool(60)
-        simulate_crash(crashed)
-        leftover_ids, other_ids = (
-            sandbox_ids(engine, data) - {"proxy"},
-            sandbox_ids(engine, other_data),
-        )
-        restarted = DockerSandboxProvider(settings, data)
-        restarted.open()
-        assert restarted.wait_for_pool(60)
-        assert sandbox_ids(engine, data).isdisjoint(leftover_ids)
-        assert sandbox_ids(engine, other_data) == other_ids
-        for each in (restarted, other_provider):
-            each.close()
+    with (
+        DataFolder(tmp_path / "data") as data,
+        DataFolder(tmp_path / "other") as other_data,
+        closing(open_with_pool(settings, other_data)),
+    ):
+        simulate_crash(open_with_pool(settings, data))
+        leftovers = sandbox_ids(engine, data) - {"proxy"}
+        others = sandbox_ids(engine, other_data)
+        with closing(open_with_pool(settings, data)):
+            assert sandbox_ids(engine, data).isdisjoint(leftovers)
+            assert sandbox_ids(engine, other_data) == others
 
 
 @pytest.mark.engine
@@ -345,14 +353,11 @@ def test_startup_removes_leftovers_of_a_crashed_command(
 ) -> None:
     def run_once() -> None:
         provider = DockerSandboxProvider(replace(settings, warm_sandboxes=0), data)
-        _, sandbox = acquire(provider, create_draft(provider))
-        sandbox.close()
-        provider.close()
+        with closing(provider), acquire(provider, create_draft(provider)):
+            pass
 
     with DataFolder(candidate_folders(data.path)[2]) as other_data:
-        other = DockerSandboxProvider(settings, other_data)
-        other.open()
-        assert other.wait_for_pool(60)
+        other = open_with_pool(settings, other_data)
         simulate_crash(other)
         run_once()
         assert sandbox_ids(engine, other_data)
@@ -361,53 +366,27 @@ def test_startup_removes_leftovers_of_a_crashed_command(
     other.close()
 
 
-def test_a_missing_engine_is_reported_and_retried(tmp_path: Path) -> None:
+def test_a_missing_engine_is_reported_and_retried(data: DataFolder, tmp_path: Path) -> None:
     statuses: list[SetupStatus] = []
     settings = replace(load({}), docker_host=f"unix://{tmp_path}/no.sock")
-    with DataFolder(tmp_path / "data") as data:
-        provider = DockerSandboxProvider(settings, data, statuses.append)
+    with closing(DockerSandboxProvider(settings, data, statuses.append)) as provider:
         provider.open()
         for _ in range(2):
             with pytest.raises(EngineError, match=r"no\.sock"):
-                acquire(provider, create_draft(provider))
-        provider.close()
+                list(provider.acquire(create_draft(provider), Stop()))
     assert len(statuses) >= 2
     assert {each.phase for each in statuses} == {"failed"}
 
 
-@pytest.mark.engine
-def test_a_sandbox_is_created_again_if_the_engine_did_not_answer(
-    open_provider: OpenProvider, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    provider = open_provider()
-    create = DockerSandbox.create
-    unanswered = iter([EngineUnanswered("The engine does not answer.")])
-
-    def fail_once(*arguments: Any) -> DockerSandbox:
-        for error in unanswered:
-            raise error
-        return create(*arguments)
-
-    monkeypatch.setattr(DockerSandbox, "create", fail_once)
-    events, sandbox = acquire(provider, create_draft(provider))
-    assert "Waiting for the container engine" in [
-        event.detail for event in events if isinstance(event, Preparing)
-    ]
-    assert stdout_of(sandbox, "echo ready") == "ready\n"
-
-
 def test_a_stop_ends_the_wait_for_an_unresponsive_engine(data: DataFolder, tmp_path: Path) -> None:
-    with socket.socket(socket.AF_UNIX) as silent:
-        silent.bind(str(tmp_path / "silent.sock"))
+    engine, stop = f"{tmp_path}/silent.sock", Stop()
+    stop.set()
+    provider = DockerSandboxProvider(replace(load({}), docker_host=f"unix://{engine}"), data)
+    with socket.socket(socket.AF_UNIX) as silent, closing(provider):
+        silent.bind(engine)
         silent.listen()
-        engine = f"unix://{tmp_path}/silent.sock"
-        provider = DockerSandboxProvider(replace(load({}), docker_host=engine), data)
-        stop = Stop()
-        stop.set()
-        preparation = provider.acquire(create_draft(provider), stop)
         with pytest.raises(StopIteration) as end:
-            next(preparation)
-        provider.close()
+            next(provider.acquire(create_draft(provider), stop))
     assert end.value.value is None
 
 
@@ -427,19 +406,13 @@ def test_a_run_that_waits_for_the_image_shows_its_progress(
     settings: Settings, data: DataFolder, engine: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dockerfile = data.path / "Dockerfile"
-    proxy = extract_stage(dockerfile_path(), "proxy")
-    lines = [
-        f"FROM {settings.image} AS sandbox",
-        f"RUN echo one {data.instance_id}",
-        "RUN echo two",
-    ]
-    dockerfile.write_text("\n".join([*lines, proxy]))
+    stage = f"FROM {settings.image} AS sandbox\nRUN echo one {data.instance_id}\nRUN echo two\n"
+    dockerfile.write_text(stage + extract_stage(dockerfile_path(), "proxy"))
     monkeypatch.setattr("agent.provisioning.backend.dockerfile_path", lambda: dockerfile)
     provider = DockerSandboxProvider(replace(settings, image="", warm_sandboxes=0), data)
-    events, sandbox = acquire(provider, create_draft(provider))
-    sandbox.close()
-    provider.close()
+    with closing(provider), acquire(provider, create_draft(provider)) as found:
+        pass
     engine.images.remove(image_tag(dockerfile), force=True)
-    progress_events = [event for event in events if isinstance(event, Preparing) and event.detail]
-    assert {event.state for event in progress_events} == {"preparing_image"}
-    assert any(event.progress is not None for event in progress_events)
+    shown = [event for event in found.events if isinstance(event, Preparing) and event.detail]
+    assert {event.state for event in shown} == {"preparing_image"}
+    assert any(event.progress is not None for event in shown)

@@ -3,6 +3,7 @@
 import itertools
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -37,12 +38,12 @@ def create(tmp_path: Path, sandboxes: list[ProcessSandbox]) -> Iterator[Create]:
 
 
 def test_a_sandbox_is_handed_out_once_and_replaced(create: Create) -> None:
-    pool = SandboxPool(create, 1)
-    assert pool.wait_full(20)
-    first = pool.take()
-    assert pool.wait_full(20)
-    second = pool.take()
-    pool.close()
+    with closing(SandboxPool(create, 0)) as empty, closing(SandboxPool(create, 1)) as pool:
+        assert empty.take() is None
+        assert pool.wait_full(20)
+        first = pool.take()
+        assert pool.wait_full(20)
+        second = pool.take()
     assert first is not None
     assert second is not None
     assert first.id != second.id
@@ -58,15 +59,8 @@ def test_a_failed_creation_is_retried(create: Create, monkeypatch: pytest.Monkey
             raise error
         return create()
 
-    pool = SandboxPool(create_after_errors, 1)
-    assert pool.wait_full(20)
-    pool.close()
-
-
-def test_an_empty_pool_returns_none_immediately(create: Create) -> None:
-    pool = SandboxPool(create, 0)
-    assert pool.take() is None
-    pool.close()
+    with closing(SandboxPool(create_after_errors, 1)) as pool:
+        assert pool.wait_full(20)
 
 
 def test_closing_ends_only_idle_sandboxes(create: Create, sandboxes: list[ProcessSandbox]) -> None:

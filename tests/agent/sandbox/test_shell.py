@@ -4,6 +4,8 @@ import math
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from agent.sandbox.supervisor import frames
 from agent.util.cancellation import Stop
 from tests.contract.sandbox_helpers import check_output, run
 from tests.contract.sandbox_suite import SandboxSuite
+from tests.support.background import call_at_once
 
 pytestmark = pytest.mark.contract
 
@@ -99,35 +102,27 @@ def test_closing_ends_every_process(sandbox: ProcessSandbox) -> None:
 # Hostile supervisors
 
 
-PeerScript = Callable[[socket.socket], None]
+PeerScript = Callable[[socket.socket], object]
 
 
 @pytest.fixture
 def link_to_peer() -> Iterator[Callable[[PeerScript], Link]]:
-    """Creates links to a peer that runs a function of the test and then disconnects."""
-    links: list[Link] = []
-    threads: list[threading.Thread] = []
+    """Creates links to a peer that answers the first request with a function of the test."""
+    with ThreadPoolExecutor() as pool, ExitStack() as ends:
 
-    def start(respond: PeerScript) -> Link:
-        local_socket, peer_socket = socket.socketpair()
+        def start(respond: PeerScript) -> Link:
+            local_socket, peer_socket = socket.socketpair()
 
-        def answer() -> None:
-            with peer_socket:
-                try:
+            def answer() -> None:
+                # the host closes the link to a hostile peer, as it should
+                with peer_socket, suppress(OSError):
+                    receive_request(peer_socket)
                     respond(peer_socket)
-                except OSError:
-                    return  # the host closed the link, as it should
 
-        threads.append(threading.Thread(target=answer))
-        links.append(Link(SocketConnection(local_socket)))
-        threads[-1].start()
-        return links[-1]
+            ends.callback(pool.submit(answer).result)
+            return ends.enter_context(closing(Link(SocketConnection(local_socket))))
 
-    yield start
-    for link in links:
-        link.close()
-    for thread in threads:
-        thread.join()
+        yield start
 
 
 def execute(link: Link, keep: int = 1000) -> list[OutputChunk | CommandEnd]:
@@ -182,12 +177,8 @@ def finished_frame(
 def test_an_invalid_response_is_an_error(
     link_to_peer: Callable[[PeerScript], Link], answer: bytes
 ) -> None:
-    def respond(peer: socket.socket) -> None:
-        receive_request(peer)
-        peer.sendall(answer)
-
     with pytest.raises(SandboxError):
-        execute(link_to_peer(respond))
+        execute(link_to_peer(lambda peer: peer.sendall(answer)))
 
 
 @pytest.mark.parametrize(("seconds", "known"), [(0.25, 0.25), (-1.0, None)])
@@ -197,7 +188,6 @@ def test_what_the_sandbox_observed_comes_with_the_result(
     names = b"numpy 2.1.0\0libopsin-java\0\x1b[2J\0a\nb\0" + b"\xff"
 
     def respond(peer: socket.socket) -> None:
-        receive_request(peer)
         head = frames.OBSERVED_HEADER.pack(seconds)
         peer.sendall(frames.pack(frames.OBSERVED, 1, head + names) + finished_frame())
         peer.recv(1)
@@ -211,7 +201,6 @@ def test_notes_from_the_container_contain_no_control_sequences(
     link_to_peer: Callable[[PeerScript], Link],
 ) -> None:
     def respond(peer: socket.socket) -> None:
-        receive_request(peer)
         peer.sendall(finished_frame(note=b"\x1b[2Jhello\xff"))
         peer.recv(1)
 
@@ -247,7 +236,6 @@ def test_a_malformed_file_response_breaks_the_link(
     link_to_peer: Callable[[PeerScript], Link], call: Callable[[Link], object], answer: bytes
 ) -> None:
     def respond(peer: socket.socket) -> None:
-        receive_request(peer)
         peer.sendall(answer)
         while peer.recv(65536):  # answer every further request with DONE
             peer.sendall(frames.pack(frames.DONE, 1))
@@ -258,7 +246,6 @@ def test_a_malformed_file_response_breaks_the_link(
 
 def test_an_endless_output_ends_the_link(link_to_peer: Callable[[PeerScript], Link]) -> None:
     def respond(peer: socket.socket) -> None:
-        receive_request(peer)
         while True:
             peer.sendall(output_frame(b"x" * 500))
 
@@ -270,7 +257,6 @@ def test_endless_unread_output_ends_the_link(link_to_peer: Callable[[PeerScript]
     peer_failed = threading.Event()
 
     def respond(peer: socket.socket) -> None:
-        receive_request(peer)
         try:
             while True:
                 peer.sendall(output_frame(b""))
@@ -289,12 +275,8 @@ def test_silence_beyond_the_time_limit_is_an_error(
 ) -> None:
     monkeypatch.setattr(shell, "_GRACE_SECONDS", -4.9)
 
-    def respond(peer: socket.socket) -> None:
-        receive_request(peer)
-        peer.recv(1)
-
     with pytest.raises(LinkLost, match="did not end"):
-        execute(link_to_peer(respond))
+        execute(link_to_peer(lambda peer: peer.recv(1)))
 
 
 def test_the_engine_stream_is_demultiplexed_across_any_chunks() -> None:
@@ -308,12 +290,8 @@ def test_the_engine_stream_is_demultiplexed_across_any_chunks() -> None:
             for start in range(0, len(stream_bytes), 7):
                 peer_socket.sendall(stream_bytes[start : start + 7])
 
-    thread = threading.Thread(target=send)
-    thread.start()
-    received = b""
-    while data := connection.receive():
-        received += data
-    thread.join()
+    received: list[bytes] = []
+    call_at_once(send, lambda: received.extend(iter(connection.receive, b"")))
     connection.close()
-    assert received == b"one" + b"two" * 1000
+    assert b"".join(received) == b"one" + b"two" * 1000
     assert connection.diagnostics == b"noise!"

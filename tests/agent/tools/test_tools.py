@@ -277,11 +277,14 @@ class TestHeadings:
 
 @pytest.mark.contract
 class TestBash:
-    def test_output_is_streamed_as_the_model_sees_it(self, runner: ToolRunner) -> None:
-        outcome = runner.bash("echo out; echo bad >&2")
+    def test_output_is_streamed_as_the_model_sees_it_before_notes_on_the_call(
+        self, runner: ToolRunner
+    ) -> None:
+        outcome = runner.bash("echo out; echo bad >&2", mood="good")
         assert b"".join(item.data for item in runner.output if item.stream == "stdout") == b"out\n"
         assert outcome.text == (
-            "Exit code: 0\nExecution output of [execute_bash]:\n[STDOUT]\nout\n[STDERR]\nbad"
+            "Exit code: 0\nExecution output of [execute_bash]:\n[STDOUT]\nout\n[STDERR]\nbad\n"
+            "Note: the unknown parameter mood was ignored."
         )
         assert (outcome.ok, outcome.exit_code, outcome.end_reason) == (True, 0, "exit")
 
@@ -300,10 +303,6 @@ class TestBash:
         outcome = runner.bash("true " + "x" * 100_000_000)
         assert not outcome.ok
         assert "too long" in outcome.text
-
-    def test_notes_on_a_call_follow_its_result(self, runner: ToolRunner) -> None:
-        outcome = runner.bash("echo x", mood="good")
-        assert outcome.text.endswith("x\nNote: the unknown parameter mood was ignored.")
 
 
 @pytest.mark.contract

@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from agent.util.channel import Channel
+from tests.support.background import call_at_once
 
 
 def letter_channel(window: float = 0.025) -> Channel[str]:
@@ -65,14 +66,12 @@ def test_abandoning_wakes_the_reader_and_drops_the_rest() -> None:
 
 def test_nothing_is_lost_between_threads() -> None:
     channel = letter_channel(window=0.001)
-    count = 20_000
+    count, read = 20_000, list[int]()
 
     def write() -> None:
         for _ in range(count):
             channel.put("a")
         channel.close()
 
-    writer = threading.Thread(target=write)
-    writer.start()
-    assert sum(map(len, channel)) == count
-    writer.join()
+    call_at_once(write, lambda: read.append(sum(map(len, channel))))
+    assert read == [count]

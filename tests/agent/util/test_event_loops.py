@@ -14,34 +14,27 @@ NAME, NUMBER, CALLS = "lent", 3, 40
 
 @pytest.fixture
 def loop() -> Iterator[asyncio.AbstractEventLoop]:
+    """A loop with such a pool, whose threads end with it."""
     loop = asyncio.new_event_loop()
     event_loops.set_default_thread_pool(loop, NAME, NUMBER)
     yield loop
     loop.run_until_complete(loop.shutdown_default_executor())
     loop.close()
+    assert pool_threads() == []
 
 
 def pool_threads() -> list[threading.Thread]:
     return [each for each in threading.enumerate() if each.name.startswith(NAME)]
 
 
-def test_all_threads_start_before_the_first_call(loop: asyncio.AbstractEventLoop) -> None:
-    assert len(pool_threads()) == NUMBER
-
-
-def test_concurrent_calls_start_no_more_threads(loop: asyncio.AbstractEventLoop) -> None:
+def test_all_threads_start_before_the_first_call_and_concurrent_calls_start_no_more(
+    loop: asyncio.AbstractEventLoop,
+) -> None:
     before = pool_threads()
+    assert len(before) == NUMBER
 
     async def call_concurrently() -> None:
         await asyncio.gather(*(asyncio.to_thread(time.sleep, 0.01) for _ in range(CALLS)))
 
     loop.run_until_complete(call_concurrently())
     assert pool_threads() == before
-
-
-def test_threads_end_with_the_loop() -> None:
-    loop = asyncio.new_event_loop()
-    event_loops.set_default_thread_pool(loop, NAME, NUMBER)
-    loop.run_until_complete(loop.shutdown_default_executor())
-    loop.close()
-    assert pool_threads() == []

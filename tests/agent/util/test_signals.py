@@ -11,6 +11,7 @@ import pytest
 
 from agent.util.cancellation import Stop
 from agent.util.signals import restored_handler, stop_on_signals
+from tests.support.background import call_at_once
 from tests.support.server import wait_until
 
 IGNORE = ctypes.c_void_p(1)
@@ -41,9 +42,7 @@ def test_a_handler_that_a_library_replaces_in_another_thread_is_restored() -> No
             ctypes.CDLL(None).signal(signal.SIGUSR1, IGNORE)
 
     try:
-        thread = threading.Thread(target=replace)
-        thread.start()
-        thread.join()
+        call_at_once(replace)
         signal.raise_signal(signal.SIGUSR1)
         assert received == [signal.SIGUSR1]
     finally:

@@ -1,6 +1,8 @@
 """Calls that may hang are waited for until they end or a stop comes."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
 
 import pytest
 
@@ -16,25 +18,18 @@ def test_the_result_or_the_error_of_the_call_is_passed_on() -> None:
 
 @pytest.mark.parametrize("grace", [0.0, 0.05])
 def test_a_stop_ends_the_wait_and_a_late_result_is_handled(grace: float) -> None:
-    stop, release, handled = Stop(), threading.Event(), threading.Event()
+    stop, release, late = Stop(), threading.Event(), SimpleQueue[str]()
 
     def call() -> str:
         stop.set()
         release.wait()
         return "late"
 
-    late: list[str] = []
-
-    def keep(result: str) -> None:
-        late.append(result)
-        handled.set()
-
     with pytest.raises(WaitCancelled):
-        run_cancellable(call, stop, on_late_result=keep, grace_seconds=grace)
-    assert not late
+        run_cancellable(call, stop, on_late_result=late.put, grace_seconds=grace)
+    assert late.empty()
     release.set()
-    assert handled.wait(60)
-    assert late == ["late"]
+    assert late.get(timeout=60) == "late"
 
 
 def test_after_a_stop_a_call_has_its_grace_to_end() -> None:
@@ -57,12 +52,8 @@ def test_a_wait_that_begins_stopped_ends_at_once() -> None:
 
 def test_a_waiting_thread_is_woken_by_the_result_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent.util.wait._SIGNAL_SECONDS", 3600.0)
-    release, stop = threading.Event(), Stop()
-    results: list[str] = []
-    waiting = threading.Thread(
-        target=lambda: results.append(run_cancellable(lambda: "done" * release.wait(), stop))
-    )
-    waiting.start()
-    release.set()
-    waiting.join(60)
-    assert results == ["done"]
+    release = threading.Event()
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(run_cancellable, lambda: "done" * release.wait(), Stop())
+        release.set()
+        assert waiting.result(60) == "done"

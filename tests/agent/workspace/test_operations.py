@@ -190,6 +190,7 @@ def test_links_in_the_path_are_not_followed(workspace: Workspace, tmp_path: Path
     write_files(workspace, a="a")
     assert_refused(
         lambda: operations.new_folder(workspace, RelPath("in/a")),
+        lambda: operations.new_folder(workspace, RelPath("in/a"), merge=True),
         lambda: operations.new_file(workspace, RelPath("in/a")),
         lambda: operations.move(workspace, paths("a"), RelPath("in")),
         lambda: operations.move(workspace, paths("in/x"), ROOT),

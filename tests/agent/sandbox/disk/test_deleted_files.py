@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -23,21 +24,15 @@ def start_process(tmp_path: Path) -> Iterator[StartProcess]:
 
     def start(code: str) -> int:
         program = f"import mmap, os\nSIZE = {SIZE}\n{code}\nprint(flush=True)\ninput()"
-        process = subprocess.Popen(
-            [sys.executable, "-c", program],
-            cwd=tmp_path,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-        started.append(process)
+        command, pipe = [sys.executable, "-c", program], subprocess.PIPE
+        process = subprocess.Popen(command, cwd=tmp_path, stdin=pipe, stdout=pipe)
+        processes.callback(process.communicate)
         assert process.stdout is not None
         assert process.stdout.readline() == b"\n"
         return process.pid
 
-    started: list[subprocess.Popen[bytes]] = []
-    yield start
-    for each in started:
-        each.communicate()
+    with ExitStack() as processes:
+        yield start
 
 
 def test_an_open_file_is_counted_after_deletion(

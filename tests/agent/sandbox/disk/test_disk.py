@@ -4,13 +4,13 @@ import io
 import os
 import shutil
 import subprocess
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
+from unittest.mock import Mock
 
 import pytest
 
@@ -37,6 +37,7 @@ from tests.contract.sandbox_helpers import (
     run,
 )
 from tests.contract.shared_sandbox import SharedSandbox
+from tests.support.background import call_at_once
 from tests.support.recorded_runs import write_ended_run
 from tests.support.server import wait_until
 
@@ -78,19 +79,13 @@ def test_the_disk_is_full_exactly_at_the_quota(folder: Path) -> None:
 def test_disks_of_a_size_are_copies_of_one_that_is_formatted_once(
     data: DataFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    formatted = []
-    run_tool = volume._run_tool
-
-    def count(name: str, *arguments: str) -> None:
-        formatted.append(name) if name == "mkfs.ext4" else None
-        run_tool(name, *arguments)
-
-    monkeypatch.setattr(volume, "_run_tool", count)
+    run_tool = Mock(wraps=volume._run_tool)
+    monkeypatch.setattr(volume, "_run_tool", run_tool)
     folders = [data.workspace(name).parent for name in ("one", "two", "three")]
     for folder, size in zip(folders, (DISK_SIZE, DISK_SIZE, 2 * DISK_SIZE), strict=True):
         assert volume.create(folder, size)
         (folder / "name.txt").write_text(folder.name)
-    assert formatted == ["mkfs.ext4"] * 2
+    assert [call.args[0] for call in run_tool.mock_calls].count("mkfs.ext4") == 2
     assert [(folder / "name.txt").read_text() for folder in folders] == ["one", "two", "three"]
     assert [len(list(folder.iterdir())) for folder in folders] == [1, 1, 1]
     for folder in folders:
@@ -144,11 +139,7 @@ def test_disks_of_a_killed_process_are_attached_once(folder: Path) -> None:
     volume.detach(folder)
     assert not volume.is_attached(folder)
     assert list(folder.iterdir()) == []
-    threads = [threading.Thread(target=volume.attach, args=(folder,)) for _ in range(8)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    call_at_once(*[lambda: volume.attach(folder)] * 8)
     assert (folder / "file").read_text() == "kept"
     volume.detach(folder)
     assert not volume.is_attached(folder), "it was mounted more than once"
@@ -202,12 +193,10 @@ def test_without_loop_devices_a_plain_folder_is_used(
 # In a sandbox, with and without a separate disk
 
 
-@pytest.fixture(
-    params=[
-        pytest.param(True, marks=needs_loop_devices, id="own"),
-        pytest.param(False, id="watched"),
-    ]
-)
+OWN_DISK = pytest.param(True, marks=needs_loop_devices, id="own")
+
+
+@pytest.fixture(params=[OWN_DISK, pytest.param(False, id="watched")])
 def separate_disk(request: pytest.FixtureRequest) -> bool:
     value: bool = request.param
     return value
@@ -221,19 +210,20 @@ def get_provider(image: str, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     """Opens providers with or without separate disks and a pool."""
     host = {key: os.environ[key] for key in ("DOCKER_HOST",) if key in os.environ}
     settings = replace(load(host), image=image, disk=DISK_SIZE)
-    providers: dict[tuple[bool, int], DockerSandboxProvider] = {}
     with ExitStack() as stack:
 
+        @cache
+        def open_provider(separate_disk: bool, pool: int) -> DockerSandboxProvider:
+            data = stack.enter_context(DataFolder(tmp_path_factory.mktemp("disk") / "data"))
+            changed = replace(settings, warm_sandboxes=pool)
+            provider = DockerSandboxProvider(changed, data, disks=separate_disk)
+            provider.open()
+            return stack.enter_context(closing(provider))
+
         def get(separate_disk: bool, pool: int) -> DockerSandboxProvider:
-            if (separate_disk, pool) not in providers:
-                data = stack.enter_context(DataFolder(tmp_path_factory.mktemp("disk") / "data"))
-                provider = DockerSandboxProvider(
-                    replace(settings, warm_sandboxes=pool), data, disks=separate_disk
-                )
-                providers[separate_disk, pool] = stack.enter_context(closing(provider))
-                provider.open()
-            assert providers[separate_disk, pool].wait_for_pool(60)
-            return providers[separate_disk, pool]
+            provider = open_provider(separate_disk, pool)
+            assert provider.wait_for_pool(60)
+            return provider
 
         yield get
 
@@ -256,13 +246,11 @@ def create_sandbox(get_provider: GetProvider) -> Iterator[CreateSandbox]:
         folder = RunFolder.create(provider.data.path, draft := provider.create_workspace())
         for name, size in files.items():
             (folder.workspace / "input" / name).write_bytes(b"x" * size)
-        sandboxes.append(acquire_sandbox(provider, folder))
-        return CreatedSandbox(folder, sandboxes[-1], draft)
+        sandbox = sandboxes.enter_context(closing(acquire_sandbox(provider, folder)))
+        return CreatedSandbox(folder, sandbox, draft)
 
-    sandboxes: list[Sandbox] = []
-    yield create
-    for sandbox in sandboxes:
-        sandbox.close()
+    with ExitStack() as sandboxes:
+        yield create
 
 
 @pytest.fixture(scope="module")
@@ -286,9 +274,7 @@ def sandbox(shared: Callable[[bool], SharedSandbox], separate_disk: bool) -> San
     return shared(separate_disk).fresh()
 
 
-with_separate_disk = pytest.mark.parametrize(
-    "separate_disk", [pytest.param(True, marks=needs_loop_devices)]
-)
+with_separate_disk = pytest.mark.parametrize("separate_disk", [OWN_DISK])
 FILL_DISK = "for i in 1 2 3 4; do head -c 40M /dev/zero > big$i; done; sleep 20"
 
 
@@ -311,8 +297,7 @@ def test_filling_the_workspace_is_stopped_and_reported(
 @pytest.mark.engine
 def test_filling_the_container_layer_is_stopped(sandbox: Sandbox, separate_disk: bool) -> None:
     fill_layer = "for i in $(seq 50); do head -c 50M /dev/zero > /opt/$i; done; sleep 20"
-    result = run(sandbox, fill_layer)
-    assert result.end_reason == "full"
+    assert run(sandbox, fill_layer).end_reason == "full"
     used = int(check_output(sandbox, "du -sm /opt | cut -f1"))
     assert used < 2000, "it was stopped long before its end"
     assert run(sandbox, "rm /opt/*; true").code == 0
@@ -355,14 +340,12 @@ def test_deleted_open_files_are_counted(
 def test_temporary_files_homes_and_caches_are_on_the_sandbox_disk(
     sandbox: Sandbox, directory: str
 ) -> None:
-    result = run(
-        sandbox, f"for i in 1 2 3 4; do head -c 40M /dev/zero > {directory}/$i; done; sleep 20"
-    )
+    result = run(sandbox, f"cd {directory}; {FILL_DISK}")
     assert b"No space left on device" in result.stderr
     assert result.end_reason == "full"
     assert "in /workspace, /tmp, caches and homes" in result.finished.storage_note
     next_result = run(
-        sandbox, f"du -sm {directory} | cut -f1; rm {directory}/[1-4]; echo on > {directory}/small"
+        sandbox, f"du -sm {directory} | cut -f1; rm {directory}/big*; echo on > {directory}/small"
     )
     assert int(next_result.stdout) < DISK_SIZE // MEGABYTE
     assert (next_result.code, next_result.finished.storage_note) == (0, "")

@@ -138,23 +138,38 @@ def test_pdf_text_can_be_extracted(shell: Shell) -> None:
 
 
 @pytest.mark.engine
-def test_c_and_python_extensions_compile(shell: Shell) -> None:
-    shell("printf 'int puts(const char*);int main(){puts(\"compiled\");}' > /tmp/a.c")
-    assert shell("cd /tmp && make -s a && ./a") == "compiled\n"
-    shell("echo '#include <Python.h>' > /tmp/b.c && gcc $(python3-config --includes) -c /tmp/b.c")
-
-
-@pytest.mark.engine
 @pytest.mark.parametrize("program", ["git", "curl", "wget", "gcc", "make", "pdftotext", "file"])
 def test_every_documented_program_is_installed(shell: Shell, program: str) -> None:
     assert shell(f"command -v {program}").startswith("/usr/bin/")
 
 
+PRINT_INSTALLED = "-c 'import iniconfig; print(iniconfig.__file__)'"
+# A package's script links a manual page: OpenJDK's fails if the folder of the link is missing.
+LINK = "/usr/bin/anything anything /bin/true 1"
+PAGE = "/usr/share/man/man1/anything.1.gz"
+
+
 @pytest.mark.engine
-def test_pip_installs_packages(shell: Shell) -> None:
-    shell("pip install --quiet iniconfig")
-    assert "iniconfig" in shell("python3 -c 'import iniconfig; print(iniconfig.__file__)'")
-    assert "iniconfig" in shell("/usr/bin/python3 -c 'import iniconfig; print(iniconfig.__file__)'")
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        ("printf 'int puts(const char*);int main(){puts(\"compiled\");}' > /tmp/a.c"
+         " && cd /tmp && make -s a && ./a", "compiled\n"),
+        ("echo '#include <Python.h>' > /tmp/b.c"
+         " && gcc $(python3-config --includes) -c /tmp/b.c", ""),
+        (f"pip install -q iniconfig && python3 {PRINT_INSTALLED}", "iniconfig"),
+        (f"pip install -q iniconfig && /usr/bin/python3 {PRINT_INSTALLED}", "iniconfig"),
+        ("apt-get update && apt-get install -y tree && tree --version", "tree v"),
+        (f"update-alternatives --install {LINK} --slave {PAGE} anything.1.gz /etc/hostname"
+         f" && readlink {PAGE}", "/etc/alternatives/"),
+        ("python3 -c 'print(\"→ ü 音\")'", "→ ü 音\n"),
+    ],
+    ids=["C", "C extension", "pip", "pip, Debian's Python", "apt", "manual page", "UTF-8"],
+)  # fmt: skip
+def test_programs_work_with_the_capabilities_of_the_sandbox(
+    shell: Shell, command: str, output: str
+) -> None:
+    assert output in shell(command)
 
 
 @pytest.mark.engine
@@ -168,32 +183,8 @@ def test_pip_upgrades_and_restores_debian_packages(shell: Shell) -> None:
 
 
 @pytest.mark.engine
-def test_apt_installs_with_the_capabilities_of_the_sandbox(shell: Shell) -> None:
-    shell("apt-get update && apt-get install -y tree")
-    assert shell("tree --version").startswith("tree v")
-
-
-@pytest.mark.engine
-def test_package_scripts_can_link_a_manual_page(shell: Shell) -> None:
-    """OpenJDK's install script fails if the folder of the link is missing."""
-    links = "/usr/bin/anything anything /bin/true 1"
-    page = "/usr/share/man/man1/anything.1.gz anything.1.gz /etc/hostname"
-    shell(f"update-alternatives --install {links} --slave {page}")
-    assert shell("readlink /usr/share/man/man1/anything.1.gz").startswith("/etc/alternatives/")
-
-
-@pytest.mark.engine
-def test_the_locale_is_utf8(shell: Shell) -> None:
-    assert shell("python3 -c 'print(\"→ ü 音\")'") == "→ ü 音\n"
-
-
-@pytest.mark.engine
-def test_the_image_stays_below_its_size_limit(engine: Client, image: str) -> None:
+def test_an_existing_image_is_small_and_not_rebuilt(engine: Client, image: str) -> None:
     assert engine.images.get(image).attrs["Size"] < MAX_IMAGE_BYTES
-
-
-@pytest.mark.engine
-def test_an_existing_image_is_not_rebuilt(engine: Client, image: str) -> None:
     updates: list[BuildProgress] = []
     assert ensure_image(engine, dockerfile_path(), updates.append) == image
     assert updates == []
@@ -225,22 +216,24 @@ def test_a_failed_step_is_an_error_with_its_last_lines(
     assert not image_exists(engine, image_tag(dockerfile))
 
 
+BUILD = """
+import os, sys; from pathlib import Path
+from agent.sandbox.engine.client import connect
+from agent.sandbox.image.build import ensure_image
+client = connect(os.environ.get("DOCKER_HOST"), os.environ.get("XDG_RUNTIME_DIR"))
+print(ensure_image(client, Path(sys.argv[1]), lambda progress: print(progress.line)))
+client.close()
+"""
+
+
 @pytest.mark.engine
 def test_concurrent_builds_build_once(
     engine: Client, write_dockerfile: Callable[..., Path]
 ) -> None:
     dockerfile = write_dockerfile("echo built once")
-    program = (
-        "import os, sys; from pathlib import Path;"
-        "from agent.sandbox.engine.client import Client, connect;"
-        "from agent.sandbox.image.build import ensure_image;"
-        "client = connect(os.environ.get('DOCKER_HOST'), os.environ.get('XDG_RUNTIME_DIR'));"
-        "print(ensure_image(client, Path(sys.argv[1]), lambda progress: print(progress.line)));"
-        "client.close()"
-    )
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", program, str(dockerfile)], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", BUILD, str(dockerfile)], stdout=subprocess.PIPE, text=True
         )
         for _ in range(2)
     ]
@@ -258,22 +251,16 @@ def test_a_missing_base_image_is_reported(engine: Client, tmp_path: Path) -> Non
         ensure_image(engine, dockerfile, lambda _: None)
 
 
-def test_the_tag_depends_on_the_dockerfile(tmp_path: Path) -> None:
-    dockerfile = tmp_path / "Dockerfile"
-    dockerfile.write_text("FROM a:b AS sandbox\n")
-    before = image_tag(dockerfile)
-    dockerfile.write_text("FROM a:b AS sandbox\nRUN true\n")
-    assert re.fullmatch(r"llm-in-sandbox-studio:[0-9a-f]{12}", before)
-    assert image_tag(dockerfile) != before
-
-
 def test_each_image_has_its_own_dockerfile_stage_and_tag(tmp_path: Path) -> None:
     dockerfile = tmp_path / "Dockerfile"
     dockerfile.write_text("# Both\nFROM a:b AS sandbox\nRUN one\nFROM c:d AS proxy\nRUN two\n")
     assert extract_stage(dockerfile, "proxy") == "FROM c:d AS proxy\nRUN two\n"
     before = image_tag(dockerfile)
+    assert re.fullmatch(r"llm-in-sandbox-studio:[0-9a-f]{12}", before)
     dockerfile.write_text(dockerfile.read_text() + "RUN three\n")
     assert image_tag(dockerfile) == before
+    dockerfile.write_text(dockerfile.read_text().replace("RUN one", "RUN other"))
+    assert image_tag(dockerfile) != before
     dockerfile.write_text("FROM a:b\n")
     with pytest.raises(ImageError, match="no target 'sandbox'"):
         image_tag(dockerfile)
@@ -318,31 +305,29 @@ def test_progress_stays_within_its_bounds_whatever_is_printed(lines: list[str]) 
     assert not any("\n" in progress.line for progress in updates)
 
 
-def test_the_mirrors_of_the_host_are_used(tmp_path: Path) -> None:
-    (tmp_path / "sources.list").write_text("# deb http://old.example/debian bookworm main\n")
-    folder = tmp_path / "sources.list.d"
-    folder.mkdir()
-    (folder / "debian.sources").write_text(
-        "Types: deb\nURIs: http://mirror.example/debian/\nSuites: bookworm\n\n"
-        "Types: deb\nURIs: http://mirror.example/debian-security\nSuites: bookworm-security\n"
-    )
-    assert debian_mirrors(tmp_path) == (
-        "http://mirror.example/debian",
-        "http://mirror.example/debian-security",
-    )
+MIRRORS = ("http://mirror.example/debian", "http://mirror.example/debian-security")
+DEBIAN_SOURCES = (
+    "Types: deb\nURIs: http://mirror.example/debian/\nSuites: bookworm\n\n"
+    "Types: deb\nURIs: http://mirror.example/debian-security\nSuites: bookworm-security\n"
+)
 
 
-def test_security_updates_come_from_the_same_mirror(tmp_path: Path) -> None:
-    (tmp_path / "sources.list").write_text("deb http://mirror.example/debian trixie main\n")
-    assert debian_mirrors(tmp_path) == (
-        "http://mirror.example/debian",
-        "http://mirror.example/debian-security",
-    )
-
-
-def test_a_host_without_debian_mirrors_uses_the_default_of_debootstrap(tmp_path: Path) -> None:
-    (tmp_path / "sources.list").write_text("deb https://archive.example/ubuntu noble main\n")
-    assert debian_mirrors(tmp_path) is None
+@pytest.mark.parametrize(
+    ("name", "sources", "mirrors"),
+    [
+        ("sources.list.d/debian.sources", DEBIAN_SOURCES, MIRRORS),
+        ("sources.list", "deb http://mirror.example/debian trixie main\n", MIRRORS),
+        ("sources.list", "# deb http://old.example/debian bookworm main\n", None),
+        ("sources.list", "deb https://archive.example/ubuntu noble main\n", None),
+    ],
+    ids=["both", "security from the same mirror", "a comment", "debootstrap's default"],
+)
+def test_the_mirrors_of_the_host_are_used(
+    tmp_path: Path, name: str, sources: str, mirrors: tuple[str, str] | None
+) -> None:
+    (tmp_path / "sources.list.d").mkdir()
+    (tmp_path / name).write_text(sources)
+    assert debian_mirrors(tmp_path) == mirrors
 
 
 @pytest.mark.engine

@@ -2,25 +2,24 @@
 
 import socket
 import subprocess
-import threading
 import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 from agent.errors import SandboxError
 from agent.sandbox.base import Sandbox
-from agent.sandbox.docker.container import ContainerSpec, host_certificates
-from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
+from agent.sandbox.docker.container import host_certificates
+from agent.sandbox.docker.lifecycle import INSTANCE_LABEL, list_containers
 from agent.sandbox.docker.sandbox import DockerSandbox
 from agent.sandbox.engine.client import Client
 from agent.sandbox.image.build import dockerfile_path, ensure_image
 from agent.sandbox.network import proxy as proxy_module
 from agent.sandbox.network import subnets
 from agent.sandbox.network.policy import PACKAGE_HOSTS, NetworkPolicy, NetworkRequest
-from agent.sandbox.network.proxy import PROXY_LABEL, Proxy
+from agent.sandbox.network.proxy import Proxy
 from agent.sandbox.network.subnets import PROXY_PORT
 from agent.util.ip_addresses import own_addresses, own_networks
 from tests.contract.sandbox_helpers import run
@@ -108,30 +107,15 @@ def assert_no_connection(
     kind: socket.SocketKind, address: str = "0.0.0.0", port: int = 0
 ) -> Iterator[int]:
     """Listen on a port of this machine; fails the test if anything connects."""
-    connections: list[str] = []
-    stopping = threading.Event()
-    server = socket.socket(socket.AF_INET, kind)
-    server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    server.bind((address, port))
-    if kind == socket.SOCK_STREAM:
-        server.listen()
-
-    def listen() -> None:
-        server.settimeout(0.1)
-        while not stopping.is_set():
-            with suppress(TimeoutError):
-                stream = kind == socket.SOCK_STREAM
-                connections.append(str(server.accept()[1] if stream else server.recvfrom(512)[1]))
-
-    thread = threading.Thread(target=listen)
-    thread.start()
-    try:
+    with socket.socket(socket.AF_INET, kind) as server:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        server.bind((address, port))
+        if kind == socket.SOCK_STREAM:
+            server.listen()
         yield server.getsockname()[1]
-    finally:
-        stopping.set()
-        thread.join()
-        server.close()
-    assert connections == []
+        server.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            server.accept() if kind == socket.SOCK_STREAM else server.recvfrom(512)
 
 
 def stdout_of(sandbox: Sandbox, command: str) -> str:
@@ -157,11 +141,7 @@ def outputs_of(sandbox: Sandbox, commands: Sequence[str]) -> list[str]:
 @policy(PACKAGES_ONLY)
 def test_python_and_debian_packages_are_reachable(sandbox: Sandbox) -> None:
     assert run(sandbox, "pip download -q --no-deps -d /tmp/x six && ls /tmp/x").code == 0
-    assert (
-        stdout_of(sandbox, "apt-get update -qq -o Acquire::Retries=3 && echo done")
-        .strip()
-        .endswith("done")
-    )
+    assert run(sandbox, "apt-get update -qq -o Acquire::Retries=3").code == 0
 
 
 def test_transferred_bytes_are_measured(sandbox: Sandbox) -> None:
@@ -256,25 +236,8 @@ def test_non_public_addresses_are_refused(sandbox: Sandbox) -> None:
     neighbours = [str(each[-2]) for each in networks]
     refused = [METADATA, WIRE_SERVER, "10.0.0.1", "192.168.0.1", "172.16.0.1", "100.64.0.1"]
     refused += ["224.0.0.1", *neighbours]
-    assert http_statuses(sandbox, *(f"http://{each}/" for each in refused)) == ["403"] * len(
-        refused
-    )
+    assert set(http_statuses(sandbox, *(f"http://{each}/" for each in refused))) == {"403"}
     assert {each.host for each in sandbox.take_network_requests() if each.refused} == set(refused)
-
-
-def tunnel_statuses(sandbox: Sandbox, *ports: int) -> list[str]:
-    """Return the proxy's statuses of tunnels to these ports of a permitted host."""
-    hosts = " ".join(f"deb.debian.org:{port}" for port in ports)
-    connect = "curl -s -m 5 -p -x $http_proxy -o /dev/null -w '%{http_connect} ' http://$to/"
-    return stdout_of(sandbox, f"for to in {hosts}; do {connect}; done").split()
-
-
-def test_tunnels_are_limited_to_https_ports(sandbox: Sandbox) -> None:
-    """The proxy does not inspect tunnels: at other ports, they could carry any protocol."""
-    ports = (22, 25, 53, 5432, 80, 8000, 8080)
-    assert tunnel_statuses(sandbox, *ports) == ["403"] * len(ports)
-    assert {each.port for each in sandbox.take_network_requests() if each.refused} == set(ports)
-    wait_until(lambda: http_statuses(sandbox, "https://pypi.org/") != ["000"])
 
 
 def test_no_connection_leaves_the_sandbox_but_through_the_proxy(sandbox: Sandbox) -> None:
@@ -335,6 +298,15 @@ def test_the_proxy_reveals_nothing_about_itself(sandbox: Sandbox) -> None:
     assert proxy_statuses(sandbox, INTERNAL_REQUESTS) == dict.fromkeys(INTERNAL_REQUESTS, "403")
 
 
+def test_tunnels_are_limited_to_https_ports(sandbox: Sandbox) -> None:
+    """The proxy does not inspect tunnels: at other ports, they could carry any protocol."""
+    ports = (22, 25, 53, 5432, 80, 8000, 8080)
+    tunnels = [f"CONNECT deb.debian.org:{port}" for port in ports]
+    assert proxy_statuses(sandbox, tunnels) == dict.fromkeys(tunnels, "403")
+    assert {each.port for each in sandbox.take_network_requests() if each.refused} == set(ports)
+    wait_until(lambda: http_statuses(sandbox, "https://pypi.org/") != ["000"])
+
+
 def test_only_plain_http_and_tunnels_pass(sandbox: Sandbox) -> None:
     plain = ["GET http://deb.debian.org/", "HEAD http://deb.debian.org/"]
     answers = proxy_statuses(sandbox, [*plain, *OTHER_REQUESTS])
@@ -390,49 +362,64 @@ def test_a_network_is_removed_with_its_sandbox(
     assert len(networks()) == len(before) - 1
 
 
+OpenProxy = Callable[[str], Proxy]
+
+
+@pytest.fixture
+def own_instance() -> str:
+    return f"test-{uuid.uuid4().hex}"
+
+
+@pytest.fixture
+def open_proxy(engine: Client, own_instance: str, tmp_path: Path) -> Iterator[OpenProxy]:
+    """Opens a proxy of an instance of its own, from an image."""
+
+    def open_one(image: str) -> Proxy:
+        proxy = Proxy(engine, image, tmp_path / "proxy", (INSTANCE_LABEL, own_instance))
+        proxies.callback(proxy.close)
+        proxy.open()
+        return proxy
+
+    with ExitStack() as proxies:
+        yield open_one
+
+
 def test_networks_of_a_dead_process_are_removed(
-    egress: Proxy, engine: Client, proxy_image: str, tmp_path: Path
+    engine: Client, proxy_image: str, open_proxy: OpenProxy, own_instance: str
 ) -> None:
-    label = (INSTANCE_LABEL, f"test-{uuid.uuid4().hex}")
-    crashed_proxy = Proxy(engine, proxy_image, tmp_path, label)
-    crashed_proxy.open()
+    crashed_proxy = open_proxy(proxy_image)
     crashed_proxy.create_network()
     crashed_proxy.close()
+    label = (INSTANCE_LABEL, own_instance)
     subnets.reap(engine, label)
     assert engine.api.networks(filters={"label": "=".join(label)}) == []
 
 
 def test_the_first_command_creates_and_starts_a_proxy_that_does_not_exist_yet(
-    engine: Client, image: str, proxy_image: str, tmp_path: Path
-) -> None:
-    instance = f"test-{uuid.uuid4().hex}"
-    proxy = Proxy(engine, proxy_image, tmp_path / "proxy", (INSTANCE_LABEL, instance))
-    proxy.open()
-
+    engine: Client, image: str, proxy_image: str, open_proxy: OpenProxy, own_instance: str,
+    tmp_path: Path,
+) -> None:  # fmt: skip
     def proxy_states() -> list[str]:
-        label = f"{INSTANCE_LABEL}={instance}"
-        found = engine.api.containers(all=True, filters={"label": [label, PROXY_LABEL]})
-        return [each["State"] for each in found]
+        found = list_containers(engine, own_instance)
+        return [each.state for each in found if not each.sandbox_id]
 
-    workspace = tmp_path / "sandbox" / "workspace"
-    spec = ContainerSpec(image, instance, uuid.uuid4().hex, workspace, proxy=proxy)
-    with closing(proxy), closing(DockerSandbox.create(engine, spec)) as sandbox:
+    spec = new_spec(image, tmp_path, instance=own_instance, proxy=open_proxy(proxy_image))
+    with closing(DockerSandbox.create(engine, spec)) as sandbox:
         assert proxy_states() == []
         stdout_of(sandbox, "true")
         assert proxy_states() == ["running"]
 
 
 def test_a_proxy_that_cannot_start_reports_the_reason(
-    engine: Client, image: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    engine: Client, image: str, open_proxy: OpenProxy, own_instance: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
     monkeypatch.setattr(proxy_module, "_READY_SECONDS", 3.0)
-    label = (INSTANCE_LABEL, f"test-{uuid.uuid4().hex}")
-    broken_proxy = Proxy(engine, image, tmp_path, label)
-    broken_proxy.open()
+    broken_proxy = open_proxy(image)
     with pytest.raises(SandboxError, match="nft"):
         broken_proxy.start()
     broken_proxy.close()
-    assert engine.api.containers(all=True, filters={"label": "=".join(label)}) == []
+    assert list_containers(engine, own_instance) == []
 
 
 @pytest.mark.nightly

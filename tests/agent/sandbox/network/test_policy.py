@@ -28,7 +28,10 @@ from agent.sandbox.network.policy import (
 from agent.sandbox.network.squid.acl_helper import answer_query, matches
 
 SANDBOX, OTHER_SANDBOX = "198.18.3.3", "198.18.3.11"
-LINE = "1795169356.143 {} TCP_TUNNEL pypi.org:443 13538 2368\n"
+LOGGED, OTHER_LOGGED = (
+    f"1795169356.143 {each} TCP_TUNNEL pypi.org:443 13538 2368\n"
+    for each in (SANDBOX, OTHER_SANDBOX)
+)
 REQUEST = NetworkRequest(1795169356.143, "pypi.org", 443, 13538, 2368)
 
 
@@ -77,15 +80,19 @@ def test_hosts_are_parsed_as_users_type_them() -> None:
     assert parse_hosts(" ".join(PACKAGE_HOSTS)) == PACKAGE_HOSTS
 
 
-@pytest.mark.parametrize("text", ["http://pypi.org", "*", "a..b", "-x.org", "x" * 300, "a/b"])
-def test_invalid_hosts_are_reported(text: str) -> None:
-    with pytest.raises(ValueError, match="not a host name"):
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        *[
+            (text, "not a host name")
+            for text in ("http://pypi.org", "*", "a..b", "-x.org", "x" * 300, "a/b")
+        ],
+        (" ".join(f"h{number}.org" for number in range(MAX_HOSTS + 1)), str(MAX_HOSTS)),
+    ],
+)
+def test_invalid_hosts_and_too_many_are_reported(text: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
         parse_hosts(text)
-
-
-def test_a_list_has_a_maximum_length() -> None:
-    with pytest.raises(ValueError, match=str(MAX_HOSTS)):
-        parse_hosts(" ".join(f"h{number}.org" for number in range(MAX_HOSTS + 1)))
 
 
 @pytest.fixture
@@ -97,10 +104,10 @@ def path(tmp_path: Path) -> Path:
 def test_the_log_is_read_incrementally_per_sandbox(path: Path) -> None:
     log = AccessLog(path)
     assert log.take(SANDBOX) == []
-    path.write_text(LINE.format(SANDBOX) + LINE.format(OTHER_SANDBOX) + LINE.format(SANDBOX)[:20])
+    path.write_text(LOGGED + OTHER_LOGGED + LOGGED[:20])
     assert log.take(SANDBOX) == [REQUEST]
     with path.open("a") as file:
-        file.write(LINE.format(SANDBOX)[20:])
+        file.write(LOGGED[20:])
     assert log.take(SANDBOX) == [REQUEST]
     assert log.take(SANDBOX) == []
     assert log.take(OTHER_SANDBOX) == [REQUEST]
@@ -108,35 +115,32 @@ def test_the_log_is_read_incrementally_per_sandbox(path: Path) -> None:
 
 def test_a_large_log_is_truncated(path: Path) -> None:
     log = AccessLog(path)
-    path.write_text(
-        LINE.format(OTHER_SANDBOX) * (MAX_LOG_BYTES // len(LINE.format(OTHER_SANDBOX)) + 1)
-    )
+    path.write_text(OTHER_LOGGED * (MAX_LOG_BYTES // len(OTHER_LOGGED) + 1))
     assert log.take(SANDBOX) == []
     assert path.stat().st_size == 0
-    path.write_text(LINE.format(SANDBOX))
+    path.write_text(LOGGED)
     assert log.take(SANDBOX) == [REQUEST]
 
 
 def test_lines_split_across_reads_are_joined(path: Path) -> None:
-    count = 2 * CHUNK_BYTES // len(LINE.format(SANDBOX))
-    path.write_text(LINE.format(SANDBOX) * count + LINE.format(SANDBOX)[:20])
+    count = 2 * CHUNK_BYTES // len(LOGGED)
+    path.write_text(LOGGED * count + LOGGED[:20])
     log = AccessLog(path)
     assert sum(each.sent for each in log.take(SANDBOX)) == count * REQUEST.sent
     with path.open("a") as file:
-        file.write(LINE.format(SANDBOX)[20:])
+        file.write(LOGGED[20:])
     assert log.take(SANDBOX) == [REQUEST]
 
 
 def test_malformed_lines_are_skipped(path: Path) -> None:
-    path.write_text("x" * 3 * CHUNK_BYTES + "\n" + LINE.format(SANDBOX))
+    path.write_text("x" * 3 * CHUNK_BYTES + "\n" + LOGGED)
     assert AccessLog(path).take(SANDBOX) == [REQUEST]
 
 
 def test_frequent_requests_do_not_hide_other_hosts(path: Path) -> None:
-    harmless = LINE.format(SANDBOX)
-    other = harmless.replace("pypi.org", "other.example")
+    other = LOGGED.replace("pypi.org", "other.example")
     refused = other.replace("TCP_TUNNEL", "TCP_DENIED")
-    path.write_text(harmless * (MAX_REQUESTS + 3) + other * 2 + refused + harmless)
+    path.write_text(LOGGED * (MAX_REQUESTS + 3) + other * 2 + refused + LOGGED)
     requests = AccessLog(path).take(SANDBOX)
     assert requests[:MAX_REQUESTS] == [REQUEST] * MAX_REQUESTS
     summed = [(each.host, each.received, bool(each.refused)) for each in requests[MAX_REQUESTS:]]
@@ -149,7 +153,7 @@ def test_frequent_requests_do_not_hide_other_hosts(path: Path) -> None:
 
 def test_hosts_beyond_the_limit_are_counted_together(path: Path) -> None:
     hosts = range(MAX_REQUESTS + MAX_SUMMED_HOSTS + 5)
-    path.write_text("".join(LINE.format(SANDBOX).replace("pypi", f"h{each}") for each in hosts))
+    path.write_text("".join(LOGGED.replace("pypi", f"h{each}") for each in hosts))
     requests = AccessLog(path).take(SANDBOX)
     assert len(requests) == MAX_REQUESTS + MAX_SUMMED_HOSTS + 1
     assert (requests[-1].host, requests[-1].sent) == (OTHER_HOSTS, 5 * REQUEST.sent)
@@ -181,14 +185,16 @@ def test_other_entries_are_not_requests(line: str) -> None:
     assert parse_line(line)[1] is None
 
 
-def test_a_denied_request_is_parsed_as_refused() -> None:
-    request = parse_line(f"1.0 {SANDBOX} TCP_DENIED 10.0.0.1:8080 3338 129")[1]
+@pytest.mark.parametrize(
+    ("entry", "host", "port", "refused"),
+    [
+        ("TCP_DENIED 10.0.0.1:8080 3338 129", "10.0.0.1", 8080, True),
+        ("TCP_TUNNEL %5B2606:4700::1%5D:443 0 120", "2606:4700::1", 443, False),
+    ],
+)
+def test_denied_requests_and_ipv6_addresses_are_parsed(
+    entry: str, host: str, port: int, refused: bool
+) -> None:
+    request = parse_line(f"1.0 {SANDBOX} {entry}")[1]
     assert request is not None
-    assert (request.host, request.port) == ("10.0.0.1", 8080)
-    assert request.refused
-
-
-def test_ipv6_addresses_are_parsed_without_brackets() -> None:
-    request = parse_line(f"1.0 {SANDBOX} TCP_TUNNEL %5B2606:4700::1%5D:443 0 120")[1]
-    assert request is not None
-    assert (request.host, request.port) == ("2606:4700::1", 443)
+    assert (request.host, request.port, bool(request.refused)) == (host, port, refused)

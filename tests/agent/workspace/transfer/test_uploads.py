@@ -127,21 +127,15 @@ def small_disk(tmp_path: Path) -> Iterator[Workspace]:
 
 @pytest.mark.contract
 def test_a_disk_that_fills_up_is_reported_and_leaves_nothing(small_disk: Workspace) -> None:
-    size = 3 * 1024**2
-    upload = uploads.start(small_disk, TARGET, size, min_free=0).id
-    (small_disk.root / "other").write_bytes(bytes(2 * 1024**2))
-    with pytest.raises(StorageFull, match="the disk is full"):
-        send(small_disk, upload, bytes(size))
-    uploads.discard(small_disk, upload)
-    assert staged_names(small_disk) == []
-
-
-@pytest.mark.contract
-def test_a_full_disk_aborts_a_plain_upload(small_disk: Workspace) -> None:
     with pytest.raises(StorageFull, match="the disk is full"):
         small_disk.write(TARGET, [bytes(1024**2)] * 5)
-    assert staged_names(small_disk) == []
     assert list(small_disk.root.iterdir()) == []
+    upload = uploads.start(small_disk, TARGET, 3 * 1024**2, min_free=0).id
+    (small_disk.root / "other").write_bytes(bytes(2 * 1024**2))
+    with pytest.raises(StorageFull, match="the disk is full"):
+        send(small_disk, upload, bytes(3 * 1024**2))
+    uploads.discard(small_disk, upload)
+    assert staged_names(small_disk) == []
 
 
 @pytest.mark.contract

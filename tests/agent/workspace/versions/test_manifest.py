@@ -51,12 +51,6 @@ def test_a_delta_contains_only_changes() -> None:
     assert not Manifest({"a": node}).diff({"a": node})
 
 
-def test_applying_all_deltas_yields_the_manifest() -> None:
-    first = Manifest().diff({"a": Node("folder"), "a/b": Node("file", 1)})
-    second = Manifest.from_deltas([first]).diff({"a": Node("file", 2)})
-    assert Manifest.from_deltas([first, second]).nodes == {"a": Node("file", 2)}
-
-
 @pytest.mark.parametrize(
     "data",
     [

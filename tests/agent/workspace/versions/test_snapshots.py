@@ -390,27 +390,22 @@ class RandomChanges:
         shutil.rmtree(folder)
 
 
-def make_random_changes(scene: SnapshotScene, seed: int, steps: int) -> None:
+@pytest.mark.parametrize(
+    ("seed", "steps"),
+    [
+        *[(seed, 25) for seed in range(8)],
+        *[pytest.param(seed, 100, marks=pytest.mark.nightly) for seed in range(100, 112)],
+    ],
+)
+def test_manifest_equals_a_full_scan_after_random_changes(
+    scene: SnapshotScene, seed: int, steps: int
+) -> None:
     changes = RandomChanges(scene.root, seed)
     for _ in range(steps):
         for _ in range(changes.random.randrange(12)):
             changes.change()
         scene.step()
     scene.step(final=True)
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_manifest_equals_a_full_scan_after_random_changes(scene: SnapshotScene, seed: int) -> None:
-    make_random_changes(scene, seed, 25)
-
-
-@watched
-@pytest.mark.nightly
-@pytest.mark.parametrize("seed", range(100, 112))
-def test_manifest_equals_a_full_scan_after_many_random_changes(
-    scene: SnapshotScene, seed: int
-) -> None:
-    make_random_changes(scene, seed, 100)
 
 
 def make_many_events(scene: SnapshotScene, events: int) -> None:
