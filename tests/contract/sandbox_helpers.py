@@ -53,7 +53,6 @@ def collect_result(items: Iterator[OutputChunk | CommandEnd]) -> Result:
 
 
 def run(sandbox: Sandbox, command: str, timeout: float = 30.0, stop: Stop | None = None) -> Result:
-    """Run a command to its end."""
     return collect_result(sandbox.execute(command, timeout=timeout, stop=stop or Stop()))
 
 
@@ -82,7 +81,6 @@ def check_output(sandbox: Sandbox, command: str) -> str:
 
 
 def run_until_first_output(sandbox: Sandbox, command: str) -> Result:
-    """Run a command and stop it at its first output."""
     stop = Stop()
     items: list[OutputChunk | CommandEnd] = []
     for item in sandbox.execute(command, timeout=60, stop=stop):
@@ -94,5 +92,4 @@ def run_until_first_output(sandbox: Sandbox, command: str) -> Result:
 def list_entries(
     sandbox: Sandbox, path: str, depth: int = 1, limit: int = 100
 ) -> list[FolderEntry]:
-    """List the entries of a folder."""
     return sandbox.list_folder(path, depth=depth, limit=limit)

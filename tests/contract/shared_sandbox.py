@@ -30,14 +30,12 @@ class SharedSandbox:
         self._sandbox: Sandbox | None = None
 
     def fresh(self) -> Sandbox:
-        """Return the sandbox as if it were new."""
         if self._sandbox is None or not _clean(self._sandbox):
             self.close()
             self._sandbox = self._create()
         return self._sandbox
 
     def close(self) -> None:
-        """Remove the container."""
         if self._sandbox is not None:
             self._sandbox.close()
             self._sandbox = None

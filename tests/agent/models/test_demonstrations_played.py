@@ -154,7 +154,6 @@ def test_the_knight_animation_loops_seamlessly(sandbox: DockerSandbox, output: P
 
 
 def mean_difference(one: Image.Image, other: Image.Image) -> float:
-    """Return the mean difference of two greyscale images."""
     return ImageStat.Stat(ImageChops.difference(one, other)).mean[0]
 
 

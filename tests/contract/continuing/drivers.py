@@ -88,7 +88,6 @@ class Background:
         executor.shutdown(wait=False)
 
     def join(self) -> None:
-        """Wait for the end of the call, and raise its error."""
         self._future.result(60)
 
 
@@ -106,8 +105,6 @@ class Page(Driver):
 
 
 class SingleRun(Driver):
-    """A driver of one run."""
-
     @property
     def folder(self) -> RunFolder:
         """The run; of a fork and its origin the fork."""
@@ -122,8 +119,6 @@ class SingleRun(Driver):
 
 
 class PageRun(Page, SingleRun):
-    """A run that was started on the page."""
-
     def begin(self) -> None:
         runs = self.services.runs
         runs.start(runs.create_draft(), Task(FIRST_TASK), self._model(), Limits(reminders=None))

@@ -31,14 +31,11 @@ TEMPERATURES = (0.0, 0.5, 1.0)
 
 
 class Group(Driver):
-    """A driver of a comparison or an evaluation of three runs."""
-
     free = 1
     folder_class: ClassVar[type[ComparisonFolder] | type[EvaluationFolder]]
 
     @property
     def folder(self) -> ComparisonFolder | EvaluationFolder:
-        """The comparison or the evaluation."""
         (folder,) = self.folder_class.all(self.data)
         return folder
 
@@ -57,11 +54,8 @@ class Group(Driver):
 
 
 class PageGroup(Page, Group):
-    """A comparison or an evaluation of the page."""
-
     @property
     def manager(self) -> ComparisonManager | EvaluationManager:
-        """Its manager."""
         if self.folder_class is ComparisonFolder:
             return self.services.comparisons
         return self.services.evaluations
@@ -85,8 +79,6 @@ class PageGroup(Page, Group):
 
 
 class PageComparison(PageGroup):
-    """A comparison of the page."""
-
     folder_class = ComparisonFolder
 
     def begin(self) -> None:
@@ -96,8 +88,6 @@ class PageComparison(PageGroup):
 
 
 class PageEvaluation(PageGroup):
-    """An evaluation of the page."""
-
     folder_class = EvaluationFolder
 
     def begin(self) -> None:
@@ -112,8 +102,6 @@ class PageEvaluation(PageGroup):
 
 
 class PythonGroup(Group):
-    """A comparison or an evaluation of the Python API."""
-
     studio: Studio
 
     def open(self) -> None:
@@ -135,8 +123,6 @@ class PythonGroup(Group):
 
 
 class PythonComparison(PythonGroup):
-    """A comparison of the Python API."""
-
     folder_class = ComparisonFolder
 
     def describe(self) -> dict[str, Any]:
@@ -148,8 +134,6 @@ class PythonComparison(PythonGroup):
 
 
 class PythonEvaluation(PythonGroup):
-    """An evaluation of the Python API."""
-
     folder_class = EvaluationFolder
 
     def describe(self) -> dict[str, Any]:

@@ -13,8 +13,6 @@ from tests.support.servers.families import resolve_hosts
 
 
 def open_studio(data: Path) -> Studio:
-    """Return a studio on a data folder."""
-
     def provider(_settings: Settings, folder: DataFolder) -> LocalSandboxProvider:
         return LocalSandboxProvider(folder.path)
 

@@ -9,7 +9,6 @@ SUMMARY_REQUEST = "Write a summary"
 
 
 def bash(*commands: str, reasoning: str = "", text: str = "") -> Turn:
-    """Return a turn with these commands as parallel calls."""
     calls = [("execute_bash", {"command": command}) for command in commands]
     return Turn(text, reasoning, calls)
 

@@ -8,12 +8,10 @@ from agent.models.scripted import ScriptedModel, ScriptedTurn
 
 
 def call(name: str, **arguments: Any) -> ScriptedTurn:
-    """Return a turn with one tool call."""
     return ScriptedTurn(calls=(ToolCall("", name, json.dumps(arguments)),))
 
 
 def bash(command: str) -> ScriptedTurn:
-    """Return a turn that runs one command."""
     return call("execute_bash", command=command)
 
 
@@ -21,5 +19,4 @@ SUBMIT = call("submit")
 
 
 def script(*turns: ScriptedTurn) -> ScriptedModel:
-    """Return a scripted model with these turns and a final submit."""
     return ScriptedModel([*turns, SUBMIT])

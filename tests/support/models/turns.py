@@ -78,7 +78,6 @@ SUBMIT = Turn(text="Done.", calls=[Call("submit")])
 
 
 def bash(*commands: str, **more: Any) -> Turn:
-    """Return a turn that runs commands, one call each."""
     return Turn(calls=[Call("execute_bash", {"command": each}) for each in commands], **more)
 
 
@@ -102,7 +101,6 @@ def response_chunks(turn: Turn, *, include_usage: bool = True) -> Iterator[Any]:
 
 
 def unstreamed_response(turn: Turn) -> Body:
-    """Return the JSON body of an answer without streaming."""
     if turn.chunks is not None:
         return dict(turn.chunks[0])
     message: Body = {"role": "assistant", "content": turn.text or None}

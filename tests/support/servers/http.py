@@ -67,29 +67,23 @@ class HttpServer:
 
     @property
     def connections(self) -> int:
-        """The number of open connections."""
         return len(self._connections)
 
     def get(self, exchange: "Exchange") -> None:
-        """Answer a GET request."""
         raise NotImplementedError
 
     def post(self, exchange: "Exchange", body: Body) -> None:
-        """Answer a POST request."""
         raise NotImplementedError
 
     def wait_for_requests(self, count: int) -> bool:
-        """Wait until ``count`` requests for an answer have been received."""
         with self.changed:
             return self.changed.wait_for(lambda: len(self.requests) >= count, 20)
 
     def wait_for_connections(self, count: int) -> bool:
-        """Wait until ``count`` connections are open."""
         with self.changed:
             return self.changed.wait_for(lambda: len(self._connections) == count, 20)
 
     def close(self) -> None:
-        """End the server and every connection."""
         self.closing.set()
         self._server.shutdown()
         self._thread.join()

@@ -65,5 +65,4 @@ def lm_studio(model: str, context: int) -> Routes:
 
 
 def with_context_length(model: str, context: int) -> Routes:
-    """OpenRouter and Moonshot."""
     return {"/v1/models": _models({"id": model, "context_length": context})}

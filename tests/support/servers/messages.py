@@ -211,7 +211,6 @@ class MessagesApi(Api):
         yield _event("message_stop")
 
     def _issue(self, turn: Turn, body: Body) -> list[Body]:
-        """Return the blocks of an answer, and keep them."""
         blocks: list[Body] = []
         thinking = body.get("thinking") or {}
         if turn.reasoning and thinking.get("type") in ("enabled", "adaptive"):

@@ -77,7 +77,6 @@ class Api:
             self.losses.append(what)
 
     def check(self, body: Body, headers: Mapping[str, str]) -> None:
-        """Validate a request. Raises ``Refused``."""
         raise NotImplementedError
 
     def read(self, body: Body) -> Seen:
@@ -172,7 +171,6 @@ class StrictServer(HttpServer):
         return exchange.stream(events)
 
     def _answer(self, api: Api, exchange: Exchange, body: Body) -> tuple[Turn, list[str]]:
-        """Return the answer and its events. Raises ``Refused``."""
         headers = {name.lower(): value for name, value in exchange.headers.items()}
         with self._lock:
             self._check_key(headers)

@@ -100,7 +100,6 @@ def test_plain_mode_gets_the_same_weights_without_the_adapter(engine: InferenceE
 
 
 def greedy(engine: InferenceEngine, *, adapter: bool = True) -> list[int]:
-    """Return the most likely continuation of a question."""
     sampler = LlamaSampler(engine, temperature=0, adapter=adapter)
     prompt = [sampler.control_token_id("<|im_start|>"), *sampler.encode("user\nCount to three.")]
     return [each for piece in sampler.sample(prompt, 16, Stop()) for each in piece.ids]

@@ -70,7 +70,6 @@ def run_turn(
     max_tokens: int | None = None,
     tools: Sequence[ToolSchema] = (),
 ) -> tuple[list[Piece], Finish]:
-    """Run one turn; returns its pieces and the finish."""
     pieces = list(model.stream(ModelRequest(messages, tools, max_tokens), Stop()))
     assert isinstance(pieces[-1], Finish)
     return pieces, pieces[-1]

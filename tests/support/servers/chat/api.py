@@ -68,7 +68,6 @@ class ChatApi(Api):
             self.lose(f"the reasoning of messages[{index}] in `{field}`")
 
     def missing_reasoning(self, index: int) -> str:
-        """Return the refusal of a message without its required reasoning."""
         return ""
 
     # The API

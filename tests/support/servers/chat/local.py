@@ -22,8 +22,6 @@ class VLLM(ChatApi):
 
 
 class SGLang(ChatApi):
-    """SGLang and older vLLM: ``reasoning_content``."""
-
     reasoning_field = "reasoning_content"
     context_error = (
         "The input ({used} tokens) is longer than the model's context length ({limit} tokens)."
@@ -38,8 +36,6 @@ class SGLang(ChatApi):
 
 
 class LlamaCpp(ChatApi):
-    """llama.cpp's server: ``reasoning_content``."""
-
     reasoning_field = "reasoning_content"
     context_error = (
         "request ({used} tokens) exceeds the available context size ({limit} tokens), try "
