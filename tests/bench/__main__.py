@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 from functools import partial
+from importlib.util import find_spec
 
 from tests.bench import machine
 from tests.bench.agent import (
@@ -59,6 +60,7 @@ TABLES: dict[str, partial[Table]] = {
 
 BROWSER_TABLES = {"idle", "page", "comparison", "opening", "reports", "tree", "scrubbing"}
 """Tables that need Chromium."""
+RAY_TABLES = {"cluster", "placed-sandboxes"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -80,6 +82,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for name in options.tables or TABLES:
                 if name in BROWSER_TABLES and not CHROMIUM.exists():
                     print_progress(f"{name} skipped: {CHROMIUM} is not installed")
+                    continue
+                if name in RAY_TABLES and find_spec("ray") is None:
+                    print_progress(f"{name} skipped: Ray is not installed (make .make/ray)")
                     continue
                 print_progress(name)
                 measure = TABLES[name] if options.quick else TABLES[name].func

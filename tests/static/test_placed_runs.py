@@ -14,13 +14,12 @@ from agent.events import SandboxReady
 from agent.runs import journal
 from agent.runs.folder import RunFolder
 from agent.sandbox.engine.client import Client
-from agent.settings import Settings
 from tests.support import httpx
 from tests.support.cluster.nodes import ROOT, containers_of
 from tests.support.cluster.placement import Placement, open_placement
 from tests.support.models.endpoint import Endpoint, ScriptedTurns
 from tests.support.page_states import SUBMIT, bash
-from tests.support.server import create_app, run_server
+from tests.support.server import serve_studio
 from tests.support.tab import StudioTab, open_studio
 
 pytest.importorskip("ray", reason="Ray is not installed (make .make/ray)")
@@ -50,12 +49,13 @@ def endpoint(script: ScriptedTurns) -> Iterator[Endpoint]:
 
 @pytest.fixture
 def studio(browser: Browser, placement: Placement, endpoint: Endpoint) -> Iterator[StudioTab]:
-    settings = Settings(
-        data=placement.provider.data.path, base_url=endpoint.url, model="m",
-        ray=placement.nodes.address,
-    )  # fmt: skip
-    app = create_app(settings, placement.provider)
-    with run_server(app) as url, open_studio(browser, url) as studio:
+    provider, ray = placement.provider, placement.nodes.address
+    with (
+        serve_studio(
+            provider.data.path, provider, base_url=endpoint.url, model="m", ray=ray
+        ) as url,
+        open_studio(browser, url) as studio,
+    ):
         yield studio
 
 

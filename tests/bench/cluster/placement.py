@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 
 from tests.bench.context import BenchContext, print_progress
 from tests.bench.tables import Sample, Table, format_duration
@@ -39,9 +38,6 @@ def table(
             "back. Connecting and starting the nodes' processes is not in it."
         ],
     )  # fmt: skip
-    if find_spec("ray") is None:
-        result.notes.append("Not measured: Ray is not installed (make .make/ray).")
-        return result
     _add(result, context, "1 worker, 1 at once", count, 1, 1)
     for number in workers:
         name = f"{number} workers, {number * sandboxes} at once".replace("1 workers", "1 worker")

@@ -1,7 +1,6 @@
 """Commands in a sandbox on a node of a Ray cluster, beside the same in a sandbox here."""
 
 from collections.abc import Mapping
-from importlib.util import find_spec
 
 from tests.bench.context import BenchContext, print_progress
 from tests.bench.tables import Sample, Table, format_duration
@@ -17,9 +16,6 @@ def table(context: BenchContext, *, count: int = 30) -> Table:
             "this process. The node is on this machine: a network's time comes on top."
         ],
     )
-    if find_spec("ray") is None:
-        result.notes.append("Not measured: Ray is not installed (make .make/ray).")
-        return result
     print_progress("sandboxes on a cluster")
     folder = context.folder / "placed-sandboxes"
     folder.mkdir()

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Request, expect
@@ -73,8 +74,13 @@ def contents(folder: Path) -> dict[str, str]:
     }
 
 
-def attach(studio: Tab, *paths: Path) -> None:
-    studio.page.get_by_label("Files to attach").set_input_files(paths)
+def attach(studio: Tab, files: dict[str, bytes] | Path) -> None:
+    """Choose files by name and content, or a file of this machine."""
+    payloads: Any = files
+    if isinstance(files, dict):
+        kind = "text/plain"
+        payloads = [{"name": n, "mimeType": kind, "buffer": each} for n, each in files.items()]
+    studio.page.get_by_label("Files to attach").set_input_files(payloads)
 
 
 def drop(studio: Tab, target: Locator, *paths: Path) -> None:
@@ -168,12 +174,9 @@ def test_a_folder_of_hundreds_of_files_is_one_chip(
     expect(studio.file("many")).to_contain_text("300 items")
 
 
-def test_a_second_file_of_the_same_name_is_kept_beside_the_first(
-    uploads: Stage, tmp_path: Path
-) -> None:
-    (tmp_path / "a.txt").write_text("a")
+def test_a_second_file_of_the_same_name_is_kept_beside_the_first(uploads: Stage) -> None:
     for _ in range(2):
-        attach(uploads, tmp_path / "a.txt")
+        attach(uploads, {"a.txt": b"a"})
         expect(chips(uploads).last).to_contain_text("1 B")
     expect(chips(uploads)).to_have_text([re.compile(r"^a\.txt"), re.compile(r"^a \(2\)\.txt")])
 
@@ -190,18 +193,14 @@ def test_pasted_images_are_named_and_pasted_text_is_not_attached(uploads: Stage)
     wait_until(lambda: len(contents(uploads.run.folder.workspace / "input")) == 3)
 
 
-def test_an_attached_document_shows_its_token_count(uploads: Stage, tmp_path: Path) -> None:
-    (tmp_path / "long.txt").write_text("word " * 84_000)
-    (tmp_path / "raw.dat").write_bytes(b"\0" * 100)
-    attach(uploads, tmp_path / "long.txt", tmp_path / "raw.dat")
+def test_an_attached_document_shows_its_token_count(uploads: Stage) -> None:
+    attach(uploads, {"long.txt": b"word " * 84_000, "raw.dat": b"\0" * 100})
     expect(chips(uploads).first).to_contain_text("84,000 words · ≈ 105k tokens if pasted")
     expect(chips(uploads).last).not_to_contain_text("tokens")
 
 
-def test_a_file_deleted_in_the_tree_is_no_longer_attached(uploads: Stage, tmp_path: Path) -> None:
-    for name in ("kept.txt", "deleted.txt"):
-        (tmp_path / name).write_text(name)
-    attach(uploads, tmp_path / "kept.txt", tmp_path / "deleted.txt")
+def test_a_file_deleted_in_the_tree_is_no_longer_attached(uploads: Stage) -> None:
+    attach(uploads, {"kept.txt": b"kept", "deleted.txt": b"deleted"})
     expect(chips(uploads)).to_have_count(2)
     with uploads.page.expect_response(
         lambda response: "deleted.txt" in response.url and "start=0" in response.url
@@ -212,11 +211,8 @@ def test_a_file_deleted_in_the_tree_is_no_longer_attached(uploads: Stage, tmp_pa
     expect(chips(uploads)).to_contain_text("kept.txt")
 
 
-def test_a_chip_of_many_files_counts_the_remaining_files(uploads: Stage, tmp_path: Path) -> None:
-    paths = [tmp_path / f"{number}.txt" for number in range(9)]
-    for path in paths:
-        path.write_text("1234")
-    attach(uploads, *paths)
+def test_a_chip_of_many_files_counts_the_remaining_files(uploads: Stage) -> None:
+    attach(uploads, {f"{number}.txt": b"1234" for number in range(9)})
     expect(chips(uploads)).to_have_text(re.compile("^9 files.*36 B"))
     uploads.file("0.txt").focus()
     for key in ("ArrowDown", "Shift+ArrowDown", "Shift+ArrowDown", "Delete"):
@@ -287,12 +283,11 @@ def test_an_upload_continues_when_the_same_file_is_chosen_after_a_reload(
     assert (workspace(studio, data) / "input" / "big.bin").read_bytes() == content
 
 
-def test_a_failed_upload_is_reported_and_can_be_retried(uploads: Stage, tmp_path: Path) -> None:
+def test_a_failed_upload_is_reported_and_can_be_retried(uploads: Stage) -> None:
     uploads.expected_errors = ["/uploads"]
-    (tmp_path / "a.txt").write_text("content")
     uploads.page.clock.install()
     uploads.page.route("**/uploads/**", lambda route: route.abort())
-    attach(uploads, tmp_path / "a.txt")
+    attach(uploads, {"a.txt": b"content"})
     expect(chips(uploads)).to_contain_text("connection lost, retrying")
     expect(uploads.page.locator("#hint")).to_have_text("Uploading 1 file")
     while uploads.button("Retry").is_hidden():

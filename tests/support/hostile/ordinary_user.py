@@ -10,7 +10,7 @@ import sys
 import sysconfig
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -53,10 +53,7 @@ class OrdinaryUser:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {
-            "HOME": str(self.home),
-            "PATH": os.environ["PATH"],
-        }
+        return {"HOME": str(self.home), "PATH": os.environ["PATH"]}
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -138,12 +135,7 @@ def shared_python() -> str:
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     for candidate in (sys.executable, f"/usr/bin/{version}"):
         command = [candidate, "-c", ""]
-        try:
-            if (
-                subprocess.run(command, user=54321, group=54321, cwd="/", check=False).returncode
-                == 0
-            ):
-                return candidate
-        except OSError:
-            continue
+        with suppress(OSError, subprocess.CalledProcessError):
+            subprocess.run(command, user=54321, group=54321, cwd="/", check=True)
+            return candidate
     return pytest.skip(f"an ordinary user can run no {version} here")
