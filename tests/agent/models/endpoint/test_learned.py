@@ -25,6 +25,7 @@ from agent.models.messages.api import MessagesApi
 from agent.util.cancellation import Stop
 from tests.contract.model_suite import BASH, REQUEST
 from tests.support.models.endpoint import Endpoint, Turn
+from tests.support.servers.chat import gemini, openai
 
 CALL = ToolCall("call_a", "execute_bash", '{"command": "ls"}')
 FOLLOW_UP: list[Message] = [
@@ -119,7 +120,7 @@ NEEDS_REASONING = "The `reasoning_content` in the thinking mode must be passed b
             "Tool call id was call_a but must be a-z, A-Z, 0-9, with a length of 9.",
         ),
         (has_an_answer_after_results, "Unexpected role 'user' after role 'tool'"),
-        (has_placeholders, "Function call is missing a thought_signature in functionCall parts."),
+        (has_placeholders, gemini.MISSING),
     ],
 )
 def test_a_refusal_teaches_what_is_required(
@@ -154,10 +155,7 @@ def test_a_lesson_is_never_reversed() -> None:
 
 # Elsewhere
 
-USE_RESPONSES = (
-    "Function tools with reasoning_effort are not supported for gpt-5.6 in /v1/chat/completions. "
-    "To use function tools, use /v1/responses or set reasoning_effort to 'none'."
-)
+USE_RESPONSES = openai.ELSEWHERE.format(model="gpt-5.6")
 REASONING = {"model": "m", "reasoning_effort": "high", "messages": [{"role": "user"}]}
 
 

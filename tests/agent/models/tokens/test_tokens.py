@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent.errors import ContextTooLong, ModelRefused
-from agent.events import ModelAnswered, Reminder, ToolEnded
+from agent.events import ModelAnswered, Reminder
 from agent.limits import Limits
 from agent.loop.conversation import Conversation
 from agent.loop.turn import TurnRunner
@@ -34,7 +34,7 @@ from agent.models.tokens import chatml
 from agent.models.tokens.model import SampledTokens, TokenModel, encode_parts
 from agent.util.cancellation import Stop
 from tests.contract.model_suite import BASH, REQUEST, ModelSuite, calls_of, text_of
-from tests.support.component.events import started
+from tests.support.component.events import started, tool_ended
 from tests.support.models.byte_sampler import (
     END,
     ByteSampler,
@@ -311,12 +311,5 @@ def test_generated_tokens_are_the_prefix_of_the_next_turn(answers: list[str]) ->
         assert sequence == sampler.prompts[-1]
         sequence += model_answered.tokens.generated
         for call in model_answered.calls:
-            conversation.apply(tool_result(step, call))
+            conversation.apply(tool_ended(step, call.id, "Seen.", name=call.name))
         conversation.apply(Reminder(step=step, text="Go on."))
-
-
-def tool_result(step: int, call: ToolCall) -> ToolEnded:
-    return ToolEnded(
-        step=step, call_id=call.id, name=call.name, ok=True, exit_code=0, end_reason="exit",
-        seconds=0.0, observation="Seen.",
-    )  # fmt: skip
