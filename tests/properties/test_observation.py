@@ -15,8 +15,6 @@ BITS = st.sampled_from(
 )  # fmt: skip
 WRITTEN = st.lists(st.tuples(st.sampled_from(STREAMS), BITS), max_size=40)
 LIMITS = st.builds(OutputLimits, st.integers(1, 4), st.integers(2, 80))
-UNLIMITED = OutputLimits(1_000_000, 10_000_000)
-RULE = re.compile("-{50}<Observation truncated in middle for saving context: (.+) left out>-{50}")
 
 
 def observation_of(written: list[OutputChunk], limits: OutputLimits) -> str:
@@ -37,7 +35,7 @@ def join_streams(written: list[tuple[StreamName, bytes]]) -> dict[StreamName, by
 
 
 @property_test(WRITTEN, LIMITS, st.lists(st.integers(0, 400), max_size=12))
-def test_the_observation_does_not_depend_on_chunks_and_interleaving(
+def test_the_observation_is_legible_and_does_not_depend_on_chunks_and_interleaving(
     written: list[tuple[StreamName, bytes]], limits: OutputLimits, offsets: list[int]
 ) -> None:
     whole = join_streams(written)
@@ -45,43 +43,13 @@ def test_the_observation_does_not_depend_on_chunks_and_interleaving(
     for name in STREAMS:
         pieces += [OutputChunk(name, part) for part in split_at(whole[name], offsets)]
     by_stream = [OutputChunk(name, data) for name, data in whole.items()]
-    in_order = [OutputChunk(name, data) for name, data in written]
-    assert (
-        observation_of(pieces, limits)
-        == observation_of(by_stream, limits)
-        == observation_of(in_order, limits)
-    )
+    shown = observation_of([OutputChunk(name, data) for name, data in written], limits)
+    assert shown == observation_of(pieces, limits) == observation_of(by_stream, limits)
+    assert not re.search("[\x00-\x08\x0b\x0d-\x1f\x7f-\x9f]", shown)
+    assert all(len(each) <= limits.characters + 200 for each in split_streams(shown))
 
 
-@property_test(WRITTEN, LIMITS)
-def test_a_truncated_output_shows_both_ends_within_the_limits(
-    written: list[tuple[StreamName, bytes]], limits: OutputLimits
-) -> None:
-    pieces = [OutputChunk(name, data) for name, data in written]
-    for shown, whole in zip(
-        split_streams(observation_of(pieces, limits)),
-        split_streams(observation_of(pieces, UNLIMITED)),
-        strict=True,
-    ):
-        assert not re.search("[\x00-\x08\x0b\x0d-\x1f\x7f-\x9f]", shown)
-        gap = RULE.search(shown)
-        if gap is None:
-            assert shown == whole
-            continue
-        head, tail = shown[: gap.start()], shown[gap.end() + 1 :]
-        if not whole:  # stderr is only white space, which is shown only if it is truncated
-            assert not (head + tail).strip()
-            continue
-        assert whole.startswith(head.removesuffix("\n"))
-        assert whole.endswith(tail)
-        assert len(head) + len(tail) <= limits.characters + 2
-        assert len((head + tail).splitlines()) <= 2 * limits.lines + 2
-
-
-@property_test(
-    st.lists(st.tuples(BITS, st.sampled_from([0, 0, 0, 1, 1000])), max_size=20),
-    LIMITS,
-)
+@property_test(st.lists(st.tuples(BITS, st.sampled_from([0, 0, 0, 1, 1000])), max_size=20), LIMITS)
 def test_bytes_skipped_by_the_sandbox_are_always_reported(
     written: list[tuple[bytes, int]], limits: OutputLimits
 ) -> None:

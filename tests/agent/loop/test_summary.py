@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -74,14 +74,15 @@ class PlayedSummary(Played):
 
 
 def play(
-    run: RecordedRun, turns: Sequence[Turn], limits: Limits = LIMITS, message: str = ""
-) -> PlayedSummary:
+    run: RecordedRun, turns: Iterable[Turn], limits: Limits = LIMITS, message: str = "",
+    stop: Stop | None = None,
+) -> PlayedSummary:  # fmt: skip
     with Endpoint(turns) as endpoint:
         model = EndpointModel(ModelConfig(endpoint.url, "test-model"))
         events = list(
             run.follow_up(message, model, limits)
             if message
-            else run.start(Task("Count.", prompts.get_bundled("general")), model, limits)
+            else run.start(Task("Count.", prompts.get_bundled("general")), model, limits, stop)
         )
     assert endpoint.history_errors == []
     return PlayedSummary(events, [received.body for received in endpoint.requests])
@@ -177,7 +178,7 @@ def test_a_nearly_spent_budget_is_not_spent_on_a_summary(run: RecordedRun) -> No
 # What is counted
 
 
-def test_its_tokens_and_its_cost_are_part_of_the_totals(run: RecordedRun) -> None:
+def test_its_tokens_and_its_cost_are_part_of_the_totals_and_count_once(run: RecordedRun) -> None:
     limits = replace(LIMITS, price=Price(prompt=1, generated=1))
     played = play(run, [*FIVE_STEPS, SUMMARY, SUBMIT], limits)
     prompts_sent = 4 * 100 + 4200 + 4000 + 2000
@@ -192,17 +193,12 @@ def test_its_tokens_and_its_cost_are_part_of_the_totals(run: RecordedRun) -> Non
     assert (sums.prompt, sums.generated) == (prompts_sent, written)
     assert sums.environment == totals.environment_tokens
     assert sums.reasoning is None  # the endpoint does not report it
-
-
-def test_each_token_counts_once(run: RecordedRun) -> None:
-    """The request for a summary repeats the conversation: only what it wrote is new."""
-    play(run, [*FIVE_STEPS, SUMMARY, SUBMIT])
-    with_summary = token_totals(step_tokens(run.state)).once or 0
+    # The request for a summary repeats the conversation: only what it wrote is new.
     for step in run.state.steps:
         step.summaries = []
     without = token_totals(step_tokens(run.state)).once
     assert without
-    assert with_summary - without >= 30
+    assert (sums.once or 0) - without >= 30
 
 
 def test_a_round_stopped_after_the_summary_does_not_change_what_the_next_step_adds(
@@ -260,21 +256,13 @@ def test_without_a_summary_the_limit_is_the_usual_one(run: RecordedRun) -> None:
 
 @pytest.mark.parametrize("fault", ["silent at=0", "silent"])
 def test_stop_ends_the_summary(run: RecordedRun, fault: str) -> None:
+    def turns() -> Iterator[Turn]:
+        yield from FIVE_STEPS
+        threading.Timer(0.05, stop.set).start()
+        yield replace(SUMMARY, fault=fault)
+
     stop = Stop()
-    with Endpoint([*FIVE_STEPS, replace(SUMMARY, fault=fault)]) as endpoint:
-
-        def stop_when_asked() -> None:
-            assert endpoint.wait_for_requests(6)
-            stop.set()
-
-        model = EndpointModel(ModelConfig(endpoint.url, "test-model"))
-        task = Task("Count.", prompts.get_bundled("general"))
-        events = []
-        for event in run.start(task, model, LIMITS, stop):
-            events.append(event)
-            if isinstance(event, SummaryStarted):
-                threading.Thread(target=stop_when_asked).start()
-    played = PlayedSummary(events)
+    played = play(run, turns(), stop=stop)
     assert played.end.status == "stopped"
     assert "stopped" in played.summary.reason
     follow_up = play(run, [SUBMIT], message="Go on.")

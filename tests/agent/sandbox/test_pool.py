@@ -3,7 +3,7 @@
 import itertools
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -20,21 +20,12 @@ Create = Callable[[], ProcessSandbox]
 
 
 @pytest.fixture
-def sandboxes() -> list[ProcessSandbox]:
-    return []
-
-
-@pytest.fixture
-def create(tmp_path: Path, sandboxes: list[ProcessSandbox]) -> Iterator[Create]:
+def create(tmp_path: Path) -> Iterator[Create]:
     numbers = itertools.count()
-
-    def create_sandbox() -> ProcessSandbox:
-        sandboxes.append(ProcessSandbox(tmp_path / str(next(numbers))))
-        return sandboxes[-1]
-
-    yield create_sandbox
-    for sandbox in sandboxes:
-        sandbox.close()
+    with ExitStack() as sandboxes:
+        yield lambda: sandboxes.enter_context(
+            closing(ProcessSandbox(tmp_path / str(next(numbers))))
+        )
 
 
 def test_a_sandbox_is_handed_out_once_and_replaced(create: Create) -> None:
@@ -63,8 +54,14 @@ def test_a_failed_creation_is_retried(create: Create, monkeypatch: pytest.Monkey
         assert pool.wait_full(20)
 
 
-def test_closing_ends_only_idle_sandboxes(create: Create, sandboxes: list[ProcessSandbox]) -> None:
-    pool = SandboxPool(create, 2)
+def test_closing_ends_only_idle_sandboxes(create: Create) -> None:
+    sandboxes: list[ProcessSandbox] = []
+
+    def create_and_keep() -> ProcessSandbox:
+        sandboxes.append(create())
+        return sandboxes[-1]
+
+    pool = SandboxPool(create_and_keep, 2)
     assert pool.wait_full(20)
     taken = pool.take()
     pool.close()
