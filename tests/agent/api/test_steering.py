@@ -87,37 +87,27 @@ def test_stop_ends_a_paused_run(studio: Studio) -> None:
 # Messages
 
 
-def test_a_message_is_delivered_with_the_next_observation(studio: Studio) -> None:
-    model = script(bash("echo a"), bash("echo b"))
-    run = studio.run("Go.", model=model)
-
-    def send() -> None:
-        message = run.steering.queue_message("In French, please.")
-        assert run.steering.state.messages == (message,)
-
-    events = carry_out(run, tool_started=in_step(1, send))
-    (delivered,) = of_type(MessageDelivered, events)
-    assert (delivered.step, delivered.text) == (2, "In French, please.")
-    assert run.steering.state.messages == ()
-    assert texts(model, 1)[-1] == "In French, please."
-    assert "a" in texts(model, 1)[-2]
-    assert [event.step for event in of_type(StepStarted, events)] == [1, 2, 3]
-
-
-def test_a_message_may_be_taken_back_until_it_is_delivered(studio: Studio) -> None:
+def test_a_message_is_delivered_with_the_next_observation_unless_it_is_taken_back(
+    studio: Studio,
+) -> None:
     model = script(bash("echo a"), bash("echo b"))
     run = studio.run("Go.", model=model)
     sent: list[QueuedMessage] = []
 
     def send() -> None:
-        sent.extend(run.steering.queue_message(text) for text in ("First", "Second"))
+        sent.extend(run.steering.queue_message(text) for text in ("In German.", "In French."))
         run.steering.revoke_message(sent[0].id)
+        assert run.steering.state.messages == (sent[1],)
 
     events = carry_out(run, tool_started=in_step(1, send))
     (delivered,) = of_type(MessageDelivered, events)
+    assert (delivered.step, delivered.text) == (2, "In French.")
     assert (delivered.message, delivered.sent) == (sent[1].id, sent[1].at)
-    assert "First" not in str(model.requests[-1])
-    assert "Second" in str(model.requests[-1])
+    assert run.steering.state.messages == ()
+    assert texts(model, 1)[-1] == "In French."
+    assert "a" in texts(model, 1)[-2]
+    assert "In German." not in str(model.requests[-1])
+    assert [event.step for event in of_type(StepStarted, events)] == [1, 2, 3]
     for message in sent:
         with pytest.raises(SteeringRefused):
             run.steering.revoke_message(message.id)

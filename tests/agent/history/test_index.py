@@ -381,11 +381,15 @@ def test_shared_content_is_counted_once(tmp_path: Path) -> None:
 GARBAGE = [b"", b"\0" * 100, b"{", b"[]", b'{"created": "x", "sandbox": 1}', b'{"sandbox": "../x"}']
 
 
-@pytest.mark.parametrize("garbage", GARBAGE, ids=repr)
-def test_a_run_with_a_garbage_record_is_shown_as_broken(tmp_path: Path, garbage: bytes) -> None:
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [*(("run.json", each) for each in GARBAGE),
+     *(("journal.jsonl", each) for each in (b"", b"{", b'{"at":17000'))],
+)  # fmt: skip
+def test_a_damaged_run_is_shown_as_broken(tmp_path: Path, name: str, content: bytes) -> None:
     write_ended_run(tmp_path, "whole", at=1.0)
     folder = write_ended_run(tmp_path, "broken")
-    (folder.path / "run.json").write_bytes(garbage)
+    (folder.path / name).write_bytes(content)
     broken, intact = History(tmp_path).page().entries
     assert (broken.run, broken.problem, broken.summary) == (folder.id, RECORD_UNREADABLE, None)
     assert (intact.title, intact.problem) == ("whole", "")
@@ -409,14 +413,6 @@ def test_model_output_cannot_name_a_sandbox_for_removal(tmp_path: Path) -> None:
     mine, theirs = (f'"sandbox":"{each.sandbox}"' for each in (folder, other))
     folder.journal.write_text(folder.journal.read_text().replace(mine, theirs))
     assert run_sandbox_ids(tmp_path, folder.id) == set()
-
-
-@pytest.mark.parametrize("kept", [0, 1, 10])
-def test_a_run_without_a_complete_event_is_broken(tmp_path: Path, kept: int) -> None:
-    folder = write_ended_run(tmp_path)
-    folder.journal.write_bytes(folder.journal.read_bytes()[:kept])
-    (entry,) = History(tmp_path).page().entries
-    assert (entry.problem, entry.summary) == (RECORD_UNREADABLE, None)
 
 
 # Deletion

@@ -76,8 +76,9 @@ def test_the_journal_contains_every_event_when_it_is_yielded(run: RecordedRun) -
 def test_a_follow_up_continues_in_the_same_shell_and_conversation(run: RecordedRun) -> None:
     run_turns(run, bash("cd /tmp; x=41"), SUBMIT)
     model = ScriptedModel([bash("echo $((x + 1)); pwd"), SUBMIT])
-    outputs = of_type(ToolOutput, run.follow_up("And now?", model))
+    outputs = of_type(ToolOutput, run.follow_up("And now?", model, Limits(steps=7)))
     assert "".join(event.text for event in outputs) == "42\n/tmp\n"
+    assert run.state.limits["steps"] == 7
     assert "Do it." in model.requests[0].messages[1].text
     assert "And now?" in model.requests[0].messages[-1].text
     assert len(of_type(RunEnded, read_events(run))) == 2
@@ -227,12 +228,6 @@ def test_usage_of_an_interrupted_step_is_counted(
     with RecordedRun(run.folder, provider) as reopened:
         totals = reopened.state.totals
     assert (totals.steps, totals.prompt_tokens, totals.generated_tokens) == (2, 9000, 400)
-
-
-def test_a_round_has_its_own_limits(run: RecordedRun) -> None:
-    run_turns(run, SUBMIT)
-    list(run.follow_up("Go on.", ScriptedModel([SUBMIT]), Limits(steps=7)))
-    assert run.state.limits["steps"] == 7
 
 
 def test_a_stop_before_the_sandbox_exists_keeps_its_reason(

@@ -2,7 +2,6 @@
 
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from gradio_client import Client
@@ -19,7 +18,8 @@ from agent.util.cancellation import Stop
 from agent.workspace.paths import RelPath
 from tests.support import httpx, tus
 from tests.support.local_provider import LocalSandboxProvider
-from tests.support.models.endpoint import Call, Endpoint, Turn
+from tests.support.models import turns
+from tests.support.models.endpoint import Endpoint, ScriptedTurns, Turn
 from tests.support.models.scripted import bash, script
 from tests.support.server import serve_studio
 
@@ -83,39 +83,27 @@ def test_a_reopened_run_knows_which_changes_were_reported(run: RecordedRun) -> N
 # Over HTTP
 
 
-class RecordingScript:
-    """An endpoint script that plays the turns of a test, then submits, and keeps the requests."""
-
-    def __init__(self) -> None:
-        self.turns: list[Turn] = []
-        self.requests: list[dict[str, Any]] = []
-
-    def __call__(self, body: dict[str, Any]) -> Turn:
-        self.requests.append(body)
-        return self.turns.pop(0) if self.turns else Turn(text="Done.", calls=[Call("submit")])
-
-    def last_message(self, request: int) -> str:
-        return str(self.requests[request]["messages"][-1]["content"])
+@pytest.fixture(scope="module")
+def answers() -> ScriptedTurns:
+    return ScriptedTurns()
 
 
 @pytest.fixture(scope="module")
-def answers() -> RecordingScript:
-    return RecordingScript()
+def endpoint(answers: ScriptedTurns) -> Iterator[Endpoint]:
+    with Endpoint(answers) as endpoint:
+        yield endpoint
 
 
 @pytest.fixture(scope="module")
-def studio_url(answers: RecordingScript, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def studio_url(endpoint: Endpoint, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     data = tmp_path_factory.mktemp("data")
-    with (
-        Endpoint(answers) as endpoint,
-        serve_studio(data, WarmSandboxProvider(data), base_url=endpoint.url, model="m") as url,
-    ):
-        yield url
+    provider = WarmSandboxProvider(data)
+    with serve_studio(data, provider, base_url=endpoint.url, model="m") as studio_url:
+        yield studio_url
 
 
 @pytest.fixture
-def http(studio_url: str, answers: RecordingScript) -> Iterator[httpx.Client]:
-    answers.turns, answers.requests = [], []
+def http(studio_url: str) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=studio_url, timeout=30) as client:
         yield client
 
@@ -125,9 +113,9 @@ def gradio_client(studio_url: str) -> Client:
     return Client(studio_url, verbose=False)
 
 
-def wait_for_file(path: str) -> Turn:
-    command = f"until [ -e {path} ]; do sleep 0.05; done"
-    return Turn(calls=[Call("execute_bash", {"command": command})])
+def wait_for_file(path: str) -> list[Turn]:
+    """Return the turns of a model that waits for a file and submits."""
+    return [turns.bash(f"until [ -e {path} ]; do sleep 0.05; done"), turns.SUBMIT]
 
 
 def start_and_wait_for_command(gradio_client: Client, run: str) -> None:
@@ -143,9 +131,9 @@ def final_state(gradio_client: Client, run: str) -> str:
 
 
 def test_changes_during_a_step_are_reported(
-    http: httpx.Client, gradio_client: Client, answers: RecordingScript
+    http: httpx.Client, gradio_client: Client, answers: ScriptedTurns, endpoint: Endpoint
 ) -> None:
-    answers.turns = [wait_for_file("input/go")]
+    answers.turns = wait_for_file("input/go")
     run = http.post("/api/runs").json()["run"]
     files = f"/api/runs/{run}/files"
     for name in ("before", "moved", "gone"):
@@ -162,8 +150,8 @@ def test_changes_during_a_step_are_reported(
         assert http.post(f"/api/runs/{run}/changes", json=body).status_code == 200
     http.put(f"{files}/input/go", content=b"")
     assert final_state(gradio_client, run) == "submitted"
-    message = answers.last_message(1)
-    assert "[The user " not in answers.last_message(0)
+    before, message = (each.body["messages"][-1]["content"] for each in endpoint.requests[-2:])
+    assert "[The user " not in before
     for change in (
         "added input/new one (7 bytes)", "changed input/before (5 bytes)",
         "moved input/moved to output/moved", "removed input/gone", "added input/go (0 bytes)",
@@ -172,9 +160,9 @@ def test_changes_during_a_step_are_reported(
 
 
 def test_an_upload_into_a_draft_survives_the_move_to_a_warm_sandbox(
-    http: httpx.Client, gradio_client: Client, answers: RecordingScript
+    http: httpx.Client, gradio_client: Client, answers: ScriptedTurns
 ) -> None:
-    answers.turns = [wait_for_file("input/big")]
+    answers.turns = wait_for_file("input/big")
     run = http.post("/api/runs").json()["run"]
     http.put(f"/api/runs/{run}/files/input/first", content=b"first")
     upload = tus.url_of(tus.begin(http, run, "input/big", 8))
@@ -191,9 +179,9 @@ def test_an_upload_into_a_draft_survives_the_move_to_a_warm_sandbox(
 
 
 def test_an_upload_in_progress_survives_the_move(
-    http: httpx.Client, gradio_client: Client, answers: RecordingScript
+    http: httpx.Client, gradio_client: Client, answers: ScriptedTurns
 ) -> None:
-    answers.turns = [wait_for_file("input/slow")]
+    answers.turns = wait_for_file("input/slow")
     run = http.post("/api/runs").json()["run"]
 
     def slow_content() -> Iterator[bytes]:

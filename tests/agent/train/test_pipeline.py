@@ -4,7 +4,6 @@ import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -47,15 +46,19 @@ def small_recipe(tiny_model: Path, tmp_path: Path) -> Recipe:
     return recipe.load_recipe(str(path))
 
 
-Train = Callable[..., None]
+Train = Callable[..., Path]
 
 
 @pytest.fixture
-def train(studio: Studio) -> Train:
-    """A function that trains with a recipe, into a folder."""
-    from agent.train.pipeline import train
+def train(studio: Studio, tmp_path: Path) -> Train:
+    """A function that trains with a recipe into a folder, which it returns."""
+    from agent.train import pipeline
 
-    return partial(train, resume=False, studio=studio)
+    def train(recipe: Recipe, name: str = "out", *, resume: bool = False) -> Path:
+        pipeline.train(recipe, tmp_path / name, resume=resume, studio=studio)
+        return tmp_path / name
+
+    return train
 
 
 def read_log(output: Path, kind: str) -> list[dict[str, Any]]:
@@ -67,9 +70,7 @@ def read_log(output: Path, kind: str) -> list[dict[str, Any]]:
 def test_training_runs_all_stages(
     small_recipe: Recipe, train: Train, tmp_path: Path, dtype: Literal["float32", "bfloat16"]
 ) -> None:
-    output = tmp_path / "out"
-    small_recipe = replace(small_recipe, model=replace(small_recipe.model, dtype=dtype))
-    train(small_recipe, output)
+    output = train(replace(small_recipe, model=replace(small_recipe.model, dtype=dtype)))
     steps = read_log(output, "step")
     found = [(each["stage"], each["step"]) for each in steps]
     assert found == [("supervised", 1), ("supervised", 2), ("reinforced", 1), ("reinforced", 2)]
@@ -83,14 +84,13 @@ def test_training_runs_all_stages(
 
 
 def test_training_resumes(small_recipe: Recipe, train: Train, tmp_path: Path) -> None:
-    complete, interrupted = tmp_path / "whole", tmp_path / "cut"
-    train(small_recipe, complete)
+    complete, interrupted = train(small_recipe, "whole"), tmp_path / "cut"
     # The state after a kill in the second step of each stage.
     for stage in ("supervised", "reinforced"):
         shutil.copytree(complete, interrupted)
         shutil.rmtree(interrupted / stage / "model")
         shutil.rmtree(interrupted / stage / "checkpoint-2")
-        train(small_recipe, interrupted, resume=True)
+        train(small_recipe, "cut", resume=True)
         (resumed,) = read_log(interrupted, "step")[4:]
         assert (resumed["stage"], resumed["step"]) == (stage, 2)
         first, second = (load_weights(each / stage / "model") for each in (complete, interrupted))
@@ -99,21 +99,17 @@ def test_training_resumes(small_recipe: Recipe, train: Train, tmp_path: Path) ->
         shutil.rmtree(interrupted)
 
 
-def test_training_starts_from_another_trainings_result(
-    small_recipe: Recipe, train: Train, tmp_path: Path
-) -> None:
-    first, second = tmp_path / "first", tmp_path / "second"
-    evaluation = replace(small_recipe.evaluation, before_training=False)
-    train(replace(small_recipe, stages=("supervised",)), first)
+def test_training_starts_from_another_trainings_result(small_recipe: Recipe, train: Train) -> None:
+    first = train(replace(small_recipe, stages=("supervised",)), "first")
     assert small_recipe.reinforced is not None
     second_recipe = replace(
         small_recipe,
         stages=("reinforced",),
         model=replace(small_recipe.model, initial_weights=str(first / "supervised" / "model")),
         reinforced=replace(small_recipe.reinforced, learning_rate=0.0),
-        evaluation=evaluation,
+        evaluation=replace(small_recipe.evaluation, before_training=False),
     )
-    train(second_recipe, second)
+    second = train(second_recipe, "second")
     assert {each["stage"] for each in read_log(second, "evaluation")} == {"reinforced"}
     before = load_weights(first / "supervised" / "model")
     after = load_weights(second / "reinforced" / "model")
@@ -134,14 +130,10 @@ def test_training_starts_from_another_trainings_result(
     ],
 )
 def test_a_training_that_cannot_begin_is_reported(
-    small_recipe: Recipe,
-    train: Train,
-    tmp_path: Path,
-    changes: Callable[[Recipe], dict[str, Any]],
-    message: str,
+    small_recipe: Recipe, train: Train, changes: Callable[[Recipe], dict[str, Any]], message: str
 ) -> None:
     with pytest.raises(TrainError, match=message):
-        train(replace(small_recipe, **changes(small_recipe)), tmp_path / "out")
+        train(replace(small_recipe, **changes(small_recipe)))
 
 
 def test_an_existing_training_is_not_overwritten(
@@ -150,9 +142,9 @@ def test_an_existing_training_is_not_overwritten(
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "recipe.json").write_text('{"seed": 3}')
     with pytest.raises(TrainError, match="with --resume"):
-        train(small_recipe, tmp_path / "out")
+        train(small_recipe)
     with pytest.raises(TrainError, match=r"another recipe.*seed"):
-        train(small_recipe, tmp_path / "out", resume=True)
+        train(small_recipe, resume=True)
 
 
 def test_a_truncated_checkpoint_is_skipped(tmp_path: Path) -> None:
@@ -179,26 +171,21 @@ def test_the_plain_baseline_has_no_sandbox(
     small_recipe: Recipe, train: Train, tmp_path: Path
 ) -> None:
     rollouts = replace(small_recipe.rollouts, mode="plain", steps=1)
-    train(replace(small_recipe, rollouts=rollouts), tmp_path / "out")
-    assert len(read_log(tmp_path / "out", "step")) == 4
+    assert len(read_log(train(replace(small_recipe, rollouts=rollouts)), "step")) == 4
     assert not list((tmp_path / "data" / "sandboxes").glob("*/workspace/output/*"))
 
 
-def test_the_table_has_the_score_of_a_suite(
-    small_recipe: Recipe, train: Train, tmp_path: Path
-) -> None:
+def test_the_table_has_the_score_of_a_suite(small_recipe: Recipe, train: Train) -> None:
     evaluation = replace(small_recipe.evaluation, suite="chembench", tasks=2)
     recipe = replace(small_recipe, stages=("supervised",), evaluation=evaluation)
-    train(recipe, tmp_path / "out")
-    lines = read_log(tmp_path / "out", "evaluation")
+    output = train(recipe)
+    lines = read_log(output, "evaluation")
     found = [(each["stage"], each["split"], each["tasks"]) for each in lines]
     assert found == [("untrained", "chembench", 2), ("supervised", "chembench", 2)]
-    table = (tmp_path / "out" / "table.md").read_text()
-    assert table.startswith("| after | ChemBench4K |")
+    assert (output / "table.md").read_text().startswith("| after | ChemBench4K |")
     # A folder of an earlier version, whose recipe lacks keys that were added since, continues.
-    path = tmp_path / "out" / "recipe.json"
+    path = output / "recipe.json"
     stored = json.loads(path.read_text())
     del stored["evaluation"]["judge"]
     path.write_text(json.dumps(stored))
-    train(recipe, tmp_path / "out", resume=True)
-    assert read_log(tmp_path / "out", "evaluation") == lines
+    assert read_log(train(recipe, resume=True), "evaluation") == lines

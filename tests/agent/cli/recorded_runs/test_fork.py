@@ -8,14 +8,9 @@ import pytest
 from agent.cli.main import main
 from agent.runs.folder import RunFolder
 from agent.runs.requests.body import EXACT, rebuild_request
-from tests.support.models.endpoint import Call, Endpoint, Turn
+from tests.support.models.endpoint import Endpoint
+from tests.support.models.turns import SUBMIT, Turn, bash
 from tests.support.recorded_runs import write_ended_run
-
-SUBMIT = Turn(text="Done.", calls=[Call("submit")])
-
-
-def bash(command: str) -> Turn:
-    return Turn(calls=[Call("execute_bash", {"command": command})])
 
 
 @pytest.mark.contract

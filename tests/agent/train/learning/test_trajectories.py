@@ -10,13 +10,11 @@ import pytest
 
 from agent.api.studio import Studio
 from agent.errors import StudioError, TrainError
-from agent.settings import Settings
 from agent.traces.formats import atif
 from agent.traces.journal_items import items_of_journal
 from agent.train import recipe
 from agent.train.recipe import Lora, SupervisedConfig, WeightsConfig
 from tests.agent.train.tiny_model import create_tokenizer, load_weights
-from tests.support.local_provider import LocalSandboxProvider
 
 pytestmark = pytest.mark.usefixtures("training_packages")
 
@@ -150,27 +148,24 @@ supervised: {{steps: 1, batch: 2, learning_rate: 1e-3, demonstrations: 2, warmup
 
 
 def test_exported_runs_are_learned_from_as_if_they_were_demonstrated(
-    tiny_model: Path, tmp_path: Path
+    tiny_model: Path, studio: Studio, tmp_path: Path
 ) -> None:
     """Demonstrations and their export give the same sequences, so the same weights."""
     from agent.train.pipeline import train
 
     (tmp_path / "small.yaml").write_text(SMALL.format(model=tiny_model))
     loaded = recipe.load_recipe(str(tmp_path / "small.yaml"))
-    settings = Settings(data=tmp_path / "data", warm_sandboxes=0)
-    with Studio(settings, lambda _, data: LocalSandboxProvider(data.path)) as studio:
-        train(loaded, tmp_path / "demonstrated", resume=False, studio=studio)
-        stored = tmp_path / "demonstrated" / "supervised" / "demonstrations.json"
-        demonstrations = json.loads(stored.read_text())
-        exported = tmp_path / "exported"
-        for journal in (tmp_path / "data" / "runs").glob("*/journal.jsonl"):
-            target = exported / journal.parent.name / "trajectory.json"
-            target.parent.mkdir(parents=True)
-            text = "".join(atif.write(items_of_journal(journal), journal.parent.name))
-            target.write_text(text)
-        assert loaded.supervised is not None
-        config = replace(loaded.supervised, file=str(exported))
-        train(replace(loaded, supervised=config), tmp_path / "read", resume=False, studio=studio)
+    train(loaded, tmp_path / "demonstrated", resume=False, studio=studio)
+    stored = tmp_path / "demonstrated" / "supervised" / "demonstrations.json"
+    demonstrations = json.loads(stored.read_text())
+    exported = tmp_path / "exported"
+    for journal in (tmp_path / "data" / "runs").glob("*/journal.jsonl"):
+        target = exported / journal.parent.name / "trajectory.json"
+        target.parent.mkdir(parents=True)
+        target.write_text("".join(atif.write(items_of_journal(journal), journal.parent.name)))
+    assert loaded.supervised is not None
+    config = replace(loaded.supervised, file=str(exported))
+    train(replace(loaded, supervised=config), tmp_path / "read", resume=False, studio=studio)
     assert sequences_of(exported, tiny_model, config) == sorted(demonstrations)
     first, second = (
         load_weights(tmp_path / name / "supervised" / "model") for name in ("demonstrated", "read")
