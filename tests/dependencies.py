@@ -61,7 +61,6 @@ def requirements_of(file: str, root: Path = ROOT) -> dict[str, Requirement]:
 
 
 def unpinned(requirements: Iterable[Requirement]) -> Iterator[str]:
-    """Report requirements that allow more than one version."""
     for each in requirements:
         if not re.fullmatch(r"==[\w.!+]+", str(each.specifier)):
             yield f"{each} is not pinned to one version"
@@ -144,7 +143,6 @@ def imported_modules(sources: Iterable[Path]) -> dict[str, Path]:
 
 
 def undeclared_imports(modules: dict[str, Path], declared: Iterable[str]) -> Iterator[str]:
-    """Report imports of modules that no requirement names."""
     declared_names = set(declared)
     for module, path in modules.items():
         if declared_names.isdisjoint(
@@ -154,7 +152,6 @@ def undeclared_imports(modules: dict[str, Path], declared: Iterable[str]) -> Ite
 
 
 def unused_requirements(modules: Iterable[str], declared: Iterable[str]) -> Iterator[str]:
-    """Report requirements that nothing imports."""
     used = {
         canonical(each) for module in modules for each in distributions_by_module().get(module, [])
     }
@@ -196,7 +193,6 @@ def licence_rows() -> list[str]:
 
 
 def unlisted_licences() -> Iterator[str]:
-    """Report packages whose licence ``docs/licences.md`` lacks."""
     listed = LICENCES.read_text().splitlines()
     for row in licence_rows():
         if row not in listed:

@@ -49,7 +49,6 @@ def resource_counts(app: ServedApp, engine: Client, instance: str) -> dict[str, 
 
 
 def increases(after: dict[str, int], before: dict[str, int]) -> dict[str, int]:
-    """Return the counts that have increased, and by how much."""
     return {name: after[name] - before[name] for name in after if after[name] > before[name]}
 
 

@@ -59,7 +59,6 @@ MAX_FILES = 13
 
 @cache
 def imports(path: Path) -> tuple[str, ...]:
-    """Return the modules that a source file imports, at any level."""
     return tuple(_imports(path))
 
 
@@ -120,7 +119,6 @@ FORBIDDEN = {
 
 
 def within(name: str, package: str) -> bool:
-    """Whether a module is a package or in it."""
     return name == package or name.startswith(f"{package}.")
 
 

@@ -93,7 +93,6 @@ class BenchContext:
 
 @contextmanager
 def bench_context() -> Iterator[BenchContext]:
-    """Create a context in a temporary folder, and clean it up afterwards."""
     discovered = find_engine(os.environ.get("DOCKER_HOST"), os.environ.get("XDG_RUNTIME_DIR"))
     client = connect(os.environ.get("DOCKER_HOST"), os.environ.get("XDG_RUNTIME_DIR"))
     image = ensure_image(client, dockerfile_path(), lambda progress: print_progress(progress.line))

@@ -14,7 +14,6 @@ _AT_ONCE = 2
 
 
 def main() -> int:
-    """Print a line for each defect; return 1 if one was missed."""
     parser = argparse.ArgumentParser(prog="python -m tests.defects", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="defects to try; all by default")
     names = set(parser.parse_args().names)

@@ -46,7 +46,6 @@ def small_disk(tmp_path: Path, engine: Client) -> Iterator[Path]:
 
 
 def fill_disk(folder: Path) -> None:
-    """Write files until no byte is free."""
     for size in (1024**2, 4096, 1):
         with suppress(OSError), (folder / f"filler-{size}").open("wb", buffering=0) as filler:
             while True:

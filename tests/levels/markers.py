@@ -51,7 +51,6 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test with its level, so that ``-m`` selects levels."""
     for item in items:
         level = level_of(item)
         if not any(item.iter_markers(level)):

@@ -105,7 +105,6 @@ _NIGHTLY = re.compile(r"mark\.(nightly|browser)\b|\btraining_packages\b|\btiny_m
 
 
 def note_seconds(results: Iterable[Path]) -> None:
-    """Note how long the nightly tests of each file took."""
     measured: dict[str, float] = {}
     for path in results:
         for nodeid, seconds in json.loads(path.read_text())["seconds"].items():

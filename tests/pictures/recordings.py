@@ -38,7 +38,6 @@ def main() -> None:
 
 
 def record(data: Path, name: str) -> RunFolder:
-    """Play a demonstration; return its run, which must have ended as submitted."""
     example = next(each for each in examples() if each.demonstration == name)
     with (
         Studio(Settings(data=data)) as studio,

@@ -140,7 +140,6 @@ def follow_run(
 
 
 def parse_events(lines: Iterator[str]) -> Iterator[ServerSentEvent]:
-    """Yield the server-sent events in the lines of a response."""
     fields: dict[str, str] = {}
     for line in lines:
         if line:

@@ -36,7 +36,6 @@ def table(
 
 
 def _run_rollouts(context: BenchContext, count: int, concurrency: int) -> float:
-    """Return the minutes of rollouts."""
     settings = context.settings(f"rollouts-{concurrency}")
     answer = _FILES["notes/a.txt"]
     problems = [

@@ -53,7 +53,6 @@ class BrowserTab:
         return [marks_shown[str(mark)] for mark in marks]
 
     def busy_seconds(self) -> float:
-        """Return the seconds that the page's main thread has been busy so far."""
         return self._metrics()["TaskDuration"]
 
     def heap_bytes(self) -> int:
@@ -79,7 +78,6 @@ class BrowserTab:
         return float(self.page.evaluate(entry)) / 1000
 
     def add_latency(self, seconds: float) -> None:
-        """Delay every response by a round trip of this length."""
         self._devtools.send("Network.enable")
         conditions = {"offline": False, "downloadThroughput": -1, "uploadThroughput": -1}
         self._devtools.send(

@@ -83,7 +83,6 @@ def _post(url: str, body: dict[str, Any]) -> Any:
 
 
 def _play(sources: Sequence[EventSource], steps: int, pace: float = 0.0) -> None:
-    """Generate steps of all runs at the same time."""
     with ThreadPoolExecutor(len(sources)) as threads:
         list(threads.map(lambda source: source.play(steps, pace), sources))
 

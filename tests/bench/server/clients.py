@@ -33,7 +33,6 @@ class ServedApp:
     pid: int
 
     async def run(self, task: str) -> ObservedRun:
-        """Start a run and follow it to its end."""
         async with self.client() as client:
             run = await self.draft(client)
             await self.start(client, run, task)

@@ -38,7 +38,6 @@ def table(context: BenchContext, *, count: int = 100_000, times: int = 20) -> Ta
 
 
 def measure_history(data: Path, count: int, times: int) -> Table:
-    """Measure the history of a data folder that has no database."""
     result = sample_table(f"History of {count:,} runs", "what")
     before = private_memory()
     history = History(data)

@@ -90,7 +90,9 @@ def test_every_page_is_accessible(stage: Stage, look: Look, page: str) -> None:
     assert violations(stage.page) == []
 
 
-def test_retries_are_requests_of_their_own_with_their_responses(stage: Stage) -> None:
+def test_retries_have_responses_of_their_own_and_prompts_and_settings_are_on_one_page(
+    stage: Stage,
+) -> None:
     mount(stage)
     inspector = open_request(stage, 1)
     chooser = inspector.get_by_role("combobox", name="Request of this step")
@@ -99,9 +101,15 @@ def test_retries_are_requests_of_their_own_with_their_responses(stage: Stage) ->
     expect(inspector.locator(".whole pre")).to_contain_text("data: [DONE]")
     chooser.select_option(label="Request 1 of 2")
     expect(inspector.locator("dd").first).to_have_text("503")
+    inspector.get_by_role("tab", name="Run and settings").click()
+    expect(inspector.locator(".facts")).to_contain_text(
+        ["Network", "temperature", "Tokens of the conversation"]
+    )
+    expect(section(inspector, "System prompt").locator("pre")).to_contain_text("/workspace")
+    expect(section(inspector, "User message").locator("pre")).to_contain_text("Count.")
 
 
-def test_all_sections_are_searched_and_the_ones_with_matches_open(stage: Stage) -> None:
+def test_a_request_is_searched_and_copied_as_curl_and_python_without_the_key(stage: Stage) -> None:
     mount(stage)
     inspector = open_request(stage, 2)
     field = inspector.get_by_role("searchbox", name="Find in this request")
@@ -112,11 +120,6 @@ def test_all_sections_are_searched_and_the_ones_with_matches_open(stage: Stage) 
     expect(section(inspector, "1. System prompt")).to_have_attribute("open", "")
     field.press("Escape")
     expect(inspector).to_be_visible()
-
-
-def test_a_request_is_copied_as_curl_and_python_without_the_key(stage: Stage) -> None:
-    mount(stage)
-    inspector = open_request(stage, 2)
     for label, word in (("Copy as curl", "curl -N"), ("Copy as Python", "urllib.request")):
         inspector.get_by_role("button", name=label).click()
         expect(inspector.get_by_role("button", name="Copied")).to_be_visible()
@@ -138,17 +141,6 @@ def test_the_key_i_opens_it_and_brackets_move_between_steps(stage: Stage) -> Non
     expect(inspector.get_by_role("heading", name="Step 2")).to_be_visible()
     stage.page.keyboard.press("Escape")
     expect(inspector).to_have_count(0)
-
-
-def test_the_prompts_and_settings_of_a_run_are_on_one_page(stage: Stage) -> None:
-    mount(stage)
-    inspector = open_request(stage, 1)
-    inspector.get_by_role("tab", name="Run and settings").click()
-    expect(inspector.locator(".facts")).to_contain_text(
-        ["Network", "temperature", "Tokens of the conversation"]
-    )
-    expect(section(inspector, "System prompt").locator("pre")).to_contain_text("/workspace")
-    expect(section(inspector, "User message").locator("pre")).to_contain_text("Count.")
 
 
 def test_a_run_of_an_earlier_version_says_what_is_missing(stage: Stage) -> None:

@@ -31,13 +31,11 @@ MESSAGES = (QueuedMessage("m1", "In French, please.", 1.0), QueuedMessage("m2", 
 
 
 def running() -> Iterator[Event]:
-    """A run whose first command is running."""
     yield started("Count")
     yield from step(1, replace(bash("echo first", "first\n"), is_running=True))
 
 
 def asking() -> Iterator[Event]:
-    """A run whose first call waits for approval."""
     yield started("Tidy up")
     yield from list(step(1, replace(bash("rm -rf output\nls"), is_running=True)))[:-1]
     yield ApprovalRequested(

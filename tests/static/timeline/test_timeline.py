@@ -200,24 +200,20 @@ def test_the_export_menu_works_by_keyboard(stage: Stage) -> None:
     expect(stage.button("Export")).to_be_focused()
 
 
-def test_a_link_to_a_step_opens_it_even_after_a_reload(stage: Stage) -> None:
-    stage.mount("timeline", run=a_run(300), part="#step-120")
+def test_a_link_to_a_step_opens_it_even_after_a_reload_and_is_its_number(stage: Stage) -> None:
+    stage.mount("header", "timeline", run=a_run(300), part="#step-120")
     for _ in range(2):
         expect(stage.step(120)).to_be_in_viewport()
         expect(stage.step(120)).to_have_class(re.compile("linked"))
         expect(stage.step(120).locator(".card pre.program")).to_have_count(1)
         expect(stage.step(300)).not_to_be_in_viewport()
         stage.reload()
-
-
-def test_a_step_number_is_a_link_to_the_step(stage: Stage) -> None:
-    stage.mount("header", "timeline", run=a_run(20))
-    stage.page.get_by_role("link", name="Link to step 18").click()
-    expect(stage.page).to_have_url(f"{stage.shown_url}#step-18")
-    expect(stage.step(18)).to_have_class(re.compile("linked"))
+    stage.page.get_by_role("link", name="Link to step 121").click()
+    expect(stage.page).to_have_url(f"{stage.shown_url}#step-121")
+    expect(stage.step(121)).to_have_class(re.compile("linked"))
     stage.page.evaluate("location.hash = '#step-3'")
     expect(stage.step(3)).to_be_in_viewport()
-    expect(stage.step(18)).not_to_have_class(re.compile("linked"))
+    expect(stage.step(121)).not_to_have_class(re.compile("linked"))
     stage.button("New run").click()
     expect(stage.page).to_have_url(stage.url)
 

@@ -25,6 +25,5 @@ def _read(name: str) -> dict[str, Any]:
 
 @cache
 def bare_page() -> tuple[str, str]:
-    """Return the head and the body of the bare page."""
     head, body = (FOLDER / PAGE).read_text().split("<!-- body -->\n")
     return head, body

@@ -150,7 +150,6 @@ class LocalStudio:
         return write_ended_run(self.data, task, **options)
 
     def show(self, run: RunFolder | None = None, look: Look | None = None) -> None:
-        """Open the page, with a run or without."""
         if run:
             self.stage.run = PageRun(self.data, run=run.id)
         self.stage.mount(*ALL, run=() if run else None, look=look)

@@ -119,7 +119,6 @@ class FixtureServer:
             del self._sites[prefix]
 
     def site(self, prefix: str) -> "Stage | None":
-        """The site with a prefix, while it is served."""
         return self._sites.get(prefix)
 
 

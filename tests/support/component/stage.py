@@ -266,7 +266,6 @@ class Stage(StudioPage):
     # The site
 
     def document(self) -> bytes:
-        """Return the bare page."""
         head, body = bare_page()
         prefix = self.url.removesuffix("/").rpartition("/")[2]
         is_single = self.look.role == "owner" and not self.has_accounts

@@ -29,7 +29,6 @@ class EvaluationClient(GroupClient):
     routes = "/api/evaluations"
 
     def create(self, data: bytes = DATA, **fields: Any) -> str:
-        """Start an evaluation of uploaded tasks; return its id."""
         body = {
             "suites": [{"name": "aime", "upload": "aime/test.jsonl"}],
             "members": list(MEMBERS),

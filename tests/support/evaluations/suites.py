@@ -25,7 +25,6 @@ def sums(count: int, name: str = "sums", scorer: ScorerName = "math", **changes:
 
 
 def task_of(body: Body) -> int:
-    """Return the number of the task that a request is about."""
     found = PATTERN.search(json.dumps(body["messages"]))
     assert found is not None
     return int(found[1])
