@@ -112,98 +112,96 @@ def rounds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> i
     return int(count)
 
 
-def list_folder_d(race: RaceWorkspace) -> None:
-    names = {entry.name for entry in race.workspace.list(RelPath("d"))}
+def list_folder_d(workspace: Workspace) -> None:
+    names = {entry.name for entry in workspace.list(RelPath("d"))}
     assert "only-outside" not in names
 
 
-def read_file(race: RaceWorkspace, path: str) -> None:
-    with race.workspace.open_read(RelPath(path)) as file:
+def read_file(workspace: Workspace, path: str) -> None:
+    with workspace.open_read(RelPath(path)) as file:
         assert file.read() != SECRET
 
 
-def stat_file(race: RaceWorkspace) -> None:
-    race.workspace.stat(RelPath("d/f"))
+def stat_file(workspace: Workspace) -> None:
+    workspace.stat(RelPath("d/f"))
     with pytest.raises(WorkspaceError):
-        race.workspace.stat(RelPath("d/only-outside"))
+        workspace.stat(RelPath("d/only-outside"))
 
 
-def remove_files(race: RaceWorkspace) -> None:
-    race.workspace.remove(RelPath("d/only-outside"))
-    race.workspace.remove(RelPath("d/inner"))
+def remove_files(workspace: Workspace) -> None:
+    workspace.remove(RelPath("d/only-outside"))
+    workspace.remove(RelPath("d/inner"))
 
 
-def zip_workspace(race: RaceWorkspace) -> None:
+def zip_all(workspace: Workspace) -> None:
     builder = ArchiveBuilder()
-    builder.add_files(race.workspace)
+    builder.add_files(workspace)
     data = b"".join(builder.build().chunks())
     assert b"only-outside" not in data
     assert SECRET not in data
 
 
-def move_file(race: RaceWorkspace) -> None:
+def move_file(workspace: Workspace) -> None:
     """Move a file into the swapped folder and out of it."""
-    path = race.workspace.write(RelPath("mine"), [b"x"])
-    moved = operations.move(race.workspace, [path], RelPath("d"))
-    renamed = operations.rename(race.workspace, moved.paths[0], "renamed")
-    race.workspace.remove(renamed.paths[0])
-    operations.move(race.workspace, [RelPath("d/only-outside")], ROOT)
+    path = workspace.write(RelPath("mine"), [b"x"])
+    moved = operations.move(workspace, [path], RelPath("d"))
+    renamed = operations.rename(workspace, moved.paths[0], "renamed")
+    workspace.remove(renamed.paths[0])
+    operations.move(workspace, [RelPath("d/only-outside")], ROOT)
 
 
-def make_empty_files(race: RaceWorkspace) -> None:
+def make_empty_files(workspace: Workspace) -> None:
     """Create an empty folder and an empty file with new names."""
-    path = operations.new_folder(race.workspace, RelPath("d/more")).paths[0]
-    race.workspace.remove(
-        operations.new_file(race.workspace, RelPath(f"{path}/deep/file")).paths[0]
-    )
-    race.workspace.remove(path)
+    path = operations.new_folder(workspace, RelPath("d/more")).paths[0]
+    workspace.remove(operations.new_file(workspace, RelPath(f"{path}/deep/file")).paths[0])
+    workspace.remove(path)
 
 
-def undo_removal(race: RaceWorkspace) -> None:
-    undo_change(race, operations.remove(race.workspace, [RelPath("d/inner")]))
+def undo_removal(workspace: Workspace) -> None:
+    undo_change(workspace, operations.remove(workspace, [RelPath("d/inner")]))
 
 
-def undo_rename(race: RaceWorkspace) -> None:
-    undo_change(race, operations.rename(race.workspace, RelPath("d/inner"), "renamed"))
+def undo_rename(workspace: Workspace) -> None:
+    undo_change(workspace, operations.rename(workspace, RelPath("d/inner"), "renamed"))
 
 
-def undo_change(race: RaceWorkspace, change: operations.ChangeResult) -> None:
+def undo_change(workspace: Workspace, change: operations.ChangeResult) -> None:
     """Undo a change, with retries, since this is refused while the folder is a link."""
     assert change.undo_token
     for _ in range(1000):
         with suppress(WorkspaceError):
-            operations.undo(race.workspace, change.undo_token)
+            operations.undo(workspace, change.undo_token)
             return
 
 
-def replace_file(race: RaceWorkspace) -> None:
-    with race.workspace.open_write(RelPath("d/f")) as upload:
+def replace_file(workspace: Workspace) -> None:
+    with workspace.open_write(RelPath("d/f")) as upload:
         upload.write(b"harmless")
         upload.replace(ANY_VERSION)
 
 
-def upload_file(race: RaceWorkspace) -> None:
+def upload_file(workspace: Workspace) -> None:
     """Upload a file in two parts, as after a lost connection."""
-    pending = uploads.start(race.workspace, RelPath("d/up"), 2)
+    pending = uploads.start(workspace, RelPath("d/up"), 2)
     try:
         for byte in (b"a", b"b"):
-            found = uploads.find(race.workspace, pending.id)
-            with closing(uploads.open_writer(race.workspace, found)) as part:
+            found = uploads.find(workspace, pending.id)
+            with closing(uploads.open_writer(workspace, found)) as part:
                 part.write(byte)
-        race.workspace.remove(uploads.finish(race.workspace, pending))
+        workspace.remove(uploads.finish(workspace, pending))
     finally:
-        uploads.discard(race.workspace, pending.id)
+        uploads.discard(workspace, pending.id)
 
 
-def copy_folder_in(race: RaceWorkspace) -> None:
-    source = race.folder / "given"
+def copy_folder_in(workspace: Workspace) -> None:
+    source = workspace.root.parents[1] / "given"
     (source / "inner").mkdir(parents=True, exist_ok=True)
     (source / "inner" / "f").write_bytes(b"harmless")
-    copy_in(race.workspace, source, RelPath("d"))
-    race.workspace.remove(RelPath("d/given"))
+    copy_in(workspace, source, RelPath("d"))
+    workspace.remove(RelPath("d/given"))
 
 
-def search_files(race: RaceWorkspace) -> None:
+def search_files(workspace: Workspace) -> None:
     """Search and sort files as the page's file tree does."""
     for query in (
         ListingQuery(words="outside"),
@@ -211,27 +209,27 @@ def search_files(race: RaceWorkspace) -> None:
     ):
         for folder in (ROOT, RelPath("d")):
             with suppress(WorkspaceError):
-                rows = list_folder(race.workspace, folder, query)["entries"]
+                rows = list_folder(workspace, folder, query)["entries"]
                 assert "only-outside" not in {row["name"] for row in rows}
-    assert row_for_path(race.workspace, RelPath("d/only-outside")) is None
+    assert row_for_path(workspace, RelPath("d/only-outside")) is None
 
 
 @pytest.mark.parametrize(
     "operation",
     [
         list_folder_d,
-        pytest.param(lambda race: read_file(race, "d/f"), id="read_file"),
-        pytest.param(lambda race: read_file(race, "d/inner/f"), id="read_nested_file"),
+        pytest.param(lambda workspace: read_file(workspace, "d/f"), id="read_file"),
+        pytest.param(lambda workspace: read_file(workspace, "d/inner/f"), id="read_nested_file"),
         stat_file,
         pytest.param(
-            lambda race: race.workspace.remove(race.workspace.write(RelPath("d/new"), [b"x"])),
+            lambda workspace: workspace.remove(workspace.write(RelPath("d/new"), [b"x"])),
             id="write_file",
         ),
         pytest.param(
-            lambda race: race.workspace.make_folder(RelPath("d/made/deeper")), id="make_folders"
+            lambda workspace: workspace.make_folder(RelPath("d/made/deeper")), id="make_folders"
         ),
         remove_files,
-        zip_workspace,
+        zip_all,
         move_file,
         make_empty_files,
         undo_removal,
@@ -240,13 +238,13 @@ def search_files(race: RaceWorkspace) -> None:
         upload_file,
         copy_folder_in,
         search_files,
-        pytest.param(lambda race: bytes_on_disk(race.root), id="measure_size"),
+        pytest.param(lambda workspace: bytes_on_disk(workspace.root), id="measure_size"),
     ],
 )
 def test_swapped_folders_never_lead_outside(
-    race: RaceWorkspace, rounds: int, operation: Callable[[RaceWorkspace], None]
+    race: RaceWorkspace, rounds: int, operation: Callable[[Workspace], None]
 ) -> None:
-    race.swap_while(rounds, lambda: operation(race))
+    race.swap_while(rounds, lambda: operation(race.workspace))
 
 
 def test_removing_a_swapped_folder_stays_inside(race: RaceWorkspace, rounds: int) -> None:
