@@ -17,31 +17,18 @@ import pytest
 
 from agent.runs.event_recorder import INTERRUPTED
 from agent.runs.folder import RunFolder
-from tests.contract.continuing.drivers import (
-    CommandLineRun,
-    ContinuedOnThePage,
-    Driver,
-    PageRun,
-    PythonRun,
-    SingleRun,
-)
-from tests.contract.continuing.groups import (
-    Group,
-    PageComparison,
-    PageEvaluation,
-    PageGroup,
-    PythonComparison,
-    PythonEvaluation,
-    Rollouts,
-)
+from tests.contract.continuing import drivers, groups
+from tests.contract.continuing.drivers import ContinuedOnThePage, Driver
+from tests.contract.continuing.groups import Group, PageGroup
 from tests.contract.continuing.work import COMMANDS, Hold, Work, check_record, commands
 from tests.support.models.endpoint import Endpoint
 
 pytestmark = pytest.mark.contract
 
 DRIVERS: tuple[type[Driver], ...] = (
-    PageRun, PageComparison, PageEvaluation, PythonRun, PythonComparison, PythonEvaluation,
-    CommandLineRun, Rollouts,
+    drivers.PageRun, groups.PageComparison, groups.PageEvaluation,
+    drivers.PythonRun, groups.PythonComparison, groups.PythonEvaluation,
+    drivers.CommandLineRun, groups.Rollouts,
 )  # fmt: skip
 
 every_driver = pytest.mark.parametrize("driver_class", DRIVERS, ids=lambda each: each.__name__)
@@ -171,7 +158,7 @@ def test_work_continues_after_a_kill_between_any_two_events(
     killed = kill(driver_class, "call")
     lines = killed.restore().journal.read_bytes().splitlines(keepends=True)
     ends = list(accumulate(map(len, lines)))
-    for end in ends[: -1 if issubclass(driver_class, SingleRun) else 3]:
+    for end in ends[: -1 if issubclass(driver_class, drivers.SingleRun) else 3]:
         run = killed.restore()
         os.truncate(run.journal, end)
         continue_after_a_kill(killed, run)
