@@ -59,7 +59,6 @@ TABLES: dict[str, partial[Table]] = {
 """Each table with tiny numbers; without them its function measures it as it is reported."""
 
 BROWSER_TABLES = {"idle", "page", "comparison", "opening", "reports", "tree", "scrubbing"}
-"""Tables that need Chromium."""
 RAY_TABLES = {"cluster", "placed-sandboxes"}
 
 

@@ -44,7 +44,6 @@ class Sample:
 
 
 SAMPLE_HEADINGS = ("median", "95 % interval of it", "smallest", "95th percentile", "n")
-"""The headings of ``Sample.cells``."""
 
 
 def format_duration(seconds: float, unit: str = "ms") -> str:

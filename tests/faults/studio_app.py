@@ -115,7 +115,6 @@ class StudioApp:
 
 
 OpenApp = Callable[..., AbstractContextManager[StudioApp]]
-"""Opens the application of a test with changed settings."""
 
 
 @contextmanager

@@ -23,7 +23,6 @@ REFUSED = {
     "os.forkpty": "starts a process",
     "time.sleep": "sleeps",
 }
-"""Audit events, and what they mean."""
 
 if sys.version_info < (3, 13):  # later versions raise the event themselves
     _sleep = time.sleep

@@ -19,7 +19,6 @@ pytestmark = [
 
 ENDED = re.compile("answered|submitted|limit")
 RUN_TIMEOUT_MS = 200_000
-"""Time limit of a run on a busy machine, in milliseconds."""
 
 
 @pytest.fixture

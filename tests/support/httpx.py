@@ -33,7 +33,6 @@ class AsyncClient(httpx.AsyncClient):
 
 delete = partial(httpx.delete, timeout=TIMEOUT, verify=_TLS)
 get = partial(httpx.get, timeout=TIMEOUT, verify=_TLS)
-head = partial(httpx.head, timeout=TIMEOUT, verify=_TLS)
 post = partial(httpx.post, timeout=TIMEOUT, verify=_TLS)
 put = partial(httpx.put, timeout=TIMEOUT, verify=_TLS)
 request = partial(httpx.request, timeout=TIMEOUT, verify=_TLS)

@@ -254,4 +254,3 @@ STATES = (
     waiting_for_the_model, running_a_command, waiting_for_approval, retrying, stopped,
     limit_reached, failed, submitted, tokens, request, answered, huge_output,
 )  # fmt: skip
-"""Functions that bring the page into a state each."""

@@ -31,7 +31,6 @@ STEPS: list[dict[str, str | bytes | None]] = [
     {"output/data.bin": bytes(3000), "output/page.html": "<p>A page.", "notes.txt": None}
     | {f"many/{number}.txt": str(number) for number in range(53)},
 ]
-"""The files that each step writes, or deletes."""
 
 
 class DiffTab:

@@ -98,7 +98,6 @@ def edit(command: str, path: str, *, ok: bool = True, **arguments: str) -> CallR
 
 
 SUBMIT = CallResult("submit", output=None, observation="", exit_code=None)
-"""The call that ends a round."""
 
 
 def step(
