@@ -9,10 +9,11 @@ from agent.errors import SettingError
 from agent.settings import load, to_markdown
 
 
-def test_an_empty_environment_gives_the_defaults() -> None:
+def test_an_empty_environment_gives_the_defaults_and_a_key_is_not_shown() -> None:
     settings = load({})
     assert (settings.host, settings.port, settings.limits().steps) == ("127.0.0.1", 7860, 100)
     assert settings.memory == 2 * 1024**3
+    assert "sk-secret" not in repr(load({"OPENAI_API_KEY": "sk-secret"}))
 
 
 def test_a_size_can_have_a_unit() -> None:
@@ -74,10 +75,6 @@ def test_a_price_needs_both_parts_and_a_limit_on_money_needs_them() -> None:
             load({key: "1"})
 
 
-def test_the_key_is_not_shown() -> None:
-    assert "sk-secret" not in repr(load({"OPENAI_API_KEY": "sk-secret"}))
-
-
 def test_a_file_holds_settings_that_the_environment_does_not_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,6 +84,9 @@ def test_a_file_holds_settings_that_the_environment_does_not_set(
     monkeypatch.setenv("STUDIO_MEMORY", "2G")
     settings = load()
     assert (settings.steps, settings.model, settings.memory) == (7, "a b", 2 * 1024**3)
+    monkeypatch.setenv("STUDIO_ENV_FILE", str(tmp_path / "missing.env"))
+    with pytest.raises(SettingError, match=r"missing\.env cannot be read"):
+        load()
 
 
 def test_a_settings_file_in_the_working_directory_is_not_read(
@@ -96,14 +96,6 @@ def test_a_settings_file_in_the_working_directory_is_not_read(
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("STUDIO_ENV_FILE", raising=False)
     assert "stranger" not in load().base_url
-
-
-def test_an_unreadable_settings_file_is_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("STUDIO_ENV_FILE", str(tmp_path / "missing.env"))
-    with pytest.raises(SettingError, match=r"missing\.env cannot be read"):
-        load()
 
 
 def test_the_documentation_contains_the_current_settings() -> None:

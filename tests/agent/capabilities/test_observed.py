@@ -41,16 +41,13 @@ def request(host: str, refused: str = "") -> NetworkRequest:
     return NetworkRequest(1.0, host, 443, 1000, 10, refused)
 
 
-def test_an_answered_request_is_observed_and_a_refused_one_is_only_an_attempt() -> None:
-    found = usage("./tool", requests=[request("example.org")])
+def test_answered_requests_and_packages_are_observed_and_a_refused_request_is_an_attempt() -> None:
+    found = usage("./tool", requests=[request("example.org")], packages=["numpy 2.1.0"])
     assert (found.external, found.hosts, found.received) == ("observed", ("example.org",), 1000)
+    assert usage("./setup.sh", packages=["numpy 2.1.0"]).external == "observed"
+    assert found.packages == ("numpy 2.1.0",)
     refused = usage("curl https://example.org", requests=[request("example.org", "not permitted")])
     assert (refused.external, refused.received) == ("parsed", None)
-
-
-def test_an_installed_package_is_observed() -> None:
-    found = usage("./setup.sh", packages=["numpy 2.1.0"])
-    assert (found.external, found.packages) == ("observed", ("numpy 2.1.0",))
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ def test_an_observation_outweighs_what_was_parsed() -> None:
     assert both is not None
     assert (both.external, both.file, both.compute) == ("observed", None, "parsed")
     assert (both.programs, both.hosts, both.cpu_seconds) == (("curl",), ("example.org",), 1.5)
+    assert (both.received, both.read) == (None, None)  # what is not known stays unknown
     assert combine(None, parsed) == parsed
     assert combine(None, None) is None
 
@@ -23,12 +24,6 @@ def test_changed_files_are_observed_file_management() -> None:
     assert changed is not None
     assert (changed.file, changed.written) == ("observed", 3)
     assert with_written(None, 3) is None  # a journal of an earlier version
-
-
-def test_what_is_not_known_stays_unknown() -> None:
-    both = combine(CapabilityUsage(), CapabilityUsage())
-    assert both is not None
-    assert (both.cpu_seconds, both.received, both.read) == (None, None, None)
 
 
 def test_rates_are_shares_of_all_steps() -> None:

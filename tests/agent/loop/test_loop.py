@@ -238,14 +238,11 @@ def test_answers_without_a_call(
 # Limits
 
 
-def test_the_last_step_is_announced_and_the_run_ends_at_the_limit(runner: LoopRunner) -> None:
+def test_the_last_step_is_announced_and_ends_the_run_unless_it_submits(runner: LoopRunner) -> None:
     played = runner.play([TOOL] * 3, steps=3)
     assert played.end.status == "step_limit"
     notes = [event.note for event in played.of_type(StepStarted)]
     assert ["last turn" in note for note in notes] == [False, False, True]
-
-
-def test_a_submit_in_the_last_turn_is_accepted(runner: LoopRunner) -> None:
     assert runner.play([TOOL, SUBMIT], steps=2).end.status == "submitted"
 
 

@@ -29,19 +29,16 @@ def test_peak_context_is_the_longest_not_the_last() -> None:
     assert meter_after(Limits(), Usage(900, 100), Usage(50, 5)).totals.peak_context == 1000
 
 
-def test_an_unmetered_model_uses_no_tokens() -> None:
-    totals = meter_after(Limits(), None).totals
-    assert (totals.metered, totals.prompt_tokens, totals.steps) == (False, 0, 1)
-
-
 def test_cached_tokens_have_their_own_price() -> None:
     price = Price(prompt=2.0, generated=10.0, cached=0.5)
     totals = meter_after(Limits(price=price), Usage(1_000_000, 100_000, cached=400_000)).totals
     assert totals.cost == pytest.approx(0.6 * 2.0 + 0.4 * 0.5 + 0.1 * 10.0)
 
 
-def test_without_a_price_there_is_no_cost() -> None:
+def test_without_a_price_there_is_no_cost_and_without_usage_there_are_no_tokens() -> None:
     assert meter_after(Limits(), Usage(10, 10)).totals.cost is None
+    unmetered = meter_after(Limits(), None).totals
+    assert (unmetered.metered, unmetered.prompt_tokens, unmetered.steps) == (False, 0, 1)
 
 
 def test_totals_continue_and_steps_restart_in_a_new_round() -> None:

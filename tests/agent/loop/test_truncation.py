@@ -45,18 +45,13 @@ def test_a_run_that_was_told_in_an_earlier_round_is_not_told_again() -> None:
     assert [watch.apply(event) for event in (turn(4096), result(), turn(4096))] == ["", "", ""]
 
 
-def test_a_growing_prompt_is_not_suspected() -> None:
+def test_a_prompt_that_grows_or_cannot_be_compared_is_not_suspected() -> None:
     assert said([turn(4000), result(), turn(5100), result(), turn(6200)]) == []
-
-
-def test_what_cannot_be_compared_is_not_suspected() -> None:
     cleared = ObservationsCleared(step=2, call_ids=("a",), note="removed")
     assert said([turn(9000), result(), cleared, turn(4000)]) == []
     assert said([turn(4000), result("short"), turn(3990)]) == []
     assert said([turn(4000, estimated=True), result(), turn(4000, estimated=True)]) == []
     assert said([turn(None), result(), turn(4000), StepStarted(step=2, note="")]) == []
-
-
-def test_reasoning_that_a_template_drops_at_a_message_of_the_user_is_not_suspected() -> None:
+    # A template drops earlier reasoning at a message of the user.
     for message in (Reminder(step=2, text="Go on."), MessageDelivered(step=2, text="Hurry.")):
         assert said([turn(9000), result(), message, turn(5000)]) == []

@@ -54,12 +54,10 @@ class TestBytes:
 
 class TestView:
     def test_numbers_lines_like_cat_n_and_keeps_tabs(self) -> None:
+        assert view(b"", PATH) == f"(empty file: {PATH})"
         assert view(b"a\n\tb\n", PATH) == (
             f"Here's the content of {PATH}, numbered as by `cat -n`:\n     1\ta\n     2\t\tb"
         )
-
-    def test_an_empty_file_is_called_empty(self) -> None:
-        assert view(b"", PATH) == f"(empty file: {PATH})"
 
     def test_a_range_shows_only_its_lines(self) -> None:
         data = b"".join(b"line %d\n" % n for n in range(1, 11))

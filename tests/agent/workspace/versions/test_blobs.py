@@ -29,12 +29,6 @@ def test_content_is_addressed_by_sha256(tmp_path: Path, size: int) -> None:
     assert store.size == size
 
 
-def test_equal_content_is_stored_once(tmp_path: Path) -> None:
-    store = BlobStore(tmp_path)
-    assert put(store, b"same") == put(store, b"same")
-    assert store.size == 4
-
-
 @pytest.mark.parametrize("limit", [10, 2 * 1024**2 - 1])
 def test_content_over_the_limit_is_neither_stored_nor_read_further(
     tmp_path: Path, limit: int
@@ -57,10 +51,13 @@ def test_a_full_store_is_reported_and_leaves_nothing(tmp_path: Path) -> None:
     assert store.size == 8
 
 
-def test_a_restart_recounts_the_size_and_removes_partial_files(tmp_path: Path) -> None:
-    put(BlobStore(tmp_path), b"12345")
+def test_equal_content_is_stored_once_and_a_restart_recounts_and_removes_partial_files(
+    tmp_path: Path,
+) -> None:
+    store = BlobStore(tmp_path)
+    assert put(store, b"same") == put(store, b"same")
     (tmp_path / "part-dead").write_bytes(b"half")
-    assert BlobStore(tmp_path).size == 5
+    assert [store.size, BlobStore(tmp_path).size] == [4, 4]
     assert not (tmp_path / "part-dead").exists()
 
 

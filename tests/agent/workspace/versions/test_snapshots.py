@@ -83,11 +83,13 @@ def test_every_file_type_is_recorded_without_following_links(scene: SnapshotScen
     assert Delta.from_json(delta.to_json()) == delta
 
 
-def test_a_step_without_changes_is_empty(scene: SnapshotScene) -> None:
+def test_a_step_without_changes_is_empty_and_keeps_the_nodes(scene: SnapshotScene) -> None:
     (scene.root / "a").write_text("x")
-    assert scene.step()
+    take_until_cached(scene)
+    before = scene.snapshots.manifest.nodes["a"]
     assert not scene.step()
     assert not scene.step(final=True)
+    assert scene.snapshots.manifest.nodes["a"] is before
 
 
 def test_only_changed_files_are_read(scene: SnapshotScene, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -472,11 +474,3 @@ def test_a_watcher_can_be_closed_during_many_events(tmp_path: Path) -> None:
         for _ in range(30):
             with WorkspaceWatcher(tmp_path) as watch:
                 watch.take_changes()
-
-
-def test_nodes_of_an_unchanged_file_are_the_same_object(scene: SnapshotScene) -> None:
-    (scene.root / "a").write_text("x")
-    take_until_cached(scene)
-    before: Node = scene.snapshots.manifest.nodes["a"]
-    scene.step(final=True)
-    assert scene.snapshots.manifest.nodes["a"] is before
