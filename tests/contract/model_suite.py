@@ -98,11 +98,6 @@ class ModelSuite(ABC):
     def test_an_answer_truncated_by_max_tokens_is_marked(self) -> None:
         assert self.answer(ScriptedTurn(text="Once upon", finish="length"))[1].reason == "length"
 
-    def test_turns_are_played_in_sequence(self) -> None:
-        with self.model(ScriptedTurn(text="one"), ScriptedTurn(text="two")) as model:
-            answers = [text_of(list(model.stream(REQUEST, Stop()))) for _ in range(2)]
-        assert answers == ["one", "two"]
-
     def test_a_transient_failure_comes_after_streamed_text(self) -> None:
         error = ModelUnavailable("The endpoint is overloaded.")
         with self.model(ScriptedTurn(text="Well, ", error=error)) as model:

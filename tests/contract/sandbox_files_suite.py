@@ -11,8 +11,6 @@ from tests.contract.sandbox_helpers import MEGABYTE, check_output, list_entries
 
 
 class SandboxFilesSuite:
-    """Subclasses provide the fixture ``sandbox``."""
-
     def test_a_file_of_10_mb_is_written_and_read(self, sandbox: Sandbox) -> None:
         data = bytes(range(256)) * (10 * MEGABYTE // 256)
         sandbox.write("big", data)

@@ -26,8 +26,6 @@ def unique_duration() -> str:
 
 @dataclass
 class Result:
-    """The complete output of one command, and how it ended."""
-
     stdout: bytes
     stderr: bytes
     skipped: int
@@ -57,7 +55,6 @@ def run(sandbox: Sandbox, command: str, timeout: float = 30.0, stop: Stop | None
 
 
 def acquire_sandbox(provider: SandboxProvider, folder: RunFolder) -> Sandbox:
-    """Acquire a run's sandbox as the application does."""
     events = provider.acquire(folder, Stop())
     while True:
         try:

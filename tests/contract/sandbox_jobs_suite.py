@@ -28,8 +28,6 @@ def run_job(
 
 
 class SandboxJobsSuite:
-    """Subclasses provide the fixture ``sandbox``: a fresh one, with default limits."""
-
     def test_a_job_has_the_given_folder_variables_and_input(self, sandbox: Sandbox) -> None:
         result = run_job(
             sandbox, "pwd; echo $A; cat", cwd="/tmp", env={"A": "two words"}, input=b"in\0put"

@@ -42,7 +42,6 @@ class SharedSandbox:
 
 
 def _clean(sandbox: Sandbox) -> bool:
-    """Clean a sandbox; return whether it is like a new one."""
     try:
         sandbox.end_processes()
         run(sandbox, _CLEAN)
@@ -53,7 +52,6 @@ def _clean(sandbox: Sandbox) -> bool:
 
 
 def new_spec(image: str, folder: Path, **changes: Any) -> ContainerSpec:
-    """Return the parameters of a container of its own instance, with a workspace in a folder."""
     instance = changes.pop("instance", f"test-{uuid.uuid4().hex}")
     name = uuid.uuid4().hex
     return ContainerSpec(image, instance, name, folder / name / "workspace", **changes)

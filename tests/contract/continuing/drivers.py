@@ -92,8 +92,6 @@ class Background:
 
 
 class Page(Driver):
-    """The page's services, without the server in front of them."""
-
     services: Services
 
     def open(self) -> None:
@@ -178,8 +176,6 @@ class ContinuedOnThePage(SingleRun):
 
 
 class CommandLineRun(ContinuedOnThePage):
-    """The command ``run``, stopped with Ctrl-C."""
-
     def open(self) -> None:
         """The process begins with its work."""
 

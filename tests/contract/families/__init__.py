@@ -1,1 +1,0 @@
-"""The same scenarios against every family of endpoints."""

@@ -82,7 +82,6 @@ def bash(*commands: str, **more: Any) -> Turn:
 
 
 def response_chunks(turn: Turn, *, include_usage: bool = True) -> Iterator[Any]:
-    """Yield the chunks of a streamed turn; the last one has the usage if requested."""
     if turn.chunks is not None:
         yield from turn.chunks
         return
@@ -128,7 +127,6 @@ def chunk(delta: Body, finish: str | None = None) -> Body:
 
 
 def call_chunks(index: int, first: Body, parts: Iterable[str]) -> Iterator[Body]:
-    """Yield the chunks of a call, whose arguments come in parts."""
     yield chunk({"tool_calls": [{"index": index, "type": "function", **first}]})
     for part in parts:
         yield chunk({"tool_calls": [{"index": index, "function": {"arguments": part}}]})
@@ -142,7 +140,6 @@ def _with_ids(turn: Turn) -> list[Call]:
 
 
 def usage_fields(usage: tuple[int, ...] | Body) -> Body:
-    """Return the object of (prompt, generated, cached) tokens."""
     if isinstance(usage, dict):
         return usage
     prompt, generated, cached = (*usage, 0)[:3]

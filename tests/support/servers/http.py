@@ -57,12 +57,10 @@ class HttpServer:
 
     @property
     def address(self) -> str:
-        """``http://127.0.0.1:…`` without a path."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
     def url(self) -> str:
-        """The base URL, ``http://127.0.0.1:…/v1``."""
         return f"{self.address}/v1"
 
     @property
@@ -155,7 +153,6 @@ class Exchange(BaseHTTPRequestHandler):
 
     @property
     def route(self) -> str:
-        """The path without its query."""
         return self.path.split("?")[0]
 
     def wait(self, gate: threading.Event | None) -> None:

@@ -21,7 +21,6 @@ def find_weights() -> Path | None:
 
 @contextmanager
 def serve_llama(weights: Path, context: int) -> Iterator[str]:
-    """Run the server with so many tokens of context and yield its base URL."""
     with subprocess.Popen(
         [sys.executable, str(_PROGRAM), str(weights), str(context)],
         stdin=subprocess.PIPE,

@@ -145,7 +145,6 @@ class StrictServer(HttpServer):
 
     @property
     def losses(self) -> list[str]:
-        """What the family would ignore silently; see ``Api``."""
         return [loss for api in self.apis for loss in api.losses]
 
     def get(self, exchange: Exchange) -> None:

@@ -244,11 +244,6 @@ def test_what_one_api_rejects_is_sent_in_another() -> None:
     assert (messages["top_p"], messages["max_tokens"]) == (0.5, 9)
 
 
-def test_a_parameter_is_renamed_before_it_is_dropped() -> None:
-    lessons = Lessons(renamed={"max_tokens": "n"}, dropped=("top_p",))
-    assert lessons.adapt({"max_tokens": 5, "top_p": 1}) == {"n": 5}
-
-
 # What every request has
 
 

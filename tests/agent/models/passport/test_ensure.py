@@ -29,7 +29,6 @@ def store(tmp_path: Path) -> PassportStore:
 
 
 def examined(store: PassportStore, *configs: ModelConfig) -> tuple[dict[int, str], list[int]]:
-    """Return why models cannot be used, and which of them were tested."""
     tested: list[int] = []
     models = {number: DeferredEndpointModel(config, store) for number, config in enumerate(configs)}
     problems = ensure_tested(models, Stop(), tested.extend)

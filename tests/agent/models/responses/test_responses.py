@@ -56,7 +56,6 @@ def completed(status: str = "completed", **fields: Any) -> dict[str, Any]:
 
 
 def call_events(index: int, call: dict[str, Any], *deltas: str) -> list[dict[str, Any]]:
-    """Return the events of a call whose arguments come in these parts."""
     place = {"item_id": call["id"]}
     return [
         event("output_item.added", index, item=call | {"arguments": ""}),

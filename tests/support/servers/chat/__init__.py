@@ -1,1 +1,0 @@
-"""Chat Completions, as its families accept it."""

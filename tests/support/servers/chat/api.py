@@ -59,7 +59,6 @@ class ChatApi(Api):
             self.check_reasoning(index, message)
 
     def check_reasoning(self, index: int, message: Body) -> None:
-        """Check the reasoning of one assistant message, in the field of the family."""
         field, calls = self.reasoning_field, message.get("tool_calls")
         missing = self.requires_reasoning and calls and not isinstance(message.get(field), str)
         refuse_if(missing, self.missing_reasoning(index))
