@@ -75,9 +75,13 @@ def test_a_price_needs_both_parts_and_a_limit_on_money_needs_them() -> None:
             load({key: "1"})
 
 
-def test_a_file_holds_settings_that_the_environment_does_not_set(
+def test_a_named_file_holds_settings_that_the_environment_does_not_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    (tmp_path / ".env").write_text("OPENAI_BASE_URL=http://stranger.example/v1\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("STUDIO_ENV_FILE", raising=False)
+    assert "stranger" not in load().base_url
     file = tmp_path / "studio.env"
     file.write_text("# mine\nexport STUDIO_STEPS=7\nOPENAI_MODEL='a b'\nSTUDIO_MEMORY=1G\n")
     monkeypatch.setenv("STUDIO_ENV_FILE", str(file))
@@ -87,15 +91,6 @@ def test_a_file_holds_settings_that_the_environment_does_not_set(
     monkeypatch.setenv("STUDIO_ENV_FILE", str(tmp_path / "missing.env"))
     with pytest.raises(SettingError, match=r"missing\.env cannot be read"):
         load()
-
-
-def test_a_settings_file_in_the_working_directory_is_not_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / ".env").write_text("OPENAI_BASE_URL=http://stranger.example/v1\n")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("STUDIO_ENV_FILE", raising=False)
-    assert "stranger" not in load().base_url
 
 
 def test_the_documentation_contains_the_current_settings() -> None:

@@ -27,21 +27,17 @@ def test_a_call_waits_only_for_the_rules_that_are_set(command: str, reason: Rule
     assert reasons(command) == ()
 
 
-def test_a_command_that_asks_for_more_than_two_minutes_is_long() -> None:
-    assert reasons("make", "long", timeout=121.0) == ("long",)
-    assert reasons("make", "long", timeout=120.0) == ()
-
-
 def test_a_command_whose_text_cannot_be_read_to_its_end_waits_under_any_rule() -> None:
     nested = "true; " * 100_000
     assert reasons(nested, "delete") == ("unclear",)
     assert reasons(nested) == ()
 
 
-def test_every_call_waits_for_the_rule_every_but_submit_never() -> None:
+def test_a_call_over_two_minutes_is_long_and_every_call_but_submit_waits_for_every() -> None:
+    assert reasons("make", "long", timeout=121.0) == ("long",)
+    assert reasons("make", "long", timeout=120.0) == ()
     assert reasons("ls", "every") == ("every",)
-    checker = CallChecker(lambda _path: None)
-    assert checker.reasons(Action(Submit()), ("every",)) == ()
+    assert CallChecker(lambda _path: None).reasons(Action(Submit()), ("every",)) == ()
 
 
 def test_risky_names_several_rules_and_an_unknown_name_is_refused() -> None:

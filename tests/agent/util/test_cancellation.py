@@ -8,15 +8,11 @@ from agent.util.cancellation import Stop
 
 
 @pytest.mark.parametrize("seconds", [0.01, -1], ids=["soon", "passed"])
-def test_a_time_limit_sets_the_stop_in_the_block_and_not_outside(seconds: float) -> None:
+def test_a_time_limit_sets_the_stop_in_the_block_only_and_a_stop_both(seconds: float) -> None:
     outer = Stop()
     with outer.with_timeout(seconds) as inner:
         assert inner.wait(10)
     assert not outer.is_set
-
-
-def test_a_stop_sets_the_stop_in_the_block() -> None:
-    outer = Stop()
     with outer.with_timeout(60) as inner:
         outer.set()
         assert inner.is_set
