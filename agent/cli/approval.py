@@ -9,7 +9,7 @@ from agent.api.run import Run
 from agent.errors import StudioError, UsageError
 from agent.events import ApprovalRequested
 from agent.tools.actions import BASH
-from agent.util.text import sanitize
+from agent.util.text import mark_hidden
 
 _QUESTION = "Allow (a), edit (e COMMAND), deny (d REASON), or allow all from now on (all)? "
 _HOW_TO_EDIT = "Write the whole command after “e”; for another tool its parameters as JSON."
@@ -33,7 +33,7 @@ class Approver:
         """Ask until there is a decision, or the run is stopped."""
         arguments = json.dumps(event.arguments, ensure_ascii=False)
         shown = event.arguments.get("command") if event.name == BASH else arguments
-        print(sanitize(f"{event.name}: {shown}"), file=sys.stderr)
+        print(mark_hidden(f"{event.name}: {shown}"), file=sys.stderr)
         while not self._run.is_stopping:
             print(_QUESTION, end="", file=sys.stderr, flush=True)
             line = self._line()

@@ -24,7 +24,7 @@ from agent.events import (
     UnreadableEvent,
 )
 from agent.runs.state import RunState, StepSummary, describe_summary, format_totals
-from agent.util.text import sanitize
+from agent.util.text import mark_hidden, sanitize
 
 COLUMNS = (
     "step", "round", "began", "text", "calls", "exit_codes", "model_seconds", "sandbox_seconds",
@@ -176,11 +176,11 @@ def _format_call(event: ToolStarted | ApprovalRequested) -> str:
     """Return a call's command, or its summary line and the text that it writes."""
     texts = {name: text for name, text in event.arguments.items() if isinstance(text, str)}
     if event.name == "execute_bash":
-        return f"$ {texts.get('command')}"
+        return mark_hidden(f"$ {texts.get('command')}")
     parts = [event.summary, texts.get("file_text", "")]
     for name, mark in (("old_str", "-"), ("new_str", "+")):
         parts.append("\n".join(f"{mark}{line}" for line in texts.get(name, "").splitlines()))
-    return "\n".join(filter(None, parts))
+    return mark_hidden("\n".join(filter(None, parts)))
 
 
 def _format_end(event: RunEnded) -> str:

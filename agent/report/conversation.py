@@ -44,6 +44,7 @@ from agent.report.source import Source
 from agent.report.words import plural, seconds, status_label, status_tone
 from agent.runs.state import describe_summary
 from agent.tools.actions import BASH, EDITOR, SUBMIT
+from agent.util.text import mark_hidden
 
 _MAX_PARTS = 2_000
 _MAX_CHANGES = 40
@@ -434,18 +435,21 @@ class _Call:
     def _program(self) -> Html | None:
         """Return what the call executes or writes."""
         if self._raw:
-            return self._short(self._raw, "program")
+            return self._program_text(self._raw)
         texts = {key: text for key, text in self._arguments.items() if isinstance(text, str)}
         if self._name == BASH:
-            return self._short(f"$ {texts.get('command', '')}", "program")
+            return self._program_text(f"$ {texts.get('command', '')}")
         if self._name == EDITOR:
             parts = [texts["file_text"]] if "file_text" in texts else []
             parts += [_signed(texts[name], sign) for name, sign in _SIGNS if name in texts]
-            return self._short("\n".join(parts), "program") if parts else None
+            return self._program_text("\n".join(parts)) if parts else None
         if self._name == SUBMIT or not self._arguments:
             return None
         text = json.dumps(self._arguments, indent=2, ensure_ascii=False, default=str)
-        return self._short(text, "program")
+        return self._program_text(text)
+
+    def _program_text(self, text: str) -> Html:
+        return self._short(mark_hidden(text), "program")
 
     def _short(self, text: str, class_: str) -> Html:
         head, tail, omitted = self._meter.shorten(text)

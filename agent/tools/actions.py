@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from agent.tools.text_file import common_prefix_length
-from agent.util.text import one_line
+from agent.util.text import mark_hidden, one_line
 
 BASH, EDITOR, SUBMIT = "execute_bash", "str_replace_editor", "submit"
 
@@ -114,7 +114,7 @@ class Action:
     @property
     def summary(self) -> str:
         """A one-line summary of the call for the user."""
-        text = one_line(_summarize(self.operation))
+        text = one_line(mark_hidden(_summarize(self.operation)))
         return text if len(text) <= _MAX_SUMMARY_LENGTH else f"{text[: _MAX_SUMMARY_LENGTH - 1]}…"
 
 

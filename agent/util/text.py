@@ -1,6 +1,7 @@
-"""Sanitizing of untrusted text: escape sequences and control characters."""
+"""Sanitizing of untrusted text: escape sequences, control and hidden characters."""
 
 import re
+from collections.abc import Iterator
 
 _REPLACEMENTS = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n\f"}
 _REPLACEMENTS |= {0x7F: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
@@ -13,6 +14,29 @@ _CSI = re.compile(r"\x1b\[[0-?]*[ -/]*")
 _ESCAPE = re.compile(r"\x1b[ -/]*")
 _STRING_END = re.compile(r"[\x07\x18\x1a\x1b\n]")
 _MAX_SEQUENCE_LENGTH = 256
+
+_UNSEEN = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff"
+)
+"""Characters without a shape, and those that change the order of others."""
+
+_CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff"  # but tabs and line ends
+_SPACES = "\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
+_LOOKALIKES = (
+    "\u01c3\u037e\u0589\u05c3\u2024\u2044\u2215\u29f8\ua789\uff01-\uff5e\U0001d400-\U0001d7ff"
+)
+"""Characters that look like ASCII's wherever they stand."""
+
+_LATIN_LOOKING = "аеікорсухһјѕԁԛԝѵАВЕІЈКМНОРСТУХЅαινορυχΑΒΕΖΗΙΚΜΝΟΡΤΥΧ"
+"""Letters of Cyrillic and Greek that look like Latin ones."""
+
+_ALWAYS = re.compile(f"[{_UNSEEN}{_CONTROLS}{_SPACES}{_LOOKALIKES}]")
+_LOOKS_LATIN = re.compile(f"[{_LATIN_LOOKING}]")
+_OTHER_SCRIPT = re.compile(f"(?=[\u0370-\u03ff\u0400-\u052f])[^{_LATIN_LOOKING}]")
+_LATIN = re.compile("[A-Za-z]")
+_PLAIN = re.compile(r"[\t\n\x20-\x7e]*")
+_MIXED_WORD = re.compile(f"[A-Za-z{_LATIN_LOOKING}]+")
 
 
 def sanitize(text: str) -> str:
@@ -32,6 +56,37 @@ def replace_surrogates(text: str) -> str:
 def one_line(text: str) -> str:
     """Return sanitized text without newlines, so that a name stays on one line."""
     return sanitize(text).replace("\n", "␊").replace("\f", "␌")
+
+
+def mark_hidden(text: str) -> str:
+    """Return the text with each such character as its code, for example ``⟨U+202E⟩``.
+
+    These are controls but tabs and line ends, what has no shape or changes the order of other
+    characters, spaces that are not ASCII's, and what looks like a character of ASCII. A letter of
+    Cyrillic or Greek that looks Latin counts in a word with Latin letters, and in a line whose
+    other letters are Latin.
+    """
+    if _PLAIN.fullmatch(text):
+        return text
+    return "\n".join(map(_mark_line, text.split("\n")))
+
+
+def _mark_line(line: str) -> str:
+    hidden = {*_positions(_ALWAYS, line), *_latin_looking(line)}
+    return "".join(f"⟨U+{ord(each):04X}⟩" if at in hidden else each for at, each in enumerate(line))
+
+
+def _latin_looking(line: str) -> Iterator[int]:
+    if _LATIN.search(line) and not _OTHER_SCRIPT.search(line):
+        yield from _positions(_LOOKS_LATIN, line)
+        return
+    for word in _MIXED_WORD.finditer(line):
+        if _LATIN.search(word.group()):
+            yield from (word.start() + at for at in _positions(_LOOKS_LATIN, word.group()))
+
+
+def _positions(pattern: re.Pattern[str], text: str) -> Iterator[int]:
+    return (match.start() for match in pattern.finditer(text))
 
 
 class EscapeFilter:

@@ -10,12 +10,14 @@ let opened = null;
 
 /** Open the dialog; a click on a step closes it and goes to the step. */
 export async function openTokenDialog() {
+  const { id } = currentRun;
   await loadStyles("charts/charts.css");
+  if (currentRun.id !== id) return; // another run is shown by now
   const body = h("div", { class: "body" });
   const dialog = openDialog({ name: "token-dialog", title: "Where the tokens go", dismissible: true }, body);
   dialog.querySelector("h2").focus();
   const chart = mountTokenChart(body, {
-    runs: [{ run: currentRun.id, label: "" }],
+    runs: [{ run: id, label: "" }],
     onStep: ({ step }) => {
       dialog.close();
       // The same hash twice is no change: the timeline would not go there again.

@@ -26,6 +26,12 @@ export async function reported(promise) {
   }
 }
 
+/** Load a module on first use, then call `open` with it unless another run is shown by then; report an error. */
+export function whileShown(loading, open) {
+  const { id } = currentRun;
+  return reported(loading.then((module) => (currentRun.id === id ? open(module) : undefined)));
+}
+
 const RECOVERY_MS = 250; // ms until a browser recovers from a change of the networks
 const GRACE_MS = 2000; // ms that a stream may be interrupted while the server responds
 

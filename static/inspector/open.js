@@ -1,9 +1,9 @@
 // Opens the inspector, which is loaded when it is first needed, from a step or by the key “i”.
 
-import { currentRun, reported } from "../core/event_stream.js";
+import { currentRun, whileShown } from "../core/event_stream.js";
 
 /** Open the inspector of a run by id at a step; `page` is request, response or run. */
-export const openRequests = (run, step, page) => reported(import("./inspector.js").then(({ openInspector }) => openInspector({ run, step, page })));
+export const openRequests = (run, step, page) => whileShown(import("./inspector.js"), ({ openInspector }) => openInspector({ run, step, page }));
 
 /** Open the current run at the step with the focus, else the step in view. */
 export function openRequestInView() {

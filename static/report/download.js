@@ -1,7 +1,7 @@
 // The dialog that downloads a run's report: the user chooses how much of the files it contains.
 
 import { h, loadStyles } from "../core/dom.js";
-import { runApiUrl } from "../core/event_stream.js";
+import { currentRun, runApiUrl } from "../core/event_stream.js";
 import { readStored, writeStored } from "../core/local_storage.js";
 import { openDialog } from "../core/widgets/dialog.js";
 
@@ -12,7 +12,9 @@ const ABOUT =
 
 /** Open the dialog for the current run. */
 export async function openReportDialog() {
+  const { id } = currentRun;
   await loadStyles("header/header.css");
+  if (currentRun.id !== id) return; // another run is shown by now
   const stored = readStored("report-files", DEFAULT_SIZE);
   const options = SIZES.map((size) => h("option", { value: String(size), selected: size === stored }, size ? `up to ${size} MB` : "none"));
   const size = h("select", { id: "report-files" }, ...options);

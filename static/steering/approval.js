@@ -1,12 +1,17 @@
 // The part of a tool card in which the user decides on a call that waits.
 
 import { h } from "../core/dom.js";
+import { plural } from "../core/format.js";
+import { withHiddenMarked } from "../timeline/text/hidden.js";
 import { createForm, createTextArea } from "./form.js";
 import { decide } from "./requests.js";
 import { whyOf } from "./rules.js";
 
 const FIELDS = "input, textarea, select, [contenteditable], [role=dialog]";
 const DECISIONS = { allowed: "You allowed this call.", edited: "You edited this call before it was executed.", denied: "You denied this call." };
+
+const WHOLLY = { threshold: 1 };
+const SHOWN_AS_TEXT = new Set(["file_text", "old_str", "new_str"]); // parameters of the editor that its card shows
 
 /** @type {Set<Approval>} approvals on the page whose call may still wait */
 const open = new Set();
@@ -20,8 +25,44 @@ export class Approval {
     this.reviewed = null;
     this.element = h("div", { class: "approval", role: "group", "aria-label": "Approval" });
     this.original = isBash(event) ? event.arguments.command : JSON.stringify(event.arguments, null, 2);
+    this.parameters = isBash(event) ? null : createParameters(event);
+    this.unseen = new Set(); // ends of what is to be approved that were not in view yet
     open.add(this);
     this.update();
+  }
+
+  /** Call it once the card has the element: Allow is possible when the end of what will run was in view. */
+  watchEnds() {
+    const observer = new IntersectionObserver((entries) => {
+      for (const { intersectionRatio, target } of entries) {
+        if (intersectionRatio < 1) continue;
+        observer.unobserve(target);
+        this.unseen.delete(target);
+      }
+      this.#showExtent();
+    }, WHOLLY);
+    for (const shown of [this.card.pre, this.parameters]) {
+      if (!shown) continue;
+      const end = shown.appendChild(h("span", { class: "end-of-text" }));
+      this.unseen.add(end);
+      observer.observe(end);
+    }
+    this.#showExtent();
+  }
+
+  #showExtent() {
+    const allow = /** @type {HTMLButtonElement | null} */ (this.element.querySelector("button.primary"));
+    if (!allow) return;
+    const lines = this.original.split("\n").length;
+    allow.disabled = this.unseen.size > 0;
+    const extent = `${plural(lines, "line")}, ${plural(this.original.length, "character")}`;
+    this.extent.textContent = this.unseen.size ? `${extent}: scroll to the end to allow it` : extent;
+  }
+
+  /** Allow the call, or first show the end of what is to be approved. */
+  allow() {
+    for (const end of this.unseen) return end.scrollIntoView({ block: "nearest" });
+    return this.send("allow");
   }
 
   /** Whether the run waits for this decision now, and this user may make it. */
@@ -37,18 +78,21 @@ export class Approval {
   update() {
     if (this.reviewed || (this.isActive && this.element.querySelector("button"))) return;
     const why = h("p", { class: "why" }, `Waits for ${this.run.canEdit ? "your" : "the owner’s"} approval: ${whyOf(this.event.reasons)}.`);
-    this.element.replaceChildren(why, ...(this.isActive ? [this.#choices()] : []));
+    this.element.replaceChildren(...[this.parameters, why, this.isActive ? this.#choices() : null].filter((each) => each !== null));
+    this.#showExtent();
   }
 
   #choices() {
     const choice = (name, key, onclick, kind = "") => h("button", { class: kind, "aria-keyshortcuts": key, title: `${name} (${key})`, onclick }, name);
     this.problem = h("p", { class: "problem", role: "alert", hidden: true });
+    this.extent = h("span", { class: "extent", role: "status" });
     return h(
       "div",
       { class: "choices owner-only" },
-      choice("Allow", "a", () => this.send("allow"), "primary"),
+      choice("Allow", "a", () => this.allow(), "primary"),
       choice("Edit…", "e", () => this.edit()),
       choice("Deny…", "d", () => this.deny()),
+      this.extent,
       this.problem,
     );
   }
@@ -112,7 +156,7 @@ export class Approval {
     const reason = event.reason ? h("q", { dir: "auto" }, event.reason) : null;
     this.element.replaceChildren(h("p", { class: "why" }, own, reason ? " " : "", reason));
     if (event.decision === "edited") {
-      const original = h("pre", { tabindex: "0", "aria-label": "The call as the model made it" }, this.original);
+      const original = h("pre", { tabindex: "0", "aria-label": "The call as the model made it" }, withHiddenMarked(this.original));
       this.element.append(h("details", { class: "original" }, h("summary", {}, "The call as the model made it"), original));
     }
     if (hadFocus) this.card.summary.focus();
@@ -123,6 +167,14 @@ export class Approval {
     open.delete(this);
     if (!this.reviewed) this.element.remove();
   }
+}
+
+/** All parameters that the card does not show as the program; null if there are none. */
+function createParameters({ arguments: given }) {
+  const lines = Object.entries(given)
+    .filter(([name]) => !SHOWN_AS_TEXT.has(name))
+    .map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value, null, 2)}`);
+  return lines.length ? h("pre", { class: "parameters", tabindex: "0", "aria-label": "Parameters" }, withHiddenMarked(lines.join("\n"))) : null;
 }
 
 const isBash = ({ name }) => name === "execute_bash";
@@ -142,7 +194,7 @@ export function mountApproval(run) {
     // The file tree and previews have keys of their own.
     if (target.closest?.(FIELDS) || !(target === document.body || target.closest?.(".timeline"))) return;
     const active = [...open].find((each) => each.isActive && each.element.isConnected);
-    const act = active && { a: () => active.send("allow"), e: () => active.edit(), d: () => active.deny() }[event.key];
+    const act = active && { a: () => active.allow(), e: () => active.edit(), d: () => active.deny() }[event.key];
     if (!act || active.element.querySelector("form")) return;
     event.preventDefault();
     act();

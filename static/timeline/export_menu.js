@@ -3,7 +3,7 @@
 import { copyText, iconButton, setIcon } from "../core/dom.js";
 import { closeMenu, openMenu } from "../core/widgets/menu.js";
 import { singleUser } from "../header/account.js";
-import { reported, runApiUrl } from "../core/event_stream.js";
+import { runApiUrl, whileShown } from "../core/event_stream.js";
 import { fetchWithRetry } from "../core/loading/fetch.js";
 import { mountInspectorKey, openRequestInView } from "../inspector/open.js";
 import { replayRun, saveAsExample } from "../replay/actions.js";
@@ -33,9 +33,9 @@ export function mountRunTools(container, { onExpand, onFind }) {
 }
 
 // These dialogs and their libraries are loaded on first use.
-const openTokens = () => reported(import("../charts/token_dialog.js").then(({ openTokenDialog }) => openTokenDialog()));
+const openTokens = () => whileShown(import("../charts/token_dialog.js"), ({ openTokenDialog }) => openTokenDialog());
 
-const openReport = () => reported(import("../report/download.js").then(({ openReportDialog }) => openReportDialog()));
+const openReport = () => whileShown(import("../report/download.js"), ({ openReportDialog }) => openReportDialog());
 
 /** The items of the export menu. */
 function exportItems() {

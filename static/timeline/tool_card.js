@@ -6,6 +6,7 @@ import { ObservationEdit } from "../steering/observation.js";
 import { GrowingText, copyText, followEnd, h, icon } from "../core/dom.js";
 import { formatBytes, formatClock, formatNumber, plural, formatSeconds } from "../core/format.js";
 import { highlightCommand, highlightFile } from "./text/highlight.js";
+import { markHidden, withHiddenMarked } from "./text/hidden.js";
 import { linkFiles } from "../core/run/file_links.js";
 
 const MAX_HOSTS = 6; // listed under a command
@@ -59,7 +60,8 @@ export class ToolCard {
   }
 
   /** The summary line; added and removed line counts of an edit are coloured. */
-  showSummary(text) {
+  showSummary(summary) {
+    const text = withHiddenMarked(summary);
     if (!this.isEditor) return this.callSummary.replaceChildren(text);
     const [, title, added, removed] = text.match(/^(.*?)( \+\d+)?( −\d+)?$/s);
     this.callSummary.replaceChildren(title);
@@ -83,7 +85,7 @@ export class ToolCard {
   addDraft(name, text) {
     if (this.isEditor && (name === "command" || name === "path")) return this.addDraftSummary(name, text);
     if (!STREAMED_ARGUMENTS.has(name)) return undefined;
-    this.program.append(text, name === "old_str" ? "del" : name === "new_str" ? "add" : "");
+    this.appendProgram([[text, name === "old_str" ? "del" : name === "new_str" ? "add" : ""]]);
     return this.followProgram();
   }
 
@@ -107,6 +109,7 @@ export class ToolCard {
     this.showArguments();
     this.approval = new Approval(this, event);
     this.body.append(this.approval.element);
+    this.approval.watchEnds();
   }
 
   /** The user has decided. */
@@ -172,14 +175,18 @@ export class ToolCard {
   showProgram(...pieces) {
     this.createProgram();
     this.program.clear();
-    for (const [text, kind] of pieces) this.program.append(text, kind);
+    this.appendProgram(pieces);
     this.pre.scrollTop = 0;
+  }
+
+  appendProgram(pieces) {
+    for (const [text, kind] of markHidden(pieces)) this.program.append(text, kind);
   }
 
   createProgram() {
     if (this.pre) return;
     this.pre = h("pre", { class: "program", tabindex: "0", "aria-label": "Command" });
-    this.program = new GrowingText(this.pre);
+    this.program = new GrowingText(this.pre, { maxLength: Infinity }); // whoever approves it sees all of it
     this.followProgram = followEnd(this.pre);
     this.body.prepend(this.pre);
   }

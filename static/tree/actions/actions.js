@@ -1,11 +1,11 @@
 // Actions on tree rows: context menu and keyboard shortcuts.
 
-import { currentRun, reported } from "../../core/event_stream.js";
+import { currentRun, whileShown } from "../../core/event_stream.js";
 import { openMenu } from "../../core/widgets/menu.js";
 import { parentOf } from "../model.js";
 
 // The list of versions is loaded on first use.
-const openVersions = ({ path }) => reported(import("../../playback/version_list.js").then(({ openVersionList }) => openVersionList(path)));
+const openVersions = ({ path }) => whileShown(import("../../playback/version_list.js"), ({ openVersionList }) => openVersionList(path));
 
 const FIXED_FOLDERS = new Set(["input", "output"]); // the model expects these
 

@@ -15,6 +15,7 @@ from agent.train.rollouts.sandboxes import ProcessSandboxProvider
 from tests.agent.api.conftest import bash, script
 from tests.support.models.endpoint import Endpoint
 from tests.support.models.turns import Body, Turn
+from tests.support.server import wait_until
 
 pytestmark = [pytest.mark.contract, pytest.mark.anyio]
 
@@ -123,4 +124,4 @@ async def test_a_comparison_is_awaited_and_cancelling_stops_it(
     (_, stopped) = ComparisonFolder.all(settings.data)
     folders = [RunFolder.open(settings.data, each.run) for each in stopped.runs()]
     assert len(folders) == 2
-    assert all(journal.ends_with(each.journal, RunEnded) for each in folders)
+    wait_until(lambda: all(journal.ends_with(each.journal, RunEnded) for each in folders))

@@ -253,7 +253,7 @@ class TestHeadings:
             (Bash("python3 count.py"), "python3 count.py"),
             (Bash("\ncat > a <<'EOF'\nx\nEOF"), "cat > a <<'EOF' …"),
             (Bash("x" * 500), "x" * 119 + "…"),
-            (Bash("echo \x1b[31m"), "echo ␛[31m"),
+            (Bash("echo \x1b[31m"), "echo ⟨U+001B⟩[31m"),
             (View("/workspace/input/a b.txt"), "view input/a b.txt"),
             (View("/etc/hosts", (1, -1)), "view /etc/hosts 1–end"),
             (Create("/workspace/count.py", "x"), "create count.py"),

@@ -1,9 +1,6 @@
 """The page when its server is unreachable: it reports it, keeps typed text and reconnects."""
 
-import threading
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,6 +8,7 @@ from playwright.sync_api import Browser, expect
 
 from agent.sandbox.engine.client import Client
 from tests.faults.app_process import start_app
+from tests.support.background import repeated
 from tests.support.browser.page_pool import release_page, take_page
 from tests.support.component.stage import Look, Stage
 from tests.support.tab import NARROW, WIDE, StudioTab
@@ -57,24 +55,6 @@ def test_typed_text_is_kept_when_the_lost_server_is_first_noticed_on_send(
         release_page(studio.page)
 
 
-@contextmanager
-def changing_networks(engine: Client) -> Iterator[None]:
-    """Create and remove container networks during the block."""
-    ended = threading.Event()
-
-    def change() -> None:
-        while not ended.is_set():
-            engine.networks.create(f"test-{uuid.uuid4().hex}").remove()
-
-    thread = threading.Thread(target=change)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
-
-
 @pytest.mark.browser
 @pytest.mark.nightly
 @pytest.mark.engine
@@ -84,7 +64,7 @@ def test_the_browser_of_the_tests_loads_the_page_while_networks_change(
     page = browser.new_page()
     failures: list[str] = []
     page.on("requestfailed", lambda request: failures.append(str(request.failure)))
-    with changing_networks(engine):
+    with repeated(lambda: engine.networks.create(f"test-{uuid.uuid4().hex}").remove()):
         for _ in range(5):
             page.goto(studio_url)
             StudioTab(page).task.wait_for()

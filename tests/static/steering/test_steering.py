@@ -19,8 +19,7 @@ def approval(studio: StudioTab) -> Locator:
 def test_calls_wait_and_are_allowed_edited_and_denied(browser: Browser, tmp_path: Path) -> None:
     with serve_scripted(tmp_path / "data") as stage, open_scripted(browser, stage) as studio:
         decide(studio, stage, tmp_path)
-    # The invalid edits are refused.
-    assert [error for error in studio.errors if "400" not in error] == []
+    assert studio.errors == []
 
 
 def decide(studio: StudioTab, stage: ScriptedStudio, tmp_path: Path) -> None:
@@ -56,9 +55,6 @@ def decide(studio: StudioTab, stage: ScriptedStudio, tmp_path: Path) -> None:
     expect(field).to_be_hidden()
     expect(studio.state).to_contain_text("waiting for approval")  # Escape did not stop the run
     approval(studio).get_by_role("button", name="Edit…").click()
-    field.fill(" ")
-    studio.page.keyboard.press("Control+Enter")
-    expect(approval(studio).get_by_role("alert")).to_contain_text("No command")
     field.fill("echo kept")
     studio.page.keyboard.press("Control+Enter")
     expect(second).to_contain_text("You edited this call")

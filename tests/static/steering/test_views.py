@@ -27,6 +27,7 @@ WORKING = SteeringState(False, (), (), None, (), 1)
 PAUSED = replace(WORKING, paused=True, version=2)
 COMMAND = {"command": "rm -rf output\nls"}
 WAITING = replace(WORKING, waiting=WaitingCall(1, "call-1-1", "execute_bash", COMMAND, ("delete",)))
+NEWLINES = "\n" * 300
 MESSAGES = (QueuedMessage("m1", "In French, please.", 1.0), QueuedMessage("m2", "Forget it.", 2.0))
 
 
@@ -35,12 +36,12 @@ def running() -> Iterator[Event]:
     yield from step(1, replace(bash("echo first", "first\n"), is_running=True))
 
 
-def asking() -> Iterator[Event]:
+def asking(name: str = "execute_bash", **arguments: str) -> Iterator[Event]:
     yield started("Tidy up")
     yield from list(step(1, replace(bash("rm -rf output\nls"), is_running=True)))[:-1]
     yield ApprovalRequested(
-        step=1, call_id="call-1-1", name="execute_bash", arguments=COMMAND, summary="rm -rf output",
-        reasons=("delete",),
+        step=1, call_id="call-1-1", name=name, arguments=arguments or COMMAND,
+        summary="rm -rf output", reasons=("delete",),
     )  # fmt: skip
 
 
@@ -65,6 +66,38 @@ def test_only_the_owner_decides_on_a_call_that_waits(stage: Stage, look: Look) -
     stage.run.add(CallReviewed(step=1, call_id="call-1-1", decision="allowed"))
     decided = "You allowed this call." if look.can_edit else "The owner allowed this call."
     expect(stage.timeline).to_contain_text(decided)
+
+
+def test_a_call_is_allowed_once_its_end_was_in_view(stage: Stage) -> None:
+    stage.answer("approval", {}, "POST")
+    stage.run.send_steering(WAITING)
+    command = f"echo ok{NEWLINES}rm -rf \u202e/etc"
+    stage.mount("timeline", "attachments", run=asking(command=command))
+    allow = stage.button("Allow")
+    extent = approval(stage).get_by_role("status")
+    expect(extent).to_have_text("301 lines, 319 characters: scroll to the end to allow it")
+    expect(allow).to_be_disabled()
+    stage.timeline.locator(".card summary").first.focus()
+    stage.page.keyboard.press("a")  # shows the end first
+    expect(allow).to_be_enabled()
+    expect(extent).to_have_text("301 lines, 319 characters")
+    program = stage.timeline.get_by_label("Command")
+    expect(program.locator(".hidden-character")).to_have_text("⟨U+202E⟩")
+    expect(program.locator(".hidden-character")).to_be_in_viewport(ratio=1)
+    expect(program).to_contain_text("rm -rf ⟨U+202E⟩/etc")
+    check_accessible(stage, "#timeline")
+    allow.click()
+    stage.wait_until(lambda: bool(stage.asked("approval", "POST")))
+
+
+def test_all_parameters_of_another_tool_are_shown_before_it_is_allowed(stage: Stage) -> None:
+    stage.run.send_steering(WAITING)
+    path = f"/workspace/{'deep/' * 40}a.txt"
+    edit = {"command": "create", "path": path, "file_text": "new"}
+    stage.mount("timeline", "attachments", run=asking("str_replace_editor", **edit))
+    expect(approval(stage).get_by_label("Parameters")).to_contain_text(path)
+    expect(stage.timeline.get_by_label("Command")).to_contain_text("new")
+    expect(stage.button("Allow")).to_be_enabled()
 
 
 @pytest.mark.parametrize("look", LOOKS, ids=str)

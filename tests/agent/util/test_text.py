@@ -1,0 +1,15 @@
+"""Hidden characters, as the page marks them too (``static/timeline/text/hidden.test.js``)."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from agent.util.text import mark_hidden
+
+CASES = json.loads((Path(__file__).parents[2] / "fixtures" / "hidden_characters.json").read_text())
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
+def test_a_hidden_character_is_shown_by_its_code(case: dict[str, str]) -> None:
+    assert mark_hidden(case["text"]) == case["marked"]
