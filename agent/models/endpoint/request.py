@@ -68,7 +68,7 @@ def prepare_request(
     body = lessons.adapt({**parameters.body, **config.extra_body})
     body |= {"stream": True, **{key: conversation[key] for key in conversation if key in written}}
     asked = {*(parameters.body.keys() - _NO_SETTINGS), *config.extra_body}
-    dropped = asked & set(lessons.dropped)
+    dropped = {each for each in asked if lessons.renamed.get(each, each) in lessons.dropped}
     return PreparedRequest(
         api=api,
         writing=writing,

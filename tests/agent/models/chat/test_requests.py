@@ -117,7 +117,10 @@ def test_max_completion_tokens_is_detected_and_remembered() -> None:
 def test_an_unsupported_token_limit_is_omitted() -> None:
     turn = Turn(text="Hi", reject_if=_refusing("max_tokens", "max_completion_tokens"))
     with Endpoint([turn] * 3) as endpoint:
-        assert text_of(stream_request(endpoint, max_tokens=50)) == "Hi"
+        pieces = stream_request(endpoint, max_tokens=50)
+    assert text_of(pieces) == "Hi"
+    assert isinstance(end := pieces[-1], Finish)
+    assert end.left_out == ("max_tokens",)
 
 
 def test_rejected_parameters_are_omitted_one_by_one() -> None:
