@@ -180,10 +180,12 @@ def _reader(opening: str, body: str) -> Callable[[CallReader, str], Iterator[Cal
 
 
 def _object_call(value: Mapping[str, object]) -> Call:
+    """Return an object as a call; without ``arguments`` they are what stands beside its name."""
     inner = value.get("function")
     call = inner if isinstance(inner, Mapping) else value
     name = call.get("name")
-    arguments = call.get("arguments", call.get("parameters", {}))
+    beside = {key: each for key, each in call.items() if key not in ("name", "id", "type")}
+    arguments = call.get("arguments", call.get("parameters", beside))
     text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
     return name if isinstance(name, str) else "", text
 
