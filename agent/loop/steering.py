@@ -223,7 +223,7 @@ class Steering:
 
     def add_approval(self, rules: Iterable[str]) -> None:
         """Add rules to those by which calls wait for approval; see ``set_approval``."""
-        self.set_approval({*self.approval, *parse_rules(rules)})
+        self.set_approval({*self.approval, *rules})
 
     def allow(self, call_id: str) -> None:
         """Let a call that waits be executed.
@@ -242,7 +242,7 @@ class Steering:
 
         Raises:
             SteeringRefused: It does not wait.
-            UsageError: The call would not be executed exactly so; it goes on waiting.
+            UsageError: The tool would not execute the edit as given; the call goes on waiting.
         """
         with self._changed:
             waiting, check = self._waiting_call(call_id), self._check
@@ -378,7 +378,7 @@ class Steering:
 
         Args:
             call: The call.
-            check: Raises ``UsageError`` for parameters that would not be executed exactly so.
+            check: Raises ``UsageError`` for parameters that the tool would not execute as given.
             unsent: The observations that the user may edit meanwhile, by the call's id.
         """
         with self._change():

@@ -16,7 +16,7 @@ from agent.runs.folder import RunFolder
 from agent.sandbox.base import Sandbox
 from agent.sandbox.disk import volume
 from agent.sandbox.docker.inventory import Inventory, read_inventory
-from agent.sandbox.engine.client import is_responding, wait_for_engine
+from agent.sandbox.engine.client import Client, is_responding, wait_for_engine
 from agent.sandbox.pool import SandboxPool
 from agent.settings import Settings
 from agent.util.cancellation import Stop
@@ -231,8 +231,7 @@ class DockerSandboxProvider:
         client = self._backend.client
         assert client is not None
         if not run_cancellable(lambda: is_responding(client), stop):
-            yield Preparing(state="starting_sandbox", detail="Waiting for the container engine")
-            run_cancellable(lambda: wait_for_engine(client, stop), stop)
+            yield from _wait_for_engine(client, stop)
         if not run_cancellable(lambda: self._factory.can_create(folder), stop):
             self._backend.rebuild_image()
             if not (yield from self._wait_for_backend(stop)):
@@ -241,8 +240,7 @@ class DockerSandboxProvider:
         try:
             return self._create_or_restart_once(folder, stop)
         except EngineUnanswered:  # no command was executed yet, and nothing is left behind
-            yield Preparing(state="starting_sandbox", detail="Waiting for the container engine")
-            run_cancellable(lambda: wait_for_engine(client, stop), stop)
+            yield from _wait_for_engine(client, stop)
             return self._create_or_restart_once(folder, stop)
 
     def _create_or_restart_once(
@@ -254,6 +252,12 @@ class DockerSandboxProvider:
             on_late_result=lambda result: _release(*result),
             guard=self._factory.container_lock(folder.sandbox),
         )
+
+
+def _wait_for_engine(client: Client, stop: Stop) -> Generator[Event, None, None]:
+    """Wait for the engine, and say so. Raises ``WaitCancelled`` if a stop comes first."""
+    yield Preparing(state="starting_sandbox", detail="Waiting for the container engine")
+    run_cancellable(lambda: wait_for_engine(client, stop), stop)
 
 
 def _is_default_new(folder: RunFolder) -> bool:

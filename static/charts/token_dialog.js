@@ -1,6 +1,6 @@
 // The token chart of the run that the page shows, in a dialog.
 
-import { h, loadStyles } from "../core/dom.js";
+import { h } from "../core/dom.js";
 import { currentRun, on } from "../core/event_stream.js";
 import { openDialog } from "../core/widgets/dialog.js";
 import { mountTokenChart } from "./token_chart.js";
@@ -9,15 +9,12 @@ const CHANGING = new Set(["model_answered", "step_ended", "run_ended", "run_star
 let opened = null;
 
 /** Open the dialog; a click on a step closes it and goes to the step. */
-export async function openTokenDialog() {
-  const { id } = currentRun;
-  await loadStyles("charts/charts.css");
-  if (currentRun.id !== id) return; // another run is shown by now
+export function openTokenDialog() {
   const body = h("div", { class: "body" });
   const dialog = openDialog({ name: "token-dialog", title: "Where the tokens go", dismissible: true }, body);
   dialog.querySelector("h2").focus();
   const chart = mountTokenChart(body, {
-    runs: [{ run: id, label: "" }],
+    runs: [{ run: currentRun.id, label: "" }],
     onStep: ({ step }) => {
       dialog.close();
       // The same hash twice is no change: the timeline would not go there again.

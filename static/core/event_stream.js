@@ -1,5 +1,6 @@
 // The event stream of the run that the page shows.
 
+import { loadStyles } from "./dom.js";
 import { fetchJson } from "./loading/fetch.js";
 import { Run, apiUrl } from "./run/run.js";
 
@@ -26,10 +27,10 @@ export async function reported(promise) {
   }
 }
 
-/** Load a module on first use, then call `open` with it unless another run is shown by then; report an error. */
-export function whileShown(loading, open) {
+/** Call `open` with a module once it and its styles are loaded, unless another run is shown by then; report an error. */
+export function whileShown(loading, styles, open) {
   const { id } = currentRun;
-  return reported(loading.then((module) => (currentRun.id === id ? open(module) : undefined)));
+  return reported(Promise.all([loading, loadStyles(styles)]).then(([module]) => (currentRun.id === id ? open(module) : undefined)));
 }
 
 const RECOVERY_MS = 250; // ms until a browser recovers from a change of the networks

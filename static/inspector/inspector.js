@@ -1,7 +1,7 @@
 // The inspector: what a step sent to the model and what came back, and the run's settings.
 
-import { copyText, h, iconButton, loadStyles } from "../core/dom.js";
-import { apiUrl, currentRun, on } from "../core/event_stream.js";
+import { copyText, h, iconButton } from "../core/dom.js";
+import { apiUrl, on } from "../core/event_stream.js";
 import { fetchJson, fetchWithRetry } from "../core/loading/fetch.js";
 import { formatBytes, formatSeconds } from "../core/format.js";
 import { openDialog } from "../core/widgets/dialog.js";
@@ -14,10 +14,7 @@ const FORMS = { curl: "Copy as curl", python: "Copy as Python", json: "Copy as J
 let opened = null;
 
 /** Open the inspector of a run by id, at a step and a page: request, response or run. */
-export async function openInspector({ run, step, page = "request" }) {
-  const { id } = currentRun;
-  await loadStyles("inspector/inspector.css");
-  if (currentRun.id !== id) return; // another run is shown by now
+export function openInspector({ run, step, page = "request" }) {
   opened = new Inspector(run, step, page);
 }
 

@@ -3,7 +3,8 @@
 import { currentRun, whileShown } from "../core/event_stream.js";
 
 /** Open the inspector of a run by id at a step; `page` is request, response or run. */
-export const openRequests = (run, step, page) => whileShown(import("./inspector.js"), ({ openInspector }) => openInspector({ run, step, page }));
+export const openRequests = (run, step, page) =>
+  whileShown(import("./inspector.js"), "inspector/inspector.css", ({ openInspector }) => openInspector({ run, step, page }));
 
 /** Open the current run at the step with the focus, else the step in view. */
 export function openRequestInView() {

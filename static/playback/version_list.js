@@ -1,6 +1,6 @@
 // A file's versions: step, size, by whom; one can be opened, and any two compared.
 
-import { h, loadStyles } from "../core/dom.js";
+import { h } from "../core/dom.js";
 import { currentRun, emit, runApiUrl } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
 import { openDialog } from "../core/widgets/dialog.js";
@@ -10,7 +10,7 @@ const CHANGES = { added: "created", changed: "changed", removed: "deleted" };
 
 export async function openVersionList(path) {
   const { id } = currentRun;
-  const [{ total, versions }] = await Promise.all([fetchJson(runApiUrl(`versions/${path}`)), loadStyles("header/header.css")]);
+  const { total, versions } = await fetchJson(runApiUrl(`versions/${path}`));
   if (currentRun.id !== id) return; // another run is shown by now
   const name = decodePath(path);
   const compare = h("button", { class: "create", disabled: true, onclick: () => act(() => compareChosen()) }, "Compare the two");

@@ -1,7 +1,7 @@
 // The dialog that downloads a run's report: the user chooses how much of the files it contains.
 
-import { h, loadStyles } from "../core/dom.js";
-import { currentRun, runApiUrl } from "../core/event_stream.js";
+import { h } from "../core/dom.js";
+import { runApiUrl } from "../core/event_stream.js";
 import { readStored, writeStored } from "../core/local_storage.js";
 import { openDialog } from "../core/widgets/dialog.js";
 
@@ -11,10 +11,7 @@ const ABOUT =
   "One HTML file with the conversation, the charts, the files and a player. It needs no network. Results go first; the report names the files that do not fit.";
 
 /** Open the dialog for the current run. */
-export async function openReportDialog() {
-  const { id } = currentRun;
-  await loadStyles("header/header.css");
-  if (currentRun.id !== id) return; // another run is shown by now
+export function openReportDialog() {
   const stored = readStored("report-files", DEFAULT_SIZE);
   const options = SIZES.map((size) => h("option", { value: String(size), selected: size === stored }, size ? `up to ${size} MB` : "none"));
   const size = h("select", { id: "report-files" }, ...options);

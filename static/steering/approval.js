@@ -2,7 +2,7 @@
 
 import { h } from "../core/dom.js";
 import { plural } from "../core/format.js";
-import { withHiddenMarked } from "../timeline/text/hidden.js";
+import { withHiddenMarked } from "../timeline/text/hidden_characters.js";
 import { createForm, createTextArea } from "./form.js";
 import { decide } from "./requests.js";
 import { whyOf } from "./rules.js";
@@ -61,8 +61,8 @@ export class Approval {
 
   /** Allow the call, or first show the end of what is to be approved. */
   allow() {
-    for (const end of this.unseen) return end.scrollIntoView({ block: "nearest" });
-    return this.send("allow");
+    const [end] = this.unseen;
+    return end ? end.scrollIntoView({ block: "nearest" }) : this.send("allow");
   }
 
   /** Whether the run waits for this decision now, and this user may make it. */

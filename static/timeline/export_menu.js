@@ -33,9 +33,9 @@ export function mountRunTools(container, { onExpand, onFind }) {
 }
 
 // These dialogs and their libraries are loaded on first use.
-const openTokens = () => whileShown(import("../charts/token_dialog.js"), ({ openTokenDialog }) => openTokenDialog());
+const openTokens = () => whileShown(import("../charts/token_dialog.js"), "charts/charts.css", ({ openTokenDialog }) => openTokenDialog());
 
-const openReport = () => whileShown(import("../report/download.js"), ({ openReportDialog }) => openReportDialog());
+const openReport = () => whileShown(import("../report/download.js"), "header/header.css", ({ openReportDialog }) => openReportDialog());
 
 /** The items of the export menu. */
 function exportItems() {

@@ -5,7 +5,7 @@ import { openMenu } from "../../core/widgets/menu.js";
 import { parentOf } from "../model.js";
 
 // The list of versions is loaded on first use.
-const openVersions = ({ path }) => whileShown(import("../../playback/version_list.js"), ({ openVersionList }) => openVersionList(path));
+const openVersions = ({ path }) => whileShown(import("../../playback/version_list.js"), "header/header.css", ({ openVersionList }) => openVersionList(path));
 
 const FIXED_FOLDERS = new Set(["input", "output"]); // the model expects these
 
