@@ -23,7 +23,7 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 
 
 def any_json(*, nan: bool = False) -> SearchStrategy[Any]:
-    """Return a strategy of small values as JSON has them."""
+    """Return a strategy of small JSON values."""
     return st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats(allow_nan=nan) | TEXT,
         lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),

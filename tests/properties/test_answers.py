@@ -15,7 +15,7 @@ from agent.models.transport.bounds import limit_response
 from agent.util.cancellation import Stop
 from tests.contract.model_suite import REQUEST, calls_of, reasoning_of, text_of
 from tests.properties import TEXT, property_test, split_at
-from tests.properties.streams import parse_chunks
+from tests.properties.answer_chunks import parse_chunks
 from tests.support.models.turns import Call, Turn, response_chunks
 
 

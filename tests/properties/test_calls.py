@@ -10,7 +10,7 @@ from agent.tools.actions import InvalidCall
 from agent.tools.call_parser import TimeLimits, parse
 from tests.contract.model_suite import calls_of, text_of
 from tests.properties import TEXT, any_json, property_test, split_at
-from tests.properties.streams import delta_chunk, parse_chunks
+from tests.properties.answer_chunks import delta_chunk, parse_chunks
 
 PARAMETERS = ["command", "path", "file_text", "old_str", "new_str", "insert_line"]
 PARAMETERS += ["view_range", "timeout", "x"]

@@ -51,7 +51,7 @@ def wait_for_event(runs: RunManager, run: str, kind: str, times: int = 1) -> Non
 
 
 def wait_for_end(runs: RunManager, run: str, rounds: int = 1) -> RunEnded:
-    """Wait until so many rounds of a run have ended; returns how the last one did."""
+    """Wait until ``rounds`` rounds of a run have ended; returns the last event."""
     wait_for_event(runs, run, "run_ended", rounds)
     last = events(runs, run)[-1]
     assert isinstance(last, RunEnded)

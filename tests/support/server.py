@@ -34,7 +34,7 @@ def run_coroutine(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 def call_app(app: ASGIApp, method: str, url: str, **options: Any) -> httpx.Response:
-    """Call an application in this process."""
+    """Send a request to an ASGI application without a server."""
 
     async def call() -> httpx.Response:
         transport = httpx.ASGITransport(app)

@@ -39,7 +39,7 @@ from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.sandbox.process import ProcessSandbox
 from agent.tools.toolbox import Toolbox
 from agent.util.cancellation import Stop
-from tests.agent.loop.played import Played
+from tests.agent.loop.played_round import Played
 from tests.support.component.events import started
 from tests.support.hostile.flood import FloodServer
 from tests.support.models import scripted

@@ -73,7 +73,7 @@ def provider(open_provider: OpenProvider) -> DockerSandboxProvider:
 
 @dataclass(frozen=True)
 class Acquired:
-    """A run's sandbox, and the events of its preparation."""
+    """A sandbox acquired for a run, with the events yielded meanwhile."""
 
     sandbox: Sandbox
     events: list[Event]

@@ -20,7 +20,7 @@ from agent.sandbox.supervisor import frames
 from agent.util.cancellation import Stop
 from tests.contract.sandbox_helpers import check_output, run
 from tests.contract.sandbox_suite import SandboxSuite
-from tests.support.background import call_at_once
+from tests.support.threads import call_at_once
 
 pytestmark = pytest.mark.contract
 

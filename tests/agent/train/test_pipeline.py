@@ -51,7 +51,7 @@ Train = Callable[..., Path]
 
 @pytest.fixture
 def train(studio: Studio, tmp_path: Path) -> Train:
-    """A function that trains with a recipe into a folder, which it returns."""
+    """Trains with a recipe; returns the output folder."""
     from agent.train import pipeline
 
     def train(recipe: Recipe, name: str = "out", *, resume: bool = False) -> Path:

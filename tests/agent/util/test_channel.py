@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from agent.util.channel import Channel
-from tests.support.background import call_at_once
+from tests.support.threads import call_at_once
 
 
 def letter_channel(window: float = 0.025) -> Channel[str]:

@@ -11,8 +11,8 @@ import pytest
 
 from agent.util.cancellation import Stop
 from agent.util.signals import restored_handler, stop_on_signals
-from tests.support.background import call_at_once
 from tests.support.server import wait_until
+from tests.support.threads import call_at_once
 
 IGNORE = ctypes.c_void_p(1)
 """``SIG_IGN`` in C."""

@@ -1,4 +1,4 @@
-"""Hidden characters, as the page marks them too (``static/timeline/text/hidden.test.js``)."""
+"""Marking of hidden characters; ``hidden_characters.test.js`` runs the same cases on the page."""
 
 import json
 from pathlib import Path

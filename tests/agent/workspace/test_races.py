@@ -56,9 +56,9 @@ class RaceWorkspace:
         self.workspace = Workspace(self.root)
 
     def swap_while(self, rounds: int, operation: Callable[[], object]) -> None:
-        """Swap the folder while an operation is repeated; assert that nothing outside is touched.
+        """Repeat an operation while its folder is swapped; assert that nothing outside is touched.
 
-        There are at least this many rounds, and more until the swapper has done enough of its own.
+        It runs at least ``rounds`` times, and until the folder was swapped often enough.
         """
         count = self.folder / "count"
         count.write_bytes(bytes(8))

@@ -1,4 +1,4 @@
-"""Time from Run to the end of the first command."""
+"""Latency from pressing Run to the end of the first command."""
 
 import shutil
 import subprocess

@@ -32,7 +32,7 @@ _WORDS = "so the next thing to look at is the row below, "
 
 
 class EventScript:
-    """Generates the events of a run's steps, each with an output of so many characters."""
+    """Generates the events of steps whose commands print ``output`` characters."""
 
     def __init__(self, output: int = _OUTPUT) -> None:
         self.created_at: list[float] = []

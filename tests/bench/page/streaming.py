@@ -49,7 +49,7 @@ def _measure(
     lengths: tuple[int, ...],
     window: int,
 ) -> None:
-    """Send a task, and add a row for each length that its run reaches."""
+    """Start a run; add a row at each of the lengths."""
     tab.page.goto(address)
     tab.page.get_by_role("textbox", name="Task").fill("Measure.")
     tab.page.get_by_role("button", name="Run").click()

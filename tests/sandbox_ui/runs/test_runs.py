@@ -4,7 +4,6 @@ import asyncio
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import astuple
 from pathlib import Path
 from types import SimpleNamespace
@@ -49,12 +48,6 @@ from tests.support.server import wait_until
 @pytest.fixture
 def provider(tmp_path: Path) -> LocalSandboxProvider:
     return LocalSandboxProvider(tmp_path)
-
-
-@pytest.fixture
-def runs(tmp_path: Path, provider: LocalSandboxProvider) -> Iterator[RunManager]:
-    with open_manager(tmp_path, provider=provider) as runs:
-        yield runs
 
 
 @pytest.mark.contract

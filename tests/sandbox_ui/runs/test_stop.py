@@ -5,7 +5,6 @@ Every driver of runs is stopped in a turn and in a call in ``tests/contract/cont
 
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,6 @@ from sandbox_ui.runs.manager import RunManager
 from tests.sandbox_ui.managed_runs import (
     events,
     follow_up,
-    open_manager,
     start,
     wait_for_end,
     wait_for_event,
@@ -35,12 +33,6 @@ def provider(tmp_path: Path) -> StagedProvider:
     provider = StagedProvider(tmp_path)
     provider.stages = (Preparing(state="starting_sandbox"),)
     return provider
-
-
-@pytest.fixture
-def runs(tmp_path: Path, provider: StagedProvider) -> Iterator[RunManager]:
-    with open_manager(tmp_path, provider=provider) as runs:
-        yield runs
 
 
 def stop_twice_concurrently(runs: RunManager, run: str) -> None:

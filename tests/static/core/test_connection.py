@@ -8,10 +8,10 @@ from playwright.sync_api import Browser, expect
 
 from agent.sandbox.engine.client import Client
 from tests.faults.app_process import start_app
-from tests.support.background import repeated
 from tests.support.browser.page_pool import release_page, take_page
 from tests.support.component.stage import Look, Stage
 from tests.support.tab import NARROW, WIDE, StudioTab
+from tests.support.threads import repeated
 
 pytestmark = pytest.mark.component
 

@@ -24,7 +24,7 @@ def check_accessible(stage: Stage, part: str, looks: Sequence[Look] = ()) -> Non
 
 
 def violations(page: Page, rules: list[str] | None = None, within: str | None = None) -> list[str]:
-    """Return the serious and critical violations, by some rules or all, within a selector."""
+    """Return the serious and critical violations, optionally of some rules or within a selector."""
     page.evaluate(FADES_ENDED)
     options = {"resultTypes": ["violations"]} | ({"runOnly": rules} if rules else {})
     found = (

@@ -114,7 +114,7 @@ def test_a_stream_becomes_pieces() -> None:
 
 
 def without(value: Any, *keys: str) -> Any:
-    """Return a JSON object without these keys, at any depth."""
+    """Return a copy of a JSON value without the given keys at any depth."""
     if not isinstance(value, dict):
         return value
     return {key: without(each, *keys) for key, each in value.items() if key not in keys}

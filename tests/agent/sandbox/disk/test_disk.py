@@ -37,9 +37,9 @@ from tests.contract.sandbox_helpers import (
     run,
 )
 from tests.contract.shared_sandbox import SharedSandbox
-from tests.support.background import call_at_once
 from tests.support.recorded_runs import write_ended_run
 from tests.support.server import wait_until
+from tests.support.threads import call_at_once
 
 pytestmark = pytest.mark.contract
 

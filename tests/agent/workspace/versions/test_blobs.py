@@ -8,7 +8,7 @@ import pytest
 
 from agent.errors import JournalError
 from agent.workspace.versions.blobs import BlobStore, StoreFull
-from tests.support.background import call_at_once
+from tests.support.threads import call_at_once
 
 MAX_SIZE = 10 * 1024**2
 

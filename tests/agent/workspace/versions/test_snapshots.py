@@ -19,9 +19,9 @@ from agent.workspace.versions.blobs import BlobStore
 from agent.workspace.versions.manifest import Delta, Manifest, Node
 from agent.workspace.versions.snapshots import SnapshotTracker
 from agent.workspace.versions.watch import WorkspaceWatcher
-from tests.support.background import repeated
 from tests.support.hostile.hostile_workspace import make_deep_folders
 from tests.support.hostile.ordinary_user import as_ordinary_user, let_others_enter
+from tests.support.threads import repeated
 from tests.support.workspaces import full_scan
 
 

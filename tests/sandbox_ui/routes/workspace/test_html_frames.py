@@ -22,7 +22,7 @@ def upload(client: httpx.Client, run: str, path: str, content: bytes) -> None:
 def create_frame(
     client: httpx.Client, run: str, page: str = "output/a.html", **options: object
 ) -> str:
-    """Create a frame whose scripts are confined; returns the URL of its files."""
+    """Create a frame with confined scripts; returns the prefix of its URLs."""
     wanted = {"path": page, "base": BASE, "scripts": "confined", **options}
     answer = client.post(f"/api/runs/{run}/frames", json=wanted)
     assert answer.status_code == 201
