@@ -7,7 +7,13 @@ from agent.models.base import CallPiece
 from agent.models.parsing.call_ids import new_call_id
 from agent.models.parsing.markers import partial_length
 from agent.models.parsing.text_calls.blocks import SplitPiece
-from agent.models.parsing.text_calls.forms import TAG_CLOSING, TAG_OPENING, Call, CallReader
+from agent.models.parsing.text_calls.forms import (
+    TAG_CLOSING,
+    TAG_OPENING,
+    Call,
+    CallReader,
+    read_call,
+)
 
 FENCE, FENCE_END = "```tool_call", "```"
 
@@ -30,8 +36,7 @@ class DescribedBlock:
     """
 
     def __init__(self, opening: str, index: int, reader: CallReader) -> None:
-        self._is_tag = opening == TAG_OPENING
-        self._closing = TAG_CLOSING if self._is_tag else "\n" + FENCE_END
+        self._closing = TAG_CLOSING if opening == TAG_OPENING else "\n" + FENCE_END
         self._index = index
         self._reader = reader
         self._held: list[str] = []
@@ -58,12 +63,10 @@ class DescribedBlock:
         if self._is_streaming:
             rest = body.removesuffix("}").rstrip()
             return [CallPiece(self._index, arguments=rest)] if rest else []
-        is_json = body.lstrip().startswith("{")
-        others = self._reader.read(TAG_OPENING, body) if self._is_tag and not is_json else []
-        calls = others or [_read_call(body.strip())]
+        calls = self._reader.read(TAG_OPENING, body) or [_read_unknown_call(body)]
         self.calls = len(calls)
         return [
-            CallPiece(self._index + position, new_call_id(), self._reader.resolve(name), arguments)
+            CallPiece(self._index + position, new_call_id(), name, arguments)
             for position, (name, arguments) in enumerate(calls)
         ]
 
@@ -74,12 +77,11 @@ class DescribedBlock:
         self._held.append(text)
         self._held_length += len(text)
         start = _CALL_START.match("".join(self._held)) if may_begin else None
-        if start is None:
+        if start is None or self._reader.names_command(start.group(1)):
             return []
         rest = start.string[start.end() :]
         self._is_streaming, self._held = True, []
-        name = self._reader.resolve(start.group(1))
-        first = CallPiece(self._index, new_call_id(), name)
+        first = CallPiece(self._index, new_call_id(), self._reader.resolve(start.group(1)))
         return [first, *self._take_arguments(rest)]
 
     def _take_arguments(self, text: str) -> list[SplitPiece]:
@@ -93,15 +95,13 @@ class DescribedBlock:
         return [CallPiece(self._index, arguments=arguments)]
 
 
-def _read_call(body: str) -> Call:
-    """Return the call of a complete body that could not be streamed."""
+def _read_unknown_call(body: str) -> Call:
+    """Return the call of a body that is broken or names no tool; its error says so."""
     try:
         call = json.loads(body, strict=False)
     except (ValueError, RecursionError):
         call = None
-    if not isinstance(call, dict):
-        name = _NAME.search(body)
-        return name.group(1) if name else "", body
-    arguments = call.get("arguments", call.get("parameters", {}))
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-    return str(call.get("name") or ""), text
+    if isinstance(call, dict):
+        return read_call(call)
+    name = _NAME.search(body)
+    return name.group(1) if name else "", body.strip()

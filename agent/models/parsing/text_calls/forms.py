@@ -82,6 +82,10 @@ class CallReader:
         """Return whether a written name means one of the tools."""
         return self.resolve(name) in self._tools
 
+    def names_command(self, name: str) -> bool:
+        """Return whether a written name means a command of a tool, such as the editor's."""
+        return self.resolve(name) != resolve_tool_name(name, self._known)
+
     def read(self, opening: str, body: str) -> list[Call]:
         """Return the calls of a block; empty if it is none or names an unknown tool.
 
@@ -99,16 +103,16 @@ class CallReader:
 
     def _resolved(self, name: str, arguments: str) -> Call:
         """Return the call with its tool's name; a command in the name's place is an argument."""
-        tool, command = self.resolve(name), resolve_tool_name(name, self._known)
-        values = _typed(arguments) if command != tool else None
+        values = _typed(arguments) if self.names_command(name) else None
         if isinstance(values, dict):
+            command = resolve_tool_name(name, self._known)
             arguments = json.dumps({"command": command, **values}, ensure_ascii=False)
-        return tool, arguments
+        return self.resolve(name), arguments
 
     def read_json(self, body: str) -> Iterator[Call]:
         """Yield the calls of JSON; an object that is broken is a call with broken arguments."""
         try:
-            yield from [_object_call(each) for each in read_objects(body)]
+            yield from [read_call(each) for each in read_objects(body)]
         except ValueError:
             if name := _BEGUN_CALL.match(body):
                 yield name.group(1), body.strip()
@@ -179,7 +183,7 @@ def _reader(opening: str, body: str) -> Callable[[CallReader, str], Iterator[Cal
     return CallReader.read_sections if "section" in opening else CallReader.read_json
 
 
-def _object_call(value: Mapping[str, object]) -> Call:
+def read_call(value: Mapping[str, object]) -> Call:
     """Return an object as a call; without ``arguments`` they are what stands beside its name."""
     inner = value.get("function")
     call = inner if isinstance(inner, Mapping) else value

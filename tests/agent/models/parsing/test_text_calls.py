@@ -78,8 +78,8 @@ FORMS: dict[str, tuple[str, list[Any]]] = {
         '```json\n{"name": "view", "arguments": {"path": "/a", "view_range": [1, 20]}}\n```',
         [VIEW],
     ),
-    "Qwen2.5-Coder, arguments beside the name": (
-        '```json\n{"name": "view", "path": "/a", "view_range": [1, 20]}\n```', [VIEW],
+    "arguments beside the name of a tool's command": (
+        '<tool_call>{"name": "view", "path": "/a", "view_range": [1, 20]}</tool_call>', [VIEW],
     ),
     "Qwen2.5-Coder, doubled braces": (
         '```json\n{{"name": "execute_bash", "arguments": {{"command": "ls"}}}}\n```', [LS],
