@@ -47,7 +47,7 @@ def small_disk(tmp_path: Path, engine: Client) -> Iterator[Path]:
 
 def fill_disk(folder: Path) -> None:
     for size in (1024**2, 4096, 1):
-        with suppress(OSError), (folder / f"filler-{size}").open("wb", buffering=0) as filler:
+        with suppress(OSError), (folder / f"filler-{size}").open("ab", buffering=0) as filler:
             while True:
                 filler.write(bytes(size))
 
@@ -70,6 +70,7 @@ def start_run_and_fill_disk(studio_app: StudioApp, small_disk: Path) -> str:
     studio_app.wait_for_event(run, "tool_output")
     fill_disk(small_disk)
     studio_app.container(run).exec_run("touch /tmp/go")
+    fill_disk(small_disk)  # what was given back meanwhile
     return run
 
 

@@ -46,6 +46,7 @@ class FontPreview {
       this.element.replaceChildren(h("p", { class: "refused", role: "alert" }, "The browser cannot display this font. The file may be corrupt."), this.facts());
       return;
     }
+    if (this.closed) return;
     if (this.face) document.fonts.delete(this.face);
     document.fonts.add((this.face = face));
     this.render();
@@ -184,6 +185,7 @@ class FontPreview {
   }
 
   close() {
+    this.closed = true;
     if (this.face) document.fonts.delete(this.face);
   }
 }
