@@ -168,7 +168,7 @@ class Services:
         self.catalog.open()
         self.runs.open()
         groups = (self.comparisons.registry, self.evaluations.registry)
-        delete_unrecorded_drafts(self.settings.data, self.catalog, groups)
+        delete_unrecorded_drafts(self.catalog, groups)
         self.catalog.start_indexing()
         self.expiry.open()
 

@@ -16,6 +16,7 @@ from agent.history import records
 from agent.history.database import Database, HistoryUnavailable
 from agent.history.records import Record
 from agent.runs.folder import RunFolder
+from agent.util import clock
 
 _WORK_SECONDS = 0.5
 _LOCK_SECONDS = 2.0
@@ -24,7 +25,6 @@ _IDLE_SECONDS = 60.0
 _DEFERRED_SECONDS = 0.5
 _JOIN_TIMEOUT_SECONDS = 10.0
 _MAX_UNSAVED = 1_000
-_CLOCK_TICK_NS = 20_000_000
 _log = logging.getLogger(__name__)
 
 
@@ -142,8 +142,7 @@ class Indexer:
                 found.append((int(stamp[0].split()[1]), run))
         self._new = [run for _, run in sorted(found)]
         self._changed |= known.keys()
-        recent = time.time_ns() - listed < _CLOCK_TICK_NS
-        self._listed = 0 if recent else listed  # an entry made in the same tick would be missed
+        self._listed = listed if clock.is_settled(listed) else 0
 
     def _unsettled(self, database: sqlite3.Connection) -> list[str]:
         """Return the runs that were indexed as running or unreadable and have changed since."""

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 
 from agent.compare.comparison import Comparison
 from agent.compare.folder import ComparisonFolder
@@ -14,21 +13,19 @@ from sandbox_ui.auth.access import RunGroups
 from sandbox_ui.compare.inputs import InputStore, describe_inputs
 from sandbox_ui.compare.registry import ComparisonRegistry
 from sandbox_ui.history.catalog import Catalog
-from sandbox_ui.history.drafts import draft_folders
 from sandbox_ui.limits.quota import Quota
 from sandbox_ui.runs.example_inputs import copy_example_inputs
 from sandbox_ui.runs.manager import RunManager
 
 
-def delete_unrecorded_drafts(data: Path, catalog: Catalog, groups: Sequence[RunGroups]) -> None:
+def delete_unrecorded_drafts(catalog: Catalog, groups: Sequence[RunGroups]) -> None:
     """Delete drafts that an earlier process made for a run of a group and did not record.
 
     Args:
-        data: The data folder.
         catalog: The catalog of all runs.
         groups: The comparisons and the evaluations.
     """
-    for draft in draft_folders(data):
+    for draft in catalog.draft_list.folders():
         if draft.comparison and not any(_includes(each, draft) for each in groups):
             with suppress(StudioError, OSError):
                 catalog.delete([draft.id])

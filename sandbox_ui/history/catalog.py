@@ -19,7 +19,7 @@ from agent.runs.disk_usage import bytes_on_disk
 from agent.runs.folder import RUN_NOT_FOUND, RunFolder
 from agent.runs.parent import Parent
 from agent.workspace.versions.blobs import BlobStore
-from sandbox_ui.history.drafts import Draft, DraftCache, draft_sizes
+from sandbox_ui.runs.drafts import Draft
 from sandbox_ui.runs.manager import RunManager, RunSandboxProvider
 
 _RETRY_SECONDS = 30.0
@@ -44,6 +44,7 @@ class Catalog:
 
     Attributes:
         history: The list of all started runs, for reading.
+        draft_list: The runs that have not started, for reading.
     """
 
     def __init__(self, data: Path, runs: RunManager, provider: RunSandboxProvider) -> None:
@@ -53,7 +54,7 @@ class Catalog:
         self._provider = provider
         self._failed: dict[Path, tuple[float, StudioError]] = {}  # when, and why leftovers stayed
         self.history = History(data, runs.active_runs)
-        self._drafts = DraftCache(data)
+        self.draft_list = runs.draft_list
         self._deleter = RunDeleter(data, provider.blobs, provider.empty_workspace)
         self._deletion_listeners: list[Callable[[Sequence[str]], None]] = []
         runs.on_round_ended(self.history.indexer.changed)
@@ -165,7 +166,7 @@ class Catalog:
         terms = words.casefold().split()
         return [
             draft
-            for draft in self._drafts.for_owner(owner)
+            for draft in self.draft_list.for_owner(owner)
             if all(term in " ".join(draft.names).casefold() for term in terms)
         ]
 
@@ -272,7 +273,7 @@ class Catalog:
 
         The inputs that comparisons and evaluations keep count, too.
         """
-        drafts = sum(draft_sizes(self._data, owner))
+        drafts = sum(self.draft_list.sizes(owner))
         return self._total_bytes(self.totals(owner)) + drafts + self._input_bytes(owner)
 
     def _input_bytes(self, owner: str) -> int:

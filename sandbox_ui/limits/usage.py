@@ -12,7 +12,6 @@ from agent.settings import Settings
 from agent.workspace.versions.blobs import BlobStore
 from sandbox_ui.auth.user import account_name
 from sandbox_ui.history.catalog import Catalog
-from sandbox_ui.history.drafts import draft_sizes
 from sandbox_ui.limits.studio_limits import StudioLimits
 from sandbox_ui.scheduling.admission import Admission
 
@@ -62,7 +61,7 @@ class UsageReporter:
 
     def report(self, owner: str | None) -> dict[str, Any]:
         """Return one user's usage in bytes; for None, all users' and the machine's."""
-        draft_bytes = draft_sizes(self._settings.data, owner)
+        draft_bytes = self._catalog.draft_list.sizes(owner)
         inventory, error = self._get_inventory()
         owned = self._catalog.history.owned_sandboxes(
             (each.sandbox_id for each in inventory.sandboxes), owner

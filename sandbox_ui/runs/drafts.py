@@ -1,6 +1,7 @@
 """Drafts: runs whose owner has given files but no task yet."""
 
 import stat
+import threading
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from agent.errors import RunError, StudioError
 from agent.runs.disk_usage import bytes_on_disk, sandbox_bytes_on_disk
 from agent.runs.folder import RunFolder
 from agent.sandbox.disk import volume
+from agent.util import clock
 from agent.workspace import paths, tree
 from agent.workspace.files import Workspace
 from agent.workspace.paths import ROOT
@@ -37,8 +39,11 @@ class Draft:
     names: tuple[str, ...]
 
 
-class DraftCache:
-    """Lists drafts; mounts a draft's own disk image only if it has changed.
+class DraftList:
+    """Finds and describes drafts. Thread-safe.
+
+    A run is looked at once: one that has begun stays begun. A draft's own disk image is mounted
+    only if it has changed.
 
     Args:
         data: The data folder.
@@ -46,21 +51,55 @@ class DraftCache:
 
     def __init__(self, data: Path) -> None:
         self._data = data
+        self._runs = data / "runs"
+        self._lock = threading.Lock()
+        self._listed = 0  # time of the folder of runs when it was listed
+        self._known: frozenset[str] = frozenset()
+        self._waiting: set[str] = set()  # runs that had not begun
         self._cache: dict[str, tuple[_Stamp, Draft]] = {}
 
     def for_owner(self, owner: str | None = None) -> list[Draft]:
         """Return all users' drafts, or one user's, newest first."""
         drafts = []
-        for folder in draft_folders(self._data, owner):
+        for folder in self.folders(owner):
             if folder.comparison:
                 continue  # it is about to start
             with suppress(OSError, StudioError):  # it is being deleted
                 drafts.append(self._draft(folder))
-        self._cache = {run: cached for run, cached in self._cache.items() if self._exists(run)}
         return sorted(drafts, key=lambda draft: draft.at, reverse=True)
 
-    def _exists(self, run: str) -> bool:
-        return (self._data / "runs" / run).is_dir()
+    def folders(self, owner: str | None = None) -> list[RunFolder]:
+        """Return the folders of all users' drafts, or one user's, in no particular order."""
+        folders = []
+        for run in self._find():
+            with suppress(RunError):
+                folder = RunFolder.open(self._data, run)
+                if owner is None or folder.owner == owner:
+                    folders.append(folder)
+        return folders
+
+    def sizes(self, owner: str | None = None) -> list[int]:
+        """Return the measured bytes on disk of each draft, of all users or of one."""
+        return [
+            bytes_on_disk(folder.path) + sandbox_bytes_on_disk(folder.sandbox_folder)
+            for folder in self.folders(owner)
+        ]
+
+    def _find(self) -> list[str]:
+        """Return the runs that have not begun."""
+        with self._lock:
+            changed = self._runs.stat().st_mtime_ns if self._runs.exists() else 0
+            if changed != self._listed:
+                self._listed = changed if clock.is_settled(changed) else 0
+                ids = frozenset(RunFolder.ids(self._data))
+                self._waiting = (self._waiting | ids - self._known) & ids
+                self._known = ids
+            self._waiting = {run for run in self._waiting if not self._has_begun(run)}
+            self._cache = {run: self._cache[run] for run in self._cache.keys() & self._waiting}
+            return list(self._waiting)
+
+    def _has_begun(self, run: str) -> bool:
+        return (self._runs / run / "journal.jsonl").exists()
 
     def _draft(self, folder: RunFolder) -> Draft:
         stamp = _stamp(folder)
@@ -77,26 +116,6 @@ class DraftCache:
         if stamp is not None:
             self._cache[folder.id] = stamp, draft
         return draft
-
-
-def draft_folders(data: Path, owner: str | None = None) -> list[RunFolder]:
-    """Return the folders of all users' drafts, or one user's, in no particular order."""
-    folders = []
-    for run in RunFolder.ids(data):
-        with suppress(RunError):
-            if not (data / "runs" / run / "journal.jsonl").exists():
-                folder = RunFolder.open(data, run)
-                if owner is None or folder.owner == owner:
-                    folders.append(folder)
-    return folders
-
-
-def draft_sizes(data: Path, owner: str | None = None) -> list[int]:
-    """Return the measured bytes on disk of each draft, of all users or of one."""
-    return [
-        bytes_on_disk(folder.path) + sandbox_bytes_on_disk(folder.sandbox_folder)
-        for folder in draft_folders(data, owner)
-    ]
 
 
 def _stamp(folder: RunFolder) -> _Stamp | None:

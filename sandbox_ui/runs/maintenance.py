@@ -15,6 +15,7 @@ from agent.util import clock
 from agent.workspace import tree
 from agent.workspace.files import Workspace
 from agent.workspace.paths import ROOT
+from sandbox_ui.runs.drafts import DraftList
 from sandbox_ui.runs.registry import Registry
 
 DRAFT_SECONDS = 7 * 24 * 3600.0
@@ -41,15 +42,22 @@ class Maintenance:
     Args:
         data: The data folder.
         registry: The runs in use.
+        drafts: The runs that have not started.
         sandboxes: Keeper of stopped sandboxes.
         idle_seconds: Seconds after which the sandbox of an unused run is stopped.
     """
 
     def __init__(
-        self, data: Path, registry: Registry, sandboxes: StoppedSandboxes, idle_seconds: float
+        self,
+        data: Path,
+        registry: Registry,
+        drafts: DraftList,
+        sandboxes: StoppedSandboxes,
+        idle_seconds: float,
     ) -> None:
         self._data = data
         self._registry = registry
+        self._drafts = drafts
         self._sandboxes = sandboxes
         self._idle_seconds = idle_seconds
         self._closing = threading.Event()
@@ -81,19 +89,19 @@ class Maintenance:
         self._stop_idle_sandboxes(clock.steady_time() if now is None else now)
         self._sandboxes.remove_expired()
         now = clock.now() if now is None else now
-        for folder in RunFolder.all(self._data):
-            self._clean_up_disk(folder, now)
-            if self._is_expired_draft(folder, now):
-                self._delete_draft(folder)
+        self._clean_up_disks(now)
+        for draft in self._drafts.folders():
+            if self._is_expired(draft, now):
+                self._delete_draft(draft)
 
-    def _is_expired_draft(self, folder: RunFolder, now: float) -> bool:
-        """Return whether a run has no task, and its files have not changed for a week."""
+    def _is_expired(self, draft: RunFolder, now: float) -> bool:
+        """Return whether a draft is not in use, and its files have not changed for a week."""
         return (
-            now - folder.created > DRAFT_SECONDS
-            and not folder.comparison
-            and folder.id not in self._registry
-            and not folder.journal.exists()
-            and now - _last_changed(folder) > DRAFT_SECONDS
+            now - draft.created > DRAFT_SECONDS
+            and not draft.comparison
+            and draft.id not in self._registry
+            and not draft.journal.exists()
+            and now - _last_changed(draft) > DRAFT_SECONDS
         )
 
     def _complete_journals(self) -> None:
@@ -113,15 +121,15 @@ class Maintenance:
                 if unused and not run.feed.has_followers:
                     self._registry.forget(run.folder.id)
 
-    def _clean_up_disk(self, folder: RunFolder, now: float) -> None:
-        """Remove abandoned uploads; detach the disk of an unused run."""
-        if not volume.is_attached(folder.sandbox_folder):
-            return
-        with suppress(OSError, SandboxError):
-            Workspace(folder.workspace).staging.clean_up(now, exclusive=False)
-        with self._registry.lock:
-            if folder.id not in self._registry:
-                volume.detach(folder.sandbox_folder, idle=True)
+    def _clean_up_disks(self, now: float) -> None:
+        """Remove abandoned uploads from attached disks; detach the disks of unused runs."""
+        used = {run.folder.sandbox_folder for run in self._registry.all()}
+        for folder in {*volume.attached(self._data), *filter(volume.is_attached, used)}:
+            with suppress(OSError, SandboxError):
+                Workspace(folder / "workspace").staging.clean_up(now, exclusive=False)
+            with self._registry.lock:
+                if all(folder != run.folder.sandbox_folder for run in self._registry.all()):
+                    volume.detach(folder, idle=True)
 
     def _delete_draft(self, folder: RunFolder) -> None:
         self._registry.forget(folder.id)

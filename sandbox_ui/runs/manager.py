@@ -30,6 +30,7 @@ from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
 from agent.workspace.versions.blobs import BlobStore
 from agent.workspace.versions.past_files import FileVersions
+from sandbox_ui.runs.drafts import DraftList
 from sandbox_ui.runs.feed import Feed
 from sandbox_ui.runs.live_run import LiveRun, join_workers
 from sandbox_ui.runs.maintenance import IDLE_SECONDS, Maintenance, StoppedSandboxes
@@ -78,6 +79,9 @@ class RunManager:
         provider: Provider of sandboxes.
         admission: Limits on concurrent runs; unlimited by default.
         idle_seconds: Seconds after which the sandbox of an unused run is stopped.
+
+    Attributes:
+        draft_list: The runs that have not started, for reading.
     """
 
     def __init__(
@@ -92,7 +96,10 @@ class RunManager:
         self._provider = provider
         self._version_cache = VersionCache(data, provider.blobs)
         self._registry = Registry(data)
-        self._maintenance = Maintenance(data, self._registry, provider, idle_seconds)
+        self.draft_list = DraftList(data)
+        self._maintenance = Maintenance(
+            data, self._registry, self.draft_list, provider, idle_seconds
+        )
         self._closing = threading.Event()
         self._round_listeners: list[Callable[[str], None]] = []
 

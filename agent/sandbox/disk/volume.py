@@ -32,6 +32,7 @@ _TOOL_PATH = "/usr/sbin:/sbin:/usr/bin:/bin"
 _MOUNT_OPTIONS = "loop,nosuid,nodev,noatime,discard,errors=remount-ro"
 # No blocks reserved for root; blocks are written only when needed.
 _MKFS_OPTIONS = "-q -F -m 0 -O ^resize_inode -J size=4 -E nodiscard,lazy_itable_init=1"
+_ESCAPED = {ord(each): f"\\{ord(each):03o}" for each in " \t\n\\"}  # in the list of mounts
 
 
 def disk_image(folder: Path) -> Path:
@@ -124,6 +125,17 @@ def is_attached(folder: Path) -> bool:
     return not disk_image(folder).exists() or _is_mounted(folder)
 
 
+def attached(data: Path) -> list[Path]:
+    """Return the folders of a data folder's sandboxes whose disks are mounted."""
+    parent = f"{data.resolve() / 'sandboxes'}/".translate(_ESCAPED)
+    mounts = Path("/proc/self/mounts")
+    targets = (
+        [line.split()[1] for line in mounts.read_text().splitlines()] if mounts.exists() else []
+    )
+    names = [each.removeprefix(parent) for each in targets if each.startswith(parent)]
+    return [data / "sandboxes" / name for name in names if "/" not in name]
+
+
 def attach(folder: Path) -> None:
     """Mount a sandbox's disk if it has one and it is not mounted.
 
@@ -158,8 +170,8 @@ def detach(folder: Path, *, idle: bool = False) -> None:
 
 def detach_all(data: Path) -> None:
     """Unmount all disks of a data folder; each is mounted again on its next use."""
-    for file in _disk_images(data):
-        detach(data / "sandboxes" / file.name)
+    for folder in attached(data):
+        detach(folder)
 
 
 def discard(folder: Path) -> None:

@@ -141,6 +141,7 @@ def test_disks_of_a_killed_process_are_attached_once(folder: Path) -> None:
     assert list(folder.iterdir()) == []
     call_at_once(*[lambda: volume.attach(folder)] * 8)
     assert (folder / "file").read_text() == "kept"
+    assert volume.attached(folder.parent.parent) == [folder]
     volume.detach(folder)
     assert not volume.is_attached(folder), "it was mounted more than once"
 
