@@ -9,7 +9,8 @@ The branch determines the audience:
     ├── DataFolderUnusable       the data folder can't be created or written
     ├── AddressUnusable          the page can't be served at its address, such as a port in use
     ├── EngineError              no usable container engine, or it refused a request
-    │   └── ImageError           the sandbox image is missing or could not be built
+    │   ├── ImageError           the sandbox image is missing or could not be built
+    │   └── NoNodeLeft           a cluster has no node that could carry out a run
     ├── SandboxError             the sandbox failed and could not be recovered
     ├── CommandError             a sandbox cannot do this; also an ``OSError`` with an errno
     ├── WorkspaceError           a path or file of the workspace cannot be used as requested
@@ -69,6 +70,10 @@ class EngineError(StudioError):
 
 class ImageError(EngineError):
     """The sandbox image is missing or its build failed."""
+
+
+class NoNodeLeft(EngineError):
+    """A cluster has had no node for some time; what follows would fail as well."""
 
 
 class SandboxError(StudioError):

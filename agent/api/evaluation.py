@@ -27,7 +27,7 @@ from agent.evals import exports, suites
 from agent.evals.description import describe
 from agent.evals.evaluation import MAX_CONCURRENCY, Evaluation
 from agent.evals.folder import EvaluationFolder, Key
-from agent.evals.outcomes import infrastructure, missing, unscored
+from agent.evals.outcomes import in_turn, infrastructure, missing, unscored
 from agent.evals.process import registered
 from agent.evals.runner import EvaluationRunner, Progress
 from agent.evals.scorers.score import DEFAULT_VOTES, JudgeAccess
@@ -264,15 +264,14 @@ def carry_out(studio: RunCreator, folder: EvaluationFolder, plan: Plan) -> Evalu
     )  # fmt: skip
     folder.set_stopped(False)
     known = summaries(folder)
+    keys = missing(folder, known)
     if plan.retry_infrastructure:
-        keys, to_score = infrastructure(folder, known), []
-    else:
-        keys = missing(folder, known)
-        to_score = [
-            (entry, answer_of(folder, entry, summary))
-            for entry in unscored(folder, known)
-            if (summary := known[entry.run]) is not None
-        ]
+        keys = sorted([*keys, *infrastructure(folder, known)], key=in_turn)
+    to_score = [
+        (entry, answer_of(folder, entry, summary))
+        for entry in unscored(folder, known)
+        if (summary := known[entry.run]) is not None
+    ]
     with registered(folder.path, plan.placement.name if plan.placement else ""):
         problems = runner.carry_out(keys, to_score, concurrency, plan.stop)
     if plan.stop.is_set:

@@ -277,7 +277,7 @@ class Studio:
                 are done, and answers without a score are scored. ``suites`` and ``members`` are
                 known then; keys are not, so ``models`` and ``judge_model`` are given again.
             retry_infrastructure: With ``resume``: repeat the runs that failed by an
-                infrastructure error, and nothing else.
+                infrastructure error, too.
             placement: Carries out the runs elsewhere, such as ``agent.cluster.cluster.Cluster``;
                 ``concurrency`` is then by default what that has room for, and ``on_run`` is not
                 called.

@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
@@ -32,8 +32,8 @@ def evaluate(options: argparse.Namespace, settings: Settings) -> int:
     """Carry out an evaluation; print its progress to stderr and its results to stdout.
 
     Returns:
-        0 if every run has ended, 1 if a member could not be started or a run failed by an
-        infrastructure error, 130 if stopped.
+        0 if every run has ended, 1 if a member could not be started, a run failed by an
+        infrastructure error or is still waiting, 130 if stopped.
     """
     begin_collection()
     resume = options.resume is not None
@@ -70,11 +70,12 @@ def evaluate(options: argparse.Namespace, settings: Settings) -> int:
         )
     output.write(KINDS, result.export, result.report)
     print(sanitize(str(result)), end="")
-    for label, why in result.problems.items():
-        print(f"{sanitize(label)}: {sanitize(why)}", file=sys.stderr)
+    for why, labels in _by_reason(result.problems).items():
+        print(f"{sanitize(', '.join(labels))}: {sanitize(why)}", file=sys.stderr)
     if stop.is_set:
         return STOPPED
-    return 1 if result.problems or result.counts["infrastructure"] else 0
+    ended = result.state == "finished" and not result.problems
+    return 0 if ended and not result.counts["infrastructure"] else 1
 
 
 @contextmanager
@@ -119,6 +120,13 @@ class _Report:
         if progress.remaining and progress.done < progress.total:
             parts.append(f"about {format_duration(progress.remaining)} left")
         _print(" – ".join(parts))
+
+
+def _by_reason(problems: Mapping[str, str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for label, why in problems.items():
+        found.setdefault(why, []).append(label)
+    return found
 
 
 def _print(line: str) -> None:

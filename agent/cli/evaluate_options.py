@@ -34,7 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="continue the evaluation in --output, or the one with this id; runs that have ended "
         "are not repeated")  # fmt: skip
     add("--retry-infrastructure", action="store_true",
-        help="with --resume: repeat only runs that failed by an infrastructure error",
+        help="with --resume: repeat the runs that failed by an infrastructure error, too",
     )  # fmt: skip
     add("--ray", metavar="ADDRESS", default="",
         help="carry out the runs on the nodes of a Ray cluster: its address, or local for one on "

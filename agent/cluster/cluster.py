@@ -21,7 +21,7 @@ from agent.cluster.node_process import NodeProcess, Prepared
 from agent.cluster.parts import Part
 from agent.cluster.placed_run import PlacedRun
 from agent.cluster.worker import Worker
-from agent.errors import EngineError, UsageError
+from agent.errors import EngineError, NoNodeLeft, UsageError
 from agent.provisioning.capacity import sandboxes_of_this_machine
 from agent.runs.folder import RunFolder
 from agent.util.cancellation import Stop
@@ -152,7 +152,7 @@ class Cluster:
         """Wait for a free sandbox and yield its node; None if stopped first.
 
         Raises:
-            EngineError: The cluster has had no node for some time.
+            NoNodeLeft: The cluster has had no node for some time.
         """
         node = self.take(stop)
         try:
@@ -169,7 +169,7 @@ class Cluster:
             wanted: The node to use if it is still there, even if none of its sandboxes is free.
 
         Raises:
-            EngineError: The cluster has had no node for some time.
+            NoNodeLeft: The cluster has had no node for some time.
         """
         with stop.on_set(self._wake):
             return self._take(stop, wanted)
@@ -231,7 +231,7 @@ class Cluster:
                 if self._nodes.active:
                     ready_at = time.monotonic()
                 elif time.monotonic() - ready_at > _NO_NODE_SECONDS:
-                    raise EngineError(self._no_nodes())
+                    raise NoNodeLeft(self._no_nodes())
         return None
 
     def _wake(self) -> None:

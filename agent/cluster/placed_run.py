@@ -10,8 +10,10 @@ from agent.cluster.node import Node, NodeLost
 from agent.cluster.parts import Part
 from agent.cluster.receiver import Receiver
 from agent.errors import EngineError
+from agent.events import RunEnded
 from agent.runs.event_recorder import EventRecorder
 from agent.runs.folder import RunFolder
+from agent.runs.journal import last_event
 from agent.sandbox.disk import volume
 from agent.util.cancellation import Stop
 from agent.workspace.versions.blobs import BlobStore
@@ -70,6 +72,7 @@ class PlacedRun:
         """Carry it out; return its status, its answer and why it failed.
 
         Raises:
+            NoNodeLeft: There was no node for it.
             StudioError: It cannot begin, or several nodes were lost during it.
             OSError: Its record cannot be written.
         """
@@ -80,10 +83,10 @@ class PlacedRun:
                 ended = self._attempt()
                 if ended is not None:
                     return ended
+            raise EngineError(f"{_ATTEMPTS} nodes were lost while they carried out this run.")
         finally:
             self._receiver.close()
-        EventRecorder(self._folder).close()  # ends the round as interrupted
-        raise EngineError(f"{_ATTEMPTS} nodes were lost while they carried out this run.")
+            self._end_interrupted()
 
     def stop(self) -> None:
         """End it early, from any thread."""
@@ -110,6 +113,12 @@ class PlacedRun:
             except NodeLost:
                 self._nodes.lose(node)
         return None if end is None else self._end(end)
+
+    def _end_interrupted(self) -> None:
+        """End the round if the last node was lost in the middle of it."""
+        journal = self._folder.journal
+        if journal.exists() and not isinstance(last_event(journal), RunEnded):
+            EventRecorder(self._folder).close()
 
     def _end(self, part: Part) -> tuple[str, str, str]:
         for name in part.data.decode(errors="replace").splitlines():

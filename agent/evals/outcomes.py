@@ -83,7 +83,7 @@ def run_outcome(
     score, deleted = scores.get(entry.run), entry.run not in summaries
     summary = summaries.get(entry.run)
     if summary is None and not deleted:
-        return RunOutcome(entry, "waiting" if running else "stopped")
+        return RunOutcome(entry, "waiting")
     if summary is not None:
         if summary.running:
             return RunOutcome(entry, "running", summary=summary)
@@ -165,6 +165,12 @@ def missing(folder: EvaluationFolder, summaries: Summaries) -> list[Key]:
         for key in _keys(folder)
         if (run := known.get(key)) is None or (run in summaries and is_unfinished(summaries[run]))
     ]
+
+
+def in_turn(key: Key) -> Key:
+    """Return what sorts keys into the order in which they are carried out."""
+    task, member, repetition = key
+    return repetition, task, member
 
 
 def infrastructure(folder: EvaluationFolder, summaries: Summaries) -> list[Key]:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from agent.compare.runner import StartedRun, is_builtin, run_jobs
-from agent.errors import StudioError
+from agent.errors import NoNodeLeft, StudioError
 from agent.evals.evaluation import remaining_seconds
 from agent.evals.folder import EvaluationFolder, Key, RunEntry
 from agent.evals.outcomes import (
@@ -88,6 +88,8 @@ class EvaluationRunner:
         self._lock = threading.Lock()
         self._active: set[StartedRun] = set()
         self._given_up: dict[int, str] = {}
+        self._no_node = ""
+        self._halt = Stop()
         self._done = self._total = 0
         self._began = 0.0
 
@@ -107,7 +109,8 @@ class EvaluationRunner:
             stop: Stops the runs in progress, and starts no others.
 
         Returns:
-            Why members could not be started, by index.
+            Why members could not be started, by index; that of all if no node is left to carry
+            out runs, of which the rest then waits.
         """
         self._total, self._began = len(keys) + len(to_score), time.monotonic()
         self._report(Progress(evaluation=self._folder.id, status="defined"))
@@ -115,8 +118,11 @@ class EvaluationRunner:
         run_jobs(to_score, lambda job: self._score_earlier(*job, stop), concurrency,
                  lambda _: False, stop, lambda: None)  # fmt: skip
         self._test_models(sorted({member for _, member, _ in keys}), stop)
-        run_jobs(keys, lambda key: self._carry_out_one(key, stop), concurrency,
-                 lambda key: is_builtin(members[key[1]]), stop, self._stop_active)  # fmt: skip
+        with stop.on_set(self._halt.set):
+            run_jobs(keys, lambda key: self._carry_out_one(key, stop), concurrency,
+                     lambda key: is_builtin(members[key[1]]), self._halt, self._stop_active)  # fmt: skip
+        if self._no_node:
+            return dict.fromkeys(range(len(members)), self._no_node) | self._given_up
         return dict(self._given_up)
 
     def _test_models(self, indexes: Sequence[int], stop: Stop) -> None:
@@ -137,7 +143,7 @@ class EvaluationRunner:
         self._score(entry, answer, "scored", "", stop)
 
     def _carry_out_one(self, key: Key, stop: Stop) -> None:
-        if stop.is_set:
+        if self._halt.is_set:
             return
         member = key[1]
         if member in self._given_up:
@@ -153,6 +159,10 @@ class EvaluationRunner:
             entry = self._folder.add_run(*key, run.id)
             self._report_run(key, "started")
             self._execute(run, entry, stop)
+        except NoNodeLeft as error:
+            self._no_node = str(error)
+            self._halt.set()
+            self._report_run(key, "not started", "waiting", reason=str(error))
         except (StudioError, OSError) as error:
             self._report_run(key, "failed", "infrastructure", reason=str(error))
         finally:
@@ -163,7 +173,7 @@ class EvaluationRunner:
     def _execute(self, run: StartedRun, entry: RunEntry, stop: Stop) -> None:
         with self._lock:
             self._active.add(run)
-        if stop.is_set:
+        if self._halt.is_set:
             run.stop()
         status, answer, reason = run.carry_out()
         run.close()  # its sandbox is free while a judge is asked

@@ -9,7 +9,7 @@ from agent.compare.comparison import Member
 from agent.evals.evaluation import SuiteInfo
 from agent.evals.suite import EvalTask
 from agent.events import Mode
-from agent.limits import Limits
+from agent.limits import Limits, with_turn_tokens
 from agent.models.builtin.install import BUILTIN_ID
 from agent.models.builtin.model import BUILTIN_PROMPT
 from agent.prompts import Prompt
@@ -65,15 +65,15 @@ def set_up(suite: SuiteInfo, task: EvalTask, member: Member, usual: Limits) -> R
         suite: The task's suite, whose limits are those of the paper.
         task: The task.
         member: The member; what it sets goes before what the suite says.
-        usual: The limits of the studio, for what neither says.
+        usual: The limits of the studio, for what neither says; no answer is longer than they allow.
     """
     limits = replace(
         usual,
         steps=member.max_steps or suite.limits.steps,
         conversation_tokens=suite.limits.conversation_tokens,
-        turn_tokens=member.max_tokens or suite.limits.turn_tokens,
         summarise=False,
     )
+    limits = with_turn_tokens(limits, member.max_tokens or suite.limits.turn_tokens)
     return RunSetup(
         name=task.id, text=task.text, prompt=_bundled(_prompt_name(suite, member)),
         mode=member.mode,

@@ -280,7 +280,7 @@ class Proxy:
             cap_drop=["ALL"],
             cap_add=["NET_ADMIN", "SETGID", "SETUID"],
             security_opt=["no-new-privileges"],
-            mem_limit=256 * 1024**2,
+            mem_limit=512 * 1024**2,  # 64 sandboxes with as many connections as they may have
             pids_limit=64,
             log_config=docker.types.LogConfig(
                 type=docker.types.LogConfig.types.JSON, config={"max-size": "1m"}

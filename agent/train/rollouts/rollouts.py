@@ -17,7 +17,7 @@ from agent.api.models import ModelArgument
 from agent.api.placement import Placement, RunOrder, portable_inputs
 from agent.api.studio import Studio
 from agent.capabilities import CapabilityRates, rates
-from agent.errors import StudioError, WorkspaceError
+from agent.errors import NoNodeLeft, StudioError, WorkspaceError
 from agent.events import (
     Event,
     Mode,
@@ -154,6 +154,7 @@ def run_rollouts(
     Raises:
         TaskError: if a task's files cannot be written, or its answer cannot be scored.
         RunError: if there is no disk space for a run's journal.
+        NoNodeLeft: if no node is left that could carry out a run.
     """
     stop_active = Stop()
     jobs = _jobs(tasks, plan.repeat)
@@ -238,6 +239,8 @@ def _place_job(
     try:
         with stop_active.on_set(run.stop):
             _, _, problem = run.carry_out()
+    except NoNodeLeft:
+        raise  # so would all others end
     except StudioError as error:
         problem = str(error)
     folder = RunFolder.open(studio.path, run.id)

@@ -81,7 +81,7 @@ def test_runs_that_were_stopped_or_interrupted_are_still_to_do(tmp_path: Path) -
     }
     assert missing(folder, summaries) == [(0, 0, 1), (1, 0, 1), (2, 0, 1), (3, 0, 1)]
     described = describe(folder, summaries)
-    assert (described["counts"]["stopped"], described["counts"]["waiting"]) == (3, 1)
+    assert (described["counts"]["stopped"], described["counts"]["waiting"]) == (2, 2)
     assert described["state"] == "interrupted"
     assert describe(folder, summaries, running=True)["counts"]["waiting"] == 2
 

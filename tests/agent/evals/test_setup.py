@@ -36,6 +36,8 @@ def test_limits_are_the_papers_unless_a_member_has_its_own() -> None:
     member = Member(label="m", mode="plain", model="m", max_steps=5, max_tokens=100)
     limits = set_up(INFO, SUITE.tasks[0], member, usual).limits
     assert (limits.steps, limits.turn_tokens) == (5, 100)
+    for each in (member, Member(label="m", mode="plain", model="m")):
+        assert set_up(INFO, SUITE.tasks[0], each, Limits(turn_tokens=40)).limits.turn_tokens == 40
 
 
 def test_documents_become_files() -> None:

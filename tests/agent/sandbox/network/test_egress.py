@@ -326,6 +326,59 @@ def test_the_firewall_refuses_requests_of_the_proxy_itself(egress: Proxy, engine
     assert b"Error" in result.output
 
 
+# Neighbours
+
+
+OPEN_CONNECTIONS = """
+import os, select, socket, time
+host, port = os.environ["http_proxy"].removeprefix("http://").strip("/").split(":")
+waiting, opened, connected = select.poll(), {}, 0
+for _ in range(3000):
+    connection = socket.socket()
+    connection.setblocking(False)
+    connection.connect_ex((host, int(port)))
+    opened[connection.fileno()] = connection
+    waiting.register(connection, select.POLLOUT)
+while ready := waiting.poll(1500):
+    for number, _ in ready:
+        waiting.unregister(number)
+        opened[number].send(b"GET http://a.example/ HTTP/1.1\\r\\nHost: ")
+        connected += 1
+print(connected, flush=True)
+time.sleep(30)
+"""
+
+
+def test_a_sandbox_leaves_connections_of_the_proxy_to_others(
+    sandbox: Sandbox, other_sandbox: Sandbox
+) -> None:
+    other_sandbox.set_network_policy(ALL_HOSTS)
+    hoard = f"cat > /tmp/a.py <<'END'\n{OPEN_CONNECTIONS}\nEND\n"
+    hoard += "python3 /tmp/a.py > /tmp/connected & until [ -s /tmp/connected ]; do sleep 0.1; done"
+    assert stdout_of(sandbox, f"{hoard}; cat /tmp/connected").split() == ["128"]
+    assert http_statuses(other_sandbox, f"http://{METADATA}/") == ["403"]
+    assert http_statuses(sandbox, f"http://{METADATA}/") == ["000"]
+
+
+WAIT_FOR_THE_END = """
+import os, socket, sys
+host, port = os.environ["http_proxy"].removeprefix("http://").strip("/").split(":")
+connection = socket.create_connection((host, int(port)))
+connection.sendall(sys.argv[1].encode())
+while connection.recv(1000):
+    pass
+print("closed")
+"""
+
+
+@pytest.mark.nightly
+def test_a_connection_without_a_whole_request_is_closed(sandbox: Sandbox) -> None:
+    run(sandbox, f"cat > /tmp/a.py <<'END'\n{WAIT_FOR_THE_END}\nEND")
+    heads = ("", "GET http://a.example/ HTTP/1.1\r\nHost: ")
+    waits = [f"timeout 25 python3 /tmp/a.py '{head}'" for head in heads]
+    assert outputs_of(sandbox, waits) == ["closed", "closed"]
+
+
 # Name resolution
 
 
