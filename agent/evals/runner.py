@@ -119,8 +119,10 @@ class EvaluationRunner:
                  lambda _: False, stop, lambda: None)  # fmt: skip
         self._test_models(sorted({member for _, member, _ in keys}), stop)
         with stop.on_set(self._halt.set):
-            run_jobs(keys, lambda key: self._carry_out_one(key, stop), concurrency,
-                     lambda key: is_builtin(members[key[1]]), self._halt, self._stop_active)  # fmt: skip
+            run_jobs(
+                keys, lambda key: self._carry_out_one(key, stop), concurrency,
+                lambda key: is_builtin(members[key[1]]), self._halt, self._stop_active,
+            )  # fmt: skip
         if self._no_node:
             return dict.fromkeys(range(len(members)), self._no_node) | self._given_up
         return dict(self._given_up)
