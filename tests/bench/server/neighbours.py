@@ -51,9 +51,8 @@ def table(
         "A request of a sandbox through the shared proxy",
         f"{neighbours} neighbours",
         "The host is refused, so that no other machine is measured; on new connections. Bar: 1 s.",
-        f"“half-open”: each opens {connections:,} connections again and again, with half a request; "
-        f"“opened and closed”: as many, closed at once; “requests”: as many, each with one request "
-        "after the other.",
+        f"Each keeps {connections:,} connections open, or tries to. “half-open”: with half a "
+        "request; “opened and closed”: closed at once; “requests”: one request after another.",
     )
     with context.provider("neighbours") as provider, ExitStack() as stack:
         asking, *others = (
