@@ -30,7 +30,7 @@ _ERROR_MESSAGES = {
     errno.EACCES: "Permission denied: {path}.",
     errno.EPERM: "Permission denied: {path}.",
     errno.EROFS: "{path} is in a read-only part of the sandbox.",
-    errno.ENOSPC: "The disk is full; {path} was not changed.",
+    errno.ENOSPC: "The disk is full, or has too many files; {path} was not changed.",
     errno.EDQUOT: "The disk is full; {path} was not changed.",
     errno.EFBIG: "{path} is larger than can be read at once{limit}.",
     errno.ELOOP: "{path} is a link that leads back to itself.",

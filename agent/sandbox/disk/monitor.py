@@ -163,13 +163,14 @@ class DiskMonitor:
 
     def _full_reason(self) -> str:
         free = self._free_by_device()
-        if (
-            min(free.values(), default=self._min_free_now) < self._min_free_now
-            or not self._has_free_inodes()
-        ):
-            left = format_size(max(0, min(free.values())))
+        left = ""
+        if min(free.values(), default=self._min_free_now) < self._min_free_now:
+            left = f"{format_size(max(0, min(free.values())))} free"
+        elif not self._has_free_inodes():
+            left = "it has too many files"
+        if left:
             return (
-                f"The disk of the host machine is nearly full ({left} free). "
+                f"The disk of the host machine is nearly full ({left}). "
                 "Delete files that are no longer needed, wherever they are, before you continue."
             )
         if self._own_disk and self._own_disk_full():
@@ -191,6 +192,12 @@ class DiskMonitor:
         return self._quota_message() if self._usage.total > self._max_used else ""
 
     def _quota_message(self) -> str:
+        if self._own_disk and (known := os.statvfs(self._locations.workspace)).f_favail < 1:
+            return (
+                f"The sandbox has no room for more files: {known.f_files - known.f_ffree:,} of "
+                f"{known.f_files:,} in /workspace, /tmp, caches and homes. "
+                "Delete files that are no longer needed before you continue."
+            )
         use = self._usage
         own = "/workspace, /tmp, caches and homes" if self._own_disk else "/workspace"
         deleted = f", {format_size(use.deleted)} in deleted files that were still open"

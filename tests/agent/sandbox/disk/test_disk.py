@@ -1,7 +1,9 @@
 """The sandbox disk: a separate disk image where possible, otherwise monitored usage."""
 
 import io
+import itertools
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -22,7 +24,7 @@ from agent.provisioning.provider import DockerSandboxProvider
 from agent.runs.disk_usage import bytes_on_disk
 from agent.runs.folder import RunFolder
 from agent.sandbox.base import Sandbox
-from agent.sandbox.disk import scratch, volume
+from agent.sandbox.disk import monitor, scratch, volume
 from agent.sandbox.docker import lifecycle
 from agent.sandbox.docker.container import ContainerSpec
 from agent.sandbox.docker.sandbox import DockerSandbox
@@ -103,6 +105,22 @@ def test_a_damaged_formatted_disk_is_made_again(data: DataFolder) -> None:
         file.write(bytes(MEGABYTE))
     assert not volume.create(second, DISK_SIZE)
     assert volume.create(third, DISK_SIZE)
+
+
+def test_too_many_files_are_not_called_too_much_data(data: DataFolder) -> None:
+    workspace = data.workspace("one")
+    if not volume.create(workspace.parent, 16 * MEGABYTE):
+        pytest.skip(NO_LOOP_DEVICES)
+    workspace.mkdir()
+    disk = monitor.DiskMonitor(
+        monitor.DiskLocations(workspace, lambda: 0, lambda: 0, bytes_on_disk, (data.path,)),
+        16 * MEGABYTE, Mock(),
+    )  # fmt: skip
+    with pytest.raises(OSError, match="No space left"):
+        for number in itertools.count():
+            (workspace / str(number)).touch()
+    assert re.match("The sandbox has no room for more files: [0-9,]+ of ", disk.message())
+    assert "MB" not in disk.message()
 
 
 def test_unused_space_uses_no_host_space(folder: Path) -> None:
