@@ -29,6 +29,7 @@ _WAIT_SECONDS = 10
 _RETRY_INTERVAL_SECONDS = 0.5
 _FIRST_SANDBOX_SECONDS = 1.0
 _POLL_SECONDS = 0.01
+_CPU_SHARES = 8 * 1024  # a sandbox has 1024: all of them wait for it
 _log = logging.getLogger(__name__)
 _LISTENING_MESSAGE = "Accepting HTTP Socket connections"
 PROXY_LABEL = "llm-in-sandbox-studio.proxy"
@@ -281,6 +282,7 @@ class Proxy:
             cap_add=["NET_ADMIN", "SETGID", "SETUID"],
             security_opt=["no-new-privileges"],
             mem_limit=512 * 1024**2,  # 64 sandboxes with as many connections as they may have
+            cpu_shares=_CPU_SHARES,
             pids_limit=64,
             log_config=docker.types.LogConfig(
                 type=docker.types.LogConfig.types.JSON, config={"max-size": "1m"}

@@ -12,7 +12,7 @@ from agent.api.studio import Studio
 from agent.errors import NoNodeLeft
 from agent.evals.outcomes import OUTCOMES
 from agent.evals.runner import Progress
-from agent.events import encode
+from agent.events import Event, encode
 from agent.runs.folder import RunFolder
 from agent.settings import Settings
 from agent.workspace.versions.blobs import BlobStore
@@ -56,7 +56,7 @@ class PlacedRun:
     def carry_out(self) -> tuple[str, str, str]:
         fails = self.nodes.take() == self.nodes.failing
         end = ended("failed", reason="The engine is gone.") if fails else ended("answered", "A")
-        events = [started("Which letter?", run=self.id, mode="plain"), end]
+        events: list[Event] = [started("Which letter?", run=self.id, mode="plain"), end]
         self.folder.journal.write_bytes(b"".join(encode(event) + b"\n" for event in events))
         return end.status, end.answer, end.reason
 

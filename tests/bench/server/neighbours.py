@@ -5,7 +5,7 @@ from contextlib import ExitStack, closing, contextmanager
 
 from agent.provisioning.provider import DockerSandboxProvider
 from agent.runs.folder import RunFolder
-from agent.sandbox.base import Sandbox
+from agent.sandbox.base import OutputChunk, Sandbox
 from agent.sandbox.network.policy import NetworkPolicy
 from agent.util.cancellation import Stop
 from tests.bench.context import BenchContext
@@ -92,5 +92,5 @@ def _busy(others: list[Sandbox], kind: str, connections: int) -> Iterator[None]:
 def _ask(sandbox: Sandbox, times: int) -> list[float]:
     found = list(sandbox.execute(f"for i in $(seq {times}); do {_ASK}; sleep 0.2; done",
                                  timeout=3600, stop=Stop()))  # fmt: skip
-    output = b"".join(each.data for each in found[:-1])
+    output = b"".join(each.data for each in found if isinstance(each, OutputChunk))
     return [float(each) for each in output.split()]

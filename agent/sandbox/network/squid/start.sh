@@ -39,7 +39,7 @@ table inet studio {
     set open { type ipv4_addr; size 65536; flags dynamic; }
     chain sandboxes {
         update @recent { ip saddr limit rate over 100/second burst 200 packets } drop
-        add @open { ip saddr ct count over 128 } drop
+        add @open { ip saddr ct count over 64 } drop
         accept
     }
     chain in {

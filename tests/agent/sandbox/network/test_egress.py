@@ -355,7 +355,7 @@ def test_a_sandbox_leaves_connections_of_the_proxy_to_others(
     other_sandbox.set_network_policy(ALL_HOSTS)
     hoard = f"cat > /tmp/a.py <<'END'\n{OPEN_CONNECTIONS}\nEND\n"
     hoard += "python3 /tmp/a.py > /tmp/connected & until [ -s /tmp/connected ]; do sleep 0.1; done"
-    assert stdout_of(sandbox, f"{hoard}; cat /tmp/connected").split() == ["128"]
+    assert stdout_of(sandbox, f"{hoard}; cat /tmp/connected").split() == ["64"]
     assert http_statuses(other_sandbox, f"http://{METADATA}/") == ["403"]
     assert http_statuses(sandbox, f"http://{METADATA}/") == ["000"]
 
