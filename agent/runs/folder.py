@@ -122,7 +122,8 @@ class RunFolder:
             metadata = _metadata_adapter().validate_python(record)
             _check(metadata)
         except (OSError, ValueError, TypeError) as error:
-            raise RunError(f"The record of run {run_id} cannot be read: {error}") from error
+            why = error.strerror if isinstance(error, OSError) else error
+            raise RunError(f"The record of run {run_id} cannot be read: {why}") from error
         folder = cls(data, run_id, metadata)
         folder._unknown = {key: record[key] for key in record.keys() - _dump(metadata).keys()}
         return folder

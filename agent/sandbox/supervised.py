@@ -90,6 +90,9 @@ class SupervisedSandbox(ABC):
         """Stop the sandbox so that it can be restarted; remove it if that is unsupported."""
         self._dispose()
 
+    def _prepare_write(self) -> None:  # noqa: B027 - nothing to prepare in a plain process
+        """Make the disk writable if it failed. Raises ``SandboxError`` if that is impossible."""
+
     @property
     def id(self) -> str:
         """See ``Sandbox.id``."""
@@ -310,6 +313,7 @@ class SupervisedSandbox(ABC):
     def write(self, path: str, data: bytes, *, exclusive: bool = False) -> None:
         """See ``Sandbox.write``."""
         inside = self._absolute_path(path)
+        self._prepare_write()
         self._call_with_retry(lambda link: files.write(link, inside, data, exclusive))
 
     def list_folder(self, path: str, *, depth: int, limit: int) -> list[FolderEntry]:
@@ -320,6 +324,7 @@ class SupervisedSandbox(ABC):
     def remove(self, path: str) -> None:
         """See ``Sandbox.remove``."""
         inside = self._absolute_path(path)
+        self._prepare_write()
         self._call_with_retry(lambda link: files.remove(link, inside))
 
     def end_processes(self) -> None:

@@ -249,6 +249,12 @@ def folder_fd(root: int, path: str) -> Iterator[int]:
         os.close(opened)
 
 
+_DISK_FAILED = (
+    "cannot be read or written: the run's disk failed, as it does when the studio's disk is full. "
+    "Free some space, then send a message: the run's next command repairs it"
+)
+
+
 def to_workspace_error(error: OSError, path: str) -> WorkspaceError:
     """Convert an ``OSError`` about ``path`` to an error with a message for the user."""
     name = f"“{display_text(path[-200:])}”" if path else "The workspace"
@@ -267,9 +273,12 @@ def to_workspace_error(error: OSError, path: str) -> WorkspaceError:
         errno.ENOSPC: "does not fit: the disk is full",
         errno.EDQUOT: "does not fit: the quota is used up",
         errno.EFBIG: "is larger than the file system or a limit allows",
+        errno.EROFS: _DISK_FAILED,
+        errno.EIO: _DISK_FAILED,
     }
     kind = StorageFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else WorkspaceError
-    return kind(f"{name} {reasons.get(error.errno or 0, f'cannot be used: {error}')}.")
+    unknown = f"cannot be used: {error.strerror or type(error).__name__}"
+    return kind(f"{name} {reasons.get(error.errno or 0, unknown)}.")
 
 
 HAS_OPENAT2 = _detect_openat2()

@@ -9,17 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from agent.errors import RunError, StorageFull
+from agent.errors import RunError, StorageFull, WorkspaceError
 from agent.events import RunEnded
 from agent.fork.fork import fork_run
 from agent.limits import Limits
 from agent.models.scripted import ScriptedModel
 from agent.sandbox.engine.client import Client
 from agent.settings import Settings
+from agent.workspace.files import Workspace
+from agent.workspace.paths import RelPath
 from tests.faults.studio_app import OpenApp, StudioApp, open_studio_app, remove_containers
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.scripted import SUBMIT, bash
 from tests.support.recorded_runs import write_ended_run
+from tests.support.server import wait_until
 
 pytestmark = [
     pytest.mark.contract,
@@ -90,6 +93,33 @@ def test_a_full_disk_fails_the_run_with_advice_and_a_follow_up_succeeds_after_cl
     assert (end.status, end.reason) == ("submitted", "")
     assert "1\non" in studio_app.observations(run)[-1]
     assert [type(e).__name__ for e in studio_app.events(run)].count("RunEnded") == 2
+
+
+FILL_WORKSPACE = (
+    "for i in $(seq 500); do head -c 9000 /dev/zero > /workspace/$i; done; sync -f /workspace"
+)
+
+
+def test_a_disk_that_failed_with_the_hosts_is_repaired_before_the_next_command(
+    small_disk: Path, settings: Settings, engine: Client
+) -> None:
+    changed = replace(settings, disk=200 * 1024**2)
+    with open_studio_app(small_disk / "data", changed, engine) as studio_app:
+        run = studio_app.run_to_end(bash("echo kept > kept; sync"), SUBMIT)
+        inside = studio_app.container(run).exec_run
+        if "loop" not in str(inside("df /workspace").output):
+            pytest.skip("no loop devices")
+        fill_disk(small_disk)
+        inside(["sh", "-c", FILL_WORKSPACE])
+        wait_until(lambda: inside("touch /workspace/kept").exit_code != 0)
+        free_disk(small_disk)
+        with pytest.raises(WorkspaceError, match="next command repairs it") as refused:
+            Workspace(studio_app.runs.folder(run).workspace).open_write(RelPath("input/a"))
+        end = studio_app.follow_up(run, bash("cat kept; echo on > new; cat new"), SUBMIT)
+        assert (end.status, end.reason) == ("submitted", "")
+        assert "kept\non\nNote: The host's disk was full" in studio_app.observations(run)[-1]
+        record = studio_app.runs.folder(run).journal.read_text()
+        assert str(small_disk) not in record + str(refused.value)
 
 
 @pytest.mark.nightly

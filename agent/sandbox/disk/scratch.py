@@ -154,7 +154,8 @@ def _unpack(archive: bytes, home: Path) -> Path:
             tar.extractall(home, members, numeric_owner=True)
             return home / members[0].name
     except (OSError, tarfile.TarError) as error:
-        raise SandboxError(f"The sandbox's directories cannot be created: {error}") from error
+        why = getattr(error, "strerror", None) or type(error).__name__
+        raise SandboxError(f"The sandbox's directories cannot be created: {why}.") from error
 
 
 @lru_cache(maxsize=4 * len(SCRATCH_DIRECTORIES))

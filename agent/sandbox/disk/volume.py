@@ -18,7 +18,8 @@ import os
 import shutil
 import subprocess
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Container, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -28,6 +29,13 @@ _log = logging.getLogger(__name__)
 _lock = threading.Lock()
 _format_lock = threading.Lock()
 _TIMEOUT_SECONDS = 60
+_UNMOUNT_ATTEMPTS, _UNMOUNT_SECONDS = 20, 0.25
+_REPAIR_BYTES = 16 * 1024**2
+_FSCK_REPAIRED = (0, 1, 2)  # no errors, or errors that were corrected
+_HOST_DISK_FULL = (
+    "The studio's disk is full, and the sandbox's disk cannot be written until it is not. "
+    "Free some space on the studio's disk, then send a message to continue."
+)
 _TOOL_PATH = "/usr/sbin:/sbin:/usr/bin:/bin"
 _MOUNT_OPTIONS = "loop,nosuid,nodev,noatime,discard,errors=remount-ro"
 # No blocks reserved for root; blocks are written only when needed.
@@ -152,6 +160,45 @@ def attach(folder: Path) -> None:
         _run_tool("mount", "-t", "ext4", "-o", _MOUNT_OPTIONS, str(disk_image(folder)), str(folder))
 
 
+def is_broken(folder: Path) -> bool:
+    """Return whether a sandbox's mounted disk accepts no more writes.
+
+    The kernel makes a file system read-only when the disk below it is full.
+    """
+    if not disk_image(folder).exists() or not _is_mounted(folder):
+        return False
+    try:
+        os.utime(folder)  # statvfs reports such a file system as writable since Linux 6.14
+    except OSError as error:
+        return error.errno in (errno.EROFS, errno.EIO)
+    return False
+
+
+def repair(folder: Path) -> None:
+    """Check and mount again a broken disk of a sandbox whose container does not run.
+
+    Raises:
+        SandboxError: The host's disk is still full, or the disk cannot be used.
+    """
+    if not is_broken(folder):
+        return
+    image = disk_image(folder)
+    host = os.statvfs(image.parent)
+    if host.f_bavail * host.f_frsize < _REPAIR_BYTES:
+        raise SandboxError(_HOST_DISK_FULL)
+    with _lock:
+        for left in reversed(range(_UNMOUNT_ATTEMPTS)):
+            try:
+                _run_tool("umount", str(folder))
+                break
+            except SandboxError:  # a file of it is open
+                if not left:
+                    raise
+                time.sleep(_UNMOUNT_SECONDS)
+        _run_tool("fsck.ext4", "-f", "-y", str(image), accepted=_FSCK_REPAIRED)
+    attach(folder)
+
+
 def detach(folder: Path, *, idle: bool = False) -> None:
     """Unmount a sandbox's disk and keep its files. Open files stay usable until closed.
 
@@ -222,7 +269,8 @@ def _is_mounted(folder: Path) -> bool:
         return False
 
 
-def _run_tool(name: str, *arguments: str) -> None:
+def _run_tool(name: str, *arguments: str, accepted: Container[int] = (0,)) -> None:
+    """Run a program. The error names no path of the host: users and models read it."""
     tool = shutil.which(name, path=_TOOL_PATH)
     if tool is None:
         raise SandboxError(f"{name} is not installed.")
@@ -236,6 +284,10 @@ def _run_tool(name: str, *arguments: str) -> None:
         )
     except subprocess.TimeoutExpired as error:
         raise SandboxError(f"{name} did not end in time.") from error
-    if done.returncode != 0:
+    if done.returncode not in accepted:
         output = " ".join((done.stderr or done.stdout).split())
-        raise SandboxError(f"{name} failed: {output or done.returncode}")
+        _log.warning("%s failed: %s", " ".join((name, *arguments)), output)
+        raise SandboxError(
+            f"The sandbox's disk cannot be used: {name} failed with exit code "
+            f"{done.returncode}. The studio's log says why."
+        )

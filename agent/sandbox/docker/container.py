@@ -199,7 +199,8 @@ def _etc_files(folder: Path) -> list[Path]:
             copy.write_bytes((_ETC_FOLDER / copy.name).read_bytes())
             copy.chmod(0o644)
     except OSError as error:
-        raise SandboxError(f"The sandbox's files for /etc cannot be created: {error}") from error
+        why = error.strerror or type(error).__name__
+        raise SandboxError(f"The sandbox's files for /etc cannot be created: {why}.") from error
     return copies
 
 

@@ -21,7 +21,7 @@ from agent.errors import SandboxError
 from agent.sandbox.client import shell
 from agent.sandbox.client.link import Connection
 from agent.sandbox.client.transport import SUPERVISOR_CODE, EngineConnection
-from agent.sandbox.disk import monitor
+from agent.sandbox.disk import monitor, volume
 from agent.sandbox.disk.deleted_files import deleted_size
 from agent.sandbox.docker import cgroup, lifecycle
 from agent.sandbox.docker.container import STUDIO_FOLDER, WORKSPACE, ContainerSpec, create_container
@@ -44,6 +44,10 @@ _CONTAINER_REMOVED = (
 _CONTAINER_EXITED = ("is not running", "No such exec instance")
 """In the engine's errors when the shell's process is started in a container that is exiting."""
 _OUT_OF_MEMORY = "The sandbox ran out of memory and was terminated."
+_DISK_REPAIRED = (
+    "The host's disk was full, and the sandbox's disk failed with it. It has been repaired and the "
+    "sandbox restarted: all processes have ended, and the latest changes of files may be lost."
+)
 _SHELL_LOST = "The shell of this sandbox was lost; this is a new one, in /workspace."
 _SHELL_STATE_PATH = "/run/studio/shell"
 
@@ -81,11 +85,13 @@ class DockerSandbox(SupervisedSandbox):
             SandboxError: the engine refused; nothing is left behind.
         """
         try:
+            volume.repair(spec.workspace.parent)
             for name in ("input", "output"):
                 with contextlib.suppress(FileExistsError):  # may be the model's link or file
                     (spec.workspace / name).mkdir(parents=True)
         except OSError as error:
-            raise SandboxError(f"The workspace cannot be created: {error}") from error
+            why = error.strerror or type(error).__name__
+            raise SandboxError(f"The workspace cannot be created: {why}.") from error
         with contextlib.ExitStack() as on_failure:
             network = None
             if spec.proxy is not None:
@@ -126,6 +132,7 @@ class DockerSandbox(SupervisedSandbox):
     def _restart(self, info: lifecycle.ContainerInfo) -> None:
         if info.state != "exited":
             lifecycle.stop(self._client, info.id, info.network)
+        volume.repair(self._spec.workspace.parent)
         if info.network is not None and self._proxy is not None:
             self._proxy.recreate_network(info.network)
             with engine_errors("The sandbox cannot be connected to its network"):
@@ -148,6 +155,23 @@ class DockerSandbox(SupervisedSandbox):
         if self._proxy is not None and not self._proxy_awaited:
             run_cancellable(self._proxy.ensure_running, self._stop)
             self._proxy_awaited = True
+        self._prepare_write()
+
+    def _prepare_write(self) -> None:
+        if volume.is_broken(self._spec.workspace.parent):
+            run_cancellable(self._repair_disk, self._stop)
+
+    def _repair_disk(self) -> None:
+        """Mount the broken disk again; only a container that starts anew uses the new mount."""
+        with self._lock:
+            if not volume.is_broken(self._spec.workspace.parent):
+                return
+            with engine_errors("The sandbox cannot be stopped"):
+                self._api.stop(self._container, timeout=0)
+            volume.repair(self._spec.workspace.parent)
+            self._note = _DISK_REPAIRED
+            if self._link is not None:
+                self._link.fail(_DISK_REPAIRED)
 
     def _create_disk_monitor(self) -> monitor.DiskMonitor | None:
         spec = self._spec
