@@ -275,7 +275,7 @@ class History:
         """Return entries by a condition on ``:wanted``, active ones as they are now."""
         query = f"SELECT {_ENTRY} FROM runs WHERE {condition} ORDER BY at DESC LIMIT {limit:d}"
         active = self._entries(self._active_summaries())
-        self.indexer.update(_SHORT_SECONDS)
+        self.indexer.update(_SHORT_SECONDS, at_once=False)
         stored = self._read(lambda rows: _stored_entries(rows, query, {"wanted": _json(wanted)}))
         found = [entry for entry in stored if entry.run not in active]
         return found + [entry for entry in active.values() if entry and matches(entry)]
@@ -288,7 +288,7 @@ class History:
         """
         active = self._active_summaries()
         wanted = [run for run in runs if run not in active]
-        self.indexer.update(_SHORT_SECONDS)
+        self.indexer.update(_SHORT_SECONDS, at_once=False)
         stored, stale = self._read(lambda rows: self._stored_summaries(rows, wanted))
         if stale:
             self.indexer.changed(*stale)
@@ -319,7 +319,7 @@ class History:
 
     def replays_of(self, run: str) -> list[str]:
         """Return the ids of the replays of a run, latest first."""
-        self.indexer.update(_SHORT_SECONDS)
+        self.indexer.update(_SHORT_SECONDS, at_once=False)
         query = (
             "SELECT run FROM runs WHERE parent_run = ? AND parent_run != '' "
             "AND json_extract(parent, '$.kind') = 'replay' ORDER BY at DESC LIMIT 100"
@@ -380,7 +380,7 @@ class History:
             for run, entry in self._entries(self._active_summaries()).items()
         ]
         values = {"active": json.dumps(active), "owner": owner, "sandboxes": sandboxes}
-        self.indexer.update(_SHORT_SECONDS)
+        self.indexer.update(_SHORT_SECONDS, at_once=False)
         sql = f"{_ALL_RUNS.format(columns)} {rest}"
         return self._read(lambda rows: rows.execute(sql, values).fetchall())
 

@@ -1,7 +1,7 @@
 """Keep the history's database up to date with the runs of a data folder.
 
-The first call compares all runs with the database; later calls look for runs that were added or
-deleted, and for those reported as changed. The newest runs are read first.
+The first call compares all runs with the database; later calls read those reported as changed, and
+look for runs that others added or deleted. The newest runs are read first.
 """
 
 import logging
@@ -23,6 +23,7 @@ _LOCK_SECONDS = 2.0
 _SLICE_SECONDS = 0.25
 _IDLE_SECONDS = 60.0
 _DEFERRED_SECONDS = 0.5
+_LISTING_SHARE = 0.02  # of the time, unless the list is asked for
 _JOIN_TIMEOUT_SECONDS = 10.0
 _MAX_UNSAVED = 1_000
 _log = logging.getLogger(__name__)
@@ -48,6 +49,7 @@ class Indexer:
         self._unsaved: dict[str, Record] = {}
         self._complete = False  # whether all runs have been compared
         self._listed = 0  # time of the folder of runs when it was listed
+        self._next_listing = 0.0  # monotonic time
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._closing = threading.Event()
@@ -68,8 +70,16 @@ class Indexer:
             self._changed.update(runs)
         self._wake.set()
 
-    def update(self, seconds: float = _WORK_SECONDS, runs: int = 1) -> bool:
+    def update(
+        self, seconds: float = _WORK_SECONDS, runs: int = 1, *, at_once: bool = True
+    ) -> bool:
         """Index what has changed, for about this many seconds and at least so many runs.
+
+        Args:
+            seconds: The time.
+            runs: The number of runs.
+            at_once: Whether runs that nobody has reported must be found now; otherwise some time
+                may pass, which grows with the number of runs.
 
         Returns:
             False if the database cannot be written now.
@@ -79,7 +89,7 @@ class Indexer:
             return True  # another thread is indexing
         try:
             self._deferred = active
-            self._look_for_runs()
+            self._look_for_runs(at_once)
             self._index(seconds, runs)
         except HistoryUnavailable as error:
             _log.warning("%s", error)
@@ -105,7 +115,7 @@ class Indexer:
             self._wake.clear()
             began = time.monotonic()
             more = False
-            if self.update(_SLICE_SECONDS):
+            if self.update(_SLICE_SECONDS, at_once=False):
                 with suppress(HistoryUnavailable):
                     more = self.database.erase_deleted() or bool(self.backlog)
             if more:
@@ -115,9 +125,9 @@ class Indexer:
 
     def _start_over(self) -> None:
         with self._lock:
-            self._complete, self._listed = False, 0
+            self._complete, self._listed, self._next_listing = False, 0, 0.0
 
-    def _look_for_runs(self) -> None:
+    def _look_for_runs(self, at_once: bool) -> None:
         """Find the runs that were added or deleted; at first, those that changed, too."""
         try:
             listed = self._runs.stat().st_mtime_ns
@@ -126,7 +136,8 @@ class Indexer:
         begun = {run for run in self._drafts if (self._runs / run / "journal.jsonl").exists()}
         self._drafts -= begun
         self._changed |= begun | set(self.database.read(self._unsettled))
-        if listed == self._listed:
+        began = time.monotonic()
+        if listed == self._listed or not (at_once or began >= self._next_listing):
             return
         complete = self._complete
         known = self.database.read(_stamps if not complete else _ids)
@@ -143,6 +154,8 @@ class Indexer:
         self._new = [run for _, run in sorted(found)]
         self._changed |= known.keys()
         self._listed = listed if clock.is_settled(listed) else 0
+        now = time.monotonic()
+        self._next_listing = now + (now - began) / _LISTING_SHARE
 
     def _unsettled(self, database: sqlite3.Connection) -> list[str]:
         """Return the runs that were indexed as running or unreadable and have changed since."""

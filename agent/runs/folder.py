@@ -10,6 +10,7 @@
     <data>/sandboxes/<sandbox>/workspace
 """
 
+import os
 import re
 import threading
 import time
@@ -155,7 +156,11 @@ class RunFolder:
     @classmethod
     def ids(cls, data: Path) -> list[str]:
         """Return the ids of all runs of a data folder, including unreadable ones."""
-        return [path.name for path in (data / "runs").glob("*") if _ID.fullmatch(path.name)]
+        try:
+            with os.scandir(data / "runs") as entries:
+                return [each.name for each in entries if _ID.fullmatch(each.name)]
+        except FileNotFoundError:
+            return []
 
     @property
     def created(self) -> float:

@@ -1,6 +1,7 @@
 """The history: list entries, pagination, search, renaming and deletion of runs."""
 
 import io
+import math
 import os
 import subprocess
 import threading
@@ -789,3 +790,17 @@ def test_an_unreadable_folder_does_not_prevent_startup(tmp_path: Path) -> None:
         assert {row["error"] for row in list_runs(client)} == {"", RECORD_UNREADABLE}
         client.delete(f"/api/runs/{unreadable.id}").raise_for_status()
         assert [row["title"] for row in list_runs(client)] == ["whole"]
+
+
+def test_runs_that_are_reported_are_read_without_listing_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history = History(tmp_path)
+    write_ended_run(tmp_path, "the first")
+    assert titles(history) == ["the first"]
+    history.indexer._next_listing = math.inf
+    monkeypatch.setattr(RunFolder, "ids", lambda _: pytest.fail("all runs were listed"))
+    for number in range(20):
+        history.indexer.changed(write_ended_run(tmp_path, f"task {number}").id)
+        history.indexer.update(at_once=False)
+    assert history.totals().count == 21
