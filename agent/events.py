@@ -7,7 +7,6 @@ from the events (``agent.runs.state``).
 """
 
 import json
-import time
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Annotated, Any, Literal, get_args
@@ -20,6 +19,7 @@ from agent.errors import JournalError
 from agent.models.base import FinishReason, OpaqueParts, ReasoningField, ToolCall, TurnTokens, Usage
 from agent.sandbox.base import EndReason, StreamName
 from agent.sandbox.network.policy import NetworkAccess, NetworkRequest
+from agent.util import clock
 from agent.util.text import replace_surrogates
 
 FORMAT = 3
@@ -50,8 +50,8 @@ Preparation = Literal["queued", "preparing_image", "starting_sandbox", "ready"]
 
 
 def now() -> float:
-    """Return the seconds since the epoch."""
-    return time.time()
+    """Return the seconds since the epoch; see ``agent.util.clock.EventClock``."""
+    return clock.EVENTS.time()
 
 
 @dataclass(frozen=True, slots=True)

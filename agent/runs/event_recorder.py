@@ -17,6 +17,7 @@ from agent.runs.journal import Journal
 from agent.runs.long_outputs import LongOutputs
 from agent.runs.state import RunState
 from agent.sandbox.disk import volume
+from agent.util import clock
 from agent.workspace.files import Workspace
 
 RECORD_NOT_WRITABLE = (
@@ -97,7 +98,7 @@ class EventRecorder:
             RunError: The first event of the round cannot be written; nothing is recorded.
         """
         try:
-            with closing(events):  # ends a running command first
+            with clock.EVENTS.round(), closing(events):  # ends a running command first
                 for event in events:
                     for each in expand(event):
                         yield self._write(each)

@@ -1,9 +1,16 @@
-"""Clock for background jobs.
+"""Clocks that a change of the wall clock does not disturb: of background jobs, and of events.
 
-The wall clock can jump, for example when it is set. A jump must not trigger a cleanup.
+The wall clock can jump, for example when it is set. A jump must not trigger a cleanup, nor become a
+part of a duration.
 """
 
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_BOOT_CLOCK: int | None = getattr(time, "CLOCK_BOOTTIME", None)
+"""Linux's monotonic clock that also counts the time in which the machine is suspended."""
 
 _STARTED_AT = time.time() - time.monotonic()
 _TICK_NS = 20_000_000  # of the times of files
@@ -25,3 +32,42 @@ def now() -> float:
 def is_settled(file_time: int) -> bool:
     """Return whether a file's time, in ns, is so old that any later change gets another one."""
     return time.time_ns() - file_time > _TICK_NS
+
+
+class EventClock:
+    """Clock of events, in seconds since the epoch: monotonic while a round is in progress.
+
+    It is set by the wall clock when the first of the rounds in progress begins, so that the
+    difference of two times in one round is a duration. Thread-safe.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._rounds = 0
+        self._offset = 0.0
+
+    def time(self) -> float:
+        """Return the seconds since the epoch."""
+        with self._lock:
+            return self._offset + _monotonic() if self._rounds else time.time()
+
+    @contextmanager
+    def round(self) -> Iterator[None]:
+        """Keep the clock monotonic during the block."""
+        with self._lock:
+            if not self._rounds:
+                self._offset = time.time() - _monotonic()
+            self._rounds += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._rounds -= 1
+
+
+EVENTS = EventClock()
+"""The clock of this process's events."""
+
+
+def _monotonic() -> float:
+    return time.monotonic() if _BOOT_CLOCK is None else time.clock_gettime(_BOOT_CLOCK)

@@ -11,6 +11,7 @@ from agent.compare.description import describe, missing_repetitions
 from agent.compare.folder import ComparisonFolder
 from agent.compare.runner import is_builtin
 from agent.errors import RunError, StudioError
+from agent.events import now
 from agent.models.base import Model
 from agent.runs.summary import Summary
 from agent.settings import Settings
@@ -194,7 +195,7 @@ class ComparisonManager(GroupManager[ComparisonFolder]):
             "canResume": not running
             and not comparison.from_runs
             and (bool(missing) or self._lacks_verdicts(folder)),
-            "now": time.time(),
+            "now": now(),
         }
 
     def _summaries(self, folder: ComparisonFolder) -> dict[str, Summary | None]:

@@ -15,6 +15,7 @@ from agent.evals.evaluation import remaining_seconds
 from agent.evals.folder import EvaluationFolder, Key
 from agent.evals.outcomes import infrastructure, is_infrastructure, missing
 from agent.evals.scorers.score import JudgeAccess
+from agent.events import now
 from agent.runs.summary import Summary
 from agent.settings import Settings
 from sandbox_ui.auth.user import User
@@ -175,7 +176,7 @@ class EvaluationManager(GroupManager[EvaluationFolder]):
         remaining = None
         if start is not None and evaluation in self._executions:
             done, total = counts["done"] - start.done, counts["total"] - start.done
-            remaining = remaining_seconds(done, total, time.time() - start.at)
+            remaining = remaining_seconds(done, total, time.monotonic() - start.at)
         return {"counts": counts, "remaining": remaining}
 
     def stop(self, evaluation: str) -> None:
@@ -243,7 +244,7 @@ class EvaluationManager(GroupManager[EvaluationFolder]):
             "canResume": not running
             and (counts["done"] < counts["total"] or bool(self._unscored(folder))),
             "canRetry": not running and counts["infrastructure"] > 0,
-            "now": time.time(),
+            "now": now(),
         }
 
     def _continue_runs(
@@ -397,4 +398,4 @@ class _Start:
     """When an evaluation was started or continued, and how many runs were done by then."""
 
     done: int
-    at: float = field(default_factory=time.time)
+    at: float = field(default_factory=time.monotonic)

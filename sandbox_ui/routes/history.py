@@ -1,7 +1,6 @@
 """Routes for the catalog of runs: list, search, rename, pin, delete."""
 
 import re
-import time
 from functools import partial
 from typing import Any
 
@@ -11,6 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from agent.errors import StudioError
+from agent.events import now
 from agent.history.index import HistoryEntry, HistoryPage
 from sandbox_ui.auth.access import get_access
 from sandbox_ui.evals.listing import RunListing
@@ -67,7 +67,7 @@ class HistoryRoutes:
         if get_access(request).is_guest:
             empty = page_row(HistoryPage([], "", 0, 0, 0))
             return json_response(
-                empty | {"comparisons": [], "evaluations": [], "drafts": [], "now": time.time()}
+                empty | {"comparisons": [], "evaluations": [], "drafts": [], "now": now()}
             )
         query = request.query_params
         if "comparison" in query:
@@ -85,7 +85,7 @@ class HistoryRoutes:
         body = page_row(page, relations) | {
             "comparisons": [each for each in groups if each["kind"] == "comparison"],
             "evaluations": [each for each in groups if each["kind"] == "evaluation"],
-            "now": time.time(), "retention": self._retention_text,
+            "now": now(), "retention": self._retention_text,
         }  # fmt: skip
         if not before and not pinned:
             body["drafts"] = await run_sync(self._catalog.drafts, words, owner)
@@ -98,7 +98,7 @@ class HistoryRoutes:
         rows = page_row(page)
         for row in rows["runs"]:
             row["comparison"] = comparison
-        return json_response(rows | {"now": time.time()})
+        return json_response(rows | {"now": now()})
 
     async def reclaimable_bytes(self, request: Request) -> Response:
         """Return the bytes that deletion frees: ``{"reclaimable": bytes}``; ``run`` repeats."""

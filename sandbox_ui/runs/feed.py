@@ -6,7 +6,6 @@ same way.
 
 import re
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
@@ -15,7 +14,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from agent.errors import JournalError, RunError
-from agent.events import Event, UnreadableEvent, encode, without_unshown
+from agent.events import Event, UnreadableEvent, encode, now, without_unshown
 from agent.history import search
 from agent.history.export import steps_csv
 from agent.loop.steering import Steering
@@ -271,7 +270,7 @@ class Feed:
     def _time_and_title(self) -> dict[str, object]:
         if not self._title and self._state.rounds:
             self._title = title_for_task(self._state.rounds[0].text)
-        return {"now": time.time(), "title": self._folder.title or self._title}
+        return {"now": now(), "title": self._folder.title or self._title}
 
 
 def _encode_entry(line: bytes, events: tuple[Event, ...]) -> Iterator[bytes]:

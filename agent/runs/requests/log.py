@@ -15,13 +15,13 @@ import hashlib
 import json
 import logging
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from agent.events import now
 from agent.models.base import SentRequest, ToolSchema
 from agent.runs.requests.records import (
     RecordedRequest,
@@ -86,7 +86,7 @@ class RequestLog:
                 request = RecordedRequest(
                     n=self._last,
                     step=step,
-                    at=time.time(),
+                    at=now(),
                     cursor=self._cursor(),
                     tools=self._store_tools(tools),
                     max_tokens=max_tokens,
@@ -200,7 +200,7 @@ class AttemptRecorder:
             ended_n=response.n,
             status=response.status,
             content_type=response.content_type,
-            ended=time.time(),
+            ended=now(),
             response_bytes=response.size,
             kept=response.status is not None and not response.withheld,
             withheld="it contained the key" if response.withheld else "",

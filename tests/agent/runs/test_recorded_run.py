@@ -1,6 +1,7 @@
 """The recorder: the journal contains every event, and a run continues from it."""
 
 import errno
+import time
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -14,6 +15,7 @@ from agent.events import (
     Notice,
     Preparing,
     RunEnded,
+    StepEnded,
     StepStarted,
     ToolEnded,
     ToolOutput,
@@ -27,6 +29,7 @@ from agent.runs.event_recorder import ABORTED
 from agent.runs.folder import RunFolder
 from agent.runs.journal import Journal
 from agent.runs.recorded_run import RecordedRun, Task
+from agent.runs.requests.records import read_log
 from agent.sandbox.base import Sandbox
 from agent.util.cancellation import Stop
 from agent.workspace.versions.log import ManifestLog
@@ -39,6 +42,7 @@ from tests.support.models.scripted import SUBMIT, bash, script
 pytestmark = pytest.mark.contract
 
 GENERAL = prompts.get_bundled("general")
+TEN_YEARS = 10 * 365 * 86_400.0
 
 
 def run_turns(run: RecordedRun, *turns: ScriptedTurn, task: str = "Do it.") -> list[Event]:
@@ -71,6 +75,21 @@ def test_the_journal_contains_every_event_when_it_is_yielded(run: RecordedRun) -
         events.append(event)
         assert read_events(run)[-1] == event
     assert read_events(run) == events
+
+
+@pytest.mark.parametrize("jump", [TEN_YEARS, -TEN_YEARS])
+def test_a_clock_that_is_set_during_a_round_changes_no_duration(
+    run: RecordedRun, monkeypatch: pytest.MonkeyPatch, jump: float
+) -> None:
+    real, ahead = time.time, [0.0]
+    monkeypatch.setattr(time, "time", lambda: real() + ahead[0])
+    for event in run.start(Task("t", GENERAL), script(bash("true"), bash("true"))):
+        if isinstance(event, StepEnded) and event.step == 1:
+            ahead[0] = jump
+    times = [event.at for event in read_events(run)]
+    times += [at for each in read_log(run.folder.requests) for at in (each.at, each.ended or 0.0)]
+    assert max(times) - min(times) < TEN_YEARS / 2
+    assert abs(next(run.follow_up("On.", script())).at - time.time()) < TEN_YEARS / 2
 
 
 def test_a_follow_up_continues_in_the_same_shell_and_conversation(run: RecordedRun) -> None:
