@@ -517,11 +517,17 @@ class SummaryEnded(_StepEvent):
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One workspace path that a step added, changed or removed."""
+    """One workspace path that a step added, changed or removed.
+
+    Attributes:
+        hash: The SHA-256 in hex of a file's content or of a link's target; None if it was not read,
+            as in journals of earlier versions.
+    """
 
     path: str
     kind: Literal["added", "changed", "removed"]
     size: int = 0
+    hash: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,8 @@ from agent.events import (
     Verdict,
 )
 from agent.replay.calls import Sides, compare_call
-from agent.replay.files import FileChecker, FilesChecked, worst
+from agent.replay.files import FileChecker, worst
+from agent.replay.listed_files import ListedFileChecker
 from agent.replay.placing import place
 from agent.replay.recording import RecordedStep, Recording, StepRecord, read_step
 from agent.replay.texts import Times
@@ -26,7 +27,7 @@ from agent.workspace.versions.blobs import StoredContents
 
 _UNREADABLE = "A part of this step's record cannot be read."
 _BY_USER = "The user changed files before or during this step."
-_NO_CONTENTS = "The record holds no contents of the files that this step changed."
+_CUT = "The record lists only the first files that this step changed, without manifests."
 _NOT_FINISHED = "The replay ended during this step."
 _log = logging.getLogger(__name__)
 
@@ -69,6 +70,7 @@ class ReplayChecker:
         both = (recording.contents, contents)
         self._files = FileChecker(recording.manifests, run.folder.manifests, both)
         self._files.ignored = set(preparation.missing)
+        self._listed = ListedFileChecker(recording.results, run.folder.manifests, contents)
         self._steps = {step.number: step for step in recording.steps}
         self._last = {round_.steps[-1].number for round_ in recording.rounds if round_.steps}
         self._open: int | None = None
@@ -127,10 +129,11 @@ class ReplayChecker:
         other = read_step(self._run.folder.journal, replayed.begin)
         calls = self._compare_calls(one, other)
         times = Times(recorded.at, replayed.began)
-        files, by_user = FilesChecked(), False
         if self._recording.manifests.exists():
             files, by_user = self._files.check(recorded.number, times)
-        notes, verdicts = self._judge(recorded, ended=ended)
+        else:
+            files, by_user = self._listed.check(one.changes, recorded.number, times), False
+        notes, verdicts = self._judge(recorded, one, ended=ended)
         if by_user and recorded.number > 0 and files.total:
             notes.append(_BY_USER)
         verdicts += [each.verdict for each in calls]
@@ -140,7 +143,9 @@ class ReplayChecker:
             total=files.total, notes=tuple(notes),
         )  # fmt: skip
 
-    def _judge(self, recorded: RecordedStep, *, ended: bool) -> tuple[list[str], list[Verdict]]:
+    def _judge(
+        self, recorded: RecordedStep, record: StepRecord, *, ended: bool
+    ) -> tuple[list[str], list[Verdict]]:
         """Return what is to be said of a step besides its calls and files."""
         notes: list[str] = []
         verdicts: list[Verdict] = []
@@ -148,8 +153,9 @@ class ReplayChecker:
             notes.append(_UNREADABLE)
         if not ended:
             notes.append(_NOT_FINISHED)
-        if recorded.changed and not self._recording.manifests.exists():
-            notes.append(_NO_CONTENTS)
+        is_cut = any(each.total > len(each.changes) for each in record.changes)
+        if is_cut and not self._recording.manifests.exists():
+            notes.append(_CUT)
         if notes:
             verdicts.append("unverified")
         return notes, verdicts

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from agent.errors import JournalError
 from agent.events import CheckedFile, Verdict
@@ -15,10 +16,11 @@ from agent.workspace.versions.blobs import StoredContents
 from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.manifest import Delta, Manifest, Node
 
-MAX_LISTED = 100
-"""Maximum paths listed for a step."""
+_MAX_LISTED = 100
 
-_MAX_COMPARED = 200
+MAX_COMPARED = 200
+"""Maximum contents compared for a step; others only by their hash."""
+
 _OWN_NAMES = "temporary names"
 _KINDS = {"file": "a file", "folder": "a folder", "link": "a link"}
 
@@ -29,6 +31,13 @@ class FilesChecked:
 
     files: tuple[CheckedFile, ...] = ()
     total: int = 0
+
+    @classmethod
+    def of(cls, checked_files: Iterable[CheckedFile]) -> Self:
+        """Return those that are not the same, the worst first."""
+        found = [each for each in checked_files if each.verdict != "same"]
+        found.sort(key=lambda each: (-_RANKS[each.verdict], each.path))
+        return cls(tuple(found[:_MAX_LISTED]), len(found))
 
 
 class ManifestReader:
@@ -93,9 +102,7 @@ class FileChecker:
         """
         touched, by_user = self.recorded.advance(step)
         touched |= self._replayed.advance(step)[0]
-        found = self._compare(sorted(touched - self.ignored), times)
-        ranked = sorted(found, key=lambda each: (-_RANKS[each.verdict], each.path))
-        return FilesChecked(tuple(ranked[:MAX_LISTED]), len(ranked)), by_user
+        return FilesChecked.of(self._compare(sorted(touched - self.ignored), times)), by_user
 
     def _compare(self, paths: list[str], times: Times) -> list[CheckedFile]:
         before, now = self.recorded.manifest.nodes, self._replayed.manifest.nodes
@@ -111,39 +118,39 @@ class FileChecker:
                 (extra if one is None else missing).append(path)
                 continue
             compared += 1
-            found.append(self._compare_nodes(path, one, other, times, compared <= _MAX_COMPARED))
-        found += _pair_names(missing, extra, times)
-        return [each for each in found if each.verdict != "same"]
+            found.append(self._compare_nodes(path, one, other, times, compared <= MAX_COMPARED))
+        return [*found, *pair_names(missing, extra, times)]
 
     def _compare_nodes(
         self, path: str, one: Node, other: Node, times: Times, compare: bool
     ) -> CheckedFile:
         if one.kind != other.kind:
-            what = f"It is {_kind(other)} instead of {_kind(one)}."
-            return _checked(path, "differs", what)
+            what = f"It is {describe_kind(other)} instead of {describe_kind(one)}."
+            return checked(path, "differs", what)
         if one.mode != other.mode:
-            return _checked(path, "differs", f"Its mode is {other.mode:o} instead of {one.mode:o}.")
+            return checked(path, "differs", f"Its mode is {other.mode:o} instead of {one.mode:o}.")
         if one.kind == "link":
             if not (one.stored and other.stored):
-                return _checked(path, "unverified", "Its target was not read.")
+                return checked(path, "unverified", "Its target was not read.")
             equal = one.target == other.target
-            return _checked(path, "same" if equal else "differs", "It points to another target.")
+            return checked(path, "same" if equal else "differs", "It points to another target.")
         if one.kind != "file":
-            return _checked(path, "same" if one.stored == other.stored else "unverified")
+            return checked(path, "same" if one.stored == other.stored else "unverified")
         return self._compare_files(path, one, other, times, compare)
 
     def _compare_files(
         self, path: str, one: Node, other: Node, times: Times, compare: bool
     ) -> CheckedFile:
         if one.hash is not None and one.hash == other.hash:
-            return _checked(path, "same")
+            return checked(path, "same")
+        sizes = describe_sizes(one.size, other.size)
         if one.hash is None or other.hash is None:
             if one.size != other.size:
-                return _checked(path, "differs", _sizes(one, other))
+                return checked(path, "differs", sizes)
             why = one.reason or other.reason or "its content was not read"
-            return _checked(path, "unverified", f"It cannot be compared: {why}.")
+            return checked(path, "unverified", f"It cannot be compared: {why}.")
         if not compare or max(one.size, other.size) > MAX_BYTES:
-            return _checked(path, "differs", f"Its content is another one; {_sizes(one, other)}")
+            return checked(path, "differs", f"Its content is another one; {sizes}")
         try:
             with (
                 closing(self._contents[0].open(one.hash)) as recorded,
@@ -151,10 +158,10 @@ class FileChecker:
             ):
                 result = compare_contents(path, recorded, replayed, times)
         except JournalError:
-            return _checked(
+            return checked(
                 path, "differs", "Its content is another one, and one of the two was not kept."
             )
-        return _from_comparison(path, result, _sizes(one, other))
+        return from_comparison(path, result, sizes)
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
@@ -165,7 +172,7 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
 _RANKS: dict[Verdict, int] = {"same": 0, "volatile": 1, "unverified": 2, "differs": 3}
 
 
-def _pair_names(missing: list[str], extra: list[str], times: Times) -> Iterator[CheckedFile]:
+def pair_names(missing: list[str], extra: list[str], times: Times) -> Iterator[CheckedFile]:
     """Yield the paths of one run only; names that differ in volatile parts belong together."""
     waiting: dict[str, list[str]] = {}
     for path in extra:
@@ -173,31 +180,35 @@ def _pair_names(missing: list[str], extra: list[str], times: Times) -> Iterator[
     for path in missing:
         alike = waiting.get(_name(path, times.recorded), [])
         if alike:
-            yield _checked(alike.pop(), "volatile", rules=(_OWN_NAMES,))
+            yield checked(alike.pop(), "volatile", rules=(_OWN_NAMES,))
         else:
-            yield _checked(path, "differs", "It was not made again, or was removed.")
+            yield checked(path, "differs", "It was not made again, or was removed.")
     for path in (each for paths in waiting.values() for each in paths):
-        yield _checked(path, "differs", "The recorded run has no such path after this step.")
+        yield checked(path, "differs", "The recorded run has no such path after this step.")
 
 
 def _name(path: str, at: float) -> str:
     return normalise(path, at).text
 
 
-def _from_comparison(path: str, result: TextComparison, sizes: str) -> CheckedFile:
+def from_comparison(path: str, result: TextComparison, sizes: str) -> CheckedFile:
+    """Return how a file compares whose contents were compared."""
     reason = f"Its content is another one; {sizes}" if result.verdict == "differs" else ""
-    return _checked(path, result.verdict, reason, result.rules, result.diff)
+    return checked(path, result.verdict, reason, result.rules, result.diff)
 
 
-def _checked(
+def checked(
     path: str, verdict: Verdict, reason: str = "", rules: tuple[str, ...] = (), diff: str = ""
 ) -> CheckedFile:
+    """Return how a path of the manifests compares."""
     return CheckedFile(RelPath.trusted(path).to_url(), verdict, rules, reason, diff)
 
 
-def _kind(node: Node) -> str:
+def describe_kind(node: Node) -> str:
+    """Return what a node is, for a sentence."""
     return _KINDS.get(node.kind, f"a {node.kind}")
 
 
-def _sizes(one: Node, other: Node) -> str:
-    return f"{other.size:,} bytes instead of {one.size:,}."
+def describe_sizes(one: int, other: int) -> str:
+    """Return a sentence on the sizes of a recorded and a replayed file."""
+    return f"{other:,} bytes instead of {one:,}."

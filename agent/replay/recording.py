@@ -49,7 +49,6 @@ class RecordedStep:
         answered: Whether the model's turn is complete.
         calls: The number of calls.
         reminded: Whether the loop reminded the model to use a tool.
-        changed: Whether it changed files.
         unreadable: How many of its lines cannot be read.
         at: When its last event was written.
         messages: What the user sent while the round ran, and the model received with this step.
@@ -61,7 +60,6 @@ class RecordedStep:
     answered: bool = False
     calls: int = 0
     reminded: bool = False
-    changed: bool = False
     unreadable: int = 0
     at: float = 0.0
     messages: list[str] = field(default_factory=list)
@@ -120,6 +118,7 @@ class StepRecord:
 
     answer: ModelAnswered | None = None
     calls: dict[str, CallRecord] = field(default_factory=dict)
+    changes: list[WorkspaceChanged] = field(default_factory=list)
 
     def apply(self, event: Event) -> None:
         """Add an event of the step."""
@@ -142,6 +141,8 @@ class StepRecord:
             case ToolEnded():
                 record = self.calls.setdefault(event.call_id, CallRecord(event.name))
                 record.ended = event
+            case WorkspaceChanged():
+                self.changes.append(event)
             case _:
                 pass
 
@@ -187,6 +188,11 @@ class Recording:
     def manifests(self) -> Path:
         """The log of manifests; missing beside an exported journal."""
         return self.journal.parent / "manifests.jsonl"
+
+    @property
+    def results(self) -> Path:
+        """The folder of ``output/`` as the run left it; only beside a journal that was saved."""
+        return self.journal.parent / "files"
 
     @property
     def contents(self) -> StoredContents:
@@ -239,8 +245,6 @@ def _count(step: RecordedStep, event: Event) -> None:
             step.reminded = True
         case MessageDelivered():
             step.messages.append(event.text)
-        case WorkspaceChanged():
-            step.changed = True
         case UnreadableEvent():
             step.unreadable += 1
         case _:

@@ -168,7 +168,10 @@ def workspace_changed(step: int, delta: Delta) -> WorkspaceChanged:
     """Return a step's workspace changes as an event, removals last."""
     changes = [
         FileChange(
-            RelPath.trusted(path).to_url(), "added" if path in delta.added else "changed", node.size
+            RelPath.trusted(path).to_url(),
+            "added" if path in delta.added else "changed",
+            node.size,
+            node.content_hash,
         )
         for path, node in delta.changed.items()
         if node.kind != "folder"

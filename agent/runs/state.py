@@ -416,7 +416,7 @@ def _merge_changes(step: StepSummary, event: WorkspaceChanged) -> None:
         again += before is not None
         if before is not None and (before.kind, change.kind) == ("added", "changed"):
             change = replace(change, kind="added")
-        known[change.path] = change
+        known[change.path] = replace(change, hash=None)  # the page does not need it
     step.changes = list(known.values())[:_SHOWN_CHANGES]
     step.total_changes += event.total - again
 

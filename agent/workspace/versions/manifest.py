@@ -38,6 +38,13 @@ class Node:
     reason: str = ""
     target: str = ""
 
+    @property
+    def content_hash(self) -> str | None:
+        """The SHA-256 in hex of a file's content or a link's target; None if it was not read."""
+        if self.kind == "link" and self.stored:
+            return hashlib.sha256(os.fsencode(self.target)).hexdigest()
+        return self.hash
+
     def to_json(self) -> dict[str, Any]:
         """Return the node as JSON values, without default fields."""
         data: dict[str, Any] = {"kind": self.kind, "mode": self.mode}

@@ -1,6 +1,7 @@
 """A replay executes the recorded calls again and says how each step compares."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -284,7 +285,36 @@ def test_a_journal_alone_is_replayed_as_far_as_it_goes(studio: Studio, tmp_path:
     assert "numbers.txt" in started.notes[0]
     assert overall(run) == "differs"
     _, events = replay(studio, tmp_path / "saved" / "journal.jsonl", inputs=given)
-    assert verdicts(events) == ["same", "unverified", "same"]
+    assert verdicts(events) == ["same", "same", "same"]
+
+
+def test_a_saved_run_proves_its_files_by_their_hashes(studio: Studio, tmp_path: Path) -> None:
+    counter = tmp_path / "counter"
+    counter.write_text("1")
+    work = [
+        "echo a > a; ln -s a link; mkdir folder; date > output/now; echo b > b",
+        f"cat {counter} > number; rm b",
+        "seq 201 | xargs touch",
+    ]
+    record(studio, *map(bash, work)).save(tmp_path / "saved")
+    _, events = replay(studio, tmp_path / "saved" / "journal.jsonl")
+    assert verdicts(events) == ["volatile", "same", "unverified", "same"]
+    assert "only the first files" in verified(events, 3).notes[0]
+    counter.write_text("2")
+    _, events = replay(studio, tmp_path / "saved" / "journal.jsonl")
+    differing = verified(events, 2)
+    assert [(each.path, each.verdict) for each in differing.files] == [("number", "differs")]
+
+
+def test_a_journal_without_hashes_is_compared_by_size(studio: Studio, tmp_path: Path) -> None:
+    recorded = record(studio, bash("echo a > a; echo b > b"))
+    recorded.save(tmp_path / "saved")
+    journal_file = tmp_path / "saved" / "journal.jsonl"
+    text, count = re.subn(r'(?<="size":)2,"hash":"\w+"', "2", journal_file.read_text())
+    journal_file.write_text(text.replace('"size":2', '"size":3', 1))
+    _, events = replay(studio, journal_file)
+    assert count == 2
+    assert [each.verdict for each in verified(events).files] == ["differs", "unverified"]
 
 
 @pytest.mark.parametrize(

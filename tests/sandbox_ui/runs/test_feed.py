@@ -1,7 +1,10 @@
 """The event feed that followers of a run receive."""
 
 import json
+import time
 from pathlib import Path
+
+import pytest
 
 from agent.events import (
     ModelAnswered,
@@ -13,6 +16,7 @@ from agent.events import (
 )
 from agent.models.base import TurnTokens
 from agent.runs.journal import Journal
+from agent.util.clock import EVENTS
 from sandbox_ui.runs.feed import BATCH_BYTES, Feed
 from tests.support.recorded_runs import write_ended_run
 
@@ -51,6 +55,20 @@ def test_an_interrupted_step_does_not_belong_to_the_next_round(tmp_path: Path) -
     assert message.cursor == end
     steps = json.loads(message.data)["state"]["steps"]
     assert (steps[-1]["step"], steps[-1]["round"]) == (2, 2)
+
+
+def test_the_time_of_a_status_is_on_the_clock_of_the_events(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page computes durations from both, also when the wall clock is set during the run."""
+    folder, real = write_ended_run(tmp_path), time.time
+    journal = Journal(folder.journal)
+    with EVENTS.round():
+        journal.append(RunContinued(text="Go on.", model="m", metered=True))
+        monkeypatch.setattr(time, "time", lambda: real() + 1e9)
+        status = json.loads(Feed(folder).state_message().data)
+    journal.close()
+    assert 0 <= status["now"] - status["state"]["state_since"] < 1e8
 
 
 def test_batches_contain_every_event_exactly_once(tmp_path: Path) -> None:
