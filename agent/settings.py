@@ -256,6 +256,11 @@ class Settings:
         "STUDIO_MAX_SANDBOXES", 64, at_least_one(parse_count),
         "Running sandboxes; idle ones are stopped early for those in use",
     )  # fmt: skip
+    max_sandboxes_per_user: int | None = _setting(
+        "STUDIO_MAX_SANDBOXES_PER_USER", None, at_least_one(parse_count),
+        "Running sandboxes per user, whose oldest idle ones are stopped first; by default half of "
+        "`STUDIO_MAX_SANDBOXES`",
+    )  # fmt: skip
     retention_days: float | None = _setting(
         "STUDIO_RETENTION_DAYS", None, parse_optional_number,
         "Days after which runs that are not pinned are deleted; by default never",

@@ -129,7 +129,10 @@ class Services:
         limits = studio_limits(settings, provider.capacity)
         queue = RunQueue(limits.max_runs, limits.max_runs_per_user)
         admission = Admission(
-            queue, lambda owner, size: quota.check(owner, size), limits.max_sandboxes
+            queue,
+            lambda owner, size: quota.check(owner, size),
+            limits.max_sandboxes,
+            settings.max_sandboxes_per_user,
         )
         runs = RunManager(settings.data, provider, admission, settings.idle_seconds)
         registry = ComparisonRegistry(settings.data)

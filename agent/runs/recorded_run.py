@@ -237,18 +237,24 @@ class RecordedRun(ClosingContext):
         session = self._session
         return Workspace(self.folder.workspace, fallback=session.sandbox if session else None)
 
-    def stop_sandbox(self) -> None:
+    def stop_sandbox(self, *, keep: bool = True) -> None:
         """Stop the sandbox and close the journal; another message restarts the sandbox.
 
         The journal stays open while the end of a round is still to be written to it.
+
+        Args:
+            keep: Whether to keep the installed software; otherwise the sandbox is removed, and
+                another message creates one on the same files.
 
         Raises:
             SandboxError: The sandbox cannot be stopped; the journal is closed anyway.
         """
         session, self._session = self._session, None
         try:
-            if session is not None:
+            if session is not None and keep:
                 session.stop()
+            elif session is not None:
+                session.close()
         finally:
             if not self.has_pending_end:
                 self._recorder.close()

@@ -128,7 +128,7 @@ class UsageReporter:
             "max_runs_total": self._queue.max_active,
             "active": self._queue.count_active(owner),
             "queued": self._queue.count_waiting(owner),
-            "sandboxes": self._admission.max_sandboxes,
+            "sandboxes": self._max_sandboxes(owner),
             "memory": settings.memory,
             "cpus": settings.cpus,
             "disk": settings.disk,
@@ -137,6 +137,10 @@ class UsageReporter:
             "idle_seconds": settings.idle_seconds,
             "stopped_days": settings.stopped_days,
         }
+
+    def _max_sandboxes(self, owner: str | None) -> int:
+        admission = self._admission
+        return admission.max_sandboxes if owner is None else admission.max_sandboxes_of(owner)
 
     def _host_usage(self, inventory: Inventory, owned: Collection[str]) -> dict[str, Any]:
         disk = shutil.disk_usage(self._settings.data)

@@ -22,7 +22,7 @@ from sandbox_ui.middleware.path_prefix import path_without_prefix
 
 PREFIX = "/v1/"
 _INVALID = "invalid_request_error"
-_NO_RETRY = {"X-Should-Retry": "false"}
+NO_RETRY = {"X-Should-Retry": "false"}
 """Tells OpenAI's clients not to repeat a request that would start another run."""
 _RETRY_SECONDS = "30"
 _MAX_ERROR_BYTES = 64 * 1024
@@ -86,17 +86,17 @@ def to_api_error(error: StudioError) -> ApiError:
             return ApiError(message, 429, headers={"Retry-After": _RETRY_SECONDS})
         case QuotaExceeded():
             quota = "insufficient_quota"
-            return ApiError(message, 429, kind=quota, code=quota, headers=_NO_RETRY)
+            return ApiError(message, 429, kind=quota, code=quota, headers=NO_RETRY)
         case RunActive():
-            return ApiError(message, 409, code="run_active", headers=_NO_RETRY)
+            return ApiError(message, 409, code="run_active", headers=NO_RETRY)
         case SignInRequired():
             return ApiError(message, 401)
         case ReadOnly():
             return ApiError(message, 403)
         case StorageFull():
-            return ApiError(message, 507, headers=_NO_RETRY)
+            return ApiError(message, 507, headers=NO_RETRY)
         case ModelError():
-            return ApiError(message, 502, code="model_unavailable", headers=_NO_RETRY)
+            return ApiError(message, 502, code="model_unavailable", headers=NO_RETRY)
         case RunError():
             return ApiError(message, 404)
         case _:
@@ -110,13 +110,13 @@ def context_length_exceeded(message: str, param: str) -> ApiError:
 
 def run_failed(message: str, run: str) -> ApiError:
     """Return the error for a run that failed; the client does not repeat it."""
-    headers = {**_NO_RETRY, "X-Request-Id": run}
+    headers = {**NO_RETRY, "X-Request-Id": run}
     return ApiError(message, 502, code="run_failed", headers=headers)
 
 
 def run_stopped(message: str, run: str) -> ApiError:
     """Return the error for a run that was stopped before it had an answer."""
-    headers = {**_NO_RETRY, "X-Request-Id": run}
+    headers = {**NO_RETRY, "X-Request-Id": run}
     message = message or "The run was stopped."
     return ApiError(message, 409, kind="server_error", code="run_stopped", headers=headers)
 

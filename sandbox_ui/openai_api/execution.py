@@ -11,7 +11,7 @@ from agent.settings import Settings
 from sandbox_ui.auth.access import Access
 from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.openai_api.conversation import ClientInput
-from sandbox_ui.openai_api.errors import ApiError
+from sandbox_ui.openai_api.errors import NO_RETRY, ApiError
 from sandbox_ui.openai_api.files import FileStore
 from sandbox_ui.openai_api.models import ServedModel
 from sandbox_ui.openai_api.parameters import Parameters
@@ -21,6 +21,9 @@ from sandbox_ui.runs.run_options import RunOptions
 from sandbox_ui.scheduling.admission import MAX_TEXT
 
 RESPONSE_PREFIX = "resp_"
+SANDBOX_SECONDS = 900.0
+"""Seconds after the last use in which a response is continued in the same sandbox."""
+
 _PASSED_THROUGH = Prompt(
     system="", name="none", plain_template="{documents}\n\n{task}", user_template="{task}"
 )
@@ -38,12 +41,19 @@ class Order:
         parameters: The parameters.
         given: The messages and files.
         previous: The response that it continues; empty for a new run.
+        can_continue: Whether a later request can continue the run.
     """
 
     served: ServedModel
     parameters: Parameters
     given: ClientInput
     previous: str = ""
+    can_continue: bool = True
+
+    @property
+    def sandbox_seconds(self) -> float:
+        """See ``RunManager.start``."""
+        return SANDBOX_SECONDS if self.can_continue else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +124,13 @@ class Launcher:
         options = self._options(order)
         task = self._task(order, options, model)
         limits = sandbox.limits(self._settings, model, order.parameters.max_tokens)
-        with self._catalog.new_draft(access.user.id) as run:
-            self._files.attach(run, given.attachments, access)
+        with (
+            self._catalog.new_draft(access.user.id) as run,
+            self._files.attached(run, given.attachments, access),
+        ):
             if sandbox.memory_bytes is not None:
                 self._runs.folder(run).set_memory(sandbox.memory_bytes)
-            self._runs.start(run, task, model, limits)
+            self._runs.start(run, task, model, limits, order.sandbox_seconds)
         return StartedRound(run, 1, 0, 1, order.served.mode)
 
     def _continue(self, order: Order, model: Model, access: Access) -> StartedRound:
@@ -126,20 +138,22 @@ class Launcher:
         if not access.can_view(run):
             raise no_such_response(order.previous)
         access.require_edit(run)
-        self._check_continuation(order, run, number)
-        status = self._runs.feed(run).status()
-        folder = self._runs.folder(run)
-        cursor = folder.journal.stat().st_size
         given, parameters = order.given, order.parameters
         limits = parameters.sandbox.limits(self._settings, model, parameters.max_tokens)
-        self._files.attach(run, given.attachments, access)
-        self._runs.follow_up(run, given.text, model, limits)
-        return StartedRound(run, number + 1, cursor, status["steps"] + 1, order.served.mode)
+        with self._runs.next_round(run):
+            self._check_continuation(order, run, number)
+            steps = self._runs.feed(run).status()["steps"]
+            cursor = self._runs.folder(run).journal.stat().st_size
+            with self._files.attached(run, given.attachments, access):
+                self._runs.follow_up(run, given.text, model, limits, order.sandbox_seconds)
+        return StartedRound(run, number + 1, cursor, steps + 1, order.served.mode)
 
     def _check_continuation(self, order: Order, run: str, number: int) -> None:
         """Check that a request continues a run's last round with what can still be chosen."""
         if not self._runs.has_started(run):
             raise no_such_response(order.previous)
+        if self._runs.feed(run).status()["running"]:
+            raise ApiError("That response is still in progress.", 409, param=_PREVIOUS)
         rounds = read_rounds(self._runs.folder(run))
         first = rounds[0]
         assert isinstance(first, RunStarted)
@@ -148,13 +162,13 @@ class Launcher:
             raise ApiError(
                 f"This response was continued already; a sandbox continues from its latest "
                 f"response, {latest}.",
+                409,
                 param=_PREVIOUS,
+                headers=NO_RETRY,
             )
         if first.mode != order.served.mode:
             other = "without" if first.mode == "plain" else "with"
             raise ApiError(f"That response was made {other} a sandbox.", param="model")
-        if self._runs.feed(run).status()["running"]:
-            raise ApiError("That response is still in progress.", 409, param=_PREVIOUS)
         if order.given.history:
             raise ApiError(
                 f"With {_PREVIOUS} send only the new message: the earlier ones are known.",

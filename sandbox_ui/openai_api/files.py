@@ -8,8 +8,9 @@ deleted after a week, as every draft.
 import base64
 import binascii
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from io import BytesIO
 from typing import Any, BinaryIO
 
 from agent.errors import RunError, StudioError, WorkspaceError
@@ -100,23 +101,36 @@ class FileStore:
             path = self._write(run, name, content, size)
             return self.describe(FileRef(run, path))
 
-    def attach(self, run: str, attachments: Sequence[Attachment], access: Access) -> None:
-        """Copy files into ``input/`` of a run.
+    @contextmanager
+    def attached(
+        self, run: str, attachments: Sequence[Attachment], access: Access
+    ) -> Iterator[None]:
+        """Copy files into ``input/`` of a run; if the block fails, they are removed again.
 
         Raises:
             StudioError: if a file does not exist or does not fit.
         """
-        for each in attachments:
-            if each.content is not None:
-                from io import BytesIO
+        with ExitStack() as on_failure:
+            for each in attachments:
+                path = self._attach(run, each, access)
+                on_failure.callback(self._detach, run, path)
+            yield
+            on_failure.pop_all()
 
-                self._write(run, each.name, BytesIO(each.content), len(each.content))
-                continue
-            ref = self.find(each.file_id, access)
-            with self._runs.open_file(ref.run, ref.path) as file:
-                size = file.seek(0, 2)
-                file.seek(0)
-                self._write(run, each.name or ref.path.name, file, size)
+    def _attach(self, run: str, attachment: Attachment, access: Access) -> RelPath:
+        content = attachment.content
+        if content is not None:
+            return self._write(run, attachment.name, BytesIO(content), len(content))
+        ref = self.find(attachment.file_id, access)
+        with self._runs.open_file(ref.run, ref.path) as file:
+            size = file.seek(0, 2)
+            file.seek(0)
+            return self._write(run, attachment.name or ref.path.name, file, size)
+
+    def _detach(self, run: str, path: RelPath) -> None:
+        with suppress(StudioError), self._runs.locked_workspace(run) as workspace:
+            workspace.remove(path)
+            self._runs.record_user_changes(run, [UserChange("removed", path)])
 
     def find(self, file_id: str, access: Access) -> FileRef:
         """Return the file with an id.

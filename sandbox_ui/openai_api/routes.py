@@ -111,7 +111,7 @@ class OpenAIRoutes:
         parameters = parse_parameters(body, chat=True)
         given = parse_chat_messages(body.get("messages"))
         served = await run_sync(self._models.find, parameters.model, get_access(request).user)
-        order = Order(served, parameters, given)
+        order = Order(served, parameters, given, can_continue=False)
         started = await run_sync(self._launcher.launch, order, get_access(request))
         presenter = ChatPresenter(order, started, self._linker(request, started))
         return self._answer(started, presenter, parameters)

@@ -39,7 +39,13 @@ class _KnownSummary:
 
 @dataclass
 class LiveRun:
-    """One run in this process; ``recorded`` while it has or may get a sandbox."""
+    """One run in this process; ``recorded`` while it has or may get a sandbox.
+
+    Attributes:
+        round_lock: Held by the thread that prepares and starts the next round.
+        sandbox_seconds: Seconds of no use after which the sandbox is removed, 0 for the end of the
+            round; None if it is stopped and kept as usual.
+    """
 
     folder: RunFolder
     feed: Feed
@@ -48,9 +54,16 @@ class LiveRun:
     recorded: RecordedRun | None = None
     stop: Stop = field(default_factory=Stop)
     worker: threading.Thread | None = None
+    sandbox_seconds: float | None = None
     last_used: float = field(default_factory=clock.steady_time)
+    round_lock: threading.RLock = field(default_factory=threading.RLock)
     sandbox_lock: threading.Lock = field(default_factory=threading.Lock)
     _summary: "_KnownSummary | None" = None
+
+    @property
+    def owner(self) -> str:
+        """The run's owner."""
+        return self.folder.owner
 
     @property
     def active(self) -> bool:
@@ -64,14 +77,16 @@ class LiveRun:
         return not self.active and recorded is not None and recorded.has_sandbox
 
     def summary(self) -> Summary | None:
-        """Return the list entry during a round; None until the round has started.
+        """Return the list entry during a round; None before it has started and when it has ended.
 
         Its figures may be some seconds old in a long run: they are computed again after a time
         that is proportional to what they took.
         """
-        assert self.recorded is not None
-        with self.recorded.lock:
-            state = self.recorded.state
+        recorded = self.recorded
+        if recorded is None:
+            return None
+        with recorded.lock:
+            state = recorded.state
             if not state.rounds:
                 return None
             round_ = len(state.rounds), state.is_running
@@ -86,17 +101,21 @@ class LiveRun:
     def stop_sandbox(self) -> None:
         """Stop the sandbox, if there is one and no worker uses it."""
         with self.sandbox_lock:
-            recorded = None if self.active else self.recorded
-            if recorded is None:
-                return
+            if not self.active:
+                self._release_sandbox()
+
+    def _release_sandbox(self) -> None:
+        """Stop the sandbox, or remove it if it is not kept; the caller holds ``sandbox_lock``."""
+        recorded = self.recorded
+        if recorded is None:
+            return
+        try:
+            recorded.stop_sandbox(keep=self.sandbox_seconds is None)
+        except StudioError as error:
+            _log.warning("The sandbox of run %s could not be stopped: %s", self.folder.id, error)
+        finally:
             if not recorded.has_pending_end:
                 self.recorded = None
-            try:
-                recorded.stop_sandbox()
-            except StudioError as error:
-                _log.warning(
-                    "The sandbox of run %s could not be stopped: %s", self.folder.id, error
-                )
 
     def start_worker(
         self,
@@ -137,18 +156,25 @@ class LiveRun:
                 raise
             started.set_exception(error)
         finally:
-            ticket.leave()
-            on_ended(self.folder.id)
-            self.last_used = clock.steady_time()
+            try:
+                if self.sandbox_seconds == 0:
+                    with self.sandbox_lock:
+                        self._release_sandbox()
+            finally:
+                ticket.leave()
+                on_ended(self.folder.id)
+                self.last_used = clock.steady_time()
 
     def wait_for_exit(self) -> None:
         """Wait for a worker that has recorded the end of its round and is about to exit."""
-        if self.recorded is None or self.worker is None:
+        recorded, worker = self.recorded, self.worker
+        if worker is None:
             return
-        with self.recorded.lock:
-            ended = not self.recorded.state.is_running
-        if ended:
-            self.worker.join(_EXIT_TIMEOUT_SECONDS)
+        if recorded is not None:
+            with recorded.lock:
+                if recorded.state.is_running:
+                    return
+        worker.join(_EXIT_TIMEOUT_SECONDS)
 
 
 def join_workers(runs: Iterable[LiveRun], seconds: float) -> None:

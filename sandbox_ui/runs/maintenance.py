@@ -112,12 +112,15 @@ class Maintenance:
                     recorded.write_pending_end()
 
     def _stop_idle_sandboxes(self, now: float) -> None:
-        for run in [
-            each for each in self._registry.all() if now - each.last_used > self._idle_seconds
-        ]:
+        for run in self._registry.all():
+            seconds = self._idle_seconds
+            if run.sandbox_seconds is not None:
+                seconds = min(seconds, max(run.sandbox_seconds, _INTERVAL_SECONDS))
+            if now - run.last_used <= seconds:
+                continue
             run.stop_sandbox()
             with self._registry.lock:
-                unused = run.recorded is None and now - run.last_used > self._idle_seconds
+                unused = run.recorded is None and now - run.last_used > seconds
                 if unused and not run.feed.has_followers:
                     self._registry.forget(run.folder.id)
 

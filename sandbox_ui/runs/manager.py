@@ -199,8 +199,39 @@ class RunManager:
             self.admission.record_draft(fork)
         return self._registry.get(fork.id).folder.id
 
-    def start(self, run_id: str, task: Task, model: Model, limits: Limits) -> None:
+    @contextmanager
+    def next_round(self, run_id: str) -> Iterator[None]:
+        """Hold a run's next round for this thread, which prepares and starts it in the block.
+
+        Raises:
+            RunError: if the run does not exist.
+            RunActive: if another thread holds it.
+        """
+        lock = self._registry.get(run_id).round_lock
+        if not lock.acquire(blocking=False):
+            raise RunActive("Another message to this run is being sent. Wait for its answer.")
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def start(
+        self,
+        run_id: str,
+        task: Task,
+        model: Model,
+        limits: Limits,
+        sandbox_seconds: float | None = None,
+    ) -> None:
         """Start a draft's first round in its own thread.
+
+        Args:
+            run_id: The run's id.
+            task: The task.
+            model: The model.
+            limits: The limits of the round.
+            sandbox_seconds: Seconds of no use after which the sandbox is removed, 0 for the end of
+                the round; None to stop and keep it as usual.
 
         Raises:
             QuotaExceeded: if the owner may start no more runs.
@@ -210,10 +241,25 @@ class RunManager:
             run_id,
             task.text,
             lambda run, stop, ticket: run.start(task, model, limits, stop, ticket),
+            sandbox_seconds,
         )
 
-    def follow_up(self, run_id: str, text: str, model: Model, limits: Limits) -> None:
+    def follow_up(
+        self,
+        run_id: str,
+        text: str,
+        model: Model,
+        limits: Limits,
+        sandbox_seconds: float | None = None,
+    ) -> None:
         """Start another round from a message, in the same sandbox and conversation.
+
+        Args:
+            run_id: The run's id.
+            text: The message.
+            model: The model.
+            limits: The limits of the round.
+            sandbox_seconds: As for ``start``.
 
         Raises:
             QuotaExceeded: if the text is too long, the owner may start no more runs, or the queue
@@ -221,36 +267,47 @@ class RunManager:
             RunError: if the run does not exist or has a round in progress.
         """
         self.start_events(
-            run_id, text, lambda run, stop, ticket: run.follow_up(text, model, limits, stop, ticket)
+            run_id,
+            text,
+            lambda run, stop, ticket: run.follow_up(text, model, limits, stop, ticket),
+            sandbox_seconds,
         )
 
-    def start_events(self, run_id: str, text: str, start_round: RoundStarter) -> None:
+    def start_events(
+        self,
+        run_id: str,
+        text: str,
+        start_round: RoundStarter,
+        sandbox_seconds: float | None = None,
+    ) -> None:
         """Start a round whose events a function makes, such as a replay's.
 
         Args:
             run_id: The run's id.
             text: The user's message, for the checks of its length.
             start_round: Returns the events of the run, with a stop and a place in the queue.
+            sandbox_seconds: As for ``start``.
 
         Raises:
             QuotaExceeded: if the owner may start no more runs.
-            RunError: if the run does not exist or has a round in progress.
+            RunError: if the run does not exist.
+            RunActive: if it has a round in progress, or another is being started.
         """
         run = self._registry.get(run_id)
         self._require_own(run.folder)
         self.admission.check_start(run.folder.owner, text)
         run.wait_for_exit()
-        with run.sandbox_lock, self._registry.lock:
+        with self.next_round(run_id), run.sandbox_lock, self._registry.lock:
             if self._closing.is_set():
                 raise RunError("The studio is shutting down.")
             if run.active:
-                raise RunError("This run is in progress. Stop it or wait until it ends.")
+                raise RunActive("This run is in progress. Stop it or wait until it ends.")
             if run.recorded is None:
                 run.recorded = RecordedRun(
                     run.folder, self._provider, run.user_changes, steering=run.steering
                 )
                 run.recorded.journal.subscribe(run.feed.notify)
-            run.stop = Stop()
+            run.stop, run.sandbox_seconds = Stop(), sandbox_seconds
             ticket = self.admission.enter(run.folder.owner, lambda: self._idle_runs_except(run))
             with ExitStack() as on_failure:
                 on_failure.callback(ticket.leave)

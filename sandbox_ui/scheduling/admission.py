@@ -21,6 +21,10 @@ MAX_TEXT = 1_000_000
 class IdleRun(Protocol):
     """A run whose sandbox is running without a round in progress."""
 
+    @property
+    def owner(self) -> str:
+        """The run's owner."""
+
     def stop_sandbox(self) -> None:
         """Stop the sandbox, unless a round has started in the meantime."""
 
@@ -33,6 +37,8 @@ class Admission:
         check_quota: Called with the owner, and the bytes that are about to be stored, before a run
             is created or started; raises ``QuotaExceeded`` to refuse.
         max_sandboxes: Maximum number of running sandboxes; idle ones are stopped to free slots.
+        max_sandboxes_per_user: Maximum number per user, or as many as the user's runs that may be
+            active; half of ``max_sandboxes`` by default.
 
     Attributes:
         max_sandboxes: See above; it may be changed.
@@ -43,10 +49,12 @@ class Admission:
         queue: RunQueue | None = None,
         check_quota: Callable[[str, int], None] = lambda _owner, _size: None,
         max_sandboxes: int = 1_000,
+        max_sandboxes_per_user: int | None = None,
     ) -> None:
         self.queue = queue or RunQueue()
         self._check_quota = check_quota
         self.max_sandboxes = max_sandboxes
+        self._max_sandboxes_per_user = max_sandboxes_per_user
         self._drafts: dict[str, list[RunFolder]] = {}
         self._lock = threading.Lock()
         self._stop_lock = threading.Lock()
@@ -112,12 +120,21 @@ class Admission:
             QuotaExceeded: if too many runs are waiting.
         """
         return AdmissionTicket(
-            self.queue.enter(owner), lambda: self._stop_idle_sandboxes(idle_runs)
+            self.queue.enter(owner), lambda: self._stop_idle_sandboxes(owner, idle_runs)
         )
 
-    def _stop_idle_sandboxes(self, idle_runs: Callable[[], Sequence[IdleRun]]) -> None:
-        """Stop idle sandboxes if the limit would be exceeded."""
+    def max_sandboxes_of(self, owner: str) -> int:
+        """Return how many running sandboxes a user may have."""
+        limit = self._max_sandboxes_per_user or -(-self.max_sandboxes // 2)
+        return max(limit, self.queue.max_active_of(owner))
+
+    def _stop_idle_sandboxes(self, owner: str, idle_runs: Callable[[], Sequence[IdleRun]]) -> None:
+        """Stop idle sandboxes if a limit would be exceeded: the user's own first."""
         with self._stop_lock:
+            own = [run for run in idle_runs() if run.owner == owner]
+            excess = len(own) + self.queue.count_active(owner) - self.max_sandboxes_of(owner)
+            for run in own[: max(0, excess)]:
+                run.stop_sandbox()
             runs = idle_runs()
             excess = len(runs) + self.queue.active_count - self.max_sandboxes
             for run in runs[: max(0, excess)]:

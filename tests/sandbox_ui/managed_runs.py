@@ -26,11 +26,17 @@ def open_manager(
     runs.close()
 
 
-def start(runs: RunManager, *turns: ScriptedTurn, mode: Mode = "sandbox", owner: str = "") -> str:
+def start(
+    runs: RunManager,
+    *turns: ScriptedTurn,
+    mode: Mode = "sandbox",
+    owner: str = "",
+    sandbox_seconds: float | None = None,
+) -> str:
     """Start a run; returns its id."""
     run = runs.create_draft(owner)
     task = Task("Do it.", prompts.get_bundled("general"), mode)
-    runs.start(run, task, ScriptedModel(turns), Limits())
+    runs.start(run, task, ScriptedModel(turns), Limits(), sandbox_seconds)
     return run
 
 

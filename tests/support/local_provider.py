@@ -4,6 +4,8 @@ import uuid
 from collections.abc import Callable, Generator
 from pathlib import Path
 
+import pytest
+
 from agent.data_folder import DataFolder
 from agent.events import Event, Preparing, SandboxReady
 from agent.provisioning.backend import SetupStatus
@@ -20,6 +22,24 @@ class UntranslatedSandbox(ProcessSandbox):
 
     def _translate(self, text: str) -> str:
         return text
+
+
+def record_ends(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """Return a list that receives the folder of each sandbox that ends, and how it ends."""
+    ends: list[tuple[str, str]] = []
+
+    def record(way: str) -> None:
+        end = getattr(UntranslatedSandbox, way)
+
+        def recorded(sandbox: UntranslatedSandbox) -> None:
+            ends.append((sandbox.workspace.parent.name, way))
+            end(sandbox)
+
+        monkeypatch.setattr(UntranslatedSandbox, way, recorded)
+
+    record("stop")
+    record("close")
+    return ends
 
 
 class LocalSandboxProvider:

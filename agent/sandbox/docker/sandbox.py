@@ -21,7 +21,7 @@ from agent.errors import SandboxError
 from agent.sandbox.client import shell
 from agent.sandbox.client.link import Connection
 from agent.sandbox.client.transport import SUPERVISOR_CODE, EngineConnection
-from agent.sandbox.disk import monitor, volume
+from agent.sandbox.disk import monitor, scratch, volume
 from agent.sandbox.disk.deleted_files import deleted_size
 from agent.sandbox.docker import cgroup, lifecycle
 from agent.sandbox.docker.container import STUDIO_FOLDER, WORKSPACE, ContainerSpec, create_container
@@ -291,6 +291,7 @@ class DockerSandbox(SupervisedSandbox):
         lifecycle.remove(self._client, self._container)
         if self._proxy is not None and self._network is not None:
             self._proxy.remove_network(self._network)
+        scratch.discard(self._spec.workspace.parent)
 
 
 def _deleted_counter(container: str, process: int, hosts: list[Path]) -> Callable[[], int]:

@@ -4,15 +4,18 @@ import asyncio
 import base64
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from openai import APIStatusError, AsyncOpenAI, OpenAI
 
+from agent.runs.folder import RunFolder
 from tests.sandbox_ui.conftest import Script
-from tests.sandbox_ui.openai_api.conftest import ASK, PLAIN, SANDBOX, chat
+from tests.sandbox_ui.openai_api.conftest import ASK, PLAIN, SANDBOX, chat, respond
 from tests.support import httpx
 from tests.support.comparisons import SUBMIT, bash
+from tests.support.local_provider import record_ends
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.server import TIMEOUT_SECONDS, wait_until
 
@@ -174,6 +177,19 @@ def test_produced_files_come_back_as_links(client: OpenAI, script: Script) -> No
     assert client.files.retrieve(file_id).bytes == 3
     headers = {"Authorization": f"Bearer {client.api_key}"}
     assert httpx.get(link.url, headers=headers).content == b"a,b"
+
+
+def test_a_completion_gives_its_sandbox_back_and_a_response_keeps_it(
+    client: OpenAI, script: Script, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends = record_ends(monkeypatch)
+    script.answer = lambda _: SUBMIT
+    sandboxes = [
+        RunFolder.open(data, each.model_dump()["metadata"]["run"]).sandbox
+        for each in (respond(client), chat(client))
+    ]
+    wait_until(lambda: (sandboxes[1], "close") in ends)
+    assert sandboxes[0] not in dict(ends)
 
 
 def test_ten_at_once_each_get_their_own_answer(studio_url: str, token: str, script: Script) -> None:

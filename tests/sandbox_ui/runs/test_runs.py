@@ -39,7 +39,7 @@ from tests.sandbox_ui.managed_runs import (
     wait_for_end,
     wait_for_event,
 )
-from tests.support.local_provider import LocalSandboxProvider
+from tests.support.local_provider import LocalSandboxProvider, record_ends
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.models.scripted import SUBMIT, bash
 from tests.support.server import wait_until
@@ -154,6 +154,31 @@ def test_an_idle_run_releases_its_sandbox_and_a_message_gets_another(
     wait_for_end(runs, run, 3)
     assert provider.take_count == 2
     assert [e.text for e in events(runs, run) if isinstance(e, ToolOutput)] == ["kept\n"]
+
+
+@pytest.mark.contract
+@pytest.mark.parametrize("seconds", [0.0, 300.0])
+def test_a_sandbox_with_a_time_of_its_own_is_removed_after_it(
+    runs: RunManager,
+    provider: LocalSandboxProvider,
+    monkeypatch: pytest.MonkeyPatch,
+    seconds: float,
+) -> None:
+    ends = record_ends(monkeypatch)
+    run = start(runs, bash("echo kept > f"), SUBMIT, sandbox_seconds=seconds)
+    wait_for_end(runs, run)
+    wait_until(lambda: run not in runs.active_runs())
+    if seconds:
+        assert ends == []
+        runs.run_maintenance(time.time() + seconds + 60)
+    removed = (runs.folder(run).sandbox, "close")
+    assert ends == [removed]
+    follow_up(runs, run, bash("cat f"), SUBMIT)
+    wait_for_end(runs, run, 2)
+    assert provider.take_count == 2
+    assert [e.text for e in events(runs, run) if isinstance(e, ToolOutput)] == ["kept\n"]
+    wait_until(lambda: run not in runs.active_runs())
+    assert ends == [removed], "a message of the page keeps its sandbox as usual"
 
 
 # Button handlers

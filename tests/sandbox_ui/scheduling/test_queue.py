@@ -14,7 +14,7 @@ from sandbox_ui.runs.manager import CLOSED_MESSAGE, RunManager
 from sandbox_ui.scheduling.admission import Admission
 from sandbox_ui.scheduling.queue import MAX_WAITING, QueueEntry, RunQueue, ordinal
 from tests.sandbox_ui.managed_runs import events, follow_up, open_manager, start, wait_for_end
-from tests.support.local_provider import LocalSandboxProvider
+from tests.support.local_provider import LocalSandboxProvider, record_ends
 from tests.support.models.scripted import SUBMIT, bash
 from tests.support.server import wait_until
 
@@ -217,6 +217,21 @@ def test_a_user_at_their_limit_sees_why_the_run_waits(tmp_path: Path) -> None:
         runs.stop(first)
         wait_for(runs, second, "running_tool")
         runs.stop(second)
+
+
+@pytest.mark.contract
+def test_a_user_with_many_idle_sandboxes_loses_the_oldest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends = record_ends(monkeypatch)
+    admission = Admission(RunQueue(2, 1), max_sandboxes=9, max_sandboxes_per_user=2)
+    with open_manager(tmp_path, admission) as runs:
+        done = []
+        for owner in ("bob", "ann", "ann", "ann", "ann"):
+            done.append(start(runs, SUBMIT, owner=owner))
+            wait_for(runs, done[-1], "submitted")
+            wait_until(lambda: admission.queue.active_count == 0)
+        assert ends == [(runs.folder(run).sandbox, "stop") for run in done[1:3]]
 
 
 @pytest.mark.contract

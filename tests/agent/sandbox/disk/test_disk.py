@@ -426,6 +426,8 @@ def test_directories_survive_a_stop_and_are_fresh_in_a_new_sandbox(
     recreated = acquire_sandbox(get_provider(True, 0), folder)
     assert run(recreated, "ls /tmp/kept /root/kept /workspace/kept").stdout == b"/workspace/kept\n"
     recreated.close()
+    assert not (folder.sandbox_folder / "scratch").exists()
+    assert (folder.workspace / "kept").exists()
 
 
 @pytest.mark.engine
