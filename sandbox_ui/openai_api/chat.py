@@ -37,8 +37,11 @@ class ChatPresenter(Presenter):
     """
 
     def __init__(self, order: Order, started: StartedRound, link_files: LinkFiles) -> None:
-        self.progress = RoundProgress(started.run, started.mode, order.parameters.stop)
-        self._parameters = order.parameters
+        parameters = order.parameters
+        self.progress = RoundProgress(
+            started.run, started.mode, parameters.stop, notices=[*parameters.notices]
+        )
+        self._parameters = parameters
         self._id = f"chatcmpl-{started.run}.{started.number}"
         self._link_files = link_files
         self._reasoning: list[str] = []
@@ -61,7 +64,8 @@ class ChatPresenter(Presenter):
     async def finish(self) -> list[bytes]:
         """Return the last chunks: links, finish reason, usage."""
         self._links = await self._link_files(self.progress)
-        delta = {"annotations": self._annotations} if self._links else {}
+        annotations = self._annotations
+        delta = {"annotations": annotations} if annotations else {}
         last = self._chunk(delta, self._finish_reason)
         last |= {"metadata": self._metadata, "sandbox": self._sandbox}
         messages = [_event(last)]
@@ -79,8 +83,8 @@ class ChatPresenter(Presenter):
         message["refusal"] = None
         if self._reasoning:
             message["reasoning_content"] = "".join(self._reasoning)
-        if self._links:
-            message["annotations"] = self._annotations
+        if annotations := self._annotations:
+            message["annotations"] = annotations
         choice = {
             "index": 0,
             "message": message,
@@ -120,6 +124,7 @@ class ChatPresenter(Presenter):
                 "file_id": link.file.ref.id,
             }
             for link in self._links
+            if not link.file.is_answer
         ]
 
     @property

@@ -76,6 +76,11 @@ class ProducedFile:
     name: str
     size: int
 
+    @property
+    def is_answer(self) -> bool:
+        """Whether its content is the answer itself."""
+        return self.ref.path == ANSWER_FILE
+
 
 class FileStore:
     """The files of all users.
@@ -192,15 +197,12 @@ class FileStore:
             self._catalog.discard_draft(ref.run)
 
     def produced(self, run: str, first_step: int) -> list[ProducedFile]:
-        """Return the files in ``output/`` that steps from a number on have changed.
-
-        The answer's own file is left out; at most the first 200 files are listed.
-        """
+        """Return the first 200 files in ``output/`` that steps from a number on have changed."""
         results = list_results(self._runs.workspace(run), self._runs.file_versions(run))
         return [
             ProducedFile(FileRef(run, RelPath.from_url(row["path"])), row["name"], row["size"])
             for row in results["outputs"]["files"]
-            if row["path"] != ANSWER_FILE and (row["step"] or first_step) >= first_step
+            if (row["step"] or first_step) >= first_step
         ]
 
     def _inputs(self, run: str) -> Iterator[RelPath]:

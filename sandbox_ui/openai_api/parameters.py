@@ -25,18 +25,46 @@ _WITHOUT_EFFECT = {
     "prompt_cache_retention", "prompt_cache_options", "parallel_tool_calls", "truncation",
     "include",
 }  # fmt: skip
+_IGNORED = {
+    "priority", "request_id", "rid", "cache_salt", "cache_prompt", "id_slot", "n_keep",
+    "keep_alive", "timings_per_token", "return_progress", "post_sampling_probs", "stream_reasoning",
+    "spaces_between_special_tokens",
+}  # fmt: skip
+"""How the servers of models schedule, cache and report a request: ignored with a notice."""
+
 _CHAT_ONLY = {"messages", "max_tokens", "max_completion_tokens", "stop", "response_format"}
 _RESPONSES_ONLY = {
     "input", "instructions", "previous_response_id", "max_output_tokens", "text", "reasoning",
 }  # fmt: skip
 _COMMON = {"model", "stream", "stream_options", "metadata", "temperature", "top_p", "sandbox"}
-_KNOWN = _COMMON | _CHAT_ONLY | _RESPONSES_ONLY | _FORWARDED | _WITHOUT_EFFECT
+_KNOWN = _COMMON | _CHAT_ONLY | _RESPONSES_ONLY | _FORWARDED | _WITHOUT_EFFECT | _IGNORED
 
 _NO_TOOLS = "The caller's tools are not supported."
+_ONE_ANSWER = "Only one answer is returned; send several requests."
+_NO_LOGPROBS = "Log probabilities are not returned."
+_NO_IDS = "Token ids are not returned; the run's record has them."
+_AS_MESSAGES = "The prompt is made of the messages."
+_AS_TEXT = "The answer is text without special tokens and stop texts."
 _ONLY: dict[str, tuple[tuple[Any, ...], str]] = {
-    "n": ((1,), "Only one answer is returned; send several requests."),
-    "logprobs": ((False,), "Log probabilities are not returned."),
-    "top_logprobs": ((0,), "Log probabilities are not returned."),
+    "n": ((1,), _ONE_ANSWER),
+    "best_of": ((1,), _ONE_ANSWER),
+    "use_beam_search": ((False,), _ONE_ANSWER),
+    "logprobs": ((False,), _NO_LOGPROBS),
+    "top_logprobs": ((0,), _NO_LOGPROBS),
+    "n_probs": ((0,), _NO_LOGPROBS),
+    "echo": ((False,), "The prompt is not returned."),
+    "suffix": (("",), "Nothing follows the answer."),
+    "add_generation_prompt": ((True,), _AS_MESSAGES),
+    "add_special_tokens": ((False,), _AS_MESSAGES),
+    "continue_final_message": ((False,), _AS_MESSAGES),
+    "skip_special_tokens": ((True,), _AS_TEXT),
+    "include_stop_str_in_output": ((False,), _AS_TEXT),
+    "no_stop_trim": ((False,), _AS_TEXT),
+    "separate_reasoning": ((True,), "Reasoning is not a part of the answer."),
+    "return_tokens": ((False,), _NO_IDS),
+    "return_token_ids": ((False,), _NO_IDS),
+    "return_tokens_as_token_ids": ((False,), _NO_IDS),
+    "return_hidden_states": ((False,), "Hidden states are not returned."),
     "tools": (([],), _NO_TOOLS),
     "functions": (([],), _NO_TOOLS),
     "tool_choice": (("auto", "none"), _NO_TOOLS),
@@ -48,7 +76,7 @@ _ONLY: dict[str, tuple[tuple[Any, ...], str]] = {
 
 _REFUSED = {
     "audio", "prediction", "web_search_options", "conversation", "prompt", "max_tool_calls",
-    "moderation", "context_management", "best_of", "echo", "suffix", "image", "access_programs",
+    "moderation", "context_management", "image", "access_programs",
 }  # fmt: skip
 
 
@@ -66,6 +94,7 @@ class Parameters:
         sandbox: The options of the sandbox.
         forwarded: Further fields, sent to the model's endpoint.
         echo: The request's values that a response repeats.
+        notices: Sentences on what was ignored.
     """
 
     model: str
@@ -79,6 +108,7 @@ class Parameters:
     sandbox: SandboxOptions = field(default_factory=SandboxOptions)
     forwarded: Mapping[str, Any] = field(default_factory=dict)
     echo: Mapping[str, Any] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
 
 
 def parse_parameters(body: Body, *, chat: bool) -> Parameters:
@@ -104,6 +134,7 @@ def parse_parameters(body: Body, *, chat: bool) -> Parameters:
         )
     if output is not None:
         forwarded["response_format"] = output
+    ignored = ", ".join(sorted(_IGNORED & given.keys()))
     stop = _stops(given.get("stop"))
     if stop and not has_sandbox:
         forwarded["stop"] = list(stop)
@@ -119,6 +150,7 @@ def parse_parameters(body: Body, *, chat: bool) -> Parameters:
         sandbox=parse_options(given.get("sandbox")),
         forwarded=forwarded,
         echo=given,
+        notices=(f"Ignored, since it is for the server of a model: {ignored}.",) if ignored else (),
     )
 
 

@@ -48,7 +48,9 @@ class ResponsePresenter(Presenter):
     def __init__(
         self, parameters: Parameters, started: StartedRound, link_files: LinkFiles
     ) -> None:
-        self.progress = RoundProgress(started.run, started.mode, parameters.stop, param="input")
+        self.progress = RoundProgress(
+            started.run, started.mode, parameters.stop, "input", notices=[*parameters.notices]
+        )
         self._parameters = parameters
         self._started = started
         self._link_files = link_files
@@ -210,6 +212,7 @@ class ResponsePresenter(Presenter):
                 "url": link.url,
             }
             for link in self._links
+            if not link.file.is_answer
         ]
 
     def _response(self, status: str) -> dict[str, Any]:

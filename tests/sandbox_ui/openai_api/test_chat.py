@@ -169,7 +169,10 @@ def test_produced_files_come_back_as_links(client: OpenAI, script: Script) -> No
     script.play(
         bash("printf a,b > output/table.csv; echo See table.csv > output/answer.txt"), SUBMIT
     )
-    message = chat(client).choices[0].message
+    done = chat(client)
+    made = [file["filename"] for file in done.model_dump()["sandbox"]["files"]]
+    assert made == ["answer.txt", "table.csv"]
+    message = done.choices[0].message
     link = message.annotations[0].url_citation
     assert message.content[link.start_index : link.end_index] == link.title == "table.csv"
     file_id = message.annotations[0].model_dump()["file_id"]

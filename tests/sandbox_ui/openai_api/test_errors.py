@@ -9,6 +9,7 @@ from openai import AuthenticationError, NotFoundError, OpenAI, RateLimitError
 from agent.settings import Settings
 from sandbox_ui.auth.tokens import Tokens
 from sandbox_ui.scheduling import queue
+from tests.sandbox_ui.conftest import Script
 from tests.sandbox_ui.openai_api.conftest import ASK, PLAIN, SANDBOX, chat
 from tests.support import httpx
 from tests.support.models.endpoint import Endpoint
@@ -57,6 +58,9 @@ def test_a_full_queue_says_when_to_try_again(
     ("model", "changed", "param"),
     [
         (PLAIN, {"n": 2}, "n"),
+        (PLAIN, {"best_of": 2}, "best_of"),
+        (PLAIN, {"echo": True}, "echo"),
+        (SANDBOX, {"continue_final_message": True}, "continue_final_message"),
         (PLAIN, {"logprobs": True}, "logprobs"),
         (SANDBOX, {"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools"),
         (PLAIN, {"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools"),
@@ -124,11 +128,27 @@ def test_harmless_parameters_are_accepted(http: httpx.Client) -> None:
         "n": 1, "logprobs": False, "tools": [], "tool_choice": "none", "user": "u-1",
         "store": False, "service_tier": "auto", "parallel_tool_calls": True,
         "metadata": {"suite": "x"}, "frequency_penalty": None, "stream_options": None,
+        "echo": False, "best_of": 1, "suffix": "", "add_generation_prompt": True,
+        "skip_special_tokens": True, "return_token_ids": False,
     }  # fmt: skip
     answer = http.post("/v1/chat/completions", json={"model": PLAIN, "messages": ASK, **harmless})
     assert answer.status_code == 200, answer.text
     assert answer.json()["metadata"]["suite"] == "x"
     assert answer.headers["x-request-id"] == answer.json()["metadata"]["run"]
+    assert answer.json()["sandbox"]["notices"] == []
+
+
+@pytest.mark.parametrize(
+    ("route", "content"), [("chat/completions", "messages"), ("responses", "input")]
+)
+def test_fields_for_the_server_of_a_model_are_ignored_and_named(
+    http: httpx.Client, endpoint: Endpoint, script: Script, route: str, content: str
+) -> None:
+    body = {"model": PLAIN, content: ASK, "cache_prompt": False, "priority": 3}
+    answer = http.post(f"/v1/{route}", json=body)
+    [notice] = answer.json()["sandbox"]["notices"]
+    assert "cache_prompt, priority" in notice
+    assert not {"cache_prompt", "priority"} & endpoint.requests[-1].body.keys()
 
 
 @pytest.mark.parametrize(

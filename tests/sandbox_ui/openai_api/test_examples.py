@@ -72,24 +72,6 @@ def test_the_curl_examples_work(studio: tuple[str, str], tmp_path: Path) -> None
     assert '"filename":"data.csv"' in output
 
 
-def test_the_python_example_works(
-    studio: tuple[str, str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    url, token = studio
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "data.csv").write_text("a,b\n")
-    example = example_containing("client.files.create").replace("http://127.0.0.1:7860", url)
-    example = example.replace("studio_…", token)
-    names: dict[str, Any] = {}
-    exec(f"{example}\nclient.close()", names)
-    assert capsys.readouterr().out.startswith("chart.txt 1 ")
-    assert (tmp_path / "chart.txt").read_text() == "a,b\n"
-    assert names["more"].output_text.startswith("chart.txt 2 "), "the same sandbox"
-
-
 def test_a_client_that_leaves_keeps_no_command_running(
     studio: tuple[str, str], engine: Client
 ) -> None:

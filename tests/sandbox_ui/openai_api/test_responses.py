@@ -1,15 +1,19 @@
 """``/v1/responses`` with OpenAI's own client: items, streams, and the same sandbox again."""
 
 import base64
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 from openai import APIStatusError, OpenAI
 
+from sandbox_ui.scheduling import queue
 from tests.sandbox_ui.conftest import Script
 from tests.sandbox_ui.openai_api.conftest import PLAIN, SANDBOX, respond
 from tests.support.comparisons import SUBMIT, bash
 from tests.support.models.endpoint import Call, Endpoint, Turn
+from tests.test_docs import example_containing
 
 pytestmark = pytest.mark.contract
 
@@ -98,19 +102,64 @@ def test_the_previous_response_continues_in_the_same_sandbox(
     second = respond(client, [message], previous_response_id=first.id)
     assert second.output_text == "kept\nmore"
     assert second.metadata["run"] == first.metadata["run"]
-    assert second.model_dump()["sandbox"]["files"] == []
+    assert [each["filename"] for each in second.model_dump()["sandbox"]["files"]] == ["answer.txt"]
     assert second.usage.input_tokens == 200, "of this round only"
     assert endpoint.history_errors == []
     with pytest.raises(APIStatusError) as refused:
         respond(client, "Fork", previous_response_id=first.id)
     assert second.id in str(refused.value)
-    assert refused.value.status_code == 400
+    assert refused.value.status_code == 409
     read = client.responses.retrieve(second.id)
     assert read.output_text == second.output_text
     assert [item.id for item in read.output] == [item.id for item in second.output]
     with pytest.raises(APIStatusError) as missing:
         client.responses.retrieve("resp_none0000.1")
     assert missing.value.status_code == 404
+
+
+def test_one_of_many_continuations_runs_and_the_others_leave_no_files(
+    client: OpenAI, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script.play(SUBMIT)
+    first = respond(client)
+    script.play(bash("ls input > output/answer.txt"), SUBMIT)
+
+    def go_on(number: int) -> str | int:
+        file = {"type": "input_file", "filename": f"{number}.txt", "file_data": "eA=="}
+        content = [{"type": "input_text", "text": "List the files."}, file]
+        message = {"role": "user", "content": content}
+        try:
+            return str(respond(client, [message], previous_response_id=first.id).output_text)
+        except APIStatusError as error:
+            return error.status_code
+
+    with monkeypatch.context() as full:
+        full.setattr(queue, "MAX_WAITING", 0)
+        assert go_on(8) == 429
+    with ThreadPoolExecutor(8) as together:
+        results = list(together.map(go_on, range(8)))
+    assert results.count(409) == 7
+    [winner] = [number for number in range(8) if results[number] != 409]
+    assert results[winner] == f"{winner}.txt"
+
+
+def test_the_python_example_saves_files_in_their_folders(
+    studio_url: str, token: str, script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data.csv").write_text("a,b\n")
+    script.play(
+        bash("mkdir output/charts; cp input/data.csv output/charts/1.txt; echo 1 >> log"), SUBMIT,
+        bash("echo 2 >> log; wc -l < log > output/answer.txt"), SUBMIT,
+    )  # fmt: skip
+    example = example_containing("client.files.create").replace("http://127.0.0.1:7860", studio_url)
+    names: dict[str, Any] = {}
+    exec(
+        f"{example}\nclient.close()".replace("studio_…", token).replace("NAME@", "test-model@"),
+        names,
+    )
+    assert (tmp_path / "results" / "charts" / "1.txt").read_text() == "a,b\n"
+    assert names["more"].output_text == "2", "the same sandbox"
 
 
 @pytest.mark.parametrize(
