@@ -1,5 +1,6 @@
 """Comparison of two contents of a file: as text, or by what a format says of its own making."""
 
+import hashlib
 import io
 import re
 import zipfile
@@ -24,7 +25,7 @@ _PLOT_ID = re.compile(r"(?<=[#\"])(?:[mph]|C[0-9a-f]{1,3}_[0-9a-f]{1,3}_)[0-9a-f
 """Ids in an SVG of matplotlib, which are random."""
 
 _RANDOM_IDS = "random identifiers"
-_OWN_DATES = "dates in the file's own record"
+OWN_DATES = "dates in the file's own record"
 _DIFFERS = TextComparison("differs")
 
 
@@ -54,6 +55,27 @@ def compare_contents(
     if one[:2] == other[:2] == b"\x1f\x8b":
         return _compare_gzip(recorded.read(), replayed.read())
     return _DIFFERS
+
+
+def is_recompiled(recorded: str, replayed: bytes, at: float, limit: int) -> bool:
+    """Whether a compiled Python file is one of this SHA-256, but for the time of its source.
+
+    The header holds that time in seconds (PEP 552), which is found by trying.
+
+    Args:
+        recorded: The SHA-256 of the recorded file.
+        replayed: The content after the replay.
+        at: The latest time.
+        limit: How many bytes may be hashed, going back in time.
+    """
+    if len(replayed) < 16 or replayed[4:8] != bytes(4):
+        return False
+    latest = int(at) + 1
+    for seconds in range(latest, max(0, latest - limit // len(replayed)), -1):
+        header = replayed[:8] + (seconds % 2**32).to_bytes(4, "little")
+        if hashlib.sha256(header + replayed[12:]).hexdigest() == recorded:
+            return True
+    return False
 
 
 def _compare_texts(
@@ -88,7 +110,7 @@ def _is_text(sample: bytes) -> bool:
 
 
 def _volatile_if(equal: bool) -> TextComparison:
-    return TextComparison("volatile", (_OWN_DATES,)) if equal else _DIFFERS
+    return TextComparison("volatile", (OWN_DATES,)) if equal else _DIFFERS
 
 
 def _compare_without(own: re.Pattern[bytes], one: bytes, other: bytes) -> TextComparison:
@@ -124,7 +146,7 @@ def _compare_members(one: zipfile.ZipFile, other: zipfile.ZipFile, times: Times)
     names = [each.filename for each in left]
     if names != [each.filename for each in right] or len(names) > _MAX_MEMBERS:
         return _DIFFERS
-    rules = {_OWN_DATES}
+    rules = {OWN_DATES}
     room = MAX_BYTES
     for first, second in zip(left, right, strict=True):
         if (first.CRC, first.file_size) == (second.CRC, second.file_size):

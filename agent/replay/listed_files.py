@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from agent.errors import JournalError, WorkspaceError
 from agent.events import CheckedFile, FileChange, WorkspaceChanged
-from agent.replay.contents import MAX_BYTES, compare_contents
+from agent.replay.contents import MAX_BYTES, OWN_DATES, compare_contents, is_recompiled
 from agent.replay.files import (
     MAX_COMPARED,
     FilesChecked,
@@ -31,6 +31,8 @@ from agent.workspace.versions.manifest import Node
 _NO_HASH = "It cannot be compared: the record holds no hash of it."
 _NOT_LISTED = "It cannot be compared: the record lists only the first files that a step changed."
 _OUTPUT = "output/"
+_MAX_HASHED_BYTES = 64 * 1024**2
+_MAX_SEARCHES = 20  # without success: each takes half a second
 
 
 class ListedFileChecker:
@@ -49,6 +51,7 @@ class ListedFileChecker:
         self._listed: dict[str, FileChange] = {}
         self._all_listed = True
         self._is_first = True
+        self._searches_left = _MAX_SEARCHES
 
     def check(self, events: list[WorkspaceChanged], step: int, times: Times) -> FilesChecked:
         """Compare the paths that a step changed; return what is not the same.
@@ -107,12 +110,23 @@ class ListedFileChecker:
                 return checked(path, "differs", sizes)
             return checked(path, "unverified", _NO_HASH)
         if compare and node.kind == "file" and max(change.size, node.size) <= MAX_BYTES:
-            recorded = self._open_result(path, change)
-            if recorded is not None:
-                with suppress(JournalError), closing(recorded):  # the replay's was not kept
-                    with closing(self._contents.open(digest)) as replayed:
-                        result = compare_contents(path, recorded, replayed, times)
-                    return from_comparison(path, result, sizes)
+            with suppress(JournalError), closing(self._contents.open(digest)) as replayed:
+                return self._compare_contents(path, change, replayed, times, sizes)
+        return checked(path, "differs", f"Its content is another one; {sizes}")
+
+    def _compare_contents(
+        self, path: str, change: FileChange, replayed: BinaryIO, times: Times, sizes: str
+    ) -> CheckedFile:
+        recorded = self._open_result(path, change)
+        if recorded is not None:
+            with closing(recorded):
+                result = compare_contents(path, recorded, replayed, times)
+            return from_comparison(path, result, sizes)
+        if path.endswith(".pyc") and change.hash is not None and self._searches_left:
+            content = replayed.read()
+            if is_recompiled(change.hash, content, times.recorded, _MAX_HASHED_BYTES):
+                return checked(path, "volatile", rules=(OWN_DATES,))
+            self._searches_left -= 1
         return checked(path, "differs", f"Its content is another one; {sizes}")
 
     def _open_result(self, path: str, change: FileChange) -> BinaryIO | None:

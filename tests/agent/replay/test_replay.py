@@ -36,6 +36,9 @@ from tests.support.component.events import of_type
 pytestmark = pytest.mark.contract
 
 
+COMPILE = "python3 -c \"import py_compile; py_compile.compile('m.py', 'm.pyc', 'm.py')\""
+
+
 def record(studio: Studio, *turns: ScriptedTurn, **options: Any) -> Run:
     """Carry out a run with these turns and a final submit."""
     run = studio.run("Do it.", model=script(*turns), **options)
@@ -289,17 +292,20 @@ def test_a_journal_alone_is_replayed_as_far_as_it_goes(studio: Studio, tmp_path:
 
 
 def test_a_saved_run_proves_its_files_by_their_hashes(studio: Studio, tmp_path: Path) -> None:
-    counter = tmp_path / "counter"
+    counter, age = tmp_path / "counter", tmp_path / "age"
     counter.write_text("1")
+    age.write_text("3")
     work = [
-        "echo a > a; ln -s a link; mkdir folder; date > output/now; echo b > b",
+        "echo a > a; ln -s a link; mkdir folder; date +%s.%N > output/now; echo b > b; echo x=1 > m.py",
         f"cat {counter} > number; rm b",
+        f'touch -d "$(cat {age}) minutes ago" m.py; {COMPILE}',
         "seq 201 | xargs touch",
     ]
     record(studio, *map(bash, work)).save(tmp_path / "saved")
+    age.write_text("1")
     _, events = replay(studio, tmp_path / "saved" / "journal.jsonl")
-    assert verdicts(events) == ["volatile", "same", "unverified", "same"]
-    assert "only the first files" in verified(events, 3).notes[0]
+    assert verdicts(events) == ["volatile", "same", "volatile", "unverified", "same"]
+    assert "only the first files" in verified(events, 4).notes[0]
     counter.write_text("2")
     _, events = replay(studio, tmp_path / "saved" / "journal.jsonl")
     differing = verified(events, 2)

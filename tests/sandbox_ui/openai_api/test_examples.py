@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +13,10 @@ import docker
 import pytest
 from openai import OpenAI
 
-from agent.data_folder import DataFolder
+from agent.data_folder import DataFolder, read_instance_id
 from agent.provisioning.provider import DockerSandboxProvider
-from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
+from agent.runs.folder import RunFolder
+from agent.sandbox.docker.lifecycle import INSTANCE_LABEL, list_containers
 from agent.sandbox.engine.client import Client
 from agent.settings import Settings
 from sandbox_ui.auth.tokens import Tokens
@@ -45,9 +48,8 @@ def work(body: dict[str, Any]) -> Turn:
 
 
 @pytest.fixture(scope="module")
-def studio(tmp_path_factory: pytest.TempPathFactory, image: str) -> Iterator[tuple[str, str]]:
+def studio(data: Path, image: str) -> Iterator[tuple[str, str]]:
     """A studio with real sandboxes; its URL and a token."""
-    data = tmp_path_factory.mktemp("data")
     with Endpoint(work) as endpoint:
         settings = replace(
             Settings(data=data, image=image, base_url=endpoint.url, model="NAME"), openai_api=True
@@ -70,6 +72,27 @@ def test_the_curl_examples_work(studio: tuple[str, str], tmp_path: Path) -> None
     answer = response["output"][-1]["content"][0]["text"]
     assert answer.split()[-2:] == [str(512 * 1024**2), "1"], "512 MB, and only a loopback interface"
     assert '"filename":"data.csv"' in output
+
+
+def test_a_harness_leaves_no_sandboxes(studio: tuple[str, str], data: Path, engine: Client) -> None:
+    url, token = studio
+    question: Any = [{"role": "user", "content": "Draw it"}]
+    with (
+        OpenAI(base_url=f"{url}/v1", api_key=token, timeout=TIMEOUT_SECONDS) as client,
+        ThreadPoolExecutor(4) as together,
+    ):
+        ask = partial(client.chat.completions.create, model="NAME@sandbox", messages=question)
+        done = [together.submit(ask) for _ in range(20)]
+        runs = [each.result().model_dump()["metadata"]["run"] for each in done]
+    used = {RunFolder.open(data, run).sandbox for run in runs}
+    assert len(used) == 20
+
+    def left() -> set[str]:
+        containers = list_containers(engine, read_instance_id(data))
+        disks = {each.parent.name for each in data.glob("sandboxes/*/scratch")}
+        return used & (disks | {each.sandbox_id for each in containers})
+
+    wait_until(lambda: not left())
 
 
 def test_a_client_that_leaves_keeps_no_command_running(
