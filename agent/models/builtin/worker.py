@@ -45,16 +45,16 @@ def main(weights: str, adapter: str, socket: str) -> None:
     os.nice(_NICE_INCREMENT)
     try:
         llama: Any = import_module("xllamacpp")  # has no types, and is not installed everywhere
-        server = llama.Server(server_params(llama, weights, adapter, socket))
+        _server = llama.Server(server_params(llama, weights, adapter, socket))
     except Exception as error:  # noqa: BLE001 - process boundary: report any error as JSON
         print(json.dumps({"error": f"{type(error).__name__}: {error}"}), flush=True)
         return
     print(json.dumps({"ready": True}), flush=True)
     sys.stdin.read()
-    del server
     with suppress(OSError):  # the parent process may have died without deleting the socket
         Path(socket).unlink(missing_ok=True)
         Path(socket).parent.rmdir()
+    os._exit(0)  # the server's destructor may wait for its own threads for ever
 
 
 if __name__ == "__main__":
