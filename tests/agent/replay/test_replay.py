@@ -296,7 +296,7 @@ def test_a_saved_run_proves_its_files_by_their_hashes(studio: Studio, tmp_path: 
     counter.write_text("1")
     age.write_text("3")
     work = [
-        "echo a > a; ln -s a link; mkdir folder; date +%s.%N > output/now; echo b > b; echo x=1 > m.py",
+        "echo a > a; ln -s a link; mkdir folder; date +%s.%N > output/now; echo b > b; touch m.py",
         f"cat {counter} > number; rm b",
         f'touch -d "$(cat {age}) minutes ago" m.py; {COMPILE}',
         "seq 201 | xargs touch",
