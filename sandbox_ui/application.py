@@ -11,6 +11,7 @@ os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 
 import gradio as gr
 from fastapi import FastAPI
+from gradio.route_utils import BUILD_PATH_LIB
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute, Mount
 
@@ -284,6 +285,7 @@ def create_app(
     app.add_middleware(PathPrefix, prefix=settings.root_path)
     app.router.routes.extend(services.routes())
     app.mount("/ui", modules.PageFiles(directory=modules.STATIC))
+    app.mount("/assets", modules.GradioFiles(directory=BUILD_PATH_LIB))
     blocks = services.blocks()
     queue = OwnedQueue.install(blocks)
     gr.mount_gradio_app(

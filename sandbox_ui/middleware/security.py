@@ -73,6 +73,7 @@ class SecurityHeaders:
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
+                _vary_by_no_origin(headers)
             await send(message)
 
         if not self._is_allowed_host(Headers(scope=scope).get("host", "")):
@@ -92,6 +93,15 @@ class SecurityHeaders:
         except ValueError:
             return False
         return name in ("", "localhost") or name in self._allowed_hosts or _is_ip_address(name)
+
+
+def _vary_by_no_origin(headers: MutableHeaders) -> None:
+    """Let browsers reuse a cached answer: ``CORSMiddleware`` says that it depends on the origin."""
+    names = [each.strip() for each in headers.get("vary", "").split(",")]
+    names = [each for each in names if each.lower() not in ("", "origin")]
+    del headers["vary"]
+    if names:
+        headers["vary"] = ", ".join(names)
 
 
 def _is_ip_address(name: str) -> bool:

@@ -11,7 +11,8 @@ import gradio as gr
 
 _MAIN = (
     "import(new URL(document.querySelector('meta[name=studio-modules]').content + 'main.js',"
-    " document.baseURI).href)"
+    " document.baseURI).href).catch(error => {"
+    " dispatchEvent(new Event('vite:preloadError')); throw error; })"
 )
 
 

@@ -55,6 +55,16 @@ class PageFiles(StaticFiles):
         return response
 
 
+class GradioFiles(StaticFiles):
+    """Gradio's modules and styles, which have their hash in their names: cached for good."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        """Return the response for a path below the folder."""
+        response = await super().get_response(path, scope)
+        response.headers["cache-control"] = _FOREVER
+        return response
+
+
 def _versions() -> Iterator[tuple[Path, int]]:
     """Yield every module and its modification time, and the bundle's."""
     folders = [path for path in STATIC.iterdir() if path.is_dir() and path.name not in _GENERATED]

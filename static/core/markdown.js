@@ -20,7 +20,7 @@ export async function renderMarkdown(element, text) {
   }
   if (!MARKDOWN_SYNTAX.test(text)) return element.replaceChildren(text);
   try {
-    const [{ html }] = await Promise.all([fetchJson(apiUrl("markdown"), { method: "POST", body: text }), loadSanitiser()]);
+    const [{ html }] = await Promise.all([fetchJson(apiUrl("markdown"), { method: "POST", body: text, repeatable: true }), loadSanitiser()]);
     insertHtml(element, html);
     element.classList.add("markdown");
   } catch (error) {

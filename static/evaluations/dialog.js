@@ -149,7 +149,7 @@ class EvaluateDialog {
   async upload() {
     const files = this.chosen.flatMap((row) => row.uploads());
     if (!files.length) return "";
-    const { run } = await fetchJson(apiUrl("runs"), { method: "POST" });
+    const { run } = await fetchJson(apiUrl("runs"), { method: "POST", repeatable: true });
     for (const [at, { path, file }] of files.entries()) {
       this.setStatus(`Uploading file ${at + 1} of ${files.length}…`);
       await fetchJson(apiUrl(`runs/${run}/files/input/${path.split("/").map(encodeURIComponent).join("/")}`), { method: "PUT", body: file });

@@ -218,7 +218,7 @@ export class Preview {
 
   /** Keep the current view if only the connection failed. */
   showError(file, error) {
-    const broken = error instanceof TypeError && /fetch|network|load failed/i.test(error.message);
+    const broken = error.status === 0 || (error instanceof TypeError && /fetch|network|load failed/i.test(error.message));
     if (!broken && error.constructor !== Error) console.error(error);
     if (broken && this.kind) this.details.textContent = "Connection lost. This is the last version loaded.";
     else this.display(errorView(broken ? "Connection lost." : error.message, "", file, true));

@@ -105,7 +105,7 @@ export function mountEndpoints(element) {
     say("Looking for servers on the studio’s machine…");
     servers.hidden = true;
     try {
-      const { servers: found } = await fetchJson(apiUrl("models/local"), { method: "POST" });
+      const { servers: found } = await fetchJson(apiUrl("models/local"), { method: "POST", repeatable: true });
       say(found.length ? "" : "None answers at the usual ports of Ollama, LM Studio, vLLM and llama.cpp.");
       servers.hidden = !found.length;
       servers.replaceChildren(...found.map(serverRow));

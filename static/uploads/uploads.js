@@ -20,7 +20,7 @@ export const pendingUploads = () => preparing + active + waiting.length;
 /** The target run; two quick drops share one draft. */
 async function ensureRun() {
   if (currentRun.id) return;
-  draft ??= fetchJson(apiUrl("runs"), { method: "POST" }).finally(() => (draft = null));
+  draft ??= fetchJson(apiUrl("runs"), { method: "POST", repeatable: true }).finally(() => (draft = null));
   const { run } = await draft;
   if (currentRun.id) return;
   emit("draft", run);
@@ -95,7 +95,7 @@ async function prune(chip, folders) {
 
 async function makeFolder(path) {
   const headers = { "Content-Type": "application/json" };
-  await fetchJson(runApiUrl("changes"), { method: "POST", headers, body: JSON.stringify({ operation: "create_folder", path, merge: true }) });
+  await fetchJson(runApiUrl("changes"), { method: "POST", headers, body: JSON.stringify({ operation: "create_folder", path, merge: true }), repeatable: true });
 }
 
 async function startNext() {

@@ -6,6 +6,7 @@ import { emit, currentRun } from "../../core/event_stream.js";
 import { parentOf } from "../../tree/model.js";
 import { loadKind } from "../loader.js";
 import { showProgress } from "../progress_note.js";
+import { fetchWithRetry } from "../../core/loading/fetch.js";
 
 /** Stands in for a file inside an archive; requests go to the archive. */
 class ArchiveMemberFile {
@@ -103,7 +104,7 @@ export class ArchiveMemberView {
   async extract(name, button) {
     button.disabled = true;
     try {
-      const response = await fetch(this.member.raw());
+      const response = await fetchWithRetry(this.member.raw());
       if (!response.ok) throw new Error(await response.text());
       const folder = parentOf(this.member.path);
       emit("upload", { files: [new File([await response.blob()], name)], folder });

@@ -1,5 +1,7 @@
 // Reads a file of any size with range requests; caches a few chunks.
 
+import { fetchWithRetry } from "../../core/loading/fetch.js";
+
 const CHUNK_SIZE = 8192;
 const MAX_CHUNKS = 64;
 const MAX_REQUESTS = 2;
@@ -52,7 +54,7 @@ export class RangeReader {
   async fetch(index) {
     const first = index * CHUNK_SIZE;
     const last = Math.min(first + CHUNK_SIZE, this.size) - 1;
-    const response = await fetch(this.file.address("files", {}), { headers: { Range: `bytes=${first}-${last}` } });
+    const response = await fetchWithRetry(this.file.address("files", {}), { headers: { Range: `bytes=${first}-${last}` } });
     if (response.status !== 206) throw new Error(`The server answered ${response.status}.`);
     this.chunks.set(index, new Uint8Array(await response.arrayBuffer()));
     for (const oldest of this.chunks.keys()) {

@@ -2,6 +2,7 @@
 
 import { h } from "../../core/dom.js";
 import { formatNumber, plural } from "../../core/format.js";
+import { fetchWithRetry } from "../../core/loading/fetch.js";
 
 const SIZES = [72, 48, 32, 24, 18, 14];
 const MAX_CHARACTERS = 600; // characters shown; more on demand
@@ -54,7 +55,7 @@ class FontPreview {
 
   async bytes() {
     const isCollection = this.first.fonts.length > 0; // which browsers cannot read
-    const answer = await fetch(isCollection ? this.file.view({ font: this.member, content: 1 }) : this.file.address("files", {}));
+    const answer = await fetchWithRetry(isCollection ? this.file.view({ font: this.member, content: 1 }) : this.file.address("files", {}));
     if (!answer.ok) throw new Error("The font could not be loaded.");
     return answer.arrayBuffer();
   }

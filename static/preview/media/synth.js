@@ -1,6 +1,7 @@
 // General MIDI synthesizer: SpessaSynth in an audio worklet, with limited polyphony.
 
 import { loadLibrary } from "../../core/loading/libraries.js";
+import { fetchWithRetry } from "../../core/loading/fetch.js";
 
 export const AHEAD_SECONDS = 0.2; // that events are scheduled ahead
 const MAX_NOTES = 96; // at a time
@@ -12,7 +13,7 @@ export async function createSynth() {
   try {
     const { WorkletSynthesizer, soundBankUrl } = await loadLibrary("synthesizer");
     await context.audioWorklet.addModule(new URL("ui/vendor/synthesizer.worklet.js", document.baseURI).href);
-    const response = await fetch(soundBankUrl);
+    const response = await fetchWithRetry(soundBankUrl);
     if (!response.ok) throw new Error("The instruments cannot be loaded.");
     const worklet = new WorkletSynthesizer(context);
     await worklet.soundBankManager.addSoundBank(await response.arrayBuffer(), "general-midi");

@@ -3,6 +3,7 @@
 import { h } from "../../core/dom.js";
 import { formatClock } from "../../core/format.js";
 import { loadLibrary } from "../../core/loading/libraries.js";
+import { fetchWithRetry } from "../../core/loading/fetch.js";
 
 const LOOP = { color: "color-mix(in srgb, var(--accent) 22%, transparent)", minLength: 0.05 };
 const MAX_CHANNELS = 8;
@@ -137,7 +138,7 @@ function colours() {
 
 /** Decode audio with the browser; returns the samples of each channel, fewer per second if it is long. */
 export async function decodeChannels(address, seconds, signal) {
-  const content = await (await fetch(address, { signal })).arrayBuffer();
+  const content = await (await fetchWithRetry(address, { signal })).arrayBuffer();
   const rate = Math.max(SAMPLE_RATES[0], Math.min(SAMPLE_RATES[1], MAX_SAMPLES / seconds));
   const audio = await new OfflineAudioContext(1, 1, rate).decodeAudioData(content);
   return Array.from({ length: audio.numberOfChannels }, (_, at) => audio.getChannelData(at));

@@ -6,6 +6,7 @@ import { canWrap, editingExtensions, loadCodeMirror, loadLanguage, viewExtension
 import { commonEnds } from "./common_ends.js";
 import { conflictExtension } from "./conflict.js";
 import { decodeFile } from "./encoding.js";
+import { fetchWithRetry } from "../../core/loading/fetch.js";
 
 const MAX_LEAVE_MS = 60_000; // between Escape and the Tab that leaves the editor
 
@@ -93,7 +94,7 @@ export class Editor {
 
   /** Load the file's current text, version and encoding. */
   async fetch() {
-    const response = await fetch(this.file.address("files", {}), { cache: "no-store" });
+    const response = await fetchWithRetry(this.file.address("files", {}), { cache: "no-store" });
     if (!response.ok) throw new Error("This file can no longer be read.");
     const version = response.headers.get("ETag");
     if (!version) throw new Error("This file cannot be edited here.");
@@ -126,7 +127,11 @@ export class Editor {
     this.state.textContent = "Saving…";
     const { text } = this;
     try {
-      const response = await fetch(this.file.address("files", {}), { method: "PUT", headers: { "If-Match": this.version }, body: this.write(text.toString()) });
+      const response = await fetchWithRetry(this.file.address("files", {}), {
+        method: "PUT",
+        headers: { "If-Match": this.version },
+        body: this.write(text.toString()),
+      });
       const result = await response.json().catch(() => null);
       if (response.status === 412) await this.resolveConflict();
       else if (!response.ok) throw new Error(result?.error ?? `The server responded with status ${response.status}.`);
@@ -202,7 +207,7 @@ export class Editor {
   /** The file changed, by another writer or by saving. */
   async onFileChanged() {
     if (this.saving || !this.version) return;
-    const response = await fetch(this.file.address("files", {}), { method: "HEAD", cache: "no-store" }).catch(() => null);
+    const response = await fetchWithRetry(this.file.address("files", {}), { method: "HEAD", cache: "no-store" }).catch(() => null);
     const version = response?.headers.get("ETag");
     if (!version || version === this.version || this.saving) return;
     if (this.dirty) this.showMessage("The file changed on disk; your edits are safe.", ["Compare", () => this.resolveConflict()]);

@@ -47,6 +47,15 @@ def test_the_page_has_a_policy_and_its_scripts_a_fresh_nonce(studio_url: str) ->
     assert set(re.findall(r"<script[^>]*?(?: nonce=\"([^\"]*)\")?[ >]", one.text)) == {nonce[1]}
 
 
+def test_the_pages_own_requests_find_gradios_files_in_the_browsers_cache(studio_url: str) -> None:
+    found = re.search(r"assets/index-[\w-]+\.js", httpx.get(studio_url).text)
+    assert found
+    headers = httpx.get(f"{studio_url}/{found[0]}").headers
+    assert headers["cache-control"] == "public, max-age=31536000, immutable"
+    assert "vary" not in headers  # requests with and without an origin are one
+    assert "cache-control" not in httpx.get(f"{studio_url}/assets/index-none.js").headers
+
+
 @pytest.mark.parametrize("path", ["/login", "/look", "/healthz", "/api/runs", "/ui/main.js"])
 def test_other_responses_allow_no_scripts(studio_url: str, path: str) -> None:
     assert scripts_of(httpx.get(studio_url + path)) == "script-src 'self' 'unsafe-eval'"

@@ -1,14 +1,18 @@
 """The page when its server is unreachable: it reports it, keeps typed text and reconnects."""
 
+import time
 import uuid
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Error, Page, Request, expect
 
 from agent.sandbox.engine.client import Client
 from tests.faults.app_process import start_app
-from tests.support.browser.page_pool import release_page, take_page
+from tests.support.browser.chromium import CHROMIUM, FLAGS
+from tests.support.browser.chromium_launcher import HEADLESS_SHELL
+from tests.support.browser.page_pool import TIMEOUT_MS, release_page, take_page
 from tests.support.component.stage import Look, Stage
 from tests.support.tab import NARROW, WIDE, StudioTab
 from tests.support.threads import repeated
@@ -71,6 +75,45 @@ def test_the_browser_of_the_tests_loads_the_page_while_networks_change(
     page.close()
     # Leaving a page aborts its requests.
     assert set(failures) <= {"net::ERR_ABORTED"}
+
+
+@pytest.mark.browser
+@pytest.mark.nightly
+@pytest.mark.engine
+def test_the_page_loads_by_itself_in_a_browser_that_drops_its_requests(
+    browser: Browser, engine: Client, studio_url: str
+) -> None:
+    """Chromium sees the networks change here: each change ends all of its requests."""
+    program = HEADLESS_SHELL if Path(HEADLESS_SHELL).exists() else CHROMIUM
+    seeing = browser.browser_type.launch(executable_path=program, args=FLAGS)
+    dropped: list[Request] = []
+    with repeated(lambda: engine.networks.create(f"test-{uuid.uuid4().hex}").remove()):
+        for _ in range(20):
+            page = seeing.new_context().new_page()  # with an empty cache
+            page.on("requestfailed", lambda request: dropped.append(request))
+            assert load_counting_documents(page, studio_url) <= 6
+            page.context.close()
+    seeing.close()
+    assert {each.resource_type for each in dropped} & {"script", "stylesheet"}
+
+
+def load_counting_documents(page: Page, url: str) -> int:
+    """Open a page until it is shown; returns how often the document was asked for.
+
+    Chromium repeats a dropped request for the document, but its shell shows an error instead.
+    """
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    shown = page.locator("html[data-mounted]")
+    end = time.monotonic() + TIMEOUT_MS / 1000
+    while not shown.count():
+        assert time.monotonic() < end, page.content()
+        if page.url.startswith(("about:", "chrome-error:")):
+            with suppress(Error):
+                page.goto(url, wait_until="commit")
+        page.wait_for_timeout(50)
+    expect(StudioTab(page).task).to_be_visible()
+    return asked.count(f"{url}/")
 
 
 def test_a_page_of_an_earlier_test_contains_nothing_stored(browser: Browser, stage: Stage) -> None:
