@@ -248,3 +248,12 @@ $(UV): | $(VENV)/pyvenv.cfg
 		|| command -v chromium >/dev/null \
 		|| echo "Chromium could not be installed; the browser tests will be skipped."
 	@mkdir -p .make && { ! command -v chromium >/dev/null || touch $@; }
+
+# Optional: Firefox, and WebKit with its driver and a virtual display; without them their tests are
+# skipped.
+.make/browsers:
+	@{ command -v firefox-esr && command -v WebKitWebDriver && command -v Xvfb; } >/dev/null \
+		|| { $(APT) update -q; $(APT) install -y --no-install-recommends \
+			firefox-esr webkit2gtk-driver xvfb; } \
+		|| echo "Firefox and WebKit could not be installed; their tests will be skipped."
+	@mkdir -p .make && touch $@

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 LOGS = ROOT / ".make" / "prepared"
 
 NODE = (("node_modules/.tools",), ("static/vendor/.stamp", "static/bundle/.stamp"))
-APT = ("engine", ".make/chromium", ".make/engines")
+APT = ("engine", ".make/chromium", ".make/engines", ".make/browsers")
 """Targets that install Debian packages, which only one process can do at a time."""
 PIP_PACKAGES = (".make/train", ".make/ray", ".make/harbor")
 
