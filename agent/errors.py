@@ -19,6 +19,7 @@ The branch determines the audience:
     │   ├── NotStored            an upload or a removal that is no longer stored
     │   └── NoSuchFile           a run has no file with this name; also a ``KeyError``
     ├── JournalError             a journal cannot be read
+    │   └── RecordNotAFile       a record is a folder, a FIFO or a device; also an ``OSError``
     ├── TaskError                a file of tasks or answers is wrong; names file, line and key
     ├── TraceError               a trace of another tool is wrong; names file, line and field
     ├── TrainError               a recipe is wrong, or training cannot continue
@@ -125,6 +126,13 @@ class NoSuchFile(WorkspaceError, KeyError):
 
 class JournalError(StudioError):
     """A journal cannot be read, or not from the given cursor."""
+
+
+class RecordNotAFile(JournalError, OSError):
+    """A file of a run's record is no regular file."""
+
+    def __str__(self) -> str:
+        return str(self.strerror)
 
 
 class TaskError(StudioError):

@@ -11,9 +11,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from agent.errors import RunError, StudioError
+from agent.errors import RecordNotAFile, RunError, StudioError
 from agent.runs.disk_usage import bytes_on_disk, run_sandbox_ids, sandbox_bytes_on_disk
 from agent.sandbox.disk import volume
+from agent.util.state_files import open_record
 from agent.workspace import paths
 from agent.workspace.staging import StagingFolder
 from agent.workspace.tree import walk
@@ -145,8 +146,8 @@ def _is_removable(folder: Path) -> bool:
 def _hashes(run: Path) -> Iterator[str]:
     """Yield the content hashes in a run's manifests, even in damaged ones."""
     with (
-        suppress(FileNotFoundError, NotADirectoryError),
-        (run / "manifests.jsonl").open("rb") as file,
+        suppress(FileNotFoundError, NotADirectoryError, RecordNotAFile),
+        open_record(run / "manifests.jsonl") as file,
     ):
         for line in file:
             for found in _HASH.findall(line):

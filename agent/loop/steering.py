@@ -16,7 +16,7 @@ from agent.errors import SteeringRefused, UsageError
 from agent.events import ApprovalReason, Decision, now
 from agent.loop.approval import Rule, parse_rules
 from agent.util.cancellation import Stop
-from agent.util.state_files import rename_damaged
+from agent.util.state_files import read_record, rename_damaged
 from agent.util.text import replace_surrogates
 
 MAX_MESSAGES = 50
@@ -463,7 +463,7 @@ def _load(file: Path | None) -> _Stored:
     if file is None:
         return _Stored()
     try:
-        return _adapter().validate_json(file.read_bytes())
+        return _adapter().validate_json(read_record(file))
     except OSError:
         return _Stored()
     except ValidationError as error:

@@ -23,6 +23,7 @@ from agent.errors import JournalError
 from agent.events import Event, ObservationEdited, RunEnded, StepEnded, UnreadableEvent, encode
 from agent.runs.compatibility.earlier_events import rename_earlier
 from agent.runs.compatibility.unreadable_events import decode_line
+from agent.util.state_files import open_record
 
 _BLOCK = 64 * 1024
 _SYNCED = (StepEnded, ObservationEdited, RunEnded)
@@ -46,6 +47,8 @@ class Journal:
             self._file = self._open_file()
 
     def _open_file(self) -> int:
+        if self.path.exists():
+            open_record(self.path).close()
         file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._end = _complete_end(file)
         os.ftruncate(file, self._end)
@@ -152,7 +155,7 @@ def read_lines(path: Path, cursor: int = 0, end: int | None = None) -> Iterator[
     """Like ``read``, but yield undecoded lines, with today's names, each with its end cursor."""
     if not cursor and not path.exists():
         return  # the run has not begun
-    with path.open("rb") as file:
+    with open_record(path) as file:
         if cursor and not _is_boundary(file.fileno(), cursor):
             raise JournalError(f"{cursor} is not a cursor of this journal.")
         file.seek(cursor)
@@ -170,7 +173,7 @@ def ends_with(path: Path, kind: type[Event]) -> bool:
 
 def last_event(path: Path) -> Event | None:
     """Return the last readable event; None if there is none or the end is torn."""
-    with path.open("rb") as file:
+    with open_record(path) as file:
         descriptor = file.fileno()
         end = os.fstat(descriptor).st_size
         if end != _complete_end(descriptor):

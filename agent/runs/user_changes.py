@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
 from agent.errors import WorkspaceError
-from agent.util.state_files import rename_damaged
+from agent.util.state_files import read_record, rename_damaged
 from agent.util.text import format_size, one_line
 from agent.workspace.paths import RelPath
 
@@ -87,7 +87,7 @@ class UserChanges:
         """Return the changes since the last call, one sentence per line, and clear them."""
         with self._lock:
             try:
-                lines = self._file.read_bytes().splitlines()
+                lines = read_record(self._file).splitlines()
                 items = [item for line in lines if (item := _from_json(line))]
                 if len(items) < len(lines):
                     rename_damaged(

@@ -37,6 +37,7 @@ from agent.traces.formats import messages
 from agent.traces.recording import NO_RESULT
 from agent.traces.token_ids import TokenSequence
 from agent.traces.trace import Ended, Item, Note, Result, Review, Start, Turn, TurnIds, UserText
+from agent.util.state_files import read_record
 
 ORIGIN_FILE = "imported.json"
 """The file in an imported run's folder with its agent and the definitions of its tools."""
@@ -219,7 +220,7 @@ def origin_of(path: Path) -> Origin:
 def _imported(folder: Path) -> dict[str, Any] | None:
     """Return what is stored of an imported run; None for any other."""
     try:
-        about = json.loads((folder / ORIGIN_FILE).read_bytes())
+        about = json.loads(read_record(folder / ORIGIN_FILE))
     except (OSError, ValueError):
         return None
     return about if isinstance(about, dict) else None

@@ -1,10 +1,47 @@
-"""Handling of damaged state files: rename and log them."""
+"""State files that may be damaged: open what is a file, rename and log what is not readable."""
 
+import errno
 import logging
+import os
+import stat
 from itertools import count
 from pathlib import Path
+from typing import BinaryIO
+
+from agent.errors import RecordNotAFile
 
 _log = logging.getLogger(__name__)
+
+
+def open_record(path: Path) -> BinaryIO:
+    """Open a file of a run's record for reading; never wait, as an open FIFO would.
+
+    Raises:
+        RecordNotAFile: It is no regular file.
+        OSError: It cannot be opened.
+    """
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    try:
+        opened = os.open(path, flags)
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # a socket
+            raise _not_a_file(path) from error
+        raise
+    if not stat.S_ISREG(os.fstat(opened).st_mode):
+        os.close(opened)
+        raise _not_a_file(path)
+    return os.fdopen(opened, "rb")
+
+
+def read_record(path: Path) -> bytes:
+    """Return the content of a file of a run's record; raises as ``open_record``."""
+    with open_record(path) as file:
+        return file.read()
+
+
+def _not_a_file(path: Path) -> RecordNotAFile:
+    message = f"The run's record is damaged: {path.name} is not a file."
+    return RecordNotAFile(errno.EINVAL, message, str(path))
 
 
 def rename_damaged(file: Path, reason: object) -> Path:

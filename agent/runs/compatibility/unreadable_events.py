@@ -116,8 +116,11 @@ def _repair(data: dict[str, Any]) -> Event | None:
         try:
             return journal_adapter().validate_python(data)
         except ValidationError as error:
-            if not _repair_field(data, error.errors()[0]["loc"][1:], replacements):
-                return None
+            errors = error.errors(include_url=False, include_context=False, include_input=False)
+        # All at once: a field may have any number of invalid items.
+        repaired = [_repair_field(data, each["loc"][1:], replacements) for each in errors]
+        if not any(repaired):
+            return None
 
 
 def _repair_field(

@@ -32,6 +32,7 @@ from agent.runs.requests.records import (
     tools_path,
 )
 from agent.runs.requests.response import ResponseBuffer
+from agent.util.state_files import read_record
 
 MAX_STORED_BYTES = 64 * 1024**2
 """Compressed bytes of all responses of a run; further responses are not kept."""
@@ -125,7 +126,7 @@ class RequestLog:
     def _end_torn_line(self) -> None:
         """End a line that was cut off when the process was killed, so that the next is readable."""
         path = log_path(self._folder)
-        if path.exists() and not path.read_bytes().endswith(b"\n"):
+        if path.exists() and not read_record(path).endswith(b"\n"):
             with path.open("ab") as file:
                 file.write(b"\n")
 

@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from agent.models.base import SentRequest, ToolSchema
 from agent.runs.requests.response import MAX_RESPONSE_BYTES, TAIL_BYTES
+from agent.util.state_files import read_record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +74,7 @@ def read_log(folder: Path) -> list[RecordedRequest]:
     requests: dict[int, RecordedRequest] = {}
     if not path.exists():
         return []
-    for line in path.read_bytes().splitlines():
+    for line in read_record(path).splitlines():
         try:
             entry = _adapter().validate_json(line)
         except ValidationError:

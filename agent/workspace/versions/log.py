@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agent.errors import JournalError
+from agent.util.state_files import open_record, read_record
 from agent.workspace.versions.manifest import Delta, Manifest
 
 
@@ -42,16 +43,15 @@ class ManifestLog:
         """Like ``read``, from a file position on; yield (position after the delta, step, delta)."""
         if not self._path.exists():
             return
-        with self._path.open("rb") as file:
+        with open_record(self._path) as file:
             file.seek(offset)
             for line in file:
                 if not line.endswith(b"\n"):
                     return
                 offset += len(line)
                 try:
-                    data = json.loads(line)
-                    yield offset, int(data["step"]), Delta.from_json(data)
-                except (ValueError, TypeError, KeyError, JournalError):
+                    yield offset, *decode_delta(line)
+                except JournalError:
                     return
 
     def manifest(self, step: int | None = None) -> Manifest:
@@ -64,5 +64,18 @@ class ManifestLog:
         """Truncate the file after its last newline."""
         self._repaired = True
         if self._path.exists():
-            complete_size = self._path.read_bytes().rfind(b"\n") + 1
+            complete_size = read_record(self._path).rfind(b"\n") + 1
             os.truncate(self._path, complete_size)
+
+
+def decode_delta(line: bytes) -> tuple[int, Delta]:
+    """Return the step and the delta of a line.
+
+    Raises:
+        JournalError: The line is invalid.
+    """
+    try:
+        data = json.loads(line)
+        return int(data["step"]), Delta.from_json(data)
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise JournalError("A record of the workspace's changes cannot be read.") from error

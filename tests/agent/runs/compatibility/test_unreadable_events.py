@@ -1,11 +1,14 @@
 """Unreadable journal lines: kept, shown, and without effect on the other lines."""
 
 import json
+import os
+import stat
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from agent.errors import JournalError
 from agent.events import (
     Event,
     ModelAnswered,
@@ -17,17 +20,21 @@ from agent.events import (
     Totals,
     UnreadableEvent,
     encode,
+    journal_adapter,
 )
 from agent.history.export import conversation_markdown
 from agent.history.index import History
+from agent.history.records import RECORD_UNREADABLE
 from agent.history.search import find
 from agent.history.trajectory import build_trajectory
 from agent.loop.conversation import Conversation
 from agent.models.base import AssistantMessage, ToolResult, UserMessage
+from agent.runs.compatibility import unreadable_events
 from agent.runs.compatibility.unreadable_events import UNREADABLE_TEXT
 from agent.runs.event_recorder import EventRecorder, end_interrupted_rounds
 from agent.runs.journal import Journal, ends_with, read
 from agent.runs.state import RunState
+from agent.workspace.versions.log import ManifestLog
 from sandbox_ui.runs.feed import Feed
 from tests.support.component.events import bash, continued, ended, reduced, started, step
 from tests.support.recorded_runs import write_ended_run
@@ -122,6 +129,49 @@ def test_a_round_end_of_a_newer_version_is_recognized(
     state = reduce_journal(folder.journal)
     assert state.rounds[-1].status == status
     assert state.rounds[-1].ended == 99.0
+
+
+def test_any_number_of_invalid_items_is_repaired_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = json.dumps({"text": "More.", "model": "m", "metered": True, "kind": "run_continued",
+                       "limits": {f"limit {number}": "none" for number in range(50)} | {"steps": 9},
+                       "format": "new"})  # fmt: skip
+    adapter, validated = journal_adapter(), list[object]()
+
+    class Counted:
+        def validate_python(self, data: object) -> object:
+            validated.append(data)
+            return adapter.validate_python(data)
+
+    monkeypatch.setattr(unreadable_events, "journal_adapter", Counted)
+    _, event = unreadable_events.decode_line(line.encode())
+    assert isinstance(event, RunContinued)
+    assert (event.text, event.limits, event.format) == ("More.", {"steps": 9}, 1)
+    assert len(validated) == 2
+
+
+@pytest.mark.parametrize("kind", ["fifo", "folder", "socket", "device"])
+def test_a_record_that_is_no_file_is_listed_as_damaged_and_nothing_waits_for_it(
+    tmp_path: Path, kind: str
+) -> None:
+    folder = write_ended_run(tmp_path)
+    folder.journal.unlink()
+    match kind:
+        case "fifo":
+            os.mkfifo(folder.journal)
+        case "folder":
+            folder.journal.mkdir()
+        case "socket":
+            os.mknod(folder.journal, stat.S_IFSOCK | 0o600)
+        case _:
+            folder.journal.symlink_to("/dev/zero")
+    end_interrupted_rounds(tmp_path)
+    (entry,) = History(tmp_path).page().entries
+    assert (entry.run, entry.problem) == (folder.id, RECORD_UNREADABLE)
+    with pytest.raises(JournalError, match=r"damaged: journal\.jsonl is not a file"):
+        next(Feed(folder).events())
+    os.mkfifo(folder.manifests)
+    with pytest.raises(JournalError, match=r"damaged: manifests\.jsonl is not a file"):
+        next(ManifestLog(folder.manifests).read())
 
 
 def test_a_run_with_a_damaged_first_line_is_listed(tmp_path: Path) -> None:
