@@ -3,19 +3,17 @@
 import json
 import os
 import shutil
-import stat
 from pathlib import Path
 from typing import Any
 
+from agent.fork.unversioned import UnversionedFiles
 from agent.loop.steering import Steering
-from agent.runs.disk_usage import bytes_on_disk
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import STEERING_FILE
 from agent.runs.requests.records import log_path, response_path, tools_path
-from agent.workspace import paths
+from agent.util.state_files import open_record
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
-from agent.workspace.tree import walk
 from agent.workspace.versions.blobs import BlobStore
 from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.manifest import Manifest
@@ -25,45 +23,35 @@ _CHUNK = 1024**2
 _BLOCK = 4096
 
 
-def copied_bytes(parent: RunFolder, manifest: Manifest, cursor: int) -> int:
+def copied_bytes(manifest: Manifest, unversioned: UnversionedFiles | None, cursor: int) -> int:
     """Return the bytes that a fork copies: its files and its journal; the rest is shared."""
-    if not parent.manifests.exists():
-        return bytes_on_disk(parent.workspace) + cursor
-    stored = (node.size for node in manifest.nodes.values() if node.kind == "file" and node.stored)
-    return sum(-(-size // _BLOCK) * _BLOCK for size in stored) + cursor
+    nodes = manifest.nodes.values()
+    stored = [node.size for node in nodes if node.kind == "file" and node.stored]
+    sizes = stored if unversioned is None else unversioned.sizes.values()
+    return sum(-(-size // _BLOCK) * _BLOCK for size in sizes) + cursor
 
 
 def copy_files(
-    parent: RunFolder, fork: RunFolder, manifest: Manifest, blobs: BlobStore
+    parent: RunFolder,
+    fork: RunFolder,
+    manifest: Manifest,
+    unversioned: UnversionedFiles | None,
+    blobs: BlobStore,
 ) -> list[NotRestored]:
-    """Write the files of a manifest to the fork's workspace.
-
-    A run without versions, as one in plain mode, has only the user's files: they are copied as
-    they are now.
+    """Write the files of a manifest, or those of a run without versions, to the fork's workspace.
 
     Returns:
         What is missing.
     """
-    target = Workspace(fork.workspace)
-    if parent.manifests.exists():
+    source, target = Workspace(parent.workspace), Workspace(fork.workspace)
+    if unversioned is None:
         return restore(manifest.nodes, blobs, target)
-    return _copy_current(Workspace(parent.workspace), target)
-
-
-def _copy_current(source: Workspace, target: Workspace) -> list[NotRestored]:
-    """Copy the regular files of a workspace."""
-    with source.open_root(paths.ROOT) as root:
-        files = [path for path, info in walk(root, "") if _is_file(info)]
-    for path in files:
+    for path in unversioned.sizes:
         with source.open_read(RelPath(path)) as file, target.open_write(RelPath(path)) as copy:
             while chunk := file.read(_CHUNK):
                 copy.write(chunk)
             copy.commit()
-    return []
-
-
-def _is_file(info: os.stat_result | OSError) -> bool:
-    return not isinstance(info, OSError) and stat.S_ISREG(info.st_mode)
+    return unversioned.missing
 
 
 def copy_manifests(parent: RunFolder, fork: RunFolder, step: int) -> None:
@@ -89,7 +77,7 @@ def copy_requests(parent: RunFolder, fork: RunFolder, step: int) -> None:
         return
     fork.requests.mkdir(mode=0o700)
     kept = set[int]()
-    with log.open("rb") as source, log_path(fork.requests).open("wb") as copy:
+    with open_record(log) as source, log_path(fork.requests).open("wb") as copy:
         for line in source:
             entry = _parse(line)
             if entry.get("step", step + 1) <= step:

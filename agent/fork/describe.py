@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from agent.events import Mode
 from agent.fork.cut import cut_run
 from agent.fork.packages import install_commands
+from agent.fork.unversioned import unversioned_files
 from agent.runs.folder import RunFolder
 from agent.workspace.paths import RelPath
 from agent.workspace.versions.blobs import BlobStore
@@ -34,7 +35,7 @@ class ForkDescription:
         model: The model of the run at that step; ``mode``, ``prompt`` and ``network`` likewise.
         files: The number of files that it starts with.
         missing: Files that it lacks, the first 200; ``missing_total`` counts all.
-        versions: Whether the files of that step are known; the current ones are used otherwise.
+        versions: Whether the record has file versions; see ``unversioned_files`` otherwise.
         packages: Packages that were installed up to there and are not in a new sandbox.
         setup: The commands that would install them again.
     """
@@ -68,8 +69,13 @@ def describe_fork(folder: RunFolder, step: int, blobs: BlobStore) -> ForkDescrip
         UsageError: The run cannot be forked there.
     """
     cut = cut_run(folder, step)
-    nodes = ManifestLog(folder.manifests).manifest(step).nodes
-    missing = not_kept(nodes, blobs)
+    if folder.manifests.exists():
+        nodes = ManifestLog(folder.manifests).manifest(step).nodes
+        missing = not_kept(nodes, blobs)
+        files = sum(node.kind == "file" for node in nodes.values()) - len(missing)
+    else:
+        unversioned = unversioned_files(folder, step)
+        missing, files = unversioned.missing, len(unversioned.sizes)
     state, sandbox = cut.state, folder.network
     return ForkDescription(
         step=step,
@@ -81,7 +87,7 @@ def describe_fork(folder: RunFolder, step: int, blobs: BlobStore) -> ForkDescrip
         prompt=state.prompt or cut.started.prompt,
         network=sandbox.access,
         hosts=sandbox.hosts,
-        files=sum(node.kind == "file" for node in nodes.values()) - len(missing),
+        files=files,
         missing=tuple(
             MissingFile(path=RelPath.trusted(each.path).to_url(), reason=each.reason)
             for each in missing[:_MAX_LISTED]

@@ -14,6 +14,7 @@ from agent.events import Forked, Mode, RunStarted, encode
 from agent.fork import copying
 from agent.fork.cut import Cut, cut_run
 from agent.fork.packages import install_commands
+from agent.fork.unversioned import unversioned_files
 from agent.prompts import Prompt
 from agent.runs.folder import RunFolder
 from agent.runs.inputs import list_inputs, read_texts
@@ -88,10 +89,12 @@ def fork_run(
         else:
             blobs.keep(stored)
         place = data or parent.data
-        needed = copying.copied_bytes(parent, manifest, cut.cursor)
+        versions = parent.manifests.exists()
+        unversioned = None if versions else unversioned_files(parent, step)
+        needed = copying.copied_bytes(manifest, unversioned, cut.cursor)
         check_space(needed)
         _check_disk(place, needed)
-        about = Parent(parent.id, step, manifest.digest() if parent.manifests.exists() else "")
+        about = Parent(parent.id, step, manifest.digest() if versions else "")
         try:
             sandbox, run_id = create_workspace(), random_id()
             on_failure.callback(_discard, place, run_id, sandbox)
@@ -99,7 +102,7 @@ def fork_run(
             fork.set_network(parent.network)
             if parent.memory is not None:
                 fork.set_memory(parent.memory)
-            missing = copying.copy_files(parent, fork, manifest, blobs)
+            missing = copying.copy_files(parent, fork, manifest, unversioned, blobs)
             copying.copy_manifests(parent, fork, step)
             copying.copy_approval(parent, fork)
             if step:

@@ -73,7 +73,7 @@ class ForkDialog {
   showMissing() {
     const { missing, missing_total: total, packages, setup, versions, mode, network } = this.about;
     const items = mode === "sandbox" && this.step ? ["Running processes, the shell’s variables, and files outside /workspace, such as /tmp."] : [];
-    if (!versions) items.push("File versions: this run has none, so its files are those of now.");
+    if (!versions) items.push("File versions: this run has none, so its files are those of now, without what later steps have written.");
     const files = missing.slice(0, MAX_LISTED).map(({ path, reason }) => h("li", {}, h("code", { dir: "auto" }, decodePath(path)), `: ${reason}`));
     if (total > files.length) files.push(h("li", { class: "dim" }, `and ${plural(total - files.length, "more file")}`));
     const elements = items.map((item) => h("li", {}, item));
