@@ -3,10 +3,11 @@
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
+from agent.traces.allowance import Allowance
 from agent.traces.fields import Fields
 from agent.traces.json_reader import JsonReader
 
@@ -30,17 +31,19 @@ class Document:
     Attributes:
         open: Opens the file, or the part of it that begins with the value.
         name: The file's name, for messages.
+        allowance: What reading it may use.
         line: The line of the file at which the part begins.
     """
 
     open: Callable[[], BinaryIO]
     name: str
+    allowance: Allowance
     line: int = 1
 
     @contextmanager
     def reader(self) -> Iterator[JsonReader]:
         """Yield a reader before the value."""
-        with self.open() as file:
+        with self.allowance.checked(self.open()) as file:
             reader = JsonReader(file, self.name, self.line)
             for _ in reader.documents():
                 yield reader
@@ -71,15 +74,15 @@ def _first_messages(reader: JsonReader) -> list[object]:
 
 
 @contextmanager
-def part(reader: JsonReader, name: str) -> Iterator[Document]:
+def part(reader: JsonReader, whole: Document) -> Iterator[Document]:
     """Yield the value at hand as a document of its own, copied to a temporary file.
 
     Args:
-        reader: The reader, before the value.
-        name: The file's name, for messages.
+        reader: A reader of the whole document, before the value.
+        whole: The whole document.
     """
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=whole.allowance.scratch) as folder:
         line, path = reader.line, Path(folder) / "part.json"
         with path.open("w", encoding="utf-8", newline="") as copy:
             reader.copy(copy)
-        yield Document(lambda: path.open("rb"), name, line)
+        yield replace(whole, open=lambda: path.open("rb"), line=line)

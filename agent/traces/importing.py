@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import stat
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from pathlib import Path
 from agent.data_folder import random_id
 from agent.errors import TraceError
 from agent.runs.folder import RunFolder
-from agent.traces import own_run
+from agent.traces.allowance import Allowance
 from agent.traces.documents import Document, part
 from agent.traces.fields import Fields
 from agent.traces.formats import (
@@ -24,6 +25,9 @@ from agent.traces.formats import (
 )
 from agent.traces.journal_items import ORIGIN_FILE
 from agent.traces.json_reader import JsonReader
+from agent.traces.own.export import open_export
+from agent.traces.own.run_import import FORMAT as OWN_FORMAT
+from agent.traces.own.run_import import RunImport
 from agent.traces.recording import write_journal
 from agent.traces.trace import Item, Start, Trace
 from agent.workspace.versions.blobs import BlobStore
@@ -33,6 +37,9 @@ MAX_TRACES = 500
 
 MAX_FILE_BYTES = 1024**3
 """Maximum size of a file."""
+
+SCRATCH = "imports"
+"""The folder of the data folder for files that are being received or read."""
 
 _MAX_ORIGIN_CHARACTERS = 1024 * 1024
 KNOWN_FORMATS = (
@@ -73,6 +80,7 @@ def import_file(
     owner: str = "",
     space: int | None = None,
     blobs: BlobStore | None = None,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> list[ImportedRun]:
     """Import all traces of a file, or none of them.
 
@@ -83,47 +91,61 @@ def import_file(
         owner: The owner of the runs; empty for the operator.
         space: Bytes that the runs may use; None for no limit.
         blobs: The data folder's store of file contents, if this process has opened it.
+        stopped: Whether nobody waits for the import any more, which ends it.
 
     Raises:
         TraceError: The file has no known format, or cannot be read.
         OSError: A run cannot be written.
     """
     name = name or path.name
+    scratch = data / SCRATCH
+    scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
+    allowance = Allowance(name, space, stopped, scratch=scratch)
     folders = list[RunFolder]()
-    runs = list[ImportedRun]()
+
+    def create(format: str) -> RunFolder:
+        folders.append(_create(data, owner, format))
+        return folders[-1]
+
     try:
-        if export := _own_export(path, name):
-            folders.append(_create(data, owner, own_run.FORMAT))
-            store = blobs or BlobStore(data / "blobs")
-            own_run.RunImport(export, folders[0], store, space).write()
-            return [ImportedRun(folders[0].id, own_run.FORMAT, "")]
-        for found in find_traces(path, name):
-            if len(runs) >= MAX_TRACES:
-                raise TraceError(f"{name}: more than {MAX_TRACES} traces. Split the file.")
-            folder = _create(data, owner, found.format)
-            folders.append(folder)
-            size = write_journal(
-                folder, _with_origin(found.trace, folder), found.title or name, space
-            )
-            space = None if space is None else space - size
-            runs.append(ImportedRun(folder.id, found.format, found.title))
+        _check(path, name)
+        with open_export(path, name) as export:
+            if export is None:
+                return _import_traces(path, name, create, allowance)
+            run = create(OWN_FORMAT)
+            RunImport(export, run, blobs or BlobStore(data / "blobs"), allowance).write()
+            return [ImportedRun(run.id, OWN_FORMAT, "")]
     except BaseException:
         for folder in folders:
             shutil.rmtree(folder.path, ignore_errors=True)
             shutil.rmtree(folder.sandbox_folder, ignore_errors=True)
         raise
+
+
+def _import_traces(
+    path: Path, name: str, create: Callable[[str], RunFolder], allowance: Allowance
+) -> list[ImportedRun]:
+    runs = list[ImportedRun]()
+    for found in find_traces(path, name, allowance):
+        if len(runs) >= MAX_TRACES:
+            raise TraceError(f"{name}: more than {MAX_TRACES} traces. Split the file.")
+        folder = create(found.format)
+        write_journal(folder, _with_origin(found.trace, folder), found.title or name, allowance)
+        runs.append(ImportedRun(folder.id, found.format, found.title))
     if not runs:
         raise TraceError(f"{name}: the file has no traces.")
     return runs
 
 
-def _own_export(path: Path, name: str) -> own_run.Export | None:
+def _check(path: Path, name: str) -> None:
     try:
-        if path.is_file():
-            _is_zip(path, name)  # refuses a file that is too large
-        return own_run.find_export(path, name)
+        info = path.stat()
     except OSError as error:
         raise TraceError(f"{name} cannot be read: {error.strerror}.") from error
+    if stat.S_ISREG(info.st_mode) and info.st_size > MAX_FILE_BYTES:
+        raise TraceError(f"{name}: more than 1 GB. Split the file.")
+    if not stat.S_ISREG(info.st_mode) and not stat.S_ISDIR(info.st_mode):
+        raise TraceError(f"{name} is neither a file nor a folder.")
 
 
 def _create(data: Path, owner: str, format: str) -> RunFolder:
@@ -146,17 +168,17 @@ def _with_origin(trace: Trace, folder: RunFolder) -> Iterator[Item]:
         yield item
 
 
-def find_traces(path: Path, name: str) -> Iterator[_Found]:
-    """Yield the traces of a file.
+def find_traces(path: Path, name: str, allowance: Allowance) -> Iterator[_Found]:
+    """Yield the traces of a file that is no exported run.
 
     Raises:
         TraceError: The file has no known format, or cannot be read.
     """
-    if _is_zip(path, name):
-        for title, trace in inspect_log.samples_of_eval(path, name):
+    whole = Document(lambda: path.open("rb"), name, allowance)
+    if zipfile.is_zipfile(path):
+        for title, trace in inspect_log.samples_of_eval(whole, path):
             yield _Found("Inspect", title, trace)
         return
-    whole = Document(lambda: path.open("rb"), name)
     with whole.reader() as reader:
         mark = reader.kind()
     head, names = whole.head()
@@ -173,16 +195,6 @@ def find_traces(path: Path, name: str) -> Iterator[_Found]:
         yield from (_conversations if format == "Messages" else _benchmark)(whole)
 
 
-def _is_zip(path: Path, name: str) -> bool:
-    """Return whether a file is a zip file; refuse one that is too large."""
-    try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise TraceError(f"{name}: more than 1 GB. Split the file.")
-        return zipfile.is_zipfile(path)
-    except OSError as error:
-        raise TraceError(f"{name} cannot be read: {error.strerror}.") from error
-
-
 def _format_of(head: Fields, names: frozenset[str]) -> tuple[str, Reader | None]:
     """Return the name of a format and its reader; None if the file may have several traces."""
     if head.values.get("schema_version", "") and "steps" in names:
@@ -191,6 +203,8 @@ def _format_of(head: Fields, names: frozenset[str]) -> tuple[str, Reader | None]
         return "mini-swe-agent", mini_swe_agent.read
     if "trajectory" in names and "info" in names:
         return "SWE-agent", swe_agent.read
+    if "history" in names and "trajectory" not in names:
+        return "SWE-agent", swe_agent.read_history
     if "problem_statement" in names and names & {"steps", "trajectory"}:
         return "trajectory.json", reference.read
     if {"version", "eval", "status"} <= names:
@@ -213,22 +227,38 @@ def _title(head: Fields) -> str:
 
 
 def _conversations(whole: Document) -> Iterator[_Found]:
-    """Yield the conversations of a file of OpenAI messages; a list of messages is one, too."""
+    """Yield the conversations of a file of OpenAI messages, one after another or in a list.
+
+    A list of messages is one conversation.
+    """
     with whole.reader() as reader:
-        yield from _conversation(reader, whole.name, 1)
+        if _is_list_of_conversations(whole):
+            for number in reader.elements():
+                yield from _conversation(reader, whole, number + 1)
+            return
+        yield from _conversation(reader, whole, 1)
         for number, _ in enumerate(reader.documents(), 2):
-            yield from _conversation(reader, whole.name, number)
+            yield from _conversation(reader, whole, number)
 
 
-def _conversation(reader: JsonReader, name: str, number: int) -> Iterator[_Found]:
-    with part(reader, name) as document:
+def _is_list_of_conversations(whole: Document) -> bool:
+    with whole.reader() as reader:
+        for _ in reader.elements() if reader.kind() == "[" else ():
+            return reader.kind() == "[" or (
+                reader.kind() == "{" and any(name == "messages" for name in reader.members())
+            )
+    return False
+
+
+def _conversation(reader: JsonReader, whole: Document, number: int) -> Iterator[_Found]:
+    with part(reader, whole) as document:
         head, names = document.head()
         with document.reader() as inner:
             is_list = inner.kind() == "["
         if "messages" not in names and not is_list:
             raise TraceError(f"{head.place}: “messages” is missing.")
         with document.reader() as inner:
-            yield _Found("Messages", f"{name}, {number}", messages.read(head, inner))
+            yield _Found("Messages", f"{whole.name}, {number}", messages.read(head, inner))
 
 
 def _benchmark(whole: Document) -> Iterator[_Found]:
@@ -237,7 +267,7 @@ def _benchmark(whole: Document) -> Iterator[_Found]:
         for key in reader.members():
             if reader.kind() != "{":
                 raise _unknown(whole.name)
-            with part(reader, whole.name) as document:
+            with part(reader, whole) as document:
                 head, names = document.head()
                 if not {"problem_statement", "trajectory"} <= names:
                     raise _unknown(whole.name)

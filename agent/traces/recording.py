@@ -15,7 +15,6 @@ from typing import Any, BinaryIO
 from agent.capabilities.observed import call_usage
 from agent.capabilities.parsed import CallReader
 from agent.capabilities.usage import CapabilityUsage
-from agent.errors import TraceError
 from agent.events import (
     FORMAT,
     ApprovalRequested,
@@ -44,6 +43,7 @@ from agent.models.base import ToolCall
 from agent.runs.folder import RunFolder
 from agent.runs.long_outputs import LongOutputs
 from agent.tools.actions import BASH, EDITOR, SUBMIT, Action, Bash, Custom, Operation, Submit
+from agent.traces.allowance import Allowance
 from agent.traces.token_ids import TokenSequence
 from agent.traces.trace import Ended, Item, Note, Result, Review, Start, Turn, UserText
 from agent.util.text import one_line
@@ -54,7 +54,7 @@ _SHELLS = frozenset({BASH, "bash", "shell", "sh", "terminal", "run_command", "ex
 _PYTHONS = frozenset({"python", "ipython", "execute_python", "run_python"})
 _MAX_ID_CHARACTERS = 200
 _MAX_LINE = 120
-_NO_SPACE = "the imported run takes more space than your runs may still use. Delete some first."
+_SANDBOX, _PLAIN = b'"mode":"sandbox"', b'"mode":"plain"'
 
 
 class TraceRecorder:
@@ -113,6 +113,11 @@ class TraceRecorder:
         yield from self._begin_round(None) if self._texts or not self._begun else ()
         yield from self._end_round(Ended())
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether the run, which began as one with a sandbox, turned out to have no tools."""
+        return not (self._start.mode or self._start.tools or self._ids)
+
     def _pass(self, at: float | None, seconds: float | None = None) -> None:
         """Advance the clock to a time or by some seconds; it never goes back."""
         if at is not None:
@@ -141,9 +146,9 @@ class TraceRecorder:
             )  # fmt: skip
             return
         self._begun = True
-        mode = self._start.mode or ("sandbox" if self._start.tools or _has_calls(turn) else "plain")
         yield RunStarted(
-            run=self._run, task=task or self._start.title or self._title, mode=mode, model=model,
+            run=self._run, task=task or self._start.title or self._title,
+            mode=self._start.mode or "sandbox", model=model,
             metered=True, prompt=self._start.prompt, system=self._start.system,
             user=text or task, format=FORMAT, at=self._at,
         )  # fmt: skip
@@ -297,18 +302,15 @@ class TraceRecorder:
 
 
 def write_journal(
-    folder: RunFolder, items: Iterable[Item], title: str, space: int | None = None
-) -> int:
+    folder: RunFolder, items: Iterable[Item], title: str, allowance: Allowance
+) -> None:
     """Write a trace to a new run's folder; its journal appears only when it is complete.
 
     Args:
         folder: The run's folder.
         items: The trace.
         title: What to call a trace that says nothing about its task.
-        space: Bytes that the journal and the outputs beside it may use; None for no limit.
-
-    Returns:
-        The bytes that they use.
+        allowance: What the import may use.
 
     Raises:
         TraceError: The trace cannot be read, or takes more space.
@@ -316,20 +318,19 @@ def write_journal(
     """
     outputs = LongOutputs(folder.outputs)
     partial = folder.journal.with_suffix(".new")
-    size = 0
     try:
-        with partial.open("xb") as file:
-            for event in TraceRecorder(folder.id, title).events(items):
-                size += _write(file, event, outputs)
-                if space is not None and size > space:
-                    raise TraceError(f"{title}: {_NO_SPACE}")
+        with partial.open("x+b") as file:
+            recorder = TraceRecorder(folder.id, title)
+            for event in recorder.events(items):
+                allowance.take(_write(file, event, outputs))
+            if recorder.is_plain:
+                _make_plain(file)
             file.flush()
             os.fsync(file.fileno())
         partial.rename(folder.journal)
     finally:
         outputs.end_call()
         partial.unlink(missing_ok=True)
-    return size
 
 
 def _write(file: BinaryIO, event: Event, outputs: LongOutputs) -> int:
@@ -343,6 +344,14 @@ def _write(file: BinaryIO, event: Event, outputs: LongOutputs) -> int:
     return size + file.write(encode(event) + b"\n")
 
 
+def _make_plain(file: BinaryIO) -> None:
+    """Change the mode in the journal's first line, whose length stays the same."""
+    file.seek(0)
+    at = file.readline().index(_SANDBOX)
+    file.seek(at)
+    file.write(_PLAIN.ljust(len(_SANDBOX)))
+
+
 def parse_arguments(call: ToolCall) -> dict[str, Any]:
     """Return a call's arguments; as ``{"unparsed": text}`` if they are not a JSON object."""
     try:
@@ -350,10 +359,6 @@ def parse_arguments(call: ToolCall) -> dict[str, Any]:
     except (ValueError, RecursionError):
         arguments = None
     return arguments if isinstance(arguments, dict) else {"unparsed": call.arguments}
-
-
-def _has_calls(turn: Turn | None) -> bool:
-    return turn is not None and bool(turn.calls)
 
 
 def _as_own_tool(name: str, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -1,7 +1,9 @@
-"""Members of zip files that may be compressed with zstandard, unpacked as they are read."""
+"""Zip files whose members may be compressed with zstandard, unpacked as they are read."""
 
 import io
 import zipfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, BinaryIO
 
@@ -12,29 +14,79 @@ from agent.errors import TraceError
 MAX_MEMBER_BYTES = 1024**3
 """Maximum unpacked size of one member."""
 
+MAX_DIRECTORY_BYTES = 8 * 1024**2
+"""Maximum size of a zip file's list of members, which is read as a whole."""
+
 _ZSTANDARD = 93  # which zipfile knows from Python 3.14 on
 _HEADER_BYTES, _SIGNATURE = 30, b"PK\x03\x04"
 _MAX_WINDOW = 64 * 1024**2
 
 
-def open_member(path: Path, info: zipfile.ZipInfo, name: str) -> io.BufferedReader:
-    """Open a member for reading.
+class ZipMembers:
+    """The members of an open zip file.
 
     Args:
         path: The zip file.
-        info: The member.
-        name: The member's name, for messages.
+        archive: The same, open.
+        name: Its name, for messages.
+    """
+
+    def __init__(self, path: Path, archive: zipfile.ZipFile, name: str) -> None:
+        self._path = path
+        self._archive = archive
+        self._name = name
+        self.infos = {info.filename: info for info in archive.infolist()}
+
+    def open(self, member: str) -> io.BufferedReader:
+        """Open a member for reading.
+
+        Raises:
+            TraceError: It is damaged, encrypted or compressed in another way.
+        """
+        info, name = self.infos[member], f"{self._name}, {member[:80]}"
+        try:
+            if info.compress_type == _ZSTANDARD:
+                return io.BufferedReader(_Bounded(_open_zstandard(self._path, info), name))
+            return io.BufferedReader(_Bounded(self._archive.open(info), name))
+        except (
+            zipfile.BadZipFile,
+            OSError,
+            RuntimeError,
+            ValueError,
+            NotImplementedError,
+        ) as error:
+            raise TraceError(f"{name}: the member of the zip file cannot be read.") from error
+
+
+@contextmanager
+def open_zip(path: Path, name: str) -> Iterator[ZipMembers]:
+    """Open a zip file once for all of its members; they can be read during the block.
 
     Raises:
-        TraceError: It is damaged, encrypted or compressed in another way.
+        TraceError: It is damaged, or its list of members is too long.
     """
-    try:
-        if info.compress_type == _ZSTANDARD:
-            return io.BufferedReader(_Bounded(_open_zstandard(path, info), name))
-        archive = zipfile.ZipFile(path)
-        return io.BufferedReader(_Bounded(archive.open(info), name, archive))
-    except (zipfile.BadZipFile, OSError, RuntimeError, ValueError, NotImplementedError) as error:
-        raise TraceError(f"{name}: the member of the zip file cannot be read.") from error
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(_ZipFile(io.FileIO(path)))
+            archive = stack.enter_context(zipfile.ZipFile(file))
+        except _DirectoryTooLong as error:
+            raise TraceError(f"{name}: the zip file has too many members.") from error
+        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+            raise TraceError(f"{name}: the zip file is damaged.") from error
+        yield ZipMembers(path, archive, name)
+
+
+class _DirectoryTooLong(ValueError):
+    """The zip file's list of members is too long."""
+
+
+class _ZipFile(io.BufferedReader):
+    """A file that is never read as a whole; ``zipfile`` reads the list of members at once."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if size is not None and size > MAX_DIRECTORY_BYTES:
+            raise _DirectoryTooLong
+        return super().read(size)
 
 
 def _open_zstandard(path: Path, info: zipfile.ZipInfo) -> IO[bytes]:
@@ -76,10 +128,9 @@ class _Part(io.RawIOBase):
 class _Bounded(io.RawIOBase):
     """A stream that ends in an error where it is longer than a member may be."""
 
-    def __init__(self, stream: IO[bytes], name: str, archive: object = None) -> None:
+    def __init__(self, stream: IO[bytes], name: str) -> None:
         self._stream = stream
         self._name = name
-        self._archive = archive
         self._left = MAX_MEMBER_BYTES
 
     def readable(self) -> bool:
@@ -98,6 +149,4 @@ class _Bounded(io.RawIOBase):
 
     def close(self) -> None:
         self._stream.close()
-        if isinstance(self._archive, zipfile.ZipFile):
-            self._archive.close()
         super().close()

@@ -25,7 +25,7 @@ from tests.bench.cluster import placement, sandboxes, sizing
 from tests.bench.context import bench_context, print_progress
 from tests.bench.models import caching
 from tests.bench.page import comparison, opening, reports, scrubbing, streaming, tree
-from tests.bench.server import history, idle, load, neighbours, startup, transfers
+from tests.bench.server import history, idle, imports, load, neighbours, startup, transfers
 from tests.bench.tables import Table
 from tests.support.browser.chromium import CHROMIUM
 
@@ -47,6 +47,7 @@ TABLES: dict[str, partial[Table]] = {
     "tree": partial(tree.table, counts=(3, 1200), times=2, paints=1),
     "scrubbing": partial(scrubbing.table, steps=6, files=60, moves=3),
     "transfers": partial(transfers.table, size=4 * 1024**2, times=1),
+    "imports": partial(imports.table, counts=(20, 200), times=1),
     "load": partial(load.table, run_counts=(2,), steps=3, idle_sandboxes=2, followers=3),
     "neighbours": partial(neighbours.table, neighbours=2, connections=200, times=3),
     "history": partial(history.table, count=60, times=2),

@@ -4,12 +4,10 @@ A sample's messages are its items; its events add the times and the usage. A sco
 """
 
 import re
-import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any
 
 from agent.errors import TraceError
 from agent.models.base import ToolCall, Usage
@@ -29,7 +27,7 @@ from agent.traces.trace import (
     UserText,
     usage_of_counts,
 )
-from agent.traces.zip_members import open_member
+from agent.traces.zip_members import ZipMembers, open_zip
 
 _ATTACHMENT = re.compile(r"attachment://([0-9a-f]{32})")
 _MAX_ATTACHMENT_CHARACTERS = 32 * 1024**2
@@ -44,42 +42,33 @@ def samples_of_json(document: Document) -> Iterator[tuple[str, Trace]]:
         for name in reader.members():
             if name == "samples":
                 for _ in reader.elements():
-                    with part(reader, document.name) as sample:
+                    with part(reader, document) as sample:
                         yield _title(evaluation, sample), read(evaluation, sample)
 
 
-def samples_of_eval(path: Path, name: str) -> Iterator[tuple[str, Trace]]:
+def samples_of_eval(whole: Document, path: Path) -> Iterator[tuple[str, Trace]]:
     """Yield the samples of an ``.eval`` file, each with its title.
 
+    Args:
+        whole: The file.
+        path: Its path.
+
     Raises:
-        TraceError: It is not a zip file, or is damaged.
+        TraceError: It is damaged, or is no log.
     """
-    with _opened(path, name) as archive:
-        header = next((each for each in _HEADERS if each in archive.namelist()), "")
+    with open_zip(path, whole.name) as archive:
+        header = next((each for each in _HEADERS if each in archive.infos), "")
         if not header:
-            raise TraceError(f"{name}: not a log of Inspect: it has no header.")
-        head, _ = _member(path, archive, header, name).head()
-        samples = [each for each in archive.namelist() if each.startswith("samples/")]
-        for each in samples:
-            sample = _member(path, archive, each, name)
-            yield _title(head.fields("eval"), sample), read(head.fields("eval"), sample)
+            raise TraceError(f"{whole.name}: not a log of Inspect: it has no header.")
+        head, _ = _member(whole, archive, header).head()
+        for each in archive.infos:
+            if each.startswith("samples/"):
+                sample = _member(whole, archive, each)
+                yield _title(head.fields("eval"), sample), read(head.fields("eval"), sample)
 
 
-def _member(path: Path, archive: zipfile.ZipFile, member: str, name: str) -> Document:
-    info = archive.getinfo(member)
-    return Document(
-        lambda: cast("BinaryIO", open_member(path, info, f"{name}/{member}")), f"{name}/{member}"
-    )
-
-
-@contextmanager
-def _opened(path: Path, name: str) -> Iterator[zipfile.ZipFile]:
-    try:
-        archive = zipfile.ZipFile(path)
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-        raise TraceError(f"{name}: not a log of Inspect: the zip file is damaged.") from error
-    with archive:
-        yield archive
+def _member(whole: Document, archive: ZipMembers, member: str) -> Document:
+    return replace(whole, open=lambda: archive.open(member), name=f"{whole.name}/{member}")
 
 
 def _title(evaluation: Fields, sample: Document) -> str:

@@ -1,16 +1,17 @@
-"""Trajectories of SWE-agent (``.traj``)."""
+"""Trajectories of SWE-agent (``.traj``); its demonstrations have only the history."""
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 
 from agent.models.base import ToolCall
-from agent.traces.chat import system_text
+from agent.traces.chat import items_of_message, system_text
 from agent.traces.fields import Fields, dump, read_fields
 from agent.traces.json_reader import JsonReader
 from agent.traces.statuses import status_of
 from agent.traces.trace import Ended, Item, Result, Start, Trace, Turn, UserText
 
-_SHELL = "bash"
+_SHELL, _SUBMIT = "bash", "submit"
 
 
 def read(head: Fields, reader: JsonReader) -> Trace:
@@ -44,6 +45,43 @@ def read(head: Fields, reader: JsonReader) -> Trace:
         answer=info.text("submission") if "submission" in info else None,
         cost=info.fields("model_stats").number("instance_cost"),
     )
+
+
+def read_history(head: Fields, reader: JsonReader) -> Trace:
+    """Yield the items of a file that has only the history, the messages of its agents.
+
+    Args:
+        head: Its small fields.
+        reader: The file, before its object.
+    """
+    start: Start | None = Start(
+        title=head.text("environment"), agent="SWE-agent", mode="sandbox", model=_model(head)
+    )
+    number, action, waiting = 0, "", False  # whether the action has no observation yet
+    for name in reader.members():
+        if name != "history":
+            continue
+        for _ in reader.elements():
+            message = read_fields(reader)
+            if start is not None:
+                system = system_text(message)
+                yield replace(start, system=system or "")
+                start = None
+                if system is not None:
+                    continue
+            if message.text("role") == "assistant":
+                number += 1
+                action = message.text("action").strip()
+                waiting = bool(action)
+                yield _turn(message, number)
+            elif waiting or message.text("role") == "tool":
+                waiting = False
+                yield Result(text=message.text("content"))
+            else:
+                yield from items_of_message(message)
+    if start is not None:
+        yield start
+    yield Ended(status="submitted" if action == _SUBMIT else "answered")
 
 
 def _started(head: Fields, step: Fields) -> Iterator[Item]:
@@ -82,17 +120,21 @@ def _model(head: Fields) -> str:
 
 
 def _step(step: Fields, number: int) -> Iterator[Item]:
-    action = step.text("action")
-    call = ToolCall(f"call-{number}", _SHELL, dump({"command": action.strip()}))
-    thought = step.text("thought") or step.text("response")
-    yield Turn(
-        text=thought, reasoning=_reasoning(step), calls=(call,) if action.strip() else (),
-    )  # fmt: skip
-    observation = step.text("observation")
-    if action.strip():
+    turn, observation = _turn(step, number), step.text("observation")
+    yield turn
+    if turn.calls:
         yield Result(text=observation, seconds=step.number("execution_time"))
     elif observation:
         yield UserText(text=observation, reminder=True)
+
+
+def _turn(step: Fields, number: int) -> Turn:
+    action = step.text("action")
+    call = ToolCall(f"call-{number}", _SHELL, dump({"command": action.strip()}))
+    thought = step.text("thought") or step.text("response") or step.text("content")
+    return Turn(
+        text=thought, reasoning=_reasoning(step), calls=(call,) if action.strip() else (),
+    )  # fmt: skip
 
 
 def _reasoning(step: Fields) -> str:

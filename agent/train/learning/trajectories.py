@@ -5,6 +5,7 @@ only read. Where a prompt does not continue the ids before it, because the agent
 conversation, another sequence begins.
 """
 
+import math
 import re
 from collections.abc import Iterator
 from itertools import islice
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.errors import TraceError, TrainError
+from agent.traces.allowance import Allowance
 from agent.traces.documents import Document
 from agent.traces.fields import Fields
 from agent.traces.formats import atif
@@ -74,7 +76,7 @@ def _is_trajectory(path: Path) -> bool:
 
 
 def _document(path: Path) -> Document:
-    return Document(lambda: path.open("rb"), str(path))
+    return Document(lambda: path.open("rb"), str(path), Allowance(str(path), seconds=math.inf))
 
 
 def _read(path: Path, check: "_IdCheck") -> Iterator[TokenSequence]:

@@ -13,7 +13,14 @@ from agent.runs.folder import RunFolder
 from agent.traces import fields, importing
 from agent.traces.importing import import_file
 from agent.traces.recording import NO_RESULT
-from tests.agent.traces.samples import FILES, FOLDER, events_of, import_messages, import_sample
+from tests.agent.traces.samples import (
+    FILES,
+    FOLDER,
+    events_of,
+    import_messages,
+    import_sample,
+    state_of,
+)
 from tests.support.component.events import of_type
 
 
@@ -81,6 +88,18 @@ def test_atif_with_ids_that_are_none_is_refused(
         import_file(file, tmp_path)
 
 
+def test_atif_whose_first_steps_have_no_calls_is_a_run_with_a_sandbox(tmp_path: Path) -> None:
+    file, call = tmp_path / "late.json", {"tool_call_id": "c", "function_name": "bash"}
+    talk, act = (
+        {"source": "agent", "message": "I think."},
+        {"source": "agent", "tool_calls": [call]},
+    )
+    for steps, mode in (([talk, act], "sandbox"), ([talk], "plain"), ([act], "sandbox")):
+        file.write_text(json.dumps({"schema_version": "ATIF-v1.4", "agent": {}, "steps": steps}))
+        (run,) = import_file(file, tmp_path)
+        assert state_of(tmp_path, run.run).mode == mode
+
+
 def test_a_trajectory_of_the_reference(tmp_path: Path) -> None:
     (state,) = import_sample("trajectory.json", tmp_path)
     assert (state.state, len(state.steps)) == ("submitted", 3)
@@ -114,6 +133,29 @@ def test_mini_swe_agent_without_tool_calls(tmp_path: Path) -> None:
     (call,) = state.steps[0].calls
     assert (call.summary, call.exit_code, call.ok) == ("wc -l *.py | tail -1", 1, False)
     assert state.steps[1].calls == []
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_a_demonstration_of_swe_agent_has_only_a_history(tmp_path: Path, native: bool) -> None:
+    call = {"id": "c1", "function": {"name": "bash", "arguments": '{"command": "ls"}'}}
+    answer = {"role": "tool", "tool_call_ids": ["c1"]} if native else {"role": "user"}
+    history = [
+        {"role": "system", "content": "You work in a shell.", "agent": "main"},
+        {"role": "user", "content": "List the files.", "is_demo": True},
+        {"role": "assistant", "content": "I look.", "action": "ls\n"}
+        | ({"tool_calls": [call]} if native else {}),
+        {"content": "a.txt", "agent": "main"} | answer,
+        {"role": "assistant", "content": "Done.", "thought": "Done.", "action": "submit"},
+    ]
+    file = tmp_path / "demonstration.traj"
+    file.write_text(json.dumps({"history": history}))
+    (run,) = import_file(file, tmp_path)
+    state = state_of(tmp_path, run.run)
+    assert (run.format, state.mode, state.state) == ("SWE-agent", "sandbox", "submitted")
+    assert (state.rounds[0].text, state.rounds[0].answer) == ("List the files.", "Done.")
+    assert [[call.summary for call in step.calls] for step in state.steps] == [["ls"], ["submit"]]
+    first, *_ = of_type(ToolEnded, events_of(tmp_path, run.run))
+    assert first.observation == "a.txt"
 
 
 def test_swe_agent(tmp_path: Path) -> None:
@@ -245,3 +287,20 @@ def test_a_long_text_is_shortened_and_says_so(tmp_path: Path) -> None:
     started, *_ = import_messages(tmp_path, GO | {"content": "a" * 1_500_000})
     assert isinstance(started, RunStarted)
     assert "[451,424 characters left out on import]" in started.task
+
+
+@pytest.mark.parametrize("of_messages", [True, False])
+def test_a_list_of_conversations_is_a_run_for_each(tmp_path: Path, of_messages: bool) -> None:
+    chats = [
+        [{"role": "user", "content": "One?"}, {"role": "assistant", "content": "1"}],
+        [{"role": "user", "content": "Two?"}, {"role": "assistant", "content": "2"}],
+    ]
+    file = tmp_path / "chats.json"
+    file.write_text(json.dumps(chats if of_messages else [{"messages": chat} for chat in chats]))
+    runs = import_file(file, tmp_path)
+    assert [run.title for run in runs] == ["chats.json, 1", "chats.json, 2"]
+    rounds = [state_of(tmp_path, run.run).rounds for run in runs]
+    assert [[(each.text, each.answer) for each in found] for found in rounds] == [
+        [("One?", "1")],
+        [("Two?", "2")],
+    ]

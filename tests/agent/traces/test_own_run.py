@@ -1,27 +1,34 @@
 """Runs of this program are imported from their exports; nothing in an export is trusted."""
 
 import io
+import itertools
 import json
 import shutil
+import time
 import zipfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agent.errors import TraceError
-from agent.events import RunStarted, SandboxReady, ToolOutput, decode, encode
+from agent.events import FileChange, RunStarted, SandboxReady, ToolOutput, decode, encode
+from agent.fork.describe import describe_fork
 from agent.fork.fork import fork_run
 from agent.replay.replay import open_recording
 from agent.runs.disk_usage import run_sandbox_ids
 from agent.runs.folder import RunFolder
-from agent.traces import own_run
+from agent.traces import zip_members
 from agent.traces.importing import import_file
+from agent.traces.own import export, lines, run_import
+from agent.traces.own.lines import MAX_LINE_BYTES
+from agent.traces.own.run_import import FORMAT
 from agent.workspace.versions.blobs import BlobStore
 from agent.workspace.versions.log import ManifestLog
 from tests.agent.report.recorded import Recorder
 from tests.agent.traces.samples import events_of, state_of
-from tests.support.component.events import of_type
+from tests.support.component.events import bash, ended, of_type, started, step
 from tests.support.local_provider import LocalSandboxProvider
 
 
@@ -55,7 +62,7 @@ def imported(content: bytes | Path, data: Path, name: str = "run.zip") -> RunFol
     if isinstance(content, bytes):
         file.write_bytes(content)
     (run,) = import_file(file, data)
-    assert run.format == own_run.FORMAT
+    assert run.format == FORMAT
     return RunFolder.open(data, run.run)
 
 
@@ -96,6 +103,41 @@ def test_the_folder_of_the_command_line_has_the_results(
     assert (run.workspace / "output/charts/a.svg").read_text() == "<svg/>"
     with pytest.raises(TraceError, match="is not an exported run"):
         import_file(results / "files", tmp_path / "data")
+
+
+@pytest.mark.parametrize(
+    ("at", "files"),
+    [
+        (0, {"input/kept.txt"}),
+        (1, {"input/kept.txt", "output/plan.txt"}),
+        (2, {"input/kept.txt", "output/plan.txt", "output/answer.txt", "input/edited.txt"}),
+    ],
+)
+def test_a_fork_of_that_folder_has_nothing_that_later_steps_have_written(
+    tmp_path: Path, at: int, files: set[str]
+) -> None:
+    def changes(*changed: str) -> list[FileChange]:
+        return [FileChange(path, "added") for path in changed]
+
+    events = [
+        started("Plan it.", inputs=("kept.txt", "edited.txt")),
+        *step(1, bash("ls"), changes=changes("output/plan.txt", "output/answer.txt")),
+        *step(2, bash("ls"), changes=changes("output/answer.txt", "input/edited.txt")),
+        ended(answer="42"),
+    ]
+    journal = tmp_path / "results/journal.jsonl"
+    for path in ("input/kept.txt", "input/edited.txt", "output/plan.txt", "output/answer.txt"):
+        file = tmp_path / "results/files" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("42")
+    journal.write_bytes(b"".join(encode(event) + b"\n" for event in events))
+    run = imported(tmp_path / "results", tmp_path / "data")
+    provider = LocalSandboxProvider(run.data)
+    about = describe_fork(run, at, provider.blobs)
+    assert (about.versions, about.files) == (False, len(files))
+    fork = fork_run(run, at, provider.blobs, provider.create_workspace)
+    found = {path.relative_to(fork.workspace).as_posix() for path in fork.workspace.rglob("*.txt")}
+    assert found == files
 
 
 def test_ids_of_other_runs_and_sandboxes_are_replaced(exported: RunFolder, tmp_path: Path) -> None:
@@ -153,7 +195,7 @@ def test_the_name_of_an_output_names_nothing_else(exported: RunFolder, tmp_path:
     ("line", "message"),
     [
         (b'{"kind":"text_delta","step":1,"text":"a","at":1e300}', "line 2, at: a time"),
-        (b'{"kind":"text_delta","text":"' + b"x" * own_run.MAX_LINE_BYTES, "line 2: more than 16"),
+        (b'{"kind":"text_delta","text":"' + b"x" * MAX_LINE_BYTES, "line 2: more than 16"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(
@@ -163,6 +205,97 @@ def test_what_is_wrong_is_said_with_its_line(
     with pytest.raises(TraceError, match=message):
         imported(first + b"\n" + line + b"\n", tmp_path / "data", "journal.jsonl")
     assert not list((tmp_path / "data").glob("runs/*"))
+
+
+def member_of(name: str, content: bytes) -> bytes:
+    """Return a zip file with a journal and one more member, which may be much smaller than it."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("journal.jsonl", STARTED)
+        archive.writestr(name, content)
+    return out.getvalue()
+
+
+STARTED = (
+    encode(
+        RunStarted(
+            run="r", task="t", mode="sandbox", model="m", metered=True, prompt="", system="",
+            user="t",
+        )
+    )
+    + b"\n"
+)  # fmt: skip
+
+
+def test_versions_are_limited_in_lines_and_paths(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_import, "MAX_PATHS", 100)
+    monkeypatch.setattr(lines, "MAX_LINES", 100)
+    node = {"kind": "folder", "mode": 493}
+    few = {"step": 1, "changed": {str(number): node for number in range(51)}, "removed": []}
+    for content, message in (
+        (json.dumps(few | {"removed": [str(number) for number in range(50)]}), "100 changed paths"),
+        (f"{json.dumps(few)}\n{json.dumps(few)}", "line 2: more than 100 changed paths"),
+        ('{"step": 1, "changed": {}, "removed": []}\n' * 101, "more than 100 lines"),
+        (json.dumps(few | {"removed": ["x" * MAX_LINE_BYTES]}), "line 1: more than 16 MB"),
+    ):
+        with pytest.raises(TraceError, match=message):
+            imported(member_of("manifests.jsonl", content.encode() + b"\n"), tmp_path / "data")
+    assert not list((tmp_path / "data").glob("runs/*"))
+
+
+def test_a_zip_file_is_limited_in_members_before_they_are_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = member_of("files/a", b"a")
+    monkeypatch.setattr(zip_members, "MAX_DIRECTORY_BYTES", 80)  # 55 for each member's name
+    with pytest.raises(TraceError, match="the zip file has too many members"):
+        imported(content, tmp_path / "data")
+    monkeypatch.undo()
+    monkeypatch.setattr(export, "MAX_MEMBERS", 1)
+    with pytest.raises(TraceError, match="more than 1 files"):
+        imported(content, tmp_path / "data")
+
+
+def test_a_zip_file_is_opened_once(
+    exported: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = list[object]()
+
+    class Counted(zipfile.ZipFile):
+        def __init__(self, file: Any) -> None:
+            opened.append(file)
+            super().__init__(file)
+
+    content = zip_of(exported, **{f"files/{number}": b"x" for number in range(20)})
+    monkeypatch.setattr(zipfile, "ZipFile", Counted)
+    assert (imported(content, tmp_path / "data").workspace / "19").read_bytes() == b"x"
+    assert len(opened) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("run.zip", member_of("files/a", b"a")),
+        ("journal.jsonl", STARTED),
+        ("chat.jsonl", b'{"messages": [{"role": "user", "content": "Hello"}]}'),
+    ],
+)
+def test_an_import_ends_with_its_client_and_after_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: bytes
+) -> None:
+    file = tmp_path / name
+    file.write_bytes(content)
+    asked = iter([False])  # nobody waits for it from then on
+    with pytest.raises(TraceError, match=f"{name}: the import was stopped"):
+        import_file(file, tmp_path / "data", stopped=lambda: next(asked, True))
+    clock = itertools.count(step=100.0)
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    with pytest.raises(TraceError, match=f"{name}: reading it takes more than 120 seconds"):
+        import_file(file, tmp_path / "data")
+    assert not list((tmp_path / "data").glob("runs/*"))
+    assert not list((tmp_path / "data").glob("imports/*"))
 
 
 def test_a_run_that_was_in_progress_has_ended(exported: RunFolder, tmp_path: Path) -> None:

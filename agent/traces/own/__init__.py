@@ -1,0 +1,1 @@
+"""Runs of this program: their export is read, and becomes a run again."""

@@ -1,0 +1,105 @@
+"""The files of an exported run: a folder, a zip file, or its journal alone."""
+
+import os
+import stat
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+
+from agent.errors import JournalError, TraceError
+from agent.events import RunStarted, decode
+from agent.runs.compatibility.earlier_events import rename_earlier
+from agent.traces.own.lines import MAX_LINE_BYTES
+from agent.traces.zip_members import ZipMembers, open_zip
+
+JOURNAL, MANIFESTS, CONTENTS, OUTPUTS, FILES = (
+    "journal.jsonl", "manifests.jsonl", "contents/", "outputs/", "files/",
+)  # fmt: skip
+MAX_MEMBERS = 25_000
+"""Maximum number of files in an export."""
+
+Opener = Callable[[], BinaryIO]
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """The files of an exported run.
+
+    Attributes:
+        name: Its name, for messages.
+        members: What opens each file, by its path in the export.
+    """
+
+    name: str
+    members: Mapping[str, Opener]
+
+
+@contextmanager
+def open_export(path: Path, name: str) -> Iterator[Export | None]:
+    """Open the exported run at a path for the block; None if it is something else.
+
+    Args:
+        path: A folder, a zip file or a journal.
+        name: Its name, for messages.
+
+    Raises:
+        TraceError: It is a folder without a journal, or has too many files.
+    """
+    if path.is_dir():
+        members = _members_of_folder(path, name)
+        if JOURNAL not in members:
+            raise TraceError(f"{name}: the folder is not an exported run: it has no {JOURNAL}.")
+        yield Export(name, members)
+    elif zipfile.is_zipfile(path):
+        with open_zip(path, name) as archive:
+            found = _members_of_zip(archive)
+            if JOURNAL in found:
+                _check_count(len(found), name)
+            yield Export(name, found) if JOURNAL in found else None
+    else:
+        yield Export(name, {JOURNAL: _opener(path)}) if _is_journal(path, name) else None
+
+
+def _is_journal(path: Path, name: str) -> bool:
+    try:
+        with path.open("rb") as file:
+            line = file.readline(MAX_LINE_BYTES)
+    except OSError as error:
+        raise TraceError(f"{name} cannot be read: {error.strerror}.") from error
+    try:
+        return isinstance(decode(rename_earlier(line.rstrip(b"\n"))), RunStarted)
+    except JournalError:
+        return False
+
+
+def _members_of_folder(folder: Path, name: str) -> dict[str, Opener]:
+    members: dict[str, Opener] = {}
+    for parent, folders, names in os.walk(folder):
+        folders.sort()
+        for each in sorted(names):
+            path = Path(parent, each)
+            if stat.S_ISREG(path.lstat().st_mode):
+                members[path.relative_to(folder).as_posix()] = _opener(path)
+        _check_count(len(members), name)
+    return members
+
+
+def _members_of_zip(archive: ZipMembers) -> dict[str, Opener]:
+    return {
+        member: partial(archive.open, member)
+        for member, info in archive.infos.items()
+        if not info.is_dir() and stat.S_IFMT(info.external_attr >> 16) in (0, stat.S_IFREG)
+    }
+
+
+def _opener(path: Path) -> Opener:
+    return lambda: path.open("rb")
+
+
+def _check_count(count: int, name: str) -> None:
+    if count > MAX_MEMBERS:
+        raise TraceError(f"{name}: more than {MAX_MEMBERS:,} files.")
