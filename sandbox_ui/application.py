@@ -35,6 +35,7 @@ from sandbox_ui.evals.registry import EvaluationRegistry
 from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.history.expiry import ExpiryJob
 from sandbox_ui.limits.quota import Quota
+from sandbox_ui.limits.receiving import Receiver
 from sandbox_ui.limits.studio_limits import studio_limits
 from sandbox_ui.limits.usage import HasInventory, UsageReporter
 from sandbox_ui.middleware.body_limit import BodyLimit
@@ -141,7 +142,7 @@ class Services:
         groups: dict[GroupKind, RunGroups] = {"comparison": registry, "evaluation": suites}
         identities = Identities.from_settings(settings, runs.peek_folder, groups)
         catalog = Catalog(settings.data, runs, provider)
-        quota = Quota(catalog, limits.max_storage_per_user)
+        quota = Quota(catalog, limits.max_storage_per_user, settings.data)
         expiry = ExpiryJob(catalog, Retention(limits.retention_days, limits.max_storage))
         usage = UsageReporter(
             catalog, admission, provider, settings, limits, expiry.rule.description
@@ -197,6 +198,7 @@ class Services:
     def routes(self) -> Iterator[BaseRoute]:
         """Yield all routes; those of a single run (stream, files, previews) come last."""
         runs, previews = self.runs, self.previews
+        receiver = Receiver(self.settings.data, self.quota)
         groups: dict[GroupKind, GroupManager[Any]] = {
             "comparison": self.comparisons,
             "evaluation": self.evaluations,
@@ -216,7 +218,7 @@ class Services:
             RequestRoutes(runs),
             SteeringRoutes(runs),
             ForkRoutes(runs, self.catalog),
-            ImportRoutes(runs, self.catalog, self.quota, self.settings.data),
+            ImportRoutes(runs, self.catalog, self.quota, receiver, self.settings.data),
             ReplayRoutes(runs, self.catalog, self.settings.limits()),
             SavedExampleRoutes(runs, self.settings.data, self._example_limits()),
             TreeRoutes(runs),
@@ -232,7 +234,9 @@ class Services:
         ):
             yield from group.routes
         if self.settings.openai_api:
-            endpoint = OpenAIRoutes(runs, self.catalog, self.quota, self.settings, self.closing)
+            endpoint = OpenAIRoutes(
+                runs, self.catalog, self.quota, receiver, self.settings, self.closing
+            )
             yield from endpoint.routes
 
     def _example_limits(self) -> ExampleLimits:

@@ -1,8 +1,73 @@
-"""Storage quota of one user's runs."""
+"""Storage quota of one user's runs, and of what they are sending."""
 
-from agent.errors import QuotaExceeded
+import shutil
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import Self
+
+from agent.errors import QuotaExceeded, StorageFull
 from agent.util.text import format_size
+from agent.workspace.transfer.uploads import MIN_FREE_BYTES
 from sandbox_ui.history.catalog import Catalog
+
+_NO_SPACE = "The file is larger than the storage that your runs may still use. Delete some first."
+_DISK_FULL = "The studio's disk has no space for the file. Free some space and try again."
+
+
+class Reservation:
+    """Bytes of a file that is being received; they are released with the block.
+
+    Args:
+        owner: Who sends it.
+        reserved: The bytes that are reserved for each user.
+        lock: The lock of ``reserved``.
+        free: Bytes that all of the user's files may have; None for no limit.
+        data: The folder that they are written to.
+    """
+
+    def __init__(
+        self,
+        owner: str,
+        reserved: Counter[str],
+        lock: threading.Lock,
+        free: int | None,
+        data: Path,
+    ) -> None:
+        self._owner = owner
+        self._reserved = reserved
+        self._lock = lock
+        self._free = free
+        self._data = data
+        self.size = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def grow(self, size: int) -> None:
+        """Reserve more bytes.
+
+        Raises:
+            StorageFull: They exceed the user's quota, or what the disk can take.
+        """
+        if shutil.disk_usage(self._data).free < MIN_FREE_BYTES + size:
+            raise StorageFull(_DISK_FULL)
+        with self._lock:
+            if self._free is not None and self._reserved[self._owner] + size > self._free:
+                raise StorageFull(_NO_SPACE)
+            self._reserved[self._owner] += size
+            self.size += size
+
+    def release(self) -> None:
+        """Release the bytes, because they are deleted or counted as a run's."""
+        with self._lock:
+            self._reserved[self._owner] -= self.size
+            self.size = 0
+            if not self._reserved[self._owner]:
+                del self._reserved[self._owner]
 
 
 class Quota:
@@ -11,17 +76,34 @@ class Quota:
     Args:
         catalog: The catalog of all runs.
         limit: Bytes that one user's runs may use; None for no limit.
+        data: The data folder.
     """
 
-    def __init__(self, catalog: Catalog, limit: int | None) -> None:
+    def __init__(self, catalog: Catalog, limit: int | None, data: Path) -> None:
         self._catalog = catalog
         self._limit = limit
+        self._data = data
+        self._reserved: Counter[str] = Counter()
+        self._lock = threading.Lock()
 
     def remaining(self, owner: str) -> int | None:
         """Return the bytes that a user's runs may still use; None for no limit."""
         if self._limit is None or not owner:
             return None
-        return max(0, self._limit - self._catalog.measured_bytes(owner))
+        measured = self._catalog.measured_bytes(owner)
+        return max(0, self._limit - measured - self._reserved[owner])
+
+    def reserve(self, owner: str) -> Reservation:
+        """Return a reservation for a file that a user sends, of 0 bytes.
+
+        Raises:
+            QuotaExceeded: The quota is used up.
+        """
+        self.check(owner)
+        free = None
+        if self._limit is not None and owner:
+            free = self._limit - self._catalog.measured_bytes(owner)
+        return Reservation(owner, self._reserved, self._lock, free, self._data)
 
     def check(self, owner: str, size: int = 0) -> None:
         """Check that a user has quota left.

@@ -18,6 +18,7 @@ from agent.errors import (
     StudioError,
 )
 from sandbox_ui.auth.access import ReadOnly, SignInRequired
+from sandbox_ui.limits.receiving import UploadStalled
 from sandbox_ui.middleware.path_prefix import path_without_prefix
 
 PREFIX = "/v1/"
@@ -27,6 +28,7 @@ NO_RETRY = {"X-Should-Retry": "false"}
 _RETRY_SECONDS = "30"
 _MAX_ERROR_BYTES = 64 * 1024
 _TYPES = {403: "permission_error", 429: "requests"}
+_STATUSES = {SignInRequired: 401, ReadOnly: 403, UploadStalled: 408, RunError: 404}
 _CODES = {
     401: "invalid_api_key",
     404: "not_found",
@@ -89,18 +91,13 @@ def to_api_error(error: StudioError) -> ApiError:
             return ApiError(message, 429, kind=quota, code=quota, headers=NO_RETRY)
         case RunActive():
             return ApiError(message, 409, code="run_active", headers=NO_RETRY)
-        case SignInRequired():
-            return ApiError(message, 401)
-        case ReadOnly():
-            return ApiError(message, 403)
         case StorageFull():
             return ApiError(message, 507, headers=NO_RETRY)
         case ModelError():
             return ApiError(message, 502, code="model_unavailable", headers=NO_RETRY)
-        case RunError():
-            return ApiError(message, 404)
         case _:
-            return ApiError(message)
+            found = (status for kind, status in _STATUSES.items() if isinstance(error, kind))
+            return ApiError(message, next(found, 400))
 
 
 def context_length_exceeded(message: str, param: str) -> ApiError:

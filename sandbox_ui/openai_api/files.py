@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from io import BytesIO
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from agent.errors import RunError, StudioError, WorkspaceError
@@ -96,14 +97,14 @@ class FileStore:
         self._catalog = catalog
         self._quota = quota
 
-    def upload(self, owner: str, name: str, content: BinaryIO, size: int) -> dict[str, Any]:
-        """Store a file in a draft of its own; return it as an object of the API.
+    def upload(self, owner: str, name: str, received: Path) -> dict[str, Any]:
+        """Store a received file in a draft of its own; return it as an object of the API.
 
         Raises:
             StudioError: if it cannot be stored; nothing is left of it.
         """
-        with self._catalog.new_draft(owner) as run:
-            path = self._write(run, name, content, size)
+        with self._catalog.new_draft(owner) as run, received.open("rb") as content:
+            path = self._write(run, name, content, received.stat().st_size)
             return self.describe(FileRef(run, path))
 
     @contextmanager

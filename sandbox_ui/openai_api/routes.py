@@ -3,16 +3,14 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 from anyio.to_thread import run_sync
-from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import Message
 
 from agent.errors import StorageFull, StudioError
 from agent.events import RunStarted
@@ -21,6 +19,7 @@ from agent.util.text import format_size
 from sandbox_ui.auth.access import get_access
 from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.limits.quota import Quota
+from sandbox_ui.limits.receiving import Receiver
 from sandbox_ui.middleware.body_limit import MAX_BODY_BYTES
 from sandbox_ui.openai_api.chat import ChatPresenter, LinkFiles
 from sandbox_ui.openai_api.conversation import parse_chat_messages, parse_response_input
@@ -42,10 +41,12 @@ from sandbox_ui.openai_api.responses import ResponsePresenter
 from sandbox_ui.routes.helpers import DISK_FULL_ERRNOS, DISK_FULL_MESSAGE, json_response, read_body
 from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.workspace import file_response
+from sandbox_ui.workspace.form_writer import write_form
 
 _PURPOSES = ("user_data", "assistants", "vision")
-_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 _MULTIPART_OVERHEAD = 64 * 1024
+_TOO_LARGE = partial(ApiError, f"A file may have at most {format_size(MAX_FILE_BYTES)}.", 413)
+_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 _Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -56,6 +57,7 @@ class OpenAIRoutes:
         runs: The live runs.
         catalog: The catalog of all runs.
         quota: The users' storage quotas.
+        receiver: Receives uploaded files.
         settings: The operator's settings.
         closing: Set when the application shuts down.
     """
@@ -65,11 +67,12 @@ class OpenAIRoutes:
         runs: RunManager,
         catalog: Catalog,
         quota: Quota,
+        receiver: Receiver,
         settings: Settings,
         closing: asyncio.Event,
     ) -> None:
         self._runs = runs
-        self._quota = quota
+        self._receiver = receiver
         self._closing = closing
         self._models = ModelCatalogue(settings)
         self._files = FileStore(runs, catalog, quota)
@@ -159,22 +162,21 @@ class OpenAIRoutes:
 
     async def upload(self, request: Request) -> Response:
         """Store an uploaded file."""
-        owner = get_access(request).user.id
-        left = await run_sync(self._quota.remaining, owner)
-        limit = MAX_FILE_BYTES if left is None else min(left, MAX_FILE_BYTES)
-        try:
-            async with _limited(request, limit).form(max_files=1, max_fields=8) as form:
-                file, purpose = form.get("file"), form.get("purpose")
-                if not isinstance(file, UploadFile):
-                    raise ApiError("Send the file as the part “file”.", param="file")
-                if purpose not in _PURPOSES:
-                    raise ApiError(
-                        f"purpose must be one of {', '.join(_PURPOSES)}.", param="purpose"
-                    )
-                name, size = file.filename or "file", file.size or 0
-                stored = await run_sync(self._files.upload, owner, name, file.file, size)
-        except MultiPartException as error:
-            raise ApiError(f"The body is not multipart/form-data: {error.message}") from error
+        access = get_access(request)
+        limit = MAX_FILE_BYTES + _MULTIPART_OVERHEAD
+        async with self._receiver.receive(request, access, limit, _TOO_LARGE) as receiving:
+            path = receiving.folder / "file"
+            try:
+                form = await write_form(receiving.request, path)
+            except MultiPartException as error:
+                raise ApiError(f"The body is not multipart/form-data: {error.message}") from error
+            if form.file_part != "file":
+                raise ApiError("Send the file as the part “file”.", param="file")
+            if form.fields.get("purpose") not in _PURPOSES:
+                raise ApiError(f"purpose must be one of {', '.join(_PURPOSES)}.", param="purpose")
+            receiving.reservation.release()  # it is counted as the draft's
+            owner = access.user.id
+            stored = await run_sync(self._files.upload, owner, form.file_name, path)
         return json_response(stored)
 
     async def describe_file(self, request: Request) -> Response:
@@ -272,21 +274,6 @@ def _parse_object(raw: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ApiError("The request body must be a JSON object.")
     return value
-
-
-def _limited(request: Request, limit: int) -> Request:
-    """Return the request, which raises when its body exceeds a number of bytes."""
-    received = 0
-
-    async def receive() -> Message:
-        nonlocal received
-        message = await request.receive()
-        received += len(message.get("body", b""))
-        if received > limit + _MULTIPART_OVERHEAD:
-            raise ApiError(f"A file may have at most {format_size(limit)} here.", 413)
-        return message
-
-    return Request(request.scope, receive)
 
 
 def _file_id(request: Request) -> str:

@@ -29,6 +29,7 @@ from agent.workspace.paths import RelPath
 from sandbox_ui.auth.access import GROUP_KINDS, ReadOnly, SignInRequired, get_access
 from sandbox_ui.compare.group_manager import GroupManager
 from sandbox_ui.history.catalog import Catalog
+from sandbox_ui.limits.receiving import UploadStalled
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 RUN_PATH = "/api/runs/{run}"
@@ -46,6 +47,7 @@ _STATUS_BY_ERROR: dict[type[Exception], int] = {
     NotStored: 404,
     SignInRequired: 401,
     ReadOnly: 403,
+    UploadStalled: 408,
 }
 DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 """The disk is full, or its quota is used up."""

@@ -1,6 +1,7 @@
 """Concurrency limit for slow work; waiting callers occupy no thread."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
@@ -30,6 +31,14 @@ class PerUserLimiter:
             user_id: The user's id.
             job: The job.
         """
-        user_limiter = self._by_user.setdefault(user_id, CapacityLimiter(self._limit_per_user))
-        async with user_limiter:
+        async with self._user_limiter(user_id):
             return await run_sync(job, limiter=self._total)
+
+    @asynccontextmanager
+    async def slot(self, user_id: str) -> AsyncIterator[None]:
+        """Wait for a slot and hold it, for work that needs no thread."""
+        async with self._user_limiter(user_id), self._total:
+            yield
+
+    def _user_limiter(self, user_id: str) -> CapacityLimiter:
+        return self._by_user.setdefault(user_id, CapacityLimiter(self._limit_per_user))

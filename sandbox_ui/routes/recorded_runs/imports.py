@@ -1,17 +1,14 @@
 """Routes to import traces of other tools, and to export runs in their formats."""
 
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from agent.errors import RunError, StorageFull, TraceError
+from agent.errors import RunError, TraceError
 from agent.runs.folder import RunFolder
 from agent.traces.formats import atif, otel, sts
 from agent.traces.importing import MAX_FILE_BYTES, ImportedRun, import_file
@@ -19,7 +16,8 @@ from agent.traces.journal_items import items_of_journal, messages_of_journal
 from agent.util.text import one_line
 from sandbox_ui.auth.access import get_access
 from sandbox_ui.history.catalog import Catalog
-from sandbox_ui.limits.quota import Quota
+from sandbox_ui.limits.quota import Quota, Reservation
+from sandbox_ui.limits.receiving import Receiver
 from sandbox_ui.routes.helpers import RUN_PATH, download_headers, get_run_id, json_response, route
 from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.scheduling.limiter import PerUserLimiter
@@ -28,7 +26,6 @@ from sandbox_ui.workspace.body_writer import write_body
 _MAX_NAME = 120
 _CONCURRENT_IMPORTS = 2
 _TOO_LARGE = "The file has more than 1 GB. Split it."
-_NO_SPACE = "The file is larger than the storage that your runs may still use. Delete some first."
 
 
 class ImportRoutes:
@@ -38,16 +35,18 @@ class ImportRoutes:
         runs: The live runs.
         catalog: The catalog of all runs.
         quota: The quota of users.
+        receiver: Receives the files.
         data: The data folder.
     """
 
-    def __init__(self, runs: RunManager, catalog: Catalog, quota: Quota, data: Path) -> None:
+    def __init__(
+        self, runs: RunManager, catalog: Catalog, quota: Quota, receiver: Receiver, data: Path
+    ) -> None:
         self._runs = runs
         self._catalog = catalog
         self._quota = quota
         self._data = data
-        self._received = data / "imports"
-        shutil.rmtree(self._received, ignore_errors=True)  # of a process that was killed
+        self._receiver = receiver
         self._limiter = PerUserLimiter(_CONCURRENT_IMPORTS, 1)
 
     @property
@@ -63,20 +62,35 @@ class ImportRoutes:
         access = get_access(request)
         owner = access.user.id
         name = one_line(request.query_params.get("name", ""))[-_MAX_NAME:] or "file"
-        self._quota.check(owner)
-        remaining = self._quota.remaining(owner)
-        self._received.mkdir(mode=0o700, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=self._received) as folder:
-            file = Path(folder) / "trace"
-            if not await write_body(request, _bounded_writer(file, remaining)):
+        async with self._receiver.receive(
+            request, access, MAX_FILE_BYTES, partial(TraceError, _TOO_LARGE)
+        ) as receiving:
+            file = receiving.folder / "trace"
+            file.touch()
+            if not await write_body(receiving.request, partial(_append, file)):
                 raise TraceError(f"{name}: the upload was interrupted.")
-            job = partial(
-                import_file, file, self._data, name=name, owner=owner, space=remaining,
-                blobs=self._runs.contents,
-            )  # fmt: skip
-            runs: list[ImportedRun] = await self._limiter.run(access.limiter_key, job)
+            async with receiving.client_left() as left:
+                job = partial(
+                    self._import, file, name, owner, receiving.reservation, left.is_set
+                )  # fmt: skip
+                runs = await self._limiter.run(access.limiter_key, job)
         self._catalog.history.indexer.changed(*(each.run for each in runs))
         return json_response({"runs": runs}, 201)
+
+    def _import(
+        self,
+        file: Path,
+        name: str,
+        owner: str,
+        reservation: Reservation,
+        stopped: Callable[[], bool],
+    ) -> list[ImportedRun]:
+        remaining = self._quota.remaining(owner)
+        space = None if remaining is None else remaining + reservation.size  # it is deleted
+        return import_file(
+            file, self._data, name=name, owner=owner, space=space, blobs=self._runs.contents,
+            stopped=stopped,
+        )  # fmt: skip
 
     async def export(self, request: Request) -> Response:
         """Return the whole run in another tool's format, as a download."""
@@ -113,19 +127,6 @@ _FORMATS: dict[str, tuple[str, Callable[[RunFolder], Iterator[str]]]] = {
 }
 
 
-def _bounded_writer(file: Path, remaining: int | None) -> Callable[..., None]:
-    """Return a function that appends bytes to a file of limited size."""
-    size = 0
-
-    def write(*chunks: Any) -> None:
-        nonlocal size
-        size += sum(map(len, chunks))
-        if size > MAX_FILE_BYTES:
-            raise TraceError(_TOO_LARGE)
-        if remaining is not None and size > remaining:
-            raise StorageFull(_NO_SPACE)
-        with file.open("ab") as out:
-            out.writelines(chunks)
-
-    file.touch()
-    return write
+def _append(file: Path, *chunks: bytes) -> None:
+    with file.open("ab") as out:
+        out.writelines(chunks)

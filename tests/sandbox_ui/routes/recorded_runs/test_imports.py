@@ -1,17 +1,25 @@
 """Import and export of traces over HTTP: listed, owned, bounded."""
 
 import json
+import socket
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
+from agent.errors import TraceError
 from agent.runs.folder import RunFolder
 from agent.workspace.versions.log import ManifestLog
 from sandbox_ui.middleware.body_limit import MAX_BODY_BYTES
+from sandbox_ui.routes.recorded_runs import imports
 from tests.agent.traces.samples import FOLDER
 from tests.sandbox_ui.accounts import accounts, signed_in
 from tests.support import httpx
-from tests.support.server import serve_studio
+from tests.support.server import serve_studio, wait_until
 
 pytestmark = pytest.mark.contract
 
@@ -68,6 +76,69 @@ def test_a_file_may_be_larger_than_other_requests_and_what_is_wrong_with_it_is_s
         "a␊b/../robot.jsonl, line 2, messages[0].role: “robot” is none of system, user, assistant "
         "and tool."
     )
+
+
+def test_an_import_ends_with_its_client(
+    client: httpx.Client, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    def read_for_ever(*_: object, stopped: Callable[[], bool], **__: object) -> None:
+        begun.set()
+        wait_until(stopped)
+        ended.set()
+        raise TraceError("stopped")
+
+    monkeypatch.setattr(imports, "import_file", read_for_ever)
+    with send_part(client, "/api/imports?name=a.json", b"{}", declared=2):
+        assert begun.wait(60)
+        assert not ended.is_set()
+    assert ended.wait(60)
+    wait_until(lambda: not list((data / "imports").iterdir()))
+
+
+def test_what_is_received_counts_for_the_quota_and_stays_in_the_data_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An upload to /v1/files, as its form says, and one to be imported."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    form = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n'
+    data = tmp_path / "data"
+    with (
+        serve_studio(data, users=accounts("ann"), quota_per_user=3_000_000, openai_api=True) as url,
+        signed_in(url, "ann") as ann,
+    ):
+        files = {"file": ("b", bytes(2_000_000))}
+        for path, begin in (("/v1/files", form), ("/api/imports", b"")):
+            headers = {"Content-Type": "multipart/form-data; boundary=x"}
+            with send_part(ann, path, begin + bytes(2_000_000), declared=2_500_000, **headers):
+                wait_until(lambda: sum(bytes_in(data / "imports")) >= 1_000_000)
+                answer = ann.post("/v1/files", data={"purpose": "user_data"}, files=files)
+                assert answer.status_code == 507
+                assert send(ann, bytes(2_000_000)).status_code == 507
+            wait_until(lambda: not list((data / "imports").iterdir()))
+        answer = ann.post("/v1/files", data={"purpose": "user_data"}, files=files)
+        assert (answer.status_code, answer.json()["bytes"]) == (200, 2_000_000)
+
+
+def bytes_in(folder: Path) -> Iterator[int]:
+    for path in folder.rglob("*"):
+        with suppress(FileNotFoundError):
+            yield path.stat().st_size if path.is_file() else 0
+
+
+@contextmanager
+def send_part(
+    client: httpx.Client, path: str, content: bytes, declared: int, **headers: str
+) -> Iterator[None]:
+    """Send ``content`` as the beginning of a body, and close the connection after the block."""
+    server = urlsplit(str(client.base_url))
+    cookies = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
+    headers |= {"Host": server.netloc, "Content-Length": str(declared), "Cookie": cookies}
+    lines = [f"POST {path} HTTP/1.1", *map(": ".join, headers.items())]
+    with socket.create_connection((server.hostname, server.port)) as connection:
+        connection.sendall("\r\n".join([*lines, "", ""]).encode() + content)
+        yield
 
 
 def test_a_run_belongs_to_who_imports_it_and_counts_for_their_quota(tmp_path: Path) -> None:

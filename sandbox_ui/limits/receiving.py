@@ -1,0 +1,149 @@
+"""Receive files into the data folder: counted for the quota, a few at once, none without end."""
+
+import asyncio
+import shutil
+import tempfile
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from pathlib import Path
+
+from anyio import CancelScope
+from anyio.to_thread import run_sync
+from starlette.requests import Request
+from starlette.types import Message
+
+from agent.errors import StudioError
+from agent.traces.importing import SCRATCH
+from sandbox_ui.auth.access import Access
+from sandbox_ui.limits.quota import Quota, Reservation
+from sandbox_ui.scheduling.limiter import PerUserLimiter
+
+MAX_RECEIVED, MAX_RECEIVED_PER_USER = 32, 4
+"""Only so many files are received at once; the others wait."""
+
+STALL_SECONDS = 60.0
+STALL_BYTES = 16 * 1024
+"""An upload ends where less than this arrives in that time."""
+
+
+class UploadStalled(StudioError):
+    """An upload was abandoned, or is too slow."""
+
+
+class Receiving:
+    """A file that is being received.
+
+    Args:
+        request: The request, whose body it is in.
+        folder: A folder for it, which is removed afterwards.
+        reservation: Counts its bytes.
+        limit: Maximum size of the body in bytes.
+        too_large: Makes the error beyond that.
+        stall_seconds: As ``STALL_SECONDS``.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        folder: Path,
+        reservation: Reservation,
+        limit: int,
+        too_large: Callable[[], StudioError],
+        stall_seconds: float,
+    ) -> None:
+        self.request = Request(request.scope, self._receive)
+        self.folder = folder
+        self.reservation = reservation
+        self._inner = request
+        self._left, self._too_large = limit, too_large
+        self._stall_seconds = self._patience = stall_seconds
+        self._fresh = 0
+
+    async def _receive(self) -> Message:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        try:
+            async with asyncio.timeout(self._patience):
+                message = await self._inner.receive()
+        except TimeoutError:
+            raise UploadStalled("The upload stalled and was ended. Send the file again.") from None
+        size = len(message.get("body", b""))
+        self._patience -= loop.time() - began
+        self._fresh += size
+        self._left -= size
+        if self._left < 0:
+            raise self._too_large()
+        if self._fresh >= STALL_BYTES:
+            self._patience, self._fresh = self._stall_seconds, 0
+        self.reservation.grow(size)
+        return message
+
+    @asynccontextmanager
+    async def client_left(self) -> AsyncIterator[threading.Event]:
+        """Yield an event that is set when the client leaves; after the whole body arrived."""
+        left = threading.Event()
+
+        async def watch() -> None:
+            while (await self._inner.receive())["type"] != "http.disconnect":
+                pass
+            left.set()
+
+        watching = asyncio.create_task(watch())
+        try:
+            yield left
+        finally:
+            watching.cancel()
+            with suppress(asyncio.CancelledError):
+                await watching
+
+
+class Receiver:
+    """Receives files of all users.
+
+    Args:
+        data: The data folder.
+        quota: The users' storage quotas.
+        stall_seconds: As ``STALL_SECONDS``.
+    """
+
+    def __init__(self, data: Path, quota: Quota, stall_seconds: float = STALL_SECONDS) -> None:
+        self._folder = data / SCRATCH
+        self._quota = quota
+        self._stall_seconds = stall_seconds
+        self._limiter = PerUserLimiter(MAX_RECEIVED, MAX_RECEIVED_PER_USER)
+        shutil.rmtree(self._folder, ignore_errors=True)  # of a process that was killed
+
+    @asynccontextmanager
+    async def receive(
+        self, request: Request, access: Access, limit: int, too_large: Callable[[], StudioError]
+    ) -> AsyncIterator[Receiving]:
+        """Wait for a slot, and hold it during the block; nothing of the file is left then.
+
+        Reading the body of ``Receiving.request`` raises ``StorageFull`` where the file does not
+        fit, and ``UploadStalled``.
+
+        Args:
+            request: The request.
+            access: Who sends it.
+            limit: Maximum size of the body in bytes.
+            too_large: Makes the error beyond that.
+
+        Raises:
+            QuotaExceeded: The user's quota is used up.
+        """
+        async with self._limiter.slot(access.limiter_key):
+            with await run_sync(self._quota.reserve, access.user.id) as reservation:
+                folder = await run_sync(self._create_folder)
+                try:
+                    yield Receiving(
+                        request, folder, reservation, limit, too_large, self._stall_seconds
+                    )
+                finally:
+                    with CancelScope(shield=True):
+                        await run_sync(partial(shutil.rmtree, folder, ignore_errors=True))
+
+    def _create_folder(self) -> Path:
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return Path(tempfile.mkdtemp(dir=self._folder))
