@@ -1,7 +1,6 @@
 """Commands ``train`` and ``train report``; their dependencies are imported on use."""
 
 import argparse
-import signal
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -10,6 +9,7 @@ from pathlib import Path
 from agent.errors import TrainError
 from agent.installation import pip_install
 from agent.output_folder import check_file
+from agent.util.signals import interrupt_once
 
 REPORT = "train report"
 """The command that compares trainings; ``compare`` in earlier versions."""
@@ -64,9 +64,7 @@ def train(args: argparse.Namespace) -> int:
     from agent.train.pipeline import train as carry_out
 
     output = args.output or Path(f"training-{Path(args.recipe).stem}")
-    # The first Ctrl-C or TERM stops the active runs and keeps all results.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    interrupt_once()  # stops the active runs and keeps all results
     try:
         carry_out(recipe, output, resume=args.resume, ray=args.ray)
     except KeyboardInterrupt:

@@ -42,6 +42,7 @@ from agent.train.rollouts.sandboxes import create_studio
 from agent.train.rollouts.sequence import TokenSequence
 from agent.train.rollouts.workers import RolloutRunner
 from agent.train.yaml_config import rename_keys
+from agent.util.text import plural
 
 
 class Training:
@@ -100,7 +101,7 @@ class Training:
         sequences = self._demonstrations()
         mean_length = sum(len(each.ids) for each in sequences) / len(sequences)
         self._log.write("demonstrations", count=len(sequences), tokens=round(mean_length, 1))
-        print_line(f"{len(sequences)} demonstrations of {mean_length:.0f} tokens")
+        print_line(f"{plural(len(sequences), 'demonstration')} of {mean_length:.0f} tokens")
         supervised.train(self._recipe, self.policy.model, sequences, folder, self._log)
 
     def _demonstrations(self) -> list[TokenSequence]:
@@ -163,6 +164,11 @@ def train(
     state = PartialState()
     if ray and state.num_processes > 1:
         raise TrainError("--ray needs a training in one process: each would need a cluster.")
+    if recipe.model.needs_gpu and not torch.cuda.is_available():
+        raise TrainError(
+            "This recipe needs a GPU, and PyTorch finds none. To train on the processor, choose a "
+            "recipe for it, such as cpu, or add --set model.needs_gpu=false."
+        )
     if state.is_main_process:
         _prepare_folder(recipe, output, resume=resume)
     state.wait_for_everyone()

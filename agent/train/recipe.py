@@ -63,12 +63,14 @@ class WeightsConfig:
             float32, which is more than twice as fast there.
         lora: Adapters to train; null to train all weights.
         initial_weights: The ``model`` folder of another training's stage to start from.
+        needs_gpu: Whether the training is refused without a GPU, on which it was meant to run.
     """
 
     name: str
     dtype: Literal["float32", "bfloat16", "auto"] = "float32"
     lora: Lora | None = None
     initial_weights: str = ""
+    needs_gpu: bool = False
 
 
 @dataclass(frozen=True, slots=True)

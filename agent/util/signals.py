@@ -6,7 +6,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
@@ -102,6 +102,28 @@ def stop_on_signals(stop: Stop) -> Iterator[SignalHandler]:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+def interrupt_once() -> None:
+    """Let the first Ctrl-C or SIGTERM raise ``KeyboardInterrupt``, and the third end the process.
+
+    The second does neither: it would interrupt the cleanup, or the end of the interpreter.
+    """
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        _handle_with(clean_up)
+        raise KeyboardInterrupt
+
+    def clean_up(_number: int, _frame: FrameType | None) -> None:
+        _handle_with(signal.SIG_DFL)
+        _write_stderr(_CLEANUP_MESSAGE)
+
+    _handle_with(interrupt)
+
+
+def _handle_with(handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> None:
+    for number in _SIGNALS:
+        signal.signal(number, handler)
 
 
 @contextmanager

@@ -141,6 +141,11 @@ class EscapeFilter:
         return end + 1 if "0" <= text[end] <= "~" else end
 
 
+def plural(count: int, noun: str, many: str = "") -> str:
+    """Return a count with its noun: ``1 step``, ``2,000 steps``."""
+    return f"{count:,} {noun if count == 1 else many or f'{noun}s'}"
+
+
 def format_size(count: float) -> str:
     """Format a number of bytes: ``12 bytes``, ``3.1 MB``."""
     if count == 1:

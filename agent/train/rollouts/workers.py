@@ -1,6 +1,7 @@
 """Rollouts of a recipe's tasks, by the policy or by a script."""
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 
 from agent import prompts
 from agent.api.studio import Studio
@@ -67,9 +68,11 @@ class RolloutRunner:
             TrainError: if the rollouts were stopped, or most of them failed.
         """
         by_number: dict[int, Rollout] = {}
-        for rollout in run_rollouts(tasks, make_model, self._studio, self._plan):
-            on_end()
-            by_number[rollout.number] = rollout
+        rollouts = run_rollouts(tasks, make_model, self._studio, self._plan)
+        with closing(rollouts) as finished:
+            for rollout in finished:
+                on_end()
+                by_number[rollout.number] = rollout
         if len(by_number) < len(tasks):
             raise TrainError("The rollouts were stopped before all were done.")
         return _check_failures([by_number[number] for number in range(len(tasks))])

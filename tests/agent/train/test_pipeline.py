@@ -136,6 +136,16 @@ def test_a_training_that_cannot_begin_is_reported(
         train(replace(small_recipe, **changes(small_recipe)))
 
 
+def test_a_missing_gpu_is_reported_before_a_model_is_looked_for(
+    small_recipe: Recipe, train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    model = replace(small_recipe.model, name="/nowhere", needs_gpu=True)
+    with pytest.raises(TrainError, match="needs a GPU, and PyTorch finds none"):
+        train(replace(small_recipe, model=model))
+    assert not (tmp_path / "out").exists()
+
+
 def test_an_existing_training_is_not_overwritten(
     small_recipe: Recipe, train: Train, tmp_path: Path
 ) -> None:

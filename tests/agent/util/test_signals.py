@@ -2,6 +2,7 @@
 
 import ctypes
 import signal
+import subprocess
 import sys
 import threading
 import traceback
@@ -31,6 +32,26 @@ def test_a_signal_that_does_not_wake_the_main_thread_stops_too() -> None:
         sender.start()
         assert stop.wait(30)
     sender.join()
+
+
+INTERRUPTED = """
+import atexit, signal
+from agent.util.signals import interrupt_once
+atexit.register(signal.raise_signal, signal.SIGINT)
+interrupt_once()
+try:
+    signal.raise_signal(signal.SIGTERM)
+except KeyboardInterrupt:
+    print("Stopped.")
+"""
+
+
+@pytest.mark.contract
+def test_only_the_first_signal_interrupts() -> None:
+    ended = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (0, "Stopped.\n")
+    assert ended.stderr.startswith("Cleaning up. ")
+    assert "Exception ignored" not in ended.stderr
 
 
 def test_a_handler_that_a_library_replaces_in_another_thread_is_restored() -> None:
