@@ -1,4 +1,4 @@
-"""Settings → application → serve; with a command (``run``, ``build``) without a page."""
+"""Settings → application → serve; with a command (``run``, ``token``) without a page."""
 
 import asyncio
 import sys
@@ -61,7 +61,12 @@ def serve(settings: Settings) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The console script; see ``agent.cli.main`` for the commands and exit codes."""
-    return cli.main(arguments, serve)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words and words[0] in cli.CREDENTIALS:
+        from sandbox_ui import __main__ as credentials
+
+        return credentials.main(words)
+    return cli.main(words, serve)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from agent.api.aio import AsyncRun, AsyncSandbox, AsyncStudio
     from agent.api.comparison import ComparisonResult
+    from agent.api.evaluation import EvaluationResult
     from agent.api.files import File, Files
     from agent.api.run import Run, RunResult
     from agent.api.sandbox import CommandResult, Entry, Sandbox
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         UsageError,
         WorkspaceError,
     )
+    from agent.evals.suite import EvalTask, Suite, SuiteLimits
     from agent.events import Event, Totals
     from agent.limits import Limits, Price
     from agent.loop.steering import Steering
@@ -46,6 +48,8 @@ __all__ = [
     "ComparisonResult",
     "EndpointModel",
     "Entry",
+    "EvalTask",
+    "EvaluationResult",
     "Event",
     "ExpectedAnswer",
     "File",
@@ -72,6 +76,8 @@ __all__ = [
     "Stop",
     "Studio",
     "StudioError",
+    "Suite",
+    "SuiteLimits",
     "Tool",
     "Totals",
     "UsageError",

@@ -1,9 +1,13 @@
-"""``python -m sandbox_ui password NAME`` and ``token LABEL``: create credentials."""
+"""The commands ``password NAME`` and ``token LABEL``: create credentials.
+
+``python -m sandbox_ui`` in a checkout; an installed package has them as ``llm-in-sandbox-studio``.
+"""
 
 import argparse
 import getpass
 import sys
 
+from agent.cli.main import CREDENTIALS
 from agent.errors import SettingError
 from agent.settings import load
 from sandbox_ui.auth.passwords import hash_password
@@ -12,14 +16,14 @@ from sandbox_ui.auth.tokens import Tokens
 
 def main(arguments: list[str] | None = None) -> int:
     """Print a ``STUDIO_USERS`` line or a new operator token; return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m sandbox_ui", description=__doc__)
+    parser = argparse.ArgumentParser(description="Create credentials of the page.")
     commands = parser.add_subparsers(dest="command", required=True)
     password_parser = commands.add_parser(
-        "password", help="ask for a password and print a line for STUDIO_USERS"
+        "password", help=CREDENTIALS["password"], description=CREDENTIALS["password"]
     )
     password_parser.add_argument("name")
     token_parser = commands.add_parser(
-        "token", help="create an operator token for programs and print it"
+        "token", help=CREDENTIALS["token"], description=CREDENTIALS["token"]
     )
     token_parser.add_argument("label", nargs="?", default="command line")
     options = parser.parse_args(arguments)

@@ -198,6 +198,15 @@ def test_the_package_contains_the_dockerfile_the_prompts_and_a_command(environme
     assert {"run", "build"} <= set(re.findall(r"\w+", output))
 
 
+def test_the_command_creates_credentials(
+    environment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STUDIO_DATA", str(tmp_path))
+    script = environment / "bin" / "llm-in-sandbox-studio"
+    assert run(script, "token", "cron", cwd=tmp_path).startswith("studio_")
+    assert '"cron"' in (tmp_path / "tokens.json").read_text()
+
+
 PRINT_HINTS = """
 from llm_in_sandbox_studio.installation import build_command
 from llm_in_sandbox_studio.models.builtin.install import BUILTIN_MISSING_MESSAGE

@@ -7,6 +7,7 @@ _PACKAGE = __name__.removesuffix(".api.exports")
 _HOMES = {
     "api.aio": ("AsyncRun", "AsyncSandbox", "AsyncStudio"),
     "api.comparison": ("ComparisonResult",),
+    "api.evaluation": ("EvaluationResult",),
     "api.files": ("File", "Files"),
     "api.run": ("Run", "RunResult", "save_results"),
     "api.sandbox": ("CommandResult", "Entry", "Sandbox"),
@@ -23,6 +24,7 @@ _HOMES = {
         "UsageError",
         "WorkspaceError",
     ),
+    "evals.suite": ("EvalTask", "Suite", "SuiteLimits"),
     "events": ("Event", "Totals"),
     "limits": ("Limits", "Price"),
     "loop.steering": ("Steering",),
