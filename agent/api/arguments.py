@@ -42,6 +42,14 @@ def seconds(name: str, value: Any) -> float:
     return float(value)
 
 
+def steps(name: str, value: Any, most: int) -> int:
+    """Return a number of model turns, at most the operator's maximum."""
+    number = isinstance(value, int) and not isinstance(value, bool)
+    if not number or not 1 <= value <= most:
+        raise invalid_argument(name, value, f"a number from 1 to {most:,} (STUDIO_STEPS)")
+    return int(value)
+
+
 def paths(name: str, value: Any) -> list[Path]:
     """Return one path or several as a list."""
     expected = "paths of files or folders"

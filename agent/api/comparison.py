@@ -187,10 +187,10 @@ def define(
     inputs: Iterable[Path],
     repeat: int,
     expected: ExpectedAnswer | str | None,
-    model: str,
     models: Mapping[str, ModelArgument],
+    settings: Settings,
 ) -> Comparison:
-    """Return the definition that arguments name, checked; ``model`` is the usual one.
+    """Return the definition that arguments name, checked.
 
     Raises:
         UsageError: An argument is not what it has to be.
@@ -199,7 +199,7 @@ def define(
     arguments.text("task", task)
     arguments.check_type("repeat", repeat, int, "a number from 1 to 20")
     parsed = [each if isinstance(each, Member) else parse_member(each)[0] for each in members]
-    completed = with_parameters(complete(parsed, model), models)
+    completed = complete_members(parsed, models, settings)
     if isinstance(expected, str):
         expected = ExpectedAnswer(kind="exact", answer=expected)
     comparison = Comparison(
@@ -208,6 +208,21 @@ def define(
     )  # fmt: skip
     definitions.check(comparison)
     return comparison
+
+
+def complete_members(
+    members: Iterable[Member], models: Mapping[str, ModelArgument], settings: Settings
+) -> tuple[Member, ...]:
+    """Return members with models, labels and the parameters of their endpoints, for the record.
+
+    Raises:
+        UsageError: A limit is above the operator's, or two labels are equal.
+    """
+    completed = complete(members, settings.model if settings.base_url else "")
+    for each in completed:
+        if each.max_steps is not None:
+            arguments.steps(f"{each.label}: max_steps", each.max_steps, settings.max_steps)
+    return with_parameters(completed, models)
 
 
 def open_or_create(data: Path, wanted: Comparison, title: str, resume: str) -> ComparisonFolder:

@@ -10,6 +10,7 @@ from agent.api import arguments
 from agent.api.comparison import (
     MemberRun,
     RunCreator,
+    complete_members,
     judge_model,
     member_argument,
     member_model,
@@ -19,14 +20,14 @@ from agent.api.models import ModelArgument, select_model
 from agent.api.placement import Placement, RunOrder, portable_inputs, portable_model
 from agent.api.run import Run
 from agent.compare.comparison import Judge, Member
-from agent.compare.members import complete, parse_member, with_modes, with_parameters
+from agent.compare.members import parse_in_modes
 from agent.compare.runner import StartedRun
 from agent.errors import StudioError, TaskError, UsageError
 from agent.evals import evaluation as definitions
 from agent.evals import exports, suites
 from agent.evals.description import describe
 from agent.evals.evaluation import MAX_CONCURRENCY, Evaluation
-from agent.evals.folder import EvaluationFolder, Key
+from agent.evals.folder import EvaluationFolder, Key, hash_of
 from agent.evals.outcomes import in_turn, infrastructure, missing, unscored
 from agent.evals.process import registered
 from agent.evals.runner import EvaluationRunner, Progress
@@ -126,7 +127,7 @@ class Wanted:
     members: "Iterable[str | Member]"
     data: "str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]] | None" = None
     limit: int | None = None
-    repeat: int = 1
+    repeat: int | None = None
     judge: "Judge | str | None" = None
     title: str = ""
     models: Mapping[str, ModelArgument] = field(default_factory=dict)
@@ -155,14 +156,15 @@ def create(
         UsageError: An argument is not what it has to be.
         TaskError: A suite's data is missing or invalid.
     """
-    arguments.check_type("repeat", wanted.repeat, int, "a number, 1 or more")
+    repeat = 1 if wanted.repeat is None else wanted.repeat
+    arguments.check_type("repeat", repeat, int, "a number, 1 or more")
     loaded = load_suites(wanted.suites, wanted.data, wanted.limit)
     judge = wanted.judge
     if isinstance(judge, str):
         judge = Judge(model=judge, votes=DEFAULT_VOTES)
     evaluation = Evaluation(
         members=members_of(wanted.members, settings, wanted.models),
-        repetitions=wanted.repeat, judge=judge,
+        repetitions=repeat, judge=judge,
         concurrency=DEFAULT_CONCURRENCY if concurrency is None else concurrency,
     )  # fmt: skip
     definitions.check(evaluation, loaded)
@@ -176,23 +178,34 @@ def open_to_resume(
 
     Raises:
         RunError: There is none with this id.
-        UsageError: Other suites, members or another judge are named than it began with.
+        UsageError: Something is named that it did not begin with.
+        TaskError: The data that is named is missing or invalid.
     """
     folder = EvaluationFolder.open(data, evaluation)
     known, members = folder.definition, list(wanted.members)
-    names = [
-        each if isinstance(each, str) else each.name
-        for each in _listed(wanted.suites)
+    given, judge = _listed(wanted.suites), known.judge
+    names = [each if isinstance(each, str) else each.name for each in given]
+    known_judge = judge.model if judge and isinstance(wanted.judge, str) else judge
+    known_names = [suite.name for suite in known.suites]
+    others = [
+        what
+        for what, differs in (
+            ("other suites", names and names != known_names),
+            ("other members", members and members_of(members, settings, wanted.models)
+             != known.members),
+            ("another judge", wanted.judge and wanted.judge != known_judge),
+            ("other repetitions", wanted.repeat not in (None, known.repetitions)),
+        )
+        if differs
     ]  # fmt: skip
-    judge = wanted.judge if isinstance(wanted.judge, str | None) else wanted.judge.model
-    if (
-        (names and names != [suite.name for suite in known.suites])
-        or (members and members_of(members, settings, wanted.models) != known.members)
-        or (judge and (known.judge is None or judge != known.judge.model))
-    ):
+    if not others and not (wanted.data is None and wanted.limit is None):
+        loaded = load_suites(given or known_names, wanted.data, wanted.limit)
+        if [hash_of(each) for each in loaded] != [suite.sha256 for suite in known.suites]:
+            others = ["other tasks"]
+    if others:
         raise UsageError(
-            "The evaluation to continue has other suites, members or another judge. Leave them "
-            "out, or give what it was started with."
+            f"The evaluation to continue has {' and '.join(others)}. Leave them out, or give what "
+            "it was started with."
         )
     return folder
 
@@ -220,7 +233,7 @@ def load_suites(
         data = {named[0]: data}
     paths = dict(data or {})
     if unknown := sorted(paths.keys() - set(named)):
-        raise UsageError(f"There is data of {unknown[0]!r:.60}, which is not evaluated.")
+        raise UsageError(f"There is data of “{unknown[0]:.60}”, which is not evaluated.")
     if limit is not None and limit < 1:
         raise UsageError(f"limit must be 1 or more, not {limit}.")
     loaded = [
@@ -241,9 +254,8 @@ def members_of(
         if isinstance(each, Member):
             found.append(each)
         else:
-            found += [parse_member(text)[0] for text in with_modes(each)]
-    completed = complete(found, settings.model if settings.base_url else "")
-    return with_parameters(completed, models)
+            found += [member for member, _ in parse_in_modes(each)]
+    return complete_members(found, models, settings)
 
 
 def carry_out(studio: RunCreator, folder: EvaluationFolder, plan: Plan) -> EvaluationResult:
@@ -326,7 +338,7 @@ def _model_to_test(
 def _create_run(studio: RunCreator, folder: EvaluationFolder, key: Key, plan: Plan) -> StartedRun:
     task, index, _ = key
     member = folder.definition.members[index]
-    setup = set_up(folder.suite_of[task], folder.tasks[task], member, studio.settings.limits())
+    setup = set_up(folder.suite_of[task], folder.tasks[task], member, studio.settings)
     argument = member_argument(studio.settings, member, plan.models.get(member.label))
     if plan.placement is not None:
         order = RunOrder(

@@ -221,8 +221,9 @@ class Studio:
         from agent.api import comparison  # imports statistics, which a run never needs
 
         paths = arguments.paths("inputs", inputs)
-        default = self.settings.model if self.settings.base_url else ""
-        wanted = comparison.define(task, members, paths, repeat, expected, default, models or {})
+        wanted = comparison.define(
+            task, members, paths, repeat, expected, models or {}, self.settings
+        )
         self._provider()
         folder = comparison.open_or_create(self._data, wanted, title, resume)
         plan = comparison.Plan(
@@ -239,7 +240,7 @@ class Studio:
         members: "Iterable[str | Member]" = (),
         data: "str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]] | None" = None,
         limit: int | None = None,
-        repeat: int = 1,
+        repeat: int | None = None,
         judge: "Judge | str | None" = None,
         judge_model: ModelArgument = None,
         models: "Mapping[str, ModelArgument] | None" = None,
@@ -263,7 +264,7 @@ class Studio:
             data: The authors' data: a file or folder for the only suite, or one per suite by
                 name. A suite without data is the packaged sample.
             limit: Tasks of each suite at most, evenly from its groups.
-            repeat: How often each member does each task.
+            repeat: How often each member does each task; once by default.
             judge: The judge, for suites that need one, or its model's name.
             judge_model: The judge's model, or its endpoint with its key.
             models: Models or endpoints with their keys, by the label of their member.
@@ -274,8 +275,9 @@ class Studio:
                 before its sandbox is deleted.
             title: A title for the page's list.
             resume: The id of an evaluation that was stopped or interrupted: runs that are missing
-                are done, and answers without a score are scored. ``suites`` and ``members`` are
-                known then; keys are not, so ``models`` and ``judge_model`` are given again.
+                are done, and answers without a score are scored. What it was started with is
+                known then, and may be left out; keys are not, so ``models`` and ``judge_model``
+                are given again.
             retry_infrastructure: With ``resume``: repeat the runs that failed by an
                 infrastructure error, too.
             placement: Carries out the runs elsewhere, such as ``agent.cluster.cluster.Cluster``;
@@ -531,7 +533,8 @@ class Studio:
             chosen = (
                 model if argument is None else select_model(text, argument, self.settings).model
             )
-            return recorded.follow_up(text, chosen, limits or run_limits, stop)
+            round_limits = run_limits if limits is None else self._limits(limits, None, chosen)
+            return recorded.follow_up(text, chosen, round_limits, stop)
 
         run = Run(recorded, stop, skipped, begin, continue_run, self.fork)
         self._register(recorded, run.close)
@@ -632,16 +635,15 @@ class Studio:
     ) -> Limits:
         if limits is not None:
             arguments.check_type("limits", limits, Limits, "Limits, such as Limits(steps=20)")
+            arguments.steps("limits.steps", limits.steps, self.settings.max_steps)
         arguments.check_type("summarise", summarise, bool, "True or False")
         round_limits = limits or adapt_to_model(self.settings.limits(), model)
         if summarise:
             round_limits = replace(round_limits, summarise=True)
         if max_steps is None:
             return round_limits
-        arguments.check_type("max_steps", max_steps, int, "a number, 1 or more")
-        if max_steps < 1:
-            raise arguments.invalid_argument("max_steps", max_steps, "a number, 1 or more")
-        return replace(round_limits, steps=max_steps)
+        steps = arguments.steps("max_steps", max_steps, self.settings.max_steps)
+        return replace(round_limits, steps=steps)
 
     def _acquire_sandbox(self, folder: RunFolder) -> base.Sandbox:
         events = self._provider().acquire(folder, Stop())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agent.api.models import ModelArgument
 from agent.api.studio import Studio
-from agent.cli.run_sets import STOPPED, ResultFolder, parse_judge, parse_members
+from agent.cli.run_sets import STOPPED, ResultFolder, parse_judge, parse_members, with_key_option
 from agent.cli.startup import begin_collection
 from agent.compare.comparison import ExpectedAnswer
 from agent.compare.exports import KINDS
@@ -60,7 +60,7 @@ def compare_runs(options: argparse.Namespace, settings: Settings) -> int:
     output.write(KINDS, result.export, result.report)
     print(sanitize(str(result)), end="")
     for label, why in result.problems.items():
-        print(f"{sanitize(label)}: {sanitize(why)}", file=sys.stderr)
+        print(f"{sanitize(label)}: {sanitize(with_key_option(why))}", file=sys.stderr)
     if stop.is_set:
         return STOPPED
     return 1 if result.problems else 0
@@ -82,7 +82,7 @@ class _Report:
         detail = progress.reason or " ".join(progress.answer.split())[:100]
         text = f"{line} – {detail}" if detail else line
         with suppress(BrokenPipeError):
-            print(sanitize(text), file=sys.stderr, flush=True)
+            print(sanitize(with_key_option(text)), file=sys.stderr, flush=True)
 
 
 def _expected(options: argparse.Namespace) -> tuple[ExpectedAnswer | None, ModelArgument]:

@@ -8,11 +8,10 @@ from dataclasses import replace
 
 from agent.api.models import ModelArgument
 from agent.api.studio import Studio
-from agent.cli.run_sets import STOPPED, ResultFolder, parse_judge, parse_members
+from agent.cli.run_sets import STOPPED, ResultFolder, parse_judge, parse_members, with_key_option
 from agent.cli.startup import begin_collection
 from agent.cluster.connect import placement_on
 from agent.compare.comparison import Judge
-from agent.compare.members import with_modes
 from agent.data_folder import DataFolder, lock_free_subfolder
 from agent.errors import DataFolderLocked, UsageError
 from agent.evals.exports import KINDS
@@ -38,8 +37,7 @@ def evaluate(options: argparse.Namespace, settings: Settings) -> int:
     begin_collection()
     resume = options.resume is not None
     _check(options, resume=resume)
-    texts = [text for each in options.members for text in with_modes(each)]
-    members, models = parse_members(texts, settings)
+    members, models = parse_members(options.members, settings, in_modes=True)
     judge, judge_model = _judge(options.judge)
     stop, output = Stop(), ResultFolder(options.output, "evaluation")
     known = (options.resume or output.known_id) if resume else ""
@@ -71,7 +69,7 @@ def evaluate(options: argparse.Namespace, settings: Settings) -> int:
     output.write(KINDS, result.export, result.report)
     print(sanitize(str(result)), end="")
     for why, labels in _by_reason(result.problems).items():
-        print(f"{sanitize(', '.join(labels))}: {sanitize(why)}", file=sys.stderr)
+        print(f"{sanitize(', '.join(labels))}: {sanitize(with_key_option(why))}", file=sys.stderr)
     if stop.is_set:
         return STOPPED
     ended = result.state == "finished" and not result.problems
@@ -131,7 +129,7 @@ def _by_reason(problems: Mapping[str, str]) -> dict[str, list[str]]:
 
 def _print(line: str) -> None:
     with suppress(BrokenPipeError):
-        print(sanitize(line), file=sys.stderr, flush=True)
+        print(sanitize(with_key_option(line)), file=sys.stderr, flush=True)
 
 
 def _check(options: argparse.Namespace, *, resume: bool) -> None:
@@ -152,7 +150,7 @@ def _judge(text: str) -> tuple[Judge | None, ModelArgument]:
 
 def _data(texts: list[str], suites: str) -> dict[str, str]:
     """Return the paths of data by suite; a path alone belongs to the only suite."""
-    names = [name.strip() for name in suites.split(",")]
+    names = [name.strip() for name in suites.split(",") if name.strip()]
     found = {}
     for text in texts:
         name, equals, path = text.partition("=")
@@ -162,6 +160,7 @@ def _data(texts: list[str], suites: str) -> dict[str, str]:
             found[names[0]] = text
         else:
             raise UsageError(
-                f"--data {text}: name its suite, one of {', '.join(names)}: SUITE=PATH."
+                f"--data {text}: name its suite: SUITE=PATH"
+                + (f", one of {', '.join(names)}." if names else ".")
             )
     return found

@@ -21,9 +21,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="settings such as model=NAME,base-url=URL,max-steps=N,temperature=T,label=TEXT,"
         "key-file=FILE; without the word plain or sandbox it stands for both modes; repeatable "
         "(default: the settings' model, else the built-in one)")  # fmt: skip
-    add("--repeat", metavar="K", type=positive_int, default=1,
+    add("--repeat", metavar="K", type=positive_int,
         help="how often each member does each task (default: 1)")  # fmt: skip
-    add("--at-once", metavar="N", type=positive_int, dest="concurrency",
+    add("--concurrency", metavar="N", type=positive_int,
         help="runs at a time (default: 4); the built-in model does one at a time")  # fmt: skip
     add("--judge", metavar="MODEL", default="",
         help="for suites that need one: model=NAME,base-url=URL,votes=N,prompt-file=FILE,"

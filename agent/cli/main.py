@@ -34,6 +34,12 @@ _REPORT_OPTION = re.compile(r"--(chart|picture)(=|$)")
 
 _WITH_SETTINGS = {"models": models.run_command, "rollout": rollouts.run_command}
 
+CREDENTIALS = {
+    "password": "ask for a password and print a line for STUDIO_USERS",
+    "token": "create an operator token for programs and print it",
+}
+"""Commands of the page's package, which ``app.py`` passes on: credentials of its users."""
+
 Serve = Callable[[Settings], None]
 
 
@@ -47,6 +53,8 @@ def create_parser(*, with_page: bool) -> argparse.ArgumentParser:
     commands = root.add_subparsers(dest="command", metavar="COMMAND")
     if with_page:
         commands.add_parser("serve", help="serve the page (the default command)")
+        for name, does in CREDENTIALS.items():
+            commands.add_parser(name, help=does)
     commands.add_parser("build", help="build the sandbox image if it is missing")
     _add_run(commands.add_parser("run", help="run a task without the page"))
     compare_options.add_options(
@@ -179,7 +187,7 @@ def _rename_earlier_words(arguments: Sequence[str] | None) -> list[str]:
         words[:2] = [training.REPORT]
     elif _is_earlier_comparison(words):
         words[0] = training.REPORT
-    if words[0] not in ("rollout", training.REPORT):
+    if words[0] not in ("eval", "rollout", training.REPORT):
         return words  # the words of a task stay as they are
     for at, (name, equals, value) in enumerate(word.partition("=") for word in words):
         words[at] = _EARLIER_OPTIONS.get(name, name) + equals + value

@@ -31,11 +31,13 @@ from agent.events import (
     ToolStarted,
     WorkspaceChanged,
 )
+from agent.models.errors.failures import KEY_ADVICE
 from agent.runs.state import describe_summary, format_totals
-from agent.util.text import sanitize
+from agent.util.text import plural, sanitize
 
 _DIM, _BOLD, _RED, _GREEN, _PLAIN = "\x1b[2m", "\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[0m"
 _SHOWN_CHANGES = 8
+_KEY_ADVICE = "Set OPENAI_API_KEY to its key, and OPENAI_BASE_URL to its address."
 
 
 class EventPrinter:
@@ -58,7 +60,7 @@ class EventPrinter:
             case TextDelta():
                 self._continue_text("text", event.text)
             case ToolOutput():
-                gap = f"\n[… {event.skipped:,} bytes left out …]\n" if event.skipped else ""
+                gap = f"\n[… {plural(event.skipped, 'byte')} left out …]\n" if event.skipped else ""
                 style = _RED if event.stream == "stderr" else _DIM
                 self._continue_text(event.stream, gap + event.text, style)
             case ToolStarted():
@@ -106,8 +108,8 @@ class EventPrinter:
             case SummaryEnded():
                 self._print_line(describe_summary(event), _RED if event.reason else _DIM)
             case ObservationsCleared():
-                count = len(event.call_ids)
-                self._print_line(f"{count} older outputs were removed to free space.", _DIM)
+                removed = plural(len(event.call_ids), "older output")
+                self._print_line(f"Removed to free space: {removed}.", _DIM)
             case _:
                 self._print_steering(event)
 
@@ -142,7 +144,7 @@ class EventPrinter:
 
     def _run_ended(self, event: RunEnded) -> None:
         good = event.status in ("submitted", "answered")
-        reason = f": {event.reason}" if event.reason else ""
+        reason = f": {event.reason.replace(KEY_ADVICE, _KEY_ADVICE)}" if event.reason else ""
         self._print_line(f"{event.status}{reason}", _GREEN if good else _RED)
         self._print_line(format_totals(event.totals), _DIM)
 
@@ -174,4 +176,4 @@ def _format_changes(event: WorkspaceChanged) -> str:
     signs = {"added": "+", "changed": "~", "removed": "-"}
     shown = [f"{signs[change.kind]} {change.path}" for change in event.changes[:_SHOWN_CHANGES]]
     more = event.total - len(shown)
-    return "  ".join(shown) + (f"  and {more} more" if more > 0 else "")
+    return "  ".join(shown) + (f"  and {more:,} more" if more > 0 else "")

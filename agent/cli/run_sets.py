@@ -8,9 +8,10 @@ from pathlib import Path
 from agent.api.models import ModelArgument, endpoint_config
 from agent.api.run import Run
 from agent.compare.comparison import Judge, Member
-from agent.compare.members import complete, parse_member
+from agent.compare.members import complete, parse_in_modes, parse_member
 from agent.data_folder import DataFolder, candidate_folders, lock_first_free
 from agent.errors import DataFolderLocked, StudioError, UsageError, WorkspaceError
+from agent.models.errors.failures import KEY_ADVICE
 from agent.settings import Settings
 
 STOPPED = 130
@@ -18,10 +19,27 @@ STOPPED = 130
 
 
 def parse_members(
-    texts: Sequence[str], settings: Settings
+    texts: Sequence[str], settings: Settings, *, in_modes: bool = False
 ) -> tuple[tuple[Member, ...], dict[str, ModelArgument]]:
-    """Return the members, and the endpoints with keys of their own by label."""
-    parsed = [parse_member(text, extra=("key-file",)) for text in texts]
+    """Return the members, and the endpoints with keys of their own by label.
+
+    Args:
+        texts: The members as they are written on the command line.
+        settings: The settings, for what a text does not say.
+        in_modes: Whether a text that names no mode stands for both modes.
+
+    Raises:
+        UsageError: A text is not a member's, or two have the same label.
+        WorkspaceError: A file with a key cannot be read.
+    """
+    further_keys = ("key-file",)
+    parsed = [
+        each
+        for text in texts
+        for each in (
+            parse_in_modes(text, further_keys) if in_modes else [parse_member(text, further_keys)]
+        )
+    ]
     default = settings.model if settings.base_url else ""
     members = complete((member for member, _ in parsed), default)
     models: dict[str, ModelArgument] = {}
@@ -56,6 +74,11 @@ def parse_judge(text: str, votes: int = 1) -> tuple[Judge, str]:
         prompt=read_text(values["prompt-file"]) if "prompt-file" in values else "",
     )  # fmt: skip
     return judge, read_text(values["key-file"]).strip() if "key-file" in values else ""
+
+
+def with_key_option(text: str) -> str:
+    """Return a text in which a missing key is advised as the option of a member or judge."""
+    return text.replace(KEY_ADVICE, "Name a file with the key of this endpoint: key-file=FILE.")
 
 
 def read_text(name: str) -> str:

@@ -1,5 +1,6 @@
 """Members as they are written in a program or on a command line: ``plain,model=NAME``."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,10 +17,9 @@ _NAMES = {"plain": "Without sandbox", "sandbox": "In the sandbox"}
 
 
 def _number(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise ValueError("it must be 1 or more")
-    return value
+    if not text.isdecimal() or len(text) > 18 or not int(text):
+        raise ValueError("it must be a whole number, 1 or more")
+    return int(text)
 
 
 _FIELDS: dict[str, tuple[str, Callable[[str], Any]]] = {
@@ -34,12 +34,15 @@ _FIELDS: dict[str, tuple[str, Callable[[str], Any]]] = {
 }
 
 
-def parse_member(text: str, extra: Sequence[str] = ()) -> tuple[Member, dict[str, str]]:
+def parse_member(
+    text: str, extra: Sequence[str] = (), mode: str = "sandbox"
+) -> tuple[Member, dict[str, str]]:
     """Parse a member: ``plain`` or ``sandbox``, and ``key=value`` pairs, separated by commas.
 
     Args:
         text: Such as ``sandbox,model=Qwen3,base-url=http://localhost:8000/v1,max-steps=20``.
         extra: Further keys that are allowed.
+        mode: The mode of a text that names none.
 
     Returns:
         The member, with an empty label and model where they are missing, and the further pairs.
@@ -47,7 +50,7 @@ def parse_member(text: str, extra: Sequence[str] = ()) -> tuple[Member, dict[str
     Raises:
         UsageError: A key is unknown or its value is invalid; the text names it.
     """
-    values: dict[str, Any] = {"label": "", "mode": "sandbox", "model": ""}
+    values: dict[str, Any] = {"label": "", "mode": mode, "model": ""}
     further: dict[str, str] = {}
     for part in _parts(text):
         key, equals, value = part.partition("=")
@@ -61,12 +64,12 @@ def parse_member(text: str, extra: Sequence[str] = ()) -> tuple[Member, dict[str
             try:
                 values[name] = convert(value.strip())
             except UsageError as error:
-                raise UsageError(f"--member {text}: {error}") from None
+                raise _refusal(text, str(error)) from None
             except ValueError as error:
-                raise UsageError(f"--member {text}: {key}: {error}.") from error
+                raise _refusal(text, f"{key}: {error}.") from error
         else:
             known = ", ".join((*_FIELDS, *extra))
-            raise UsageError(f"--member {text}: {part!r:.60} is none of plain, sandbox, {known}.")
+            raise _refusal(text, f"“{part:.60}” is none of plain, sandbox, {known}.")
     return _checked(text, values), further
 
 
@@ -82,12 +85,19 @@ def _parts(text: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-def with_modes(text: str) -> list[str]:
-    """Return a member's text; of one that names no mode, the texts of both modes."""
-    parts = _parts(text)
-    if any(part in _NAMES or part.startswith("mode=") for part in parts):
-        return [text]
-    return [f"{mode},{text}" for mode in _NAMES]
+def parse_in_modes(text: str, extra: Sequence[str] = ()) -> list[tuple[Member, dict[str, str]]]:
+    """Parse a member; one that names no mode stands for both. See ``parse_member``."""
+    if any(part in _NAMES or part.startswith("mode=") for part in _parts(text)):
+        return [parse_member(text, extra)]
+    both = [parse_member(text, extra, mode) for mode in _NAMES]
+    return [
+        (replace(each, label=each.label and f"{each.label}, {_NAMES[each.mode]}"), further)
+        for each, further in both
+    ]
+
+
+def _refusal(text: str, why: str) -> UsageError:
+    return UsageError(f"The member “{one_line(text):.200}”: {why}")
 
 
 def complete(members: Iterable[Member], model: str) -> tuple[Member, ...]:
@@ -96,17 +106,29 @@ def complete(members: Iterable[Member], model: str) -> tuple[Member, ...]:
     Args:
         members: The members, with empty labels or models.
         model: The model of those without one; empty for the built-in one.
+
+    Raises:
+        UsageError: Two of them were given the same label.
     """
     named = [
         each if each.model or each.base_url else replace(each, model=model or BUILTIN_ID)
         for each in members
     ]
+    check_labels(named)
     automatic = _labels(named)
     labels = [each.label or label for each, label in zip(named, automatic, strict=True)]
     return tuple(
-        replace(each, label=label if labels.count(label) == 1 else f"{label} {number}")
-        for number, (each, label) in enumerate(zip(named, labels, strict=True), 1)
+        replace(each, label=label if each.label or labels.count(label) == 1 else f"{label} {at}")
+        for at, (each, label) in enumerate(zip(named, labels, strict=True), 1)
     )
+
+
+def check_labels(members: Iterable[Member]) -> None:
+    """Raise ``UsageError`` if two members were given the same label."""
+    counts = Counter(each.label for each in members if each.label)
+    for label, count in counts.items():
+        if count > 1:
+            raise UsageError(f"{count} members have the label “{label:.80}”. Give each its own.")
 
 
 def with_parameters(members: Iterable[Member], models: Mapping[str, object]) -> tuple[Member, ...]:
@@ -133,12 +155,12 @@ def with_parameters(members: Iterable[Member], models: Mapping[str, object]) -> 
 
 def _checked(text: str, values: dict[str, Any]) -> Member:
     if values["mode"] not in _NAMES:
-        raise UsageError(f"--member {text}: mode is plain or sandbox, not {values['mode']!r:.60}.")
+        raise _refusal(text, f"mode is plain or sandbox, not “{values['mode']:.60}”.")
     if "network" in values:
         try:
             policy = parse_policy(values["network"])
         except ValueError as error:
-            raise UsageError(f"--member {text}: network: {error}") from error
+            raise _refusal(text, f"network: {error}") from error
         values |= {"network": policy.access, "hosts": policy.hosts}
     return Member(**{name: value for name, value in values.items() if value is not None})
 

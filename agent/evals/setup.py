@@ -14,6 +14,7 @@ from agent.models.builtin.install import BUILTIN_ID
 from agent.models.builtin.model import BUILTIN_PROMPT
 from agent.prompts import Prompt
 from agent.sandbox.network.policy import NetworkPolicy
+from agent.settings import Settings
 from agent.tasks.setup import write_files
 from agent.tasks.task import Content
 from agent.workspace.files import Workspace
@@ -58,22 +59,26 @@ def _bundled(name: str) -> Prompt:
     return prompts.get_bundled(name)
 
 
-def set_up(suite: SuiteInfo, task: EvalTask, member: Member, usual: Limits) -> RunSetup:
+def set_up(suite: SuiteInfo, task: EvalTask, member: Member, settings: Settings) -> RunSetup:
     """Return what a member's run of a task begins with.
+
+    No limit is above the operator's.
 
     Args:
         suite: The task's suite, whose limits are those of the paper.
         task: The task.
         member: The member; what it sets goes before what the suite says.
-        usual: The limits of the studio, for what neither says; no answer is longer than they allow.
+        settings: The operator's limits, also for what neither says.
     """
+    usual, of_suite = settings.limits(), suite.limits
     limits = replace(
-        usual,
-        steps=member.max_steps or suite.limits.steps,
-        conversation_tokens=suite.limits.conversation_tokens,
+        with_turn_tokens(usual, member.max_tokens or of_suite.turn_tokens),
+        steps=min(member.max_steps or of_suite.steps, settings.max_steps),
+        conversation_tokens=min(
+            of_suite.conversation_tokens, usual.conversation_tokens or of_suite.conversation_tokens
+        ),
         summarise=False,
     )
-    limits = with_turn_tokens(limits, member.max_tokens or suite.limits.turn_tokens)
     return RunSetup(
         name=task.id, text=task.text, prompt=_bundled(_prompt_name(suite, member)),
         mode=member.mode,

@@ -13,6 +13,7 @@ from agent.compare.comparison import (
     check,
     varying_fields,
 )
+from agent.compare.members import check_labels
 from agent.errors import ModelRefused, RunError, UsageError
 from agent.events import Mode
 from agent.models.builtin.install import BUILTIN_ID, BUILTIN_NAME
@@ -241,7 +242,12 @@ def _options_of(member: Member, url: str | None, key: str) -> RunOptions:
 
 
 def labelled(members: Sequence[Member]) -> list[Member]:
-    """Return members with the given labels, or else with what distinguishes them."""
+    """Return members with the given labels, or else with what distinguishes them.
+
+    Raises:
+        UsageError: if two were given the same label.
+    """
+    check_labels(members)
     models = {member.model for member in members}
     modes = {member.mode for member in members}
     labelled = [

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from agent.errors import StudioError
 from agent.evals.folder import EvaluationFolder
@@ -53,17 +53,16 @@ class EvaluationStarter(RunStarter[EvaluationFolder]):
         """Start a prepared run; see ``RunStarter``."""
         setup, options = self._setup(planned), self.participants.members[planned.member]
         model = run_options.model_for(setup.text, options, self.settings, self.user)
-        limits = replace(setup.limits, steps=min(setup.limits.steps, self.settings.max_steps))
         key = planned.task, planned.member, planned.repetition
         earlier = self.cells.entry_at(*key)
         self.record(run, earlier.run if earlier else None, lambda: self.cells.add_run(*key, run))
         task = Task(setup.text, setup.prompt, setup.mode, setup.network)
         try:
-            self.runs.start(run, task, model, adapt_to_model(limits, model))
+            self.runs.start(run, task, model, adapt_to_model(setup.limits, model))
         finally:
             self.on_recorded((planned.task, planned.member))
 
     def _setup(self, planned: PlannedRun) -> RunSetup:
         suite, task = self.folder.suite_of[planned.task], self.folder.tasks[planned.task]
         member = self.folder.definition.members[planned.member]
-        return set_up(suite, task, member, self.settings.limits())
+        return set_up(suite, task, member, self.settings)

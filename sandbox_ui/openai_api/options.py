@@ -114,7 +114,7 @@ def parse_options(value: Any) -> SandboxOptions:
 
 def _check_bound(name: str, value: float | None, bound: float | None) -> None:
     if value is not None and bound is not None and value > bound:
-        raise _refusal(name, f"may be at most {bound:g} here")
+        raise _refusal(name, f"may be at most {bound:,.10g} here")
 
 
 def _refusal(name: str, what: str) -> ApiError:

@@ -202,7 +202,7 @@ def test_a_killed_evaluation_of_the_command_line_continues_on_the_page(
     data, tasks = tmp_path / "data", tmp_path / "test.jsonl"
     tasks.write_bytes(DATA)
     settings = replace(settings_for(image), data=data, base_url=endpoint.url, model="m")
-    members = ("--member", "plain", "--member", "sandbox", "--limit", "2", "--at-once", "1")
+    members = ("--member", "plain", "--member", "sandbox", "--limit", "2", "--concurrency", "1")
     with DataFolder(data) as folder:
         app = create_app(settings, DockerSandboxProvider(settings, folder))
         with run_server(app) as url, httpx.Client(base_url=url, timeout=60) as http:

@@ -15,7 +15,7 @@ from agent.runs.state import ReplaySummary
 from agent.settings import Settings
 from agent.util.cancellation import Stop
 from agent.util.signals import stop_on_signals
-from agent.util.text import sanitize
+from agent.util.text import plural, sanitize
 
 STOPPED = 130
 _WORDS: dict[Verdict, str] = {
@@ -85,7 +85,7 @@ def _print_verdict(event: Event) -> None:
     for file in event.files:
         _print_checked(file.path, file)
     if more := event.total - len(event.files):
-        _print_detail(f"and {more:,} more paths")
+        _print_detail(f"and {plural(more, 'more path')}")
 
 
 def _rules(event: StepVerified) -> str:

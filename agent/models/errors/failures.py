@@ -12,6 +12,9 @@ from agent.errors import ModelError, ModelRefused, ModelUnavailable
 from agent.models.errors.context_errors import ErrorDetails, length_error
 from agent.models.transport.redaction import redact
 
+KEY_ADVICE = "Enter the key of this endpoint."
+"""What helps a user of the page; the commands say it in their words."""
+
 NO_TOOLS_MESSAGE = (
     "The endpoint {where} does not support tool calls for the model {model}. Set Tool calls to "
     "“Read from the text” (--calls text), so that calls are read from the model's text."
@@ -169,7 +172,7 @@ def _with_advice(status: int | None, endpoint: Endpoint, message: str) -> str:
             "address, enter it instead." + message
         )
     advice = {
-        401: "the API key is missing or wrong. Enter the key of this endpoint.",
+        401: f"the API key is missing or wrong. {KEY_ADVICE}",
         402: "the account has no credit left.",
         403: "this key may not use this model or endpoint.",
         404: f"it has no model {endpoint.model}, or the address is incomplete (most end in /v1).",

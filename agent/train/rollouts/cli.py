@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent import prompts
+from agent.api import arguments
 from agent.api.models import endpoint_config
 from agent.errors import TaskError
 from agent.limits import adapt_to_model
@@ -150,6 +151,8 @@ def _rollout_plan(args: argparse.Namespace, settings: Settings, model: Model) ->
     from agent.train.rollouts.rollouts import RolloutPlan
 
     limits = adapt_to_model(settings.limits(), model)
+    if args.max_steps is not None:
+        arguments.steps("--max-steps", args.max_steps, settings.max_steps)
     return RolloutPlan(
         replace(
             limits,

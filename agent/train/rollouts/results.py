@@ -12,7 +12,7 @@ from agent.capabilities import Rates
 from agent.errors import TaskError
 from agent.tasks.scoring import Score, score_domains
 from agent.train.rollouts.rollouts import Rollout
-from agent.util.text import format_duration, one_line
+from agent.util.text import format_duration, one_line, plural
 
 RESULTS_FILE = "results.jsonl"
 
@@ -112,7 +112,7 @@ def format_throughput(finished: Sequence[Rollout], seconds: float) -> str:
     model = sum(each.totals.model_seconds for each in finished)
     sandbox = sum(each.totals.sandbox_seconds for each in finished)
     return (
-        f"{len(finished)} rollouts in {format_duration(seconds)}, "
+        f"{plural(len(finished), 'rollout')} in {format_duration(seconds)}, "
         f"{len(finished) / seconds * 60:.1f} per minute; share of "
         f"their time: model {model / total:.1%}, commands and files {sandbox / total:.1%}, "
         f"sandbox start {setup / total:.1%}"

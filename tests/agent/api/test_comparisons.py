@@ -8,7 +8,7 @@ import pytest
 from agent import Settings, Studio, UsageError
 from agent.compare.comparison import ExpectedAnswer, Judge
 from agent.compare.folder import ComparisonFolder
-from agent.compare.members import complete, parse_member
+from agent.compare.members import complete, parse_in_modes, parse_member
 from agent.compare.runner import Progress
 from agent.errors import StudioError
 from agent.models.base import ModelConfig
@@ -149,15 +149,18 @@ def test_a_judge_decides(studio: Studio) -> None:
     ("change", "message"),
     [
         ({"members": ["plain"]}, "2 to 6 members"),
-        ({"members": ["plain", "sandbox,colour=red"]}, "colour=red"),
-        ({"members": ["plain", "sandbox,max-steps=0"]}, "max-steps: it must be 1 or more"),
-        ({"members": ["plain", "mode=cloud"]}, "mode is plain or sandbox"),
+        ({"members": ["plain", "sandbox,colour=red"]},
+         "^The member “sandbox,colour=red”: “colour=red” is none of plain,"),
+        ({"members": ["plain", "sandbox,max-steps=few"]}, "max-steps: it must be a whole number"),
+        ({"members": ["plain", "sandbox,max-steps=1001"]}, "max_steps must be .* 1 to 1,000 "),
+        ({"members": ["plain", "mode=cloud"]}, "mode is plain or sandbox, not “cloud”"),
+        ({"members": ["plain,label=A", "sandbox,label=A"]}, "2 members have the label “A”"),
         ({"repeat": 21}, "1 to 20 times"),
         ({"concurrency": 0}, "concurrency"),
         ({"expected": " "}, "expected answer"),
         ({"resume": "no-such-comparison"}, "no such comparison"),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_argument_is_named(studio: Studio, change: dict[str, Any], message: str) -> None:
     with pytest.raises(StudioError, match=message):
         studio.compare(TASK, **change)
@@ -175,6 +178,8 @@ def test_labels_say_what_differs() -> None:
     found = labels("plain,model=a", "sandbox,model=a", "sandbox,model=b")
     assert found == ["a, Without sandbox", "a, In the sandbox", "b, In the sandbox"]
     assert labels("plain", "plain") == ["Without sandbox 1", "Without sandbox 2"]
+    both = parse_in_modes("model=a,label=A")
+    assert [each.label for each, _ in both] == ["A, Without sandbox", "A, In the sandbox"]
     assert complete([parse_member("plain")[0]], "")[0].model == "builtin"
 
 

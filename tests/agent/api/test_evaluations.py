@@ -152,9 +152,13 @@ def test_an_evaluation_continues_only_as_what_it_was(studio: Studio) -> None:
         first = studio.evaluate(sums(1), members=members(endpoint.url))
         with pytest.raises(UsageError, match="other suites"):
             studio.evaluate(sums(1, name="others"), resume=first.id)
-        with pytest.raises(UsageError, match="other suites"):
+        with pytest.raises(UsageError, match="other members"):
             studio.evaluate(resume=first.id, members=members(endpoint.url, "plain"))
-        assert studio.evaluate(sums(9), resume=first.id).state == "finished"
+        with pytest.raises(UsageError, match="other repetitions"):
+            studio.evaluate(resume=first.id, repeat=9)
+        with pytest.raises(UsageError, match="other tasks"):
+            studio.evaluate(sums(2), limit=2, resume=first.id)
+        assert studio.evaluate(sums(9), repeat=1, resume=first.id).state == "finished"
 
 
 def test_a_member_without_an_endpoint_is_reported(studio: Studio) -> None:

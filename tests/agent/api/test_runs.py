@@ -237,6 +237,8 @@ def test_summaries_of_older_steps_are_off_unless_wanted(studio: Studio) -> None:
         ({"mode": "fast"}, "mode must be"),
         ({"limits": {"steps": 3}}, "limits must be Limits"),
         ({"max_steps": 0}, "max_steps must be a number"),
+        ({"max_steps": 1_000_000}, "max_steps must be a number from 1 to 1,000 "),
+        ({"limits": Limits(steps=1_001)}, "limits.steps must be a number from 1 to 1,000 "),
         ({"summarise": "yes"}, "summarise must be True or False"),
         ({"max_steps": "3"}, "max_steps must be a number"),
         ({"approve": ["nonsense"]}, "not a rule"),

@@ -49,6 +49,12 @@ def test_a_comparison_prints_its_table_and_writes_its_files(run: Command, tmp_pa
     assert "[4/4]" not in resumed.stderr
 
 
+def test_a_refused_key_names_the_option_that_gives_one(command: Command) -> None:
+    with Endpoint(key="right-key-12345") as endpoint:
+        ended = command(endpoint.url, "compare", "How many?", *MEMBERS)
+    assert ended.stderr.count("Name a file with the key of this endpoint: key-file=FILE.") == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -54,6 +54,11 @@ def test_the_earlier_command_is_told_from_a_comparison_of_runs(
     assert parsed.command == ("train report" if trainings else "compare")
 
 
+def test_the_earlier_option_for_concurrency_still_works() -> None:
+    words = _rename_earlier_words(["eval", "aime", "--at-once", "3"])
+    assert create_parser(with_page=False).parse_args(words).concurrency == 3
+
+
 def test_the_help_shows_only_current_names() -> None:
     help_text = create_parser(with_page=True).format_help()
     assert "file-tasks" in help_text

@@ -34,7 +34,7 @@ def test_an_evaluation_prints_its_results_and_repeats_infrastructure_errors_alon
         ended = command(endpoint.url, "eval", *options)
         assert ended.returncode == 1, ended.stderr
         assert "[6/6]" in ended.stderr
-        assert "1 failed by an infrastructure error and count for nothing." in ended.stdout
+        assert "1 run failed by an infrastructure error; not counted." in ended.stdout
         assert "not the authors’ data: AIME 2025" in ended.stdout
         rows = list(csv.DictReader((output / "evaluation.csv").read_text().splitlines()))
         first, second = (row for row in rows if row["domain"] == "mathematics")
@@ -69,7 +69,8 @@ def test_an_evaluation_prints_its_results_and_repeats_infrastructure_errors_alon
         (("aime", "--retry-infrastructure"), "needs --resume"),
         (("--resume",), "--output DIR"),
         (("--resume", "unknown-id"), "does not exist"),
-        (("aime,chembench", "--data", "somewhere"), "SUITE=PATH"),
+        (("aime,,chembench", "--data", "somewhere"), "SUITE=PATH, one of aime, chembench."),
+        (("aime", "--member", "colour=red"), "The member “colour=red”: “colour=red” is none of"),
     ],
 )
 def test_what_cannot_be_done_is_refused_with_a_reason(

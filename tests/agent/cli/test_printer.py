@@ -78,6 +78,15 @@ def test_the_end_shows_status_and_totals() -> None:
     assert "cost 0.5000" in text
 
 
-def test_estimates_are_marked_and_scripted_turns_use_no_tokens() -> None:
-    assert "≈10 tokens in" in format_totals(Totals(prompt_tokens=10, estimated=True))
-    assert "no tokens (scripted)" in format_totals(Totals(metered=False))
+@pytest.mark.parametrize(
+    ("totals", "shown"),
+    [
+        (Totals(prompt_tokens=10, estimated=True), "0 steps, ≈10 tokens in, ≈0 out"),
+        (Totals(steps=1, prompt_tokens=1), "1 step, 1 token in, 0 out"),
+        (Totals(steps=2_000, prompt_tokens=9, cache_written_tokens=8),
+         "2,000 steps, 9 tokens in (8 written to the cache), 0 out"),
+        (Totals(steps=1, metered=False), "1 step, no tokens (scripted)"),
+    ],
+)  # fmt: skip
+def test_totals_count_in_words_and_leave_out_what_is_not_known(totals: Totals, shown: str) -> None:
+    assert format_totals(totals).startswith(f"{shown}, ")

@@ -1,13 +1,15 @@
 """What a run of a task begins with: prompt, limits and documents."""
 
+from dataclasses import replace
+
 import pytest
 
 from agent.compare.comparison import Member
 from agent.evals import suites
 from agent.evals.evaluation import SuiteInfo
 from agent.evals.setup import set_up
-from agent.limits import Limits
 from agent.models.builtin.install import BUILTIN_ID
+from agent.settings import Settings
 
 SUITE = suites.load("aa_lcr")
 INFO = SuiteInfo.of(SUITE, "")
@@ -24,22 +26,27 @@ INFO = SuiteInfo.of(SUITE, "")
     ],
 )
 def test_the_prompt_is_the_suites_unless_a_member_has_its_own(member: Member, prompt: str) -> None:
-    assert set_up(INFO, SUITE.tasks[0], member, Limits()).prompt.name == prompt
+    assert set_up(INFO, SUITE.tasks[0], member, Settings()).prompt.name == prompt
 
 
 def test_limits_are_the_papers_unless_a_member_has_its_own() -> None:
-    usual = Limits(steps=7, conversation_tokens=None, seconds=60, summarise=True)
-    limits = set_up(INFO, SUITE.tasks[0], Member(label="m", mode="plain", model="m"), usual).limits
+    settings = Settings(conversation_tokens=None, round_seconds=60)
+    plain = Member(label="m", mode="plain", model="m")
+    limits = set_up(INFO, SUITE.tasks[0], plain, settings).limits
     assert (limits.steps, limits.conversation_tokens, limits.turn_tokens) == (100, 131_072, 65_536)
     assert limits.seconds == 60
-    assert not limits.summarise
-    member = Member(label="m", mode="plain", model="m", max_steps=5, max_tokens=100)
-    limits = set_up(INFO, SUITE.tasks[0], member, usual).limits
+    member = replace(plain, max_steps=5, max_tokens=100)
+    limits = set_up(INFO, SUITE.tasks[0], member, settings).limits
     assert (limits.steps, limits.turn_tokens) == (5, 100)
-    for each in (member, Member(label="m", mode="plain", model="m")):
-        assert set_up(INFO, SUITE.tasks[0], each, Limits(turn_tokens=40)).limits.turn_tokens == 40
+
+
+def test_no_limit_is_above_the_operators() -> None:
+    settings = Settings(steps=7, conversation_tokens=1_000, turn_tokens=90)
+    member = Member(label="m", mode="plain", model="m", max_steps=50, max_tokens=100)
+    limits = set_up(INFO, SUITE.tasks[0], member, settings).limits
+    assert (limits.steps, limits.conversation_tokens, limits.turn_tokens) == (7, 1_000, 90)
 
 
 def test_documents_become_files() -> None:
-    found = set_up(INFO, SUITE.tasks[0], Member(label="m", mode="sandbox", model="m"), Limits())
+    found = set_up(INFO, SUITE.tasks[0], Member(label="m", mode="sandbox", model="m"), Settings())
     assert list(found.inputs) == ["report_2023.txt", "report_2024.txt", "letter_to_owners.txt"]

@@ -20,7 +20,7 @@ from tests.support.server import follow_run, serve_studio, wait_until
 
 pytestmark = pytest.mark.nightly
 
-PLAIN = ("--member", "plain,label=guess", "--at-once", "1")
+PLAIN = ("--member", "plain,label=guess", "--concurrency", "1")
 
 
 class Gated:

@@ -148,7 +148,7 @@ def test_an_evaluation_of_the_command_line_is_followed_live(
         waits = "What is 1 + 1?" not in str(body["messages"])
         return Turn(text="\\boxed{2}", gate=go if waits else None)
 
-    options = ("--member", "plain", "--at-once", "1")
+    options = ("--member", "plain", "--concurrency", "1")
     with (
         Endpoint(answer) as endpoint,
         DataFolder(data),
