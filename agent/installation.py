@@ -45,6 +45,11 @@ def pip_install(requirements: str, *options: str) -> str:
     return shlex.join(command)
 
 
+def install_hint(requirements: str, *options: str) -> str:
+    """Return a sentence for a user of the page on who installs a requirements file, and how."""
+    return f"Its operator can install it: {pip_install(requirements, *options)}"
+
+
 def build_command() -> str:
     """Return the command that builds the sandbox image."""
     return (

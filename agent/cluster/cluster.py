@@ -341,7 +341,7 @@ def _connect(address: str) -> None:
         _check_reachable(address)
         ray.init(address, **options)
     except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-        raise UsageError(f"There is no Ray cluster at {address!r} to connect to: {error}") from None
+        raise UsageError(f"There is no Ray cluster at “{address}” to connect to: {error}") from None
 
 
 def _check_reachable(address: str) -> None:

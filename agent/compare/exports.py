@@ -48,7 +48,7 @@ def export(description: dict[str, Any], kind: str) -> bytes:
         UsageError: There is no such format.
     """
     if kind not in _WRITERS:
-        raise UsageError(f"A comparison is exported as {', '.join(KINDS)}, not as {kind!r:.20}.")
+        raise UsageError(f"A comparison is exported as {', '.join(KINDS)}, not as “{kind:.20}”.")
     return _WRITERS[kind](description)
 
 

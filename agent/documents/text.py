@@ -22,6 +22,7 @@ from agent.documents.isolation import import_encodings, leave_network, switch_to
 from agent.documents.office import read_office
 from agent.errors import WorkspaceError
 from agent.util import charset
+from agent.util.text import plural
 
 MAX_TEXT = 32 * 1024**2
 """Maximum bytes of a text file, or characters of another document's text."""
@@ -154,7 +155,7 @@ def _extract_in_subprocess(file: BinaryIO, name: str, kind: str) -> Document:
     except (ValueError, KeyError, TypeError) as error:
         raise WorkspaceError(f"“{name}” cannot be read as a {kind}; it may be damaged.") from error
     if not text.strip():
-        many = f"{pages} pages" if pages else "pages"
+        many = plural(pages, "page") if pages else "pages"
         raise WorkspaceError(f"“{name}” has {many} but contains no text; it may be a scan.")
     return Document(name, text, pages)
 

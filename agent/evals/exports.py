@@ -13,6 +13,7 @@ from agent.compare.exports import MEDIA_TYPES as _MEDIA_TYPES
 from agent.compare.exports import as_json, columns, marks, not_a_formula, one_line, tex
 from agent.errors import UsageError
 from agent.evals import figure
+from agent.util.text import plural
 
 KINDS = ("csv", "json", "tex", "svg", "png")
 MEDIA_TYPES = {kind: media for kind, media in _MEDIA_TYPES.items() if kind in KINDS}
@@ -39,7 +40,7 @@ def export(description: dict[str, Any], kind: str) -> bytes:
         UsageError: There is no such format.
     """
     if kind not in _WRITERS:
-        raise UsageError(f"An evaluation is exported as {', '.join(KINDS)}, not as {kind!r:.20}.")
+        raise UsageError(f"An evaluation is exported as {', '.join(KINDS)}, not as “{kind:.20}”.")
     return _WRITERS[kind](description)
 
 
@@ -60,18 +61,18 @@ def as_text(description: dict[str, Any]) -> str:
 def domain_name(domain: dict[str, Any]) -> str:
     """Return the name of a domain with the number of its tasks."""
     name = "All domains" if domain["domain"] == "all" else domain["domain"].capitalize()
-    return f"{name} ({domain['tasks']} tasks)"
+    return f"{name} ({plural(domain['tasks'], 'task')})"
 
 
 def notes(description: dict[str, Any]) -> Iterator[str]:
     """Yield what the reader has to know: counts, the judge, samples, the intervals."""
     counts = description["counts"]
-    yield f"{counts['done']} of {counts['total']} runs have ended." + "".join(
-        f" {counts[name]} {text}."
+    yield f"{counts['done']:,} of {plural(counts['total'], 'run')} done." + "".join(
+        f" {plural(counts[name], 'run')} {text}."
         for name, text in (
-            ("infrastructure", "failed by an infrastructure error and count for nothing"),
-            ("unscored", "ended without a score and count for nothing"),
-            ("stopped", "were stopped"),
+            ("infrastructure", "failed by an infrastructure error; not counted"),
+            ("unscored", "ended without a score; not counted"),
+            ("stopped", "stopped"),
         )
         if counts[name]
     )
@@ -80,8 +81,9 @@ def notes(description: dict[str, Any]) -> Iterator[str]:
         agreement = judge["agreement"]
         known = "not known" if agreement is None else f"{100 * agreement:.0f} %"
         yield (
-            f"Judge {judge['model']}: {judge['askedVotes']} votes, {judge['failedVotes']} failed, "
-            f"{judge['unscored']} of {judge['answers']} answers without a vote; agreement {known}."
+            f"Judge {judge['model']}: {plural(judge['askedVotes'], 'vote')}, "
+            f"{judge['failedVotes']:,} failed, {judge['unscored']:,} of "
+            f"{plural(judge['answers'], 'answer')} without a vote; agreement {known}."
         )
     samples = [suite["title"] for suite in description["suites"] if suite["sample"]]
     if samples:

@@ -14,6 +14,7 @@ from agent.compare.chart import (
     shortened,
     whisker,
 )
+from agent.util.text import plural
 
 _MARGIN, _LEFT, _RIGHT = 24, 260, 770
 _ROW, _BAR, _GAP = 26, 14, 14
@@ -55,7 +56,7 @@ def _layout(description: dict[str, Any]) -> tuple[list[Shape], int]:
     rows = list[Shape]()
     for domain in domains:
         name = "All domains" if domain["domain"] == "all" else domain["domain"].capitalize()
-        text = f"{name} · {domain['tasks']} tasks"
+        text = f"{name} · {plural(domain['tasks'], 'task')}"
         rows.append(Shape("text", _MARGIN, y + 14, text=text, bold=True))
         y += _ROW
         for cell in domain["members"]:

@@ -36,6 +36,7 @@ from agent.sandbox.docker.lifecycle import SANDBOX_LABEL
 from agent.settings import Settings, load
 from agent.tools.toolbox import Toolbox
 from agent.util.cancellation import Stop
+from agent.util.text import plural
 
 T = TypeVar("T")
 
@@ -272,7 +273,7 @@ class StudioSandboxEnvironment(SandboxEnvironment):
         """Remove one sandbox, or all that ended evaluations have left."""
         settings = _settings(StudioSandboxConfig())
         removed = await in_thread(lambda: studios.remove_leftovers(settings, id))
-        print(f"{removed} sandbox{'' if removed == 1 else 'es'} removed.")
+        print(f"{plural(removed, 'sandbox', 'sandboxes')} removed.")
 
     @classmethod
     def config_files(cls) -> list[str]:

@@ -36,6 +36,7 @@ from agent.models.base import (
     Usage,
 )
 from agent.util.cancellation import Stop
+from agent.util.text import plural
 
 _MAX_RETRY_SECONDS = 60.0
 _MIN_ANSWER_TOKENS = 256
@@ -258,7 +259,9 @@ class TurnRunner:
         smaller = _smaller_budget(self._budget, error)
         if smaller is not None:
             self._budget = smaller
-            text = f"The context is nearly full: this answer is limited to {smaller} tokens."
+            text = (
+                f"The context is nearly full: this answer is limited to {plural(smaller, 'token')}."
+            )
             yield Notice(step=step, text=text)
             return
         clears = self.clears_observations
@@ -274,7 +277,8 @@ class TurnRunner:
         if smaller < _MIN_ANSWER_TOKENS or (self._budget is not None and smaller >= self._budget):
             raise error
         self._granted_budget = self._budget = smaller
-        text = f"The endpoint allows no longer answers: this one is limited to {smaller} tokens."
+        tokens = plural(smaller, "token")
+        text = f"The endpoint allows no longer answers: this one is limited to {tokens}."
         return Notice(step=step, text=text)
 
 

@@ -196,7 +196,7 @@ def from_camel_case(given: object) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         raise UsageError(f"parameters must be an object with some of {', '.join(names)}.")
     if unknown := [str(name)[:_SHOWN] for name in given if name not in names]:
-        raise UsageError(f"parameters: {unknown[0]!r} is none of {', '.join(names)}.")
+        raise UsageError(f"parameters: “{unknown[0]}” is none of {', '.join(names)}.")
     return {names[name]: value for name, value in given.items()}
 
 

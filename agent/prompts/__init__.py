@@ -92,7 +92,7 @@ def get_bundled(name: str) -> Prompt:
         SettingError: there is no such prompt.
     """
     if name not in list_names():
-        raise SettingError(f"prompt: there is no prompt named {name!r}; {_valid_names()}")
+        raise SettingError(f"prompt: there is no prompt named “{name}”; {_valid_names()}")
     return _parse(name, (_FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
 
 
@@ -111,7 +111,7 @@ def load(name_or_path: str) -> Prompt:
     path = Path(name_or_path)
     if not path.is_file():
         raise SettingError(
-            f"prompt: there is no prompt and no file named {name_or_path!r}; {_valid_names()}"
+            f"prompt: there is no prompt and no file named “{name_or_path}”; {_valid_names()}"
         )
     try:
         if path.stat().st_size > _MAX_FILE_BYTES:

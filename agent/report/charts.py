@@ -5,9 +5,10 @@ from typing import TypeVar
 
 from agent.capabilities.usage import CAPABILITIES, CapabilityUsage
 from agent.report.html import Html, el
-from agent.report.words import number, plural
+from agent.report.words import number
 from agent.runs.requests.tokens import StepTokens, TokenTotals, step_tokens, token_totals
 from agent.runs.state import RunState
+from agent.util.text import plural
 
 T = TypeVar("T")
 CAPABILITY_LABELS = {

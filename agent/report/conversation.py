@@ -41,10 +41,10 @@ from agent.report.charts import CAPABILITY_LABELS
 from agent.report.html import Html, el, join
 from agent.report.overview import left_out, shortened
 from agent.report.source import Source
-from agent.report.words import plural, seconds, status_label, status_tone
+from agent.report.words import seconds, status_label, status_tone
 from agent.runs.state import describe_summary
 from agent.tools.actions import BASH, EDITOR, SUBMIT
-from agent.util.text import mark_hidden
+from agent.util.text import mark_hidden, plural
 
 _MAX_PARTS = 2_000
 _MAX_CHANGES = 40
@@ -283,9 +283,8 @@ class _Step:
             self._add(el("div", shown, class_="text"), start, event.at, typed=True)
         if event.usage is not None:
             about = "≈ " if event.estimated else ""
-            self._footer.append(
-                f"{about}{event.usage.prompt:,} tokens in, {about}{event.usage.generated:,} out"
-            )
+            read = plural(event.usage.prompt, "token")
+            self._footer.append(f"{about}{read} in, {about}{event.usage.generated:,} out")
         self._footer.append(f"model {seconds(max(0.0, event.seconds))}")
         self._raw = {call.id: call for call in event.calls}
 

@@ -10,8 +10,7 @@ from agent.errors import WorkspaceError
 from agent.report.html import Html, el, join
 from agent.report.redaction import Redactor
 from agent.report.source import Content
-from agent.report.words import plural
-from agent.util.text import format_size
+from agent.util.text import format_size, plural
 from agent.workspace.versions.manifest import Node
 
 _MAX_PREVIEW = 24_000

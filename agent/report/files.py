@@ -9,8 +9,7 @@ from agent.report.documents import Documents, lines, read_table
 from agent.report.html import Html, base64_chunks, el, markup
 from agent.report.redaction import Redactor
 from agent.report.source import Change, Content, Source, shown_path
-from agent.report.words import plural
-from agent.util.text import format_size
+from agent.util.text import format_size, plural
 from agent.workspace.versions.manifest import Node
 
 _MAX_PATHS = 2_000

@@ -13,9 +13,10 @@ from agent.report.html import Html, document, el, join, redacted
 from agent.report.overview import facts, heading, read_head, totals_list, version
 from agent.report.redaction import Redactor
 from agent.report.source import Source
-from agent.report.words import moment, plural, status_label, status_tone
+from agent.report.words import moment, status_label, status_tone
 from agent.runs.folder import RunFolder
 from agent.runs.state import CallSummary, RunState
+from agent.util.text import plural
 
 _MAX_TASKS = 2_000
 _MAX_STEPS = 200
@@ -70,7 +71,8 @@ def evaluation_parts(description: Description, keys: tuple[str, ...] = ()) -> It
         description: See ``agent.evals.description.describe``.
         keys: Keys to redact, besides those that look like one.
     """
-    counts = f"{description['counts']['done']:,} of {description['counts']['total']:,} runs"
+    done, total = description["counts"]["done"], description["counts"]["total"]
+    counts = f"{done:,} of {plural(total, 'run')}"
 
     def body() -> Iterator[str]:
         yield from _opening(description, plural(len(description["members"]), "member"), counts)
@@ -165,7 +167,8 @@ def _suites(suites: list[Description]) -> Html:
     rows = []
     for suite in suites:
         sample = " (sample of this project, not the authors’ data)" if suite["sample"] else ""
-        text = f"{suite['tasks']:,} tasks, {suite['licence']}, SHA-256 {suite['sha256']}{sample}"
+        tasks = plural(suite["tasks"], "task")
+        text = f"{tasks}, {suite['licence']}, SHA-256 {suite['sha256']}{sample}"
         rows.append((str(suite["title"]), text))
     return el("details", el("summary", "Suites"), facts(rows))
 

@@ -10,10 +10,10 @@ from agent.report import markdown
 from agent.report.charts import capability_strip, token_chart
 from agent.report.html import Html, el, join
 from agent.report.source import Source
-from agent.report.words import moment, number, plural, seconds, status_label, status_tone
+from agent.report.words import moment, number, seconds, status_label, status_tone
 from agent.runs.state import RunState
 from agent.titles import title_for_task
-from agent.util.text import format_size
+from agent.util.text import format_size, plural
 
 _MAX_TASK = 20_000
 _PARAMETERS = ("temperature", "top_p", "max_tokens", "max_completion_tokens")

@@ -12,8 +12,8 @@ from agent.report.html import Html, document, el, redacted
 from agent.report.overview import heading, overview, read_head
 from agent.report.redaction import Redactor
 from agent.report.source import Source
-from agent.report.words import plural
 from agent.runs.folder import RunFolder
+from agent.util.text import plural
 
 __all__ = ["Budget", "report_parts", "save_parts", "save_report", "write_report"]
 

@@ -31,11 +31,6 @@ def number(count: float | None, *, about: bool = False) -> str:
     return f"{'≈ ' if about else ''}{count:,.0f}"
 
 
-def plural(count: int, noun: str) -> str:
-    """Return a number with its noun."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def moment(at: float | None) -> str:
     """Return a time of the clock, in UTC; empty if it is unknown or out of range."""
     try:

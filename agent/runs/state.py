@@ -50,6 +50,7 @@ from agent.models.base import Usage
 from agent.runs.metrics.tally import Tally
 from agent.sandbox.base import EndReason
 from agent.sandbox.network.policy import NetworkAccess
+from agent.util.text import plural
 
 StateName = (
     Literal[
@@ -443,21 +444,27 @@ def _count_files(step: StepSummary) -> None:
 def format_totals(totals: Totals) -> str:
     """Return the totals of a run in one line; ≈ marks an estimate."""
     times = f"model {totals.model_seconds:.1f} s, sandbox {totals.sandbox_seconds:.1f} s"
+    steps = plural(totals.steps, "step")
     if not totals.metered:
-        return f"{totals.steps} steps, no tokens (scripted), {times}"
+        return f"{steps}, no tokens (scripted), {times}"
     if not totals.prompt_tokens + totals.generated_tokens:
-        return f"{totals.steps} steps, no token counts, {times}"
+        return f"{steps}, no token counts, {times}"
     about = "≈" if totals.estimated else ""
-    cache = f"{totals.cached_tokens:,} cached"
-    if totals.cache_written_tokens:
-        cache += f", {totals.cache_written_tokens:,} written to the cache"
+    cache = ", ".join(
+        f"{count:,} {what}"
+        for count, what in (
+            (totals.cached_tokens, "cached"),
+            (totals.cache_written_tokens, "written to the cache"),
+        )
+        if count
+    )
     tokens = (
-        f"{about}{totals.prompt_tokens:,} tokens in ({cache}), "
+        f"{about}{plural(totals.prompt_tokens, 'token')} in{f' ({cache})' if cache else ''}, "
         f"{about}{totals.generated_tokens:,} out, {about}{totals.environment_tokens:,} from the "
         f"environment, longest context {about}{totals.peak_context:,}"
     )
     cost = "" if totals.cost is None else f", cost {totals.cost:.4f}"
-    return f"{totals.steps} steps, {tokens}, {times}{cost}"
+    return f"{steps}, {tokens}, {times}{cost}"
 
 
 def describe_summary(event: SummaryEnded) -> str:
@@ -465,5 +472,5 @@ def describe_summary(event: SummaryEnded) -> str:
     steps = f"Steps {event.first_step} to {event.last_step}"
     if event.reason:
         return f"{steps} could not be summarised for the model: {event.reason.rstrip('.')}."
-    tokens = f"≈ {event.replaced_tokens:,} → {event.summary_tokens:,} tokens"
+    tokens = f"≈ {event.replaced_tokens:,} → {plural(event.summary_tokens, 'token')}"
     return f"{steps} were summarised for the model: {tokens}."

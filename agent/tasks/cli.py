@@ -6,6 +6,7 @@ from pathlib import Path
 
 from agent.output_folder import check_file
 from agent.util.cli_types import positive_int
+from agent.util.text import plural
 
 SPLITS = ("train", "wording", "names", "family")
 FILE_TASK_SPLITS = ("train", "parameters", "wording")
@@ -79,7 +80,7 @@ def run_file_tasks(args: argparse.Namespace) -> int:
     check_file(args.demonstrations)
     tasks = generate_file_tasks(args.split, args.count, args.seed, args.family)
     count = write_demonstrations(args.demonstrations, tasks)
-    print(f"{count} demonstrations written to {args.demonstrations}", file=sys.stderr)
+    print(f"{plural(count, 'demonstration')} written to {args.demonstrations}", file=sys.stderr)
     return 0
 
 
@@ -93,7 +94,7 @@ def run_document_tasks(args: argparse.Namespace) -> int:
     levels = args.level or LEVELS
     records = generate_tasks(args.split, args.count, args.seed, args.family, levels)
     count = write_tasks(args.output, records)
-    print(f"{count} tasks written to {args.output}", file=sys.stderr)
+    print(f"{plural(count, 'task')} written to {args.output}", file=sys.stderr)
     return 0
 
 

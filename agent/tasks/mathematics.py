@@ -19,7 +19,7 @@ from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
 
 from agent.errors import TaskError
-from agent.installation import pip_install
+from agent.installation import install_hint
 from agent.tasks.answer_extraction import extract_final_answer
 
 MAX_EXPRESSION_CHARS = 1_000
@@ -69,8 +69,8 @@ def expressions_equal(answer: str, truth: str) -> bool:
         return False
     if find_spec("math_verify") is None:
         raise TaskError(
-            "Comparing mathematical answers needs math-verify. Run: "
-            + pip_install("requirements-train.txt")
+            "Mathematical answers cannot be compared: math-verify is missing in this studio. "
+            + install_hint("requirements-train.txt")
         )
     expression = extract_final_answer(answer)
     if (

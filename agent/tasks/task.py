@@ -161,7 +161,7 @@ def _parse_files(value: object, folder: Path) -> dict[str, Content]:
     if not isinstance(value, dict):
         raise InvalidRecord("input_files", "must be an object: name → text, path or base64")
     if len(value) > MAX_FILES:
-        raise InvalidRecord("input_files", f"has {len(value)} files; the maximum is {MAX_FILES}")
+        raise InvalidRecord("input_files", f"has {len(value):,} files; the maximum is {MAX_FILES}")
     found = {
         _check_file_name(name): _parse_content(name, each, folder) for name, each in value.items()
     }

@@ -21,6 +21,7 @@ from agent.tools.text_file import (
     with_line_ends,
 )
 from agent.util import charset
+from agent.util.text import plural
 
 MAX_FILE_BYTES = 32 * 1024**2
 """Size limit in bytes of a file to view or edit."""
@@ -74,9 +75,9 @@ def create(path: str, file_text: str) -> EditResult:
     """Create a file with exactly ``file_text``, in UTF-8, without echoing it."""
     text = TextFile(file_text)
     data = text.encode()
-    lines = "1 line" if text.line_count == 1 else f"{text.line_count} lines"
+    size = f"{plural(text.line_count, 'line')}, {plural(len(data), 'byte')}"
     ending = "" if text.ends_with_newline else ", without a line end after the last line"
-    return EditResult(data, f"File created at {path}. It has {lines}, {len(data)} bytes{ending}.")
+    return EditResult(data, f"File created at {path}. It has {size}{ending}.")
 
 
 def str_replace(data: bytes, path: str, old_str: str, new_str: str) -> EditResult:

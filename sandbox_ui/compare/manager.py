@@ -210,7 +210,7 @@ class ComparisonManager(GroupManager[ComparisonFolder]):
         total = len(comparison.members) * comparison.repetitions
         if at_once >= total:
             return ""
-        return f"At most {at_once} of the {total} runs are in progress at the same time."
+        return f"At most {at_once:,} of the {total:,} runs are in progress at the same time."
 
     def _missing(self, folder: ComparisonFolder) -> list[PlannedRun]:
         if folder.definition.from_runs:

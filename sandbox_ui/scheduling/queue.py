@@ -13,6 +13,7 @@ from collections.abc import Generator, Sequence
 from agent.errors import QueueFull
 from agent.events import Event, Preparing
 from agent.util.cancellation import Stop
+from agent.util.text import plural
 
 MAX_WAITING = 1000
 """Maximum number of waiting runs, a tenth of it per user: each occupies a thread."""
@@ -111,12 +112,12 @@ class RunQueue:
             owner_waiting = sum(each.owner == owner for each in self._waiting)
             if owner_waiting >= MAX_WAITING // 10:
                 raise QueueFull(
-                    f"{owner_waiting} of your runs are already waiting. "
+                    f"{owner_waiting:,} of your runs are already waiting. "
                     "Wait until some have ended, or stop some."
                 )
             if len(self._waiting) >= MAX_WAITING:
                 raise QueueFull(
-                    f"The queue is full: {len(self._waiting)} runs are waiting. Try again later."
+                    f"The queue is full: {len(self._waiting):,} runs are waiting. Try again later."
                 )
             self._entered_count += 1
             entry = QueueEntry(self, owner, self._entered_count)
@@ -166,7 +167,7 @@ class RunQueue:
         status = f"{ordinal(position)} in the queue"
         if owner_active < self.max_active_of(entry.owner) or len(self._active) >= self.max_active:
             return status
-        return f"{status}; each user may have {_runs(owner_active)} in progress"
+        return f"{status}; each user may have {plural(owner_active, 'run')} in progress"
 
     def _activate_next(self) -> None:
         """Activate the runs that may start, and number the rest."""
@@ -229,7 +230,3 @@ def ordinal(number: int) -> str:
 
 def _count(entries: Sequence[QueueEntry], owner: str | None) -> int:
     return sum(owner is None or entry.owner == owner for entry in list(entries))
-
-
-def _runs(number: int) -> str:
-    return "1 run" if number == 1 else f"{number} runs"

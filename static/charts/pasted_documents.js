@@ -45,7 +45,7 @@ export function documentList({ documents, tokens, unknown }) {
   return h(
     "details",
     { class: "pasted-documents" },
-    h("summary", {}, h("i", { class: "key pasted" }), `Documents pasted into the prompt instead: ≈ ${formatNumber(tokens)} tokens${rest}`),
+    h("summary", {}, h("i", { class: "key pasted" }), `Documents pasted into the prompt instead: ≈ ${plural(tokens, "token")}${rest}`),
     h("p", { class: "note" }, ESTIMATE_NOTE),
     h(
       "div",

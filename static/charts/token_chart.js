@@ -228,7 +228,7 @@ class Panel {
     if (!info.metered && empty) return "A scripted model answered: it uses no tokens.";
     if (empty) return info.running ? "The model has not answered yet." : "No step of this run has token counts.";
     const notes = [];
-    if (this.limit > highest) notes.push(`The limit of the context, ${formatNumber(this.limit)} tokens, is above the chart.`);
+    if (this.limit > highest) notes.push(`The limit of the context, ${plural(this.limit, "token")}, is above the chart.`);
     if (info.totals.cached === null) notes.push("The endpoint does not report what it read from its cache.");
     if (info.totals.estimated) notes.push("≈ marks estimates: the endpoint reported no usage.");
     const summaries = steps.filter((step) => step.summarising).map((step) => step.summarising);
@@ -247,6 +247,6 @@ class Panel {
 
 /** What the totals contain besides the steps: the requests for summaries of older steps. */
 function summaryNote(usages) {
-  const sum = (key) => formatNumber(usages.reduce((total, usage) => total + usage[key], 0));
-  return `The totals include summaries of older steps, which are no steps themselves: ${sum("prompt")} tokens in, ${sum("generated")} out.`;
+  const sum = (key) => usages.reduce((total, usage) => total + usage[key], 0);
+  return `The totals include summaries of older steps, which are no steps themselves: ${plural(sum("prompt"), "token")} in, ${formatNumber(sum("generated"))} out.`;
 }

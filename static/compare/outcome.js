@@ -1,6 +1,6 @@
 // What a comparison has come to, in words: states of its runs, scores, announcements.
 
-import { plural } from "../core/format.js";
+import { formatNumber, plural } from "../core/format.js";
 import { stateLabel, stateTone } from "../core/run_states.js";
 import { parameterTexts } from "./members/member.js";
 
@@ -38,7 +38,7 @@ export function runOutcome(run) {
 /** The comparison as a whole as { text, tone, live }, for the page's header. */
 export function comparisonState(comparison) {
   const { ended, total } = progress(comparison);
-  const count = `${ended} of ${total} finished`;
+  const count = `${formatNumber(ended)} of ${formatNumber(total)} finished`;
   if (comparison.state === "running") return { text: count, tone: "live", live: true };
   if (comparison.state === "finished") return { text: count, tone: isFailed(comparison) ? "bad" : "good", live: false };
   return { text: `${comparison.state} · ${count}`, tone: comparison.state === "stopped" ? "idle" : "warn", live: false };

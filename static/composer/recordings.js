@@ -2,6 +2,7 @@
 
 import { h, icon } from "../core/dom.js";
 import { apiUrl, reported, showRun } from "../core/event_stream.js";
+import { plural } from "../core/format.js";
 import { fetchJson } from "../core/loading/fetch.js";
 
 let wanted = null; // the run that is played once it is loaded
@@ -17,7 +18,7 @@ export function takeWanted(run) {
 export async function showRecordings(place) {
   const recordings = await fetchJson(apiUrl("recordings")).catch(() => []);
   const buttons = recordings.map(({ name, title, about, steps }) =>
-    h("button", { class: "chip", title: `${about} (${steps} steps)`, onclick: () => reported(playRecording(name)) }, icon("play"), h("b", {}, title)),
+    h("button", { class: "chip", title: `${about} (${plural(steps, "step")})`, onclick: () => reported(playRecording(name)) }, icon("play"), h("b", {}, title)),
   );
   place.hidden = !buttons.length;
   place.replaceChildren(h("span", {}, "Recorded runs, which play at once: "), ...buttons);

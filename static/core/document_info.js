@@ -1,6 +1,6 @@
 // Document statistics: pages, words and the tokens of pasting it into a prompt.
 
-import { formatCount, fileKind, formatNumber, plural } from "./format.js";
+import { formatCount, fileKind, plural } from "./format.js";
 import { runApiUrl } from "./event_stream.js";
 import { fetchJson } from "./loading/fetch.js";
 
@@ -27,5 +27,5 @@ export function fetchDocumentInfo(path, version = "") {
 export function formatDocumentInfo({ pages, words, tokens }) {
   if (tokens === null || tokens === undefined) return "";
   const parts = [pages ? plural(pages, "page") : "", words ? plural(words, "word") : ""];
-  return [...parts, tokens < 1000 ? `≈ ${formatNumber(tokens)} tokens if pasted` : `≈ ${formatCount(tokens)} tokens if pasted`].filter(Boolean).join(" · ");
+  return [...parts, tokens < 1000 ? `≈ ${plural(tokens, "token")} if pasted` : `≈ ${formatCount(tokens)} tokens if pasted`].filter(Boolean).join(" · ");
 }

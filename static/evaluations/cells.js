@@ -3,7 +3,7 @@
 import { h, isModified } from "../core/dom.js";
 import { openRun } from "../core/view.js";
 import { openMenu } from "../core/widgets/menu.js";
-import { plural } from "../core/format.js";
+import { formatNumber, plural } from "../core/format.js";
 import { runUrl } from "../history/run_summary.js";
 import { OUTCOMES, domainName, percent } from "./words.js";
 
@@ -95,7 +95,7 @@ export class CellTable {
     });
     this.table.setAttribute("aria-rowcount", String(this.rows.length + 1));
     this.status.textContent =
-      this.rows.length === this.tasks.length ? plural(this.tasks.length, "task") : `${this.rows.length} of ${plural(this.tasks.length, "task")}`;
+      this.rows.length === this.tasks.length ? plural(this.tasks.length, "task") : `${formatNumber(this.rows.length)} of ${plural(this.tasks.length, "task")}`;
     this.drawOutcomes();
     if (!keepPlace) {
       this.scroller.scrollTop = 0;
@@ -176,7 +176,7 @@ export class CellTable {
       "data-tone": tone,
       "data-at": `${row} ${column}`,
       tabindex: row === this.at[0] && column === this.at[1] ? "0" : "-1",
-      "aria-label": `${member.label}: ${text}${score === null ? "" : `, score ${percent(score, 0)}`}${runs.length > 1 ? `, ${runs.length} runs` : ""}`,
+      "aria-label": `${member.label}: ${text}${score === null ? "" : `, score ${percent(score, 0)}`}${runs.length > 1 ? `, ${plural(runs.length, "run")}` : ""}`,
     };
     const content = [h("i", { "aria-hidden": "true" }, mark), h("span", {}, label)];
     const reason = runs.map((run) => run.reason).find(Boolean);

@@ -1,7 +1,7 @@
 // The paper's figure: the score of each domain, plain and in the sandbox, with gain and intervals.
 
 import { h } from "../core/dom.js";
-import { plural } from "../core/format.js";
+import { formatNumber, plural } from "../core/format.js";
 import { domainName, interval, percent, points } from "./words.js";
 
 export class Figure {
@@ -78,6 +78,6 @@ const sampleNote = (suites) =>
 function judgeNote(judge) {
   if (!judge) return "";
   const agreement = typeof judge.agreement === "number" ? `, mean agreement ${percent(judge.agreement)}` : "";
-  const failed = judge.failedVotes ? ` ${judge.failedVotes} of ${judge.askedVotes} votes failed; they do not count.` : "";
-  return `Judge: ${judge.model}, ${judge.votes} votes for each answer${agreement}.${failed}`;
+  const failed = judge.failedVotes ? ` ${formatNumber(judge.failedVotes)} of ${plural(judge.askedVotes, "vote")} failed; they do not count.` : "";
+  return `Judge: ${judge.model}, ${plural(judge.votes, "vote")} for each answer${agreement}.${failed}`;
 }

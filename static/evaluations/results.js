@@ -3,6 +3,7 @@
 import { parameterTexts } from "../compare/members/member.js";
 import { provenance } from "../settings/run_passport.js";
 import { h } from "../core/dom.js";
+import { formatNumber, plural } from "../core/format.js";
 import { count, decimal, domainName, interval, percent, points } from "./words.js";
 
 const rates = (name) =>
@@ -88,7 +89,7 @@ export class ResultTables {
       h(
         "tr",
         { class: domain === "all" ? "total" : null },
-        h("th", { scope: "row" }, domainName(domain), h("small", {}, `${tasks} tasks`)),
+        h("th", { scope: "row" }, domainName(domain), h("small", {}, plural(tasks, "task"))),
         ...found.map((result) => scoreCell(result)),
       ),
     );
@@ -143,17 +144,19 @@ const head = (members) =>
   );
 
 function scoreCell({ score, low, high, n, correct, gain, gainLow, gainHigh, pairs, infrastructure, unscored }) {
-  const apart = [infrastructure ? `${infrastructure} infrastructure` : "", unscored ? `${unscored} unscored` : ""].filter(Boolean).join(", ");
+  const apart = [infrastructure ? `${formatNumber(infrastructure)} infrastructure` : "", unscored ? `${formatNumber(unscored)} unscored` : ""]
+    .filter(Boolean)
+    .join(", ");
   return h(
     "td",
     {},
     h("span", { class: "value" }, percent(score)),
-    h("small", {}, typeof score === "number" ? `${interval(low, high)} · ${correct} of ${n} right` : "no score yet"),
+    h("small", {}, typeof score === "number" ? `${interval(low, high)} · ${formatNumber(correct)} of ${formatNumber(n)} right` : "no score yet"),
     typeof gain === "number"
       ? h(
           "small",
           { class: "gain", "data-sign": gain > 0 ? "up" : gain < 0 ? "down" : "same" },
-          `${points(gain)} points (${interval(gainLow, gainHigh)}; ${pairs} pairs)`,
+          `${points(gain)} points (${interval(gainLow, gainHigh)}; ${plural(pairs, "pair")})`,
         )
       : null,
     apart ? h("small", { class: "apart" }, `not counted: ${apart}`) : null,

@@ -1,6 +1,6 @@
 // Words and figures of evaluations: outcomes, shares, intervals, durations.
 
-import { formatNumber, formatSeconds } from "../core/format.js";
+import { formatNumber, formatSeconds, plural } from "../core/format.js";
 
 /** The outcomes of a cell, in the order of the filter: name → { text, mark, tone }. */
 export const OUTCOMES = {
@@ -47,6 +47,6 @@ const STATES = {
 
 /** The evaluation as a whole as { text, tone, live }, for the page's header. */
 export function evaluationState({ state, counts }) {
-  const progress = `${formatNumber(counts.done)} of ${formatNumber(counts.total)} runs`;
+  const progress = `${formatNumber(counts.done)} of ${plural(counts.total, "run")}`;
   return { ...STATES[state], text: state === "running" || state === "finished" ? progress : `${state} · ${progress}` };
 }

@@ -2,7 +2,7 @@
 
 import { h, iconButton, loadStyles, plainClick } from "../core/dom.js";
 import { runUrl, runTitle } from "../history/run_summary.js";
-import { formatAge, formatBytes, plural } from "../core/format.js";
+import { formatAge, formatBytes, formatNumber, plural } from "../core/format.js";
 import { apiUrl, showRun, emit, on, currentRun } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
 import { openDialog } from "../core/widgets/dialog.js";
@@ -224,7 +224,7 @@ function limitSection({ limits: quota, machine: server }) {
   return section(
     "Limits",
     figures(
-      ["Concurrent runs", `${quota.active} of ${quota.max_runs}`, `further runs are queued${total}`],
+      ["Concurrent runs", `${formatNumber(quota.active)} of ${formatNumber(quota.max_runs)}`, `further runs are queued${total}`],
       ["Queued", String(quota.queued)],
       ["Each sandbox has", formatBytes(quota.memory), `of memory, ${plural(quota.cpus, "CPU")}, ${formatBytes(quota.disk)} of disk space`],
       ["A round ends after", plural(quota.steps, "step"), quota.round_seconds ? `or ${formatDuration(quota.round_seconds)}` : ""],

@@ -1,7 +1,7 @@
 // A comparison or an evaluation in the list: one row, which unfolds.
 
 import { h, icon, isModified } from "../core/dom.js";
-import { plural } from "../core/format.js";
+import { formatNumber, plural } from "../core/format.js";
 import { apiUrl, showRun } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
 import { comparisonUrl, showComparison } from "../compare/open.js";
@@ -67,7 +67,7 @@ export function groupCells(row, { searched, unfolded, now, subRuns, isSelected }
 
 function runCount({ kind, runs, counts }) {
   if (kind !== "evaluation") return plural(runs.length, "run");
-  return counts ? `${counts.done} of ${plural(counts.total, "run")}` : plural(runs, "run");
+  return counts ? `${formatNumber(counts.done)} of ${plural(counts.total, "run")}` : plural(runs, "run");
 }
 
 /** The scores of an evaluation by domain. */

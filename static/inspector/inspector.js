@@ -3,7 +3,7 @@
 import { copyText, h, iconButton } from "../core/dom.js";
 import { apiUrl, on } from "../core/event_stream.js";
 import { fetchJson, fetchWithRetry } from "../core/loading/fetch.js";
-import { formatBytes, formatSeconds } from "../core/format.js";
+import { formatBytes, formatNumber, formatSeconds } from "../core/format.js";
 import { openDialog } from "../core/widgets/dialog.js";
 import { fact, requestPage } from "./request_page.js";
 import { runPage } from "./run_page.js";
@@ -154,7 +154,7 @@ class Inspector {
 
   showAttempts({ attempt, attempts }) {
     this.attempt = attempt;
-    const options = Array.from({ length: attempts }, (_, at) => h("option", { value: at + 1 }, `Request ${at + 1} of ${attempts}`));
+    const options = Array.from({ length: attempts }, (_, at) => h("option", { value: at + 1 }, `Request ${formatNumber(at + 1)} of ${formatNumber(attempts)}`));
     this.attempts.replaceChildren(...options);
     this.attempts.value = String(attempt);
     this.attempts.hidden = attempts < 2;

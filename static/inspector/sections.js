@@ -43,7 +43,7 @@ export class Section {
       const pre = h("pre", { tabindex: "0", dir: "auto", "aria-label": title || "Text" }, node);
       const more =
         text.length > MAX_SHOWN
-          ? h("button", { class: "plain", onclick: () => this.showAll(node, text, more) }, `Show all ${formatNumber(text.length)} characters`)
+          ? h("button", { class: "plain", onclick: () => this.showAll(node, text, more) }, `Show all ${plural(text.length, "character")}`)
           : null;
       this.body.append(...[title ? h("h4", {}, title) : null, pre, more].filter(Boolean));
       return { node, pre, more, text };
@@ -123,7 +123,7 @@ export class SectionSearch {
   show(scroll) {
     const { length } = this.matches;
     const more = length >= MAX_MATCHES ? "+" : "";
-    this.status.textContent = length ? `${this.current + 1} of ${length}${more}` : "No matches";
+    this.status.textContent = length ? `${formatNumber(this.current + 1)} of ${formatNumber(length)}${more}` : "No matches";
     if (!length || !scroll) return;
     const range = toRange(this.matches[this.current]);
     const pre = range.startContainer.parentElement;

@@ -2,7 +2,7 @@
 
 import { h, waitForElement, copyText } from "../core/dom.js";
 import { currentRun } from "../core/event_stream.js";
-import { formatClock } from "../core/format.js";
+import { formatClock, formatNumber } from "../core/format.js";
 import { singleUser } from "../header/account.js";
 import { openShareDialog } from "../timeline/share.js";
 
@@ -21,7 +21,7 @@ export class MomentPill {
     this.element.hidden = !moment;
     if (!moment) return;
     const { figures } = this.scrubber;
-    const text = `step ${moment.step} of ${figures.count}`;
+    const text = `step ${formatNumber(moment.step)} of ${formatNumber(figures.count)}`;
     this.label.replaceChildren(
       h("span", { class: "hide-small" }, moment.event === null ? "as of " : "within "),
       text,

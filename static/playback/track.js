@@ -2,7 +2,7 @@
 // what the step used, and a dot marks a failure.
 
 import { h } from "../core/dom.js";
-import { formatSeconds } from "../core/format.js";
+import { formatNumber, formatSeconds } from "../core/format.js";
 import { columnOf, stepAt, stepForKey, stepsPerColumn } from "./columns.js";
 
 const WORDS = { external: "external resources", compute: "computation", file: "files" };
@@ -94,7 +94,12 @@ export class Track {
     const known = this.#steps[step - 1];
     if (!known) return "no steps yet";
     const { used } = columnOf([known]);
-    const parts = [`step ${step} of ${this.#steps.length}`, formatSeconds(known.seconds || 0), WORDS[used], known.failed ? "failed" : ""];
+    const parts = [
+      `step ${formatNumber(step)} of ${formatNumber(this.#steps.length)}`,
+      formatSeconds(known.seconds || 0),
+      WORDS[used],
+      known.failed ? "failed" : "",
+    ];
     return parts.filter(Boolean).join(", ");
   }
 

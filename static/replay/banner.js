@@ -2,6 +2,7 @@
 
 import { h, plainClick } from "../core/dom.js";
 import { currentRun, on, showRun } from "../core/event_stream.js";
+import { formatNumber } from "../core/format.js";
 import { compareReplay, fetchReplays } from "./actions.js";
 import { createVerdictBadge, describeCounts, wordsOf } from "./verdict.js";
 
@@ -71,7 +72,7 @@ export class ReplayBanner {
       return runLink(run, running ? "Replaying" : label, attributes);
     });
     const more = this.replays.length - links.length;
-    return [h("span", {}, "Replayed:"), ...links, more > 0 ? h("span", { class: "dim" }, `and ${more} more`) : ""];
+    return [h("span", {}, "Replayed:"), ...links, more > 0 ? h("span", { class: "dim" }, `and ${formatNumber(more)} more`) : ""];
   }
 }
 

@@ -1,7 +1,7 @@
 // The verdict of one replayed step: a badge, and what differs on demand.
 
 import { h } from "../core/dom.js";
-import { decodePath } from "../core/format.js";
+import { decodePath, plural } from "../core/format.js";
 import { createVerdictBadge, wordsOf } from "./verdict.js";
 
 /** Create the line of a step's verdict from its `step_verified` event. */
@@ -33,7 +33,7 @@ function* describeDetails({ calls, files, total, notes }) {
   });
   for (const call of calls) if (call.verdict !== "same") yield* describeOne(call.name, call);
   for (const file of files) yield* describeOne(decodePath(file.path), file);
-  if (total > files.length) yield h("p", { class: "remark" }, `And ${total - files.length} more paths.`);
+  if (total > files.length) yield h("p", { class: "remark" }, `And ${plural(total - files.length, "more path")}.`);
 }
 
 function* describeOne(name, { verdict, reason, rules, diff }) {

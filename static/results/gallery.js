@@ -1,7 +1,7 @@
 // Image gallery: tiles with reserved sizes, and a large view with previous and next.
 
 import { h, icon, iconButton } from "../core/dom.js";
-import { formatBytes } from "../core/format.js";
+import { formatBytes, formatNumber } from "../core/format.js";
 import { downloadLink, openButton, rawUrl, viewUrl } from "./output_file.js";
 
 const BROWSER_IMAGE = /\.(png|jpe?g|gif|webp|avif|bmp)$/i;
@@ -86,7 +86,7 @@ function openLightbox(files, first, onClose) {
     const file = files[at];
     const image = h("img", { alt: file.name, draggable: "false" });
     name.textContent = file.name;
-    position.textContent = single ? formatBytes(file.size) : `${at + 1} of ${files.length} · ${formatBytes(file.size)}`;
+    position.textContent = single ? formatBytes(file.size) : `${formatNumber(at + 1)} of ${formatNumber(files.length)} · ${formatBytes(file.size)}`;
     links.replaceChildren(
       iconButton("file", "Open in workspace", () => (dialog.close(), file.run.emit("open-file", file.path))),
       downloadLink(file),

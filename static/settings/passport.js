@@ -1,7 +1,7 @@
 // The result of Test: a sentence, and the passport of the model as a table.
 
 import { h } from "../core/dom.js";
-import { formatAge } from "../core/format.js";
+import { formatAge, plural } from "../core/format.js";
 
 const TONES = { true: "good", false: "bad" };
 
@@ -13,7 +13,7 @@ const TONES = { true: "good", false: "bad" };
 export function passportTable({ model, tested, problem, tokens, changed = 0, facts }) {
   const known = facts.filter((fact) => fact.known);
   const shown = problem ? known : [...known, ...facts.filter((fact) => !fact.known)];
-  const about = [tested ? `tested ${formatAge(Date.now() / 1000 - tested)}` : "", tokens ? `${tokens} tokens` : ""].filter(Boolean).join(" · ");
+  const about = [tested ? `tested ${formatAge(Date.now() / 1000 - tested)}` : "", tokens ? plural(tokens, "token") : ""].filter(Boolean).join(" · ");
   return h(
     "div",
     { class: "passport" },

@@ -1,7 +1,7 @@
 // Search in a run: the server searches all of it, the page steps through the matches.
 
 import { h } from "../core/dom.js";
-import { plural } from "../core/format.js";
+import { formatNumber, plural } from "../core/format.js";
 import { fetchJson } from "../core/loading/fetch.js";
 import { FindBar } from "../core/widgets/find_bar.js";
 
@@ -67,7 +67,7 @@ export class RunSearch extends FindBar {
   async show() {
     const { matches, current, query } = this;
     this.highlights.clear();
-    this.status.textContent = !query ? "" : matches.length ? `${current + 1} of ${plural(matches.length, "match", "matches")}` : "No matches";
+    this.status.textContent = !query ? "" : matches.length ? `${formatNumber(current + 1)} of ${plural(matches.length, "match", "matches")}` : "No matches";
     this.status.classList.toggle("no-matches", Boolean(query) && !matches.length);
     this.context.textContent = matches.length ? `${describeLocation(matches[current])}: ${matches[current].line}` : "";
     for (const each of this.thread.children) this.highlight(each);

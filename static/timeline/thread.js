@@ -2,7 +2,7 @@
 
 import { scrollToElement, followEnd, h, icon } from "../core/dom.js";
 import { createRoundEnd } from "./round_end.js";
-import { formatClock, formatNumber, formatSeconds, decodePath } from "../core/format.js";
+import { decodePath, formatClock, formatNumber, formatSeconds, plural } from "../core/format.js";
 import { linkFiles } from "../core/run/file_links.js";
 import { ScrollPin, USER_SCROLLS } from "./pin_scroll.js";
 import { RunResults } from "../results/results.js";
@@ -210,7 +210,9 @@ export class RunThread {
 
   /** The end of what a fork has copied from its parent. */
   addFork({ step }) {
-    this.append(h("p", { class: "forked" }, h("span", {}, `${step === 1 ? "Step 1 is" : `Steps 1 to ${step} are`} a copy. The fork begins here.`)));
+    this.append(
+      h("p", { class: "forked" }, h("span", {}, `${step === 1 ? "Step 1 is" : `Steps 1 to ${formatNumber(step)} are`} a copy. The fork begins here.`)),
+    );
   }
 
   /** Without a text the model goes on where the conversation ended, as in a fork. */
@@ -322,7 +324,7 @@ export class RunThread {
 }
 
 function unreadableMessage(count) {
-  const [events, note] = count === 1 ? ["1 event", "It is not lost."] : [`${formatNumber(count)} events`, "They are not lost."];
+  const [events, note] = count === 1 ? ["1 event", "It is not lost."] : [plural(count, "event"), "They are not lost."];
   return `This version cannot read ${events} in this run's log. ${note}`;
 }
 

@@ -35,7 +35,7 @@ function* figures(run, limit, context) {
 
 /** What a fork did not do itself: the steps of its parent, which the figures include. */
 function copiedFigures({ step, totals }) {
-  const spent = totals.prompt_tokens ? `, ${formatNumber(totals.prompt_tokens)} tokens in, ${formatNumber(totals.generated_tokens)} out` : "";
+  const spent = totals.prompt_tokens ? `, ${plural(totals.prompt_tokens, "token")} in, ${formatNumber(totals.generated_tokens)} out` : "";
   return h(
     "span",
     { class: "dim", title: `Included in these figures, and spent by the run that was forked: ${plural(step, "step")}${spent}` },
@@ -81,7 +81,7 @@ function* contextMeter(run, { tokens: used, estimated }) {
       "aria-valuemin": "0",
       "aria-valuemax": String(limit),
       "aria-valuenow": String(Math.min(used, limit)),
-      "aria-valuetext": `${formatNumber(used)} of ${formatNumber(limit)} tokens`,
+      "aria-valuetext": `${formatNumber(used)} of ${plural(limit, "token")}`,
       title: `${Math.round(100 * share)}% of the context limit`,
     },
     h("i", { style: `width: ${(100 * share).toFixed(1)}%` }),

@@ -24,6 +24,7 @@ from agent.compare.figures.scores import Members, score_rows
 from agent.compare.figures.statistics import estimate
 from agent.compare.figures.words import word_differences
 from agent.compare.outcomes import Outcome, most_frequent_answer
+from agent.util.text import plural
 
 _MAX_NOTE = 300
 _MAX_ANSWER = 2_000
@@ -103,7 +104,7 @@ def _answer_cells(comparison: Comparison, members: Members) -> list[Cell]:
     for index, (runs, (answer, count)) in enumerate(zip(members, answers, strict=True)):
         ended = sum(run.counts for run in runs)
         shown = answer[:_MAX_ANSWER]
-        note = f"{count} of {ended} runs" if ended > 1 and count else ""
+        note = f"{count:,} of {plural(ended, 'run')}" if ended > 1 and count else ""
         cell = make_cell(shown or NONE, n=ended, note=note)
         if shown and base and index != comparison.baseline:
             cell["words"] = word_differences(base, shown)
@@ -143,14 +144,14 @@ def _mean_cell(spec: Row, runs: Sequence[Outcome], mode: str) -> Cell:
         return make_cell(NOT_REPORTED if spec.reported and asked else NONE)
     notes = []
     if len(known) < len(runs):
-        notes.append(f"known for {len(known)} of {len(runs)} runs")
+        notes.append(f"known for {len(known):,} of {plural(len(runs), 'run')}")
     if spec.reported and any(run.metrics.estimated for run in runs):
         notes.append("estimated: the endpoint reports no counts")
     if spec.key == "outputs":
         notes += [", ".join(_output_names(runs))]
     missing = sum(run.metrics.partial.get(spec.count, 0) for run in runs)
     if missing:
-        notes.append(f"at least: not reported by {missing} steps")
+        notes.append(f"at least: not reported by {plural(missing, 'step')}")
     about = "≈ " if spec.reported and any(run.metrics.estimated for run in runs) else ""
     return make_cell(
         f"{about}{spec.text(found.mean)}", value=found.mean, low=found.low, high=found.high,

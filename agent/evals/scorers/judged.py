@@ -4,6 +4,7 @@ from agent.compare.judge import fill_prompt, poll
 from agent.evals.scorers.score import JudgeAccess, TaskScore
 from agent.evals.suite import EvalTask
 from agent.util.cancellation import Stop
+from agent.util.text import plural
 
 NO_JUDGE = "Answers of this suite are scored by a judge. Name its model and endpoint."
 
@@ -34,13 +35,14 @@ def score(
     known = [vote for vote in asked.votes if vote is not None]
     mean = sum(known) / len(known) if known else None
     failed = len(asked.votes) - len(known)
+    of = f"{failed:,} of {plural(len(asked.votes), 'vote')} failed. {asked.reason}"
     return TaskScore(
         value=mean,
         votes=asked.votes,
         texts=asked.texts,
         judge=judge.name,
         agreement=None if mean is None else max(mean, 1 - mean),
-        reason=f"{failed} of {len(asked.votes)} votes failed. {asked.reason}" if failed else "",
+        reason=of if failed else "",
     )
 
 

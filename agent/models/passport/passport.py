@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from agent.util.text import plural
+
 MAX_TEXT = 300
 _MAX_ADDRESS = 8192
 _LABELS = {
@@ -175,7 +177,7 @@ def _as_text(name: str, value: Value | None) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if name == "context":
-        return f"{value:,} tokens"
+        return plural(int(value), "token")
     if name == "speed":
         return f"{value:,.1f} tokens per second"
     return str(value)

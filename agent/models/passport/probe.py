@@ -31,6 +31,7 @@ from agent.models.passport.server_facts import ServerFacts, model_names, read_se
 from agent.models.transport.base_url import parse_base_url
 from agent.util import event_loops
 from agent.util.cancellation import Stop
+from agent.util.text import plural
 
 _LIST_SECONDS = 10.0
 _TEST_SECONDS = 60.0
@@ -121,7 +122,7 @@ def check_endpoint(config: ModelConfig, stop: Stop | None = None) -> EndpointTes
 def _choose_message(names: Sequence[str]) -> str:
     if not names:
         return "The endpoint answers, but lists no models. Enter a model name."
-    return f"The endpoint answers and offers {len(names):,} models. Choose one."
+    return f"The endpoint answers and offers {plural(len(names), 'model')}. Choose one."
 
 
 def _failed(
@@ -317,7 +318,7 @@ def _caching(turns: Sequence[_Turn]) -> Fact:
     if not known:
         return Fact(None, "it reports no cached tokens")
     if max(known):
-        return Fact(True, f"{max(known):,} tokens of the test's prompt came from the cache")
+        return Fact(True, f"{plural(max(known), 'token')} of the test's prompt came from the cache")
     return Fact(None, "it reports cached tokens, but none of a prompt as short as the test's")
 
 

@@ -31,6 +31,7 @@ from agent.models.parsing.repair import replace_surrogates
 from agent.models.tokens import chatml
 from agent.models.tokens.chatml import ControlToken, Part
 from agent.util.cancellation import Stop
+from agent.util.text import plural
 
 # With fewer tokens left, no useful answer is possible.
 _MIN_ANSWER_TOKENS = 16
@@ -154,7 +155,8 @@ class TokenModel:
         context = self._sampler.context
         room = context - used
         if room < _MIN_ANSWER_TOKENS:
-            message = f"The conversation has {used} tokens; the model's context has {context}."
+            tokens = plural(used, "token")
+            message = f"The conversation has {tokens}; the model's context has {context:,}."
             raise ContextTooLong(message, context, used)
         requested = request.max_tokens if request.max_tokens is not None else self._max_tokens
         return room if requested is None else min(requested, room)

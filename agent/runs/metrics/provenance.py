@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from agent.runs.metrics.run_metrics import RunMetrics
+from agent.util.text import plural
 
 
 def provenance_of(of_runs: Iterable[RunMetrics | None]) -> dict[str, Any]:
@@ -19,7 +20,7 @@ def provenance_of(of_runs: Iterable[RunMetrics | None]) -> dict[str, Any]:
     return {
         "passport": passports[-1] if passports else None,
         "marks": [
-            mark if count == len(known) else f"{mark} in {count} of {len(known)} runs"
+            mark if count == len(known) else f"{mark} in {count:,} of {plural(len(known), 'run')}"
             for mark, count in counts.items()
         ],
     }

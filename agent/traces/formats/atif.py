@@ -202,7 +202,7 @@ def _ended(ended: Fields) -> Ended:
 class _Totals:
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    cached_tokens: int = 0
+    cached_tokens: int | None = None
     known: bool = False
     cost: float | None = None
     steps: int = 0
@@ -212,7 +212,8 @@ class _Totals:
             self.known = True
             self.prompt_tokens += usage.prompt
             self.completion_tokens += usage.generated
-            self.cached_tokens += usage.cached
+            if (cached := usage.known("cached")) is not None:
+                self.cached_tokens = (self.cached_tokens or 0) + cached
 
 
 @dataclass
@@ -265,8 +266,9 @@ class _Writer:
             metrics |= {
                 "total_prompt_tokens": totals.prompt_tokens,
                 "total_completion_tokens": totals.completion_tokens,
-                "total_cached_tokens": totals.cached_tokens,
             }
+        if totals.cached_tokens is not None:
+            metrics["total_cached_tokens"] = totals.cached_tokens
         if totals.cost is not None:
             metrics["total_cost_usd"] = totals.cost
         own = {_OWN: {"title": self._start.title}}

@@ -24,6 +24,7 @@ from agent.train.rollouts.policy import Policy
 from agent.train.rollouts.rollouts import Rollout
 from agent.train.rollouts.workers import RolloutRunner
 from agent.train.weights import TURN_END
+from agent.util.text import plural
 
 # The paper's loss sums over a sequence's tokens, then averages over sequences. TRL provides this
 # reduction under the name of another method (LUSPO); nothing else of that method is used.
@@ -134,7 +135,9 @@ class ReinforcementStage:
         trainer.train(resume_from_checkpoint=str(checkpoint[0]) if checkpoint else None)
         done = trainer.state.global_step
         if done < self._settings.steps:
-            raise TrainError(f"Reinforcement ended after {done} of {self._settings.steps} steps.")
+            raise TrainError(
+                f"Reinforcement ended after {done:,} of {plural(self._settings.steps, 'step')}."
+            )
 
     def trainer(self, folder: Path) -> AdvantageGRPOTrainer:
         """Create TRL's trainer for the recipe."""

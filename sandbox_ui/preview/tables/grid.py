@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from agent.util.text import plural
 from sandbox_ui.preview.base import PreviewError, PreviewRequest
 from sandbox_ui.preview.tables.columns import column_statistics, kind_of, sort_key
 
@@ -193,7 +194,9 @@ def _irregular_rows(grid: Grid, page: list[tuple[int, Sequence[Any]]]) -> dict[i
     if grid.expected_fields is None:
         return {}
     return {
-        grid.first_row_number + number: f"{len(row):,} fields instead of {grid.expected_fields:,}"
+        grid.first_row_number + number: (
+            f"{plural(len(row), 'field')} instead of {grid.expected_fields:,}"
+        )
         for number, row in page
         if len(row) != grid.expected_fields
     }

@@ -2,6 +2,7 @@
 
 from typing import Any, BinaryIO
 
+from agent.util.text import plural
 from sandbox_ui.preview.base import PreviewError, PreviewRequest
 from sandbox_ui.preview.tables.grid import MAX_COLUMNS, Grid, rows_needed
 
@@ -30,7 +31,7 @@ def load(file: BinaryIO, request: PreviewRequest) -> Grid:
     return Grid(
         names=names,
         rows=rows,
-        format_name=f"Parquet, {groups:,} row group{'' if groups == 1 else 's'}",
+        format_name=f"Parquet, {plural(groups, 'row group')}",
         total=table.metadata.num_rows,
         column_count=len(schema.names),
         column_types=[str(schema.field(at).type)[:60] for at in range(len(names))],

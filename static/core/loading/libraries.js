@@ -27,6 +27,6 @@ async function load(name) {
 }
 
 function missingLibrary(name, cause) {
-  const message = `The library ${name} is not installed. To install it, run “make vendor” on the server and reload this page.`;
+  const message = `The library ${name} is missing in this studio. Its operator can install it: run “make vendor” and reload this page.`;
   return Object.assign(new Error(message, { cause }), { library: name });
 }

@@ -69,8 +69,13 @@ class JsonTree {
     let remaining = MAX_INITIAL - this.root.children.length;
     for (const item of branches) if ((remaining -= item.branch.node.children.length) >= 0) this.setExpanded(item);
     this.root.querySelector("[role=treeitem]")?.setAttribute("tabindex", "0");
-    this.file.setDetails(format === "lines" ? `${formatNumber(this.lines)}${next ? "+" : ""} lines` : node.count === undefined ? "" : countText(node));
+    this.file.setDetails(format === "lines" ? this.lineCount(next) : node.count === undefined ? "" : countText(node));
     this.path.textContent = "$";
+  }
+
+  /** The lines that were read, and whether there are more. */
+  lineCount(next) {
+    return next ? `${formatNumber(this.lines)}+ lines` : plural(this.lines, "line");
   }
 
   /** Add children to a branch, with a row to load more if there are any. */
@@ -136,7 +141,7 @@ class JsonTree {
             more.remove();
           },
         },
-        `… show all ${formatNumber(node.length)} characters`,
+        `… show all ${plural(node.length, "character")}`,
       );
       parts.push(more);
     }
@@ -147,7 +152,7 @@ class JsonTree {
     const before = branch.more?.previousElementSibling;
     const found = await this.file.ask({ address: branch.address, start: next ?? (branch.node.start ?? 0) + branch.loaded });
     this.addChildren(branch, found.node.children ?? [], found.next);
-    if (next) this.file.setDetails(`${formatNumber(this.lines)}${found.next ? "+" : ""} lines`);
+    if (next) this.file.setDetails(this.lineCount(found.next));
     if (before) this.focus(before.nextElementSibling);
   }
 

@@ -1,7 +1,7 @@
 // Notebook preview: cells and outputs; runs no code.
 
 import { h, loadStyles } from "../../core/dom.js";
-import { formatNumber, plural } from "../../core/format.js";
+import { plural } from "../../core/format.js";
 import { insertHtml, loadSanitiser } from "../../core/sanitised_html.js";
 import { LazyList } from "../lazy_list.js";
 import { renderRow } from "../text/rows.js";
@@ -68,4 +68,4 @@ function htmlElement(html, classes) {
   return element;
 }
 
-const truncationNote = (omitted) => (omitted ? h("p", { class: "dim" }, `… ${formatNumber(omitted)} more characters are not shown.`) : null);
+const truncationNote = (omitted) => (omitted ? h("p", { class: "dim" }, `… Not shown: ${plural(omitted, "more character")}.`) : null);

@@ -67,7 +67,7 @@ class PdfPreview {
     this.contentsButton.hidden = !first.outline;
     const notes = [
       first.truncated && "The file is truncated. Only the readable part is shown.",
-      first.omitted_pages && `${formatNumber(first.omitted_pages)} more pages are not shown.`,
+      first.omitted_pages && `Not shown: ${plural(first.omitted_pages, "more page")}.`,
     ];
     this.notes.textContent = notes.filter(Boolean).join(" ");
     this.notes.hidden = !this.notes.textContent;

@@ -1,7 +1,7 @@
 // Grid of rows and columns; renders the visible part and loads rows on demand.
 
 import { h } from "../../core/dom.js";
-import { formatBytes, formatNumber } from "../../core/format.js";
+import { formatBytes, formatNumber, plural } from "../../core/format.js";
 import { GridSelection } from "./selection.js";
 import { createFooter, CellViewer } from "./cell_viewer.js";
 
@@ -218,7 +218,7 @@ export class Grid {
     const { min, max, distinct, empty } = this.statistics[at] ?? {};
     if (distinct === undefined) return "";
     if (distinct === 0) return "empty";
-    const range = min === undefined ? `${formatNumber(distinct)} ${distinct === 1 ? "value" : "values"}` : min === max ? min : `${min} – ${max}`;
+    const range = min === undefined ? `${plural(distinct, "value")}` : min === max ? min : `${min} – ${max}`;
     return empty ? `${range}, ${formatNumber(empty)} empty` : range;
   }
 

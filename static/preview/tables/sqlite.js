@@ -55,7 +55,7 @@ class Database {
     else this.grid = new Grid(view, (options) => this.file.ask({ table: this.name, ...options }), this.file.name);
     this.rowsElement.replaceChildren(this.grid.element);
     this.grid.onSort = () =>
-      view.total_is_estimate || view.total > view.displayed_rows ? `Sorted within the first ${formatNumber(view.displayed_rows)} rows.` : "";
+      view.total_is_estimate || view.total > view.displayed_rows ? `Sorted within the first ${plural(view.displayed_rows, "row")}.` : "";
     this.showSize(view);
     if (view.total_is_estimate) this.count(view);
   }

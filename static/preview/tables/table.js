@@ -17,7 +17,7 @@ class Table {
     this.tabs = h("div", { class: "sheets", role: "tablist", "aria-label": "Sheets" });
     this.notes = h("p", { class: "notes", role: "note" });
     this.grid = new Grid(first, (options) => file.ask({ ...this.options, ...options }), file.name);
-    this.grid.onSort = () => (this.first.total > this.first.displayed_rows ? `Sorted within the first ${formatNumber(this.first.displayed_rows)} rows.` : "");
+    this.grid.onSort = () => (this.first.total > this.first.displayed_rows ? `Sorted within the first ${plural(this.first.displayed_rows, "row")}.` : "");
     this.element = h("div", { class: "table" }, this.tabs, this.notes, this.grid.element);
     this.tabs.addEventListener("keydown", (event) => this.onKey(event));
     this.load(first);

@@ -1,7 +1,7 @@
 // A summary that replaces older steps for the model: a line that opens to its text and the steps.
 
 import { h } from "../../core/dom.js";
-import { formatNumber, formatSeconds } from "../../core/format.js";
+import { formatNumber, formatSeconds, plural } from "../../core/format.js";
 import { usageParts } from "../totals.js";
 
 const MAX_LINKS = 200;
@@ -19,7 +19,7 @@ export function createContextSummary(event, run) {
       { class: "remark warn" },
       `${capitalised(stepsOf(event))} could not be summarised for the model: ${event.reason.replace(/([^.!?…])$/, "$1.")}`,
     );
-  const tokens = `≈\u00a0${formatNumber(event.replaced_tokens)} → ${formatNumber(event.summary_tokens)} tokens`;
+  const tokens = `≈\u00a0${formatNumber(event.replaced_tokens)} → ${plural(event.summary_tokens, "token")}`;
   const line = `${capitalised(stepsOf(event))} were summarised for the model · ${tokens}`;
   if (!event.text) return h("p", { class: "remark" }, line);
   return h(

@@ -1,6 +1,7 @@
 // Actions on tree rows: context menu and keyboard shortcuts.
 
 import { currentRun, whileShown } from "../../core/event_stream.js";
+import { plural } from "../../core/format.js";
 import { openMenu } from "../../core/widgets/menu.js";
 import { parentOf } from "../model.js";
 
@@ -75,8 +76,8 @@ export class TreeActions {
   itemsForMany(entries) {
     const { operations } = this;
     return [
-      { text: `Download ${entries.length} items${asOfStep()} as zip`, run: () => operations.download(entries) },
-      { text: `Copy ${entries.length} paths`, keys: "Ctrl C", run: () => operations.copyPaths(entries) },
+      { text: `Download ${plural(entries.length, "item")}${asOfStep()} as zip`, run: () => operations.download(entries) },
+      { text: `Copy ${plural(entries.length, "path")}`, keys: "Ctrl C", run: () => operations.copyPaths(entries) },
       ...this.changeItems(entries),
     ].filter((item) => typeof item !== "boolean");
   }
@@ -98,9 +99,7 @@ export class TreeActions {
   createItems(folder) {
     if (!currentRun.canEditFiles) return [];
     const { operations, tree } = this;
-    const paste = tree.cut.size
-      ? [{ text: `Paste ${tree.cut.size === 1 ? "1 item" : `${tree.cut.size} items`}`, keys: "Ctrl V", run: () => operations.paste(folder) }]
-      : [];
+    const paste = tree.cut.size ? [{ text: `Paste ${plural(tree.cut.size, "item")}`, keys: "Ctrl V", run: () => operations.paste(folder) }] : [];
     return [
       { text: "New file", run: () => operations.create("file", folder) },
       { text: "New folder", run: () => operations.create("folder", folder) },

@@ -142,7 +142,7 @@ export class FileOperations {
 
   async copyPaths(entries) {
     const text = entries.map(({ path }) => decodePath(path)).join("\n");
-    await copyText(text, h("button")).then(() => showToast(entries.length === 1 ? `Copied “${text}”.` : `Copied ${entries.length} paths.`));
+    await copyText(text, h("button")).then(() => showToast(entries.length === 1 ? `Copied “${text}”.` : `Copied ${plural(entries.length, "path")}.`));
   }
 
   openInNewTab(entry) {

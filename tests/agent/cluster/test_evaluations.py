@@ -97,7 +97,7 @@ def test_an_evaluation_survives_the_loss_of_a_node(
             command.communicate(timeout=TIMEOUT_SECONDS)
     here = time.monotonic()
     assert outcomes(tmp_path / "placed") == outcomes(tmp_path / "here")
-    assert f"{2 * TASKS} of {2 * TASKS} runs have ended." in stdout
+    assert f"{2 * TASKS} of {2 * TASKS} runs done." in stdout
     wait_until(lambda: not containers_of(tmp_path, engine), 120)
     assert not [path for each in nodes.folders for path in each.rglob("journal.jsonl")]
     print(f"{2 * TASKS} runs: {placed - began:.0f} s on three nodes, {here - placed:.0f} s without")

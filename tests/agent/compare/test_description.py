@@ -142,7 +142,7 @@ def test_a_count_that_is_not_reported_is_not_0(tmp_path: Path) -> None:
     found = described(one_each(tmp_path, sandbox={"usages": (known, Usage(300, 20))}))
     cached = cells(found, "cached_tokens")
     assert [each["text"] for each in cached] == ["not reported", "50"]
-    assert cached[1]["note"] == "at least: not reported by 1 steps"
+    assert cached[1]["note"] == "at least: not reported by 1 step"
     assert cached[1]["delta"] == ""
     assert [each["text"] for each in cells(found, "reasoning_tokens")] == ["not reported"] * 2
     assert [each["text"] for each in cells(found, "tokens_once")] == ["110", "320"]

@@ -95,7 +95,7 @@ def test_file_names_are_one_line_each_and_many_are_counted() -> None:
 
 
 def test_an_unknown_name_is_an_error_and_one_from_the_page_never_reads_a_file() -> None:
-    with pytest.raises(SettingError, match=r"^prompt: .*'poetry'.*general, biomed"):
+    with pytest.raises(SettingError, match=r"^prompt: .*“poetry”.*general, biomed"):
         prompts.load("poetry")
     with pytest.raises(SettingError, match="no prompt named"):
         prompts.get_bundled(str(Path(prompts.__file__).parent / "math.yaml"))

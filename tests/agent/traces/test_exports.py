@@ -113,6 +113,15 @@ def test_atif_is_valid_for_harbor(trajectory_model: Any) -> None:
     assert trajectory.final_metrics.total_steps == len(trajectory.steps)
 
 
+def test_a_total_that_no_endpoint_reported_is_left_out() -> None:
+    known, unknown = Usage(100, 4, reported=("cached",)), Usage(100, 4)
+    for usage, cached in ((known, 0), (unknown, "left out")):
+        turn = answered(1, "Two.", usage=usage)
+        events: list[Event] = [started("Count."), turn, ended("answered", "Two.")]
+        metrics = json.loads("".join(atif.write(items_of(events), "r1")))["final_metrics"]
+        assert metrics.get("total_cached_tokens", "left out") == cached
+
+
 def test_prompts_are_not_repeated_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(token_ids, "MAX_PROMPT_IDS", 2)
     steps = json.loads("".join(atif.write(items_of(run_events()), "r1")))["steps"]

@@ -90,7 +90,7 @@ def test_the_queue_holds_a_thousand_runs() -> None:
     queue = RunQueue(1)
     for number in range(MAX_WAITING + 1):
         queue.enter(f"person {number}")
-    with pytest.raises(RunError, match=f"^The queue is full: {MAX_WAITING} runs are waiting"):
+    with pytest.raises(RunError, match=f"^The queue is full: {MAX_WAITING:,} runs are waiting"):
         queue.enter("one more")
     queue = RunQueue(1)
     for _ in range(MAX_WAITING // 10 + 1):

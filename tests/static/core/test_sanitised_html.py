@@ -133,5 +133,5 @@ def test_a_missing_library_is_named_with_the_way_to_install_it(stage: Stage) -> 
     stage.mount("timeline", "workspace", run=())
     stage.file("notes.md").click()
     canvas = stage.workspace.locator(".preview .canvas")
-    expect(canvas).to_contain_text("The library dompurify is not installed.")
+    expect(canvas).to_contain_text("The library dompurify is missing in this studio.")
     expect(canvas).to_contain_text("make vendor")

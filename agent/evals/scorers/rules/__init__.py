@@ -145,7 +145,10 @@ def _unavailable(name: str) -> str:
     if name == NOT_CHECKED:
         return f"The rule {name} is not checked: it needs NLTK's trained part-of-speech tagger."
     if name == "words:odd_even_syllables" and find_spec("syllapy") is None:
-        return f"The rule {name} needs syllapy. Run: pip install syllapy"
+        return (
+            f"The rule {name} is not checked: syllapy is missing in this studio. Its operator can "
+            "install it: pip install syllapy"
+        )
     return ""
 
 
