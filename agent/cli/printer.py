@@ -33,7 +33,7 @@ from agent.events import (
 )
 from agent.models.errors.failures import KEY_ADVICE
 from agent.runs.state import describe_summary, format_totals
-from agent.util.text import plural, sanitize
+from agent.util.text import mark_format_controls, mark_hidden, plural, sanitize
 
 _DIM, _BOLD, _RED, _GREEN, _PLAIN = "\x1b[2m", "\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[0m"
 _SHOWN_CHANGES = 8
@@ -64,7 +64,7 @@ class EventPrinter:
                 style = _RED if event.stream == "stderr" else _DIM
                 self._continue_text(event.stream, gap + event.text, style)
             case ToolStarted():
-                self._print_line(f"$ {event.summary}", _BOLD)
+                self._print_line(f"$ {mark_hidden(event.summary)}", _BOLD)
             case ToolEnded():
                 self._tool_ended(event)
             case RunEnded():
@@ -120,7 +120,7 @@ class EventPrinter:
             case MessageDelivered():
                 self._print_line(event.text, _BOLD)
             case ApprovalRequested():
-                self._print_line(f"Waits for approval: {event.summary}", _BOLD)
+                self._print_line(f"Waits for approval: {mark_hidden(event.summary)}", _BOLD)
             case CallReviewed():
                 reason = f": {event.reason}" if event.reason else "."
                 self._print_line(f"The call was {event.decision}{reason}", _DIM)
@@ -152,13 +152,13 @@ class EventPrinter:
         """Continue a text; begin a new line if the previous text was of another kind."""
         if self._open_kind != what:
             self._end_line()
-        text = sanitize(text)
+        text = _readable(text)
         self._write(text, style)
         self._open_kind = "" if text.endswith("\n") else what
 
     def _print_line(self, text: str, style: str = "") -> None:
         self._end_line()
-        self._write(sanitize(text) + "\n", style)
+        self._write(_readable(text) + "\n", style)
 
     def _end_line(self) -> None:
         if self._open_kind:
@@ -170,6 +170,10 @@ class EventPrinter:
             text = f"{style}{text}{_PLAIN}"
         self._stream.write(text)
         self._stream.flush()
+
+
+def _readable(text: str) -> str:
+    return sanitize(mark_format_controls(text))
 
 
 def _format_changes(event: WorkspaceChanged) -> str:

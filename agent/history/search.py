@@ -30,7 +30,7 @@ from agent.events import (
     ToolStarted,
     UnreadableEvent,
 )
-from agent.util.text import replace_surrogates, sanitize
+from agent.util.text import mark_format_controls, replace_surrogates, sanitize
 
 MAX_MATCHES = 1000
 MAX_PASSAGE_CHARS = 8_000
@@ -158,7 +158,7 @@ def _excerpt(text: str, begin: int, stop: int) -> str:
     last = text.find("\n", stop)
     last = len(text) if last < 0 else last
     start, end = max(first, begin - _BEFORE), min(last, stop + _AFTER)
-    excerpt = " ".join(sanitize(text[start:end]).split())
+    excerpt = " ".join(sanitize(mark_format_controls(text[start:end])).split())
     return f"{'…' if start > first else ''}{excerpt}{'…' if end < last else ''}"
 
 

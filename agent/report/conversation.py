@@ -371,7 +371,7 @@ class _Call:
     def __init__(self, event: ToolStarted, meter: TextMeter) -> None:
         self.started = event.at
         self._name = event.name
-        self._summary = event.summary
+        self._summary = mark_hidden(event.summary)
         self._arguments: dict[str, Any] = event.arguments
         self._raw = ""
         self._meter = meter

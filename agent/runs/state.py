@@ -50,7 +50,7 @@ from agent.models.base import Usage
 from agent.runs.metrics.tally import Tally
 from agent.sandbox.base import EndReason
 from agent.sandbox.network.policy import NetworkAccess
-from agent.util.text import plural
+from agent.util.text import mark_hidden, plural
 
 StateName = (
     Literal[
@@ -354,14 +354,15 @@ class RunState:
         step = self.steps[-1]
         match event:
             case ToolStarted():
-                self._set_state("running_tool", event.at, event.summary)
-                call = CallSummary(event.call_id, event.name, event.summary, event.at)
+                summary = mark_hidden(event.summary)  # of an earlier version, or of another tool
+                self._set_state("running_tool", event.at, summary)
+                call = CallSummary(event.call_id, event.name, summary, event.at)
                 call.edits = event.arguments.get("command") in _EDITS
                 step.calls.append(call)
             case ToolEnded():
                 _end_call(step, event)
             case ApprovalRequested():
-                self._set_state("waiting_approval", event.at, event.summary)
+                self._set_state("waiting_approval", event.at, mark_hidden(event.summary))
             case CallReviewed():
                 step.reviews[event.call_id] = event.decision
                 self._set_state("waiting_model", event.at)

@@ -46,7 +46,7 @@ from agent.tools.actions import BASH, EDITOR, SUBMIT, Action, Bash, Custom, Oper
 from agent.traces.allowance import Allowance
 from agent.traces.token_ids import TokenSequence
 from agent.traces.trace import Ended, Item, Note, Result, Review, Start, Turn, UserText
-from agent.util.text import one_line
+from agent.util.text import mark_hidden, one_line
 
 NO_RESULT = "The imported trace has no result of this call."
 UNTITLED = "Imported trace"
@@ -377,7 +377,8 @@ def _as_own_tool(name: str, arguments: dict[str, Any]) -> tuple[str, dict[str, A
 def _summary(name: str, arguments: dict[str, Any]) -> str:
     own, executed = _as_own_tool(name, arguments)
     if name == EDITOR:
-        return one_line(f"{arguments.get('command', '')} {arguments.get('path', '')}")[:_MAX_LINE]
+        edit = f"{arguments.get('command', '')} {arguments.get('path', '')}"
+        return one_line(mark_hidden(edit))[:_MAX_LINE]
     operation: Operation = Custom(name, arguments)
     if own == BASH:
         operation = Bash(str(executed.get("command", "")))

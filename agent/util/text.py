@@ -35,6 +35,9 @@ _ALWAYS = re.compile(f"[{_UNSEEN}{_CONTROLS}{_SPACES}{_LOOKALIKES}]")
 _LOOKS_LATIN = re.compile(f"[{_LATIN_LOOKING}]")
 _OTHER_SCRIPT = re.compile(f"(?=[\u0370-\u03ff\u0400-\u052f])[^{_LATIN_LOOKING}]")
 _LATIN = re.compile("[A-Za-z]")
+_FORMAT_CONTROLS = re.compile(
+    "[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e0fff]"
+)
 _PLAIN = re.compile(r"[\t\n\x20-\x7e]*")
 _MIXED_WORD = re.compile(f"[A-Za-z{_LATIN_LOOKING}]+")
 
@@ -71,9 +74,21 @@ def mark_hidden(text: str) -> str:
     return "\n".join(map(_mark_line, text.split("\n")))
 
 
+def mark_format_controls(text: str) -> str:
+    """Return prose with the characters that reorder or hide others as codes, as ``mark_hidden``.
+
+    Letters, spaces and what joins the parts of an emoji stay.
+    """
+    return text if text.isascii() else _FORMAT_CONTROLS.sub(lambda found: _code(found[0]), text)
+
+
+def _code(character: str) -> str:
+    return f"⟨U+{ord(character):04X}⟩"
+
+
 def _mark_line(line: str) -> str:
     hidden = {*_positions(_ALWAYS, line), *_latin_looking(line)}
-    return "".join(f"⟨U+{ord(each):04X}⟩" if at in hidden else each for at, each in enumerate(line))
+    return "".join(_code(each) if at in hidden else each for at, each in enumerate(line))
 
 
 def _latin_looking(line: str) -> Iterator[int]:

@@ -93,7 +93,7 @@ export class ToolCard {
   addDraftSummary(name, text) {
     this.draft[name] += text;
     const { command, path } = this.draft;
-    this.callSummary.textContent = [command, path.replace(/^\/workspace\//, "")].filter(Boolean).join(" ");
+    this.callSummary.textContent = withHiddenMarked([command, path.replace(/^\/workspace\//, "")].filter(Boolean).join(" "));
   }
 
   /** The call waits for the user's decision. */

@@ -8,6 +8,7 @@ from playwright.sync_api import Locator, expect
 
 from agent.events import (
     ApprovalRequested,
+    CallDelta,
     CallReviewed,
     Event,
     MessageDelivered,
@@ -88,6 +89,21 @@ def test_a_call_is_allowed_once_its_end_was_in_view(stage: Stage) -> None:
     check_accessible(stage, "#timeline")
     allow.click()
     stage.wait_until(lambda: bool(stage.asked("approval", "POST")))
+
+
+def test_hidden_characters_of_a_call_are_codes_while_it_is_written_and_in_the_status_line(
+    stage: Stage,
+) -> None:
+    stage.run.send_steering(WAITING)
+    *events, asks = asking(command="rm \u202e/crs")
+    assert isinstance(asks, ApprovalRequested)
+    draft = CallDelta(step=1, index=1, name="str_replace_editor", arguments='{"path": "\u202ecrs"')
+    stage.mount("header", "timeline", "attachments", run=[*events, draft])
+    expect(stage.timeline.locator(".card summary").last).to_contain_text("⟨U+202E⟩crs")
+    stage.run.add(replace(asks, summary="rm \u202e/crs"))
+    expect(stage.timeline.locator(".status")).to_contain_text("rm ⟨U+202E⟩/crs")
+    expect(stage.timeline.locator(".card.asks summary")).to_contain_text("rm ⟨U+202E⟩/crs")
+    assert "\u202e" not in stage.page.inner_text("body")
 
 
 def test_all_parameters_of_another_tool_are_shown_before_it_is_allowed(stage: Stage) -> None:
