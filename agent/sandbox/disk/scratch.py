@@ -25,6 +25,7 @@ from agent.sandbox.engine.client import Client
 SCRATCH_DIRECTORIES = ("/tmp", "/var/tmp", "/root", "/home", "/var/cache", "/var/lib/apt/lists")
 """Directories in the container."""
 
+_NOT_CREATED = "The sandbox's directories cannot be created"
 _MAX_COPY_BYTES = 8 * 1024**2
 """Maximum bytes to copy from the image; a larger directory stays in the container's layer."""
 
@@ -155,7 +156,7 @@ def _unpack(archive: bytes, home: Path) -> Path:
             return home / members[0].name
     except (OSError, tarfile.TarError) as error:
         why = getattr(error, "strerror", None) or type(error).__name__
-        raise SandboxError(f"The sandbox's directories cannot be created: {why}.") from error
+        raise SandboxError(f"{_NOT_CREATED}: {why}.") from error
 
 
 @lru_cache(maxsize=4 * len(SCRATCH_DIRECTORIES))
@@ -163,7 +164,7 @@ def _members(archive: bytes) -> tuple[tarfile.TarInfo, ...]:
     """Return an archive's members; each archive is read and checked once.
 
     Raises:
-        tarfile.TarError: A member would be unpacked outside the directory, also through a link.
+        SandboxError: A member would be unpacked outside the directory, also through a link.
     """
     files: set[PurePosixPath] = set()
     links: set[PurePosixPath] = set()
@@ -174,6 +175,6 @@ def _members(archive: bytes) -> tuple[tarfile.TarInfo, ...]:
         leaves = name.is_absolute() or ".." in name.parts
         follows = not links.isdisjoint((name, *name.parents))
         if leaves or follows or (member.islnk() and PurePosixPath(member.linkname) not in files):
-            raise tarfile.TarError(f"{member.name} leads out of its directory.")
+            raise SandboxError(f"{_NOT_CREATED}: {member.name} leads out of its directory.")
         (links if member.issym() else files).add(name)
     return members
