@@ -28,6 +28,8 @@ UNREADABLE_TEXT = "(This message cannot be read.)"
 _NO_RESULT = "Error: the result of this call cannot be read in the run's record."
 _NO_ENDING = "The end of this round cannot be read in the run's record."
 _MAX_KIND_CHARS = 40
+_MAX_PROBLEMS = 1000
+"""With more invalid values, fields with many items are replaced as a whole."""
 
 _STARTED: dict[str, Any] = {
     "kind": "run_started", "run": "", "task": UNREADABLE_TEXT, "mode": "sandbox", "model": "",
@@ -116,11 +118,27 @@ def _repair(data: dict[str, Any]) -> Event | None:
         try:
             return journal_adapter().validate_python(data)
         except ValidationError as error:
+            if error.error_count() > _MAX_PROBLEMS:
+                if not _drop_large_fields(data, replacements):
+                    return None
+                continue
             errors = error.errors(include_url=False, include_context=False, include_input=False)
         # All at once: a field may have any number of invalid items.
         repaired = [_repair_field(data, each["loc"][1:], replacements) for each in errors]
         if not any(repaired):
             return None
+
+
+def _drop_large_fields(data: dict[str, Any], replacements: dict[str, Any]) -> bool:
+    """Remove or replace fields with many items; return False if there are none."""
+    large = [
+        name
+        for name, value in data.items()
+        if isinstance(value, list | dict) and len(value) > _MAX_PROBLEMS // 10
+    ]
+    for name in large:
+        _repair_field(data, (name,), replacements)
+    return bool(large)
 
 
 def _repair_field(

@@ -1,5 +1,6 @@
-"""Lines of a file that is not trusted, bounded before they are parsed."""
+"""Lines of JSON from a file that is not trusted, bounded before they are parsed."""
 
+import re
 from collections.abc import Iterator
 from typing import BinaryIO
 
@@ -11,8 +12,10 @@ MAX_LINE_BYTES = 16 * 1024**2
 MAX_LINES = 500_000
 """Maximum number of lines of one file."""
 
+_TEXT = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 
-def read_lines(file: BinaryIO, name: str) -> Iterator[tuple[str, bytes]]:
+
+def read_lines(file: BinaryIO, name: str, max_values: int) -> Iterator[tuple[str, bytes]]:
     """Yield each complete line without its end, with its place for messages.
 
     An incomplete last line, left by a process that was killed, is left out.
@@ -20,9 +23,11 @@ def read_lines(file: BinaryIO, name: str) -> Iterator[tuple[str, bytes]]:
     Args:
         file: The file.
         name: Its name, for messages.
+        max_values: Maximum number of texts, arrays and objects in one line; numbers take little
+            memory.
 
     Raises:
-        TraceError: A line is too long, or there are too many.
+        TraceError: A line is too long or has too many values, or there are too many lines.
     """
     number = 0
     while line := file.readline(MAX_LINE_BYTES + 1):
@@ -34,4 +39,21 @@ def read_lines(file: BinaryIO, name: str) -> Iterator[tuple[str, bytes]]:
             raise TraceError(f"{name}: more than {MAX_LINES:,} lines.")
         if not line.endswith(b"\n"):
             return
+        if _has_more_values(line, max_values):
+            raise TraceError(f"{place}: more than {max_values:,} values.")
         yield place, line[:-1]
+
+
+def _has_more_values(line: bytes, most: int) -> bool:
+    if line.count(b'"') // 2 + _brackets(line, 0, len(line)) <= most:
+        return False  # even with the brackets in texts
+    count = at = 0
+    while (text := line.find(b'"', at)) >= 0 and count <= most:
+        count += 1 + _brackets(line, at, text)
+        found = _TEXT.match(line, text)
+        at = found.end() if found else len(line)
+    return count + _brackets(line, at, len(line)) > most
+
+
+def _brackets(line: bytes, start: int, end: int) -> int:
+    return line.count(b"[", start, end) + line.count(b"{", start, end)

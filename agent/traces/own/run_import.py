@@ -42,6 +42,9 @@ FORMAT = "LLM-in-Sandbox Studio"
 MAX_BYTES = 4 * 1024**3
 """Maximum unpacked size of an export."""
 
+MAX_EVENT_VALUES, MAX_VERSION_VALUES = 100_000, 500_000
+"""Maximum number of JSON values in one event, and in the changes of one step, 8 for a file."""
+
 MAX_PATHS = 500_000
 """Maximum number of changed paths in all versions together."""
 
@@ -139,7 +142,9 @@ class RunImport:
             return
         log, paths = ManifestLog(self._folder.manifests), 0
         with self._export.members[MANIFESTS]() as source:
-            for place, line in read_lines(source, f"{self._export.name}, {MANIFESTS}"):
+            for place, line in read_lines(
+                source, f"{self._export.name}, {MANIFESTS}", MAX_VERSION_VALUES
+            ):
                 self._allowance.take(len(line))
                 try:
                     step, delta = decode_delta(line)
@@ -189,7 +194,7 @@ class RunImport:
 
     def _events(self, source: BinaryIO) -> Iterator[Event]:
         first = True
-        for place, line in read_lines(source, f"{self._export.name}, {JOURNAL}"):
+        for place, line in read_lines(source, f"{self._export.name}, {JOURNAL}", MAX_EVENT_VALUES):
             for event in decode_line(rename_earlier(line), first=first):
                 if not 0 <= event.at <= _MAX_TIME:
                     raise TraceError(f"{place}, at: a time was expected.")
@@ -215,14 +220,15 @@ class RunImport:
 
 
 def _create(root: int, path: RelPath) -> BinaryIO:
-    """Create a file in the new workspace, which no sandbox has used yet."""
+    """Create a file in the new workspace, which has no links: no sandbox has used it yet."""
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        folder = open_or_create_folders(root, path.parent)
         try:
-            return os.fdopen(os.open(path.name, flags, 0o644, dir_fd=folder), "w+b")
-        finally:
-            os.close(folder)
+            file = os.open(path, flags, 0o644, dir_fd=root)
+        except FileNotFoundError:
+            os.close(open_or_create_folders(root, path.parent))
+            file = os.open(path, flags, 0o644, dir_fd=root)
+        return os.fdopen(file, "w+b")
     except OSError as error:
         raise paths.to_workspace_error(error, path) from error
 

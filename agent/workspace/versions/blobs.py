@@ -38,7 +38,7 @@ def content_path(folder: Path, digest: str) -> Path:
     """
     if len(digest) != 64 or not _HEX.issuperset(digest):
         raise JournalError("This is not a content hash.")
-    return folder / digest[:2] / digest
+    return folder / f"{digest[:2]}/{digest}"
 
 
 class StoredContents:
@@ -262,8 +262,12 @@ class BlobStore(StoredContents):
 
     def _write(self, part: Path, chunk: bytes) -> None:
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with part.open("ab") as file:
+            try:
+                file = part.open("ab")
+            except FileNotFoundError:
+                self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                file = part.open("ab")
+            with file:
                 file.write(chunk)
         except OSError as error:
             raise StoreFull(None) from error
@@ -277,8 +281,11 @@ class BlobStore(StoredContents):
             if target.exists():
                 return
             try:
-                target.parent.mkdir(exist_ok=True)
-                part.rename(target)
+                try:
+                    part.rename(target)
+                except FileNotFoundError:
+                    target.parent.mkdir(exist_ok=True)
+                    part.rename(target)
             except OSError as error:
                 raise StoreFull(digest) from error
             self._size = self._cached_size() + size

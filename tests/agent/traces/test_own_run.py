@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from agent.errors import TraceError
-from agent.events import FileChange, RunStarted, SandboxReady, ToolOutput, decode, encode
+from agent.events import FileChange, RunStarted, SandboxReady, TextDelta, ToolOutput, decode, encode
 from agent.fork.describe import describe_fork
 from agent.fork.fork import fork_run
 from agent.replay.replay import open_recording
@@ -196,6 +196,7 @@ def test_the_name_of_an_output_names_nothing_else(exported: RunFolder, tmp_path:
     [
         (b'{"kind":"text_delta","step":1,"text":"a","at":1e300}', "line 2, at: a time"),
         (b'{"kind":"text_delta","text":"' + b"x" * MAX_LINE_BYTES, "line 2: more than 16"),
+        (b'{"a":[' + b'["\\"[",{}],' * 50_000 + b"0]}", "line 2: more than 100,000 values"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(
@@ -225,6 +226,12 @@ STARTED = (
     )
     + b"\n"
 )  # fmt: skip
+
+
+def test_brackets_in_texts_are_no_values(exported: RunFolder, tmp_path: Path) -> None:
+    first = exported.journal.read_bytes().splitlines()[0]
+    line = encode(TextDelta(step=1, text='[{"' * 200_000))
+    imported(first + b"\n" + line + b"\n", tmp_path / "data", "journal.jsonl")
 
 
 def test_versions_are_limited_in_lines_and_paths(

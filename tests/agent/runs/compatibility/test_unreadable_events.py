@@ -148,6 +148,12 @@ def test_any_number_of_invalid_items_is_repaired_at_once(monkeypatch: pytest.Mon
     assert (event.text, event.limits, event.format) == ("More.", {"steps": 9}, 1)
     assert len(validated) == 2
 
+    limits = dict.fromkeys(map(str, range(2000)), "none")
+    line = json.dumps({"text": "More.", "metered": True, "limits": limits, "kind": "run_continued"})
+    _, event = unreadable_events.decode_line(line.encode())
+    assert isinstance(event, RunContinued)
+    assert (event.text, event.limits, event.model) == ("More.", {}, "")
+
 
 @pytest.mark.parametrize("kind", ["fifo", "folder", "socket", "device"])
 def test_a_record_that_is_no_file_is_listed_as_damaged_and_nothing_waits_for_it(
