@@ -1,6 +1,7 @@
 """The README and docs/: their examples run, and their links and files exist."""
 
 import ast
+import importlib
 import io
 import json
 import os
@@ -15,6 +16,7 @@ from zipfile import ZipFile
 import pytest
 from PIL import Image
 
+import agent
 from agent.data_folder import DataFolder
 from agent.provisioning.provider import DockerSandboxProvider
 from agent.settings import Settings
@@ -29,6 +31,7 @@ RunExample = Callable[[str, Callable[[Body], Turn]], str]
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
+OUR_PACKAGES = ("agent", "app", "sandbox_ui", "llm_in_sandbox_studio")
 PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted(ROOT.glob("docs/*.md"))]
 
 
@@ -50,6 +53,48 @@ def test_every_mentioned_source_file_exists() -> None:
         if not (ROOT / name).exists()
     ]
     assert missing == []
+
+
+DESCRIPTIVE = ("What is not protected", "Images", "Dependencies", "Reporting")
+"""Sections of SECURITY.md that promise nothing about an attack."""
+
+
+def test_every_claim_about_security_names_its_test() -> None:
+    unnamed = list[str]()
+    for section in (ROOT / "SECURITY.md").read_text().split("\n## ")[1:]:
+        title, _, text = section.partition("\n")
+        if title not in DESCRIPTIVE:
+            waiting = list[str]()  # claims that the paragraph after them may name the test of
+            for claim in re.split(r"\n(?=- )|\n\n", text.strip()):
+                if "`tests/" not in claim:
+                    waiting += [] if claim.endswith(":") else [f"{title}: {claim[:60]}"]
+                elif not claim.startswith("- "):
+                    waiting = []
+            unnamed += waiting
+    assert unnamed == []
+
+
+def test_the_docs_import_the_installed_package() -> None:
+    examples = [
+        each
+        for page in PAGES
+        for each in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+    ]
+    imports = {
+        (node.module or "", alias.name)
+        for example in examples
+        for node in ast.walk(ast.parse(example))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    own = {(name, what) for name, what in imports if name.partition(".")[0] in OUR_PACKAGES}
+    assert {name.partition(".")[0] for name, _ in own} == {"llm_in_sandbox_studio"}
+    for name, what in own:
+        _, _, inner = name.partition(".")
+        if not inner:
+            assert what in agent.__all__
+        elif inner != "inspect_extension":  # which needs an environment of its own
+            assert hasattr(importlib.import_module(f"agent.{inner}"), what)
 
 
 def test_the_readme_is_short() -> None:

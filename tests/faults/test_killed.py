@@ -128,6 +128,7 @@ def test_a_killed_server_continues_a_comparison_and_keeps_no_partial_upload(
         app.start()
         before = client.read(comparison)
         assert (before["state"], before["canResume"]) == ("interrupted", True)
+        assert " HTTP/" not in app.log()  # requests are not logged
         assert statuses(before) == [["answered"], ["failed"]]
         assert before["members"][1]["runs"][0]["reason"] == INTERRUPTED
         assert http.get(f"{url}second.txt").content == b"whole"

@@ -176,7 +176,7 @@ def test_scores_are_between_zero_and_one(answer: str) -> None:
 
 def test_a_missing_package_is_reported_when_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mathematics, "find_spec", lambda _: None)
-    with pytest.raises(TaskError, match=r"requirements-train\.txt"):
+    with pytest.raises(TaskError, match=r"operator can install it: .*requirements-train\.txt"):
         score("open_ended", "12", "13")
     assert score("open_ended", "12", "12") == 1
     assert score("open_ended", "On 2026-03-05 in Paris", "In Rome") < 1

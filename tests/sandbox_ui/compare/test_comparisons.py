@@ -124,6 +124,8 @@ def test_the_studio_says_what_is_wrong_with_a_request(client: ComparisonClient) 
 
     assert refusal() == (400, "A comparison has 2 to 6 members, not 0.")
     assert refusal(members=[PLAIN] * 7) == (400, "A comparison has 2 to 6 members, not 7.")
+    same = [{**PLAIN, "label": "A"}] * 2
+    assert refusal(members=same) == (400, "2 members have the label “A”. Give each its own.")
     assert refusal(members=[PLAIN, PLAIN], repetitions=21) == (
         400,
         "A member does the task 1 to 20 times, not 21.",

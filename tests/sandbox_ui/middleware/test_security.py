@@ -39,6 +39,7 @@ def scripts_of(answer: httpx.Response) -> str:
 def test_the_page_has_a_policy_and_its_scripts_a_fresh_nonce(studio_url: str) -> None:
     one, other = httpx.get(studio_url), httpx.get(studio_url)
     assert one.headers["x-content-type-options"] == "nosniff"
+    assert one.headers["x-dns-prefetch-control"] == "off"
     assert "img-src 'self' data: blob:" in one.headers["content-security-policy"]
     nonce = re.search(r"'nonce-([\w-]{20,})'", scripts_of(one))
     assert nonce
