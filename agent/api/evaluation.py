@@ -198,7 +198,7 @@ def open_to_resume(
         )
         if differs
     ]  # fmt: skip
-    if not others and not (wanted.data is None and wanted.limit is None):
+    if not others and (wanted.data or wanted.limit is not None):
         loaded = load_suites(given or known_names, wanted.data, wanted.limit)
         if [hash_of(each) for each in loaded] != [suite.sha256 for suite in known.suites]:
             others = ["other tasks"]
