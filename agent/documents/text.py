@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from agent.documents.isolation import import_encodings, leave_network, switch_to_nobody
-from agent.documents.office import read_office
+from agent.documents.office import LockedError, read_office
+from agent.documents.signatures import OLE_SIGNATURE, is_encrypted_office, is_office, is_pdf
 from agent.errors import WorkspaceError
 from agent.util import charset
 from agent.util.text import plural
@@ -41,7 +42,6 @@ _BYTE_ORDER_MARKS = (
     (b"\xff\xfe", "utf-16"),
     (b"\xfe\xff", "utf-16"),
 )
-_OFFICE_EXTENSIONS = (".docx", ".pptx", ".xlsx", ".odt", ".ods", ".docm", ".xlsm", ".pptm")
 _CONTROLS = frozenset(range(32)) - frozenset(b"\t\n\r\f\x1b\x08")
 
 
@@ -89,11 +89,17 @@ def extract_text(file: BinaryIO | Path, name: str = "") -> Document:
         with opened:
             return extract_text(opened, name or file.name)
     file.seek(0)
-    start = file.read(1024).lstrip()
-    if start.startswith(b"%PDF-"):
+    start = file.read(1024)
+    if is_pdf(name, start):
         return _extract_in_subprocess(file, name, "PDF")
-    if start.startswith(b"PK\3\4") and name.lower().endswith(_OFFICE_EXTENSIONS):
+    if is_encrypted_office(file):
+        raise _locked_error(name)
+    if is_office(name, start):
         return _extract_in_subprocess(file, name, "document")
+    if start.startswith(OLE_SIGNATURE):
+        raise WorkspaceError(
+            f"“{name}” is in an old format whose text cannot be read. Save it as .docx or .pptx."
+        )
     file.seek(0)
     raw = file.read(MAX_TEXT + 1)
     if len(raw) > MAX_TEXT:
@@ -128,6 +134,13 @@ def _not_text_error(name: str) -> WorkspaceError:
     return WorkspaceError(f"“{name}” contains no text: it is neither a text file nor a document.")
 
 
+def _locked_error(name: str) -> WorkspaceError:
+    advice = "Open its preview to enter the password and save a copy without one."
+    if not name.lower().endswith(".pdf"):
+        advice = "Save it without a password."
+    return WorkspaceError(f"“{name}” is protected with a password. {advice}")
+
+
 def _extract_in_subprocess(file: BinaryIO, name: str, kind: str) -> Document:
     """Parse the file in a separate process, which receives it through a pipe."""
     command = [sys.executable, "-P", "-m", f"{__package__}.text", kind]
@@ -147,6 +160,8 @@ def _extract_in_subprocess(file: BinaryIO, name: str, kind: str) -> Document:
             check=False,
         )
         answer = json.loads(done.stdout)
+        if answer.get("locked"):
+            raise _locked_error(name)
         if answer.get("too_large"):
             raise WorkspaceError(f"“{name}” contains more than {MAX_TEXT // 1024**2} MB of text.")
         text, pages = answer["text"], answer["pages"]
@@ -166,12 +181,18 @@ def read_pdf(raw: bytes) -> tuple[str, int]:
     Call it only in the separate process: the library may crash on a hostile file.
 
     Raises:
-        pypdfium2.PdfiumError: the file is not a PDF, or needs a password.
+        LockedError: the file needs a password.
+        pypdfium2.PdfiumError: the file is not a PDF.
         OverflowError: the text has more than ``MAX_TEXT`` characters.
     """
     import pypdfium2
 
-    document = pypdfium2.PdfDocument(raw)
+    try:
+        document = pypdfium2.PdfDocument(raw)
+    except pypdfium2.PdfiumError as error:
+        if error.err_code == pypdfium2.raw.FPDF_ERR_PASSWORD:
+            raise LockedError from None
+        raise
     pages, size = [], 0
     for number in range(len(document)):
         page = document[number].get_textpage().get_text_range()
@@ -203,6 +224,8 @@ def main() -> None:
             raise OverflowError("too much text")
     except OverflowError:
         sys.stdout.write(json.dumps({"too_large": True}))
+    except LockedError:
+        sys.stdout.write(json.dumps({"locked": True}))
     else:
         sys.stdout.write(json.dumps({"text": text, "pages": pages}))
 

@@ -6,6 +6,7 @@ import posixpath
 import time
 from typing import Literal
 
+from agent.documents.signatures import WORKBOOK_EXTENSIONS, is_office, is_pdf
 from agent.errors import WorkspaceError
 from agent.report.html import Html, el, join
 from agent.report.redaction import Redactor
@@ -18,8 +19,6 @@ _MAX_ROWS, _MAX_COLUMNS, _MAX_CELL = 100, 30, 200
 _MAX_SHEETS = 10
 _MAX_DOCUMENT = 32 * 1024**2
 _MAX_SECONDS = 60.0
-_SHEETS = (".xlsx", ".xlsm", ".ods")
-_OFFICE = (".docx", ".docm", ".pptx", ".pptm", ".odt", *_SHEETS)
 _NO_PREVIEW = "No preview of this kind of file."
 _LAYOUT = "Only its text: a report has no layout and no pictures of documents."
 
@@ -48,8 +47,7 @@ class Documents:
             content: Its content.
         """
         suffix = posixpath.splitext(name)[1].lower()
-        is_office = start.startswith(b"PK\3\4") and suffix in _OFFICE
-        if not is_office and start.lstrip()[:5] != b"%PDF-":
+        if not is_office(name, start) and not is_pdf(name, start):
             return el("p", _NO_PREVIEW, class_="dim")
         if node.size > _MAX_DOCUMENT:
             text = f"No preview: documents of more than {format_size(_MAX_DOCUMENT)} are not read."
@@ -73,9 +71,9 @@ class Documents:
         finally:
             self._left -= time.monotonic() - began
         text = self._redactor.redact(document.text)
-        if suffix in _SHEETS:
+        if suffix in WORKBOOK_EXTENSIONS:
             return _sheets(text)
-        unit = "slide" if suffix.startswith(".pp") else "page"
+        unit = "slide" if suffix in (".pptx", ".pptm", ".odp") else "page"
         whole = plural(document.pages, unit) if document.pages else "the document"
         note = el("p", _LAYOUT, class_="dim")
         return join(lines(text.replace("\f", "\n\n"), whole), note)

@@ -2,6 +2,8 @@
 
 import re
 
+from agent.documents.signatures import is_pdf
+
 HEAD_BYTES = 4096
 """Number of leading bytes inspected."""
 
@@ -14,7 +16,7 @@ _EXTENSIONS = {
     "audio": "wav mp3 ogg oga opus flac m4a aac",
     "midi": "mid midi",
     "video": "mp4 m4v webm ogv mov",
-    "table": "csv tsv xlsx xlsm xls ods parquet",
+    "table": "csv tsv xlsx xlsm xlsb xls ods parquet",
     "database": "sqlite sqlite3 db db3",
     "json": "json jsonl ndjson geojson yaml yml",
     "notebook": "ipynb",
@@ -31,13 +33,13 @@ _SIGNATURES = (
     (b"\xff\xd8\xff", "image"),
     (b"GIF87a", "image"),
     (b"GIF89a", "image"),
-    (b"%PDF-", "pdf"),
     (b"SQLite format 3\x00", "database"),
     (b"MThd", "midi"),
     (b"fLaC", "audio"),
     (b"ID3", "audio"),
     (b"OggS", "audio"),
     (b"PAR1", "table"),
+    (b"PARE", "table"),
     (b"wOFF", "font"),
     (b"wOF2", "font"),
     (b"OTTO", "font"),
@@ -56,6 +58,7 @@ _TEXT_LIKE_SIGNATURES = {
     b"ID3",
     b"OggS",
     b"PAR1",
+    b"PARE",
     b"OTTO",
     b"ttcf",
     b"BZh",
@@ -126,6 +129,8 @@ def kind_of(name: str, head: bytes) -> str:
 def _signature(head: bytes) -> str:
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")) or head[257:262] == b"ustar":
         return "archive"
+    if is_pdf("", head):
+        return "pdf"
     if head[:4] == b"RIFF":
         return {b"WEBP": "image", b"WAVE": "audio"}.get(head[8:12], "")
     if head[4:8] == b"ftyp" and head[8:11] not in _IMAGE_BRANDS:

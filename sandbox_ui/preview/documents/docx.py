@@ -10,6 +10,7 @@ from xml.parsers.expat import ExpatError
 
 import mammoth
 
+from agent.documents.signatures import OLE_SIGNATURE, is_encrypted_office
 from sandbox_ui.preview.base import JsonPreview, PreviewError, PreviewRequest
 from sandbox_ui.preview.sanitise import clean, has_content
 from sandbox_ui.preview.zip_guard import is_open_document, open_checked_zip
@@ -31,7 +32,6 @@ MAX_TOTAL_IMAGE_BYTES = 16 * 1024**2
 
 MAX_HTML_LENGTH = 24_000_000
 _IMAGE_TYPES = {"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"}
-_OLE_SIGNATURE = b"\xd0\xcf\x11\xe0"
 _READ_ERRORS = (
     KeyError, IndexError, ValueError, AttributeError, OSError, zipfile.BadZipFile, ExpatError,
 )  # fmt: skip
@@ -57,7 +57,7 @@ def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
     head = file.read(4)
     if not head:
         raise PreviewError("This document is empty.")
-    if head == _OLE_SIGNATURE:
+    if head == OLE_SIGNATURE:
         raise PreviewError(_legacy_format_message(file))
     archive = open_checked_zip(file, MAX_UNPACKED_BYTES)
     if _MAIN_PART not in archive.namelist() and not _is_document(archive):
@@ -130,6 +130,6 @@ def _is_text(name: str) -> bool:
 
 
 def _legacy_format_message(file: BinaryIO) -> str:
-    if "EncryptedPackage".encode("utf-16-le") in file.read(1024**2):
+    if is_encrypted_office(file):
         return "This document is protected with a password and cannot be shown."
     return "This is a document in an old format (.doc), which cannot be shown; download it."

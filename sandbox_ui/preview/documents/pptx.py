@@ -9,6 +9,7 @@ from pptx import Presentation
 from pptx.enum.shapes import MSO_SHAPE_TYPE
 from pptx.exc import PackageNotFoundError
 
+from agent.documents.signatures import OLE_SIGNATURE, is_encrypted_office
 from sandbox_ui.preview.base import (
     BinaryPreview,
     JsonPreview,
@@ -46,7 +47,6 @@ _READ_ERRORS = (
     OSError,
     zipfile.BadZipFile,
 )
-_OLE_SIGNATURE = b"\xd0\xcf\x11\xe0"
 _Box = dict[str, Any]
 
 
@@ -61,7 +61,7 @@ def view(file: BinaryIO, request: PreviewRequest) -> Preview:
     head = file.read(4)
     if not head:
         raise PreviewError("This presentation is empty.")
-    if head == _OLE_SIGNATURE:
+    if head == OLE_SIGNATURE:
         raise PreviewError(_legacy_format_message(file))
     if request.size > MAX_FILE_BYTES:
         raise PreviewError(f"Presentations larger than {MAX_FILE_BYTES >> 20} MB are not shown.")
@@ -207,6 +207,6 @@ def _slide_image(slides: list[Any], path_text: str) -> BinaryPreview:
 
 
 def _legacy_format_message(file: BinaryIO) -> str:
-    if "EncryptedPackage".encode("utf-16-le") in file.read(1024**2):
+    if is_encrypted_office(file):
         return "This presentation is protected with a password and cannot be shown."
     return "This is a presentation in an old format (.ppt), which cannot be shown; download it."

@@ -204,7 +204,7 @@ def _notes(first: bytes, dialect: Dialect, request: PreviewRequest) -> list[str]
         notes.append("The first line is longer than 1 MB.")
     if dialect.width > MAX_COLUMNS:
         notes.append(f"Only the first {MAX_COLUMNS:,} columns are shown.")
-    if request.extension in ("xlsx", "xlsm", "xls", "ods", "parquet"):
+    if request.extension in ("xlsx", "xlsm", "xlsb", "xls", "ods", "parquet"):
         notes.append(f"The file's name ends in .{request.extension}, but it is text.")
     return notes
 

@@ -1,10 +1,16 @@
 """Excel and LibreOffice workbooks, one sheet at a time."""
 
+import zipfile
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, PasswordError
+from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook
 
+from agent.documents.signatures import (
+    OLE_SIGNATURE,
+    is_encrypted_office,
+    is_encrypted_open_document,
+)
 from sandbox_ui.preview.base import PreviewError, PreviewRequest
 from sandbox_ui.preview.tables.columns import has_header
 from sandbox_ui.preview.tables.grid import MAX_COLUMNS, MAX_ROWS, Grid
@@ -14,11 +20,14 @@ from sandbox_ui.preview.zip_guard import open_checked_zip
 MAX_UNPACKED_BYTES = 400 * 1024**2
 """Maximum unpacked size of a workbook, in bytes."""
 
-_OLE_SIGNATURE = b"\xd0\xcf\x11\xe0"
 _NOT_COMPUTED = (
     "The program that wrote this workbook did not calculate all formulas: those without a value "
     "are shown as formulas. A spreadsheet program calculates them when it opens the file."
 )
+_ARCHIVE_ERRORS = (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError)
+_UNDETECTED = "Cannot detect file format"
+_DAMAGED = "This workbook cannot be read"
+_UNKNOWN = f"{_DAMAGED}: it is damaged, or it is no workbook despite its name."
 _LOCKED = "This workbook is protected with a password and cannot be shown."
 
 
@@ -28,20 +37,24 @@ def load(file: BinaryIO, request: PreviewRequest) -> Grid:
     Raises:
         PreviewError: The file is not a workbook, too large, or password-protected.
     """
-    if file.read(4) == _OLE_SIGNATURE:
-        file.seek(0)
-        if "EncryptedPackage".encode("utf-16-le") in file.read(1024**2):
-            raise PreviewError(_LOCKED)
-    else:
-        open_checked_zip(file, MAX_UNPACKED_BYTES)
+    if _is_locked(file):
+        raise PreviewError(_LOCKED)
     file.seek(0)
     try:
         book = CalamineWorkbook.from_filelike(file)
         return _grid(book, file, request)
-    except PasswordError:
-        raise PreviewError(_LOCKED) from None
     except (CalamineError, OSError) as error:
-        raise PreviewError(f"This workbook cannot be read: {str(error)[:200]}") from None
+        cause = str(error)[:200]
+        raise PreviewError(_UNKNOWN if _UNDETECTED in cause else f"{_DAMAGED}: {cause}.") from None
+
+
+def _is_locked(file: BinaryIO) -> bool:
+    if file.read(4) == OLE_SIGNATURE:
+        return is_encrypted_office(file)
+    try:
+        return is_encrypted_open_document(open_checked_zip(file, MAX_UNPACKED_BYTES))
+    except _ARCHIVE_ERRORS:
+        return False
 
 
 def _grid(book: CalamineWorkbook, file: BinaryIO, request: PreviewRequest) -> Grid:

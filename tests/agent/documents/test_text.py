@@ -18,9 +18,15 @@ import pytest
 from agent.documents import text as document_text
 from agent.documents.text import extract_text
 from agent.errors import WorkspaceError
+from tests.sandbox_ui.preview.data.archives import make_zip
 from tests.sandbox_ui.preview.documents.pdf_files import PdfPage, make_pdf
 
 pytestmark = pytest.mark.contract
+
+PREVIEW_FILES = Path(__file__).parents[2] / "sandbox_ui" / "preview" / "files"
+OLD_OFFICE = b"\xd0\xcf\x11\xe0" + bytes(26) + b"\x09\x00" + bytes(16) + b"\x02" + bytes(463)
+LOCKED_OFFICE = OLD_OFFICE + bytes(1024) + bytes(80) + "EncryptedPackage".encode("utf-16-le")
+"""An encrypted document, the directory of which is in the third sector."""
 
 
 def create_pdf(pages: list[str]) -> bytes:
@@ -63,6 +69,9 @@ def test_an_empty_file_has_no_tokens() -> None:
         (b"PK\x03\x04\0", "“a” contains no text"),
         (create_pdf(["", ""]), "2 pages but contains no text"),
         *[(create_pdf(["text"])[:length], "damaged|no text") for length in (6, 40, 200)],
+        ((PREVIEW_FILES / "locked.pdf").read_bytes(), "“a” is protected with a password"),
+        (LOCKED_OFFICE, "“a” is protected with a password"),
+        (OLD_OFFICE, "“a” is in an old format"),
     ],
 )
 def test_a_file_without_readable_text_is_refused(raw: bytes, reason: str) -> None:
@@ -86,6 +95,16 @@ def test_pdf_text_is_extracted_page_by_page(tmp_path: Path) -> None:
     document = extract_text(tmp_path / "paper.pdf")
     assert document.text == "The first page.\fThe second page."
     assert (document.pages, document.words) == (2, 6)
+
+
+@pytest.mark.parametrize("before", [b"\xef\xbb\xbf", b"Content-Type: application/pdf\r\n\r\n"])
+def test_bytes_before_the_header_of_a_pdf_are_skipped(before: bytes) -> None:
+    assert extract_text(io.BytesIO(before + create_pdf(["text"])), "a.pdf").text == "text"
+
+
+def test_a_text_about_pdf_files_is_a_text() -> None:
+    text = "A file begins with\n%PDF-1.7\n"
+    assert extract_text(io.BytesIO(text.encode()), "a.md").text == text
 
 
 def test_extraction_of_a_pdf_has_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,6 +206,60 @@ def test_text_of_office_documents_is_extracted(
     make(tmp_path / name)
     document = extract_text(tmp_path / name)
     assert (document.text, document.pages) == (text, pages)
+
+
+ROOT = 'xmlns:w="w" xmlns:a="a" xmlns:mc="mc" xmlns:wp="wp" xmlns:text="t"'
+BOX = "<w:txbxContent><w:p><w:r><w:t>boxed</w:t></w:r></w:p></w:txbxContent>"
+DRAWING = f"""<mc:AlternateContent><mc:Choice><w:drawing><wp:posOffset>704850</wp:posOffset>
+    {BOX}</w:drawing></mc:Choice><mc:Fallback><w:pict>{BOX}</w:pict></mc:Fallback>
+    </mc:AlternateContent>"""
+WORD = {
+    "word/document2.xml": f"""<d {ROOT}><w:p><w:pPr><w:tabs><w:tab/></w:tabs></w:pPr>
+        <w:r><w:t>one</w:t><w:tab/><w:t>two</w:t><w:endnoteReference w:id="2"/></w:r>
+        <w:r><w:footnoteReference w:id="2"/><w:instrText>PAGE</w:instrText></w:r></w:p>
+        <w:p><w:r><w:t>a</w:t>{DRAWING}<w:t>b</w:t></w:r></w:p></d>""",
+    "word/footnotes2.xml": f"""<d {ROOT}><w:footnote w:id="0"><w:p><w:r><w:t>---</w:t></w:r></w:p>
+        </w:footnote><w:footnote w:id="2"><w:p><w:r><w:t> low</w:t></w:r></w:p></w:footnote></d>""",
+    "word/endnotes.xml": f"""<d {ROOT}><w:endnote w:id="2"><w:p><w:r><w:t>last</w:t></w:r></w:p>
+        </w:endnote></d>""",
+}
+RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+SLIDES = {
+    "ppt/presentation.xml": f"""<p xmlns:r="{RELATIONS}"><sldId id="1" r:id="b"/>
+        <sldId id="2" r:id="a"/><sldId id="3" r:id="b"/></p>""",
+    "ppt/_rels/presentation.xml.rels": """<r><r Id="a" Target="slides/slide1.xml"/>
+        <r Id="b" Target="/ppt/slides/slide2.xml"/></r>""",
+    "ppt/slides/slide1.xml": f"<d {ROOT}><a:p><a:t>one</a:t><a:fld><a:t>7</a:t></a:fld></a:p></d>",
+    "ppt/slides/slide2.xml": f"<d {ROOT}><a:p><a:t>two</a:t></a:p></d>",
+    "ppt/slides/_rels/slide1.xml.rels": """<r><r Id="n" Type="…/notesSlide"
+        Target="../notesSlides/notesSlide4.xml"/></r>""",
+    "ppt/notesSlides/notesSlide4.xml": f"<d {ROOT}><a:p><a:t>spoken</a:t></a:p></d>",
+}
+OPEN_TEXT = {
+    "mimetype": "application/vnd.oasis.opendocument.text",
+    "content.xml": f"""<d {ROOT}><text:tracked-changes><text:p>old</text:p></text:tracked-changes>
+        <text:p>a<text:s/>b<text:tab/>c</text:p></d>""",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "parts", "text"),
+    [
+        ("a.docx", WORD, "one\ttwo[1][2]\na\nboxed\nb\n[1] last\n[2] low\n"),
+        ("a.pptx", SLIDES, "two\n\fone\nNotes: spoken\n"),
+        ("a.odt", OPEN_TEXT, "a b\tc\n"),
+    ],
+)
+def test_text_of_a_document_is_complete_once_and_in_order(
+    name: str, parts: dict[str, str], text: str
+) -> None:
+    assert extract_text(io.BytesIO(make_zip(parts)), name).text == text
+
+
+def test_an_encrypted_open_document_is_locked() -> None:
+    parts = {**OPEN_TEXT, "META-INF/manifest.xml": "<m><encryption-data/></m>"}
+    with pytest.raises(WorkspaceError, match="password"):
+        extract_text(io.BytesIO(make_zip(parts)), "a.odt")
 
 
 @pytest.mark.parametrize(("words", "pages"), [(6, 12), (5, 12), (0, None), (40, None)])

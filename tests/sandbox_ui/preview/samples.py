@@ -1,13 +1,10 @@
 """Sample files of every kind: good, empty, truncated, hostile and mislabelled."""
 
 import gzip
-import io
 import json
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from PIL import Image
 from pptx import Presentation
 
@@ -56,12 +53,6 @@ DATABASE = make_database(f"""
     INSERT INTO people(name) VALUES ('Ada'), ('{SCRIPT}');
     CREATE TABLE padding(x BLOB); INSERT INTO padding VALUES (zeroblob(90000));
 """)
-
-
-def parquet() -> bytes:
-    buffer = io.BytesIO()
-    pq.write_table(pa.table({"city": ["Paris", SCRIPT], "n": [1, 2]}), buffer)
-    return buffer.getvalue()
 
 
 def svg(body: str) -> bytes:
@@ -160,7 +151,7 @@ _SAMPLES: dict[str, list[Sample]] = {
     "table": [
         Sample("good.csv", b"city,people\nParis,2\nRome,3\n", "Paris"),
         Sample("good.xlsx", BOOK, "Figures"),
-        Sample("good.parquet", parquet(), "Paris"),
+        Sample("good.parquet", test_table.parquet({"city": ["Paris", SCRIPT]}), "Paris"),
         Sample("cut.csv", b'city,people\nParis,2\n"Ro', "Paris"),
         Sample("cut.xlsx", first_half(BOOK), "damaged"),
         Sample("evil.csv", f"city,{NAME}\n{SCRIPT},=cmd()\n".encode(), "<script>"),

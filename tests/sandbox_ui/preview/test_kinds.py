@@ -39,6 +39,18 @@ def test_formats_are_detected_under_any_name(head: bytes, kind: str) -> None:
     assert kind_of("notes.txt", head[:HEAD_BYTES]) == kind
 
 
+@pytest.mark.parametrize(
+    ("name", "head", "kind"),
+    [
+        ("book.xlsb", make_zip({"xl/workbook.bin": b"\x83\1"}), "table"),
+        ("upload", b"\xef\xbb\xbf%PDF-1.7\n", "pdf"),
+        ("t.parquet", b"PARE\x15\4", "table"),
+    ],
+)
+def test_formats_are_detected_in_further_forms(name: str, head: bytes, kind: str) -> None:
+    assert kind_of(name, head) == kind
+
+
 @pytest.mark.parametrize("name", ["a.odt", "a.docx"])
 def test_an_opendocument_text_is_a_document(name: str) -> None:
     assert kind_of(name, make_zip({"mimetype": OPENDOCUMENT, "content.xml": "<x/>"})) == "document"

@@ -28,6 +28,10 @@ FILES = Path(__file__).parent / "files"
 DAMAGED = "damaged or truncated"
 OLD_OFFICE = b"\xd0\xcf\x11\xe0"
 LOCKED_OFFICE = OLD_OFFICE + "EncryptedPackage".encode("utf-16-le")
+BEGINNING_OF_WORKBOOK = b"\x09\x08\x10\0\0\x06\x05\0" + bytes(12)
+LOCKED_WORKBOOK = OLD_OFFICE + bytes(508) + BEGINNING_OF_WORKBOOK + b"\x2f\0\x36\0"
+MANIFEST = "<manifest><encryption-data/></manifest>"
+LOCKED_SPREADSHEET = make_zip({"content.xml": b"\x8a\1", "META-INF/manifest.xml": MANIFEST})
 LETTER, DECK, BOOK = make_docx(fill_letter), make_deck(), make_workbook(fill_sheets)
 XML_MEGABYTES, SLIDES_MEGABYTES = MAX_XML_BYTES // 1024**2, MAX_UNPACKED_BYTES // 1024**2
 FONT = font_tables("Cut")
@@ -67,10 +71,19 @@ REFUSED: list[tuple[str, bytes | Callable[[], bytes], str]] = [
     ("slides", LOCKED_OFFICE, "password"),
     ("slides", make_zip({"x": "y"}), "not a presentation"),
     ("slides", lambda: zip_bomb("ppt/presentation.xml", SLIDES_MEGABYTES + 1), "than 600 MB"),
-    ("table", bytes(range(256)) * 20, "not text"),
+    ("table", bytes(range(256)) * 20, "not a workbook"),
     ("table", BOOK[: len(BOOK) // 2], DAMAGED),
     ("table", lambda: zip_bomb("xl/worksheets/sheet1.xml", 420), "unpack to more than 400 MB"),
     ("table", bomb_with_false_sizes, "unpack to more than 400 MB"),
+    ("table", LOCKED_OFFICE, "password"),
+    ("table", LOCKED_WORKBOOK, "password"),
+    ("table", LOCKED_SPREADSHEET, "password"),
+    ("table", make_zip({"encrypted-package": b"\x8a\1"}), "password"),
+    ("table", make_zip({"x": "y"}), "no workbook"),
+    ("table", OLD_OFFICE + bytes(600), "no workbook"),
+    ("table", b"<html><table><tr><td>1</td></tr></table></html>", "web page"),
+    ("table", b"\x09\0\x04\0\2\0\x10\0" + bytes(99), "not a workbook"),
+    ("table", b"PARE" + bytes(99), "encrypted"),
     ("database", b"SQLite format 3\x00" + bytes(200), "cannot be read|not an SQLite database"),
     ("database", b"\x8a\x01" * 3000, "encrypted"),
     ("database", b"no database at all", "not an SQLite database"),

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from agent.errors import WorkspaceError
@@ -17,6 +18,8 @@ from agent.settings import Settings
 from sandbox_ui.preview.base import PreviewRequest
 from sandbox_ui.preview.service import PreviewService
 from sandbox_ui.preview.worker import TIMEOUT_SECONDS
+from tests.sandbox_ui.preview.samples import SAMPLES
+from tests.sandbox_ui.preview.tables.test_table import parquet
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.server import create_app, run_server
 
@@ -91,6 +94,19 @@ def test_an_endless_preview_is_aborted(service: PreviewService) -> None:
 
 def test_no_state_is_kept_between_previews(service: PreviewService) -> None:
     assert render(service, "remember") == render(service, "remember") == {"kept": ["a.bin"]}
+
+
+def test_the_kinds_import_nothing_after_the_switch_of_user() -> None:
+    confined = PreviewService("tests.sandbox_ui.preview.confined_worker")
+    for kind, samples in SAMPLES.items():
+        good = samples[0]
+        request = PreviewRequest(good.name, len(good.content))
+        assert confined.render(kind, io.BytesIO(good.content), request)
+    content = parquet({"time": pa.array([0], pa.timestamp("us", tz="Europe/Berlin"))})
+    request = PreviewRequest("t.parquet", len(content))
+    shown = confined.render("table", io.BytesIO(content), request).content
+    confined.close()
+    assert b"1970-01-01 01:00:00+01:00" in shown
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can leave its user and its network")

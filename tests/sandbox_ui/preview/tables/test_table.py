@@ -10,7 +10,7 @@ import openpyxl
 import pyarrow as pa
 import pytest
 from playwright.sync_api import Locator, expect
-from pyarrow import parquet
+from pyarrow.parquet import write_table
 
 from sandbox_ui.preview.base import PreviewError, PreviewRequest
 from sandbox_ui.preview.tables import table
@@ -200,20 +200,55 @@ def test_text_named_as_a_workbook_is_shown_as_text() -> None:
     assert "it is text" in data["notes"][0]
 
 
-def test_parquet_distinguishes_null_from_empty(tmp_path: Path) -> None:
-    path = tmp_path / "t.parquet"
+def parquet(columns: dict[str, Any]) -> bytes:
+    buffer = io.BytesIO()
+    write_table(pa.table(columns), buffer)
+    return buffer.getvalue()
+
+
+def test_parquet_distinguishes_null_from_empty() -> None:
     columns = {"n": [1, None, 2**60], "s": ["", None, "x"], "b": [b"abc", None, b""]}
-    parquet.write_table(pa.table(columns), path)
-    data = preview_data(table.view, path)
+    content = parquet(columns)
+    data = table_data(content, "t.parquet")
     assert data["rows"] == [
         [1, 1, "", {"blob": 3}],
         [2, None, None, None],
         [3, str(2**60), "x", {"blob": 0}],
     ]
     assert data["types"] == ["int64", "string", "binary"]
-    path.write_bytes(path.read_bytes()[:60])
     with pytest.raises(PreviewError, match="cannot be read"):
-        preview_data(table.view, path)
+        table_data(content[:60], "t.parquet")
+
+
+YEAR = int(365.2425 * 86_400)
+INVALID_TEXT = pa.StringArray.from_buffers(
+    1, pa.py_buffer(b"\0\0\0\0\2\0\0\0"), pa.py_buffer(b"a\xff")
+)
+
+
+@pytest.mark.parametrize(
+    ("column", "text"),
+    [
+        (pa.array([1], pa.timestamp("ns")), "1970-01-01 00:00:00.000000001"),
+        (pa.array([-1], pa.timestamp("ms")), "1969-12-31 23:59:59.999"),
+        (pa.array([0], pa.timestamp("s", "Europe/Berlin")), "1970-01-01 01:00:00+01:00"),
+        (pa.array([0], pa.timestamp("s", "-03:30")), "1969-12-31 20:30:00-03:30"),
+        (pa.array([0], pa.timestamp("s", "Mars/Olympus")), "1970-01-01 00:00:00+00:00"),
+        (pa.array([10_000 * YEAR], pa.timestamp("s", "UTC")), "11970-01-01 00:00:00+00:00"),
+        (pa.array([-2000 * YEAR], pa.timestamp("s")), "-0030-01-01 00:00:00"),
+        (pa.array([-719_163], pa.date32()), "0000-12-31"),
+        (pa.array([86_400_000 * 59], pa.date64()), "1970-03-01"),
+        (pa.array([1500], pa.time32("ms")), "00:00:01.5"),
+        (pa.array([1_500_000_000], pa.duration("ns")), "1.5 s"),
+        (pa.array([[0, None]], pa.list_(pa.timestamp("ns"))), "['1970-01-01 00:00:00', None]"),
+        (pa.array([{"d": -(10**6)}], pa.struct({"d": pa.date32()})), "{'d': '-0768-02-04'}"),
+        (pa.array([[("a", 0)]], pa.map_(pa.string(), pa.date32())), "[('a', '1970-01-01')]"),
+        (INVALID_TEXT, "a\ufffd"),
+    ],
+    ids=lambda each: str(getattr(each, "type", "")),
+)
+def test_parquet_values_that_python_cannot_represent_are_shown(column: pa.Array, text: str) -> None:
+    assert table_data(parquet({"c": column}), "t.parquet")["rows"] == [[1, text]]
 
 
 def csv_rows(count: int, columns: int) -> bytes:
