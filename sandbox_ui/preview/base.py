@@ -23,13 +23,13 @@ class PreviewRequest:
         name: Display name of the file.
         size: File size in bytes.
         options: Options of the kind, such as a page, sheet or offset; empty in the first request.
-        earlier_file: The second file of a comparison.
+        second_file: The earlier version in a comparison, or the write-ahead log of a database.
     """
 
     name: str
     size: int
     options: Mapping[str, str] = field(default_factory=dict)
-    earlier_file: BinaryIO | None = None
+    second_file: BinaryIO | None = None
 
     @property
     def extension(self) -> str:

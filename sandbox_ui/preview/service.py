@@ -63,7 +63,7 @@ class PreviewService:
             self._kill()
 
     def render(self, kind: str, file: BinaryIO, request: PreviewRequest) -> PreviewResult:
-        """Render a preview of a file, and of ``request.earlier_file`` if given; both stay open.
+        """Render a preview of a file, and of ``request.second_file`` if given; both stay open.
 
         Raises:
             WorkspaceError: The file cannot be shown; the message says why.
@@ -80,16 +80,16 @@ class PreviewService:
             with ours:
                 with theirs:
                     self._send(
-                        json.dumps(message).encode(), file, theirs.fileno(), request.earlier_file
+                        json.dumps(message).encode(), file, theirs.fileno(), request.second_file
                     )
                 ours.settimeout(TIMEOUT_SECONDS + _GRACE_SECONDS)
                 reply = _receive_all(ours)
         return _parse_response(reply, time.monotonic() - began, f"{request.name!a} as {kind}")
 
     def _send(
-        self, request: bytes, file: BinaryIO, reply: int, earlier_file: BinaryIO | None = None
+        self, request: bytes, file: BinaryIO, reply: int, second_file: BinaryIO | None = None
     ) -> None:
-        opened = [_reopen(each) for each in (file, earlier_file) if each is not None]
+        opened = [_reopen(each) for each in (file, second_file) if each is not None]
         try:
             with self._lock:
                 for last in (False, True):

@@ -87,8 +87,8 @@ def _handle_request(
     other: int | None = None,
 ) -> None:
     fields = json.loads(message)
-    earlier_file = None if other is None else os.fdopen(other, "rb")
-    request = PreviewRequest(fields["name"], fields["size"], fields["options"], earlier_file)
+    second_file = None if other is None else os.fdopen(other, "rb")
+    request = PreviewRequest(fields["name"], fields["size"], fields["options"], second_file)
     with os.fdopen(reply, "wb") as response, os.fdopen(file, "rb") as opened:
         try:
             renderer = renderers[fields["kind"]]

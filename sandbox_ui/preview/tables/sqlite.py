@@ -19,6 +19,7 @@ from sandbox_ui.preview.tables.grid import (
     rows_needed,
 )
 from sandbox_ui.preview.tables.sqlite_schema import SchemaTable, quote_identifier
+from sandbox_ui.preview.tables.sqlite_wal import WriteAheadLog
 
 READ_TIMEOUT_SECONDS = 5.0
 """Time limit for reading rows of a table or view, in seconds."""
@@ -39,12 +40,20 @@ _PRAGMAS = ("table_xinfo", "table_list", "index_list", "foreign_key_list", "data
 _FORBIDDEN_FUNCTIONS = frozenset(
     {"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer"}
 )
-_WAL = 2
+_WAL = b"\2\2"
+_NO_LOG = b"\1\1"
 _TOO_LARGE = (
     "This database is larger than 512 MB, too large for this studio to read. Download it, or ask "
     "the model for what is in it."
 )
 _NO_TABLES = "This database has no tables."
+_LOG_MISSING = (
+    f"{_NO_TABLES} A program may still have it open: then its content is in the file next to it "
+    "whose name ends in -wal, which belongs to it."
+)
+_LOG_UNREAD = (
+    "The database or its write-ahead log is too large to read both: the newest rows may be missing."
+)
 
 
 def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
@@ -53,33 +62,42 @@ def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
     The first response also lists all tables. ``table`` is a table's name; ``count`` requests
     its row count, with a longer time limit.
 
+    The request's second file is the write-ahead log.
+
     Raises:
         PreviewError: The file is not a database, or it is corrupt or encrypted.
     """
     head = file.read(100)
-    if not head:
+    log = request.second_file
+    if not head and log is None:
         return JsonPreview(
             {"tables": [], "notes": ["This file is empty (a database without tables)."]}
         )
-    if not head.startswith(b"SQLite format 3\0"):
+    if head and not head.startswith(b"SQLite format 3\0"):
         raise PreviewError("This is not an SQLite database, or it is encrypted.")
+    notes: list[str] = []
     try:
-        connection = open_read_only(file, head)
+        connection = _open_with_log(file, log, notes) if log else open_read_only(file)
         with _TimeLimit(connection, READ_TIMEOUT_SECONDS):
             tables = sqlite_schema.list_tables(connection)
-        return JsonPreview(_respond(connection, tables, request, head))
+        if not tables:
+            notes.append(_LOG_MISSING if head[18:20] == _WAL and not log else _NO_TABLES)
+        return JsonPreview(_respond(connection, tables, request, notes))
     except sqlite3.DatabaseError as error:
         raise PreviewError(_error_message(error)) from None
 
 
 def _respond(
-    connection: sqlite3.Connection, tables: list[SchemaTable], request: PreviewRequest, head: bytes
+    connection: sqlite3.Connection,
+    tables: list[SchemaTable],
+    request: PreviewRequest,
+    notes: list[str],
 ) -> dict[str, Any]:
     name = request.options.get("table")
     chosen = next((each for each in tables if each.name == name), None) or _default_table(tables)
     if "count" in request.options and chosen:
         return {"rows": _count_rows(connection, chosen, LONG_COUNT_TIMEOUT_SECONDS)}
-    overview = {} if name is not None else _describe_tables(connection, tables, head)
+    overview = {} if name is not None else _describe_tables(connection, tables, notes)
     if chosen is None:
         return overview
     try:
@@ -98,12 +116,8 @@ def _default_table(tables: list[SchemaTable]) -> SchemaTable | None:
     return next((each for each in tables if each.kind == "table"), tables[0] if tables else None)
 
 
-def open_read_only(file: BinaryIO, head: bytes) -> sqlite3.Connection:
+def open_read_only(file: BinaryIO) -> sqlite3.Connection:
     """Open a read-only connection that can access this database only.
-
-    Args:
-        file: The database.
-        head: Its first 100 bytes.
 
     Raises:
         PreviewError: The file cannot be opened in place and is too large to copy. This is usual
@@ -114,7 +128,26 @@ def open_read_only(file: BinaryIO, head: bytes) -> sqlite3.Connection:
         address = f"file:/proc/self/fd/{file.fileno()}?mode=ro&immutable=1"
         connection = sqlite3.connect(address, uri=True, isolation_level=None)
     except (sqlite3.OperationalError, OSError):  # no permission, or not a regular file
-        connection = _open_copy(file, head)
+        connection = _open_copy(_read_copy(file))
+    return _restrict(connection)
+
+
+def _open_with_log(file: BinaryIO, log_file: BinaryIO, notes: list[str]) -> sqlite3.Connection:
+    """Open a copy of a database with the pages of its write-ahead log, or note that it cannot."""
+    try:
+        log = WriteAheadLog.read(log_file)
+        if not log.pages:
+            return open_read_only(file)
+        content = _read_copy(file)
+    except (OverflowError, PreviewError):
+        notes.append(_LOG_UNREAD)
+        return open_read_only(file)
+    log.apply(content)
+    return _restrict(_open_copy(content))
+
+
+def _restrict(connection: sqlite3.Connection) -> sqlite3.Connection:
+    """Restrict a connection to reading its database."""
     connection.text_factory = lambda content: content.decode("utf-8", "replace")
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE_BYTES)
     connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
@@ -124,13 +157,18 @@ def open_read_only(file: BinaryIO, head: bytes) -> sqlite3.Connection:
     return connection
 
 
-def _open_copy(file: BinaryIO, head: bytes) -> sqlite3.Connection:
-    file.seek(len(head))
-    rest = file.read(_MAX_COPY_BYTES)
-    if len(rest) == _MAX_COPY_BYTES:
+def _read_copy(file: BinaryIO) -> bytearray:
+    file.seek(0)
+    content = bytearray(file.read(_MAX_COPY_BYTES))
+    if len(content) == _MAX_COPY_BYTES:
         raise PreviewError(_TOO_LARGE)
+    return content
+
+
+def _open_copy(content: bytearray) -> sqlite3.Connection:
+    content[18:20] = _NO_LOG
     connection = sqlite3.connect(":memory:", isolation_level=None)
-    connection.deserialize(head[:18] + b"\1\1" + head[20:] + rest)
+    connection.deserialize(content)
     return connection
 
 
@@ -172,13 +210,8 @@ class _TimeLimit:
 
 
 def _describe_tables(
-    connection: sqlite3.Connection, tables: list[SchemaTable], head: bytes
+    connection: sqlite3.Connection, tables: list[SchemaTable], notes: list[str]
 ) -> dict[str, Any]:
-    notes = []
-    if head[18] == _WAL or head[19] == _WAL:
-        notes.append(
-            "The database has a write-ahead log, which is not read: the newest rows may be missing."
-        )
     end = time.monotonic() + COUNT_TIMEOUT_SECONDS
     described = []
     for table in tables:
@@ -188,8 +221,6 @@ def _describe_tables(
             else None
         )
         described.append({**table.describe(), "rows": rows})
-    if not tables:
-        notes.append(_NO_TABLES)
     return {"tables": described, "notes": notes}
 
 

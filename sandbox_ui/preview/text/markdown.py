@@ -5,8 +5,9 @@ Markdown files may show images and link to other files of the workspace; the pag
 those. Text from a model links to web addresses only.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO
+from urllib.parse import unquote
 
 import nh3
 from markdown_it import MarkdownIt
@@ -27,6 +28,10 @@ from sandbox_ui.preview.text.math import MAX_TEX_LENGTH as LONGEST_FORMULA
 MAX_LENGTH = 200_000
 """Maximum number of characters rendered."""
 
+MAX_IMAGES = 8_000_000
+"""Maximum characters of the images of a notebook's cell as data URLs."""
+
+_ATTACHMENT = "attachment:"
 _MAX_HIGHLIGHTED_LENGTH = 100_000
 _CSS_CLASSES = {
     "k": "syn-keyword", "s": "syn-string", "n": "syn-number", "c": "syn-comment",
@@ -82,12 +87,39 @@ def render_model_text(text: str) -> str:
     return _html(_MODEL_TEXT_PARSER, text[:MAX_LENGTH])
 
 
-def _html(parser: MarkdownIt, text: str) -> str:
-    return _CLEANER.clean(parser.render(text.replace("\r\n", "\n")))
+def render_cell(text: str, attachments: Mapping[str, str]) -> str:
+    """Render a cell of a notebook like text from a model, with its attached images.
+
+    Args:
+        text: The cell.
+        attachments: Address of each attached image as a data URL, by name.
+    """
+    return _html(_CELL_PARSER, text[:MAX_LENGTH], {"attachments": attachments, "left": MAX_IMAGES})
+
+
+def _html(parser: MarkdownIt, text: str, environment: dict[str, Any] | None = None) -> str:
+    return _CLEANER.clean(parser.render(text.replace("\r\n", "\n"), environment))
 
 
 def _is_web(url: str) -> bool:
     return url.lower().startswith(("http://", "https://"))
+
+
+def _is_web_or_attached(url: str) -> bool:
+    return _is_web(url) or url.startswith(_ATTACHMENT)
+
+
+def _cell_image(parser: Any, tokens: Any, at: int, options: Any, environment: Any) -> str:
+    """Return an attached image; of another one, a link, and of what is too large, its text."""
+    address = str(tokens[at].attrGet("src"))
+    alt = escapeHtml(parser.renderInlineAsText(tokens[at].children, options, environment))
+    if _is_web(address):
+        return f'<a href="{escapeHtml(address)}">{alt or escapeHtml(address)}</a>'
+    image = environment["attachments"].get(unquote(address.removeprefix(_ATTACHMENT)), "")
+    environment["left"] -= len(image)
+    if not image or environment["left"] < 0:
+        return f"[{alt or 'image'}]"
+    return f'<img src="{escapeHtml(image)}" alt="{alt}">'
 
 
 def _highlighter() -> Callable[[str, str, str], str]:
@@ -154,4 +186,8 @@ def _create_parser(**options: bool) -> MarkdownIt:
 _MODEL_TEXT_PARSER = _create_parser(breaks=True).disable("image")
 _MODEL_TEXT_PARSER.inline.ruler.before("escape", "displayed_formula", _display_math_rule)
 _MODEL_TEXT_PARSER.validateLink = _is_web  # type: ignore[method-assign]
+_CELL_PARSER = _create_parser(breaks=True)
+_CELL_PARSER.inline.ruler.before("escape", "displayed_formula", _display_math_rule)
+_CELL_PARSER.validateLink = _is_web_or_attached  # type: ignore[method-assign]
+_CELL_PARSER.add_render_rule("image", _cell_image)
 _FILE_PARSER = _create_parser().use(front_matter_plugin)

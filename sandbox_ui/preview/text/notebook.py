@@ -15,7 +15,7 @@ from sandbox_ui.preview.base import (
 )
 from sandbox_ui.preview.sanitise import clean, has_content
 from sandbox_ui.preview.text.highlight import highlight_lines, lexer_for_language
-from sandbox_ui.preview.text.markdown import render_model_text
+from sandbox_ui.preview.text.markdown import render_cell, render_model_text
 
 MAX_FILE_BYTES = 200 * 1024**2
 """Largest notebook, in bytes."""
@@ -119,7 +119,8 @@ def _cell(cell: _Cell, language: str) -> dict[str, Any]:
     if kind == "heading":
         source = f"{'#' * min(max(_number(cell.get('level')) or 1, 1), 6)} {source}"
     if kind in ("markdown", "heading"):
-        return {"kind": "markdown", "html": render_model_text(source), "omitted": omitted}
+        html = render_cell(source, dict(_attachments(cell)))
+        return {"kind": "markdown", "html": html, "omitted": omitted}
     if kind != "code":
         return {"kind": "raw", "rows": [[line] for line in source.split("\n")], "omitted": omitted}
     outputs = _list(cell.get("outputs"))
@@ -133,6 +134,15 @@ def _cell(cell: _Cell, language: str) -> dict[str, Any]:
         "outputs": [_output(_dict(output)) for output in outputs[:_MAX_OUTPUTS]],
         "more_outputs": max(0, len(outputs) - _MAX_OUTPUTS),
     }
+
+
+def _attachments(cell: _Cell) -> Iterator[tuple[str, str]]:
+    """Yield the names of a cell's attached images, and their data URLs."""
+    for name, contents in _dict(cell.get("attachments")).items():
+        for media_type, content in _dict(contents).items():
+            if media_type in _IMAGE_TYPES.values():
+                encoded = "".join(_text(content).split())
+                yield name, f"data:{media_type};base64,{encoded}"
 
 
 def _output(output: dict[str, Any]) -> dict[str, Any]:

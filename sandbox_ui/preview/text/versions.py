@@ -1,6 +1,6 @@
 """Two versions of a text, decoded for the page, which compares them.
 
-The file is the later version, ``request.earlier_file`` the earlier one.
+The file is the later version, ``request.second_file`` the earlier one.
 """
 
 from typing import BinaryIO
@@ -27,7 +27,7 @@ def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
     Raises:
         PreviewError: A version is too large to compare.
     """
-    before = _read_text(request.earlier_file) if request.earlier_file else ""
+    before = _read_text(request.second_file) if request.second_file else ""
     return JsonPreview({"before": before, "after": _read_text(file)})
 
 

@@ -1,8 +1,10 @@
 """Routes for previews: a file's kind and its preview data."""
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 from pydantic_core import to_json
 from starlette.requests import Request
@@ -32,6 +34,13 @@ class _Preview:
     content: bytes = b"null"
     media_type: str = ""
     error: str = ""
+
+    def is_fixed(self, version: str) -> bool:
+        """Whether it stays the same as long as the file has this version.
+
+        A database also depends on its write-ahead log.
+        """
+        return bool(version) and not self.error and self.kind != "database"
 
 
 class PreviewRoutes:
@@ -69,7 +78,7 @@ class PreviewRoutes:
         render = partial(self._render, get_run_id(request), path, get_step(request), options)
         preview = await self._previews.limiter.run(get_access(request).limiter_key, render)
         headers = {
-            "Cache-Control": _CACHEABLE if options.get("v") and not preview.error else "no-store",
+            "Cache-Control": _CACHEABLE if preview.is_fixed(options.get("v", "")) else "no-store",
             "Content-Security-Policy": _POLICY,
         }
         if preview.media_type:
@@ -90,10 +99,22 @@ class PreviewRoutes:
                 key: value for key, value in options.items() if key not in _RESERVED_OPTIONS
             }
             try:
-                result = self._previews.render(kind, file, PreviewRequest(name, size, kind_options))
+                with ExitStack() as files:
+                    log = self._open_log(run, path, step, files) if kind == "database" else None
+                    asked = PreviewRequest(name, size, kind_options, log)
+                    result = self._previews.render(kind, file, asked)
             except WorkspaceError as error:
                 return _Preview(kind, detected_kind, size, error=str(error))
             return _Preview(kind, detected_kind, size, result.content, result.media_type)
+
+    def _open_log(
+        self, run: str, path: RelPath, step: int | None, files: ExitStack
+    ) -> BinaryIO | None:
+        """Open the write-ahead log of a database; None if there is none."""
+        try:
+            return files.enter_context(self._runs.open_file(run, RelPath(f"{path}-wal"), step))
+        except WorkspaceError:
+            return None
 
 
 def _to_json(preview: _Preview) -> bytes:

@@ -2,6 +2,7 @@
 
 import io
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,11 @@ import pytest
 from playwright.sync_api import expect
 
 from sandbox_ui.preview.base import JsonPreview, PreviewError, PreviewRequest
-from sandbox_ui.preview.tables import sqlite
+from sandbox_ui.preview.tables import sqlite, sqlite_wal
 from tests.sandbox_ui.preview.file_viewer import FileViewer
 from tests.sandbox_ui.preview.rendering import preview_data, process_bytes_read
 
+NO_TABLES = "This database has no tables."
 HOSTILE = "<img src=x onerror=window.hacked=1>"
 ENDLESS_QUERY = (
     "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT sum(n) AS s FROM r"
@@ -129,7 +131,7 @@ def test_the_database_is_opened_read_only(tmp_path: Path) -> None:
     path = tmp_path / "t.db"
     path.write_bytes(make_database(numbered_rows(10)))
     with path.open("rb") as file:
-        connection = sqlite.open_read_only(file, path.read_bytes()[:100])
+        connection = sqlite.open_read_only(file)
         for change in ("DELETE FROM t", "CREATE TABLE u(x)", "PRAGMA query_only=OFF", "VACUUM"):
             with pytest.raises(sqlite3.DatabaseError):
                 connection.execute(change)
@@ -137,14 +139,54 @@ def test_the_database_is_opened_read_only(tmp_path: Path) -> None:
             connection.execute("ATTACH '/etc/hostname' AS other")
 
 
-def test_a_missing_write_ahead_log_is_reported_and_a_file_without_a_path_copied() -> None:
+def test_a_closed_database_is_complete_and_a_file_without_a_path_copied() -> None:
     database = mark_as_wal(make_database(numbered_rows(1)))
-    data = sqlite_data(database)
-    assert "write-ahead log" in data["notes"][0]
-    assert data["rows"] == [[1, 1, "row 1"]]
+    assert sqlite_data(database)["notes"] == []
     answer = sqlite.view(io.BytesIO(database), PreviewRequest("t.db", 0))
     assert isinstance(answer, JsonPreview)
     assert answer.data["total"] == 1
+
+
+@pytest.fixture
+def open_database(tmp_path: Path) -> Iterator[tuple[bytes, bytes]]:
+    """A database that a program has open, and its write-ahead log, to which it wrote two rows."""
+    path = tmp_path / "open.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode=wal")
+        connection.execute("CREATE TABLE t(n)")
+        for row in ("one", "two"):
+            connection.execute("INSERT INTO t VALUES (?)", (row,))
+        yield path.read_bytes(), (tmp_path / "open.db-wal").read_bytes()
+
+
+def rows_with_log(database: bytes, log: bytes) -> Any:
+    request = PreviewRequest("t.db", len(database), {}, io.BytesIO(log))
+    answer = sqlite.view(io.BytesIO(database), request)
+    assert isinstance(answer, JsonPreview)
+    return answer.data.get("rows", answer.data["notes"])
+
+
+def test_committed_pages_of_the_write_ahead_log_are_read(
+    open_database: tuple[bytes, bytes],
+) -> None:
+    database, log = open_database
+    written = bytearray(log)
+    written[-5] ^= 1
+    stale = bytearray(log)
+    stale[16] ^= 1
+    assert rows_with_log(database, log) == [[1, "one"], [2, "two"]]
+    assert rows_with_log(b"", log) == rows_with_log(database, log)
+    assert rows_with_log(database, log[:-5]) == rows_with_log(database, written) == [[1, "one"]]
+    assert rows_with_log(database, stale) == rows_with_log(database, b"") == [NO_TABLES]
+
+
+def test_a_database_whose_content_is_in_a_missing_log_says_so(
+    open_database: tuple[bytes, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database, log = open_database
+    assert "ends in -wal" in sqlite_data(database)["notes"][0]
+    monkeypatch.setattr(sqlite_wal, "MAX_LOG_BYTES", 100)
+    assert "too large to read both" in rows_with_log(database, log)[0]
 
 
 def test_full_text_tables_are_read_and_names_containing_sql_quoted() -> None:

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from sandbox_ui.preview.base import PreviewError
-from sandbox_ui.preview.text import notebook
+from sandbox_ui.preview.text import markdown, notebook
 from tests.sandbox_ui.preview.file_viewer import FileViewer
 from tests.sandbox_ui.preview.media.images import encode_image, stripes
 from tests.sandbox_ui.preview.rendering import preview_data, preview_file
@@ -104,6 +104,18 @@ def test_images_are_requested_separately() -> None:
             preview_file(notebook.view, content, image=wrong)
 
 
+def test_images_attached_to_a_cell_are_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "![A *lake*](attachment:my%20lake.png) ![no](attachment:none) ![out](http://x.example/a)"
+    attached = {"my lake.png": {"image/png": [png()]}, "": 3, "x": {"text/html": HOSTILE}}
+    content = make_notebook({**markdown_cell(text), "attachments": attached})
+    image = f'<img src="data:image/png;base64,{png()}" alt="A lake">'
+    link = '<a href="http://x.example/a">out</a>'
+    (cell,) = notebook_data(content)["cells"]
+    assert cell["html"] == f"<p>{image} [no] {link}</p>\n"
+    monkeypatch.setattr(markdown, "MAX_IMAGES", 100)
+    assert "[A lake]" in notebook_data(content)["cells"][0]["html"]
+
+
 def test_long_text_is_truncated_and_counted() -> None:
     long_text = "x" * (notebook.MAX_TEXT_LENGTH + 5)
     content = make_notebook(code_cell(long_text, {"output_type": "stream", "text": long_text}))
@@ -132,7 +144,10 @@ def test_a_notebook_is_shown_without_running_its_content(viewer: FileViewer) -> 
     error = {"output_type": "error", "ename": "E", "evalue": "no", "traceback": ["\x1b[31mE: no"]}
     images = display_output(image__png=png()), display_output(**{"image__svg+xml": SVG})
     content = make_notebook(
-        markdown_cell(f"# Title\n\n$x^2$ {HOSTILE}"),
+        {
+            **markdown_cell(f"# Title\n\n$x^2$ {HOSTILE} ![lake](attachment:a.png)"),
+            "attachments": {"a.png": {"image/png": png()}},
+        },
         code_cell("import os", display_output(text__html=table), error, count=3),
         code_cell("draw()", *images),
         code_cell("w", display_output(**{"application__vnd.jupyter.widget-view+json": "x"})),
