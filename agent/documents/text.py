@@ -53,11 +53,13 @@ class Document:
         name: The file name.
         text: The extracted text.
         pages: Number of pages or slides; None if the document has none or does not state it.
+        assumed_encoding: Encoding in which a text too short to tell it was read; else empty.
     """
 
     name: str
     text: str
     pages: int | None = None
+    assumed_encoding: str = ""
 
     @property
     def words(self) -> int:
@@ -104,11 +106,15 @@ def extract_text(file: BinaryIO | Path, name: str = "") -> Document:
     raw = file.read(MAX_TEXT + 1)
     if len(raw) > MAX_TEXT:
         raise WorkspaceError(f"“{name}” is larger than {MAX_TEXT // 1024**2} MB of text.")
-    return Document(name, decode(raw, name))
+    text, assumed = _decode(raw, name)
+    return Document(name, text, assumed_encoding=assumed)
 
 
-def decode(raw: bytes, name: str) -> str:
+def _decode(raw: bytes, name: str) -> tuple[str, str]:
     """Decode bytes by byte order mark (UTF-8, -16, -32), as UTF-8 or legacy text.
+
+    Returns:
+        The text, and its encoding if that is only assumed.
 
     Raises:
         WorkspaceError: the bytes are not text: they contain NUL, or are not UTF-8 and contain
@@ -117,17 +123,18 @@ def decode(raw: bytes, name: str) -> str:
     for mark, encoding in _BYTE_ORDER_MARKS:
         if raw.startswith(mark):
             try:
-                return raw.decode(encoding)
+                return raw.decode(encoding), ""
             except UnicodeDecodeError as error:
                 raise _not_text_error(name) from error
     if b"\0" in raw:
         raise _not_text_error(name)
     try:
-        return raw.decode()
+        return raw.decode(), ""
     except UnicodeDecodeError as error:
         if not _CONTROLS.isdisjoint(raw):
             raise _not_text_error(name) from error
-        return raw.decode(charset.guess_encoding(raw, error.start), "replace")
+        guess = charset.guess_encoding(raw, error.start, charset.system_languages())
+        return raw.decode(guess.encoding, "replace"), guess.encoding if guess.assumed else ""
 
 
 def _not_text_error(name: str) -> WorkspaceError:

@@ -55,7 +55,7 @@ class TextFile:
 
         ``invalid_at`` is the position of the first byte that is not UTF-8.
         """
-        codec = charset.guess_encoding(data, invalid_at)
+        codec = charset.guess_encoding(data, invalid_at).encoding
         if codec == "utf-8" or b"\0" in data:
             return None
         try:

@@ -36,6 +36,11 @@ class PreviewRequest:
         """File extension in lower case, without the dot; empty if there is none."""
         return self.name.rpartition(".")[2].lower() if "." in self.name else ""
 
+    @property
+    def languages(self) -> list[str]:
+        """Languages of the reader as tags, best first."""
+        return self.options.get("languages", "").split()
+
     def int_option(
         self, option: str, default: int, *, minimum: int = 0, maximum: int = 2**53
     ) -> int:

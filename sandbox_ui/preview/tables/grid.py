@@ -48,6 +48,7 @@ class Grid:
         has_header: Whether the names come from the first row; None if not applicable.
         expected_fields: Expected number of fields in a row; None if all rows have the same number.
         column_types: Declared column types.
+        encoding: Encoding of a table that is text.
         notes: Warnings for the user.
         max_rows: Maximum rows shown, if fewer than ``MAX_ROWS``.
     """
@@ -64,6 +65,7 @@ class Grid:
     has_header: bool | None = None
     expected_fields: int | None = None
     column_types: list[str] = field(default_factory=list)
+    encoding: str = ""
     notes: list[str] = field(default_factory=list)
     max_rows: int = MAX_ROWS
 
@@ -173,6 +175,7 @@ def _metadata(grid: Grid) -> dict[str, Any]:
         "sheets": grid.sheets,
         "sheet": grid.sheet,
         "has_header": grid.has_header,
+        "encoding": grid.encoding,
         "notes": grid.notes,
         "page_rows": page_rows(len(grid.names)),
     }

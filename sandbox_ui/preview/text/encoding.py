@@ -2,10 +2,11 @@
 
 import codecs
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from agent.util.charset import guess_encoding, normalize_encoding
+from agent.util.charset import Guess, guess_encoding, normalize_encoding
 
 SAMPLE_BYTES = 64 * 1024
 """Bytes sampled at the start and at the end to detect the encoding."""
@@ -31,11 +32,13 @@ class TextFormat:
         encoding: Python codec name.
         line_ending: Line endings: ``lf``, ``crlf``, ``cr`` or ``mixed`` (``lf`` and ``crlf``).
         bom_length: Length of the byte order mark in bytes.
+        assumed: Whether the text is too short to tell the encoding.
     """
 
     encoding: str
     line_ending: str = "lf"
     bom_length: int = 0
+    assumed: bool = False
 
     @property
     def unit_size(self) -> int:
@@ -52,24 +55,29 @@ class TextFormat:
         return content.decode(self.encoding, "replace")
 
 
-def detect_format(file: BinaryIO, *, encoding: str = "", line_ending: str = "") -> TextFormat:
+def detect_format(
+    file: BinaryIO, *, encoding: str = "", line_ending: str = "", languages: Sequence[str] = ()
+) -> TextFormat:
     """Detect the encoding and line endings of a text.
 
     Args:
         file: The text.
         encoding: Encoding to use instead of detection, if it names a text encoding.
         line_ending: Line endings, if already known.
+        languages: The reader's languages, for a text that is too short to tell its encoding.
     """
     head, tail = _samples(file)
     bom_encoding, bom_length = detect_bom(head)
-    name = normalize_encoding(encoding) or bom_encoding or _guess_encoding(head, tail)
+    chosen = normalize_encoding(encoding) or bom_encoding
+    guess = Guess(chosen) if chosen else _guess_encoding(head, tail, languages)
+    name = guess.encoding
     bom_length = bom_length if name == bom_encoding else 0
     found = (
         line_ending
         if line_ending in _LINE_ENDINGS
         else _detect_line_ending(head[bom_length:].decode(name, "ignore"))
     )
-    return TextFormat(name, found, bom_length)
+    return TextFormat(name, found, bom_length, guess.assumed)
 
 
 def continuation_length(content: bytes, text_format: TextFormat) -> int:
@@ -105,11 +113,11 @@ def detect_bom(head: bytes) -> tuple[str, int]:
     return next(((name, len(mark)) for mark, name in _BOMS if head.startswith(mark)), ("", 0))
 
 
-def _guess_encoding(head: bytes, tail: bytes) -> str:
+def _guess_encoding(head: bytes, tail: bytes, languages: Sequence[str]) -> Guess:
     if _is_utf8(head) and _is_utf8(tail[continuation_length(tail, TextFormat("utf-8")) :]):
-        return "utf-8"
+        return Guess("utf-8")
     sample = tail if _is_utf8(head) else head
-    return guess_encoding(sample)
+    return guess_encoding(sample, languages=languages)
 
 
 def _is_utf8(sample: bytes) -> bool:

@@ -64,7 +64,7 @@ _CLEANER = nh3.Cleaner(
 
 def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
     """Render the start of a file as HTML; ``model_text=1`` uses ``render_model_text``."""
-    text_format = detect_format(file)
+    text_format = detect_format(file, languages=request.languages)
     file.seek(text_format.bom_length)
     text = text_format.decode(file.read(4 * MAX_LENGTH))
     shown = text[:MAX_LENGTH]

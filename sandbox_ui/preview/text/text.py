@@ -41,6 +41,7 @@ def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
         file,
         encoding=request.options.get("encoding", ""),
         line_ending=request.options.get("line_ending", ""),
+        languages=request.languages,
     )
     pager = TextPager(file, text_format)
     if "unchanged" in request.options:
@@ -54,6 +55,7 @@ def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
             "size": pager.size,
             "bom_length": text_format.bom_length,
             "encoding": text_format.encoding,
+            "encoding_is_assumed": text_format.assumed,
             "line_ending": text_format.line_ending,
         }
     )

@@ -57,17 +57,50 @@ def fill_sheets(workbook: openpyxl.Workbook) -> None:
 @pytest.mark.parametrize(
     ("text", "form"),
     [
-        ("a,b\n1,2\n3,4\n", "commas, UTF-8"),
-        ("a;b\n1,5;2\n3,25;4\n", "semicolons, UTF-8"),
-        ("a\tb\n1\t2\n3\t4\n", "tabs, UTF-8"),
-        ("a|b\n1|2\n3|4\n", "bars, UTF-8"),
-        ("a\n1\n2\n", "one column, UTF-8"),
+        ("a,b\n1,2\n3,4\n", "commas"),
+        ("a;b\n1,5;2\n3,25;4\n", "semicolons"),
+        ("a\tb\n1\t2\n3\t4\n", "tabs"),
+        ("a|b\n1|2\n3|4\n", "bars"),
+        ("a\n1\n2\n", "one column"),
+        ("sep=~\r\na~b\r\n1~2\r\n", "delimiter ~"),
+        ('"sep=;"\na;b,c\n1;2\n', "semicolons"),
     ],
 )
 def test_the_delimiter_is_detected(text: str, form: str) -> None:
     data = table_data(text.encode())
-    assert data["format"] == form if "one" not in form else data["columns"] == 1
-    assert data["names"][0] == "a"
+    assert (data["format"], data["encoding"], data["names"][0]) == (form, "utf-8", "a")
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "rows"),
+    [
+        ("# made by a tool\n# on Monday\na,b\n1,2\n", ["a", "b"], [["1", "2"]]),
+        ("##file=VCF\n#CHROM\tPOS\n1\t20\n2\t30\n", ["#CHROM", "POS"], [["1", "20"], ["2", "30"]]),
+        ("#,name\n1,x\n2,y\n", ["#", "name"], [["1", "x"], ["2", "y"]]),
+        ("#tag\nother\n", ["#tag"], [["other"]]),
+        ("sep=;\n# note\na;b\n1;2\n", ["a", "b"], [["1", "2"]]),
+        ("sep=;", [], []),
+        ('a,b\n1,"say \\"hi, you\\" now"\n', ["a", "b"], [["1", 'say "hi, you" now']]),
+        ('a,b\n"C:\\dir\\",2\n', ["a", "b"], [["C:\\dir\\", "2"]]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_lines_before_the_table_and_escaped_quotes_are_recognised(
+    text: str, names: list[str], rows: list[list[str]], encoding: str
+) -> None:
+    data = table_data(text.encode(encoding))
+    assert data["names"] == names
+    assert [row[1:] for row in data["rows"]] == rows
+    assert table_data(text.encode(encoding), count="1")["rows"] == len(rows)
+
+
+def test_the_encoding_of_a_short_table_is_assumed_by_language_and_can_be_chosen() -> None:
+    content = "名前,東京\n1,2\n".encode("euc_jp")
+    data = table_data(content, languages="ja en")
+    assert (data["encoding"], data["names"]) == ("euc_jp", ["名前", "東京"])
+    assert "euc-jp is assumed" in data["notes"][0]
+    chosen = table_data(content, languages="en", encoding="euc_jp")
+    assert (chosen["names"], chosen["notes"]) == (["名前", "東京"], [])
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "cp1252"])
