@@ -59,7 +59,9 @@ def guess_encoding(content: bytes, near: int = 0, languages: Sequence[str] = ())
         return Guess(_detect(sample), assumed=True)
     best, *others = readings
     near_ones = [each for each in others if each.score > best.score - _CLEARLY]
-    return Guess(best.encoding, assumed=any(each.text != best.text for each in near_ones))
+    return Guess(
+        normalize_encoding(best.encoding), assumed=any(each.text != best.text for each in near_ones)
+    )
 
 
 def system_languages() -> list[str]:

@@ -24,8 +24,10 @@ export function fetchDocumentInfo(path, version = "") {
 }
 
 /** Return the statistics as text; empty if there are none. */
-export function formatDocumentInfo({ pages, words, tokens }) {
+export function formatDocumentInfo({ pages, words, tokens, assumed_encoding: assumed }) {
   if (tokens === null || tokens === undefined) return "";
+  const encoding = assumed ? `read as ${assumed}, which is assumed` : "";
   const parts = [pages ? plural(pages, "page") : "", words ? plural(words, "word") : ""];
-  return [...parts, tokens < 1000 ? `≈ ${plural(tokens, "token")} if pasted` : `≈ ${formatCount(tokens)} tokens if pasted`].filter(Boolean).join(" · ");
+  const cost = tokens < 1000 ? `≈ ${plural(tokens, "token")} if pasted` : `≈ ${formatCount(tokens)} tokens if pasted`;
+  return [...parts, cost, encoding].filter(Boolean).join(" · ");
 }

@@ -38,6 +38,33 @@ class PreviewFile {
     return this.address(this.compared ? "difference" : "view", options);
   }
 
+  /** The document's password, once the user has entered it; the page forgets it when it is left. */
+  get password() {
+    return this.preview.passwords.get(this.path) ?? "";
+  }
+
+  set password(value) {
+    this.preview.passwords.set(this.path, value);
+  }
+
+  /**
+   * Options for `fetch`. A password is a header, since addresses are stored in histories and logs.
+   * @returns {RequestInit}
+   */
+  get fetchOptions() {
+    const { signal } = this.controller;
+    if (!this.password) return { signal };
+    return { signal, headers: { "X-Document-Password": encodeURIComponent(this.password) }, cache: "no-store" };
+  }
+
+  /** The address of a binary view, for an image; of a document with a password, of a copy in memory. */
+  async binaryView(options) {
+    if (!this.password) return this.view(options);
+    const response = await fetch(this.view(options), this.fetchOptions);
+    if (response.headers.get("Content-Type")?.startsWith("application/json")) throw new Error((await response.json()).error);
+    return URL.createObjectURL(await response.blob());
+  }
+
   /** The URL of the file's bytes, for display by the browser. */
   raw(options = {}) {
     return this.address("files", { inline: 1, ...options });
@@ -56,7 +83,7 @@ class PreviewFile {
    */
   async ask(options = {}) {
     const { signal } = this.controller;
-    const response = fetchJson(this.view(options), { signal });
+    const response = fetchJson(this.view(options), this.fetchOptions);
     const { view, error } = await response.catch((cause) => (signal.aborted ? new Promise(() => {}) : Promise.reject(cause)));
     if (error) throw new Error(error);
     return view;
@@ -85,6 +112,7 @@ export class Preview {
     this.onMove = onMove;
     this.onClose = onClose;
     this.changedIn = changedIn ?? (() => undefined);
+    this.passwords = new Map(); // path → password
     this.name = h("b");
     this.details = h("small", { class: "num" });
     this.busy = h("span", { class: "busy" });
@@ -201,7 +229,7 @@ export class Preview {
 
   async fetchView(file) {
     const chosen = this.chosen;
-    const { kind, view, error } = await fetchJson(file.view(chosen ? { as: chosen } : {}), { signal: file.controller.signal });
+    const { kind, view, error } = await fetchJson(file.view(chosen ? { as: chosen } : {}), file.fetchOptions);
     if (file !== this.file) return;
     if (chosen !== this.chosen) return void (file.reload = true);
     if (error) this.display(errorView(error, kind, file));

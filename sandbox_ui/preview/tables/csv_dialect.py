@@ -58,7 +58,7 @@ class Dialect:
         """Usual name of the encoding."""
         if self.encoding.startswith("utf"):
             return self.encoding.upper().removesuffix("-LE").removesuffix("-BE")
-        return encoding_label(self.encoding).replace("windows", "Windows")
+        return encoding_label(self.encoding).upper().replace("WINDOWS", "Windows")
 
     def unescape(self, text: str) -> str:
         """Return the text with quotation marks doubled, as ``csv`` expects them."""

@@ -10,6 +10,7 @@ from starlette.routing import Route
 
 from agent.documents.text import extract_text
 from agent.errors import WorkspaceError
+from agent.util.charset import encoding_label
 from agent.workspace.paths import RelPath
 from sandbox_ui.auth.access import get_access
 from sandbox_ui.routes.helpers import RUN_PATH, get_path, get_run_id, route
@@ -45,6 +46,8 @@ class DocumentInfoRoutes:
     async def statistics(self, prefix: bytes, request: Request) -> Response:
         """Return ``pages``, ``words``, ``tokens``, ``characters``; null and a ``reason``.
 
+        ``assumed_encoding`` is that of a text too short to tell it, else empty.
+
         A missing file is not an error, since the page may request one that was just deleted.
         """
         run, path = get_run_id(request), get_path(request, prefix)
@@ -76,6 +79,7 @@ def document_statistics(file: BinaryIO, name: str) -> dict[str, Any]:
         "words": document.words,
         "tokens": document.tokens,
         "characters": len(document.text),
+        "assumed_encoding": encoding_label(document.assumed_encoding),
         "reason": "",
     }
 

@@ -1,10 +1,12 @@
 """Routes for previews: a file's kind and its preview data."""
 
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
+from urllib.parse import unquote
 
 from pydantic_core import to_json
 from starlette.requests import Request
@@ -23,7 +25,14 @@ from sandbox_ui.runs.manager import RunManager
 _PAGE = Path(__file__).parents[3] / "static" / "pages" / "file_tab.html"
 _POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
 _CACHEABLE = "private, max-age=3600"
-_RESERVED_OPTIONS = {"as", "v", "step"}
+_RESERVED_OPTIONS = {"as", "v", "step", "password", "languages"}
+_PASSWORD_HEADER = "x-document-password"
+_MAX_PASSWORD_LENGTH = 1000
+_MAX_LANGUAGES = 5
+_HEADER_OPTIONS = {
+    "pdf": ("password",),
+    **dict.fromkeys(("text", "markdown", "table"), ("languages",)),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +78,20 @@ class PreviewRoutes:
 
         Query parameters: ``as``: a kind to use instead of the detected one; ``step``: the step
         after which to read the file; ``v``: the file's version as known to the page, which makes
-        the response cacheable; others are options of the kind.
+        the response cacheable; others are options of the kind. The header ``X-Document-Password``
+        is the percent-encoded password of a document, which an address in a log must not show.
         The response is an image, or JSON with ``kind``, ``size``, ``view``, and ``error`` (a
         message) if there is no preview.
         """
         path = get_path(request, b"/view/")
         options = dict(request.query_params)
-        render = partial(self._render, get_run_id(request), path, get_step(request), options)
+        known = dict(_options_from_headers(request))
+        render = partial(self._render, get_run_id(request), path, get_step(request), options, known)
         preview = await self._previews.limiter.run(get_access(request).limiter_key, render)
         headers = {
-            "Cache-Control": _CACHEABLE if preview.is_fixed(options.get("v", "")) else "no-store",
+            "Cache-Control": "no-store"
+            if "password" in known or not preview.is_fixed(options.get("v", ""))
+            else _CACHEABLE,
             "Content-Security-Policy": _POLICY,
         }
         if preview.media_type:
@@ -86,7 +99,12 @@ class PreviewRoutes:
         return Response(_to_json(preview), headers=headers, media_type="application/json")
 
     def _render(
-        self, run: str, path: RelPath, step: int | None, options: dict[str, str]
+        self,
+        run: str,
+        path: RelPath,
+        step: int | None,
+        options: dict[str, str],
+        known: dict[str, str],
     ) -> _Preview:
         name = RelPath(path.name).display
         with self._runs.open_file(run, path, step) as file:
@@ -97,6 +115,9 @@ class PreviewRoutes:
             kind = kind if kind in KINDS else detected_kind
             kind_options = {
                 key: value for key, value in options.items() if key not in _RESERVED_OPTIONS
+            }
+            kind_options |= {
+                key: known[key] for key in _HEADER_OPTIONS.get(kind, ()) if key in known
             }
             try:
                 with ExitStack() as files:
@@ -115,6 +136,15 @@ class PreviewRoutes:
             return files.enter_context(self._runs.open_file(run, RelPath(f"{path}-wal"), step))
         except WorkspaceError:
             return None
+
+
+def _options_from_headers(request: Request) -> Iterator[tuple[str, str]]:
+    """Yield options that are not in the address: a password, and the reader's languages."""
+    password = request.headers.get(_PASSWORD_HEADER, "")
+    if password:
+        yield "password", unquote(password)[:_MAX_PASSWORD_LENGTH]
+    accepted = request.headers.get("accept-language", "").split(",")[:_MAX_LANGUAGES]
+    yield "languages", " ".join(each.partition(";")[0].strip()[:20] for each in accepted)
 
 
 def _to_json(preview: _Preview) -> bytes:

@@ -49,19 +49,20 @@ export class PdfPage {
   /** Request the image at the displayed resolution. */
   async draw() {
     const [width, version] = [this.targetWidth, this.pages.file.version];
+    const { file } = this.pages;
+    const options = { as: "pdf", page: this.at, width };
     const next = new Image();
-    const address = this.pages.file.view({ as: "pdf", page: this.at, width });
-    next.src = address;
     try {
+      next.src = await file.binaryView(options);
       await next.decode();
       this.shownWidth = width;
       this.version = version;
-      this.image.src = address;
+      setSource(this.image, next.src);
       this.showError("");
     } catch {
       this.shownWidth = width;
       this.version = version;
-      const response = await fetch(address)
+      const response = await fetch(file.view(options), file.fetchOptions)
         .then((answer) => answer.json())
         .catch(() => ({}));
       this.showError(response.error || "This page could not be displayed.");
@@ -77,15 +78,21 @@ export class PdfPage {
     const [right, bottom] = [Math.min(pageBox.width, box.right - pageBox.left), Math.min(pageBox.height, box.bottom - pageBox.top)];
     if (right - left < 8 || bottom - top < 8) return;
     const pixels = [left, top, right - left, bottom - top].map((side) => Math.round(side * devicePixelRatio));
-    const address = this.pages.file.view({ as: "pdf", page: this.at, width: Math.round(width), clip: pixels.join(",") });
+    const options = { as: "pdf", page: this.at, width: Math.round(width), clip: pixels.join(",") };
     const next = new Image();
-    next.src = address;
-    this.detailAddress = address;
+    this.nextDetail = next;
+    next.src = await this.pages.file.binaryView(options).catch(() => "");
     await next.decode().catch(() => null);
-    if (address !== this.detailAddress || !next.naturalWidth) return;
-    this.detail.src = address;
+    if (next !== this.nextDetail || !next.naturalWidth) return void forget(next.src);
+    setSource(this.detail, next.src);
     this.detail.style.cssText = `left: ${left}px; top: ${top}px; width: ${right - left}px; height: ${bottom - top}px`;
     this.detail.hidden = false;
+  }
+
+  /** Remove the page. */
+  remove() {
+    this.element.remove();
+    for (const image of [this.image, this.detail]) forget(image.src);
   }
 
   showError(text) {
@@ -136,3 +143,14 @@ export class PdfPage {
 
 const boxStyle = (left, top, width, height) =>
   ["left", "top", "width", "height"].map((name, at) => `${name}: calc(${[left, top, width, height][at]}px * var(--k))`).join("; ");
+
+/** Show another image, and release the one in memory that was shown before. */
+function setSource(image, address) {
+  const before = image.src;
+  image.src = address;
+  if (before !== image.src) forget(before);
+}
+
+function forget(address) {
+  if (address.startsWith("blob:")) URL.revokeObjectURL(address);
+}

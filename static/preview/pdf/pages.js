@@ -181,7 +181,7 @@ export class PdfPages {
   removePage(at, page) {
     const selection = getSelection();
     if (!selection.isCollapsed && selection.containsNode(page.element, true)) return;
-    page.element.remove();
+    page.remove();
     this.pages.delete(at);
   }
 
@@ -236,5 +236,6 @@ export class PdfPages {
     this.request = null;
     clearTimeout(this.timer);
     this.observer.disconnect();
+    for (const page of this.pages.values()) page.remove();
   }
 }

@@ -4,6 +4,7 @@ import { h, iconButton } from "../../core/dom.js";
 import { formatNumber, plural } from "../../core/format.js";
 import { PdfPages } from "./pages.js";
 import { PdfSearch } from "./find.js";
+import { passwordForm, unlockedCopyTools } from "./password.js";
 
 const LEVELS = [0.5, 0.75, 1, 1.25, 1.5, 2, 3, 4];
 const STEP = 1.2;
@@ -71,6 +72,7 @@ class PdfPreview {
     ];
     this.notes.textContent = notes.filter(Boolean).join(" ");
     this.notes.hidden = !this.notes.textContent;
+    this.file.setTools(...unlockedCopyTools(this.file));
     this.pages.show(first);
     if (previous && !this.search.element.hidden) this.search.search();
     if (previous && !this.contents.hidden) this.loadContents();
@@ -176,7 +178,9 @@ class PdfPreview {
 }
 
 export function open(file, first) {
+  if (first.locked) return { element: passwordForm(file, first.wrong) };
   const pdf = new PdfPreview(file);
   pdf.show(first);
-  return { element: pdf.element, update: (next) => pdf.show(next), close: () => pdf.pages.close() };
+  const update = (next) => (next.locked ? file.preview.open(file, "pdf", next) : pdf.show(next));
+  return { element: pdf.element, update, close: () => pdf.pages.close() };
 }

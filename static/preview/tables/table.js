@@ -2,6 +2,7 @@
 
 import { h } from "../../core/dom.js";
 import { formatNumber, plural } from "../../core/format.js";
+import { encodingSelect } from "../text/encoding.js";
 import { Grid } from "./grid.js";
 
 const approximate = new Intl.NumberFormat("en", { notation: "compact", compactDisplay: "long", maximumSignificantDigits: 2 });
@@ -59,7 +60,8 @@ class Table {
             h("input", { type: "checkbox", checked: hasHeader, onchange: ({ target }) => this.setOptions({ header: target.checked ? 1 : 0 }) }),
             "First row is a header",
           );
-    this.grid.footer.describe(...[first.format, toggle].filter(Boolean));
+    const encoding = first.encoding && encodingSelect(first.encoding, (name) => this.setOptions({ encoding: name }));
+    this.grid.footer.describe(...[first.format, encoding, toggle].filter(Boolean));
     this.showSize();
     if (
       first.displayed_rows &&

@@ -1,12 +1,18 @@
 // Decoding and encoding of text that preserves encoding, byte order mark and line endings.
 
+import { h } from "../../core/dom.js";
 import { commonEnds } from "./common_ends.js";
+
+const ENCODINGS =
+  "utf-8 utf-16-le utf-16-be cp1252 iso8859-1 iso8859-15 cp1250 cp1254 cp1257 cp850 cp1251 koi8-r cp866 cp1253 cp1255 cp1256 cp874 gb18030 big5 cp932 euc_jp cp949";
 
 const LABELS = {
   "utf-16-le": "utf-16le",
   "utf-16-be": "utf-16be",
   cp932: "shift_jis",
   cp949: "euc-kr",
+  cp874: "windows-874",
+  euc_jp: "euc-jp",
   gbk: "gb18030",
   gb2312: "gb18030",
   "mac-roman": "macintosh",
@@ -14,6 +20,26 @@ const LABELS = {
 };
 const BYTE_ORDER_MARK = "\ufeff";
 const LINE_ENDINGS = /\r\n|\r|\n/g;
+
+/** A choice of the encoding in which a file is shown. */
+export function encodingSelect(current, onChange) {
+  const names = [...new Set([current, ...ENCODINGS.split(" ")])];
+  const select = h(
+    "select",
+    { "aria-label": "Encoding", title: "Reopen with another encoding", onchange: () => onChange(select.value) },
+    ...names.map((name) => h("option", { value: name, selected: name === current }, encodingName(name))),
+  );
+  select.value = current;
+  return select;
+}
+
+const NAMES = { cp932: "Shift-JIS", cp949: "EUC-KR", euc_jp: "EUC-JP" };
+const encodingName = (name) =>
+  NAMES[name] ??
+  name
+    .toUpperCase()
+    .replace(/^CP(125|874)/, "Windows-$1")
+    .replace(/^ISO8859/, "ISO-8859");
 
 /**
  * Decode a file with line endings as newlines; `write(text)` encodes a changed text. Throws an

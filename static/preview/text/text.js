@@ -3,27 +3,11 @@
 import { h, icon, iconButton, loadStyles } from "../../core/dom.js";
 import { formatNumber } from "../../core/format.js";
 import { Editor, findDraft } from "./editor.js";
+import { encodingSelect } from "./encoding.js";
 import { TextPager } from "./pager.js";
 import { TextSearch } from "./search.js";
 import { sourceToggle } from "../source_toggle.js";
 
-const ENCODINGS = [
-  "utf-8",
-  "utf-16-le",
-  "utf-16-be",
-  "cp1252",
-  "iso8859-1",
-  "iso8859-15",
-  "cp1250",
-  "cp1251",
-  "cp437",
-  "koi8-r",
-  "gb18030",
-  "big5",
-  "shift_jis",
-  "euc_jp",
-  "euc_kr",
-];
 const LINE_ENDINGS = { lf: "LF", crlf: "CRLF", cr: "CR", mixed: "LF and CRLF" };
 const MAX_EDITABLE = 2 * 1024 ** 2;
 const WRAP_KEY = "preview-wrap";
@@ -66,11 +50,7 @@ class TextView {
 
   bar() {
     this.wrapper = h("button", { class: "quiet", "aria-pressed": String(wraps()), title: "Wrap long lines", onclick: () => this.toggleWrap() }, "Wrap");
-    this.encodingSelect = h("select", {
-      "aria-label": "Encoding",
-      title: "Reopen with another encoding",
-      onchange: () => this.setEncoding(this.encodingSelect.value),
-    });
+    this.encodingElement = h("span", { class: "encoding" });
     this.lineEnding = h("span", { class: "line-endings", title: "Line endings" });
     this.goTo = h("input", {
       type: "text",
@@ -90,15 +70,15 @@ class TextView {
       iconButton("find", "Find (Ctrl+F)", () => this.search.openWithSelection()),
       this.wrapper,
       this.lineEnding,
-      this.encodingSelect,
+      this.encodingElement,
     );
   }
 
   showFormat(first) {
     this.kind = first.kind;
-    const names = new Set([first.encoding, ...ENCODINGS]);
-    this.encodingSelect.replaceChildren(...[...names].map((name) => h("option", { value: name, selected: name === first.encoding }, name.toUpperCase())));
-    this.encodingSelect.value = first.encoding;
+    const assumed = h("span", { class: "assumed", title: "The text is too short to tell its encoding." }, "assumed");
+    const select = encodingSelect(first.encoding, (encoding) => this.setEncoding(encoding));
+    this.encodingElement.replaceChildren(...(first.encoding_is_assumed ? [assumed] : []), select);
     this.lineEnding.textContent = LINE_ENDINGS[first.line_ending];
     this.element.classList.toggle("empty", !first.size);
   }

@@ -15,6 +15,9 @@ from sandbox_ui.preview.documents.pdf_render import MAX_PIXELS
 from tests.sandbox_ui.preview.documents.pdf_files import PdfPage, make_pdf, pdf_parts
 from tests.sandbox_ui.preview.file_viewer import FileViewer
 from tests.sandbox_ui.preview.rendering import preview_data, preview_file, process_bytes_read
+from tests.support.component.accessibility import violations
+from tests.support.component.stage import Look
+from tests.support.tab import NARROW
 
 FILES = Path(__file__).parents[1] / "files"
 LINES = [f"Line {at} of a page that has some words on it" for at in range(40)]
@@ -138,6 +141,19 @@ def test_a_truncated_document_is_read_partially_and_an_empty_password_needs_no_e
     assert page_text((FILES / "empty_password.pdf").read_bytes(), 0) == "open to all"
 
 
+LOCKED = (FILES / "locked.pdf").read_bytes()
+
+
+def test_a_document_with_a_password_asks_for_it_and_can_be_copied_without() -> None:
+    assert preview_data(view, LOCKED) == {"locked": True, "wrong": False}
+    assert preview_data(view, LOCKED, password="no") == {"locked": True, "wrong": True}
+    assert preview_data(view, LOCKED, password="secret")["pages"] == 1
+    with pytest.raises(PreviewError, match="protected with a password"):
+        preview_data(view, LOCKED, text="0")
+    copy = preview_file(view, LOCKED, password="secret", unlocked="1").content
+    assert page_text(copy, 0) == "x"
+
+
 def test_a_page_that_renders_too_slowly_is_aborted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pdf_render, "TIMEOUT_SECONDS", 0.05)
     slow = "".join(f"{at % 500} 0 m 500 {at % 800} l S\n" for at in range(400_000))
@@ -157,6 +173,31 @@ def test_a_gigabyte_document_is_read_only_partially(tmp_path: Path) -> None:
     assert preview_data(view, document)["pages"] == 50
     assert render_image(document, page="40", width="600").width == 600
     assert process_bytes_read() - before < 2_000_000
+
+
+def test_a_password_opens_a_document_and_a_copy_without_it_can_be_saved(
+    viewer: FileViewer,
+) -> None:
+    addresses: list[str] = []
+    viewer.page.on("request", lambda request: addresses.append(request.url))
+    canvas = viewer.view("locked.pdf", LOCKED)
+    field = canvas.get_by_label("Password")
+    field.fill("s3cret")
+    field.press("Enter")
+    expect(canvas.get_by_role("alert")).to_have_text("This is not its password.")
+    expect(field).to_be_focused()
+    for look in (Look(), Look(size=NARROW, theme="dark")):
+        viewer.stage.change_look(look)
+        assert violations(viewer.page, within=".preview") == [], look
+    viewer.stage.change_look(Look())
+    field.fill("secret")
+    canvas.get_by_role("button", name="Open").click()
+    expect(page_of(canvas, 1)).to_contain_text("x")
+    expect(page_of(canvas, 1).locator("img").first).to_have_attribute("src", re.compile("^blob:"))
+    viewer.button("Save without password").click()
+    expect(viewer.details).to_contain_text("saved as “locked (unlocked).pdf”")
+    assert page_text(viewer.read("locked (unlocked).pdf"), 0) == "x"
+    assert not [each for each in addresses if "secret" in each]
 
 
 def page_of(canvas: Locator, page: int) -> Locator:

@@ -18,6 +18,9 @@ from sandbox_ui.preview.tables.csv import FIRST_READ_BYTES
 from tests.sandbox_ui.preview.data.archives import change_members
 from tests.sandbox_ui.preview.file_viewer import FileViewer
 from tests.sandbox_ui.preview.rendering import CountingFile, preview_data
+from tests.support.component.accessibility import violations
+from tests.support.component.stage import Look
+from tests.support.tab import NARROW
 
 HOSTILE = "<img src=x onerror=window.hacked=1>"
 
@@ -98,7 +101,7 @@ def test_the_encoding_of_a_short_table_is_assumed_by_language_and_can_be_chosen(
     content = "名前,東京\n1,2\n".encode("euc_jp")
     data = table_data(content, languages="ja en")
     assert (data["encoding"], data["names"]) == ("euc_jp", ["名前", "東京"])
-    assert "euc-jp is assumed" in data["notes"][0]
+    assert "EUC-JP is assumed" in data["notes"][0]
     chosen = table_data(content, languages="en", encoding="euc_jp")
     assert (chosen["names"], chosen["notes"]) == (["名前", "東京"], [])
 
@@ -292,6 +295,19 @@ def csv_rows(count: int, columns: int) -> bytes:
 
 def cell(canvas: Locator, text: str) -> Locator:
     return canvas.get_by_role("gridcell", name=text, exact=True)
+
+
+def test_an_assumed_encoding_can_be_changed(viewer: FileViewer) -> None:
+    canvas = viewer.view("t.csv", "氏名,年齢\n田中,30\n".encode("euc_jp"))
+    expect(canvas).to_contain_text("GB18030 is assumed")
+    for look in (Look(), Look(size=NARROW, theme="dark")):
+        viewer.stage.change_look(look)
+        assert violations(viewer.page, within=".preview") == [], look
+    viewer.stage.change_look(Look())
+    canvas.get_by_role("combobox", name="Encoding").select_option("EUC-JP")
+    expect(canvas.get_by_role("columnheader", name="氏名")).to_be_visible()
+    expect(cell(canvas, "田中")).to_be_visible()
+    expect(canvas).not_to_contain_text("is assumed")
 
 
 def test_a_long_table_renders_few_elements(viewer: FileViewer) -> None:
