@@ -75,10 +75,6 @@ class TextCollector:
         self._skipped -= name in _SKIPPED
         self._inside -= name in self._containers
 
-    def close(self) -> "TextCollector":
-        """Return the collector: the parser's result."""
-        return self
-
     def _refer(self, note: str) -> None:
         number = self.references.setdefault(note, len(self.references) + 1)
         self._parts.append(f"[{number}]")
@@ -98,9 +94,10 @@ def collect_text(xml: bytes, containers: Set[str]) -> TextCollector:
     Raises:
         ElementTree.ParseError: the part is damaged.
     """
-    parser = ElementTree.XMLParser(target=TextCollector(containers))
+    collector = TextCollector(containers)
+    parser = ElementTree.XMLParser(target=collector)
     parser.feed(xml)
-    collector: TextCollector = parser.close()
+    parser.close()
     return collector
 
 

@@ -59,10 +59,14 @@ class PreviewFile {
 
   /** The address of a binary view, for an image; of a document with a password, of a copy in memory. */
   async binaryView(options) {
-    if (!this.password) return this.view(options);
+    return this.password ? URL.createObjectURL(await this.fetchBinary(options)) : this.view(options);
+  }
+
+  /** Return a binary view; throws an Error with the server's message on refusal. */
+  async fetchBinary(options) {
     const response = await fetch(this.view(options), this.fetchOptions);
     if (response.headers.get("Content-Type")?.startsWith("application/json")) throw new Error((await response.json()).error);
-    return URL.createObjectURL(await response.blob());
+    return response.blob();
   }
 
   /** The URL of the file's bytes, for display by the browser. */

@@ -65,7 +65,9 @@ def _committed_pages(content: bytes) -> tuple[int, dict[int, int], int]:
     if not order or page_size not in {2**power for power in range(9, 17)}:
         return 0, {}, 0
     checksum = _checksum(content[:24], order, (0, 0))
-    at, written, committed, count = _HEADER.size, {}, {}, 0
+    written: dict[int, int] = {}
+    committed: dict[int, int] = {}
+    at, count = _HEADER.size, 0
     while checksum == (first, second) and at + _FRAME.size + page_size <= len(content):
         page, size, *frame_salt, first, second = _FRAME.unpack_from(content, at)
         data = at + _FRAME.size

@@ -79,7 +79,7 @@ def document_statistics(file: BinaryIO, name: str) -> dict[str, Any]:
         "words": document.words,
         "tokens": document.tokens,
         "characters": len(document.text),
-        "assumed_encoding": encoding_label(document.assumed_encoding),
+        "assumed_encoding": encoding_label(document.assumed_encoding).upper(),
         "reason": "",
     }
 

@@ -22,7 +22,7 @@ export function passwordForm(file, wrong) {
     h(
       "div",
       {},
-      h("button", { class: "primary", type: "submit" }, "Open"),
+      h("button", { class: "quiet primary", type: "submit" }, "Open"),
       h("a", { class: "quiet", href: file.address("files", {}), download: file.name }, "Download"),
     ),
     h("p", { class: "dim" }, "The studio opens the file with it and does not store it."),
@@ -43,9 +43,7 @@ export function unlockedCopyTools(file) {
 async function saveCopy(file, name, button) {
   button.disabled = true;
   try {
-    const address = await file.binaryView({ as: "pdf", unlocked: 1 });
-    const body = await fetch(address).then((response) => response.blob());
-    URL.revokeObjectURL(address);
+    const body = await file.fetchBinary({ as: "pdf", unlocked: 1 });
     const folder = file.path.slice(0, file.path.lastIndexOf("/") + 1);
     await fetchJson(runApiUrl(`files/${folder}${encodeURIComponent(name)}`), { method: "PUT", body });
     file.setDetails(`saved as “${name}”`);

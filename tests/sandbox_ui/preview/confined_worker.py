@@ -16,5 +16,5 @@ def forbid_imports() -> None:
 
 
 if __name__ == "__main__":
-    worker.switch_to_nobody = forbid_imports
+    worker.__dict__["switch_to_nobody"] = forbid_imports
     worker.serve(int(sys.argv[1]), {kind: worker.load_renderer(kind) for kind in sorted(KINDS)})

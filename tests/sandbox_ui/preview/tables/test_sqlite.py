@@ -159,7 +159,7 @@ def open_database(tmp_path: Path) -> Iterator[tuple[bytes, bytes]]:
         yield path.read_bytes(), (tmp_path / "open.db-wal").read_bytes()
 
 
-def rows_with_log(database: bytes, log: bytes) -> Any:
+def rows_with_log(database: bytes, log: bytes | bytearray) -> Any:
     request = PreviewRequest("t.db", len(database), {}, io.BytesIO(log))
     answer = sqlite.view(io.BytesIO(database), request)
     assert isinstance(answer, JsonPreview)
