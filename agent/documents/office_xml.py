@@ -92,7 +92,7 @@ def collect_text(xml: bytes, containers: Set[str]) -> TextCollector:
     """Return the text of a part and its notes; for the arguments see ``TextCollector``.
 
     Raises:
-        ElementTree.ParseError: the part is damaged.
+        xml.etree.ElementTree.ParseError: the part is damaged.
     """
     collector = TextCollector(containers)
     parser = ElementTree.XMLParser(target=collector)

@@ -22,7 +22,7 @@ from agent.documents.isolation import import_encodings, leave_network, switch_to
 from agent.documents.office import LockedError, read_office
 from agent.documents.signatures import OLE_SIGNATURE, is_encrypted_office, is_office, is_pdf
 from agent.errors import WorkspaceError
-from agent.util import charset
+from agent.util.charset.guess import guess_encoding, system_languages
 from agent.util.text import plural
 
 MAX_TEXT = 32 * 1024**2
@@ -133,7 +133,7 @@ def _decode(raw: bytes, name: str) -> tuple[str, str]:
     except UnicodeDecodeError as error:
         if not _CONTROLS.isdisjoint(raw):
             raise _not_text_error(name) from error
-        guess = charset.guess_encoding(raw, error.start, charset.system_languages())
+        guess = guess_encoding(raw, error.start, system_languages())
         return raw.decode(guess.encoding, "replace"), guess.encoding if guess.assumed else ""
 
 

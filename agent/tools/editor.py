@@ -20,7 +20,7 @@ from agent.tools.text_file import (
     find_occurrences,
     with_line_ends,
 )
-from agent.util import charset
+from agent.util.charset.guess import encoding_label
 from agent.util.text import plural
 
 MAX_FILE_BYTES = 32 * 1024**2
@@ -185,7 +185,7 @@ def _refuse_unencodable(text: TextFile, path: str, added: str) -> None:
     try:
         added.encode(text.codec)
     except UnicodeEncodeError as error:
-        codec, missing = charset.encoding_label(text.codec), added[error.start]
+        codec, missing = encoding_label(text.codec), added[error.start]
         raise ToolError(
             f"{path} is encoded in {codec}, which does not have the character {missing}. Nothing "
             "was changed. Use other characters, or convert the file first with execute_bash, for "
@@ -247,7 +247,7 @@ def _format_notes(text: TextFile, page: FilePage) -> list[str]:
     if text.bom and text.codec != "utf-8":
         notes.append("(encoded in UTF-16; edits keep it)")
     elif text.codec != "utf-8":
-        notes.append(f"(encoded in {charset.encoding_label(text.codec)}, it seems; edits keep it)")
+        notes.append(f"(encoded in {encoding_label(text.codec)}, it seems; edits keep it)")
     if "�" in page.text and not text.is_text:
         notes.append("(� stands for a byte that is not text)")
     return notes

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from agent.util import charset
+from agent.util.charset.guess import guess_encoding
 from agent.util.text import sanitize
 
 _SCAN_CHARACTERS = 1 << 16
@@ -55,7 +55,7 @@ class TextFile:
 
         ``invalid_at`` is the position of the first byte that is not UTF-8.
         """
-        codec = charset.guess_encoding(data, invalid_at).encoding
+        codec = guess_encoding(data, invalid_at).encoding
         if codec == "utf-8" or b"\0" in data:
             return None
         try:

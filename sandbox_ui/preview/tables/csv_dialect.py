@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice, takewhile
 
-from agent.util.charset import Guess, encoding_label, guess_encoding, normalize_encoding
+from agent.util.charset.guess import Guess, encoding_label, guess_encoding, normalize_encoding
 from sandbox_ui.preview.base import PreviewError, PreviewRequest
 from sandbox_ui.preview.tables.columns import has_header
 from sandbox_ui.preview.text.encoding import detect_bom

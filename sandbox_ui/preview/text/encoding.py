@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from agent.util.charset import Guess, guess_encoding, normalize_encoding
+from agent.util.charset.guess import Guess, guess_encoding, normalize_encoding
 
 SAMPLE_BYTES = 64 * 1024
 """Bytes sampled at the start and at the end to detect the encoding."""

@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from agent.documents.text import extract_text
 from agent.errors import WorkspaceError
-from agent.util.charset import encoding_label
+from agent.util.charset.guess import encoding_label
 from agent.workspace.paths import RelPath
 from sandbox_ui.auth.access import get_access
 from sandbox_ui.routes.helpers import RUN_PATH, get_path, get_run_id, route

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from charset_normalizer import from_bytes
 
-from agent.util.short_text import plausible_readings
+from agent.util.charset.short_text import plausible_readings
 
 _CONTEXT_BYTES = 128 * 1024
 _SAMPLE_BYTES = 8 * 1024

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.util.charset import guess_encoding
+from agent.util.charset.guess import guess_encoding
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Character encodings of texts that do not state theirs."""
