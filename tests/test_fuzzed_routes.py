@@ -13,6 +13,7 @@ from starlette.routing import Route
 from agent.settings import Settings
 from tests.support import httpx
 from tests.support.local_provider import LocalSandboxProvider
+from tests.support.recorded_runs import write_ended_run
 from tests.support.server import create_app, run_server, serve_studio
 
 pytestmark = pytest.mark.contract
@@ -135,7 +136,9 @@ def test_an_invalid_most_parameter_is_refused(client: httpx.Client, limit: str) 
     assert client.get("/api/runs", params={"most": limit}).status_code == 400
 
 
-def test_a_full_disk_is_reported_by_every_route_that_saves(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_by_every_route_that_saves_and_changes_nothing(
+    tmp_path: Path,
+) -> None:
     mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(tmp_path)]
     if subprocess.run(mount, capture_output=True).returncode:
         pytest.skip("a disk can only be mounted by root")
@@ -144,16 +147,44 @@ def test_a_full_disk_is_reported_by_every_route_that_saves(tmp_path: Path) -> No
             serve_studio(tmp_path) as studio_url,
             httpx.Client(base_url=studio_url, timeout=30) as client,
         ):
-            run = client.post("/api/runs").json()["run"]
-            client.post("/api/tokens", json={"label": "first"}).raise_for_status()
+            run, other = write_ended_run(tmp_path).id, write_ended_run(tmp_path).id
+            token = client.post("/api/tokens", json={"label": "first"}).json()
+            client.patch(f"/api/runs/{run}", json={"title": "old"}).raise_for_status()
+            client.post(f"/api/runs/{run}/links").raise_for_status()
+            client.post("/api/runs").raise_for_status()
+
+            def saved() -> list[Any]:
+                listed = client.get("/api/runs").raise_for_status().json()["runs"]
+                paths = ("/api/tokens", f"/api/runs/{run}/links")
+                return [
+                    [(each["run"], each["title"], each["pinned"]) for each in listed],
+                    *(client.get(path).raise_for_status().json() for path in paths),
+                    *(sorted((tmp_path / name).iterdir()) for name in ("runs", "sandboxes")),
+                ]
+
+            before = saved()
             with suppress(OSError), (tmp_path / "filling").open("wb", buffering=0) as filler:
                 while filler.write(bytes(4096)):
                     pass
-            for answer in (
-                client.post("/api/tokens", json={"label": "x" * 80}),
-                client.post("/api/runs"),
-                client.patch(f"/api/runs/{run}", json={"title": "x" * 80}),
+            for method, path, body in (
+                ("POST", "/api/tokens", {"label": "x" * 80}),
+                ("DELETE", f"/api/tokens/{token['id']}", None),
+                ("POST", "/api/runs", None),
+                ("PATCH", f"/api/runs/{run}", {"title": "x" * 80}),
+                ("PATCH", f"/api/runs/{run}", {"pinned": True}),
+                ("POST", f"/api/runs/{run}/links", None),
+                ("DELETE", f"/api/runs/{run}/links", None),
+                ("POST", "/api/comparisons/from-runs", {"runs": [run, other]}),
             ):
-                assert (answer.status_code, "disk" in answer.text) == (507, True), answer.text
+                answer = client.request(method, path, json=body)
+                assert (answer.status_code, "disk" in answer.text) == (507, True), (
+                    path,
+                    answer.text,
+                )
+                assert str(tmp_path) not in answer.text
+            assert saved() == before
+            (tmp_path / "filling").unlink()
+            assert saved() == before
+            assert client.patch(f"/api/runs/{run}", json={"title": "new"}).json()["title"] == "new"
     finally:
-        subprocess.run(["umount", str(tmp_path)], check=True)
+        subprocess.run(["umount", "--lazy", str(tmp_path)], check=True)

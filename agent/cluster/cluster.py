@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import ray
 import ray.exceptions
+from ray._private import ray_constants
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from agent.api.placement import RunOrder
@@ -36,6 +37,7 @@ _CLOSE_SECONDS = 60.0
 _LOCAL_STORE_BYTES = 100 * 1024**2
 _CONTROL_THREADS = 2
 _CONNECT_SECONDS = 10.0
+_LOOPBACK = "127.0.0.1"
 _MAX_UNDECLARED = 64
 _log = logging.getLogger(__name__)
 
@@ -105,6 +107,9 @@ class Cluster:
             UsageError: There is no cluster at this address.
         """
         _connect(self._address)
+        if self._address == "local":
+            host = ray.util.get_node_ip_address()
+            self._report(f"Ray listens on {host if host == _LOOPBACK else 'all addresses'}")
         self._watcher.start()
 
     def __exit__(self, *_: object) -> None:
@@ -333,6 +338,8 @@ def _connect(address: str) -> None:
     """Connect to a cluster, or start one on this machine. Raises ``UsageError``."""
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if address == "local":
+        # Ray then listens on loopback only, as it does by default on macOS and Windows.
+        ray_constants.ENABLE_RAY_CLUSTER = False
         options |= {
             "include_dashboard": False, "object_store_memory": _LOCAL_STORE_BYTES,
             "num_cpus": 1, "resources": {RESOURCE: sandboxes_of_this_machine()},

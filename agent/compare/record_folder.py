@@ -105,7 +105,7 @@ class RecordFolder(Generic[_D]):
         folder.path.mkdir(mode=0o700)
         try:
             prepare(folder.path)
-            folder._write()
+            folder._write(folder._record)
         except BaseException:
             shutil.rmtree(folder.path, ignore_errors=True)
             raise
@@ -227,14 +227,14 @@ class RecordFolder(Generic[_D]):
 
     def _update(self, **changes: Any) -> None:
         with self._lock:
-            self._record = replace(self._record, **changes)
-            self._write()
+            self._write(replace(self._record, **changes))
 
-    def _write(self) -> None:
+    def _write(self, record: Record[_D]) -> None:
         path = self.path / self._file_name()
         new = path.with_name(f"{path.name}.new")
-        new.write_bytes(_adapter(self.definition_class).dump_json(self._record))
+        new.write_bytes(_adapter(self.definition_class).dump_json(record))
         new.replace(path)
+        self._record = record  # only now, so that a full disk changes nothing
 
 
 def not_found_message(noun: str) -> str:

@@ -24,6 +24,10 @@ def create_folder(data: DataFolder, disk: int | None) -> str:
 def create_workspace(data: DataFolder, disk: int | None) -> str:
     """Create a sandbox's folder with an empty workspace; see ``create_folder``."""
     sandbox_id = create_folder(data, disk)
-    for name in ("input", "output"):
-        (data.workspace(sandbox_id) / name).mkdir(parents=True)
+    try:
+        for name in ("input", "output"):
+            (data.workspace(sandbox_id) / name).mkdir(parents=True)
+    except OSError:
+        volume.discard(data.workspace(sandbox_id).parent)
+        raise
     return sandbox_id

@@ -12,6 +12,7 @@
 
 import os
 import re
+import shutil
 import threading
 import time
 import unicodedata
@@ -98,14 +99,21 @@ class RunFolder:
             parent: The run that it is made from, if any.
             run_id: The id of a run that another machine has created.
             imported: The name of the format that it is imported from; empty for any other run.
+
+        Raises:
+            OSError: It cannot be written; nothing is left of it.
         """
         metadata = _Metadata(
             time.time(), sandbox, owner=owner, comparison=comparison, parent=parent,
             imported=imported,
         )  # fmt: skip
         folder = cls(data, run_id or random_id(), metadata)
-        folder.outputs.mkdir(parents=True, mode=0o700)
-        folder._write()
+        try:
+            folder.outputs.mkdir(parents=True, mode=0o700)
+            folder._write(metadata)
+        except OSError:
+            shutil.rmtree(folder.path, ignore_errors=True)
+            raise
         return folder
 
     @classmethod
@@ -292,13 +300,13 @@ class RunFolder:
 
     def _update(self, **changes: Any) -> None:
         with self._lock:
-            self._metadata = replace(self._metadata, **changes)
-            self._write()
+            self._write(replace(self._metadata, **changes))
 
-    def _write(self) -> None:
+    def _write(self, metadata: _Metadata) -> None:
         new = self.path / "run.json.new"
-        new.write_bytes(to_json(_dump(self._metadata) | self._unknown))
+        new.write_bytes(to_json(_dump(metadata) | self._unknown))
         new.replace(self.path / "run.json")
+        self._metadata = metadata  # only now, so that a full disk changes nothing
 
 
 def _dump(metadata: _Metadata) -> dict[str, Any]:

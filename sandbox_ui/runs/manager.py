@@ -25,6 +25,7 @@ from agent.runs.parent import Parent
 from agent.runs.recorded_run import RecordedRun, Task
 from agent.runs.summary import Summary
 from agent.runs.user_changes import UserChange
+from agent.sandbox.disk import volume
 from agent.util.cancellation import Stop
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
@@ -149,10 +150,13 @@ class RunManager:
             RunError: if the draft cannot be created.
         """
         self.admission.check_draft(owner)
+        workspace = ""
         try:
             workspace = self._provider.create_workspace()
             folder = RunFolder.create(self._data, workspace, owner, comparison, parent=parent)
         except OSError as error:
+            if workspace:
+                volume.discard(self._data / "sandboxes" / workspace)
             reason = error.strerror or error
             error_type = StorageFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else RunError
             raise error_type(
