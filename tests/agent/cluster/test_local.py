@@ -46,7 +46,9 @@ def test_its_ports_are_open_on_loopback_only() -> None:
         [sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, text=True, timeout=180
     )
     assert done.returncode == 0, done.stderr
-    listening = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("listens ")]
+    listening = [
+        line.split()[1] for line in done.stdout.splitlines() if line.startswith("listens ")
+    ]
     assert len(listening) >= 4
     assert set(listening) <= LOOPBACK
     assert "Ray listens on 127.0.0.1" in done.stdout
