@@ -158,7 +158,7 @@ def test_an_evaluation_continues_only_as_what_it_was(studio: Studio) -> None:
             studio.evaluate(resume=first.id, repeat=9)
         with pytest.raises(UsageError, match="other tasks"):
             studio.evaluate(sums(2), limit=2, resume=first.id)
-        assert studio.evaluate(sums(9), repeat=1, resume=first.id).state == "finished"
+        assert studio.evaluate(sums(9), data={}, repeat=1, resume=first.id).state == "finished"
 
 
 def test_a_member_without_an_endpoint_is_reported(studio: Studio) -> None:
