@@ -66,12 +66,20 @@ def test_every_claim_about_security_names_its_test() -> None:
         if title not in DESCRIPTIVE:
             waiting = list[str]()  # claims that the paragraph after them may name the test of
             for claim in re.split(r"\n(?=- )|\n\n", text.strip()):
-                if "`tests/" not in claim:
+                if not re.search("`(tests/|test_|make bench`)", claim):
                     waiting += [] if claim.endswith(":") else [f"{title}: {claim[:60]}"]
                 elif not claim.startswith("- "):
                     waiting = []
             unnamed += waiting
     assert unnamed == []
+
+
+def test_every_test_that_is_named_about_security_exists() -> None:
+    named = set(re.findall(r"`(test_\w+)(?:\.py)?`", (ROOT / "SECURITY.md").read_text()))
+    files = sorted(ROOT.glob("tests/**/test_*.py"))
+    known = {each.stem for each in files}
+    known |= {name for each in files for name in re.findall(r"def (test_\w+)", each.read_text())}
+    assert named - known == set()
 
 
 def test_the_docs_import_the_installed_package() -> None:
