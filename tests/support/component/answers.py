@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+import sys
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -55,7 +56,9 @@ def answer(response: httpx.Response) -> Any:
 def of_run(answers: Recorded, journal: str, run: str) -> Recorded:
     """Return the answers of a run and the events of its journal, with the id of a test's run."""
     answers["journal"] = [json.loads(line) for line in journal.splitlines()]
-    recorded: Recorded = json.loads(json.dumps(answers).replace(run, RUN))
+    recorded: Recorded = json.loads(
+        json.dumps(answers).replace(run, RUN).replace(sys.executable, "python3")
+    )
     return recorded
 
 
