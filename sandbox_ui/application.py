@@ -34,12 +34,11 @@ from sandbox_ui.evals.manager import EvaluationManager
 from sandbox_ui.evals.registry import EvaluationRegistry
 from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.history.expiry import ExpiryJob
+from sandbox_ui.limits.body_limit import BodyLimit
 from sandbox_ui.limits.quota import Quota
 from sandbox_ui.limits.receiving import Receiver
 from sandbox_ui.limits.studio_limits import studio_limits
 from sandbox_ui.limits.usage import HasInventory, UsageReporter
-from sandbox_ui.middleware.body_limit import BodyLimit
-from sandbox_ui.middleware.gradio_requests import RequestValidation, parameters_of
 from sandbox_ui.middleware.gradio_routes import RouteAllowlist
 from sandbox_ui.middleware.html_head import HeadInjection
 from sandbox_ui.middleware.path_prefix import PathPrefix
@@ -51,6 +50,7 @@ from sandbox_ui.page.api import ApiFunctions
 from sandbox_ui.page.comparison_api import ComparisonFunctions
 from sandbox_ui.page.evaluation_api import EvaluationFunctions
 from sandbox_ui.page.gradio_queue import OwnedQueue
+from sandbox_ui.page.gradio_requests import RequestValidation, parameters_of
 from sandbox_ui.page.gradio_results import GradioResultAccess
 from sandbox_ui.page.handlers import ButtonHandlers
 from sandbox_ui.preview.service import PreviewService

@@ -6,9 +6,9 @@ this process.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from agent.compare.checks import Check
@@ -18,6 +18,9 @@ from sandbox_ui.runs.run_options import RunOptions
 
 _Count = Annotated[int, Field(ge=1, le=10_000_000)]
 _Number = Annotated[float, Field(allow_inf_nan=False)]
+_T = TypeVar("_T")
+Few = Annotated[list[_T], Field(max_length=100), FailFast()]
+"""A list that is checked quickly, whatever it has; how many there may be is checked later."""
 
 
 class StrictRequest(BaseModel):
@@ -79,7 +82,7 @@ class ComparisonRequest(StrictRequest):
     """A comparison as a client asks for it; ``inputs`` is the id of a draft, or empty."""
 
     task: str
-    members: list[MemberRequest]
+    members: Few[MemberRequest]
     inputs: str = ""
     title: str = ""
     baseline: int = 0
@@ -98,7 +101,7 @@ class KeyRequest(StrictRequest):
 class ResumeRequest(StrictRequest):
     """What a client gives to continue a comparison: keys, which are not stored."""
 
-    members: list[KeyRequest] = []
+    members: Few[KeyRequest] = []
     judge_api_key: str = ""
 
 

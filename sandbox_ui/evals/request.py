@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from sandbox_ui.compare.request import JudgeRequest, MemberRequest, StrictRequest
+from sandbox_ui.compare.request import Few, JudgeRequest, MemberRequest, StrictRequest
 
 
 class SuiteRequest(StrictRequest):
@@ -22,8 +22,8 @@ class SuiteRequest(StrictRequest):
 class EvaluationRequest(StrictRequest):
     """An evaluation as a client asks for it; ``inputs`` is a draft with uploads, or empty."""
 
-    suites: list[SuiteRequest]
-    members: list[MemberRequest]
+    suites: Few[SuiteRequest]
+    members: Few[MemberRequest]
     inputs: str = ""
     title: str = ""
     baseline: int = 0

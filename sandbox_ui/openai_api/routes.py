@@ -18,9 +18,9 @@ from agent.settings import Settings
 from agent.util.text import format_size
 from sandbox_ui.auth.access import get_access
 from sandbox_ui.history.catalog import Catalog
+from sandbox_ui.limits.body_limit import parse_body
 from sandbox_ui.limits.quota import Quota
 from sandbox_ui.limits.receiving import Receiver
-from sandbox_ui.middleware.body_limit import MAX_BODY_BYTES
 from sandbox_ui.openai_api.chat import ChatPresenter, LinkFiles
 from sandbox_ui.openai_api.conversation import parse_chat_messages, parse_response_input
 from sandbox_ui.openai_api.errors import ApiError, to_api_error
@@ -38,7 +38,7 @@ from sandbox_ui.openai_api.models import SANDBOX_SUFFIX, ModelCatalogue
 from sandbox_ui.openai_api.parameters import Parameters, parse_parameters
 from sandbox_ui.openai_api.progress import RoundProgress
 from sandbox_ui.openai_api.responses import ResponsePresenter
-from sandbox_ui.routes.helpers import DISK_FULL_ERRNOS, DISK_FULL_MESSAGE, json_response, read_body
+from sandbox_ui.routes.helpers import DISK_FULL_ERRNOS, DISK_FULL_MESSAGE, json_response
 from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.workspace import file_response
 from sandbox_ui.workspace.form_writer import write_form
@@ -252,14 +252,7 @@ async def _unknown_path(request: Request) -> Response:
 
 async def _read_object(request: Request) -> dict[str, Any]:
     """Return the JSON object in a request's body."""
-    raw = await read_body(request, MAX_BODY_BYTES)
-    if raw is None:
-        raise ApiError(
-            f"A request may have at most {format_size(MAX_BODY_BYTES)}. Upload larger files to "
-            "/v1/files.",
-            413,
-        )
-    return await run_sync(_parse_object, raw)
+    return await parse_body(request, partial(_parse_object, await request.body()))
 
 
 def _parse_object(raw: bytes) -> dict[str, Any]:
@@ -267,7 +260,7 @@ def _parse_object(raw: bytes) -> dict[str, Any]:
     try:
         value = json.loads(raw)
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise ApiError(
             "The request body is not JSON, or has a number or a character that JSON cannot have."
         ) from error

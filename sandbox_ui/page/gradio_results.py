@@ -8,7 +8,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sandbox_ui.auth.access import get_access
-from sandbox_ui.middleware.gradio_requests import replay_body
+from sandbox_ui.limits.body_limit import replay_body
 from sandbox_ui.middleware.path_prefix import path_without_prefix
 from sandbox_ui.page.gradio_queue import OwnedQueue
 
@@ -59,7 +59,7 @@ class GradioResultAccess:
 def _session_and_event(body: bytes) -> tuple[str, str]:
     try:
         value = json.loads(body)
-    except (ValueError, RecursionError):
+    except ValueError:
         return "", ""
     fields = value if isinstance(value, dict) else {}
     return str(fields.get("session_hash", "")), str(fields.get("event_id", ""))

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from agent.errors import WorkspaceError
+from agent.errors import UsageError, WorkspaceError
+from agent.util.text import format_size
 from sandbox_ui.preview.base import PreviewRequest
-from sandbox_ui.preview.worker import LENGTH_PREFIX, TIMEOUT_SECONDS
+from sandbox_ui.preview.worker import LENGTH_PREFIX, MAX_REQUEST_BYTES, TIMEOUT_SECONDS
 from sandbox_ui.scheduling.limiter import PerUserLimiter
 
 MAX_CONCURRENT = 3
@@ -67,6 +68,7 @@ class PreviewService:
 
         Raises:
             WorkspaceError: The file cannot be shown; the message says why.
+            UsageError: The options of the request are too long.
         """
         message = {
             "kind": kind,
@@ -74,14 +76,17 @@ class PreviewService:
             "size": request.size,
             "options": dict(request.options),
         }
+        encoded = json.dumps(message).encode()
+        if len(encoded) > MAX_REQUEST_BYTES:
+            raise UsageError(
+                f"The options of a preview may have at most {format_size(MAX_REQUEST_BYTES)}."
+            )
         with self._semaphore:
             began = time.monotonic()
             ours, theirs = socket.socketpair()
             with ours:
                 with theirs:
-                    self._send(
-                        json.dumps(message).encode(), file, theirs.fileno(), request.second_file
-                    )
+                    self._send(encoded, file, theirs.fileno(), request.second_file)
                 ours.settimeout(TIMEOUT_SECONDS + _GRACE_SECONDS)
                 reply = _receive_all(ours)
         return _parse_response(reply, time.monotonic() - began, f"{request.name!a} as {kind}")

@@ -17,10 +17,9 @@ from sandbox_ui.auth.access import get_access
 from sandbox_ui.auth.accounts import TooManyAttempts, WrongPassword
 from sandbox_ui.auth.identity import Identities
 from sandbox_ui.auth.tokens import Token
-from sandbox_ui.routes.helpers import json_response, read_body, read_json, route
+from sandbox_ui.routes.helpers import json_response, read_json, route
 
 _PAGE = Path(__file__).parents[2] / "static" / "pages" / "login.html"
-_MAX_FORM_BYTES = 16 * 1024
 _BACK_QUERY = re.compile(r"[\w=&%.+-]{0,500}")
 _NO_STORE = {"Cache-Control": "no-store"}
 
@@ -116,9 +115,7 @@ class AuthRoutes:
 
 
 async def _read_form(request: Request) -> dict[str, str]:
-    raw = await read_body(request, _MAX_FORM_BYTES)
-    if raw is None:
-        raise StudioError("The name or the password is too long.")
+    raw = await request.body()
     try:
         fields = parse_qs(raw.decode("utf-8", "replace"), max_num_fields=10)
     except ValueError as error:

@@ -3,7 +3,7 @@
 import errno
 import json
 from collections.abc import Awaitable, Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Literal
 
 from anyio.to_thread import run_sync
@@ -29,13 +29,13 @@ from agent.workspace.paths import RelPath
 from sandbox_ui.auth.access import GROUP_KINDS, ReadOnly, SignInRequired, get_access
 from sandbox_ui.compare.group_manager import GroupManager
 from sandbox_ui.history.catalog import Catalog
+from sandbox_ui.limits.body_limit import parse_body
 from sandbox_ui.limits.receiving import UploadStalled
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 RUN_PATH = "/api/runs/{run}"
 COMPARISON_PATH = "/api/comparisons/{comparison}"
 EVALUATION_PATH = "/api/evaluations/{evaluation}"
-_MAX_JSON_BYTES = 4 * 1024**2
 _STATUS_BY_ERROR: dict[type[Exception], int] = {
     RunError: 404,
     QuotaExceeded: 429,
@@ -134,32 +134,23 @@ def get_step(request: Request, name: str = "step") -> int | None:
     return int(step) if step else None
 
 
-async def read_body(request: Request, limit: int) -> bytes | None:
-    """Return a request's body; None, without reading on, beyond ``limit`` bytes."""
-    raw = bytearray()
-    async for chunk in request.stream():
-        raw += chunk
-        if len(raw) > limit:
-            return None
-    return bytes(raw)
-
-
 async def read_json(request: Request) -> dict[str, Any]:
-    """Return the JSON object in a request's body of at most 4 MB.
+    """Return the JSON object in a request's body.
 
     Raises:
         WorkspaceError: if the body is not a JSON object.
     """
-    raw = await read_body(request, _MAX_JSON_BYTES)
-    if raw is None:
-        raise WorkspaceError("The request body is too large.")
-    try:
-        value = json.loads(raw)
-    except (ValueError, RecursionError) as error:
-        raise WorkspaceError("The request body is not JSON.") from error
+    value = await parse_body(request, partial(_parse_json, await request.body()))
     if not isinstance(value, dict):
         raise WorkspaceError("The request body is not a JSON object.")
     return value
+
+
+def _parse_json(raw: bytes) -> Any:
+    try:
+        return json.loads(raw)
+    except ValueError as error:
+        raise WorkspaceError("The request body is not JSON.") from error
 
 
 def json_response(value: Any, status: int = 200) -> Response:

@@ -14,9 +14,7 @@ from agent.examples import examples
 from sandbox_ui.auth.access import get_access
 from sandbox_ui.preview.base import PreviewRequest
 from sandbox_ui.preview.service import PreviewService
-from sandbox_ui.routes.helpers import json_response, read_body, route
-
-_MAX_MARKDOWN_BYTES = 1024**2
+from sandbox_ui.routes.helpers import json_response, route
 
 
 class InfoRoutes:
@@ -67,9 +65,7 @@ class InfoRoutes:
 
     async def markdown(self, request: Request) -> Response:
         """Return the body's Markdown as sanitized HTML."""
-        text = await read_body(request, _MAX_MARKDOWN_BYTES)
-        if text is None:
-            return json_response({"error": "The text is longer than 1 MB."}, 413)
+        text = await request.body()
         preview_request = PreviewRequest("text.md", len(text), {"model_text": "1"})
         render = partial(self._previews.render, "markdown", BytesIO(text), preview_request)
         result = await self._previews.limiter.run(get_access(request).limiter_key, render)

@@ -25,7 +25,16 @@ from tests.bench.cluster import placement, sandboxes, sizing
 from tests.bench.context import bench_context, print_progress
 from tests.bench.models import caching
 from tests.bench.page import comparison, opening, reports, scrubbing, streaming, tree
-from tests.bench.server import history, idle, imports, load, neighbours, startup, transfers
+from tests.bench.server import (
+    bodies,
+    history,
+    idle,
+    imports,
+    load,
+    neighbours,
+    startup,
+    transfers,
+)
 from tests.bench.tables import Table
 from tests.support.browser.chromium import CHROMIUM
 
@@ -50,6 +59,7 @@ TABLES: dict[str, partial[Table]] = {
     "imports": partial(imports.table, counts=(20, 200), times=1),
     "load": partial(load.table, run_counts=(2,), steps=3, idle_sandboxes=2, followers=3),
     "neighbours": partial(neighbours.table, neighbours=2, connections=200, times=3),
+    "bodies": partial(bodies.table, steps=2, clients=2),
     "history": partial(history.table, count=60, times=2),
     "comparisons": partial(comparisons.table, sizes=((1, 3), (2, 3)), times=1),
     "rollouts": partial(rollouts.table, count=2, concurrency=(1, 2)),

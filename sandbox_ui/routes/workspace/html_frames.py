@@ -3,6 +3,7 @@
 import mimetypes
 import re
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -14,6 +15,7 @@ from starlette.routing import Route
 
 from agent.errors import StudioError, WorkspaceError
 from agent.workspace.paths import RelPath
+from sandbox_ui.limits.body_limit import parse_body
 from sandbox_ui.routes.helpers import RUN_PATH, get_path, get_run_id, json_response, route
 from sandbox_ui.routes.workspace import frame_confinement
 from sandbox_ui.routes.workspace.frame_tokens import FrameToken, FrameTokens, Scripts
@@ -98,7 +100,8 @@ class FrameRoutes:
         run = get_run_id(request)
         self._runs.folder(run)
         try:
-            body = _FrameRequest.model_validate_json(await request.body())
+            parse = partial(_FrameRequest.model_validate_json, await request.body())
+            body = await parse_body(request, parse)
         except ValidationError:
             raise WorkspaceError("“path” and “base” are required.") from None
         page = RelPath.from_url(body.path)

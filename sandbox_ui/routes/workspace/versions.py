@@ -11,6 +11,7 @@ from starlette.routing import Route
 
 from agent.errors import WorkspaceError
 from sandbox_ui.auth.access import get_access
+from sandbox_ui.limits.body_limit import parse_body
 from sandbox_ui.preview.kinds import DIFFERENCE
 from sandbox_ui.preview.service import PreviewService
 from sandbox_ui.routes.helpers import (
@@ -19,7 +20,6 @@ from sandbox_ui.routes.helpers import (
     get_run_id,
     get_step,
     json_response,
-    read_body,
     route,
 )
 from sandbox_ui.runs.manager import RunManager
@@ -27,8 +27,6 @@ from sandbox_ui.workspace.outputs import list_results
 from sandbox_ui.workspace.past_listing import version_rows
 from sandbox_ui.workspace.path_links import find_linked_files
 from sandbox_ui.workspace.step_diff import Difference, StepComparer
-
-_MAX_BODY_BYTES = 256 * 1024
 
 
 class VersionRoutes:
@@ -69,10 +67,7 @@ class VersionRoutes:
     async def file_links(self, request: Request) -> Response:
         """Return the paths of the files that words name; the body is a JSON list of words."""
         workspace = self._runs.workspace(get_run_id(request))
-        body = await read_body(request, _MAX_BODY_BYTES)
-        if body is None:
-            raise WorkspaceError("Too many words in one request.")
-        words = _parse_words(body)
+        words = await parse_body(request, partial(_parse_words, await request.body()))
         return json_response({"paths": await run_sync(find_linked_files, workspace, words)})
 
     async def difference(self, request: Request) -> Response:
@@ -105,7 +100,7 @@ def _to_json(difference: Difference) -> bytes:
 def _parse_words(body: bytes) -> list[str]:
     try:
         words = json.loads(body)
-    except (ValueError, RecursionError):
+    except ValueError:
         words = None
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise WorkspaceError("The request body must be a JSON list of words.")

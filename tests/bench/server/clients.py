@@ -74,14 +74,14 @@ class ServedApp:
 
 @contextmanager
 def serve_app(
-    context: BenchContext, url: str, max_runs: int, sandboxes: int = 200
+    context: BenchContext, url: str, max_runs: int, sandboxes: int = 200, **variables: str
 ) -> Iterator[ServedApp]:
     """Run the application until it is ready; without an endpoint the built-in model answers."""
     port = free_port()
     environment = context.environment(
         "load", OPENAI_BASE_URL=url, OPENAI_MODEL="test-model", GRADIO_SERVER_PORT=str(port),
         STUDIO_MAX_RUNS=str(max_runs), STUDIO_MAX_RUNS_PER_USER=str(max_runs),
-        STUDIO_CONVERSATION_TOKENS="none", STUDIO_MAX_SANDBOXES=str(sandboxes),
+        STUDIO_CONVERSATION_TOKENS="none", STUDIO_MAX_SANDBOXES=str(sandboxes), **variables,
     )  # fmt: skip
     address = f"http://127.0.0.1:{port}"
     with run_program([sys.executable, "app.py"], environment) as process:

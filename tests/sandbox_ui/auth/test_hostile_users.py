@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -15,10 +16,11 @@ from sandbox_ui.auth.tokens import Tokens
 from sandbox_ui.preview.base import PreviewRequest
 from sandbox_ui.preview.service import PreviewResult, PreviewService
 from sandbox_ui.routes.workspace import document_info
-from tests.sandbox_ui.accounts import accounts
+from tests.sandbox_ui.accounts import accounts, signed_in
 from tests.support import httpx
+from tests.support.hostile.bodies import ATTACKS, HostileBody
 from tests.support.models.endpoint import Endpoint, Turn
-from tests.support.server import TIMEOUT_SECONDS, serve_studio, wait_until
+from tests.support.server import TIMEOUT_SECONDS, follow_run, serve_studio, wait_until
 
 pytestmark = pytest.mark.contract
 
@@ -297,3 +299,45 @@ def test_many_followers_do_not_delay_others(release: threading.Event, tmp_path: 
         for _ in range(20):
             assert httpx.get(f"{studio_url}/api/runs").status_code == 200
         release.set()
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("attack", ATTACKS.values(), ids=list(ATTACKS))
+def test_hostile_bodies_do_not_keep_others_from_working(
+    attack: HostileBody, tmp_path: Path
+) -> None:
+    stopped, answers = threading.Event(), set[int]()
+    with (
+        Endpoint(lambda _: Turn(text="Done.")) as endpoint,
+        serve_studio(
+            tmp_path, users=USERS, openai_api=True, base_url=endpoint.url, model="test-model"
+        ) as studio_url,
+        signed_in(studio_url, "ann") as ann,
+        signed_in(studio_url, "bob") as bob,
+        ThreadPoolExecutor(8) as pool,
+    ):
+        shared = ann.post("/api/runs").json()["run"]
+        link = ann.post(f"/api/runs/{shared}/links").json()["path"]
+
+        def repeat() -> None:
+            cookies = None if attack.from_guest else ann.cookies
+            with httpx.Client(base_url=studio_url, cookies=cookies) as attacker:
+                attacker.get(f"/{link}")
+                while not stopped.is_set():
+                    with suppress(httpx.TransportError):  # refused before the body was sent
+                        answers.add(attack.send(attacker).status_code)
+
+        attackers = [pool.submit(repeat) for _ in range(8)]
+        try:
+            wait_until(lambda: bool(answers))
+            for _ in range(20):
+                assert bob.get("/healthz", timeout=20).json()["ok"]
+            arguments = {"data": ["Answer.", "", "general", "plain"]}
+            (run,) = bob.post("/gradio_api/run/start", json=arguments).json()["data"]
+            with follow_run(bob, run, "0") as stream:
+                assert any("run_ended" in str(message.data) for message in stream)
+        finally:
+            stopped.set()
+        for each in attackers:
+            each.result()
+    assert answers == {attack.status}

@@ -68,7 +68,13 @@ def test_markdown_of_up_to_a_megabyte_is_rendered(client: httpx.Client) -> None:
     assert "<strong>b</strong>" in html
     assert "<script" not in html
     refused = client.post("/api/markdown", content=b"x" * 1_100_000)
-    assert (refused.status_code, "longer than" in refused.json()["error"]) == (413, True)
+    assert (refused.status_code, "at most 1.0 MB" in refused.json()["error"]) == (413, True)
+
+
+def test_a_preview_with_too_long_options_is_refused(client: httpx.Client, run: str) -> None:
+    client.put(f"/api/runs/{run}/files/a.csv", content=b"a,b")
+    refused = client.get(f"/api/runs/{run}/view/a.csv", params={"sort": "\1" * 12_000})
+    assert (refused.status_code, "at most 64 KB" in refused.json()["error"]) == (400, True)
 
 
 # Event stream

@@ -19,6 +19,7 @@ from agent.settings import Settings
 from sandbox_ui.application import Services
 from sandbox_ui.auth.access import Access
 from sandbox_ui.auth.user import OPERATOR
+from sandbox_ui.limits.body_limit import BodyLimit
 from sandbox_ui.preview.base import BinaryPreview, PreviewError, PreviewRequest, Renderer
 from sandbox_ui.preview.service import PreviewResult, PreviewService
 from sandbox_ui.preview.worker import _UNREADABLE_MESSAGE, load_renderer
@@ -58,7 +59,7 @@ class LocalRoutes:
         services = Services.from_settings(Settings(data=data, **settings), provider)
         self.services = replace(services, previews=previews or LocalPreviews())
         self.services.catalog.open()
-        self._app = Starlette(routes=list(self.services.routes()))
+        self._app = BodyLimit(Starlette(routes=list(self.services.routes())))
         self._stop, self._ready = asyncio.Event(), threading.Event()
         self._open, self._submitting = True, threading.Lock()
         self._thread = threading.Thread(target=asyncio.run, args=(self._run(),))

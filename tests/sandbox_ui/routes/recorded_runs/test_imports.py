@@ -14,7 +14,6 @@ import pytest
 from agent.errors import TraceError
 from agent.runs.folder import RunFolder
 from agent.workspace.versions.log import ManifestLog
-from sandbox_ui.middleware.body_limit import MAX_BODY_BYTES
 from sandbox_ui.routes.recorded_runs import imports
 from tests.agent.traces.samples import FOLDER
 from tests.sandbox_ui.accounts import accounts, signed_in
@@ -68,7 +67,7 @@ def test_a_file_may_be_larger_than_other_requests_and_what_is_wrong_with_it_is_s
     client: httpx.Client,
 ) -> None:
     message = {"role": "user", "content": "x" * 1_000_000}
-    line = json.dumps({"messages": [message] * (MAX_BODY_BYTES // 1_000_000 + 1)})
+    line = json.dumps({"messages": [message] * (8 * 1024**2 // 1_000_000 + 1)})
     assert send(client, line.encode(), "large.jsonl").status_code == 201
     answer = send(client, b'{"messages": [\n{"role": "robot"}]}', "a\nb/../robot.jsonl")
     assert answer.status_code == 400

@@ -25,7 +25,7 @@ def test_only_existing_files_of_the_run_are_links(served_run: ServedRun) -> None
     }  # fmt: skip
     outside = ("/etc/hosts", "../x", "output/../draw.py", "output", "", "\0", "x" * 5000)
     assert httpx.post(url, json=[*links, *outside]).json()["paths"] == links
-    for body in ("", "{}", "[1]", "[" * 100_000, '["' + "x" * 300_000 + '"]'):
+    for body in ("", "{}", "[1]", "[" * 100_000):
         answer = httpx.post(url, content=body)
         assert answer.status_code == 400, body[:9]
         assert answer.json()["error"].endswith(".")

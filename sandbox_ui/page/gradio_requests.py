@@ -4,6 +4,7 @@ import inspect
 import json
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from gradio import Blocks
@@ -12,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from sandbox_ui.limits.body_limit import parse_body, replay_body
 from sandbox_ui.middleware.path_prefix import path_without_prefix
 
 _DIRECT_CALL = re.compile(r"/gradio_api/(run|api)/[^/]+/?")
@@ -45,10 +47,11 @@ class RequestValidation:
         if scope["type"] != "http" or scope["method"] != "POST":
             await self._app(scope, receive, send)
             return
-        body = await Request(scope, receive).body()
+        request = Request(scope, receive)
+        body = await request.body()
         try:
-            call: Any = _parse(body) if body else None
-        except (ValueError, RecursionError):
+            call: Any = await parse_body(request, partial(_parse, body)) if body else None
+        except ValueError:
             await _NOT_JSON(scope, receive, send)
             return
         path = path_without_prefix(scope)
@@ -87,20 +90,6 @@ def _defaults(call: Any, parameters: list[inspect.Parameter]) -> tuple[list[Any]
     omitted = parameters[len(values) :]
     missing = [each.name for each in omitted if each.default is inspect.Parameter.empty]
     return ([], missing) if missing else ([each.default for each in omitted], [])
-
-
-def replay_body(body: bytes, receive: Receive) -> Receive:
-    """Return a ``receive`` that replays a body that was already read."""
-    replayed = False
-
-    async def replay() -> Message:
-        nonlocal replayed
-        if replayed:
-            return await receive()
-        replayed = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return replay
 
 
 def _parse(body: bytes) -> Any:
