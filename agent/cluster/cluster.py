@@ -49,6 +49,7 @@ class _Nodes:
     active: list[Node] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
     retry_at: dict[str, float] = field(default_factory=dict)
+    declared: bool = False
     changed: threading.Condition = field(default_factory=threading.Condition)
 
 
@@ -285,9 +286,10 @@ class Cluster:
     def _start_actors(self) -> None:
         known = {each.id for each in self._nodes.active}
         listed = ray.nodes()
-        declared = any(RESOURCE in each["Resources"] for each in listed)
+        # A node that is gone declares nothing any more: what it meant for the others holds.
+        self._nodes.declared |= any(RESOURCE in each["Resources"] for each in listed)
         for each in listed:
-            wanted = RESOURCE in each["Resources"] or not declared
+            wanted = RESOURCE in each["Resources"] or not self._nodes.declared
             if not (each["Alive"] and wanted) or each["NodeID"] in known:
                 continue
             if time.monotonic() < self._nodes.retry_at.get(each["NodeID"], 0.0):

@@ -72,12 +72,48 @@ def nodes(tmp_path: Path) -> Iterator[Nodes]:
         yield nodes
 
 
-def test_an_evaluation_survives_the_loss_of_a_node(
-    tmp_path: Path, nodes: Nodes, engine: Client
-) -> None:
-    tasks = tmp_path / "tasks.jsonl"
+@pytest.fixture
+def tasks(tmp_path: Path) -> Path:
+    path = tmp_path / "tasks.jsonl"
     lines = ({"problem": f"What is {n} + {n}?", "answer": str(2 * n)} for n in range(1, TASKS + 1))
-    tasks.write_text("\n".join(map(json.dumps, lines)))
+    path.write_text("\n".join(map(json.dumps, lines)))
+    return path
+
+
+def test_an_evaluation_stops_once_without_any_node_and_continues_on_others(
+    tmp_path: Path, tasks: Path
+) -> None:
+    interruption, data, output = Interruption(), tmp_path / "data", str(tmp_path / "results")
+    members, resume = ("--member", "sandbox"), ("--resume", "--retry-infrastructure")
+    with Endpoint(interruption) as endpoint:
+        with (
+            ray_nodes(tmp_path / "first", 1, 2) as nodes,
+            evaluation_command(
+                data, tasks, endpoint.url, *members, "--output", output, "--ray", nodes.address,
+                environment=nodes.environment,
+            ) as command,
+        ):  # fmt: skip
+            assert interruption.reached.wait(120), command.communicate()
+            nodes.kill(0)
+            interruption.over.set()
+            stdout, stderr = command.communicate(timeout=TIMEOUT_SECONDS)
+        assert command.returncode == 1, stderr
+        assert "No node of the cluster can carry out runs." in stderr
+        assert "failed by an infrastructure error" not in stdout
+        with (
+            ray_nodes(tmp_path / "second", 1, 2) as nodes,
+            evaluation_command(
+                data, tasks, endpoint.url, *resume, "--output", output, "--ray", nodes.address,
+                environment=nodes.environment,
+            ) as command,
+        ):  # fmt: skip
+            stdout, stderr = command.communicate(timeout=TIMEOUT_SECONDS)
+    assert command.returncode == 0, stderr
+
+
+def test_an_evaluation_survives_the_loss_of_a_node(
+    tmp_path: Path, tasks: Path, nodes: Nodes, engine: Client
+) -> None:
     interruption = Interruption()
     began = time.monotonic()
     with Endpoint(interruption) as endpoint:
