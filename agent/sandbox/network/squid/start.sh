@@ -32,16 +32,7 @@ table inet studio {
         ip daddr @four reject
         ip6 daddr @six reject
     }
-    # No sandbox takes more than its share of the connections that Squid can hold and accept; what goes
-    # beyond waits: the sandbox's kernel repeats it after a second. What is refused by the rate is not
-    # counted as open.
-    set recent { type ipv4_addr; size 65536; flags dynamic,timeout; timeout 1m; }
-    set open { type ipv4_addr; size 65536; flags dynamic; }
-    chain sandboxes {
-        update @recent { ip saddr limit rate over 100/second burst 200 packets } drop
-        add @open { ip saddr ct count over 64 } drop
-        accept
-    }
+    chain sandboxes { accept; }
     chain in {
         type filter hook input priority 0; policy drop;
         ct state established,related accept
@@ -49,6 +40,21 @@ table inet studio {
         ip saddr 198.18.0.0/15 tcp dport 3128 jump sandboxes
     }
     chain forward { type filter hook forward priority 0; policy drop; }
+}
+RULES
+# No sandbox takes more than its share of the connections that Squid can hold and accept; what goes
+# beyond waits: the sandbox's kernel repeats it after a second. What is refused by the rate is not
+# counted as open. A kernel that cannot count connections limits none.
+nft -f - <<RULES || echo "The kernel cannot count a sandbox's connections: they are not limited." >&2
+flush chain inet studio sandboxes
+table inet studio {
+    set recent { type ipv4_addr; size 65536; flags dynamic,timeout; timeout 1m; }
+    set open { type ipv4_addr; size 65536; flags dynamic; }
+    chain sandboxes {
+        update @recent { ip saddr limit rate over 100/second burst 200 packets } drop
+        add @open { ip saddr ct count over 64 } drop
+        accept
+    }
 }
 RULES
 config=/opt/studio/proxy/squid.conf
