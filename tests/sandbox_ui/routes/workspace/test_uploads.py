@@ -329,7 +329,8 @@ def test_a_document_is_counted_again_when_it_changes_unless_it_has_no_text(
     url = f"/api/runs/{run}/document-info/input"
     (workspace / "input" / "a.txt").write_text("four words are here")
     about = client.get(f"{url}/a.txt").json()
-    assert about == {"pages": None, "words": 4, "tokens": 5, "characters": 19, "reason": ""}
+    counts = {"pages": None, "words": 4, "tokens": 5, "characters": 19}
+    assert about == counts | {"reason": "", "assumed_encoding": ""}
     (workspace / "input" / "a.txt").write_text("two words")
     assert client.get(f"{url}/a.txt").json()["words"] == 2
     (workspace / "input" / "a.bin").write_bytes(b"\0\1")
