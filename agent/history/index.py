@@ -275,7 +275,7 @@ class History:
         """Return entries by a condition on ``:wanted``, active ones as they are now."""
         query = f"SELECT {_ENTRY} FROM runs WHERE {condition} ORDER BY at DESC LIMIT {limit:d}"
         active = self._entries(self._active_summaries())
-        self.indexer.update(_SHORT_SECONDS, at_once=False)
+        self.indexer.update(_SHORT_SECONDS)
         stored = self._read(lambda rows: _stored_entries(rows, query, {"wanted": _json(wanted)}))
         found = [entry for entry in stored if entry.run not in active]
         return found + [entry for entry in active.values() if entry and matches(entry)]
@@ -319,7 +319,7 @@ class History:
 
     def replays_of(self, run: str) -> list[str]:
         """Return the ids of the replays of a run, latest first."""
-        self.indexer.update(_SHORT_SECONDS, at_once=False)
+        self.indexer.update(_SHORT_SECONDS)
         query = (
             "SELECT run FROM runs WHERE parent_run = ? AND parent_run != '' "
             "AND json_extract(parent, '$.kind') = 'replay' ORDER BY at DESC LIMIT 100"

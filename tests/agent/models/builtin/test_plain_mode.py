@@ -57,4 +57,4 @@ def test_a_document_that_does_not_fit_is_refused_whole(
     assert isinstance(end, RunEnded)
     assert (end.status, end.answer) == ("token_limit", "")
     assert "Nothing was cut off" in end.reason
-    assert f"the model's context has {CONTEXT_TOKENS}" in end.reason
+    assert f"the model's context has {CONTEXT_TOKENS:,}" in end.reason
