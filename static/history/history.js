@@ -105,6 +105,7 @@ class HistoryDialog {
 
   open() {
     if (this.dialog.open) return;
+    this.onClose(); // its event may come after the dialog was opened again
     this.dialog.showModal();
     this.field.value = "";
     this.pinnedOnly.setAttribute("aria-pressed", "false");
@@ -116,6 +117,7 @@ class HistoryDialog {
   }
 
   onClose() {
+    if (this.dialog.open) return;
     clearInterval(this.clock);
     clearTimeout(this.timer);
     this.more.disconnect();
