@@ -129,7 +129,7 @@ class JournalError(StudioError):
 
 
 class RecordNotAFile(JournalError, OSError):
-    """A file of a run's record is no regular file."""
+    """A file of a run's record is not a regular file."""
 
     def __str__(self) -> str:
         return str(self.strerror)

@@ -517,7 +517,7 @@ class SummaryEnded(_StepEvent):
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One workspace path that a step added, changed or removed.
+    """A path in the workspace that a step added, changed or removed.
 
     Attributes:
         hash: The SHA-256 in hex of a file's content or of a link's target; None if it was not read,

@@ -1,4 +1,4 @@
-"""Signatures of documents: PDF, and office documents in a zip archive or in an OLE file."""
+"""Recognises PDF and office documents, and encrypted ones, by their first bytes and names."""
 
 import re
 import zipfile

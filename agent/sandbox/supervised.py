@@ -91,7 +91,7 @@ class SupervisedSandbox(ABC):
         self._dispose()
 
     def _prepare_write(self) -> None:  # noqa: B027 - nothing to prepare in a plain process
-        """Make the disk writable if it failed. Raises ``SandboxError`` if that is impossible."""
+        """Repair the disk if it has failed; raise ``SandboxError`` if it cannot be repaired."""
 
     @property
     def id(self) -> str:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
-from agent.traces.allowance import Allowance
 from agent.traces.fields import Fields
+from agent.traces.import_budget import ImportBudget
 from agent.traces.json_reader import JsonReader
 
 _HEAD_NAMES = frozenset({
@@ -31,19 +31,19 @@ class Document:
     Attributes:
         open: Opens the file, or the part of it that begins with the value.
         name: The file's name, for messages.
-        allowance: What reading it may use.
+        budget: What reading it may use.
         line: The line of the file at which the part begins.
     """
 
     open: Callable[[], BinaryIO]
     name: str
-    allowance: Allowance
+    budget: ImportBudget
     line: int = 1
 
     @contextmanager
     def reader(self) -> Iterator[JsonReader]:
         """Yield a reader before the value."""
-        with self.allowance.checked(self.open()) as file:
+        with self.budget.checked(self.open()) as file:
             reader = JsonReader(file, self.name, self.line)
             for _ in reader.documents():
                 yield reader
@@ -81,7 +81,7 @@ def part(reader: JsonReader, whole: Document) -> Iterator[Document]:
         reader: A reader of the whole document, before the value.
         whole: The whole document.
     """
-    with tempfile.TemporaryDirectory(dir=whole.allowance.scratch) as folder:
+    with tempfile.TemporaryDirectory(dir=whole.budget.scratch) as folder:
         line, path = reader.line, Path(folder) / "part.json"
         with path.open("w", encoding="utf-8", newline="") as copy:
             reader.copy(copy)

@@ -11,7 +11,6 @@ from pathlib import Path
 from agent.data_folder import random_id
 from agent.errors import TraceError
 from agent.runs.folder import RunFolder
-from agent.traces.allowance import Allowance
 from agent.traces.documents import Document, part
 from agent.traces.fields import Fields
 from agent.traces.formats import (
@@ -23,6 +22,7 @@ from agent.traces.formats import (
     sts,
     swe_agent,
 )
+from agent.traces.import_budget import ImportBudget
 from agent.traces.journal_items import ORIGIN_FILE
 from agent.traces.json_reader import JsonReader
 from agent.traces.own.export import open_export
@@ -91,7 +91,7 @@ def import_file(
         owner: The owner of the runs; empty for the operator.
         space: Bytes that the runs may use; None for no limit.
         blobs: The data folder's store of file contents, if this process has opened it.
-        stopped: Whether nobody waits for the import any more, which ends it.
+        stopped: Returns whether the client has left, which ends the import.
 
     Raises:
         TraceError: The file has no known format, or cannot be read.
@@ -100,7 +100,7 @@ def import_file(
     name = name or path.name
     scratch = data / SCRATCH
     scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
-    allowance = Allowance(name, space, stopped, scratch=scratch)
+    budget = ImportBudget(name, space, stopped, scratch=scratch)
     folders = list[RunFolder]()
 
     def create(format: str) -> RunFolder:
@@ -111,9 +111,9 @@ def import_file(
         _check(path, name)
         with open_export(path, name) as export:
             if export is None:
-                return _import_traces(path, name, create, allowance)
+                return _import_traces(path, name, create, budget)
             run = create(OWN_FORMAT)
-            RunImport(export, run, blobs or BlobStore(data / "blobs"), allowance).write()
+            RunImport(export, run, blobs or BlobStore(data / "blobs"), budget).write()
             return [ImportedRun(run.id, OWN_FORMAT, "")]
     except BaseException:
         for folder in folders:
@@ -123,14 +123,14 @@ def import_file(
 
 
 def _import_traces(
-    path: Path, name: str, create: Callable[[str], RunFolder], allowance: Allowance
+    path: Path, name: str, create: Callable[[str], RunFolder], budget: ImportBudget
 ) -> list[ImportedRun]:
     runs = list[ImportedRun]()
-    for found in find_traces(path, name, allowance):
+    for found in find_traces(path, name, budget):
         if len(runs) >= MAX_TRACES:
             raise TraceError(f"{name}: more than {MAX_TRACES} traces. Split the file.")
         folder = create(found.format)
-        write_journal(folder, _with_origin(found.trace, folder), found.title or name, allowance)
+        write_journal(folder, _with_origin(found.trace, folder), found.title or name, budget)
         runs.append(ImportedRun(folder.id, found.format, found.title))
     if not runs:
         raise TraceError(f"{name}: the file has no traces.")
@@ -168,13 +168,13 @@ def _with_origin(trace: Trace, folder: RunFolder) -> Iterator[Item]:
         yield item
 
 
-def find_traces(path: Path, name: str, allowance: Allowance) -> Iterator[_Found]:
-    """Yield the traces of a file that is no exported run.
+def find_traces(path: Path, name: str, budget: ImportBudget) -> Iterator[_Found]:
+    """Yield the traces of a file that is not an exported run.
 
     Raises:
         TraceError: The file has no known format, or cannot be read.
     """
-    whole = Document(lambda: path.open("rb"), name, allowance)
+    whole = Document(lambda: path.open("rb"), name, budget)
     if zipfile.is_zipfile(path):
         for title, trace in inspect_log.samples_of_eval(whole, path):
             yield _Found("Inspect", title, trace)

@@ -43,7 +43,7 @@ from agent.models.base import ToolCall
 from agent.runs.folder import RunFolder
 from agent.runs.long_outputs import LongOutputs
 from agent.tools.actions import BASH, EDITOR, SUBMIT, Action, Bash, Custom, Operation, Submit
-from agent.traces.allowance import Allowance
+from agent.traces.import_budget import ImportBudget
 from agent.traces.token_ids import TokenSequence
 from agent.traces.trace import Ended, Item, Note, Result, Review, Start, Turn, UserText
 from agent.util.text import mark_hidden, one_line
@@ -302,7 +302,7 @@ class TraceRecorder:
 
 
 def write_journal(
-    folder: RunFolder, items: Iterable[Item], title: str, allowance: Allowance
+    folder: RunFolder, items: Iterable[Item], title: str, budget: ImportBudget
 ) -> None:
     """Write a trace to a new run's folder; its journal appears only when it is complete.
 
@@ -310,7 +310,7 @@ def write_journal(
         folder: The run's folder.
         items: The trace.
         title: What to call a trace that says nothing about its task.
-        allowance: What the import may use.
+        budget: What the import may use.
 
     Raises:
         TraceError: The trace cannot be read, or takes more space.
@@ -322,7 +322,7 @@ def write_journal(
         with partial.open("x+b") as file:
             recorder = TraceRecorder(folder.id, title)
             for event in recorder.events(items):
-                allowance.take(_write(file, event, outputs))
+                budget.take(_write(file, event, outputs))
             if recorder.is_plain:
                 _make_plain(file)
             file.flush()

@@ -10,6 +10,7 @@ from typing import IO, BinaryIO
 import zstandard
 
 from agent.errors import TraceError
+from agent.util.wrapped_stream import WrappedStream
 
 MAX_MEMBER_BYTES = 1024**3
 """Maximum unpacked size of one member."""
@@ -63,7 +64,7 @@ def open_zip(path: Path, name: str) -> Iterator[ZipMembers]:
     """Open a zip file once for all of its members; they can be read during the block.
 
     Raises:
-        TraceError: It is damaged, or its list of members is too long.
+        TraceError: The zip file is damaged, or its list of members is too long.
     """
     with ExitStack() as stack:
         try:
@@ -104,49 +105,33 @@ def _open_zstandard(path: Path, info: zipfile.ZipInfo) -> IO[bytes]:
     )
 
 
-class _Part(io.RawIOBase):
+class _Part(WrappedStream):
     """The next bytes of a file."""
 
     def __init__(self, file: BinaryIO, size: int) -> None:
-        self._file = file
+        super().__init__(file)
         self._left = size
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: "bytearray | memoryview") -> int:  # type: ignore[override]
-        data = self._file.read(min(len(buffer), self._left))
-        buffer[: len(data)] = data
+    def _read(self, size: int) -> bytes:
+        data = self._stream.read(min(size, self._left))
         self._left -= len(data)
-        return len(data)
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
+        return data
 
 
-class _Bounded(io.RawIOBase):
+class _Bounded(WrappedStream):
     """A stream that ends in an error where it is longer than a member may be."""
 
     def __init__(self, stream: IO[bytes], name: str) -> None:
-        self._stream = stream
+        super().__init__(stream)
         self._name = name
         self._left = MAX_MEMBER_BYTES
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: "bytearray | memoryview") -> int:  # type: ignore[override]
+    def _read(self, size: int) -> bytes:
         try:
-            data = self._stream.read(len(buffer))
+            data = self._stream.read(size)
         except (zstandard.ZstdError, zipfile.BadZipFile, EOFError, ValueError) as error:
             raise TraceError(f"{self._name}: the member of the zip file is damaged.") from error
         self._left -= len(data)
         if self._left < 0:
             raise TraceError(f"{self._name}: more than 1 GB when unpacked.")
-        buffer[: len(data)] = data
-        return len(data)
-
-    def close(self) -> None:
-        self._stream.close()
-        super().close()
+        return data

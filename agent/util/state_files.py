@@ -17,7 +17,7 @@ def open_record(path: Path) -> BinaryIO:
     """Open a file of a run's record for reading; never wait, as an open FIFO would.
 
     Raises:
-        RecordNotAFile: It is no regular file.
+        RecordNotAFile: It is not a regular file.
         OSError: It cannot be opened.
     """
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC

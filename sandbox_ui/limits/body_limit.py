@@ -60,7 +60,7 @@ GUEST_VALUES = 100
 MAX_PARSED, MAX_PARSED_PER_USER = 2, 1
 MAX_LARGE, MAX_LARGE_PER_USER = 16, 4
 LARGE_BYTES = 64 * 1024
-"""Only so many larger bodies are received at once; the others wait."""
+"""Of bodies above this size, ``MAX_LARGE`` are received at once; further ones wait."""
 MAX_SECONDS = 120.0
 """Time for receiving a body."""
 # These stream to the disk and have other limits: the disk's, the run's and the user's.

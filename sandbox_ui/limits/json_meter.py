@@ -10,13 +10,13 @@ _NOT_JSON = "The request body is not JSON."
 
 
 class JsonRefused(ValueError):
-    """The JSON exceeds a limit, or is none; the text is for the client."""
+    """The body exceeds a limit or is not JSON; the message is for the client."""
 
 
 class JsonMeter:
     """Counts values and levels of JSON whose bytes are fed in pieces.
 
-    Text that is no JSON may be counted wrongly, but never as less than a parser builds of it.
+    Of invalid JSON the count may be too high, but never lower than what a parser would build.
 
     Args:
         values: Maximum number of values: items of arrays, members of objects.

@@ -88,10 +88,7 @@ class Quota:
 
     def remaining(self, owner: str) -> int | None:
         """Return the bytes that a user's runs may still use; None for no limit."""
-        if self._limit is None or not owner:
-            return None
-        measured = self._catalog.measured_bytes(owner)
-        return max(0, self._limit - measured - self._reserved[owner])
+        return self._left(owner, self._free(owner))
 
     def reserve(self, owner: str) -> Reservation:
         """Return a reservation for a file that a user sends, of 0 bytes.
@@ -99,10 +96,8 @@ class Quota:
         Raises:
             QuotaExceeded: The quota is used up.
         """
-        self.check(owner)
-        free = None
-        if self._limit is not None and owner:
-            free = self._limit - self._catalog.measured_bytes(owner)
+        free = self._free(owner)
+        self._require(self._left(owner, free))
         return Reservation(owner, self._reserved, self._lock, free, self._data)
 
     def check(self, owner: str, size: int = 0) -> None:
@@ -115,7 +110,19 @@ class Quota:
         Raises:
             QuotaExceeded: if the quota is used up, or the bytes exceed what is left of it.
         """
-        remaining = self.remaining(owner)
+        self._require(self.remaining(owner), size)
+
+    def _free(self, owner: str) -> int | None:
+        """Return the bytes that stored files leave of a user's quota; None for no limit."""
+        if self._limit is None or not owner:
+            return None
+        return self._limit - self._catalog.measured_bytes(owner)
+
+    def _left(self, owner: str, free: int | None) -> int | None:
+        """Return the free bytes without those that are reserved."""
+        return None if free is None else max(0, free - self._reserved[owner])
+
+    def _require(self, remaining: int | None, size: int = 0) -> None:
         if remaining is None or remaining >= max(1, size):
             return
         quota = format_size(self._limit or 0)

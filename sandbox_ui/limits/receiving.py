@@ -1,4 +1,4 @@
-"""Receive files into the data folder: counted for the quota, a few at once, none without end."""
+"""Receive uploads into the data folder, with limits on quota, concurrency and stalling."""
 
 import asyncio
 import shutil
@@ -21,15 +21,15 @@ from sandbox_ui.limits.quota import Quota, Reservation
 from sandbox_ui.scheduling.limiter import PerUserLimiter
 
 MAX_RECEIVED, MAX_RECEIVED_PER_USER = 32, 4
-"""Only so many files are received at once; the others wait."""
+"""Files received at once, in total and per user; further ones wait."""
 
 STALL_SECONDS = 60.0
 STALL_BYTES = 16 * 1024
-"""An upload ends where less than this arrives in that time."""
+"""An upload of which less than this arrives within ``STALL_SECONDS`` is ended."""
 
 
 class UploadStalled(StudioError):
-    """An upload was abandoned, or is too slow."""
+    """An upload stopped arriving, or arrives too slowly."""
 
 
 class Receiving:

@@ -96,7 +96,7 @@ class SecurityHeaders:
 
 
 def _vary_by_no_origin(headers: MutableHeaders) -> None:
-    """Let browsers reuse a cached answer: ``CORSMiddleware`` says that it depends on the origin."""
+    """Remove ``Origin`` from ``Vary``, which ``CORSMiddleware`` adds, so that caching works."""
     names = [each.strip() for each in headers.get("vary", "").split(",")]
     names = [each for each in names if each.lower() not in ("", "origin")]
     del headers["vary"]

@@ -64,7 +64,7 @@ class PreviewService:
             self._kill()
 
     def render(self, kind: str, file: BinaryIO, request: PreviewRequest) -> PreviewResult:
-        """Render a preview of a file, and of ``request.second_file`` if given; both stay open.
+        """Render a preview; the caller closes ``file`` and ``request.second_file``.
 
         Raises:
             WorkspaceError: The file cannot be shown; the message says why.

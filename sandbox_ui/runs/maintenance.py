@@ -130,7 +130,9 @@ class Maintenance:
         for folder in {*volume.attached(self._data), *filter(volume.is_attached, used)}:
             with suppress(OSError, SandboxError):
                 Workspace(folder / "workspace").staging.clean_up(now, exclusive=False)
-            with self._registry.lock:
+            if folder in used:
+                continue
+            with self._registry.lock:  # a run may have been registered meanwhile
                 if all(folder != run.folder.sandbox_folder for run in self._registry.all()):
                     volume.detach(folder, idle=True)
 

@@ -31,7 +31,7 @@ async def write_form(request: Request, path: Path) -> FormUpload:
     """Write the file of a request's form to a path, and return the rest of the form.
 
     Raises:
-        MultiPartException: The body is no such form.
+        MultiPartException: The body is not a valid multipart form.
     """
     if "content-type" not in request.headers:
         raise MultiPartException("The Content-Type is missing.")

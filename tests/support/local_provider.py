@@ -25,7 +25,7 @@ class UntranslatedSandbox(ProcessSandbox):
 
 
 def record_ends(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
-    """Return a list that receives the folder of each sandbox that ends, and how it ends."""
+    """Return a list to which each sandbox that ends adds its folder and the method called."""
     ends: list[tuple[str, str]] = []
 
     def record(way: str) -> None:

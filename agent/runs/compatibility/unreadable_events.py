@@ -29,7 +29,7 @@ _NO_RESULT = "Error: the result of this call cannot be read in the run's record.
 _NO_ENDING = "The end of this round cannot be read in the run's record."
 _MAX_KIND_CHARS = 40
 _MAX_PROBLEMS = 1000
-"""With more invalid values, fields with many items are replaced as a whole."""
+"""Above this number of invalid values, large fields are replaced as a whole."""
 
 _STARTED: dict[str, Any] = {
     "kind": "run_started", "run": "", "task": UNREADABLE_TEXT, "mode": "sandbox", "model": "",

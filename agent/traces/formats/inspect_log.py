@@ -54,7 +54,7 @@ def samples_of_eval(whole: Document, path: Path) -> Iterator[tuple[str, Trace]]:
         path: Its path.
 
     Raises:
-        TraceError: It is damaged, or is no log.
+        TraceError: It is damaged, or not a log.
     """
     with open_zip(path, whole.name) as archive:
         header = next((each for each in _HEADERS if each in archive.infos), "")

@@ -27,7 +27,7 @@ from agent.runs.event_recorder import INTERRUPTED
 from agent.runs.folder import RunFolder
 from agent.runs.state import RunState
 from agent.sandbox.network.policy import NetworkPolicy, parse_hosts
-from agent.traces.allowance import Allowance
+from agent.traces.import_budget import ImportBudget
 from agent.traces.own.export import CONTENTS, FILES, JOURNAL, MANIFESTS, OUTPUTS, Export, Opener
 from agent.traces.own.lines import read_lines
 from agent.workspace import paths
@@ -62,17 +62,17 @@ class RunImport:
         export: The export.
         folder: The run's folder, with an empty workspace.
         blobs: The data folder's store of file contents.
-        allowance: What the import may use.
+        budget: What the import may use.
     """
 
     def __init__(
-        self, export: Export, folder: RunFolder, blobs: BlobStore, allowance: Allowance
+        self, export: Export, folder: RunFolder, blobs: BlobStore, budget: ImportBudget
     ) -> None:
         self._export = export
         self._folder = folder
         self._blobs = blobs
-        self._allowance = allowance
-        allowance.limit(MAX_BYTES)
+        self._budget = budget
+        budget.limit(MAX_BYTES)
         self._stored: set[str] = set()
         members = export.members
         # The folder of ``run --output`` has only the results.
@@ -96,13 +96,13 @@ class RunImport:
 
     def _chunks(self, file: BinaryIO) -> Iterator[bytes]:
         while chunk := file.read(_CHUNK):
-            self._allowance.take(len(chunk))
+            self._budget.take(len(chunk))
             yield chunk
 
     def _members(self, prefix: str) -> Iterator[tuple[str, Opener]]:
         for name, opened in self._export.members.items():
             if name.startswith(prefix):
-                self._allowance.check()
+                self._budget.check()
                 yield name.removeprefix(prefix), opened
 
     def _write_outputs(self) -> None:
@@ -127,8 +127,8 @@ class RunImport:
                     self._store(source)
 
     def _store(self, file: BinaryIO) -> None:
-        digest, size = self._blobs.put(file, limit=self._allowance.left or 0)
-        self._allowance.take(size)
+        digest, size = self._blobs.put(file, limit=self._budget.left or 0)
+        self._budget.take(size)
         self._stored.add(digest)
 
     def _path(self, name: str) -> RelPath:
@@ -145,7 +145,7 @@ class RunImport:
             for place, line in read_lines(
                 source, f"{self._export.name}, {MANIFESTS}", MAX_VERSION_VALUES
             ):
-                self._allowance.take(len(line))
+                self._budget.take(len(line))
                 try:
                     step, delta = decode_delta(line)
                 except JournalError:
@@ -188,7 +188,7 @@ class RunImport:
 
     def _append(self, file: BinaryIO, event: Event, state: RunState) -> None:
         line = encode(event) + b"\n"
-        self._allowance.take(len(line))
+        self._budget.take(len(line))
         file.write(line)
         state.apply(event, file.tell())
 

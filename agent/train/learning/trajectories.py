@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from agent.errors import TraceError, TrainError
-from agent.traces.allowance import Allowance
 from agent.traces.documents import Document
 from agent.traces.fields import Fields
 from agent.traces.formats import atif
+from agent.traces.import_budget import ImportBudget
 from agent.traces.trace import TurnIds
 from agent.train.recipe import SupervisedConfig
 from agent.train.rollouts.policy import Policy
@@ -76,7 +76,7 @@ def _is_trajectory(path: Path) -> bool:
 
 
 def _document(path: Path) -> Document:
-    return Document(lambda: path.open("rb"), str(path), Allowance(str(path), seconds=math.inf))
+    return Document(lambda: path.open("rb"), str(path), ImportBudget(str(path), seconds=math.inf))
 
 
 def _read(path: Path, check: "_IdCheck") -> Iterator[TokenSequence]:

@@ -99,7 +99,7 @@ def _readings(sample: bytes) -> Iterator[Reading]:
 
 
 def _latin(encoding: str, text: str) -> float:
-    """Return the score of words with single accents and of usual signs."""
+    """Score Latin text: no word with adjacent accented letters, only common punctuation."""
     signs = {char for char in text if char > "\x7f" and not char.isalpha()}
     if signs - _LATIN_SIGNS or _SIGN_IN_WORD.search(text):
         return 0
@@ -113,7 +113,7 @@ def _latin(encoding: str, text: str) -> float:
 
 
 def _cyrillic(_encoding: str, text: str) -> float:
-    """Return the score of Cyrillic words: no Latin letters in them, as many vowels as usual."""
+    """Score Cyrillic text: no Latin letters within words, a usual share of vowels."""
     words = [word for word in _WORD.findall(text) if not word.isascii()]
     letters = "".join(words)
     if not all(map(_CYRILLIC_WORD.fullmatch, words)) or max(map(len, words), default=0) < 3:
@@ -125,13 +125,13 @@ def _cyrillic(_encoding: str, text: str) -> float:
 
 
 def _alphabet(encoding: str, text: str) -> float:
-    """Return the score of words of one alphabet."""
+    """Score text whose words are all in the alphabet of the encoding."""
     words = [word for word in _WORD.findall(text) if not word.isascii()]
     return 1.0 if words and all(map(_ALPHABETS[encoding].fullmatch, words)) else 0
 
 
 def _east_asian(encoding: str, text: str) -> float:
-    """Return the score of common characters of a language."""
+    """Score text by its share of frequent characters of the encoding's language."""
     chars = [char for char in text if char > "\x7f"]
     written = [char.encode(encoding, "replace") for char in chars]
     leads = _COMMON_LEADS[encoding]

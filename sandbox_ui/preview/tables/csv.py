@@ -1,4 +1,4 @@
-"""Rows of CSV and similar formats."""
+"""Pages of rows from CSV and similar formats, and their number."""
 
 import csv
 import re

@@ -47,7 +47,7 @@ class _Preview:
     def is_fixed(self, version: str) -> bool:
         """Whether it stays the same as long as the file has this version.
 
-        A database also depends on its write-ahead log.
+        A database never is: its write-ahead log changes separately.
         """
         return bool(version) and not self.error and self.kind != "database"
 

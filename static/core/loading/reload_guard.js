@@ -58,7 +58,7 @@
     (document.body ?? document.documentElement).append(line);
   }
 
-  // A failed modulepreload is none: the module loads without it, and Firefox reports some that succeed.
+  // modulepreload errors are ignored: an import loads the module anyway, and Firefox reports errors for preloads that succeed.
   const isNeeded = (element) => element instanceof Element && element.matches("script[type=module], link[rel=stylesheet]");
   addEventListener("vite:preloadError", recover); // of an import, also our own
   addEventListener("error", ({ target }) => isNeeded(target) && recover(), true);

@@ -1,4 +1,4 @@
-"""A Ray cluster of one machine: nobody else reaches its ports."""
+"""The ports of a local Ray cluster listen on loopback only."""
 
 import subprocess
 import sys

@@ -294,7 +294,7 @@ def test_an_import_ends_with_its_client_and_after_its_time(
 ) -> None:
     file = tmp_path / name
     file.write_bytes(content)
-    asked = iter([False])  # nobody waits for it from then on
+    asked = iter([False])  # from then on the client has left
     with pytest.raises(TraceError, match=f"{name}: the import was stopped"):
         import_file(file, tmp_path / "data", stopped=lambda: next(asked, True))
     clock = itertools.count(step=100.0)

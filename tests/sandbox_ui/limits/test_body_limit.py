@@ -130,7 +130,7 @@ def test_a_body_that_does_not_arrive_is_refused(monkeypatch: pytest.MonkeyPatch)
 
 
 def send_all(app: ASGIApp, receives: dict[str, list[Receive]]) -> list[asyncio.Future[None]]:
-    """Send requests of users at once."""
+    """Send each user's requests concurrently."""
 
     async def ignore(_message: Message) -> None: ...
 

@@ -1,4 +1,4 @@
-"""What one import may use: bytes, time, and only as long as somebody waits for it."""
+"""Budget of one import: storage, time, and whether its client is still connected."""
 
 import io
 import time
@@ -7,20 +7,22 @@ from pathlib import Path
 from typing import IO, BinaryIO
 
 from agent.errors import TraceError
+from agent.util.wrapped_stream import WrappedStream
 
 MAX_SECONDS = 120.0
 """Time of one import."""
 
+_BUFFER_BYTES = 256 * 1024
 _NO_SPACE = "it takes more space than your runs may still use. Delete some first."
 
 
-class Allowance:
-    """Ends an import, with a ``TraceError``, when it has used up what it may use.
+class ImportBudget:
+    """Limits on one import; its methods raise ``TraceError`` when a limit is exceeded.
 
     Args:
         name: The file's name, for messages.
         space: Bytes that its runs may use; None for no limit.
-        stopped: Whether nobody waits for it any more.
+        stopped: Returns whether the client has left.
         seconds: Time from now on.
         scratch: An existing folder for temporary files; the system's by default.
     """
@@ -65,26 +67,14 @@ class Allowance:
 
     def checked(self, file: IO[bytes]) -> BinaryIO:
         """Return the file as one that checks the time whenever it is read."""
-        return io.BufferedReader(_Checked(file, self), _BUFFER)
+        return io.BufferedReader(_Checked(file, self), _BUFFER_BYTES)
 
 
-_BUFFER = 256 * 1024
+class _Checked(WrappedStream):
+    def __init__(self, stream: IO[bytes], budget: ImportBudget) -> None:
+        super().__init__(stream)
+        self._budget = budget
 
-
-class _Checked(io.RawIOBase):
-    def __init__(self, file: IO[bytes], allowance: Allowance) -> None:
-        self._file = file
-        self._allowance = allowance
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: "bytearray | memoryview") -> int:  # type: ignore[override]
-        self._allowance.check()
-        data = self._file.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
+    def _read(self, size: int) -> bytes:
+        self._budget.check()
+        return self._stream.read(size)
