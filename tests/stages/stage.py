@@ -2,8 +2,10 @@
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,12 +36,17 @@ def run_tests(name: str, expression: str, *arguments: str) -> Stage:
     path = ROOT / ".make" / f"results-{name.replace(' ', '-')}.json"
     path.unlink(missing_ok=True)
     flags = shlex.split(os.environ.get("PYTEST_FLAGS") or FLAGS)
-    command = [sys.executable, "-m", "pytest", *flags, "-m", expression, f"--results={path}"]
-    stage = run_command(name, [*command, *arguments])
+    files = tempfile.mkdtemp(prefix="tests-")  # not pytest's, which other sessions clean up
+    command = [sys.executable, "-m", "pytest", *flags, "-m", expression]
+    stage = run_command(name, [*command, f"--results={path}", f"--basetemp={files}", *arguments])
     if path.exists():
         stage.results = Results.read(path)
     if stage.status == _NO_TESTS:
         stage.status = 0
+    if stage.status:
+        print(f"The files of these tests are kept in {files}", flush=True)
+    else:
+        shutil.rmtree(files, ignore_errors=True)  # some may belong to root
     if stage.status and not stage.results.failed:
         stage.results.add_failure(f"{name}: pytest ended with status {stage.status}")
     return stage
