@@ -6,6 +6,7 @@ import sys
 
 from agent.api.models import endpoint_config
 from agent.errors import UsageError
+from agent.models.errors.failures import with_key_variables
 from agent.models.parameters import add_options, config_fields
 from agent.models.passport.passport import as_text
 from agent.models.passport.store import PassportStore
@@ -47,7 +48,7 @@ def run_command(options: argparse.Namespace, settings: Settings) -> int:
     elif test.passport.facts:
         print(sanitize(as_text(test.passport)))
     if not options.json:
-        print(sanitize(test.message), file=sys.stderr)
+        print(sanitize(with_key_variables(test.message)), file=sys.stderr)
         if not test.passport.model and test.models:
             print("\n".join(test.models))
     return 0 if test.works else 1

@@ -31,13 +31,12 @@ from agent.events import (
     ToolStarted,
     WorkspaceChanged,
 )
-from agent.models.errors.failures import KEY_ADVICE
+from agent.models.errors.failures import with_key_variables
 from agent.runs.state import describe_summary, format_totals
 from agent.util.text import mark_format_controls, mark_hidden, plural, sanitize
 
 _DIM, _BOLD, _RED, _GREEN, _PLAIN = "\x1b[2m", "\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[0m"
 _SHOWN_CHANGES = 8
-_KEY_ADVICE = "Set OPENAI_API_KEY to its key, and OPENAI_BASE_URL to its address."
 
 
 class EventPrinter:
@@ -144,7 +143,7 @@ class EventPrinter:
 
     def _run_ended(self, event: RunEnded) -> None:
         good = event.status in ("submitted", "answered")
-        reason = f": {event.reason.replace(KEY_ADVICE, _KEY_ADVICE)}" if event.reason else ""
+        reason = f": {with_key_variables(event.reason)}" if event.reason else ""
         self._print_line(f"{event.status}{reason}", _GREEN if good else _RED)
         self._print_line(format_totals(event.totals), _DIM)
 

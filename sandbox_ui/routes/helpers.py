@@ -52,7 +52,8 @@ _STATUS_BY_ERROR: dict[type[Exception], int] = {
 DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 """The disk is full, or its quota is used up."""
 DISK_FULL_MESSAGE = (
-    "The studio's disk is full, and nothing was saved. Free some space and try again."
+    "The studio's disk is full, or has too many files, and nothing was saved. "
+    "Delete runs that are no longer needed and try again."
 )
 Permission = Literal["view", "edit"]
 

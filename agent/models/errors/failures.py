@@ -15,6 +15,8 @@ from agent.models.transport.redaction import redact
 KEY_ADVICE = "Enter the key of this endpoint."
 """What helps a user of the page; the commands say it in their words."""
 
+_KEY_VARIABLES = "Set OPENAI_API_KEY to its key, and OPENAI_BASE_URL to its address."
+
 NO_TOOLS_MESSAGE = (
     "The endpoint {where} does not support tool calls for the model {model}. Set Tool calls to "
     "“Read from the text” (--calls text), so that calls are read from the model's text."
@@ -161,6 +163,11 @@ def _error_message(failure: Failure, endpoint: Endpoint, detail: str) -> str:
     if failure.streaming:
         return f"The endpoint {endpoint.display_url} ended the answer with an error: {reason}"
     return f"The endpoint {endpoint.display_url} answered {failure.status}: {reason}"
+
+
+def with_key_variables(text: str) -> str:
+    """Return a text in which a missing key is advised as the variables of the commands."""
+    return text.replace(KEY_ADVICE, _KEY_VARIABLES)
 
 
 def _with_advice(status: int | None, endpoint: Endpoint, message: str) -> str:

@@ -16,6 +16,7 @@ from agent.limits import adapt_to_model
 from agent.models.base import Model, ModelConfig
 from agent.models.builtin.install import BUILTIN_ID
 from agent.models.builtin.model import default_prompt_name
+from agent.models.errors.failures import with_key_variables
 from agent.models.parameters import add_options, config_fields
 from agent.models.passport.store import PassportStore
 from agent.models.resolve import resolve_model
@@ -114,7 +115,7 @@ def run_command(args: argparse.Namespace, settings: Settings) -> int:
     ):
         for each in finished:
             results.record(each)
-            print(results.progress(), file=sys.stderr, flush=True)
+            _print(with_key_variables(results.progress()))
     print(results.throughput(), file=sys.stderr)
     if usage := results.capabilities():
         print(usage, file=sys.stderr)

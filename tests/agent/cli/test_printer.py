@@ -16,6 +16,7 @@ from agent.events import (
     ToolOutput,
     Totals,
 )
+from agent.models.errors.failures import KEY_ADVICE
 from agent.runs.state import format_totals
 from tests.support.component.events import bash, call_events, ended, step
 
@@ -76,6 +77,11 @@ def test_the_end_shows_status_and_totals() -> None:
     assert text.startswith("failed: Connect a model.\n")
     assert "1,200 tokens in (900 cached), 80 out" in text
     assert "cost 0.5000" in text
+
+
+def test_a_refused_key_names_the_variable_that_gives_one() -> None:
+    refused = ended("failed", reason=f"401: wrong. {KEY_ADVICE}")
+    assert printed(refused).startswith("failed: 401: wrong. Set OPENAI_API_KEY to its key")
 
 
 @pytest.mark.parametrize(

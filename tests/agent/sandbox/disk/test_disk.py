@@ -122,6 +122,19 @@ def test_too_many_files_are_not_called_too_much_data(data: DataFolder) -> None:
     assert "MB" not in disk.message()
 
 
+def test_a_host_without_free_files_is_not_called_full_of_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = Mock(f_files=1_000_000, f_favail=100, f_bavail=10**9, f_frsize=4096)
+    monkeypatch.setattr(os, "statvfs", lambda _: known)
+    halt, locations = Mock(), (tmp_path / "workspace", lambda: 0, lambda: 0, lambda _: 0)
+    disk = monitor.DiskMonitor(monitor.DiskLocations(*locations, (tmp_path,)), 16 * MEGABYTE, halt)
+    disk.start()
+    wait_until(lambda: bool(halt.mock_calls))
+    disk.stop()
+    assert "nearly full (it has too many files). Delete files" in disk.message()
+
+
 def test_unused_space_uses_no_host_space(folder: Path) -> None:
     assert bytes_on_disk(volume.disk_image(folder).parent) < 5 * MEGABYTE
     (folder / "file").write_bytes(os.urandom(20 * MEGABYTE))

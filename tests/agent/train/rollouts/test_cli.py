@@ -1,21 +1,28 @@
 """The ``rollout`` command: its output files, its table and its exit codes."""
 
 import json
+import os
 import signal
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agent.cli.main import main
+from agent.cluster import connect
 from agent.events import RunEnded
 from agent.runs import journal
 from agent.tasks.jsonl import write_tasks
 from agent.tasks.task import TaskRecord
 from tests.agent.cli.test_cli import SUBMIT, CommandLine, bash, last_status
+from tests.support.cluster.placed_runs import GONE, Nodes, lose_nodes
 from tests.support.models.endpoint import Endpoint, Turn
 
 MODEL = ("--base-url", "http://127.0.0.1:9/v1", "--model", "m")
+REFUSED = "the API key is missing or wrong. Set OPENAI_API_KEY to its key"
+STOPPING = "Stopping. Press Ctrl-C again to abort the active runs.\n"
 INPUT_FILES = {"note.txt": "moon\n"}
 PROBLEMS = [
     TaskRecord(f"{domain}-{n}", "Which word is in the note?", "moon", "exact", domain, INPUT_FILES)
@@ -117,7 +124,7 @@ def test_failed_runs_have_a_reason_and_only_failures_is_exit_code_1(
         words = ["rollout", tasks, "--output", str(tmp_path), "--mode", "plain"]
         result = command_line.run(*words, endpoint=endpoint)
     assert result.returncode == 1
-    assert "failed: " in result.stderr
+    assert result.stderr.count(REFUSED) == 4
     results = read_lines(tmp_path / "results.jsonl")
     for each in results:
         assert (each["status"], each["answer"], each["reward"]) == ("failed", None, 0.0)
@@ -143,6 +150,40 @@ def test_ctrl_c_stops_the_runs_and_keeps_finished_results(
     assert [each["status"] for each in rest] in ([], ["stopped"])
     for journal_path in tmp_path.glob("data/runs/*/journal.jsonl"):
         assert journal.ends_with(journal_path, RunEnded)
+
+
+@pytest.mark.parametrize(
+    ("cut", "code", "says", "statuses"),
+    [
+        (lambda: os.kill(os.getpid(), signal.SIGINT), 130, STOPPING, ["answered", "stopped"]),
+        (lambda: os.kill(os.getpid(), signal.SIGTERM), 130, STOPPING, ["answered", "stopped"]),
+        (lose_nodes, 1, GONE, ["answered"]),
+    ],
+    ids=["Ctrl-C", "SIGTERM", "no node"],
+)
+def test_rollouts_on_a_cluster_end_once(
+    tasks: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str],
+    cut: Callable[[], None], code: int, says: str, statuses: list[str],
+) -> None:  # fmt: skip
+    nodes = Nodes(1, capacity=1, cut=cut)
+    monkeypatch.setattr(connect, "placement_on", lambda *_: nullcontext(nodes))
+    monkeypatch.setenv("STUDIO_DATA", str(tmp_path / "data"))
+    words = [
+        "rollout",
+        tasks,
+        "--output",
+        str(tmp_path),
+        "--mode",
+        "plain",
+        "--ray",
+        "a:1",
+        "--sandbox",
+        "process",
+    ]
+    assert main([*words, *MODEL]) == code
+    assert capfd.readouterr().err.count(says) == 1
+    assert [each["status"] for each in read_lines(tmp_path / "results.jsonl")] == statuses
+    assert nodes.asked == 2  # of four
 
 
 @pytest.mark.parametrize(
