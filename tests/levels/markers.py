@@ -35,6 +35,10 @@ _OTHER = (
     r"|\bStage\b|\bFileViewer\b"  # whose tests ask for the fixture of component tests
 )
 _NO_UNIT_TESTS = re.compile(rf"^pytestmark = (?:.*|\[[^]]*)(?:{_OTHER})", re.MULTILINE)
+NIGHTLY_ONLY = re.compile(
+    r"^pytestmark = (?:.*|\[[^]]*)(?:pytest\.mark\.nightly\b|training_packages)", re.MULTILINE
+)
+"""What the text of a file contains whose tests are all nightly."""
 _NO_OTHERS = re.compile(rf"\A(?:(?!{_OTHER})[\s\S])*\Z")
 
 
@@ -46,7 +50,15 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     text, selects = collection_path.read_text(), Expression.compile(selected).evaluate
     if selects(lambda name, /, **_: name == "unit"):
         return True if selected == "unit" and _NO_UNIT_TESTS.search(text) else None
+    if NIGHTLY_ONLY.search(text) and not selects_nightly(selected):
+        return True
     return True if _NO_OTHERS.search(text) else None
+
+
+def selects_nightly(selected: str) -> bool:
+    """Return whether an expression selects nightly tests, with whatever other markers."""
+    selects = Expression.compile(selected).evaluate
+    return selects(lambda name, /, **_: name == "nightly") or selects(lambda *_, **__: True)
 
 
 @pytest.hookimpl(tryfirst=True)

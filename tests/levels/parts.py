@@ -12,9 +12,12 @@ import re
 import sys
 import zlib
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
+
+from tests.levels.markers import NIGHTLY_ONLY
 
 PARTS = 5
 ROOT = Path(__file__).parents[2]
@@ -64,6 +67,7 @@ def needed_packages(files: Iterable[str]) -> list[str]:
     return [name for name, sign in PACKAGES.items() if any(map(sign.search, texts))]
 
 
+@cache
 def recorded_parts() -> dict[str, int]:
     """Return the part of each file whose time was measured; one that is gone moves no other."""
     seconds = json.loads(SECONDS.read_text())
@@ -74,6 +78,16 @@ def recorded_parts() -> dict[str, int]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--part", type=int, help="run only this part of the nightly tests: 0 to 4")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not import a nightly file of another part, which would say what it lacks."""
+    part = config.getoption("part")
+    if part is None or collection_path.suffix != ".py":
+        return None
+    file = collection_path.relative_to(ROOT).as_posix()
+    other = part_of_file(file, recorded_parts()) != part
+    return True if other and NIGHTLY_ONLY.search(collection_path.read_text()) else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

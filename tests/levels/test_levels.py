@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.levels import markers
-from tests.levels.parts import PARTS, part_of, part_of_file, parts
+from tests.levels import parts as part_plugin
+from tests.levels.parts import PARTS, part_of, part_of_file, parts, recorded_parts
 from tests.levels.paths import LIST, MOST_PATHS, paths, table
 
 ROOT = Path(__file__).parents[2]
@@ -69,6 +70,33 @@ def test_files_of_other_levels_are_not_imported(
     assert [
         each.name for each in files if not markers.pytest_ignore_collect(each, pytestconfig)
     ] == imported
+
+
+NIGHTLY = "tests/agent/cluster/test_local.py"
+
+
+@pytest.mark.parametrize(
+    ("selected", "part", "imported"),
+    [
+        ("unit", None, False),
+        ("(contract or (component and thorough)) and not (main_path or nightly)", None, False),
+        ("nightly", None, True),
+        ("browser", None, True),
+        ("nightly", part_of_file(NIGHTLY, recorded_parts()), True),
+        ("nightly", (part_of_file(NIGHTLY, recorded_parts()) + 1) % PARTS, False),
+    ],
+)
+def test_a_nightly_file_is_imported_for_its_part_only(
+    pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch,
+    selected: str, part: int | None, imported: bool,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(pytestconfig.option, "markexpr", selected)
+    monkeypatch.setattr(pytestconfig.option, "part", part)
+    ignored = [
+        module.pytest_ignore_collect(ROOT / NIGHTLY, pytestconfig)
+        for module in (markers, part_plugin)
+    ]
+    assert any(ignored) is not imported
 
 
 def run_session(folder: Path, tests: str) -> subprocess.CompletedProcess[str]:
