@@ -53,14 +53,16 @@ class SandboxFactory:
         return create_workspace(self._data, self._disk)
 
     def create_idle(self) -> Sandbox:
-        """Create a sandbox that no run uses yet, with its own folder.
+        """Create a sandbox that no run uses yet, with its own folder, whose disk is held.
 
         Raises:
             StudioError: it cannot be created; nothing is left behind.
         """
         sandbox_id = create_folder(self._data, self._disk)
+        folder = self._data.path / "sandboxes" / sandbox_id
+        volume.hold(folder)
         with ExitStack() as on_failure:
-            on_failure.callback(volume.discard, self._data.path / "sandboxes" / sandbox_id)
+            on_failure.callback(volume.discard, folder)
             sandbox = self.create_new(sandbox_id)
             on_failure.pop_all()
         return sandbox

@@ -27,6 +27,7 @@ from agent.errors import SandboxError
 
 _log = logging.getLogger(__name__)
 _lock = threading.Lock()
+_held = set[Path]()
 _format_lock = threading.Lock()
 _TIMEOUT_SECONDS = 60
 _UNMOUNT_ATTEMPTS, _UNMOUNT_SECONDS = 20, 0.25
@@ -204,15 +205,25 @@ def detach(folder: Path, *, idle: bool = False) -> None:
 
     Args:
         folder: The sandbox's folder.
-        idle: Unmount only if no file is open.
+        idle: Unmount only if no file is open and nobody holds the folder.
     """
     with _lock:
-        if _is_mounted(folder):
+        if _is_mounted(folder) and not (idle and folder in _held):
             try:
                 _run_tool("umount", *([] if idle else ["--lazy"]), str(folder))
             except SandboxError as error:
                 if not idle:
                     _log.warning("A sandbox's disk cannot be unmounted: %s", error)
+
+
+def hold(folder: Path) -> None:
+    """Keep the disk of a sandbox mounted that no run names yet, until ``release``."""
+    _held.add(folder)
+
+
+def release(folder: Path) -> None:
+    """Let a sandbox's disk be unmounted again when it is idle."""
+    _held.discard(folder)
 
 
 def detach_all(data: Path) -> None:
@@ -223,6 +234,7 @@ def detach_all(data: Path) -> None:
 
 def discard(folder: Path) -> None:
     """Remove a sandbox's disk and folder with its contents; ignore errors."""
+    release(folder)
     detach(folder)
     if not _is_mounted(folder):
         with suppress(OSError):

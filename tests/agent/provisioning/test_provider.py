@@ -19,6 +19,7 @@ from agent.provisioning.backend import SetupStatus
 from agent.provisioning.provider import DockerSandboxProvider
 from agent.runs.folder import RunFolder
 from agent.sandbox.base import Sandbox
+from agent.sandbox.disk import volume
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL, list_containers
 from agent.sandbox.docker.sandbox import DockerSandbox
 from agent.sandbox.engine.client import Client
@@ -257,6 +258,23 @@ def test_a_run_without_network_gets_a_new_sandbox(provider: DockerSandboxProvide
         assert not found.ready.pooled
         assert found.stdout("ls /sys/class/net") == "lo\n"
     assert RunFolder.open(provider.data.path, folder.id).network == NetworkPolicy("none")
+
+
+@pytest.mark.engine
+def test_a_warm_sandbox_keeps_its_disk_until_a_run_has_ended(
+    provider: DockerSandboxProvider,
+) -> None:
+    def detach_idle() -> None:
+        for each in volume.attached(provider.data.path):
+            volume.detach(each, idle=True)
+
+    folder = create_draft(provider)
+    detach_idle()
+    with acquire(provider, folder) as found:
+        assert found.ready.pooled
+        assert found.stdout("cat input/a.txt") == "given"
+    detach_idle()
+    assert not volume.is_attached(folder.sandbox_folder)
 
 
 @pytest.mark.engine
