@@ -22,6 +22,7 @@ from agent.loop.conversation import Conversation, estimate_messages
 from agent.loop.meter import estimate_tokens
 from agent.models.base import (
     CallPiece,
+    EncodedMessages,
     Finish,
     Model,
     ModelNotice,
@@ -134,6 +135,7 @@ class TurnRunner:
         self._summarise = summarise
         self._granted_budget = self._budget = limits.turn_tokens
         self._deadline: float | None = None
+        self._encoded = EncodedMessages()
 
     def run(
         self, step: int, seconds: float | None = None
@@ -180,7 +182,7 @@ class TurnRunner:
             self._stop.with_timeout(self._seconds_left()) as stop,
             self._recording(step, *given) as recorder,
         ):
-            request = ModelRequest(tuple(messages), *given, recorder)
+            request = ModelRequest(tuple(messages), *given, recorder, self._encoded)
             for piece in self._model.stream(request, stop):
                 event = partial.add(step, piece)
                 if event is not None:

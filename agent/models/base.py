@@ -155,14 +155,42 @@ class RequestRecorder(Protocol):
         """Record nothing of the response: it contained the key in parts."""
 
 
+@dataclass(slots=True)
+class EncodedMessages:
+    """Messages that the requests of a growing conversation repeat, as the last one encoded them.
+
+    Attributes:
+        how: What else their bytes depend on.
+        messages: The messages.
+        data: Their bytes.
+        head: The bytes before them in the last body.
+        digest: The hash of ``head`` and ``data``; None before the first request.
+    """
+
+    how: object = None
+    messages: list[Message] = field(default_factory=list)
+    data: bytearray = field(default_factory=bytearray)
+    head: bytes = b""
+    digest: Any = None
+
+
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """A request for one turn. ``max_tokens`` is sent only if set."""
+    """A request for one turn.
+
+    Attributes:
+        messages: The conversation; only its first message may be a ``SystemMessage``.
+        tools: The tools described to the model.
+        max_tokens: The budget of the answer; sent only if set.
+        recorder: Records what is sent and received.
+        encoded: What earlier requests of the same conversation have encoded; this one adds to it.
+    """
 
     messages: Sequence[Message]
     tools: Sequence[ToolSchema] = ()
     max_tokens: int | None = None
     recorder: RequestRecorder | None = field(default=None, compare=False, repr=False)
+    encoded: EncodedMessages | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from agent.models.chat.parameters import parameters
 from agent.models.chat.request import message_bodies, tool_bodies
 from agent.models.chat.requirements import REQUIREMENTS
 from agent.models.chat.stream import StreamParser
-from agent.models.endpoint.api import Body, Parameters, Writing
+from agent.models.endpoint.api import CACHE_MARKS, Body, Parameters, Writing
 from agent.models.endpoint.families import Traits
 from agent.models.errors.failures import Failure, failure_in_chunk
 
@@ -39,7 +39,7 @@ class ChatApi:
             changes.VERTEX_SIGNATURES: traits.family == "gemini" and traits.service == "vertex",
             # Gateways give them, but their ids grow stale: the answer is an error with status 200.
             "reasoning_details": traits.family == "gemini",
-            changes.CACHE_MARKS: _takes_cache_marks(traits),
+            CACHE_MARKS: _takes_cache_marks(traits),
         }
         return tuple(sorted(change for change, is_needed in needed.items() if is_needed))
 

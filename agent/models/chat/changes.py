@@ -8,7 +8,7 @@ import hashlib
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from agent.models.endpoint.api import Body
+from agent.models.endpoint.api import CACHE_MARKS, Body
 
 DROPPED_FIELDS = (
     "reasoning_content", "reasoning", "reasoning_text", "reasoning_details", "extra_content",
@@ -22,7 +22,6 @@ ASSISTANT_AFTER_TOOL = "assistant message between tool and user"
 MERGED_ROLES = "messages of one role merged"
 GOOGLE_SIGNATURES = "thought signatures for google"
 VERTEX_SIGNATURES = "thought signatures for vertex"
-CACHE_MARKS = "cache marks"
 
 OF_MISTRAL = (ASSISTANT_AFTER_TOOL, SHORT_CALL_IDS, "reasoning", "reasoning_content")
 """What Mistral's own service needs."""

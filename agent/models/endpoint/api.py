@@ -38,6 +38,12 @@ from agent.models.errors.failures import Failure
 
 Body = dict[str, Any]
 
+CACHE_MARKS = "cache marks"
+"""The change that marks what the endpoint shall keep in its cache, up to the conversation's end.
+
+It alone depends on which messages follow; see ``agent.models.endpoint.encoding``.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Writing:
@@ -187,7 +193,10 @@ class Api(Protocol):
     def conversation(
         self, messages: Sequence[Message], tools: Sequence[ToolSchema], writing: Writing
     ) -> Body:
-        """Return the fields that the conversation and the tools determine."""
+        """Return the fields that the conversation and the tools determine.
+
+        One of them has the messages, in order (``agent.models.endpoint.encoding``).
+        """
 
     def parser(self, writing: Writing, tools: Sequence[ToolSchema], /) -> AnswerParser:
         """Return the reader of one answer."""

@@ -21,7 +21,6 @@ from agent.models.endpoint.recording import record_request
 from agent.models.endpoint.request import (
     PreparedRequest,
     describe_request,
-    encode_body,
     prepare_request,
 )
 from agent.models.errors.failures import Failure, to_model_error
@@ -132,23 +131,22 @@ class EndpointModel:
         self, request: ModelRequest, prepared: PreparedRequest, channel: Channel[Piece]
     ) -> Failure | None:
         """Send a request, recording it and the response; return the failure if refused."""
-        content, config = encode_body(prepared.body), self._config
+        config = self._config
         url = self._connection.endpoint.display_url + self._connection.path(prepared.api)
-        sent = describe_request(config, prepared, content, url)
+        sent = describe_request(config, prepared, url)
         parser = prepared.api.parser(prepared.writing, request.tools)
         with record_request(request, sent, config.api_key) as redactor:
-            return await self._answer(prepared, content, parser, channel, redactor)
+            return await self._answer(prepared, parser, channel, redactor)
 
     async def _answer(
         self,
         prepared: PreparedRequest,
-        content: bytes,
         parser: AnswerParser,
         channel: Channel[Piece],
         redactor: KeyRedactor,
     ) -> Failure | None:
         """Stream the answer into ``channel``; return the failure if the endpoint refused."""
-        post = self._connection.post(prepared.api, content, prepared.headers)
+        post = self._connection.post(prepared.api, prepared.content, prepared.headers)
         try:
             async with asyncio.timeout(None) as deadline, post as events:
                 async for event in events:

@@ -1,8 +1,6 @@
 """A request to an endpoint: prepared, described for the record, and built again from it."""
 
-import hashlib
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.models.base import (
@@ -15,11 +13,11 @@ from agent.models.base import (
 )
 from agent.models.endpoint.api import Api, Body, Writing
 from agent.models.endpoint.apis import api_named
+from agent.models.endpoint.encoding import MESSAGES, encode_request
 from agent.models.endpoint.families import Traits
 from agent.models.endpoint.learned import Learned
 from agent.models.transport.redaction import redact_json
 
-_NEVER_REPLACED = {"messages", "input"}
 _NO_SETTINGS = {"stream_options", "store", "include"}  # sent with every request, unasked
 
 
@@ -28,22 +26,33 @@ class PreparedRequest:
     """A request as the endpoint takes it.
 
     Attributes:
+        request: The request.
         api: The API.
         writing: How its conversation is written.
-        body: The body.
-        written: The fields of the body that the conversation determines.
+        parameters: The fields of the body; None for those that the conversation determines.
+        content: The body's bytes.
+        sha256: Their hash.
         headers: The headers that the API needs.
         left_out: The names of the settings that are not sent.
         notices: Sentences for the user on what is left out.
     """
 
+    request: ModelRequest
     api: Api
     writing: Writing
-    body: Body
-    written: frozenset[str]
+    parameters: Body
+    content: bytes
+    sha256: str
     headers: Mapping[str, str]
     left_out: tuple[str, ...]
     notices: tuple[str, ...]
+
+    @property
+    def body(self) -> Body:
+        """The body, written anew."""
+        request = self.request
+        written = self.api.conversation(request.messages, request.tools, self.writing)
+        return _filled(self.parameters, written)
 
 
 def prepare_request(
@@ -63,51 +72,48 @@ def prepare_request(
         send_reasoning=config.send_reasoning,
         changes=lessons.all_changes(api.known_changes(traits)),
     )
-    conversation = api.conversation(request.messages, request.tools, writing)
-    written = conversation.keys() - (config.extra_body.keys() - _NEVER_REPLACED)
-    body = lessons.adapt({**parameters.body, **config.extra_body})
-    body |= {"stream": True, **{key: conversation[key] for key in conversation if key in written}}
+    settings = lessons.adapt({**parameters.body, **config.extra_body})
+    settings["stream"] = True
+    replaced = config.extra_body.keys() - MESSAGES
+    written: set[str] = set()
+
+    def write(messages: Sequence[Message]) -> Body:
+        conversation = api.conversation(messages, request.tools, writing)
+        written.update(conversation.keys() - replaced)
+        return settings | {name: conversation[name] for name in conversation if name in written}
+
+    encoded = encode_request(api, writing, request.messages, request.encoded, write)
     asked = {*(parameters.body.keys() - _NO_SETTINGS), *config.extra_body}
     dropped = {each for each in asked if lessons.renamed.get(each, each) in lessons.dropped}
     return PreparedRequest(
+        request=request,
         api=api,
         writing=writing,
-        body=body,
-        written=frozenset(written),
+        parameters={k: None if k in written else value for k, value in encoded.body.items()},
+        content=encoded.content,
+        sha256=encoded.sha256,
         headers={**api.headers, **parameters.headers},
         left_out=tuple(sorted({*parameters.left_out, *dropped})),
-        notices=(*parameters.left_out.values(), *_foreign_parts(request.messages, writing)),
+        notices=(*parameters.left_out.values(), *_foreign_parts(encoded.new, writing)),
     )
 
 
-def encode_body(body: Mapping[str, object]) -> bytes:
-    """Return the bytes of a request's body."""
-    text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return text.encode()
-
-
-def describe_request(
-    config: ModelConfig, prepared: PreparedRequest, content: bytes, url: str
-) -> SentRequest:
+def describe_request(config: ModelConfig, prepared: PreparedRequest, url: str) -> SentRequest:
     """Return what is sent, for the recorder.
 
     Args:
         config: The endpoint and its options.
         prepared: The request.
-        content: The body's bytes.
         url: The address without its query.
     """
-    parameters = {
-        key: None if key in prepared.written else value for key, value in prepared.body.items()
-    }
     return SentRequest(
         url=url,
         has_query="?" in config.base_url,
         has_key=bool(config.api_key),
         public_only=config.public_only,
-        parameters=redact_json(parameters, config.api_key),
-        sha256=hashlib.sha256(content).hexdigest(),
-        size=len(content),
+        parameters=redact_json(prepared.parameters, config.api_key),
+        sha256=prepared.sha256,
+        size=len(prepared.content),
         tool_call_style=prepared.writing.tool_call_style,
         send_reasoning=prepared.writing.send_reasoning,
         message_changes=prepared.writing.changes,
@@ -124,13 +130,18 @@ def rebuild_body(
     """Return the body of a request that was sent, from its description and conversation."""
     writing = Writing(sent.family, sent.tool_call_style, sent.send_reasoning, sent.message_changes)
     written = api_named(sent.api).conversation(messages, tools, writing)
+    return _filled(sent.parameters, written)
+
+
+def _filled(parameters: Mapping[str, object], written: Body) -> Body:
+    """Return the fields of a body with those that the conversation determines."""
     return {
         key: written[key] if value is None and key in written else value
-        for key, value in sent.parameters.items()
+        for key, value in parameters.items()
     }
 
 
-def _foreign_parts(messages: Sequence[Message], writing: Writing) -> Iterator[str]:
+def _foreign_parts(messages: Iterable[Message], writing: Writing) -> Iterator[str]:
     """Yield a sentence if opaque parts are left out, since another family gave them."""
     families = {
         message.opaque.family

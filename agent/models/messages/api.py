@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 
 from agent.models.base import ApiName, Message, ModelConfig, ToolSchema
-from agent.models.endpoint.api import Body, Parameters, Requirement, Writing
+from agent.models.endpoint.api import CACHE_MARKS, Body, Parameters, Requirement, Writing
 from agent.models.endpoint.families import Traits
 from agent.models.errors.failures import Failure, failure_in_chunk
 from agent.models.messages.parameters import has_budget, parameters
-from agent.models.messages.request import CACHE_MARKS, THINKING_FIRST, conversation
+from agent.models.messages.request import THINKING_FIRST, conversation
 from agent.models.messages.stream import MessageParser
 
 _STATUSES = {

@@ -18,14 +18,12 @@ from agent.models.base import (
     ToolResult,
     ToolSchema,
 )
-from agent.models.endpoint.api import Body, Writing
+from agent.models.endpoint.api import CACHE_MARKS, Body, Writing
 from agent.models.parsing.repair import replace_surrogates, valid_arguments, valid_name
 from agent.models.parsing.text_tool_calls import to_text_messages
 
 BLOCKS = "blocks"
 THINKING = ("thinking", "redacted_thinking")
-CACHE_MARKS = "cache marks"
-"""The change that marks what the endpoint shall keep in its cache."""
 THINKING_FIRST = "thinking first"
 """The change for models that refuse to think on where an earlier answer has no thinking."""
 

@@ -10,7 +10,8 @@ from agent.loop.conversation import Conversation
 from agent.models.base import Message, SentRequest, ToolSchema
 from agent.models.endpoint.api import Body, Writing
 from agent.models.endpoint.apis import api_named
-from agent.models.endpoint.request import encode_body, rebuild_body
+from agent.models.endpoint.encoding import encode_body
+from agent.models.endpoint.request import rebuild_body
 from agent.runs import journal
 from agent.runs.compatibility.unreadable_events import decode_line
 from agent.runs.folder import RunFolder

@@ -11,11 +11,7 @@ from agent.models.endpoint.apis import api_named
 from agent.models.endpoint.families import traits_of
 from agent.models.endpoint.learned import Learned
 from agent.models.endpoint.recording import record_request
-from agent.models.endpoint.request import (
-    describe_request,
-    encode_body,
-    prepare_request,
-)
+from agent.models.endpoint.request import describe_request, prepare_request
 from agent.models.transport.bounds import response_listener
 from agent.runs.folder import RunFolder
 from agent.runs.requests.body import EXACT, rebuild_request
@@ -77,13 +73,12 @@ def _recording(folder: RunFolder, request: ModelRequest, step: int) -> Callable[
     log = RequestLog(folder.requests, lambda: end)
     traits = traits_of(CONFIG.base_url, CONFIG.model)
     prepared = prepare_request(CONFIG, request, traits, Learned(), api_named("chat"))
-    content = encode_body(prepared.body)
     chunks = [CHUNK % json.dumps({"content": f"word{n} "}).encode() for n in range(ANSWER_TOKENS)]
 
     def record() -> None:
         with log.record(step, request.tools, None) as recorder:
             recorded = replace(request, recorder=recorder)
-            sent = describe_request(CONFIG, prepared, content, CONFIG.base_url)
+            sent = describe_request(CONFIG, prepared, CONFIG.base_url)
             with record_request(recorded, sent, CONFIG.api_key):
                 listener = response_listener.get()
                 listener.responded(200, "text/event-stream")

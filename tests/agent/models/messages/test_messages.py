@@ -18,10 +18,10 @@ from agent.models.base import (
     Usage,
     UserMessage,
 )
-from agent.models.endpoint.api import Writing
+from agent.models.endpoint.api import CACHE_MARKS, Writing
 from agent.models.endpoint.families import traits_of
 from agent.models.messages.api import MessagesApi
-from agent.models.messages.request import CACHE_MARKS, THINKING_FIRST
+from agent.models.messages.request import THINKING_FIRST
 from tests.contract.model_suite import BASH, calls_of, reasoning_of, text_of
 
 API = MessagesApi()

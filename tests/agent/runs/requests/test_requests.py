@@ -17,7 +17,7 @@ from agent import prompts
 from agent.limits import Limits
 from agent.models.base import Model, ModelConfig
 from agent.models.endpoint.client import EndpointModel
-from agent.models.endpoint.request import encode_body
+from agent.models.endpoint.encoding import encode_body
 from agent.models.scripted import ScriptedModel
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun, Task
@@ -137,6 +137,8 @@ def test_the_log_grows_by_the_same_for_each_step(run: RecordedRun) -> None:
     folder, received = play_turns(run, *[Turn(calls=[long])] * 12, Turn(calls=[SUBMIT]))
     lines = (folder.requests / "log.jsonl").read_bytes().splitlines()
     assert len(encode_body(received[-1])) > 30_000
+    rebuilt = rebuild_request(folder, 13)
+    assert (rebuilt.body, rebuilt.fidelity) == (received[-1], "exact")
     assert max(map(len, lines)) < 1000
     assert len(list(folder.requests.glob("tools-*"))) == 1
 
