@@ -4,6 +4,7 @@ import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from agent.errors import JournalError
 from agent.report.budget import Budget
 from agent.report.documents import Documents, lines, read_table
 from agent.report.html import Html, base64_chunks, el, markup
@@ -82,7 +83,7 @@ class Files:
         self._source = source
         self._budget = budget
         self._redactor = redactor
-        self._paths, self._more = _read(source)
+        self._paths, self._more, self._damage = _read(source)
         self._ids: dict[str, int] = {}
         self._written: set[str] = set()
         self._documents = Documents(redactor)
@@ -93,7 +94,9 @@ class Files:
         """Yield the section of the files; their data in chunks."""
         yield Html('<section class="files" id="files" aria-label="Files">\n')
         yield el("h2", "Files ", el("small", "", class_="as-of"))
-        if not self._paths:
+        if self._damage:
+            yield el("p", self._damage, class_="left-out")
+        elif not self._paths:
             known = self._source.manifests or self._source.files
             yield el("p", "No files." if known else "This record has no files.", class_="dim")
         for path in sorted(self._paths.values(), key=_order):
@@ -209,22 +212,25 @@ def media_type(start: bytes) -> str:
     return next(found, "")
 
 
-def _read(source: Source) -> tuple[dict[str, _Path], int]:
-    """Return the versions of all paths, and the number of those that are too many."""
+def _read(source: Source) -> tuple[dict[str, _Path], int, str]:
+    """Return the versions of all paths, the number of those that are too many, and the damage."""
     paths: dict[str, _Path] = {}
     versions = more = 0
-    for change in source.changes():
-        path = paths.get(change.path)
-        if path is not None and path.exists:
-            path.last.until = change.step
-        if change.node is None:
-            continue
-        versions += 1
-        if versions > _MAX_VERSIONS or (path is None and len(paths) >= _MAX_PATHS):
-            more += 1
-            continue
-        _add(paths, change, change.node)
-    return paths, more
+    try:
+        for change in source.changes():
+            path = paths.get(change.path)
+            if path is not None and path.exists:
+                path.last.until = change.step
+            if change.node is None:
+                continue
+            versions += 1
+            if versions > _MAX_VERSIONS or (path is None and len(paths) >= _MAX_PATHS):
+                more += 1
+                continue
+            _add(paths, change, change.node)
+    except JournalError as error:
+        return paths, more, str(error)
+    return paths, more, ""
 
 
 def _add(paths: dict[str, _Path], change: Change, node: Node) -> None:

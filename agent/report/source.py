@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from agent.errors import RunError
+from agent.errors import JournalError, RunError
 from agent.events import Event
 from agent.runs import journal
 from agent.runs.folder import RunFolder
@@ -117,10 +117,17 @@ class Source:
         return dict(sent[-1].parameters) if sent else {}
 
     def changes(self) -> Iterator[Change]:
-        """Yield the changes of the workspace in order; those of folders are left out."""
+        """Yield the changes of the workspace in order; those of folders are left out.
+
+        Raises:
+            JournalError: What follows is damaged.
+        """
         if self.manifests is not None:
-            for step, delta in ManifestLog(self.manifests).read():
+            log = ManifestLog(self.manifests)
+            for step, delta in log.read():
                 yield from _changes(step, delta)
+            if log.damage:
+                raise JournalError(log.damage)
         elif self.files is not None:
             yield from _exported(self.files)
 

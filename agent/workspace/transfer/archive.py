@@ -40,6 +40,10 @@ class ArchiveBuilder:
         self._names.add(member.name)
         self._members.append(member)
 
+    def leave_out(self, note: str) -> None:
+        """Name something that is left out, and why, in the archive's note."""
+        self._skipped.append(note)
+
     def add_files(
         self, workspace: Workspace, selected: Sequence[RelPath] = (), prefix: str = ""
     ) -> None:

@@ -17,11 +17,15 @@ class ManifestLog:
 
     Args:
         path: The file; created with the first delta.
+
+    Attributes:
+        damage: What reading found to be damaged, as a sentence; empty if nothing was.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._repaired = False
+        self.damage = ""
 
     def append(self, step: int, delta: Delta) -> None:
         """Append the delta of a step."""
@@ -50,9 +54,14 @@ class ManifestLog:
                     return
                 offset += len(line)
                 try:
-                    yield offset, *decode_delta(line)
+                    step, delta = decode_delta(line)
                 except JournalError:
+                    self.damage = (
+                        f"The run's record is damaged: {self._path.name} cannot be read from byte "
+                        f"{offset - len(line):,} on. Later changes of files are not known."
+                    )
                     return
+                yield offset, step, delta
 
     def manifest(self, step: int | None = None) -> Manifest:
         """Return the manifest after ``step`` (0: before the first); the latest if None."""
@@ -77,5 +86,5 @@ def decode_delta(line: bytes) -> tuple[int, Delta]:
     try:
         data = json.loads(line)
         return int(data["step"]), Delta.from_json(data)
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
         raise JournalError("A record of the workspace's changes cannot be read.") from error

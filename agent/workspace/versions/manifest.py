@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
@@ -13,6 +14,7 @@ from agent.workspace.paths import RelPath
 
 NodeKind = Literal["file", "folder", "link", "fifo", "socket", "device"]
 _USER = "user"
+_SIZES, _SHA256 = 2**63, re.compile(r"[0-9a-f]{64}")
 _KINDS: tuple[NodeKind, ...] = ("file", "folder", "link", "fifo", "socket", "device")
 
 
@@ -63,7 +65,8 @@ class Node:
         if kind not in _KINDS or not isinstance(size, int) or not isinstance(mode, int):
             raise JournalError(f"This is not a record of a file: {str(data)[:200]}")
         digest, target = data.get("hash"), _decode_path(str(data.get("target", "")))
-        if not isinstance(digest, str | None) or "\0" in target:
+        known = digest is None or (isinstance(digest, str) and _SHA256.fullmatch(digest))
+        if not known or not 0 <= size < _SIZES or "\0" in target:
             raise JournalError(f"This is not a record of a file: {str(data)[:200]}")
         return cls(
             kind=kind,

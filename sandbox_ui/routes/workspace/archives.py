@@ -4,7 +4,7 @@ import json
 import stat
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from agent.errors import RecordNotAFile
 from agent.events import RunStarted
 from agent.history.export import conversation_markdown
 from agent.history.trajectory import build_trajectory
@@ -87,28 +88,43 @@ class ArchiveRoutes:
             )
             builder.add(_text_member("conversation.md", conversation_markdown(feed.events())))
             builder.add(_text_member("steps.csv", [feed.steps_csv()]))
-            for output in sorted(folder.outputs.iterdir()):
-                builder.add(_file_member(f"outputs/{output.name}", output))
-            for member in _versions(folder):
-                builder.add(member)
+            _add_outputs(builder, folder.outputs)
+            _add_versions(builder, folder)
         builder.add_files(self._runs.workspace(run), prefix="files/")
         return builder.build()
 
 
-def _versions(folder: RunFolder) -> Iterator[Member]:
-    """Yield the versions of the run's files: their list, and the contents that files/ lacks."""
+def _add_outputs(builder: ArchiveBuilder, outputs: Path) -> None:
+    if not outputs.is_dir():
+        builder.leave_out("The run's record is damaged: outputs is not a folder.")
+        return
+    for output in sorted(outputs.iterdir()):
+        if output.is_file():
+            builder.add(_file_member(f"outputs/{output.name}", output))
+        else:
+            builder.leave_out(f"The run's record is damaged: {output.name} is not a file.")
+
+
+def _add_versions(builder: ArchiveBuilder, folder: RunFolder) -> None:
+    """Add the versions of the run's files: their list, and the contents that files/ lacks."""
     if not folder.manifests.exists():
         return
-    yield _file_member("manifests.jsonl", folder.manifests)
-    manifest, contents = Manifest(), set[str]()
-    for _, delta in ManifestLog(folder.manifests).read():
-        contents.update(node.hash for node in delta.changed.values() if node.hash and node.stored)
-        manifest.apply(delta)
+    log, manifest, contents = ManifestLog(folder.manifests), Manifest(), set[str]()
+    try:
+        for _, delta in log.read():
+            contents |= {each.hash for each in delta.changed.values() if each.hash and each.stored}
+            manifest.apply(delta)
+    except RecordNotAFile as error:
+        builder.leave_out(str(error))
+        return
+    builder.add(_file_member("manifests.jsonl", folder.manifests))
+    if log.damage:
+        builder.leave_out(log.damage)
     contents -= {node.hash for node in manifest.nodes.values() if node.hash}
     for digest in sorted(contents):
         path = content_path(folder.data / "blobs", digest)
         if path.is_file():
-            yield _file_member(f"contents/{digest}", path)
+            builder.add(_file_member(f"contents/{digest}", path))
 
 
 def download_name(runs: RunManager, run: str) -> str:

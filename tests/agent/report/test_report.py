@@ -29,6 +29,8 @@ from agent.report.redaction import Redactor
 from agent.report.report import report_parts, save_report, write_report
 from agent.runs.folder import RunFolder
 from agent.runs.parent import Parent
+from agent.workspace.versions.log import ManifestLog
+from agent.workspace.versions.manifest import Delta, Node
 from tests.agent.documents.test_text import create_pdf
 from tests.agent.report.recorded import PNG, Recorder, hostile_run
 from tests.support.component.events import continued, started, tool_ended
@@ -231,6 +233,23 @@ def test_an_exported_folder_is_reported_without_following_links(tmp_path: Path) 
     alone.mkdir()
     shutil.copy(folder.journal, alone)
     assert "This record has no files." in Elements(report(alone / "journal.jsonl")).text
+
+
+@pytest.mark.parametrize(
+    "line", ['{"step": 1e999, "changed": {}, "removed": []}', '{"step": 2, "chan', "[]"]
+)
+def test_a_damaged_list_of_files_is_called_that_after_what_is_readable(
+    tmp_path: Path, line: str
+) -> None:
+    recorder = Recorder(tmp_path)
+    recorder.end()
+    delta = Delta(changed={"output/a.txt": Node("file", 5, 0o644)})
+    ManifestLog(recorder.folder.manifests).append(1, delta)
+    with recorder.folder.manifests.open("a") as file:
+        file.write(f"{line}\n")
+    text = Elements(report(recorder.folder)).text
+    assert "a.txt" in text
+    assert "The run's record is damaged: manifests.jsonl cannot be read from byte " in text
 
 
 def test_an_unknown_step_number_or_order_breaks_nothing(tmp_path: Path) -> None:

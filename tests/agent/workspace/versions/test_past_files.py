@@ -10,7 +10,7 @@ from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.manifest import Delta, Node
 from agent.workspace.versions.past_files import FileVersions
 
-A, B = Node("file", 1, 0o644, "aa"), Node("file", 2, 0o600, "bb")
+A, B = Node("file", 1, 0o644, "a" * 64), Node("file", 2, 0o600, "b" * 64)
 PATH = RelPath("a")
 
 

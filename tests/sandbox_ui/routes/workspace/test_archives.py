@@ -2,7 +2,9 @@
 
 import io
 import json
+import os
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
@@ -74,6 +76,42 @@ def test_the_run_zip_contains_files_and_journal(
     assert archive.read("conversation.md").startswith(b"# t")
     assert archive.read("steps.csv").startswith(b"step")
     assert 'filename="t.zip"' in got.headers["content-disposition"]
+
+
+def damage_line(folder: RunFolder) -> None:
+    folder.manifests.write_text('{"step": 1e999, "changed": {}, "removed": []}\n')
+
+
+def damage_manifests(folder: RunFolder) -> None:
+    folder.manifests.mkdir()
+
+
+def damage_output(folder: RunFolder) -> None:
+    os.mkfifo(folder.outputs / "1-call.stdout")
+
+
+def damage_outputs(folder: RunFolder) -> None:
+    folder.outputs.rmdir()
+
+
+@pytest.mark.parametrize(
+    ("damage", "note"),
+    [
+        (damage_line, "manifests.jsonl cannot be read from byte 0 on."),
+        (damage_manifests, "manifests.jsonl is not a file."),
+        (damage_output, "1-call.stdout is not a file."),
+        (damage_outputs, "outputs is not a folder."),
+    ],
+)
+def test_a_damaged_record_is_exported_with_a_note(
+    client: httpx.Client, data: Path, damage: Callable[[RunFolder], None], note: str
+) -> None:
+    folder = write_ended_run(data, files={"output/answer.txt": b"42"})
+    folder.manifests.unlink(missing_ok=True)
+    damage(folder)
+    archive = open_zip(client.get(f"/api/runs/{folder.id}/run.zip"))
+    assert f"The run's record is damaged: {note}" in archive.read("LEFT-OUT.txt").decode()
+    assert {"journal.jsonl", "files/output/answer.txt"} <= set(archive.namelist())
 
 
 # Single files
