@@ -34,7 +34,7 @@ LOCKED = { $(UV)/bin/uv pip install --quiet --system-certs --compile-bytecode --
 # Where the environment forbids bytecode files, every start would compile the project again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run quick test test-all faults check style format lock licences bench screenshots gallery build engine image vendor clean
+.PHONY: run quick test test-all faults check style format lock licences bench growth screenshots gallery build engine image vendor clean
 
 run: .make/venv .make/builtin $(VENDOR) $(BUNDLE) engine
 	@exec $(BIN)/python app.py
@@ -94,8 +94,11 @@ lock: $(UV)
 licences: .make/dev .make/builtin .make/node
 	@$(BIN)/python -m tests.dependencies --licences
 
+# make bench growth measures only how costs grow with sizes.
 bench: image .make/dev $(VENDOR) .make/builtin .make/chromium
-	@$(BIN)/python -m tests.bench
+	@$(BIN)/python -m tests.bench $(filter growth,$(MAKECMDGOALS))
+
+growth: bench
 
 # Captures every state of the page into screenshots/; PICTURES=--readme captures the README's two.
 screenshots: .make/dev $(VENDOR) $(BUNDLE) .make/chromium

@@ -14,6 +14,7 @@ from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
 from agent.sandbox.engine.client import Client
 from tests.bench.__main__ import BROWSER_TABLES, TABLES
 from tests.bench.context import ROOT
+from tests.bench.growth.table import format_exponent
 from tests.bench.tables import Sample, Table, format_duration
 from tests.support.browser.chromium import CHROMIUM
 
@@ -111,3 +112,10 @@ def test_durations_have_three_significant_digits() -> None:
 def test_a_table_is_markdown() -> None:
     table = Table("T", ("a", "b"), [("1", "2")], ["Note."])
     assert table.markdown() == "### T\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n\nNote.\n"
+
+
+def test_a_growth_has_the_exponent_of_its_size() -> None:
+    assert format_exponent({10: 3.0, 100: 3.0, 1_000: 3.0}) == "0.00"
+    assert format_exponent({10: 2.0, 100: 20.0, 1_000: 200.0}) == "1.00"
+    assert format_exponent({10: 1.0, 40: 2.0}) == "0.50"
+    assert format_exponent({10: 0.0, 40: 2.0}) == "–"

@@ -23,6 +23,7 @@ from tests.bench.agent import (
 )
 from tests.bench.cluster import placement, sandboxes, sizing
 from tests.bench.context import bench_context, print_progress
+from tests.bench.growth import table as growth
 from tests.bench.models import caching
 from tests.bench.page import comparison, opening, reports, scrubbing, streaming, tree
 from tests.bench.server import (
@@ -61,6 +62,7 @@ TABLES: dict[str, partial[Table]] = {
     "neighbours": partial(neighbours.table, neighbours=2, connections=200, times=3),
     "bodies": partial(bodies.table, steps=2, clients=2),
     "history": partial(history.table, count=60, times=2),
+    "growth": partial(growth.table, sizes=dict.fromkeys(growth.SUBJECTS, (20, 40))),
     "comparisons": partial(comparisons.table, sizes=((1, 3), (2, 3)), times=1),
     "rollouts": partial(rollouts.table, count=2, concurrency=(1, 2)),
     "evaluations": partial(rollouts.evaluations_table, count=2, concurrency=(2,)),
@@ -70,7 +72,7 @@ TABLES: dict[str, partial[Table]] = {
 }
 """Each table with tiny numbers; without them its function measures it as it is reported."""
 
-BROWSER_TABLES = {"idle", "page", "comparison", "opening", "reports", "tree", "scrubbing"}
+BROWSER_TABLES = {"growth", "idle", "page", "comparison", "opening", "reports", "tree", "scrubbing"}
 RAY_TABLES = {"cluster", "placed-sandboxes"}
 
 

@@ -37,8 +37,10 @@ class GroupClient:
         described: dict[str, Any] = answer.json()
         return described
 
-    def wait(self, group: str, state: str = "finished") -> dict[str, Any]:
-        wait_until(lambda: self.read(group)["state"] == state)
+    def wait(
+        self, group: str, state: str = "finished", seconds: float = TIMEOUT_SECONDS
+    ) -> dict[str, Any]:
+        wait_until(lambda: self.read(group)["state"] == state, seconds)
         return self.read(group)
 
     @contextmanager

@@ -2,7 +2,7 @@
 
 It prints its address, then one line per chat request: the time of the monotonic clock. A task with
 ``N steps of `true` `` gets N commands ``true``, then ``submit``; one with `` `work` `` gets
-commands that write and read files.
+commands that write and read files. Without tools the answer is 2.
 """
 
 import re
@@ -31,6 +31,8 @@ class _UnrecordedEndpoint(Endpoint):
 
 def _turn(body: Body) -> Turn:
     print(time.monotonic(), flush=True)
+    if not body.get("tools"):
+        return Turn(text="\\boxed{2}")
     task_match = _STEPS.search(str(body["messages"][:2]))
     done = sum(message["role"] == "assistant" for message in body["messages"])
     if task_match and done < int(task_match[1]):

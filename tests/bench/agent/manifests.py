@@ -25,7 +25,7 @@ def table(
     )
     for count in counts:
         folder = context.folder / f"manifest-{count}"
-        _fill(folder / "workspace", count)
+        fill(folder / "workspace", count)
         with WorkspaceWatcher(folder) as watch:
             snapshots = SnapshotTracker(folder / "workspace", BlobStore(folder / "blobs"), watch)
             for name, seconds in _measure(snapshots, folder / "workspace", times).items():
@@ -33,7 +33,7 @@ def table(
     return result
 
 
-def _fill(workspace: Path, count: int) -> None:
+def fill(workspace: Path, count: int) -> None:
     for number in range(count):
         path = _path(workspace, number)
         path.parent.mkdir(parents=True, exist_ok=True)

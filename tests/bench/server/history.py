@@ -68,7 +68,7 @@ def measure_history(data: Path, count: int, times: int) -> Table:
     return result
 
 
-def write_runs(data: Path, count: int) -> None:
+def write_runs(data: Path, count: int, *, owners: int = _OWNERS) -> None:
     """Write ended runs of three steps, about 3 KB of text each, in words of English length."""
     random_ = random.Random(1)
     letters = "etaoinshrdlucmfwypvbgkqjxz"
@@ -77,7 +77,7 @@ def write_runs(data: Path, count: int) -> None:
         for _ in range(20_000)
     ]
     for number in range(count):
-        folder = RunFolder.create(data, "none", owner=f"u:{number % _OWNERS}")
+        folder = RunFolder.create(data, "none", owner=f"u:{number % owners}")
         special = ["kingfisher"] * (number % max(1, count // 100) == 0) + ["estuary"] * (number % 2)
         events = _events(number, lambda k: " ".join(random_.choices(words, k=k)))
         text = b"".join(encode(event) + b"\n" for event in events)

@@ -33,12 +33,12 @@ def table(context: BenchContext, *, seconds: float = 30) -> Table:
 
 def cpu_seconds_during(pid: int, seconds: float) -> float:
     """Return the CPU seconds that a process uses in the next ``seconds``."""
-    before = _cpu_seconds(pid)
+    before = cpu_seconds(pid)
     time.sleep(seconds)
-    return _cpu_seconds(pid) - before
+    return cpu_seconds(pid) - before
 
 
-def _cpu_seconds(pid: int) -> float:
+def cpu_seconds(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

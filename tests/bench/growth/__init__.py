@@ -1,0 +1,1 @@
+"""How costs grow with the history, the steps of a run and the files of a workspace."""

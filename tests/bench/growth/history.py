@@ -1,0 +1,93 @@
+"""What one more request, start, deletion, run and idle minute costs beside a history of runs."""
+
+import json
+import shutil
+from collections.abc import Callable, Mapping
+
+from agent.history.index import History
+from tests.bench.agent.reference import endpoint
+from tests.bench.context import BenchContext
+from tests.bench.server.clients import ServedApp, serve_app
+from tests.bench.server.history import write_runs
+from tests.bench.server.idle import cpu_seconds, cpu_seconds_during
+from tests.sandbox_ui.accounts import accounts, signed_in
+from tests.support.evaluations.client import EvaluationClient
+
+USER = "0"  # has all runs of write_runs with one owner
+REQUESTS = 20
+_RUNS = 100
+_IDLE_SECONDS = 65.0
+"""Maintenance takes place each minute."""
+
+
+def measure(context: BenchContext, runs: int) -> Mapping[str, float]:
+    data = context.folder / f"growth-{runs}"
+    write_runs(data, runs, owners=1)
+    history = History(data)
+    while history.page() and history.indexer.backlog:
+        history.indexer.update(60.0)
+    history.indexer.close()
+    quick = runs < REQUESTS * 10
+    users = ":".join(accounts(USER)[0])
+    with (
+        endpoint(context) as (url, _),
+        serve_app(
+            context, url, 8, STUDIO_DATA=str(data), STUDIO_USERS=users, STUDIO_WARM_SANDBOXES="0"
+        ) as app,
+    ):
+        costs = {"start of the application": cpu_seconds(app.pid)}
+        costs |= _requests(app, 2 if quick else REQUESTS)
+        costs |= {"run of an evaluation, plain": _evaluation(app, 3 if quick else _RUNS)}
+        idle = 1.0 if quick else _IDLE_SECONDS
+        costs |= {"idle minute": cpu_seconds_during(app.pid, idle) * 60 / idle}
+    shutil.rmtree(data)
+    return costs
+
+
+def _requests(app: ServedApp, times: int) -> dict[str, float]:
+    with signed_in(app.address, USER) as client:
+        listed = client.get("/api/runs?limit=50").raise_for_status().json()["runs"]
+        runs = iter([each["run"] for each in listed])
+
+        def get(url: str) -> Callable[[], object]:
+            return lambda: client.get(url).raise_for_status()
+
+        def delete() -> None:
+            client.delete(f"/api/runs/{next(runs)}").raise_for_status()
+            client.get("/api/runs").raise_for_status()
+
+        actions = {
+            "list": get("/api/runs"),
+            "search": get("/api/runs?q=kingfisher"),
+            "new draft, with the check of the quota": lambda: client.post(
+                "/api/runs"
+            ).raise_for_status(),
+            "deletion of a run, and the list after it": delete,
+        }
+        return {name: _cpu_per_call(app, action, times) for name, action in actions.items()}
+
+
+def _cpu_per_call(app: ServedApp, action: Callable[[], object], times: int) -> float:
+    action()  # warm-up
+    before = cpu_seconds(app.pid)
+    for _ in range(times):
+        action()
+    return (cpu_seconds(app.pid) - before) / times
+
+
+def _evaluation(app: ServedApp, runs: int) -> float:
+    """Return the CPU of each run of an evaluation that is carried out to its end."""
+    with signed_in(app.address, USER) as http:
+        client = EvaluationClient(http)
+        tasks = [{"id": f"{n}", "problem": f"What is {n}?", "answer": "2"} for n in range(runs)]
+        member = {"mode": "plain"}
+        warm_up = client.create(members=[member], limit=1)
+        client.wait(warm_up)
+        before = cpu_seconds(app.pid)
+        data = "\n".join(map(json.dumps, tasks)).encode()
+        evaluation = client.create(data, members=[member], at_once=8)
+        done = client.wait(evaluation, seconds=600)
+        used = cpu_seconds(app.pid) - before
+    if done["counts"]["right"] != runs:
+        raise RuntimeError(f"The evaluation did not solve its tasks: {done['counts']}")
+    return used / runs
