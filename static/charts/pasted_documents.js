@@ -22,7 +22,7 @@ export async function countDocuments(run, inputs) {
     while (next < paths.length) {
       const document = documents[next++];
       if (!mayHaveText(document.path)) document.reason = "It has no text.";
-      else Object.assign(document, await fetchJson(apiUrl(`runs/${run}/document-info/${document.path}`)).catch((error) => ({ reason: error.message })));
+      else Object.assign(document, await fetchJson(apiUrl(`runs/${run}/document-info/input/${document.path}`)).catch((error) => ({ reason: error.message })));
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
@@ -36,7 +36,7 @@ export function documentList({ documents, tokens, unknown }) {
     h(
       "tr",
       {},
-      h("th", { scope: "row", dir: "auto" }, decodePath(path).replace(/^input\//, "")),
+      h("th", { scope: "row", dir: "auto" }, decodePath(path)),
       h("td", {}, pages ? plural(pages, "page") : ""),
       h("td", { class: count === null ? "dim" : null, title: reason || null }, count === null ? reason || "not counted" : `≈ ${formatNumber(count)}`),
     ),

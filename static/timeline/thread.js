@@ -222,8 +222,8 @@ export class RunThread {
     for (const message of this.messages) message.querySelector(".edit-message")?.remove();
     this.results.remove();
     const chips = inputs.map((path) => {
-      const attributes = { class: "chip", title: "Open this file", onclick: () => this.run.emit("open-file", path) };
-      return h("button", attributes, icon("file"), h("b", {}, decodePath(path).replace(/^input\//, "")));
+      const attributes = { class: "chip", title: "Open this file", onclick: () => this.run.emit("open-file", `input/${path}`) };
+      return h("button", attributes, icon("file"), h("b", {}, decodePath(path)));
     });
     const task = text
       ? h("div", { class: "task" }, h("p", {}, text), chips.length ? h("div", {}, ...chips) : null, this.messageActions(text, this.current?.number ?? 0))

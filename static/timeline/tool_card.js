@@ -265,7 +265,7 @@ export class ToolCard {
   showTail() {
     const lines = this.outputElement?.textContent.trimEnd().split("\n").slice(-TAIL_LINES) ?? [];
     if (!lines.join("").trim()) return;
-    this.tail = h("span", { class: "tail" }, lines.map((line) => line.slice(0, MAX_TAIL_LENGTH)).join("\n"));
+    this.tail = h("span", { class: "tail" }, lines.map((line) => withHiddenMarked(line.slice(0, MAX_TAIL_LENGTH))).join("\n"));
     this.summary.append(this.tail);
   }
 

@@ -96,6 +96,9 @@ def test_a_run_is_shown_live_from_upload_to_answer(
     expect(ending.locator(".answer")).to_have_text("3")
     expect(ending.get_by_role("link", name="Download early.txt")).to_be_visible()
     expect(studio.timeline.get_by_role("group", name="Totals")).to_contain_text("3 steps")
+    studio.timeline.locator(".task").get_by_role("button", name="résumé.txt").click()
+    preview = studio.page.get_by_role("group", name="Preview")
+    expect(preview.locator(".canvas")).to_contain_text("three")
 
 
 @pytest.mark.e2e("stops a run and continues it with a message, in the same sandbox")

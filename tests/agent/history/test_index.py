@@ -54,6 +54,7 @@ def titles(history: History, words: str = "") -> list[str]:
 
 
 def all_pages(history: History, words: str = "", *, limit: int) -> list[HistoryEntry]:
+    wait_until(lambda: not history.page(words).indexing)
     page = history.page(words, limit=limit)
     found = [*page.entries]
     while page.next:

@@ -31,7 +31,7 @@ def step(number: int, usage: Usage | None, *, estimated: bool = False) -> Iterat
 
 
 def three_steps() -> Iterator[Event]:
-    yield started(inputs=("input/report.txt",))
+    yield started(inputs=("report.txt",))
     yield from step(1, Usage(1000, 100, cached=0, reported=CACHE))
     yield from step(2, Usage(1500, 50, cached=1100, reported=CACHE))
     yield from step(3, Usage(1600, 40, cached=1550, reported=CACHE))
@@ -159,7 +159,7 @@ def test_documents_out_of_reach_are_counted_later(stage: Stage) -> None:
     """While a sandbox starts, its workspace may be moved."""
     answers = recorded("documents")
     stage.answer(REPORT, answers["GET document-info/input/missing.txt"])
-    run = [started(inputs=("input/report.txt",)), *step(1, Usage(1000, 100))]
+    run = [started(inputs=("report.txt",)), *step(1, Usage(1000, 100))]
     stage.mount("timeline", run=run)
     chart = open_chart(stage)
     figures(chart)

@@ -42,6 +42,11 @@ def test_a_collapsed_card_shows_the_last_lines_of_its_output(stage: Stage) -> No
     expect(cards(stage).nth(1).locator(".tail")).to_have_count(0)
 
 
+def test_the_last_lines_of_an_output_show_its_hidden_characters(stage: Stage) -> None:
+    stage.mount("timeline", run=[started(), *step(1, bash("ls", "a\u202egpj.exe\n")), ended()])
+    expect(cards(stage).locator(".tail")).to_have_text("a⟨U+202E⟩gpj.exe")
+
+
 def test_the_path_of_a_file_is_shown_while_its_text_streams(stage: Stage) -> None:
     text = "All that is known of it.\n" * 40
     arguments = json.dumps({"command": "create", "path": "notes.md", "file_text": text})
