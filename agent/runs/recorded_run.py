@@ -4,7 +4,7 @@ The page, the command line and the trainer all use it; iterating a round execute
 """
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -365,22 +365,22 @@ class RecordedRun(ClosingContext):
             model = SetupCommands(model, forked.setup)
         if forked and forked.totals.cost and limits.money is not None:
             limits = replace(limits, money=limits.money + forked.totals.cost)
-        yield from loop.run_round(
-            loop.Round(
-                model=model,
-                toolbox=self._toolbox(limits),
-                conversation=self.conversation,
-                limits=limits,
-                stop=stop,
-                previous_totals=self.state.totals,
-                previous_steps=len(self.state.steps),
-                describe_user_changes=self._take_model_notes,
-                verify_claims=verify_claims,
-                recording=self._requests.record,
-                steering=self.steering,
-                read_file=self._read_script,
-            )
+        round_ = loop.Round(
+            model=model,
+            toolbox=self._toolbox(limits),
+            conversation=self.conversation,
+            limits=limits,
+            stop=stop,
+            previous_totals=self.state.totals,
+            previous_steps=len(self.state.steps),
+            describe_user_changes=self._take_model_notes,
+            verify_claims=verify_claims,
+            recording=self._requests.record,
+            steering=self.steering,
+            read_file=self._read_script,
         )
+        with closing(self._requests):
+            yield from loop.run_round(round_)
 
     def _read_script(self, path: str) -> str | None:
         return None if self._session is None else self._session.read_script(path)

@@ -103,7 +103,7 @@ class RequestRoutes:
         if not requests or not 0 <= attempt <= len(requests):
             raise NotStored(_NOT_KEPT.format(why=""))
         recorded = requests[attempt - 1]
-        data = read_response(folder.requests, recorded.n) if recorded.kept else None
+        data = read_response(folder.requests, recorded)
         if data is None:
             why = f": {recorded.withheld}" if recorded.withheld else ""
             raise NotStored(_NOT_KEPT.format(why=why))

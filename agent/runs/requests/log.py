@@ -4,22 +4,25 @@
 
     <run>/requests/log.jsonl          one line for a request, one for the end of its response
                    tools-<hash>.json  the tools described to the model, once
-                   response-<n>.gz    the raw response to request n
+                   response-<n>.gz    the raw responses to request n and to later ones of its
+                                      round, each compressed; earlier versions wrote one per file
 
 A request's messages are not stored: they would take space quadratic in the number of steps. The
 log has the journal's cursor and the SHA-256 of the body's bytes instead, so that the body can be
 built again and compared (``agent.runs.requests.body``). No key is ever written.
 """
 
+import errno
 import hashlib
 import json
 import logging
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, replace
+from contextlib import contextmanager, suppress
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from agent.events import now
 from agent.models.base import SentRequest, ToolSchema
@@ -53,6 +56,9 @@ class RequestLog:
         self._cursor = cursor
         self._lock = threading.Lock()
         self._last: int | None = None
+        self._log_file: BinaryIO | None = None
+        self._responses: BinaryIO | None = None
+        self._first = 0  # the request whose file they are in
         self._stored = 0
         self._known_tools: set[str] = set()
 
@@ -83,9 +89,8 @@ class RequestLog:
         """Write the line of a request; return its number, 0 if it cannot be written."""
         try:
             with self._lock:
-                self._last = self._read_last() + 1
                 request = RecordedRequest(
-                    n=self._last,
+                    n=self._read_last() + 1,
                     step=step,
                     at=now(),
                     cursor=self._cursor(),
@@ -93,10 +98,11 @@ class RequestLog:
                     max_tokens=max_tokens,
                     sent=sent,
                 )
-                self._append(asdict(request))
+                self._append(request)
+                self._last = request.n
                 return request.n
         except (OSError, ValueError, TypeError) as error:
-            _log.warning("A request cannot be recorded: %s", error)
+            self._fail("request", error)
             return 0
 
     def end(self, ended: ResponseEnded, response: bytes) -> None:
@@ -107,21 +113,39 @@ class RequestLog:
                     why = f"the run's responses already take {MAX_STORED_BYTES // 1024**2} MB"
                     ended = replace(ended, kept=False, withheld=why)
                 if ended.kept:
-                    path = response_path(self._folder, ended.ended_n)
-                    path.write_bytes(response)
+                    if self._responses is None:
+                        self._first = ended.ended_n
+                        path = response_path(self._folder, self._first)
+                        self._responses = path.open("ab", buffering=0)
+                    ended = replace(ended, file=self._first, offset=self._responses.tell())
+                    _write(self._responses, response)
                     self._stored += len(response)
-                self._append(asdict(ended))
+                self._append(ended)
         except OSError as error:
-            _log.warning("A response cannot be recorded: %s", error)
+            self._fail("response", error)
+
+    def close(self) -> None:
+        """Close the files; the next request opens them, or others, again."""
+        opened = self._log_file, self._responses
+        self._log_file = self._responses = None
+        for file in filter(None, opened):
+            with suppress(OSError):
+                file.close()
+
+    def _fail(self, what: str, error: Exception) -> None:
+        """Read again what the files have before the next request."""
+        self.close()
+        self._last = None
+        _log.warning("A %s cannot be recorded: %s", what, error)
 
     def _read_last(self) -> int:
         """Return the number of the last request; read the folder once."""
-        if self._last is not None:
-            return self._last
-        self._folder.mkdir(mode=0o700, exist_ok=True)
-        self._stored = sum(path.stat().st_size for path in self._folder.glob("response-*.gz"))
-        self._end_torn_line()
-        return max((request.n for request in read_log(self._folder)), default=0)
+        if self._last is None:
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            self._stored = sum(path.stat().st_size for path in self._folder.glob("response-*.gz"))
+            self._end_torn_line()
+            self._last = max((request.n for request in read_log(self._folder)), default=0)
+        return self._last
 
     def _end_torn_line(self) -> None:
         """End a line that was cut off when the process was killed, so that the next is readable."""
@@ -130,9 +154,11 @@ class RequestLog:
             with path.open("ab") as file:
                 file.write(b"\n")
 
-    def _append(self, line: dict[str, Any]) -> None:
-        with log_path(self._folder).open("ab") as file:
-            file.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
+    def _append(self, record: RecordedRequest | ResponseEnded) -> None:
+        line = json.dumps(record, default=_fields, separators=(",", ":"))
+        if self._log_file is None:
+            self._log_file = log_path(self._folder).open("ab", buffering=0)
+        _write(self._log_file, line.encode() + b"\n")
 
     def _store_tools(self, tools: Sequence[ToolSchema]) -> str:
         if not tools:
@@ -207,6 +233,17 @@ class AttemptRecorder:
             withheld="it contained the key" if response.withheld else "",
         )
         self._log.end(ended, response.compressed())
+
+
+def _write(file: BinaryIO, data: bytes) -> None:
+    """Append to a file that is not buffered."""
+    if file.write(data) < len(data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _fields(record: Any) -> dict[str, Any]:
+    """Return the fields of a record, as ``json`` asks for them."""
+    return {field.name: getattr(record, field.name) for field in fields(record)}
 
 
 def _tool_dict(tool: ToolSchema) -> dict[str, Any]:

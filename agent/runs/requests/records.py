@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from agent.models.base import SentRequest, ToolSchema
 from agent.runs.requests.response import MAX_RESPONSE_BYTES, TAIL_BYTES
-from agent.util.state_files import read_record
+from agent.util.state_files import open_record, read_record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +30,8 @@ class RecordedRequest:
         ended: When the attempt ended; None if it is unknown or not yet the case.
         response_bytes: The size of the response.
         kept: Whether the response was kept; ``withheld`` says why not.
+        file: The number of the request whose file has the response; None for its own one.
+        offset: Where it begins in that file.
     """
 
     n: int
@@ -45,6 +47,8 @@ class RecordedRequest:
     response_bytes: int = 0
     kept: bool = False
     withheld: str = ""
+    file: int | None = None
+    offset: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +62,8 @@ class ResponseEnded:
     response_bytes: int
     kept: bool
     withheld: str
+    file: int | None = None
+    offset: int = 0
 
 
 @cache
@@ -98,18 +104,21 @@ def read_tools(folder: Path, name: str) -> tuple[ToolSchema, ...] | None:
         return None
 
 
-def read_response(folder: Path, n: int) -> bytes | None:
+def read_response(folder: Path, request: RecordedRequest) -> bytes | None:
     """Return the raw response to a request as it was kept; None if it was not."""
+    if not request.kept:
+        return None
+    limit = MAX_RESPONSE_BYTES + 2 * TAIL_BYTES
     try:
-        data = response_path(folder, n).read_bytes()
-        limit = MAX_RESPONSE_BYTES + 2 * TAIL_BYTES
-        return zlib.decompressobj(wbits=31).decompress(data, limit)
-    except (OSError, zlib.error):
+        with open_record(response_path(folder, request.file or request.n)) as file:
+            file.seek(request.offset)
+            return zlib.decompressobj(wbits=31).decompress(file.read(limit), limit)
+    except (OSError, ValueError, zlib.error):
         return None
 
 
 def response_path(folder: Path, n: int) -> Path:
-    """Return the file of a response."""
+    """Return the file of a response, which those of the same round may follow."""
     return folder / f"response-{n}.gz"
 
 

@@ -8,6 +8,8 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ import pytest
 
 from agent import prompts
 from agent.limits import Limits
-from agent.models.base import Model, ModelConfig
+from agent.models.base import Model, ModelConfig, SentRequest
 from agent.models.endpoint.client import EndpointModel
 from agent.models.endpoint.encoding import encode_body
 from agent.models.scripted import ScriptedModel
@@ -95,7 +97,7 @@ def test_a_retried_and_an_adapted_request_are_all_there(run: RecordedRun) -> Non
     assert [each.recorded.status for each in requests if each.recorded] == [400, 503, 200]
     assert "temperature" in requests[0].body
     assert "temperature" not in requests[1].body
-    raw = read_response(folder.requests, 1)
+    raw = read_response(folder.requests, read_log(folder.requests)[0])
     assert raw
     assert b"Unsupported parameter" in raw
     assert rebuild_request(folder, 1).attempt == 3
@@ -148,7 +150,7 @@ def test_the_log_grows_by_the_same_for_each_step(run: RecordedRun) -> None:
 
 def test_the_raw_response_is_what_the_endpoint_sent(run: RecordedRun) -> None:
     folder, _ = play_turns(run, Turn(text="Seven <b>gulls</b>.", calls=[SUBMIT]))
-    raw = read_response(folder.requests, 1)
+    raw = read_response(folder.requests, read_log(folder.requests)[0])
     assert raw
     events = [line.removeprefix(b"data: ") for line in raw.splitlines() if line]
     assert events[-1] == b"[DONE]"
@@ -157,13 +159,40 @@ def test_the_raw_response_is_what_the_endpoint_sent(run: RecordedRun) -> None:
     assert (recorded.status, recorded.kept, recorded.response_bytes) == (200, True, len(raw))
 
 
+def test_the_requests_of_a_round_open_two_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Earlier versions wrote a file for each response, which stays readable."""
+    opened, open_path = [], Path.open
+
+    def open_and_note(path: Path, *args: Any, **options: Any) -> Any:
+        opened.append(path.name)
+        return open_path(path, *args, **options)
+
+    monkeypatch.setattr(Path, "open", open_and_note)
+    with closing(RequestLog(tmp_path / "requests", lambda: 5)) as log:
+        for step in range(1, 51):
+            with log.record(step, (), None) as recorder:
+                recorder.sent(SentRequest(url="u", parameters={}, sha256="", size=0))
+                recorder.responded(200, "text/event-stream")
+                recorder.received(b"Answer %d." % step)
+    assert opened == ["log.jsonl", "response-1.gz"]
+    recorded = read_log(tmp_path / "requests")
+    answers = [read_response(tmp_path / "requests", each) for each in recorded]
+    assert answers == [b"Answer %d." % step for step in range(1, 51)]
+
+    (tmp_path / "requests" / "response-7.gz").write_bytes(gzip.compress(b"Alone."))
+    alone = replace(recorded[6], file=None, offset=0)
+    assert read_response(tmp_path / "requests", alone) == b"Alone."
+
+
 def test_of_a_long_response_the_beginning_and_the_end_are_kept(
     run: RecordedRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(response_module, "MAX_RESPONSE_BYTES", 2000)
     monkeypatch.setattr(response_module, "TAIL_BYTES", 300)
     folder, _ = play_turns(run, Turn(text="gull " * 2000, calls=[SUBMIT]))
-    raw = read_response(folder.requests, 1)
+    raw = read_response(folder.requests, read_log(folder.requests)[0])
     assert raw
     assert b"bytes left out]" in raw
     assert raw.rstrip().endswith(b"data: [DONE]")
@@ -200,11 +229,11 @@ def test_a_log_that_cannot_be_written_does_not_end_a_run(run: RecordedRun) -> No
 
 
 def test_a_torn_line_hides_no_other(tmp_path: Path) -> None:
-    with RequestLog(tmp_path / "requests", lambda: 5).record(1, (), None):
+    with closing(RequestLog(tmp_path / "requests", lambda: 5)) as log, log.record(1, (), None):
         pass
     with (tmp_path / "requests" / "log.jsonl").open("ab") as file:
         file.write(b'{"n":2,"ste')  # the process was killed
-    with RequestLog(tmp_path / "requests", lambda: 9).record(2, (), None):
+    with closing(RequestLog(tmp_path / "requests", lambda: 9)) as log, log.record(2, (), None):
         pass
     found = [(each.n, each.step, each.cursor) for each in read_log(tmp_path / "requests")]
     assert found == [(1, 1, 5), (2, 2, 9)]
@@ -213,8 +242,8 @@ def test_a_torn_line_hides_no_other(tmp_path: Path) -> None:
 def test_a_request_without_an_end_was_being_answered_when_the_process_was_killed(
     tmp_path: Path,
 ) -> None:
-    log = RequestLog(tmp_path / "requests", lambda: 5)
-    assert log.begin(1, (), 100, None) == 1
+    with closing(RequestLog(tmp_path / "requests", lambda: 5)) as log:
+        assert log.begin(1, (), 100, None) == 1
     (recorded,) = read_log(tmp_path / "requests")
     assert (recorded.ended, recorded.status) == (None, None)
     assert (recorded.kept, recorded.max_tokens) == (False, 100)
