@@ -372,7 +372,7 @@ class _RoundRunner:
                 call, ToolOutcome(ok=False, text=_SANDBOX_LOST_RESULT, end_reason="lost")
             )
             raise
-        self._meter.count_sandbox(outcome.seconds, self._peak_memory(toolbox))
+        self._meter.count_sandbox(outcome.seconds, outcome.peak_memory)
         yield self._tool_ended(call, replace(outcome, text=outcome.text + reviewed.note))
         return outcome.submitted
 
@@ -393,12 +393,6 @@ class _RoundRunner:
                     skipped=item.skipped,
                 )
         raise AssertionError("A tool ended without an outcome.")
-
-    def _peak_memory(self, toolbox: Toolbox) -> int | None:
-        try:
-            return toolbox.sandbox.peak_memory()
-        except SandboxError:
-            return None  # the next operation reports the failure
 
     def _not_executed(self, call: ToolCall, why: str) -> ToolEnded:
         return self._tool_ended(call, ToolOutcome.failed(NOT_EXECUTED_RESULT.format(why=why)))

@@ -45,6 +45,7 @@ class CommandEnd:
         storage_note: Which disk was full, its usage, and what to do; empty if none was full.
         cpu_seconds: CPU time of the sandbox during the command; None if it is unknown.
         packages: The packages that were installed meanwhile, as the sandbox reports it.
+        peak_memory: The sandbox's peak memory in bytes, as it reports it; None if it is unknown.
     """
 
     exit_code: int | None
@@ -54,6 +55,7 @@ class CommandEnd:
     storage_note: str = ""
     cpu_seconds: float | None = None
     packages: tuple[str, ...] = ()
+    peak_memory: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,9 +171,6 @@ class Sandbox(Protocol):
 
     def end_processes(self) -> None:
         """Terminate every process that commands started, also in the background; keep files."""
-
-    def peak_memory(self) -> int | None:
-        """Return the peak memory use in bytes; None if it is unknown."""
 
     def set_network_policy(self, policy: NetworkPolicy) -> None:
         """Apply a network policy, effective from the sandbox's next request."""

@@ -78,7 +78,7 @@ class SupervisedSandbox(ABC):
     def _prepare_command(self) -> None:  # noqa: B027 - nothing to prepare in a plain process
         """Wait for what only commands need. Raises ``SandboxError`` if it is not available."""
 
-    def _knows_cpu_time(self) -> bool:
+    def _has_control_group(self) -> bool:
         """Return whether the sandbox has a control group of its own."""
         return False
 
@@ -228,12 +228,13 @@ class SupervisedSandbox(ABC):
         return replace(result, note=" ".join(filter(None, (pending, result.note))))
 
     def _add_host_facts(self, result: CommandEnd, stop: Stop) -> CommandEnd:
-        """Return ``result`` with what the host knows: the disk, and whether CPU time is."""
+        """Return ``result`` with what the host knows: the disk, and whose use was counted."""
         full = self._disk_monitor.message() if self._disk_monitor is not None else ""
         stopped = full and result.end_reason in ("stop", "lost") and not stop.is_set
         end_reason = "full" if stopped else result.end_reason
-        cpu = result.cpu_seconds if self._knows_cpu_time() else None
-        return replace(result, end_reason=end_reason, storage_note=full, cpu_seconds=cpu)
+        if not self._has_control_group():
+            result = replace(result, cpu_seconds=None, peak_memory=None)
+        return replace(result, end_reason=end_reason, storage_note=full)
 
     def _ensure_link(self) -> Link:
         """Return the link, reconnected if it is broken; a stop ends the wait for it."""
@@ -332,10 +333,6 @@ class SupervisedSandbox(ABC):
         self._call_with_retry(files.end_processes)
         if self._disk_monitor is not None:
             self._disk_monitor.stop()
-
-    def peak_memory(self) -> int | None:
-        """See ``Sandbox.peak_memory``."""
-        return self._call_with_retry(files.peak_memory)
 
     def close(self) -> None:
         """See ``Sandbox.close``."""

@@ -54,6 +54,7 @@ class ToolOutcome:
         storage_note: A sentence on which storage was full; empty if none was.
         cpu_seconds: CPU time of the sandbox during a command; None if it is unknown.
         packages: Packages installed during a command.
+        peak_memory: The sandbox's peak memory in bytes, after a command; None if it is unknown.
     """
 
     ok: bool
@@ -66,6 +67,7 @@ class ToolOutcome:
     storage_note: str = ""
     cpu_seconds: float | None = None
     packages: tuple[str, ...] = ()
+    peak_memory: int | None = None
 
     @classmethod
     def failed(cls, text: str) -> "ToolOutcome":
@@ -186,6 +188,7 @@ class Toolbox:
             storage_note=result.storage_note,
             cpu_seconds=result.cpu_seconds,
             packages=result.packages,
+            peak_memory=result.peak_memory,
         )
 
     def _call_on_host(

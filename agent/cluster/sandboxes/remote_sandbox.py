@@ -107,11 +107,6 @@ class RemoteSandbox:
         """See ``Sandbox.end_processes``."""
         self._change("end_processes")
 
-    def peak_memory(self) -> int | None:
-        """See ``Sandbox.peak_memory``."""
-        memory: int | None = self._use("peak_memory")
-        return memory
-
     def set_network_policy(self, policy: NetworkPolicy) -> None:
         """See ``Sandbox.set_network_policy``."""
         self._use("set_network_policy", policy)

@@ -185,16 +185,6 @@ def remove(link: Link, path: str) -> None:
             continue
 
 
-def peak_memory(link: Link) -> int | None:
-    """See ``Sandbox.peak_memory``."""
-    with link.open_exchange() as exchange:
-        operation = _Operation(link, exchange, "memory")
-        digits = _read_word(operation, "peak")
-        if digits and (not digits.isdigit() or int(digits) > _MAX_SAFE_INTEGER):
-            operation.fail_link()
-    return int(digits) if digits else None
-
-
 def end_processes(link: Link) -> None:
     """See ``Sandbox.end_processes``."""
     with link.open_exchange() as exchange:

@@ -22,7 +22,7 @@ _POLL_SECONDS = 0.25
 _MAX_CHUNK_BYTES = 256 * 1024
 _GRACE_SECONDS = 20.0
 _STOP_GRACE_SECONDS = 2.5
-_MAX_SKIPPED = 2**53 - 1  # the largest integer that every JSON parser reads exactly
+_MAX_INTEGER = 2**53 - 1  # the largest that every JSON parser reads exactly
 _MAX_NOTE_BYTES = 4096
 _MAX_OBSERVED_BYTES = 4096
 _MAX_PROCESSORS = 4096
@@ -30,6 +30,7 @@ _PACKAGE = re.compile(r"[\w.+~:-]+( [\w.+~:!-]+)?")
 _EXIT_CODES = range(-64, 256)  # negative: the number of the signal that killed the shell
 _END_REASONS: dict[str, EndReason] = {"exit": "exit", "timeout": "timeout", "stop": "stop"}
 _STREAMS: tuple[StreamName, StreamName] = ("stdout", "stderr")
+_Observed = tuple[float | None, int | None, tuple[str, ...]]
 
 
 class _OutputBuffer:
@@ -83,7 +84,7 @@ class _RunningCommand:
         self._max_seconds = timeout + _GRACE_SECONDS
         self._error_from = error_from
         self._deadline = time.monotonic() + timeout + _GRACE_SECONDS
-        self._observed: tuple[float | None, tuple[str, ...]] = None, ()
+        self._observed: _Observed = None, None, ()
         self.result: CommandEnd | None = None
         self.refused = False
 
@@ -111,9 +112,9 @@ class _RunningCommand:
             if kind == frames.OUTPUT:
                 return self._parse_output(payload)
             if kind == frames.FINISHED:
-                cpu, packages = self._observed
+                cpu, peak, packages = self._observed
                 result = _parse_result(payload, self._max_seconds)
-                self.result = replace(result, cpu_seconds=cpu, packages=packages)
+                self.result = replace(result, cpu_seconds=cpu, peak_memory=peak, packages=packages)
                 return self.result
             if kind == frames.OBSERVED:
                 self._observed = _parse_observed(payload, self._max_seconds)
@@ -130,7 +131,7 @@ class _RunningCommand:
         stream = _STREAMS[number]
         data = payload[frames.OUTPUT_HEADER.size :]
         self._bytes_left[stream] -= len(data)
-        if not data or self._bytes_left[stream] < 0 or skipped > _MAX_SKIPPED:
+        if not data or self._bytes_left[stream] < 0 or skipped > _MAX_INTEGER:
             self._fail_link("The sandbox sent an empty output frame, or more than the keep limit.")
         return OutputChunk(stream, data, skipped)
 
@@ -155,18 +156,19 @@ def _parse_result(payload: bytes, max_seconds: float) -> CommandEnd:
     return CommandEnd(exit_code, reason, seconds, sanitize(note.decode(errors="replace")))
 
 
-def _parse_observed(payload: bytes, max_seconds: float) -> tuple[float | None, tuple[str, ...]]:
-    """Decode an OBSERVED frame: CPU seconds and packages. Any field may be forged.
+def _parse_observed(payload: bytes, max_seconds: float) -> _Observed:
+    """Decode an OBSERVED frame: CPU seconds, peak memory, packages. Any field may be forged.
 
     Raises:
         ValueError, struct.error: a field is out of range.
     """
-    (seconds,) = frames.OBSERVED_HEADER.unpack_from(payload)
-    if not -1 <= seconds <= max_seconds * _MAX_PROCESSORS or len(payload) > _MAX_OBSERVED_BYTES:
+    seconds, peak = frames.OBSERVED_HEADER.unpack_from(payload)
+    possible = -1 <= seconds <= max_seconds * _MAX_PROCESSORS and -1 <= peak <= _MAX_INTEGER
+    if not possible or len(payload) > _MAX_OBSERVED_BYTES:
         raise ValueError("a field is out of range")
     names = payload[frames.OBSERVED_HEADER.size :].decode(errors="replace").split("\0")
     packages = tuple(name for name in names if _PACKAGE.fullmatch(name))
-    return (seconds if seconds >= 0 else None), packages
+    return (seconds if seconds >= 0 else None), (peak if peak >= 0 else None), packages
 
 
 def execute(

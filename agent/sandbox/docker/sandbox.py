@@ -209,13 +209,7 @@ class DockerSandbox(SupervisedSandbox):
         """The container's id."""
         return self._container
 
-    def peak_memory(self) -> int | None:
-        """See ``Sandbox.peak_memory``; unknown if the container has no control group."""
-        if "memory" in unenforced_limits(self._client):
-            return None
-        return super().peak_memory()
-
-    def _knows_cpu_time(self) -> bool:
+    def _has_control_group(self) -> bool:
         return "memory" not in unenforced_limits(self._client)
 
     def set_network_policy(self, policy: NetworkPolicy) -> None:

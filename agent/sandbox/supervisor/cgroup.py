@@ -4,7 +4,6 @@ The first path of each pair is cgroup v2, the second v1.
 """
 
 # pathlib would double the start-up time.
-# ruff: noqa: PTH110
 
 import os
 from functools import cache
@@ -12,8 +11,7 @@ from functools import cache
 _PIDS_NOW = ("/sys/fs/cgroup/pids.current", "/sys/fs/cgroup/pids/pids.current")
 _PIDS_MAX = ("/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max")
 _MEMORY_EVENTS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
-_CPU_V2 = "/sys/fs/cgroup/cpu.stat"
-_CPU_V1 = "/sys/fs/cgroup/cpuacct/cpuacct.usage"
+_CPU = ("/sys/fs/cgroup/cpu.stat", "/sys/fs/cgroup/cpuacct/cpuacct.usage")
 _MEMORY_PEAK = ("/sys/fs/cgroup/memory.peak", "/sys/fs/cgroup/memory/memory.max_usage_in_bytes")
 
 
@@ -42,14 +40,15 @@ def oom_kill_count() -> int:
     return 0
 
 
-def peak_memory() -> str:
-    """Return the peak memory use in bytes, as digits; empty if it is unknown."""
-    return _read_first(_MEMORY_PEAK).strip()
+def peak_memory() -> int:
+    """Return the peak memory use in bytes; negative if it is unknown."""
+    digits = _read(_existing(_MEMORY_PEAK)).strip()
+    return int(digits) if digits.isdigit() else -1
 
 
 def cpu_seconds() -> float:
     """Return the CPU time used so far, in seconds; negative if it is unknown."""
-    text = _read(_cpu_path())
+    text = _read(_existing(_CPU))
     if text.strip().isdigit():
         return int(text) / 1e9
     for line in text.splitlines():
@@ -60,8 +59,8 @@ def cpu_seconds() -> float:
 
 
 @cache
-def _cpu_path() -> str:
-    return next((path for path in (_CPU_V2, _CPU_V1) if os.path.exists(path)), "")
+def _existing(paths: tuple[str, str]) -> str:
+    return next(filter(os.path.exists, paths), "")
 
 
 def _read(path: str) -> bytes:

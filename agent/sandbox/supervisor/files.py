@@ -13,7 +13,6 @@ import os
 import stat
 from collections.abc import Callable, Generator, Iterator
 
-from . import cgroup
 from .frames import CHUNK_BYTES
 
 Operation = Generator[bytes, bytes, None]
@@ -179,16 +178,10 @@ def _remove_tree(path: bytes) -> Iterator[None]:
     yield
 
 
-def peak_memory() -> Operation:
-    """Yield the peak memory use in bytes, as digits; empty if it is unknown."""
-    yield cgroup.peak_memory().encode()
-
-
 OPERATIONS: dict[bytes, Callable[..., Operation]] = {
     b"kind": kind,
     b"read": read,
     b"write": write,
     b"entries": list_folder,
     b"remove": remove,
-    b"peak": peak_memory,
 }

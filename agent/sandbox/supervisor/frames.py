@@ -17,8 +17,9 @@ Host to supervisor:
 Supervisor to host:
     READY     id 0; the shell is up. Payload ``1`` if its state was restored
     OUTPUT    ``!BQ`` stream (0 stdout, 1 stderr), bytes dropped before; then the bytes
-    OBSERVED  ``!d`` CPU seconds of the command (negative: unknown); then the names of the packages
-              that it installed, separated by NUL. Sent before FINISHED, if at all
+    OBSERVED  ``!dq`` CPU seconds of the command, peak memory of the container in bytes (negative:
+              unknown); then the names of the packages that the command installed, separated by NUL.
+              Sent before FINISHED, if at all
     FINISHED  ``!iBd`` exit code (-1: none), index into ``END_REASONS``, seconds; then the note
     DATA      an operation's answer, more follows
     DONE      an operation's last answer
@@ -33,7 +34,7 @@ EXECUTE_HEADER = struct.Struct("!dQ")
 OUTPUT_HEADER = struct.Struct("!BQ")
 SPAWN_HEADER = struct.Struct("!dQI")
 FINISHED_HEADER = struct.Struct("!iBd")
-OBSERVED_HEADER = struct.Struct("!d")
+OBSERVED_HEADER = struct.Struct("!dq")
 FAILED_HEADER = struct.Struct("!I")
 
 MAX_PAYLOAD_BYTES = 1 << 20

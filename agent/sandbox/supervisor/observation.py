@@ -36,7 +36,7 @@ class Observation:
         now = cgroup.cpu_seconds()
         seconds = max(0.0, now - self._cpu) if now >= 0 and self._cpu >= 0 else -1.0
         names = [name.encode()[:_MAX_NAME_BYTES] for name in self._packages()[:_MAX_NAMES]]
-        return OBSERVED_HEADER.pack(seconds) + b"\0".join(names)
+        return OBSERVED_HEADER.pack(seconds, cgroup.peak_memory()) + b"\0".join(names)
 
     def _packages(self) -> list[str]:
         """Return the packages installed since the start, as ``name`` or ``name version``."""

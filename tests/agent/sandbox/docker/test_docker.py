@@ -231,9 +231,8 @@ def test_an_out_of_memory_command_is_reported(sandbox: DockerSandbox) -> None:
     assert result.code == 137
     assert "ran out of memory" in result.note
     assert run(sandbox, "echo $x").note == ""
-    peak = sandbox.peak_memory()
-    assert peak is not None
-    assert 100 * MEGABYTE < peak <= 200 * MEGABYTE
+    assert result.finished.peak_memory is not None
+    assert 100 * MEGABYTE < result.finished.peak_memory <= 200 * MEGABYTE
 
 
 @little_memory
