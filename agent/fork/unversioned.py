@@ -14,6 +14,7 @@ from agent.workspace.paths import RelPath
 from agent.workspace.tree import walk
 from agent.workspace.versions.restore import NotRestored
 
+_KINDS = ("run_started", "tool_started", "workspace_changed")
 _CHANGED_LATER = "a later step has changed it, and the record has no versions of it"
 
 
@@ -42,7 +43,7 @@ def unversioned_files(folder: RunFolder, step: int) -> UnversionedFiles:
     """
     inputs, written, later = set[str](), set[str](), set[str]()
     worked, complete = False, True
-    for _, event in journal.read(folder.journal):
+    for event in journal.read_kinds(folder.journal, _KINDS):
         match event:
             case RunStarted():
                 inputs.update(f"input/{path}" for path in _decoded(event.inputs))

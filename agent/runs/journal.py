@@ -16,7 +16,7 @@ fields and values.
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from agent.errors import JournalError
@@ -164,6 +164,16 @@ def read_lines(path: Path, cursor: int = 0, end: int | None = None) -> Iterator[
             if not line.endswith(b"\n") or (end is not None and cursor > end):
                 return
             yield cursor, rename_earlier(line[:-1])
+
+
+def read_kinds(path: Path, kinds: Iterable[str], end: int | None = None) -> Iterator[Event]:
+    """Like ``read``, but but leave most lines of other kinds undecoded."""
+    texts = [f'"kind":"{kind}"'.encode() for kind in kinds]
+    start = 0
+    for cursor, line in read_lines(path, 0, end):
+        if not start or any(text in line for text in texts):
+            yield from decode_line(line, first=not start)
+        start = cursor
 
 
 def ends_with(path: Path, kind: type[Event]) -> bool:

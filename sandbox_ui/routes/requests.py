@@ -99,7 +99,7 @@ class RequestRoutes:
 
     def _response(self, run: str, step: int, attempt: int) -> str:
         folder = self._runs.folder(run)
-        requests = [each for each in read_log(folder.requests) if each.step == step]
+        requests = read_log(folder.requests, step)
         if not requests or not 0 <= attempt <= len(requests):
             raise NotStored(_NOT_KEPT.format(why=""))
         recorded = requests[attempt - 1]

@@ -59,6 +59,7 @@ export class Step {
     this.content = "all"; // or only the "summary", or "loading"
     this.ended = false;
     this.nearby = true;
+    this.height = 0; // when it was last seen
     this.outline = null; // what stands for the body while the step is far
     this.body = h("div", { class: "step-body" });
     const link = h(
@@ -201,6 +202,7 @@ export class Step {
 
   /** Unload all but the summary of a step far from the viewport; keep its height. */
   unload(height) {
+    this.height = height; // as the observer has measured it: reading it would lay out the page
     if (!this.ended) return;
     if (height && !this.outline) this.element.style.minHeight = `${height}px`; // 0 for an element without layout
     if (this.content === "all") this.unloadContent();
@@ -241,7 +243,7 @@ export class Step {
     this.interrupt();
     this.countUsed();
     if (!this.partial && !this.usageLine) this.showUsage(); // it was interrupted
-    if (!this.nearby) this.unload(this.element.offsetHeight);
+    if (!this.nearby) this.unload(this.height);
   }
 
   interrupt() {

@@ -130,14 +130,15 @@ export class RunThread {
   }
 
   startStep(number_) {
-    if (this.follow()) this.current?.collapse();
+    if (this.follow.isFollowing()) this.current?.collapse();
     this.current?.end();
     if (!this.steps.has(number_)) this.addStep(new Step(number_, this));
   }
 
   addStep(step) {
     this.steps.set(step.number, step);
-    this.thread.style.setProperty("--digits", String(step.number).length);
+    const digits = String(step.number).length;
+    if (digits !== this.digits) this.thread.style.setProperty("--digits", (this.digits = digits)); // restyles all steps
     this.run.step = step.number;
     this.current?.element.classList.remove("last");
     step.element.classList.add("last");
@@ -238,7 +239,7 @@ export class RunThread {
   }
 
   endRound({ status, reason, answer }) {
-    if (this.follow()) this.current?.collapse();
+    if (this.follow.isFollowing()) this.current?.collapse();
     this.current?.end();
     const repeated = this.current?.hasText(answer);
     const succeeded = ["submitted", "answered"].includes(status);

@@ -1,11 +1,11 @@
 """A request's body, built again from the journal and compared with what was sent."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.errors import RunError
-from agent.events import Event, ModelAnswered, RunContinued, RunStarted, StepStarted
+from agent.events import ModelAnswered, RunContinued, RunStarted, StepStarted
 from agent.loop.conversation import Conversation
 from agent.models.base import Message, SentRequest, ToolSchema
 from agent.models.endpoint.api import Body, Writing
@@ -13,7 +13,6 @@ from agent.models.endpoint.apis import api_named
 from agent.models.endpoint.encoding import encode_body
 from agent.models.endpoint.request import rebuild_body
 from agent.runs import journal
-from agent.runs.compatibility.unreadable_events import decode_line
 from agent.runs.folder import RunFolder
 from agent.runs.requests.records import RecordedRequest, read_log, read_tools
 
@@ -34,13 +33,10 @@ SCRIPTED = "A scripted model answered: no model was asked, and no request was se
 BYTES_EQUAL = "These are the bytes that were sent: their SHA-256 is the recorded one."
 
 # What the conversation is reduced from; most lines of a journal are pieces of outputs and answers.
-_CONVERSATION = tuple(
-    f'"kind":"{kind}"'.encode()
-    for kind in (
-        "run_started", "run_continued", "forked", "reminder", "step_started", "model_answered",
-        "tool_ended", "observation_edited", "observations_cleared", "message_delivered",
-        "summary_started", "summary_ended",
-    )
+_CONVERSATION = (
+    "run_started", "run_continued", "forked", "reminder", "step_started", "model_answered",
+    "tool_ended", "observation_edited", "observations_cleared", "message_delivered",
+    "summary_started", "summary_ended",
 )  # fmt: skip
 
 
@@ -79,7 +75,7 @@ def rebuild_request(folder: RunFolder, step: int, attempt: int = 0) -> RebuiltRe
     Raises:
         RunError: The run has no such request.
     """
-    requests = [each for each in read_log(folder.requests) if each.step == step]
+    requests = read_log(folder.requests, step)
     if not requests:
         return _not_recorded(folder, step)
     position = attempt or len(requests)
@@ -87,7 +83,7 @@ def rebuild_request(folder: RunFolder, step: int, attempt: int = 0) -> RebuiltRe
         raise RunError(f"Step {step} has no request {attempt}.")
     recorded = requests[position - 1]
     conversation, metered = Conversation(), True
-    for event in _conversation_events(folder, recorded.cursor):
+    for event in journal.read_kinds(folder.journal, _CONVERSATION, recorded.cursor):
         conversation.apply(event)
         metered = event.metered if isinstance(event, RunStarted | RunContinued) else metered
     tools = read_tools(folder.requests, recorded.tools)
@@ -103,7 +99,7 @@ def rebuild_request(folder: RunFolder, step: int, attempt: int = 0) -> RebuiltRe
 
 def read_rounds(folder: RunFolder) -> list[RunStarted | RunContinued]:
     """Return the beginnings of a run's rounds: its prompts, messages and limits."""
-    events = _events_of_kinds(folder, _CONVERSATION[:2])
+    events = journal.read_kinds(folder.journal, _CONVERSATION[:2])
     return [each for each in events if isinstance(each, RunStarted | RunContinued)]
 
 
@@ -125,7 +121,7 @@ def _compare(
 def _not_recorded(folder: RunFolder, step: int) -> RebuiltRequest:
     """Build the messages of a step of an earlier version, up to its answer."""
     conversation, found = Conversation(), False
-    for event in _conversation_events(folder):
+    for event in journal.read_kinds(folder.journal, _CONVERSATION):
         if isinstance(event, ModelAnswered | StepStarted) and event.step > step:
             break
         if isinstance(event, ModelAnswered) and event.step == step:
@@ -136,19 +132,3 @@ def _not_recorded(folder: RunFolder, step: int) -> RebuiltRequest:
         raise RunError(f"This run has no step {step}.")
     body = _as_chat(conversation.messages, ())
     return RebuiltRequest(step, 1, 1, REBUILT, NOT_RECORDED, body, None)
-
-
-def _conversation_events(folder: RunFolder, end: int | None = None) -> Iterator[Event]:
-    """Yield the events that a conversation is reduced from, up to a cursor."""
-    return _events_of_kinds(folder, _CONVERSATION, end)
-
-
-def _events_of_kinds(
-    folder: RunFolder, kinds: Sequence[bytes], end: int | None = None
-) -> Iterator[Event]:
-    """Yield the events whose lines contain one of these texts; most lines are not decoded."""
-    start = 0
-    for cursor, line in journal.read_lines(folder.journal, 0, end):
-        if any(kind in line for kind in kinds):
-            yield from decode_line(line, first=not start)
-        start = cursor

@@ -1,7 +1,9 @@
 """The records of a run's requests, as ``agent.runs.requests.log`` writes them."""
 
 import json
+import re
 import zlib
+from collections.abc import Container
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -66,13 +68,16 @@ class ResponseEnded:
     offset: int = 0
 
 
+_ENDED = re.compile(rb'\{"ended_n":(\d+),')
+
+
 @cache
 def _adapter() -> TypeAdapter[RecordedRequest | ResponseEnded]:
     return TypeAdapter(RecordedRequest | ResponseEnded)
 
 
-def read_log(folder: Path) -> list[RecordedRequest]:
-    """Return the requests of a log in order; empty if there is none.
+def read_log(folder: Path, step: int | None = None) -> list[RecordedRequest]:
+    """Return the requests of a log in order, or those of one step; empty if there are none.
 
     Lines that cannot be read are skipped: the last one may be torn.
     """
@@ -80,7 +85,10 @@ def read_log(folder: Path) -> list[RecordedRequest]:
     requests: dict[int, RecordedRequest] = {}
     if not path.exists():
         return []
+    own = None if step is None else f'"step":{step},'.encode()
     for line in read_record(path).splitlines():
+        if own and own not in line and not _ends_one_of(line, requests):
+            continue
         try:
             entry = _adapter().validate_json(line)
         except ValidationError:
@@ -90,7 +98,13 @@ def read_log(folder: Path) -> list[RecordedRequest]:
         elif entry.ended_n in requests:
             changes = {key: value for key, value in asdict(entry).items() if key != "ended_n"}
             requests[entry.ended_n] = replace(requests[entry.ended_n], **changes)
-    return list(requests.values())
+    return [each for each in requests.values() if step in (None, each.step)]
+
+
+def _ends_one_of(line: bytes, requests: Container[int]) -> bool:
+    """Return whether a line may be the end of one of these requests."""
+    found = _ENDED.match(line)
+    return found is not None and int(found[1]) in requests
 
 
 def read_tools(folder: Path, name: str) -> tuple[ToolSchema, ...] | None:

@@ -285,6 +285,26 @@ def expect_scrolled_to_end(stage: Stage) -> None:
     )
 
 
+def test_the_layout_is_not_read_for_each_step_that_is_written(stage: Stage) -> None:
+    steps = [event for number in range(1, 111) for event in step(number, bash("x", "x\n"))]
+    begun = 10 * len(steps) // 110
+    stage.mount("timeline", run=[started(), *steps[:begun]])
+    expect_scrolled_to_end(stage)
+    stage.page.evaluate(
+        """() => {
+          const { get } = Object.getOwnPropertyDescriptor(Element.prototype, "scrollHeight");
+          window.reads = 0;
+          Object.defineProperty(Element.prototype, "scrollHeight", { get() {
+            window.reads += this.matches(".thread");
+            return get.call(this);
+          } });
+        }"""
+    )
+    stage.run.add(*steps[begun:])
+    expect(stage.step(110)).to_be_attached()
+    assert stage.page.evaluate("reads") < 50, "a few for the message and its frames"
+
+
 def test_a_stopped_thought_is_shown_as_ended(stage: Stage) -> None:
     thinking: list[Event] = [
         StepStarted(step=1, note=""),

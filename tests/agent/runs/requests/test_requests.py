@@ -11,6 +11,7 @@ import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,8 +25,8 @@ from agent.models.scripted import ScriptedModel
 from agent.runs.folder import RunFolder
 from agent.runs.recorded_run import RecordedRun, Task
 from agent.runs.requests import log as request_log
+from agent.runs.requests import records, snippets
 from agent.runs.requests import response as response_module
-from agent.runs.requests import snippets
 from agent.runs.requests.body import rebuild_request
 from agent.runs.requests.log import RequestLog
 from agent.runs.requests.records import read_log, read_response
@@ -237,6 +238,26 @@ def test_a_torn_line_hides_no_other(tmp_path: Path) -> None:
         pass
     found = [(each.n, each.step, each.cursor) for each in read_log(tmp_path / "requests")]
     assert found == [(1, 1, 5), (2, 2, 9)]
+
+
+def test_the_requests_of_a_step_are_read_without_decoding_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = RequestLog(tmp_path / "requests", lambda: 5)
+    for step in (1, 2, 2, *range(3, 30)):
+        with log.record(step, (), None):
+            pass
+    of_all = [each for each in read_log(tmp_path / "requests") if each.step == 2]
+    decoded, adapter = list[bytes](), records._adapter()
+
+    def decode(line: bytes) -> object:
+        decoded.append(line)
+        return adapter.validate_json(line)
+
+    monkeypatch.setattr(records, "_adapter", lambda: SimpleNamespace(validate_json=decode))
+    assert read_log(tmp_path / "requests", 2) == of_all
+    assert len(of_all) == 2
+    assert len(decoded) <= 4
 
 
 def test_a_request_without_an_end_was_being_answered_when_the_process_was_killed(
