@@ -21,7 +21,7 @@ from agent.loop.steering import Steering
 from agent.runs import journal
 from agent.runs.folder import RunFolder
 from agent.runs.metrics.earlier_usage import EarlierUsage
-from agent.runs.requests.tokens import step_tokens, token_totals
+from agent.runs.requests.tokens import TokenCounter
 from agent.runs.state import RunState
 from agent.titles import title_for_task
 from agent.workspace.paths import RelPath
@@ -61,6 +61,7 @@ class Feed:
         self._path = folder.journal
         self._state = RunState(run=folder.id)
         self._earlier_usage = EarlierUsage()
+        self._tokens = TokenCounter()
         self._title = ""
         self._lock = threading.Lock()
         self._dirty_folders: dict[WakeCallback, set[str] | None] = {}
@@ -158,7 +159,8 @@ class Feed:
         """Return where the run's tokens went: its steps after a number, and the totals."""
         with self._lock:
             self._catch_up()
-            state, steps = self._state, step_tokens(self._state)
+            state = self._state
+            steps, totals = self._tokens.count(state, after)
         return {
             "model": state.model,
             "mode": state.mode,
@@ -167,8 +169,8 @@ class Feed:
             "inputs": state.inputs,
             "context_limit": state.limits.get("conversation_tokens"),
             "cost": state.current_totals.cost,
-            "totals": token_totals(steps),
-            "steps": steps[after:],
+            "totals": totals,
+            "steps": steps,
         }
 
     def find(self, words: str) -> list[search.SearchMatch]:

@@ -5,7 +5,9 @@ endpoint read from its cache, what came from the sandbox or the loop since the l
 rest. A count that the endpoint did not report is None, never 0.
 """
 
+from collections import Counter
 from collections.abc import Iterable
+from copy import copy
 from dataclasses import dataclass
 
 from agent.models.base import PartialCount, Usage
@@ -80,48 +82,97 @@ _SUMMARY_COUNTS = {
 }  # fmt: skip
 
 
-def step_tokens(state: RunState, after: int = 0) -> list[StepTokens]:
-    """Return the tokens of the steps of a run.
+class TokenCounter:
+    """Counts the tokens of a growing run: each step that is not the last one is counted once."""
 
-    Args:
-        state: The run's state.
-        after: Leave out the steps up to this number.
-    """
-    first = max(0, min(after, len(state.steps)))
-    last: StepSummary | None = None
-    freed = 0  # by summaries since the last answered step
-    steps = []
-    for number, step in enumerate(state.steps):
-        freed += sum(each.replaced_tokens - each.summary_tokens for each in step.summaries)
-        if number >= first:
-            steps.append(_tokens_of(step, last, freed))
-        if step.usage is not None:
-            last, freed = step, 0
-    return steps
+    def __init__(self) -> None:
+        self._steps: list[StepTokens] = []
+        self._sums = _Sums()
+        self._last: StepSummary | None = None
+        self._freed = 0  # by summaries since the last answered step
+
+    def count(self, state: RunState, after: int = 0) -> tuple[list[StepTokens], TokenTotals]:
+        """Return the tokens of the steps after a number, and the totals of all.
+
+        Args:
+            state: The run's state: the same or a later one than in the call before.
+            after: Leave out the steps up to this number.
+        """
+        for step in state.steps[len(self._steps) : -1]:
+            self._steps.append(tokens := self._tokens_of(step))
+            self._sums.add(tokens)
+            self._freed += _freed_by(step)
+            if step.usage is not None:
+                self._last, self._freed = step, 0
+        shown, sums = self._steps[after:], self._sums
+        for step in state.steps[-1:]:
+            sums = sums.copy()
+            sums.add(tokens := self._tokens_of(step))
+            shown += [tokens] if after < len(state.steps) else []
+        return shown, sums.totals()
+
+    def _tokens_of(self, step: StepSummary) -> StepTokens:
+        return _tokens_of(step, self._last, self._freed + _freed_by(step))
+
+
+def step_tokens(state: RunState) -> list[StepTokens]:
+    """Return the tokens of the steps of a run."""
+    return TokenCounter().count(state)[0]
 
 
 def token_totals(steps: Iterable[StepTokens]) -> TokenTotals:
     """Return the sums of ``step_tokens``; requests for summaries are part of them."""
-    steps = list(steps)
-    answered = [step for step in steps if step.prompt is not None]
-    counts: dict[str, int | None] = {}
-    missing: dict[str, int] = {}
-    for name in _COUNTS:
-        known = [count for step in answered if (count := getattr(step, name)) is not None]
-        counts[name] = sum(known) if known else None
-        if known and len(known) < len(answered):
-            missing[name] = len(answered) - len(known)
-    for usage in filter(None, (step.summarising for step in steps)):
-        for name in _SUMMARY_COUNTS:
-            added = _known(usage, _SUMMARY_COUNTS[name])
-            counts[name] = counts[name] if added is None else (counts[name] or 0) + added
-    largest = max((step.prompt for step in answered if step.prompt is not None), default=None)
-    return TokenTotals(
-        **counts,
-        largest_prompt=largest,
-        missing=missing,
-        estimated=any(step.estimated for step in answered),
-    )
+    sums = _Sums()
+    for step in steps:
+        sums.add(step)
+    return sums.totals()
+
+
+class _Sums:
+    """Sums of the tokens of steps."""
+
+    def __init__(self) -> None:
+        self._answered = 0
+        self._known: Counter[str] = Counter()  # answered steps with the count
+        self._sums: dict[str, int] = {}
+        self._largest: int | None = None
+        self._estimated = False
+
+    def copy(self) -> "_Sums":
+        """Return sums to which other steps can be added."""
+        other = copy(self)
+        other._known, other._sums = self._known.copy(), self._sums.copy()
+        return other
+
+    def add(self, step: StepTokens) -> None:
+        if step.prompt is not None:
+            self._answered += 1
+            self._largest = max(step.prompt, self._largest or 0)
+            self._estimated |= step.estimated
+            for name in _COUNTS:
+                if (count := getattr(step, name)) is not None:
+                    self._known[name] += 1
+                    self._sums[name] = self._sums.get(name, 0) + count
+        if step.summarising is not None:
+            for name, part in _SUMMARY_COUNTS.items():
+                if (count := _known(step.summarising, part)) is not None:
+                    self._sums[name] = self._sums.get(name, 0) + count
+
+    def totals(self) -> TokenTotals:
+        return TokenTotals(
+            **self._sums,
+            largest_prompt=self._largest,
+            missing={
+                name: self._answered - self._known[name]
+                for name in _COUNTS
+                if 0 < self._known[name] < self._answered
+            },
+            estimated=self._estimated,
+        )
+
+
+def _freed_by(step: StepSummary) -> int:
+    return sum(each.replaced_tokens - each.summary_tokens for each in step.summaries)
 
 
 def _tokens_of(step: StepSummary, last: StepSummary | None, freed: int) -> StepTokens:

@@ -1,10 +1,15 @@
 """Where a run's tokens go: each step's prompt in parts, and sums that count no token twice."""
 
+from unittest.mock import Mock
+
+import pytest
+
 from agent.events import (
     Event,
 )
 from agent.models.base import Usage
-from agent.runs.requests.tokens import StepTokens, step_tokens, token_totals
+from agent.runs.requests import tokens
+from agent.runs.requests.tokens import StepTokens, TokenCounter, step_tokens, token_totals
 from agent.runs.state import RunState
 from tests.support.component import events
 
@@ -73,7 +78,17 @@ def test_a_step_without_usage_has_no_counts() -> None:
     assert token_totals([first]).prompt is None
 
 
-def test_only_steps_after_a_number_are_returned() -> None:
-    state = state_after(*(e for step in range(1, 6) for e in answer(step, Usage(100 * step, 10))))
-    assert step_tokens(state, after=3) == step_tokens(state)[3:]
-    assert step_tokens(state, after=99) == []
+def test_only_steps_after_a_number_are_returned_and_each_is_counted_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counter, state = TokenCounter(), state_after()
+    for step in range(1, 31):
+        for event in answer(step, Usage(100 * step, 10)):
+            state.apply(event, step)
+        assert counter.count(state, after=step - 2)[0] == step_tokens(state)[step - 2 :]
+        assert counter.count(state)[1] == token_totals(step_tokens(state))
+    assert counter.count(state, after=99)[0] == []
+    count = Mock(wraps=tokens._tokens_of)
+    monkeypatch.setattr(tokens, "_tokens_of", count)
+    counter.count(state, after=28)
+    assert count.call_count == 1
