@@ -4,6 +4,7 @@ The export is not trusted: the ids in it become those of the new run, and its fi
 only the contents that come with it.
 """
 
+import io
 import os
 import re
 from collections.abc import Iterator
@@ -49,7 +50,7 @@ MAX_PATHS = 500_000
 """Maximum number of changed paths in all versions together."""
 
 _MAX_TIME = 4e9
-_CHUNK = 256 * 1024
+_CHUNK = 64 * 1024
 _OUTPUT_NAME = re.compile(r"[0-9]{1,9}-[A-Za-z0-9_-]{0,60}\.(stdout|stderr)")
 _MISSING_OUTPUT = "0-missing.stdout"
 _NOT_EXPORTED = "it is not in the export"
@@ -117,8 +118,12 @@ class RunImport:
         with Workspace(self._folder.workspace).open_root(paths.ROOT) as root:
             for name, opened in self._members(FILES):
                 with opened() as source, _create(root, self._path(name)) as copy:
-                    copy.writelines(self._chunks(source))
-                    if versions:
+                    chunks = self._chunks(source)
+                    copy.write(first := next(chunks, b""))
+                    copy.writelines(chunks)
+                    if versions and len(first) < _CHUNK:  # the whole file
+                        self._store(io.BytesIO(first))
+                    elif versions:
                         copy.seek(0)
                         self._store(copy)
         if versions:
@@ -228,7 +233,7 @@ def _create(root: int, path: RelPath) -> BinaryIO:
         except FileNotFoundError:
             os.close(open_or_create_folders(root, path.parent))
             file = os.open(path, flags, 0o644, dir_fd=root)
-        return os.fdopen(file, "w+b")
+        return io.BufferedRandom(io.FileIO(file, "w+"))
     except OSError as error:
         raise paths.to_workspace_error(error, path) from error
 

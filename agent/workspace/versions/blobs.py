@@ -1,6 +1,7 @@
 """Content-addressed blob store: each content is stored once, under its hash."""
 
 import hashlib
+import itertools
 import os
 import secrets
 import shutil
@@ -13,6 +14,7 @@ from typing import BinaryIO
 from agent.errors import JournalError, WorkspaceError
 
 _CHUNK = 1024**2
+_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 _HEX = frozenset("0123456789abcdef")
 
 
@@ -85,6 +87,7 @@ class BlobStore(StoredContents):
         self.limit = limit
         self._lock = threading.Lock()
         self._size: int | None = None
+        self._name, self._parts = secrets.token_hex(8), itertools.count()
         self._protections = 0
         self._protected: set[str] = set()
         for part in folder.glob("part-*"):
@@ -233,16 +236,14 @@ class BlobStore(StoredContents):
         digest = hashlib.sha256(content).hexdigest()
         if not self._protect(digest):
             part = self._partial_path()
-            try:
+            with _removed_on_failure(part):
                 self._write(part, content)
                 self._commit(part, digest, len(content))
-            finally:
-                part.unlink(missing_ok=True)
         return digest
 
     def _put_large(self, first_chunk: bytes, file: BinaryIO, limit: int) -> tuple[str, int]:
         part, count, sha = self._partial_path(), 0, hashlib.sha256()
-        try:
+        with _removed_on_failure(part):
             chunk = first_chunk
             while chunk:
                 sha.update(chunk)
@@ -252,23 +253,28 @@ class BlobStore(StoredContents):
             digest = sha.hexdigest()
             if count <= limit and not self._protect(digest):
                 self._commit(part, digest, count)
+            else:
+                part.unlink()
             return digest, count
-        finally:
-            part.unlink(missing_ok=True)
 
     def _partial_path(self) -> Path:
         """Return a path for a partial content."""
-        return self.folder / f"part-{secrets.token_hex(8)}"
+        return self.folder / f"part-{self._name}-{next(self._parts)}"
 
     def _write(self, part: Path, chunk: bytes) -> None:
+        """Append to a partial content, without a buffer: opening one takes more system calls."""
         try:
             try:
-                file = part.open("ab")
+                file = os.open(part, _APPEND, 0o666)
             except FileNotFoundError:
                 self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                file = part.open("ab")
-            with file:
-                file.write(chunk)
+                file = os.open(part, _APPEND, 0o666)
+            try:
+                written = 0
+                while written < len(chunk):
+                    written += os.write(file, memoryview(chunk)[written:])
+            finally:
+                os.close(file)
         except OSError as error:
             raise StoreFull(None) from error
 
@@ -279,6 +285,7 @@ class BlobStore(StoredContents):
             if self._cached_size() + size > self.limit:
                 raise StoreFull(digest)
             if target.exists():
+                part.unlink()
                 return
             try:
                 try:
@@ -301,6 +308,16 @@ class BlobStore(StoredContents):
                     for entry in os.scandir(folder)
                 )
         return self._size
+
+
+@contextmanager
+def _removed_on_failure(part: Path) -> Iterator[None]:
+    """Remove a partial content if the block fails."""
+    try:
+        yield
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
 
 
 def _disk_usage(path: Path) -> int:

@@ -2,7 +2,9 @@
 
 import hashlib
 import io
+import os
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -59,6 +61,18 @@ def test_equal_content_is_stored_once_and_a_restart_recounts_and_removes_partial
     (tmp_path / "part-dead").write_bytes(b"half")
     assert [store.size, BlobStore(tmp_path).size] == [4, 4]
     assert not (tmp_path / "part-dead").exists()
+
+
+def test_a_new_content_is_opened_once_and_a_known_one_never(tmp_path: Path) -> None:
+    store = BlobStore(tmp_path)
+    put(store, b"\0")  # creates the folder
+    for content, count in ((b"new", 1), (b"new", 0)):
+        with (
+            patch.object(os, "open", wraps=os.open) as opened,
+            patch.object(os, "unlink", wraps=os.unlink) as unlinked,
+        ):
+            put(store, content)
+        assert (opened.call_count, unlinked.call_count) == (count, 0)
 
 
 def test_unknown_and_invalid_hashes_are_refused(tmp_path: Path) -> None:
