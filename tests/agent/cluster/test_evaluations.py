@@ -22,13 +22,17 @@ from tests.support.models.turns import Body, Turn
 from tests.support.server import wait_until
 
 pytest.importorskip("ray", reason="Ray is not installed (make .make/ray)")
-pytestmark = [pytest.mark.engine, pytest.mark.nightly, pytest.mark.usefixtures("image")]
-
 TASKS = int(os.environ.get("CLUSTER_TASKS", "12"))
 """Tasks, each in both modes: CLUSTER_TASKS=100 is an evaluation of 200 runs."""
 
 BEFORE_THE_KILL = TASKS // 4
 TIMEOUT_SECONDS = 240 + 6 * TASKS
+pytestmark = [
+    pytest.mark.engine,
+    pytest.mark.nightly,
+    pytest.mark.usefixtures("image"),
+    pytest.mark.timeout(3 * TIMEOUT_SECONDS),  # of two commands, and of clusters for them
+]
 
 
 class Interruption:
