@@ -28,6 +28,7 @@ LAYERS = {
         "settings loop",
         "runs",
         "replay",
+        "grading",
         "tasks titles provisioning fork",
         "history",
         "traces",

@@ -1,8 +1,8 @@
 """Evaluations from Python: ``Studio.evaluate`` and what it returns."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +31,10 @@ from agent.evals.folder import EvaluationFolder, Key, hash_of
 from agent.evals.outcomes import in_turn, infrastructure, missing, unscored
 from agent.evals.process import registered
 from agent.evals.runner import EvaluationRunner, Progress
-from agent.evals.scorers.score import DEFAULT_VOTES, JudgeAccess
 from agent.evals.scoring import answer_of
 from agent.evals.setup import set_up
-from agent.evals.suite import Suite
+from agent.evals.suite import Suite, SuiteDescription
+from agent.grading.checks import DEFAULT_VOTES, EXTRACTIONS, Extraction, JudgeAccess
 from agent.history.index import History
 from agent.limits import adapt_to_model
 from agent.models.base import Model
@@ -127,6 +127,7 @@ class Wanted:
     members: "Iterable[str | Member]"
     data: "str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]] | None" = None
     limit: int | None = None
+    extraction: "Extraction | Mapping[str, Extraction] | None" = None
     repeat: int | None = None
     judge: "Judge | str | None" = None
     title: str = ""
@@ -159,6 +160,10 @@ def create(
     repeat = 1 if wanted.repeat is None else wanted.repeat
     arguments.check_type("repeat", repeat, int, "a number, 1 or more")
     loaded = load_suites(wanted.suites, wanted.data, wanted.limit)
+    extractions = _extraction_of(loaded, wanted.extraction)
+    loaded = [
+        replace(suite, extraction=each) for suite, each in zip(loaded, extractions, strict=True)
+    ]
     judge = wanted.judge
     if isinstance(judge, str):
         judge = Judge(model=judge, votes=DEFAULT_VOTES)
@@ -195,6 +200,8 @@ def open_to_resume(
              != known.members),
             ("another judge", wanted.judge and wanted.judge != known_judge),
             ("other repetitions", wanted.repeat not in (None, known.repetitions)),
+            ("another extraction", _extraction_of(known.suites, wanted.extraction)
+             != [suite.extraction for suite in known.suites]),
         )
         if differs
     ]  # fmt: skip
@@ -243,6 +250,21 @@ def load_suites(
         for each in wanted
     ]
     return [each if limit is None else each.first(limit) for each in loaded]
+
+
+def _extraction_of(
+    suites: Sequence[SuiteDescription], wanted: Extraction | Mapping[str, Extraction] | None
+) -> list[Extraction]:
+    """Return how final answers are found, for each suite. Raises ``UsageError``."""
+    if isinstance(wanted, str):
+        wanted = {each.name: wanted for each in suites}
+    rules = dict(wanted or {})
+    if unknown := sorted(rules.keys() - {each.name for each in suites}):
+        raise UsageError(f"There is an extraction of “{unknown[0]:.60}”, which is not evaluated.")
+    for rule in rules.values():
+        if rule not in EXTRACTIONS:
+            raise UsageError(f"An extraction is {' or '.join(EXTRACTIONS)}, not “{rule!s:.20}”.")
+    return [rules.get(each.name, each.extraction) for each in suites]
 
 
 def members_of(

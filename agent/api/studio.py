@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from agent.compare.runner import Progress, StartedRun
     from agent.evals.runner import Progress as EvaluationProgress
     from agent.evals.suite import Suite
+    from agent.grading.checks import Extraction
     from agent.provisioning.provider import DockerSandboxProvider
     from agent.replay.recording import Recording
 
@@ -240,6 +241,7 @@ class Studio:
         members: "Iterable[str | Member]" = (),
         data: "str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]] | None" = None,
         limit: int | None = None,
+        extraction: "Extraction | Mapping[str, Extraction] | None" = None,
         repeat: int | None = None,
         judge: "Judge | str | None" = None,
         judge_model: ModelArgument = None,
@@ -264,6 +266,8 @@ class Studio:
             data: The authors' data: a file or folder for the only suite, or one per suite by
                 name. A suite without data is the packaged sample.
             limit: Tasks of each suite at most, evenly from its groups.
+            extraction: How final answers of mathematics and letters are found, of all suites or by
+                suite: ``lenient`` (by default), or ``reference``, as the paper's reward does.
             repeat: How often each member does each task; once by default.
             judge: The judge, for suites that need one, or its model's name.
             judge_model: The judge's model, or its endpoint with its key.
@@ -294,7 +298,7 @@ class Studio:
         self._provider()
         wanted = evaluation.Wanted(
             suites=suites, members=members, data=data, limit=limit, repeat=repeat, judge=judge,
-            title=title, models=models or {},
+            extraction=extraction, title=title, models=models or {},
         )  # fmt: skip
         folder = (
             evaluation.open_to_resume(self._data, resume, wanted, self.settings)

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from agent.compare.checks import CHECKS
+from agent.grading.checks import OFFERED
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +24,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--resume", action="store_true",
         help="continue the comparison in that folder; finished runs are not repeated")  # fmt: skip
     add("--expect", metavar="TEXT", default="", help="the right answer")
-    add("--check", choices=CHECKS, default="exact", help="how answers are compared with it")
+    add("--check", choices=OFFERED, default="exact", help="how answers are compared with it")
     add("--tolerance", metavar="X", type=float, default=0.0,
         help="for --check number: the largest difference that is right")  # fmt: skip
     add("--relative", metavar="X", type=float, default=0.0,

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from typing import Any
 
 from agent.api.models import ModelArgument
 from agent.api.studio import Studio
@@ -17,7 +18,7 @@ from agent.errors import DataFolderLocked, UsageError
 from agent.evals.exports import KINDS
 from agent.evals.folder import EvaluationFolder
 from agent.evals.runner import Progress
-from agent.evals.scorers.score import DEFAULT_VOTES
+from agent.grading.checks import DEFAULT_VOTES
 from agent.history.adopt_cli_runs import move_cli_runs
 from agent.models.base import ModelConfig
 from agent.settings import Settings
@@ -55,6 +56,7 @@ def evaluate(options: argparse.Namespace, settings: Settings) -> int:
             members=members,
             data=_data(options.data, options.suites),
             limit=options.limit,
+            extraction=_extraction(options.extraction),
             repeat=options.repeat,
             judge=judge,
             judge_model=judge_model,
@@ -146,6 +148,15 @@ def _judge(text: str) -> tuple[Judge | None, ModelArgument]:
         return None, None
     judge, key = parse_judge(text, DEFAULT_VOTES)
     return judge, ModelConfig(judge.base_url, judge.model, key) if key else None
+
+
+def _extraction(texts: list[str]) -> Any:
+    """Return a rule for all suites, or rules by suite; None if none is given."""
+    if len(texts) == 1 and "=" not in texts[0]:
+        return texts[0]
+    if any("=" not in text for text in texts):
+        raise UsageError("--extraction: name the suite of each: SUITE=reference.")
+    return {name: rule for name, _, rule in (text.partition("=") for text in texts)} or None
 
 
 def _data(texts: list[str], suites: str) -> dict[str, str]:

@@ -15,6 +15,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--data", metavar="[SUITE=]PATH", action="append", default=[],
         help="the authors' data of a suite, a file or folder; repeatable (default: the small "
         "samples that come with this program)")  # fmt: skip
+    add("--extraction", metavar="RULE", action="append", default=[],
+        help="how final answers are found: lenient (default), or reference, as the paper's reward "
+        "does; or SUITE=RULE, repeatable")  # fmt: skip
     add("--limit", metavar="N", type=positive_int,
         help="tasks of each suite at most, evenly from its groups (default: all)")  # fmt: skip
     add("--member", metavar="MEMBER", action="append", default=[], dest="members",

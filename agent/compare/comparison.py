@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 from urllib.parse import urlsplit
 
-from agent.compare.checks import Check
 from agent.errors import UsageError
 from agent.events import Mode, Network
+from agent.grading.checks import OFFERED, Check, Expected
 from agent.models.base import API, Effort, ToolCallStyle, Verbosity
 from agent.models.parameters import config_fields
 
@@ -90,9 +90,7 @@ class ExpectedAnswer:
     """The right answer, and how answers are compared with it.
 
     Attributes:
-        kind: The check: ``exact`` after normalizing; ``contains``, as whole words; ``number``;
-            ``choice``, letters; ``math``, mathematical equality; ``f1`` and ``rouge_l``, common
-            words; ``judge``, a model.
+        kind: The check, one of ``agent.grading.checks.OFFERED``.
         answer: The right answer.
         tolerance: For ``number``: the largest difference that is right.
         relative: For ``number``: the same as a share of the right number.
@@ -104,6 +102,13 @@ class ExpectedAnswer:
     tolerance: float = 0.0
     relative: float = 0.0
     judge: Judge | None = None
+
+    def to_grade(self, task: str) -> Expected:
+        """Return what answers to the task are compared with, and how."""
+        return Expected(
+            check=self.kind, answer=self.answer, tolerance=self.tolerance,
+            relative=self.relative, question=task, prompt=self.judge.prompt if self.judge else "",
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,6 +193,8 @@ def check_member(member: Member) -> None:
 def _check_expected(expected: ExpectedAnswer) -> None:
     if not expected.answer.strip() or len(expected.answer) > MAX_ANSWER:
         raise UsageError(f"The expected answer has 1 to {MAX_ANSWER:,} characters.")
+    if expected.kind not in OFFERED:
+        raise UsageError(f"The check must be one of {', '.join(OFFERED)}, not {expected.kind}.")
     if not (expected.tolerance >= 0 and expected.relative >= 0):
         raise UsageError("A tolerance is 0 or more.")
     if (expected.kind == "judge") != (expected.judge is not None):

@@ -8,8 +8,9 @@ from agent.compare.comparison import Comparison, ExpectedAnswer, Member
 from agent.compare.documents import documents_to_json
 from agent.compare.figures.table import build_table, unequal_limits
 from agent.compare.figures.verdict import verdict_of
-from agent.compare.folder import ComparisonFolder, RunEntry, ScoreEntry
+from agent.compare.folder import ComparisonFolder, RunEntry
 from agent.compare.outcomes import Outcome, is_unfinished, outcomes_of
+from agent.grading import CHECKS, Grade
 from agent.models.builtin.install import BUILTIN_ID, BUILTIN_NAME
 from agent.runs.metrics.provenance import provenance_of
 from agent.runs.summary import Summary
@@ -107,6 +108,7 @@ def expected_to_json(expected: ExpectedAnswer | None) -> dict[str, Any] | None:
     judge = expected.judge
     return {
         "kind": expected.kind,
+        "check": CHECKS[expected.kind].title,
         "answer": expected.answer,
         "tolerance": expected.tolerance,
         "relative": expected.relative,
@@ -173,13 +175,15 @@ def _run_to_json(entry: RunEntry, outcome: Outcome | None, *, running: bool) -> 
         "answer": outcome.answer[:MAX_SHOWN_ANSWER] if outcome else "",
         "score": outcome.score if outcome else None,
         "right": outcome.right if outcome else None,
-        "judge": _judged_to_json(outcome.judged) if outcome else None,
+        "judge": _judged_to_json(outcome.grade) if outcome else None,
+        "extracted": outcome.grade.extracted if outcome and outcome.grade else "",
+        "grader": outcome.grade.grader if outcome and outcome.grade else "",
         "deleted": outcome is None,
     }
 
 
-def _judged_to_json(judged: ScoreEntry | None) -> dict[str, Any] | None:
-    if judged is None or not (judged.votes or judged.reason):
+def _judged_to_json(judged: Grade | None) -> dict[str, Any] | None:
+    if judged is None or not (judged.votes or judged.score is None):
         return None
     return {"votes": judged.votes, "texts": judged.texts, "reason": judged.reason}
 

@@ -35,16 +35,17 @@ class RunEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreEntry:
-    """What a judge said about a run's answer.
+    """The stored grade of a run's answer; see ``Grade``.
 
     Attributes:
         run: The run.
-        score: The share of votes for “right”; None if the judge gave no usable vote.
+        score: The score; None if it is not known.
         votes: The votes: 1 for right, 0 for wrong, None for one that could not be read.
         texts: The beginnings of what the judge wrote.
         model: The judge's model.
         reason: Why there is no score.
-        answer: The hash of the answer that was judged; another answer is judged again.
+        grader: What graded it; empty in entries of earlier versions.
+        answer: The hash of the answer that was graded; another answer is graded again.
     """
 
     run: str
@@ -53,6 +54,8 @@ class ScoreEntry:
     texts: tuple[str, ...] = ()
     model: str = ""
     reason: str = ""
+    extracted: str = ""
+    grader: str = ""
     answer: str = ""
     at: float = 0.0
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from agent.compare.comparison import ExpectedAnswer
 from agent.compare.folder import ComparisonFolder, RunEntry, ScoreEntry
-from agent.compare.scoring import is_right, normalized, score_of
+from agent.compare.scoring import grade_of
 from agent.errors import JournalError
 from agent.events import RunEnded
+from agent.grading import Grade, is_right
+from agent.grading.texts import normalized
 from agent.runs import journal
 from agent.runs.event_recorder import INTERRUPTED
 from agent.runs.metrics.run_metrics import RunMetrics
@@ -27,17 +28,20 @@ class Outcome:
         entry: Which repetition of which member it is.
         summary: Its summary; None if it has not begun.
         answer: Its whole answer.
-        score: The answer's score; None if it is unknown or no answer is expected.
+        grade: The answer's grade; None if it is unknown or no answer is expected.
         right: Whether the score means right; None if that is not defined.
-        judged: What the judge said, if one was asked.
     """
 
     entry: RunEntry
     summary: Summary | None
     answer: str = ""
-    score: float | None = None
+    grade: Grade | None = None
     right: bool | None = None
-    judged: ScoreEntry | None = None
+
+    @property
+    def score(self) -> float | None:
+        """The answer's score; None if it is unknown or no answer is expected."""
+        return self.grade.score if self.grade else None
 
     @property
     def metrics(self) -> RunMetrics:
@@ -65,14 +69,12 @@ def outcomes_of(
     folder: ComparisonFolder, summaries: Mapping[str, Summary | None]
 ) -> list[list[Outcome]]:
     """Return the runs of each member that were not deleted, by repetition."""
-    expected, scores = folder.definition.expected, folder.scores()
+    scores = folder.scores()
     found: list[list[Outcome]] = [[] for _ in folder.definition.members]
     for entry in folder.runs():
         if entry.run in summaries and entry.member < len(found):
             summary = summaries[entry.run]
-            found[entry.member].append(
-                _outcome(folder.data, entry, summary, expected, scores.get(entry.run))
-            )
+            found[entry.member].append(_outcome(folder, entry, summary, scores.get(entry.run)))
     return found
 
 
@@ -86,18 +88,17 @@ def most_frequent_answer(outcomes: Sequence[Outcome]) -> tuple[str, int]:
 
 
 def _outcome(
-    data: Path,
+    folder: ComparisonFolder,
     entry: RunEntry,
     summary: Summary | None,
-    expected: ExpectedAnswer | None,
     stored: ScoreEntry | None,
 ) -> Outcome:
     if summary is None or summary.running or is_unfinished(summary):
         return Outcome(entry, summary)
-    answer = whole_answer(data, entry.run, summary)
-    score = None if expected is None else score_of(expected, answer, stored)
-    right = None if expected is None else is_right(expected, score)
-    return Outcome(entry, summary, answer, score, right, stored)
+    answer = whole_answer(folder.data, entry.run, summary)
+    grade, expected = grade_of(folder.definition, answer, stored), folder.definition.expected
+    right = is_right(expected.kind, grade.score) if grade and expected else None
+    return Outcome(entry, summary, answer, grade, right)
 
 
 def whole_answer(data: Path, run: str, summary: Summary) -> str:

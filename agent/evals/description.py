@@ -11,6 +11,7 @@ from agent.evals.folder import EvaluationFolder
 from agent.evals.outcomes import OUTCOMES, Cell, Summaries
 from agent.evals.results import DomainResult, EvaluationResults, JudgeResult, MemberResult, results
 from agent.evals.suite import EvalTask
+from agent.grading import CHECKS
 from agent.models.builtin.install import BUILTIN_ID, BUILTIN_NAME
 from agent.runs.metrics.provenance import provenance_of
 from agent.titles import strip_markdown
@@ -21,6 +22,7 @@ INTERVAL = (
 )
 _MAX_TASK_TITLE = 120
 _MAX_REASON = 300
+_MAX_EXTRACTED = 60
 _CAPABILITY_NAMES = {"external": "external", "file": "files", "compute": "computation"}
 
 
@@ -110,6 +112,8 @@ def cell_to_json(cell: Cell) -> dict[str, Any]:
                 "outcome": run.outcome,
                 "score": run.score,
                 "reason": run.reason[:_MAX_REASON],
+                "extracted": run.grade.extracted[:_MAX_EXTRACTED] if run.grade else "",
+                "grader": run.grade.grader if run.grade else "",
             }
             for run in cell.runs
         ],
@@ -186,6 +190,8 @@ def _suite_to_json(suite: SuiteInfo) -> dict[str, Any]:
         "tasks": suite.tasks,
         "sha256": suite.sha256,
         "scorer": suite.scorer,
+        "check": CHECKS[suite.scorer].title,
+        "extraction": suite.extraction,
         "prompt": suite.prompt,
     }
 

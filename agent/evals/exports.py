@@ -88,6 +88,11 @@ def notes(description: dict[str, Any]) -> Iterator[str]:
     samples = [suite["title"] for suite in description["suites"] if suite["sample"]]
     if samples:
         yield f"Samples of this project, not the authors’ data: {', '.join(samples)}."
+    reference = [
+        suite["title"] for suite in description["suites"] if suite["extraction"] == "reference"
+    ]
+    if reference:
+        yield f"Final answers read as by the paper’s reward: {', '.join(reference)}."
     yield from marks(description)
     yield description["interval"]
 

@@ -26,8 +26,8 @@ from agent.compare.folder import digest_of
 from agent.compare.record_folder import Record, RecordFolder, not_found_message
 from agent.errors import RunError
 from agent.evals.evaluation import Evaluation, SuiteInfo
-from agent.evals.scorers.score import TaskScore
 from agent.evals.suite import EvalTask, Suite
+from agent.grading import Grade
 from agent.tasks.task import Content, HostFile
 from agent.util.entry_list import EntryList, read_bounded
 from agent.workspace.paths import RelPath
@@ -67,11 +67,11 @@ class RunEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreEntry:
-    """The stored score of a run's answer; see ``TaskScore``.
+    """The stored grade of a run's answer; see ``Grade``.
 
     Attributes:
         answer: The hash of the answer that was scored; another answer is scored again.
-        scorer: How it was scored, and ``version`` of it.
+        scorer: The check; in entries without ``grader``, which are of its first version.
     """
 
     run: str
@@ -80,11 +80,10 @@ class ScoreEntry:
     votes: tuple[float | None, ...] = ()
     texts: tuple[str, ...] = ()
     judge: str = ""
-    agreement: float | None = None
     extracted: str = ""
     reason: str = ""
     scorer: str = ""
-    version: int = 0
+    grader: str = ""
     answer: str = ""
     at: float = 0.0
 
@@ -171,12 +170,12 @@ class EvaluationFolder(RecordFolder[Evaluation]):
         """Return the last score of each run."""
         return self._scores.entries()
 
-    def add_score(self, run: str, score: TaskScore, answer: str, scorer: str = "") -> ScoreEntry:
-        """Record the score of a run's answer. Raises ``OSError``."""
+    def add_score(self, run: str, grade: Grade, answer: str) -> ScoreEntry:
+        """Record the grade of a run's answer. Raises ``OSError``."""
         entry = ScoreEntry(
-            run=run, value=score.value, parts=dict(score.parts), votes=score.votes,
-            texts=score.texts, judge=score.judge, agreement=score.agreement,
-            extracted=score.extracted, reason=score.reason, scorer=scorer, version=score.version,
+            run=run, value=grade.score, parts=dict(grade.parts), votes=grade.votes,
+            texts=grade.texts, judge=grade.judge, extracted=grade.extracted, reason=grade.reason,
+            scorer=grade.grader.partition("/")[0], grader=grade.grader,
             answer=digest_of(answer), at=time.time(),
         )  # fmt: skip
         self._scores.add(entry)

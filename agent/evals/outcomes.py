@@ -35,6 +35,7 @@ class RunOutcome:
         score: The score; None if there is none.
         reason: Why there is no score, or why it failed.
         summary: The run's summary, if it is known.
+        grade: The stored grade, if it has a score.
     """
 
     entry: RunEntry
@@ -42,6 +43,7 @@ class RunOutcome:
     score: float | None = None
     reason: str = ""
     summary: Summary | None = None
+    grade: ScoreEntry | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,8 @@ def run_outcome(
     if score is None or score.value is None:
         unknown = "The run was deleted." if deleted else "It is not scored yet."
         return RunOutcome(entry, "unscored", None, score.reason if score else unknown, summary)
-    return RunOutcome(entry, outcome_of_score(score.value), score.value, score.reason, summary)
+    outcome = outcome_of_score(score.value)
+    return RunOutcome(entry, outcome, score.value, score.reason, summary, score)
 
 
 def outcome_of_score(value: float) -> OutcomeName:

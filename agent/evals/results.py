@@ -279,8 +279,8 @@ def _judge(folder: EvaluationFolder) -> JudgeResult | None:
     ]
     votes = [vote for each in scores for vote in each.votes]
     agreements = [
-        each.agreement for each in scores
-        if each.agreement is not None and sum(vote is not None for vote in each.votes) > 1
+        max(each.value, 1 - each.value) for each in scores
+        if each.value is not None and sum(vote is not None for vote in each.votes) > 1
     ]  # fmt: skip
     return JudgeResult(
         asked=len(votes),

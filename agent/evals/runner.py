@@ -20,8 +20,8 @@ from agent.evals.outcomes import (
     is_infrastructure_failure,
     outcome_of_score,
 )
-from agent.evals.scorers.score import JudgeAccess
 from agent.evals.scoring import score_run
+from agent.grading import JudgeAccess
 from agent.models.base import Model
 from agent.models.passport.ensure import ensure_tested
 from agent.util.cancellation import Stop

@@ -3,9 +3,9 @@
 from agent.compare.folder import digest_of
 from agent.compare.outcomes import whole_answer
 from agent.errors import StudioError
-from agent.evals import scorers
 from agent.evals.folder import EvaluationFolder, RunEntry, ScoreEntry
-from agent.evals.scorers.score import JudgeAccess, TaskScore
+from agent.grading import Grade, JudgeAccess, grade
+from agent.grading.grade import grader_of
 from agent.runs.summary import Summary
 from agent.util.cancellation import Stop
 
@@ -19,7 +19,7 @@ def score_run(
 ) -> ScoreEntry | None:
     """Compute and store the score of an ended run; this may take seconds or minutes.
 
-    A scorer that cannot work, because a library is missing, leaves the run unscored.
+    A check that cannot work leaves the run unscored.
 
     Args:
         folder: The evaluation.
@@ -37,15 +37,15 @@ def score_run(
     known = folder.score(entry.run)
     if known is not None and known.value is not None and known.answer == digest_of(answer):
         return known
-    suite, task = folder.suite_of[entry.task], folder.tasks[entry.task]
-    found: TaskScore | None
+    expected = folder.suite_of[entry.task].expected(folder.tasks[entry.task])
+    found: Grade | None
     try:
-        found = scorers.score(suite, task, answer, judge, stop)
+        found = grade(expected, answer, judge, stop)
     except StudioError as error:
-        found = TaskScore(value=None, reason=str(error))
+        found = Grade(score=None, reason=str(error), grader=grader_of(expected))
     if found is None:
         return None
-    return folder.add_score(entry.run, found, answer, task.scorer)
+    return folder.add_score(entry.run, found, answer)
 
 
 def answer_of(folder: EvaluationFolder, entry: RunEntry, summary: Summary) -> str:

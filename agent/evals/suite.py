@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
+from agent.grading.checks import Check, Expected, Extraction
 from agent.tasks.task import Content
-
-ScorerName = Literal["math", "letter", "judge", "rules"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +15,7 @@ class EvalTask:
     Attributes:
         id: Unique within the suite.
         text: The question, as it is inserted in the suite's prompt.
-        scorer: How an answer is scored (``agent.evals.scorers``).
+        scorer: How an answer is graded (``agent.grading``).
         expected: The right answer; empty for ``rules``.
         choices: For ``letter``: the letters that the question offers, such as ``ABCD``.
         group: The part of the suite it belongs to: a subject, a subtask.
@@ -26,7 +25,7 @@ class EvalTask:
 
     id: str
     text: str
-    scorer: ScorerName
+    scorer: Check
     expected: str = ""
     choices: str = ""
     group: str = ""
@@ -63,6 +62,7 @@ class SuiteDescription:
         source: The address of the data's page.
         limits: Limits of one run.
         judge_prompt: For ``judge``: what the judge is asked.
+        extraction: How final answers are found, for mathematics and letters.
         sample: Whether these are the packaged tasks of this project, not the authors' data.
     """
 
@@ -70,12 +70,21 @@ class SuiteDescription:
     title: str
     domain: str
     prompt: str
-    scorer: ScorerName
+    scorer: Check
     licence: str
     source: str
     limits: SuiteLimits = SuiteLimits()
     judge_prompt: str = ""
+    extraction: Extraction = "lenient"
     sample: bool = False
+
+    def expected(self, task: EvalTask) -> Expected:
+        """Return what an answer to one of its tasks is compared with, and how."""
+        return Expected(
+            check=task.scorer, answer=task.expected, extraction=self.extraction,
+            choices=task.choices, question=task.text, prompt=self.judge_prompt,
+            rules=tuple(task.arguments.get("rules", ())),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from inspect_ai.solver._multiple_choice import (
 )
 from inspect_ai.solver._task_state import sample_state
 
-from agent.tasks.choice_answers import parse_choices
+from agent.grading.letters import chosen_letters
 
 _TEMPLATES = {
     (False, False): MultipleChoiceTemplate.SINGLE_ANSWER,
@@ -72,6 +72,6 @@ def normalize_answer(sample: TaskState) -> None:
     is as often ``B`` as what the question asks for.
     """
     completion = sample.output.completion
-    letters = parse_choices(completion)
+    letters = chosen_letters(completion)
     if sample.choices and letters and "answer" not in completion.casefold():
         sample.output.completion = f"ANSWER: {', '.join(sorted(letters))}"

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from agent.errors import TaskError
-from agent.tasks.task import HostFile, InvalidRecord, TaskRecord, from_json, quote, to_json
+from agent.tasks.task import HostFile, InvalidRecord, TaskRecord, from_json, to_json
+from agent.util.text import quote
 
 MAX_LINE_BYTES = 256 * 1024**2
 

@@ -7,8 +7,7 @@ from math import sqrt
 from agent.errors import TaskError
 from agent.tasks.rewards import reward
 from agent.tasks.task import TaskRecord
-from agent.tasks.task import quote as quoted
-from agent.util.text import one_line
+from agent.util.text import one_line, quote
 
 _Z = 1.959964
 
@@ -49,7 +48,7 @@ def score_answers(
         rewards.setdefault(task.domain, []).append(reward(task, answer))
         answered[task.domain] = answered.get(task.domain, 0) + (answer is not None)
     if unmatched:
-        raise TaskError(f"answers: no task has the id {quoted(min(unmatched))}.")
+        raise TaskError(f"answers: no task has the id {quote(min(unmatched))}.")
     if not rewards:
         raise TaskError("tasks: there are no tasks.")
     return score_domains(rewards, answered)

@@ -7,7 +7,8 @@ from agent import prompts
 from agent.errors import TaskError, WorkspaceError
 from agent.events import Mode
 from agent.runs.recorded_run import Task
-from agent.tasks.task import Content, HostFile, TaskRecord, quote
+from agent.tasks.task import Content, HostFile, TaskRecord
+from agent.util.text import quote
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
 from agent.workspace.transfer.uploads import check_space

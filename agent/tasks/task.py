@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast, get_args
 
 from agent.errors import WorkspaceError
+from agent.util.text import quote
 from agent.workspace import paths
 from agent.workspace.paths import RelPath
 
@@ -118,11 +119,6 @@ def to_json(task: TaskRecord) -> dict[str, Any]:
         "input_files": {name: _content_to_json(each) for name, each in task.input_files.items()},
         "qa_type": task.qa_type,
     }
-
-
-def quote(text: str) -> str:
-    """Return ``text`` shortened and in ASCII, for a message."""
-    return ascii(text if len(text) <= 80 else text[:80] + "…")
 
 
 def _get_text(value: dict[str, Any], key: str) -> str:

@@ -10,11 +10,11 @@ from typing import Any
 from agent.api.comparison import judge_model
 from agent.compare.comparison import Judge
 from agent.errors import StudioError
-from agent.evals import scorers, suites
+from agent.evals import suites
 from agent.evals.outcomes import is_infrastructure_failure
-from agent.evals.scorers.score import JudgeAccess, TaskScore
 from agent.evals.suite import EvalTask, Suite
 from agent.events import RunEnded
+from agent.grading import Grade, JudgeAccess, grade
 from agent.runs import journal
 from agent.settings import load as settings
 from agent.tasks.document_qa.draft import Split
@@ -33,7 +33,7 @@ SPLIT_TITLES: dict[Split, str] = {
 }
 _MAX_REASONS = 3
 
-Scorer = Callable[[Rollout, Stop], TaskScore | None]
+Scorer = Callable[[Rollout, Stop], Grade | None]
 """Scores the answer of a rollout; None if it was stopped."""
 
 
@@ -45,7 +45,7 @@ class HeldOutTasks:
         name: The split, or the suite's name.
         title: The column's title.
         tasks: The tasks.
-        score: What an answer is worth: the reward, or the suite's own scorer.
+        score: What an answer is worth: the reward, or the suite's own check.
     """
 
     name: str
@@ -108,10 +108,10 @@ def score_rollouts(
             scores = list(threads.map(lambda each: column.score(each, stop), judged))
         finally:
             stop.set()
-    known = [each.value for each in scores if each is not None and each.value is not None]
+    known = [each.score for each in scores if each is not None and each.score is not None]
     answered = sum(each.answer is not None for each in judged)
     reasons = Counter(each.reason for each in failed)
-    reasons.update(each.reason for each in scores if each is not None and each.value is None)
+    reasons.update(each.reason for each in scores if each is not None and each.score is None)
     return HeldOutScore(
         score_rewards(known, answered) if known else None,
         len(failed),
@@ -127,9 +127,9 @@ def title_of(name: str) -> str:
     return suites.describe(name).title if name in suites.NAMES else name
 
 
-def _reward(rollout: Rollout, stop: Stop) -> TaskScore:
+def _reward(rollout: Rollout, stop: Stop) -> Grade:
     del stop
-    return TaskScore(value=rollout.reward)
+    return Grade(score=rollout.reward)
 
 
 def _suite_tasks(config: EvaluationConfig) -> HeldOutTasks:
@@ -152,12 +152,12 @@ def _suite_scorer(suite: Suite, config: JudgeConfig | None) -> Scorer:
     tasks = {task.id: task for task in suite.tasks}
     judge = _connect(config) if config else None
 
-    def score(rollout: Rollout, stop: Stop) -> TaskScore | None:
+    def score(rollout: Rollout, stop: Stop) -> Grade | None:
         try:
             task = tasks[rollout.task.id]
-            return scorers.score(suite, task, _final_answer(rollout), judge, stop)
+            return grade(suite.expected(task), _final_answer(rollout), judge, stop)
         except StudioError as error:
-            return TaskScore(value=None, reason=str(error))
+            return Grade(score=None, reason=str(error))
 
     return score
 

@@ -12,8 +12,8 @@ from pydantic import ConfigDict, Field
 
 from agent.errors import TaskError, TrainError
 from agent.evals import suites
-from agent.evals.scorers.score import DEFAULT_VOTES
 from agent.events import Mode
+from agent.grading.checks import DEFAULT_VOTES
 from agent.tasks.document_qa.draft import Split
 from agent.train.yaml_config import InvalidValue, read_config
 

@@ -56,6 +56,11 @@ def replace_surrogates(text: str) -> str:
     return _SURROGATE.sub("\ufffd", text)
 
 
+def quote(text: str) -> str:
+    """Return ``text`` shortened and in ASCII, for a message."""
+    return ascii(text if len(text) <= 80 else text[:80] + "…")
+
+
 def one_line(text: str) -> str:
     """Return sanitized text without newlines, so that a name stays on one line."""
     return sanitize(text).replace("\n", "␊").replace("\f", "␌")

@@ -8,8 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from agent.compare.documents import measure_documents
 from agent.compare.folder import ComparisonFolder
 from agent.compare.outcomes import Outcome, outcomes_of
-from agent.compare.scoring import STORED, score_run
+from agent.compare.scoring import score_run
 from agent.errors import StudioError
+from agent.grading import CHECKS
 from agent.models.base import Model
 from agent.runs.summary import Summary
 from agent.util.cancellation import Stop
@@ -53,7 +54,7 @@ class BackgroundWork:
             judge: The judge; without one, answers are only compared by rules.
         """
         expected = folder.definition.expected
-        if expected is None or expected.kind not in STORED:
+        if expected is None or not CHECKS[expected.kind].slow:
             return
         if (expected.kind == "judge") != (judge is not None):
             return
@@ -111,7 +112,7 @@ class BackgroundWork:
 def unscored(folder: ComparisonFolder, summaries: Mapping[str, Summary | None]) -> list[Outcome]:
     """Return the ended runs with an answer whose score is to be computed and stored."""
     expected = folder.definition.expected
-    if expected is None or expected.kind not in STORED:
+    if expected is None or not CHECKS[expected.kind].slow:
         return []
     return [
         outcome

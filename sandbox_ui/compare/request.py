@@ -11,9 +11,9 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-from agent.compare.checks import Check
 from agent.errors import UsageError
 from agent.events import Mode
+from agent.grading import Check
 from sandbox_ui.runs.run_options import RunOptions
 
 _Count = Annotated[int, Field(ge=1, le=10_000_000)]

@@ -4,6 +4,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from agent.errors import UsageError
@@ -77,7 +78,7 @@ def _load(asked: SuiteRequest, uploads: Path, limit: int | None) -> Suite:
         path = uploads / _relative(asked.upload)
         if not path.exists():
             raise UsageError(f"{asked.name}: “{asked.upload}” was not uploaded.")
-    suite = suites.load(asked.name, path)
+    suite = replace(suites.load(asked.name, path), extraction=asked.extraction)
     return suite if limit is None else suite.first(limit)
 
 

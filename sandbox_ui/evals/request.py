@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from agent.grading.checks import Extraction
 from sandbox_ui.compare.request import Few, JudgeRequest, MemberRequest, StrictRequest
 
 
@@ -12,11 +13,13 @@ class SuiteRequest(StrictRequest):
         name: The suite's name.
         path: The authors' data on the server, which only the operator may name.
         upload: The same below ``input/`` of the draft; both empty: the packaged sample.
+        extraction: How final answers are found in the texts.
     """
 
     name: str
     path: str = Field("", max_length=4096)
     upload: str = Field("", max_length=4096)
+    extraction: Extraction = "lenient"
 
 
 class EvaluationRequest(StrictRequest):

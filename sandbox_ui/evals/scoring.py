@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from agent.errors import StudioError
 from agent.evals.folder import EvaluationFolder, RunEntry
-from agent.evals.scorers.score import JudgeAccess
 from agent.evals.scoring import answer_of, score_run
+from agent.grading import JudgeAccess
 from agent.runs.summary import Summary
 from agent.util.cancellation import Stop
 from sandbox_ui.evals.cells import Cells

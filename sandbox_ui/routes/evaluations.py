@@ -12,6 +12,7 @@ from starlette.routing import Route
 from agent.errors import UsageError
 from agent.evals import suites
 from agent.evals.exports import KINDS, MEDIA_TYPES, export
+from agent.grading.checks import CHECKS, EXTRACTED, EXTRACTIONS
 from agent.report.groups import evaluation_parts
 from sandbox_ui.auth.access import Access, get_access
 from sandbox_ui.compare.request import ResumeRequest, parse
@@ -163,6 +164,8 @@ def _suites() -> list[dict[str, Any]]:
             "licence": suite.licence,
             "source": suite.source,
             "scorer": suite.scorer,
+            "check": CHECKS[suite.scorer].title,
+            "extractions": EXTRACTIONS if suite.scorer in EXTRACTED else ("lenient",),
             "repetitions": suite.repetitions,
             "judgePrompt": suite.judge_prompt,
             "sampleTasks": len(suites.load(name).tasks),

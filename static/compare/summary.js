@@ -3,17 +3,6 @@
 import { h, icon } from "../core/dom.js";
 import { decodePath, formatBytes, plural } from "../core/format.js";
 
-const KINDS = {
-  exact: "exact after normalising",
-  contains: "contained in the answer",
-  number: "as a number",
-  choice: "as a choice",
-  math: "mathematically equal",
-  f1: "by common words (F1)",
-  rouge_l: "by common words (ROUGE-L)",
-  judge: "decided by a model",
-};
-
 const STATES = { running: "Running.", stopped: "Stopped.", interrupted: "Interrupted.", finished: "Finished." };
 
 export class Summary {
@@ -56,7 +45,7 @@ function expectedText(expected) {
   const tolerance = expected.kind === "number" && expected.tolerance ? ` ± ${expected.tolerance}` : "";
   const relative = expected.kind === "number" && expected.relative ? ` ± ${100 * expected.relative} %` : "";
   const judge = expected.judge ? `, ${expected.judge.model}` : "";
-  return `expected answer “${shorten(expected.answer)}${tolerance}${relative}”, ${KINDS[expected.kind] ?? expected.kind}${judge}`;
+  return `expected answer “${shorten(expected.answer)}${tolerance}${relative}”, ${expected.check}${judge}`;
 }
 
 const shorten = (text) => (text.length > 120 ? `${text.slice(0, 119)}…` : text);

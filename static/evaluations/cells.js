@@ -181,6 +181,7 @@ export class CellTable {
     const content = [h("i", { "aria-hidden": "true" }, mark), h("span", {}, label)];
     const reason = runs.map((run) => run.reason).find(Boolean);
     if (reason) attributes.title = reason;
+    else if (runs.length === 1 && runs[0].extracted) attributes.title = `Read as “${runs[0].extracted}” (${runs[0].grader}).`;
     if (runs.length === 1) return h("a", { ...attributes, href: runUrl(runs[0].run), "data-run": runs[0].run }, ...content);
     return h("button", { ...attributes, "aria-disabled": runs.length ? null : "true", "aria-haspopup": runs.length ? "menu" : null }, ...content);
   }

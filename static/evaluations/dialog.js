@@ -158,6 +158,9 @@ class EvaluateDialog {
   }
 }
 
+/** How final answers are found in replies. */
+const EXTRACTIONS = { lenient: "Final answers in any usual form", reference: "Final answers as the paper’s reward reads them" };
+
 /** One suite: whether it is chosen, and where its data comes from. */
 class SuiteRow {
   constructor(suite, { paths, changed }) {
@@ -186,16 +189,17 @@ class SuiteRow {
     });
     this.input = h("input", { type: "file", multiple: true, "aria-label": `Files of ${suite.title}`, onchange: () => this.onFiles() });
     const source = h("a", { href: suite.source, target: "_blank", rel: "noreferrer noopener" }, "source");
-    this.data = h("div", { class: "data", hidden: true }, this.kind, this.path, this.input, h("small", {}, `Licence: ${suite.licence} · `, source));
+    this.extraction = h(
+      "select",
+      { "aria-label": `Final answers of ${suite.title}`, hidden: suite.extractions.length < 2 },
+      ...suite.extractions.map((rule) => h("option", { value: rule }, EXTRACTIONS[rule])),
+    );
+    const licence = h("small", {}, `Licence: ${suite.licence} · `, source);
+    this.data = h("div", { class: "data", hidden: true }, this.kind, this.path, this.input, this.extraction, licence);
     this.element = h(
       "li",
       { class: "suite-row" },
-      h(
-        "label",
-        {},
-        box,
-        h("span", {}, h("b", {}, suite.title), " ", h("small", {}, `${domainName(suite.domain)} · ${SCORERS[suite.scorer] ?? suite.scorer}`)),
-      ),
+      h("label", {}, box, h("span", {}, h("b", {}, suite.title), " ", h("small", {}, `${domainName(suite.domain)} · ${suite.check}`))),
       this.data,
     );
     this.showKind();
@@ -234,10 +238,9 @@ class SuiteRow {
 
   request() {
     const { name } = this.suite;
-    if (this.isSample) return { name };
-    if (this.kind.value === "path") return { name, path: this.path.value.trim() };
-    return { name, upload: this.files.length === 1 ? `${name}/${this.files[0].name}` : name };
+    const request = { name, extraction: this.extraction.value };
+    if (this.isSample) return request;
+    if (this.kind.value === "path") return { ...request, path: this.path.value.trim() };
+    return { ...request, upload: this.files.length === 1 ? `${name}/${this.files[0].name}` : name };
   }
 }
-
-const SCORERS = { math: "mathematical equality", letter: "letter", judge: "judge", rules: "rules" };

@@ -97,8 +97,8 @@ export class EvaluationPage extends ViewPage {
     showElsewhere(this.retry, elsewhere);
     this.keys.show(members, judge?.baseUrl, canRetry || (!elsewhere && !this.tools.resume.hidden));
     this.apart.replaceChildren(`${apart.join(", ")}: not counted in the scores. `, this.retry);
-    const suite = ({ title: name, sample, tasks, licence }) =>
-      `${name}: ${plural(tasks, "task")}${sample ? " of this project, not the authors’" : `, ${licence}`}`;
+    const suite = ({ title: name, sample, tasks, licence, extraction }) =>
+      `${name}: ${plural(tasks, "task")}${sample ? " of this project, not the authors’" : `, ${licence}`}${extraction === "reference" ? ", answers read as by the paper’s reward" : ""}`;
     this.suites.textContent = `${suites.map(suite).join(" · ")} · ${plural(members.length, "member")}, ${plural(repetitions, "repetition")}`;
     const detail = [plural(suites.length, "suite"), plural(members.length, "member")].join(" · ");
     emit("view", { title, canEdit, state: evaluationState(this.shown), detail, rename: (name) => this.rename(name) });

@@ -13,7 +13,7 @@ from agent.compare.figures.statistics import (
     pass_hat_k,
 )
 from agent.compare.outcomes import Outcome
-from agent.compare.scoring import GRADUAL
+from agent.grading import CHECKS
 
 Members = Sequence[Sequence[Outcome]]
 _PASS_K = 3
@@ -50,7 +50,7 @@ def score_rows(comparison: Comparison, members: Members) -> list[dict[str, Any]]
 
 
 def _unscored(ended: Sequence[Outcome]) -> str:
-    return next((run.judged.reason for run in ended if run.judged and run.judged.reason), "")
+    return next((run.grade.reason for run in ended if run.grade and run.grade.reason), "")
 
 
 def _pass_rows(comparison: Comparison, counts: Sequence[tuple[int, int]]) -> list[dict[str, Any]]:
@@ -111,7 +111,7 @@ def score_difference(
 
 def is_binary(comparison: Comparison) -> bool:
     """Whether answers are right or wrong, with nothing in between."""
-    return comparison.expected is not None and comparison.expected.kind not in GRADUAL
+    return comparison.expected is not None and not CHECKS[comparison.expected.kind].gradual
 
 
 def _score(comparison: Comparison, run: Outcome) -> float | None:

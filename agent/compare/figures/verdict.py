@@ -8,14 +8,10 @@ from agent.compare.figures.rows import integer, seconds
 from agent.compare.figures.scores import Members, is_binary, score_difference
 from agent.compare.figures.statistics import estimate
 from agent.compare.outcomes import most_frequent_answer
-from agent.compare.scoring import normalized
+from agent.grading import CHECKS
+from agent.grading.texts import normalized
 
 _MAX_EXPECTED = 120
-_CHECKS = {
-    "exact": "exact after normalizing", "contains": "contained as whole words",
-    "number": "as a number", "choice": "as a choice", "math": "mathematically equal",
-    "f1": "F1 of the words", "rouge_l": "ROUGE-L", "judge": "decided by a judge",
-}  # fmt: skip
 
 
 def verdict_of(comparison: Comparison, members: Members) -> dict[str, str]:
@@ -77,7 +73,7 @@ def _details(comparison: Comparison, members: Members) -> str:
     if expected is not None:
         answer = " ".join(expected.answer.split())
         shown = answer if len(answer) <= _MAX_EXPECTED else f"{answer[:_MAX_EXPECTED]}…"
-        parts.append(f"expected answer “{shown}”, {_CHECKS[expected.kind]}")
+        parts.append(f"expected answer “{shown}”, {CHECKS[expected.kind].title}")
     return " · ".join(parts)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from agent.errors import TaskError
 from agent.evals.suite import Suite
 from agent.evals.suites import aa_lcr, aime, chembench, ifbench, medxpertqa, ugphysics
-from agent.tasks.task import quote
+from agent.util.text import quote
 
 SAMPLES = Path(__file__).parent / "samples"
 

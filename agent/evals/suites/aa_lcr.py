@@ -15,7 +15,8 @@ from pathlib import Path
 from agent.errors import TaskError, WorkspaceError
 from agent.evals.suite import EvalTask, Suite, SuiteLimits
 from agent.evals.suites.records import Record, data_files, decode, read_records
-from agent.tasks.task import HostFile, quote
+from agent.tasks.task import HostFile
+from agent.util.text import quote
 from agent.workspace.paths import RelPath
 
 SOURCE = "https://huggingface.co/datasets/ArtificialAnalysis/AA-LCR"

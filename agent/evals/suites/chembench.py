@@ -9,7 +9,7 @@ from pathlib import Path
 
 from agent.evals.suite import EvalTask, Suite
 from agent.evals.suites.records import Record, data_files, read_records
-from agent.tasks.task import quote
+from agent.util.text import quote
 
 SOURCE = "https://huggingface.co/datasets/AI4Chem/ChemBench4K"
 PATTERNS = ("test/*_benchmark.json", "*_benchmark.json", "test/*.parquet", "*.parquet")

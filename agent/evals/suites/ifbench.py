@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from agent.errors import TaskError
-from agent.evals.scorers.rules import check_rule
 from agent.evals.suite import EvalTask, Suite
 from agent.evals.suites.records import Record, data_files, read_records
+from agent.grading.rules import check_rule
 
 SOURCE = "https://huggingface.co/datasets/allenai/IFBench_test"
 PATTERNS = ("IFBench_test.jsonl", "*.jsonl", "data/*.parquet", "*.parquet")

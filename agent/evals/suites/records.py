@@ -11,7 +11,7 @@ from typing import Any
 
 from agent.errors import TaskError
 from agent.tasks.jsonl import parse_lines
-from agent.tasks.task import quote
+from agent.util.text import quote
 
 MAX_FILE_BYTES = 256 * 1024**2
 """Maximum size of a data file in bytes."""

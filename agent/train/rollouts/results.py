@@ -10,6 +10,8 @@ from typing import Any, Self, TextIO
 
 from agent.capabilities import Rates
 from agent.errors import TaskError
+from agent.grading.grade import grader_of
+from agent.tasks.rewards import expected_of
 from agent.tasks.scoring import Score, score_domains
 from agent.train.rollouts.rollouts import Rollout
 from agent.util.text import format_duration, one_line, plural
@@ -145,6 +147,7 @@ def _to_json(rollout: Rollout) -> dict[str, Any]:
         "id": rollout.task.id,
         "answer": rollout.answer,
         "reward": rollout.reward,
+        "grader": grader_of(expected_of(rollout.task)),
         "status": rollout.status,
         "reason": rollout.reason,
         "run": rollout.folder.id,

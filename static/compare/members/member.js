@@ -8,16 +8,16 @@ export const MAX_REPETITIONS = 20;
 export const BUILTIN = "builtin";
 const MODES = { plain: "Without sandbox", sandbox: "With sandbox" };
 
-/** The checks of an expected answer: their names on the page. */
+/** The checks of an expected answer and their titles, as in `agent/grading/checks.py`. */
 export const CHECKS = {
   exact: "exactly",
   contains: "contained in the answer",
   number: "as a number",
   choice: "as a choice",
-  math: "mathematically",
+  math: "mathematically equal",
   f1: "by common words (F1)",
   rouge_l: "by common words (ROUGE-L)",
-  judge: "by a judge model",
+  judge: "decided by a judge",
 };
 
 /** The request parameters of a member: their names and what they are where they are not set. */

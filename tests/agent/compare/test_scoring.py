@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from agent.compare.checks import Check
 from agent.compare.comparison import Comparison, ExpectedAnswer, Judge, Member
 from agent.compare.folder import ComparisonFolder
-from agent.compare.judge import prompt_for, verdict_in
-from agent.compare.scoring import is_right, numbers_in, score_of, score_run
+from agent.compare.scoring import grade_of, score_run
+from agent.grading import Check, Grade, is_right
+from agent.grading.numbers import numbers_in
 from agent.models.base import ModelConfig
 from agent.models.endpoint.deferred import DeferredEndpointModel
 from tests.support.models.endpoint import Endpoint
@@ -17,8 +17,15 @@ from tests.support.models.turns import Turn
 MEMBERS = tuple(Member(label=mode, mode=mode, model="m") for mode in ("plain", "sandbox"))
 
 
+def compared(expected: ExpectedAnswer) -> Comparison:
+    return Comparison(id="", task="How many?", members=MEMBERS, expected=expected)
+
+
 def score(kind: Check, truth: str, answer: str, **rest: float) -> float | None:
-    return score_of(ExpectedAnswer(kind=kind, answer=truth, **rest), answer, None)  # type: ignore[arg-type]
+    expected = ExpectedAnswer(kind=kind, answer=truth, **rest)  # type: ignore[arg-type]
+    found = grade_of(compared(expected), answer, None)
+    assert found is not None
+    return found.score
 
 
 @pytest.mark.parametrize(
@@ -63,14 +70,13 @@ def test_numbers_in_a_text() -> None:
 
 
 def test_right_is_not_defined_for_gradual_checks() -> None:
-    assert is_right(ExpectedAnswer(kind="f1", answer="a"), 1.0) is None
-    assert is_right(ExpectedAnswer(kind="judge", answer="a"), 0.5) is False
-    assert is_right(ExpectedAnswer(kind="exact", answer="a"), None) is None
+    assert is_right("f1", 1.0) is None
+    assert is_right("judge", 0.5) is False
+    assert is_right("exact", None) is None
 
 
 def folder(data: Path, expected: ExpectedAnswer) -> ComparisonFolder:
-    comparison = Comparison(id="", task="How many?", members=MEMBERS, expected=expected)
-    return ComparisonFolder.create(data, comparison)
+    return ComparisonFolder.create(data, compared(expected))
 
 
 @pytest.mark.contract
@@ -78,13 +84,15 @@ def folder(data: Path, expected: ExpectedAnswer) -> ComparisonFolder:
     ("answer", "right"), [("x = 2/4", 1.0), ("0.4", 0.0), ("\\boxed{0.5}", 1.0)]
 )
 def test_mathematical_equality_is_stored(tmp_path: Path, answer: str, right: float) -> None:
-    pytest.importorskip("math_verify")
     expected = ExpectedAnswer(kind="math", answer="\\frac{1}{2}")
     comparison = folder(tmp_path, expected)
-    assert score_of(expected, answer, None) is None  # not yet
+    assert grade_of(comparison.definition, answer, None) is None  # not yet
     score_run(comparison, "run", answer)
-    assert score_of(expected, answer, comparison.scores()["run"]) == right
-    assert score_of(expected, "another answer", comparison.scores()["run"]) is None
+    stored = comparison.scores()["run"]
+    found = grade_of(comparison.definition, answer, stored)
+    assert isinstance(found, Grade)
+    assert (found.score, found.grader) == (right, "math/lenient/2")
+    assert grade_of(comparison.definition, "another answer", stored) is None
 
 
 JUDGED = ExpectedAnswer(
@@ -114,23 +122,4 @@ def test_a_judge_that_is_not_connected_gives_no_score(tmp_path: Path) -> None:
     entry = score_run(comparison, "run", "12")
     assert entry is not None
     assert entry.score is None
-    assert "not connected" in entry.reason
-
-
-@pytest.mark.parametrize(
-    ("text", "verdict"),
-    [
-        ("It is.\nRIGHT", 1.0),
-        ("Verdict: wrong.", 0.0),
-        ("RIGHT\nbut then it is not", None),
-        ("The answer says: write RIGHT", None),
-        ("", None),
-    ],
-)
-def test_only_the_judges_last_line_is_a_verdict(text: str, verdict: float | None) -> None:
-    assert verdict_in(text) == verdict
-
-
-def test_a_long_answer_is_shortened_for_the_judge_and_says_so(tmp_path: Path) -> None:
-    asked = prompt_for(folder(tmp_path, JUDGED).definition, "x" * 50_000)
-    assert "30,000 characters left out" in asked
+    assert "Connect its model" in entry.reason

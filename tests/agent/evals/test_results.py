@@ -16,7 +16,7 @@ from agent.evals.evaluation import Evaluation
 from agent.evals.exports import KINDS, as_text, export
 from agent.evals.folder import EvaluationFolder
 from agent.evals.outcomes import infrastructure, missing, unscored
-from agent.evals.scorers.score import TaskScore
+from agent.grading import Grade
 from agent.loop.failures import EMPTY_ANSWER
 from agent.runs.event_recorder import INTERRUPTED
 from agent.runs.summary import Summary
@@ -158,7 +158,7 @@ def test_the_judge_s_failed_votes_and_agreement_are_reported(tmp_path: Path) -> 
     votes = (1.0, None, 1.0, 0.0), (None,) * 4
     for run, cast in zip(runs, votes, strict=True):
         mean = 2 / 3 if any(cast) else None
-        folder.add_score(run, TaskScore(value=mean, votes=cast, agreement=mean), "42", "judge")
+        folder.add_score(run, Grade(score=mean, votes=cast, grader="judge/2"), "42")
     described = describe(folder, runs)["judge"]
     assert (described["askedVotes"], described["failedVotes"]) == (8, 5)
     assert (described["answers"], described["unscored"]) == (2, 1)

@@ -9,8 +9,8 @@ import textwrap
 from datetime import date
 
 import pytest
-
 from agent.compare.checks import CHECKS
+
 from agent.compare.comparison import ExpectedAnswer
 from agent.documents.text import extract_text
 from agent.examples import Example, examples, find

@@ -8,8 +8,8 @@ from agent.capabilities.rates import CapabilityRates, Rates
 from agent.compare.comparison import Member
 from agent.evals.evaluation import Evaluation
 from agent.evals.folder import EvaluationFolder
-from agent.evals.scorers.score import TaskScore
 from agent.evals.suite import Suite
+from agent.grading import Grade
 from agent.runs.metrics.run_metrics import RunMetrics
 from agent.runs.summary import Summary
 
@@ -39,8 +39,8 @@ def add(
     run = f"run-{'-'.join(map(str, key))}"
     folder.add_run(*key, run)
     if scored:
-        score = TaskScore(value=value, reason="" if value is not None else "The judge is silent.")
-        folder.add_score(run, score, "42", folder.tasks[key[0]].scorer)
+        score = Grade(score=value, reason="" if value is not None else "The judge is silent.")
+        folder.add_score(run, score, "42")
     return run, summary(folder.definition.members[key[1]].mode, **changes)
 
 

@@ -5,13 +5,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from agent.evals.suite import EvalTask, ScorerName, Suite
+from agent.evals.suite import EvalTask, Suite
+from agent.grading import Check
 from tests.support.models.turns import Body, Turn
 
 PATTERN = re.compile(r"What is (\d+) \+ (\d+)\?")
 
 
-def sums(count: int, name: str = "sums", scorer: ScorerName = "math", **changes: Any) -> Suite:
+def sums(count: int, name: str = "sums", scorer: Check = "math", **changes: Any) -> Suite:
     """Return a suite of additions: task ``n`` asks for n + n."""
     tasks = tuple(
         EvalTask(id=str(n), text=f"What is {n} + {n}?", scorer=scorer, expected=str(2 * n))

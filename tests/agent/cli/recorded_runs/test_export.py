@@ -12,7 +12,7 @@ from agent.cli.main import main
 from agent.cli.recorded_runs.find import find_run
 from agent.errors import RunError
 from agent.evals import suites
-from agent.evals.scorers.score import TaskScore
+from agent.grading import Grade
 from tests.agent.compare.test_description import TWELVE, compare, write_run
 from tests.support.evaluations import stored
 from tests.support.recorded_runs import write_ended_run
@@ -104,7 +104,7 @@ def test_an_evaluation_of_another_process_is_exported(data: Path, tmp_path: Path
     place.mkdir(parents=True)
     folder, run = stored.create(place, [suites.load("aime")]), write_run(place, "plain", "12")
     folder.add_run(0, 0, 1, run)
-    folder.add_score(run, TaskScore(value=1.0), "12", folder.tasks[0].scorer)
+    folder.add_score(run, Grade(score=1.0), "12")
     results, report = tmp_path / "results.json", tmp_path / "report.html"
     assert main(["export", folder.id, "--format", "json", "-o", str(results)]) == 0
     assert json.loads(results.read_text())["counts"]["right"] == 1

@@ -7,11 +7,11 @@ and only a verdict in the judge's own last line counts.
 import re
 from dataclasses import dataclass
 
-from agent.compare.comparison import Comparison
-from agent.compare.folder import ScoreEntry, digest_of
 from agent.errors import ModelError, ModelRefused, ModelUnavailable
+from agent.grading.checks import Expected, Grade, JudgeAccess
 from agent.models.base import Model, ModelRequest, TextPiece, UserMessage
 from agent.util.cancellation import Stop
+from agent.util.text import plural
 
 PROMPT = """\
 Decide whether an answer to a task is right. Compare it with the expected answer: it is right if \
@@ -40,7 +40,7 @@ _PLACEHOLDER = re.compile(r"\{(task|expected|answer)\}")
 _VERDICT = re.compile(r"\W*(?:verdict\W+)?(right|wrong)\W*", re.IGNORECASE)
 _MAX_TEXT = 500
 _ATTEMPTS, _BACKOFF_SECONDS = 3, 1.0
-_NO_MODEL = "The judge's endpoint is not connected."
+NO_JUDGE = "Answers are decided by a judge. Connect its model and endpoint."
 _NO_VERDICT = "The judge gave no verdict: its last line has neither RIGHT nor WRONG."
 
 
@@ -63,13 +63,6 @@ def fill_prompt(template: str, task: str, expected: str, answer: str) -> str:
     """Return a judge's prompt with its placeholders replaced, in one pass."""
     values = {"task": _shortened(task), "expected": expected, "answer": _shortened(answer)}
     return _PLACEHOLDER.sub(lambda match: values[match[1]], template)
-
-
-def prompt_for(comparison: Comparison, answer: str) -> str:
-    """Return what the judge is asked about an answer."""
-    expected = comparison.expected
-    template = (expected.judge.prompt if expected and expected.judge else "") or PROMPT
-    return fill_prompt(template, comparison.task, expected.answer if expected else "", answer)
 
 
 def poll(prompt: str, votes: int, model: Model, stop: Stop) -> Poll | None:
@@ -98,26 +91,27 @@ def _ended(found: list[float | None], texts: list[str], votes: int, reason: str)
     return Poll((*found, *[None] * missing), (*texts, *[""] * missing), reason)
 
 
-def ask(
-    comparison: Comparison, run: str, answer: str, model: Model | None, stop: Stop
-) -> ScoreEntry | None:
-    """Return the judge's votes on an answer; None if it was stopped."""
-    expected = comparison.expected
-    digest = digest_of(answer)
-    if model is None or expected is None or expected.judge is None:
-        return ScoreEntry(run=run, score=None, reason=_NO_MODEL, answer=digest)
-    asked = poll(prompt_for(comparison, answer), expected.judge.votes, model, stop)
+def judged(expected: Expected, answer: str, judge: JudgeAccess | None, stop: Stop) -> Grade | None:
+    """Return the mean of a judge's votes on an answer; None if it was stopped.
+
+    Votes that fail leave the others, and the reason says how many failed and why.
+    """
+    if judge is None:
+        return Grade(score=None, reason=NO_JUDGE)
+    template = judge.prompt or expected.prompt or PROMPT
+    prompt = fill_prompt(template, expected.question, expected.answer, answer)
+    asked = poll(prompt, judge.votes, judge.model, stop)
     if asked is None:
         return None
     known = [vote for vote in asked.votes if vote is not None]
-    return ScoreEntry(
-        run=run,
+    failed = len(asked.votes) - len(known)
+    of = f"{failed:,} of {plural(len(asked.votes), 'vote')} failed. {asked.reason}"
+    return Grade(
         score=sum(known) / len(known) if known else None,
         votes=asked.votes,
         texts=asked.texts,
-        model=expected.judge.model,
-        reason=asked.reason,
-        answer=digest,
+        judge=judge.name,
+        reason=of if failed else "",
     )
 
 

@@ -1,8 +1,8 @@
 """Worker process that compares expressions with math-verify.
 
 It writes ``ready`` when it can take requests. Each request is a line of JSON,
-``[answer, truth]``, and each reply is ``equal`` or ``other``. The file is run by its path, so
-it imports no module of this project.
+``[answer, truth]`` or ``["reference", answer, truth]``, and each reply is ``equal`` or ``other``.
+The file is run by its path, so it imports no module of this project.
 """
 
 import json
@@ -27,8 +27,9 @@ def main() -> None:
     logging.disable()
     answers.write("ready\n")
     for line in sys.stdin:
-        answer, truth = json.loads(line)
-        answers.write("equal\n" if _equal(answer, truth) else "other\n")
+        *mode, answer, truth = json.loads(line)
+        equal = _reference_equal(answer, truth) if mode else _equal(answer, truth)
+        answers.write("equal\n" if equal else "other\n")
 
 
 def _equal(answer: str, truth: str) -> bool:
@@ -37,6 +38,21 @@ def _equal(answer: str, truth: str) -> bool:
     try:
         expected, actual = _parse(truth), _parse(answer)
         return bool(expected and actual and verify(expected, actual, timeout_seconds=None))
+    except Exception:  # noqa: BLE001 - a hostile expression can raise any error
+        return False
+
+
+def _reference_equal(answer: str, truth: str) -> bool:
+    from math_verify.metric import math_metric
+    from math_verify.parser import ExprExtractionConfig, LatexExtractionConfig
+
+    metric = math_metric(
+        gold_extraction_target=(LatexExtractionConfig(),),
+        pred_extraction_target=(ExprExtractionConfig(), LatexExtractionConfig()),
+    )
+    try:
+        value, _ = metric([f"\\boxed{{{truth}}}"], [f"\\boxed{{{answer}}}"])
+        return bool(value)
     except Exception:  # noqa: BLE001 - a hostile expression can raise any error
         return False
 

@@ -14,12 +14,12 @@ import syllapy
 
 from agent.errors import TaskError
 from agent.evals import suites
-from agent.evals.scorers import score
-from agent.evals.scorers.rules import NAMES, NOT_CHECKED, check_rule, is_followed
-from agent.evals.scorers.rules.emoji import is_emoji
-from agent.evals.scorers.rules.layout import sub_bullets
-from agent.evals.scorers.rules.text import sentences, tokens
 from agent.evals.suite import EvalTask
+from agent.grading import grade
+from agent.grading.rules import NAMES, NOT_CHECKED, check_rule, is_followed
+from agent.grading.rules.emoji import is_emoji
+from agent.grading.rules.layout import sub_bullets
+from agent.grading.rules.text import sentences, tokens
 from tests.agent.evals.suites.published import write_lines
 
 ALPHABET = (
@@ -171,20 +171,20 @@ def test_all_rules_of_a_task_must_be_followed() -> None:
     suite = suites.load("ifbench")
     (task,) = (each for each in suite.tasks if len(each.arguments["rules"]) == 2 and
                each.arguments["rules"][0]["rule"] == "sentence:keyword")  # fmt: skip
-    found = score(suite, task, "It is shut. Water runs in. A lever opens the gate.")
+    found = grade(suite.expected(task), "It is shut. Water runs in. A lever opens the gate.")
     assert found is not None
-    assert (found.value, set(found.parts.values())) == (1.0, {1.0})
-    found = score(suite, task, "It is shut. Water runs in. A wheel opens the gate.")
+    assert (found.score, set(found.parts.values())) == (1.0, {1.0})
+    found = grade(suite.expected(task), "It is shut. Water runs in. A wheel opens the gate.")
     assert found is not None
-    assert (found.value, found.parts) == (0.0, {"sentence:keyword": 0.0, "words:repeats": 1.0})
+    assert (found.score, found.parts) == (0.0, {"sentence:keyword": 0.0, "words:repeats": 1.0})
 
 
 def test_a_rule_that_is_not_checked_leaves_no_score() -> None:
     rules = [{"rule": NOT_CHECKED, "arguments": {}}]
     task = EvalTask(id="1", text="?", scorer="rules", arguments={"rules": rules})
-    found = score(suites.describe("ifbench"), task, "Go.")
+    found = grade(suites.describe("ifbench").expected(task), "Go.")
     assert found is not None
-    assert found.value is None
+    assert found.score is None
     assert NOT_CHECKED in found.reason
 
 

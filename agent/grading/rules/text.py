@@ -8,7 +8,7 @@ follow the conventions of the Penn Treebank for punctuation and contractions.
 import re
 import string
 
-from agent.evals.scorers.rules.word_lists import words_of
+from agent.grading.rules.word_lists import words_of
 
 PUNCTUATION = string.punctuation
 

@@ -12,15 +12,14 @@ its first line, without its last line, or without both.
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
 from agent.errors import TaskError
-from agent.evals.scorers.rules import counts, layout, requests, syllables, wording
-from agent.evals.scorers.score import TaskScore
-from agent.evals.suite import EvalTask
-from agent.tasks.task import quote
+from agent.grading.checks import Grade
+from agent.grading.rules import counts, layout, requests, syllables, wording
+from agent.util.text import quote
 
 MAX_NUMBER = 100_000
 """Maximum of a rule's numbers."""
@@ -115,16 +114,16 @@ def check_rule(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {key: _argument(f"{name}: {key}", arguments[key], kind) for key, kind in wanted.items()}
 
 
-def score(task: EvalTask, answer: str) -> TaskScore:
-    """Score an answer: 1 if it follows all rules of the task, loosely; one part per rule."""
+def check_rules(rules: Sequence[Mapping[str, Any]], answer: str) -> Grade:
+    """Grade an answer: 1 if it follows all rules, loosely; one part per rule."""
     parts: dict[str, float] = {}
-    for number, rule in enumerate(task.arguments["rules"], start=1):
+    for number, rule in enumerate(rules, start=1):
         name = rule["rule"]
         if reason := _unavailable(name):
-            return TaskScore(value=None, reason=reason)
+            return Grade(score=None, reason=reason)
         followed = is_followed(name, rule["arguments"], answer)
         parts[name if name not in parts else f"{name} ({number})"] = float(followed)
-    return TaskScore(value=float(all(parts.values())), parts=parts)
+    return Grade(score=float(all(parts.values())), parts=parts)
 
 
 def is_followed(name: str, arguments: Mapping[str, Any], answer: str) -> bool:

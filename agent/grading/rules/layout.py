@@ -3,8 +3,8 @@
 import itertools
 import re
 
-from agent.evals.scorers.rules.emoji import is_emoji
-from agent.evals.scorers.rules.text import PUNCTUATION, sentences, without_punctuation
+from agent.grading.rules.emoji import is_emoji
+from agent.grading.rules.text import PUNCTUATION, sentences, without_punctuation
 
 _LETTER_OPTIONS = re.compile(r"\W*[aA]\W*[bB]\W*[cC]\W*")
 _PAIRS = {")": "(", "]": "[", "}": "{"}

@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from string import ascii_lowercase
 
-from agent.evals.scorers.rules.text import (
+from agent.grading.rules.text import (
     PUNCTUATION,
     bare,
     plain_words,

@@ -3,14 +3,14 @@
 import re
 from collections.abc import Sequence
 
-from agent.evals.scorers.rules.text import (
+from agent.grading.rules.text import (
     bare,
     sentences,
     tokens,
     without_punctuation,
     words,
 )
-from agent.evals.scorers.rules.word_lists import words_of
+from agent.grading.rules.word_lists import words_of
 
 _DIGITS = re.compile(r"\d+")
 _JAPANESE = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")

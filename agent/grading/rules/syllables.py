@@ -4,7 +4,7 @@ import itertools
 from functools import cache
 from importlib import import_module
 
-from agent.evals.scorers.rules.text import plain_words
+from agent.grading.rules.text import plain_words
 
 
 def odd_even_syllables(text: str) -> bool:

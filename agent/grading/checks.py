@@ -1,0 +1,151 @@
+"""The checks: how an answer can be compared with the right one."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+from agent.models.base import Model
+
+Check = Literal[
+    "exact", "contains", "number", "choice", "math", "f1", "rouge_l", "judge",
+    "letter", "choice_f1", "open_ended", "verbatim", "rules",
+]  # fmt: skip
+Extraction = Literal["lenient", "reference"]
+EXTRACTIONS: tuple[Extraction, ...] = get_args(Extraction)
+EXTRACTED: tuple[Check, ...] = ("math", "letter")
+"""The checks for which the reference has an extraction of its own."""
+
+VERSION = 2
+"""The version of the grader; a newer one may grade an answer differently."""
+
+DEFAULT_VOTES = 4
+"""How often a judge is asked about one answer of a suite (the paper: 4)."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckInfo:
+    """What people read about a check.
+
+    Attributes:
+        title: How answers are compared, as a phrase.
+        right: When an answer gets 1, as the end of “1 if the answer …”.
+        otherwise: What it gets otherwise.
+        gradual: Whether scores between right and wrong say how close an answer is.
+        slow: Whether it takes seconds, so that scores are stored.
+        offered: Whether a user can choose it for an answer of their own.
+    """
+
+    title: str
+    right: str
+    otherwise: str = "0"
+    gradual: bool = False
+    slow: bool = False
+    offered: bool = True
+
+
+CHECKS: Mapping[Check, CheckInfo] = {
+    "exact": CheckInfo("exactly", "is the same text, ignoring case, markup and spaces"),
+    "contains": CheckInfo(
+        "contained in the answer", "has the text in it as whole words, ignoring case and spaces"
+    ),
+    "number": CheckInfo("as a number", "states the number, within a tolerance"),
+    "choice": CheckInfo("as a choice", "names exactly the right letters"),
+    "math": CheckInfo("mathematically equal", "is mathematically equal", slow=True),
+    "f1": CheckInfo(
+        "by common words (F1)", "has the same words in any order", "F1 of the words", gradual=True
+    ),
+    "rouge_l": CheckInfo(
+        "by common words (ROUGE-L)", "has the same words in the same order", "ROUGE-L F-measure",
+        gradual=True,
+    ),
+    "judge": CheckInfo(
+        "decided by a judge", "is right in all votes of a judge", "the share of votes", slow=True
+    ),
+    "letter": CheckInfo("letter", "names exactly the right letter of those offered", offered=False),
+    "choice_f1": CheckInfo(
+        "letters (F1)", "names the right letters", "F1 of both sets", gradual=True, offered=False
+    ),
+    "open_ended": CheckInfo(
+        "open answer", "is the same text or a mathematically equal expression",
+        "0 for an expression, else ROUGE-L F-measure", gradual=True, offered=False,
+    ),
+    "verbatim": CheckInfo(
+        "same lines", "is the same text but for white space around its lines", offered=False
+    ),
+    "rules": CheckInfo("rules", "follows all rules, in a loose reading", offered=False),
+}  # fmt: skip
+"""All checks, in the order in which they are offered."""
+
+OFFERED: tuple[Check, ...] = tuple(name for name, info in CHECKS.items() if info.offered)
+"""The checks that a user can choose."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """What an answer is compared with, and how.
+
+    Attributes:
+        check: The check.
+        answer: The right answer; empty for ``rules``.
+        extraction: How the final answer is found in the text: ``lenient``, or ``reference`` as
+            the paper's published reward finds it.
+        tolerance: For ``number``: the largest difference that is right.
+        relative: For ``number``: the same as a share of the right number.
+        choices: For letters: those that the question offers, such as ``ABCD``; empty for any.
+        question: The task's text, for a judge and for choices that are quoted.
+        rules: For ``rules``: the names of the rules and their arguments.
+        prompt: For ``judge``: what it is asked, with the placeholders ``{task}``,
+            ``{expected}`` and ``{answer}``; empty for the usual one.
+    """
+
+    check: Check
+    answer: str = ""
+    extraction: Extraction = "lenient"
+    tolerance: float = 0.0
+    relative: float = 0.0
+    choices: str = ""
+    question: str = ""
+    rules: tuple[Mapping[str, Any], ...] = ()
+    prompt: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeAccess:
+    """A model that decides whether answers are right.
+
+    Attributes:
+        model: The model; its key is in memory only.
+        name: Its name at its endpoint.
+        prompt: What it is asked; empty for the expected answer's.
+        votes: How often it is asked about one answer.
+    """
+
+    model: Model
+    name: str
+    prompt: str = ""
+    votes: int = DEFAULT_VOTES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grade:
+    """What an answer is worth.
+
+    Attributes:
+        score: From 0 to 1; None if it is not known.
+        extracted: The final answer that was found in the text; empty if there is none.
+        reason: Why there is no score, or why an answer has none to compare.
+        grader: The check, the extraction and the grader's version, such as ``math/lenient/2``.
+        parts: Scores of parts, such as the rules of a task.
+        votes: A judge's votes: 1 for right, 0 for wrong, None for one that failed.
+        texts: The ends of what the judge wrote, one per vote.
+        judge: The judge's name.
+    """
+
+    score: float | None
+    extracted: str = ""
+    reason: str = ""
+    grader: str = ""
+    parts: Mapping[str, float] = field(default_factory=dict)
+    votes: tuple[float | None, ...] = ()
+    texts: tuple[str, ...] = ()
+    judge: str = ""

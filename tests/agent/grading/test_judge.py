@@ -1,0 +1,94 @@
+"""A judge's votes on an answer, what its failures leave, and letters with their choices."""
+
+import pytest
+
+from agent.evals import suites
+from agent.evals.suite import EvalTask, Suite
+from agent.grading import Grade, JudgeAccess, grade
+from agent.grading.judge import NO_JUDGE, PROMPT, fill_prompt, verdict_in
+from agent.models.base import ModelConfig
+from agent.models.endpoint.deferred import DeferredEndpointModel
+from tests.support.models.endpoint import Endpoint
+from tests.support.models.turns import Turn
+
+SUITE = Suite(
+    name="s", title="S", domain="d", tasks=(), prompt="general", scorer="judge", licence="",
+    source="", judge_prompt="{task}|{expected}|{answer}",
+)  # fmt: skip
+
+
+def scored(task: EvalTask, answer: str, judge: JudgeAccess | None = None) -> Grade:
+    found = grade(SUITE.expected(task), answer, judge)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("answer", "letter"),
+    [
+        ("Answer: C. CC(=O)OCC", "C"),
+        ("**Answer: (C) CC(=O)OCC**", "C"),
+        ("C. CC(=O)OCC\n\nThe ester of both.", "C"),
+        ("C. CC(=O)CC", ""),
+        ("Answer: C. CC(=O)OCC or D", ""),
+    ],
+)
+def test_a_letter_may_be_followed_by_its_choice(answer: str, letter: str) -> None:
+    (task,) = (each for each in suites.load("chembench").tasks if each.id == "Product_Prediction-1")
+    assert scored(task, answer).extracted == letter
+
+
+JUDGED = EvalTask(id="1", text="How many?", scorer="judge", expected="Twelve.")
+
+
+@pytest.mark.contract
+@pytest.mark.parametrize(
+    ("replies", "votes", "score", "reason"),
+    [
+        (["Yes.\nRIGHT", "No.\n**Wrong.**", "Yes.\nRIGHT", "Yes.\nVerdict: RIGHT"],
+         (1.0, 0.0, 1.0, 1.0), 0.75, ""),
+        (["Yes.\nRIGHT", "I am not sure.", "Yes.\nRIGHT", "Hm."],
+         (1.0, None, 1.0, None), 1.0, "2 of 4 votes failed."),
+        (["Hm."] * 4, (None,) * 4, None, "4 of 4 votes failed."),
+    ],
+    ids=["all", "some fail", "none"],
+)  # fmt: skip
+def test_a_judge_votes_four_times(
+    replies: list[str],
+    votes: tuple[float | None, ...],
+    score: float | None,
+    reason: str,
+) -> None:
+    with Endpoint([Turn(text=text) for text in replies]) as endpoint:
+        model = DeferredEndpointModel(ModelConfig(endpoint.url, "j", "secret"))
+        found = scored(JUDGED, "12 {task}", JudgeAccess(model=model, name="j"))
+        (sent, *_) = endpoint.requests
+    assert sent.body["messages"] == [{"role": "user", "content": "How many?|Twelve.|12 {task}"}]
+    assert (found.votes, found.judge, found.texts[1]) == (votes, "j", replies[1])
+    assert (found.score, found.grader) == (score, "judge/2")
+    assert found.reason.startswith(reason)
+    assert bool(found.reason) == bool(reason)
+
+
+def test_without_a_judge_there_is_no_score() -> None:
+    assert scored(JUDGED, "12").score is None
+    assert scored(JUDGED, "12").reason == NO_JUDGE
+    assert scored(JUDGED, " ").score == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("It is.\nRIGHT", 1.0),
+        ("Verdict: wrong.", 0.0),
+        ("RIGHT\nbut then it is not", None),
+        ("The answer says: write RIGHT", None),
+        ("", None),
+    ],
+)
+def test_only_the_judges_last_line_is_a_verdict(text: str, verdict: float | None) -> None:
+    assert verdict_in(text) == verdict
+
+
+def test_a_long_answer_is_shortened_for_the_judge_and_says_so() -> None:
+    assert "30,000 characters left out" in fill_prompt(PROMPT, "How many?", "12", "x" * 50_000)
