@@ -10,7 +10,7 @@ from agent.compare.figures.table import build_table, unequal_limits
 from agent.compare.figures.verdict import verdict_of
 from agent.compare.folder import ComparisonFolder, RunEntry
 from agent.compare.outcomes import Outcome, is_unfinished, outcomes_of
-from agent.grading import CHECKS, Grade
+from agent.grading.checks import CHECKS, Grade
 from agent.models.builtin.install import BUILTIN_ID, BUILTIN_NAME
 from agent.runs.metrics.provenance import provenance_of
 from agent.runs.summary import Summary

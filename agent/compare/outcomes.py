@@ -10,7 +10,8 @@ from agent.compare.folder import ComparisonFolder, RunEntry, ScoreEntry
 from agent.compare.scoring import grade_of
 from agent.errors import JournalError
 from agent.events import RunEnded
-from agent.grading import Grade, is_right
+from agent.grading.checks import Grade
+from agent.grading.grade import is_right
 from agent.grading.texts import normalized
 from agent.runs import journal
 from agent.runs.event_recorder import INTERRUPTED

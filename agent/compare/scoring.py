@@ -3,8 +3,8 @@
 from agent.compare.comparison import Comparison
 from agent.compare.folder import ComparisonFolder, ScoreEntry, digest_of
 from agent.errors import TaskError
-from agent.grading import CHECKS, Grade, JudgeAccess, grade
-from agent.grading.grade import grade_at_once, grader_of
+from agent.grading.checks import CHECKS, Grade, JudgeAccess
+from agent.grading.grade import grade, grade_at_once, grader_of
 from agent.models.base import Model
 from agent.util.cancellation import Stop
 

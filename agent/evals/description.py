@@ -11,7 +11,7 @@ from agent.evals.folder import EvaluationFolder
 from agent.evals.outcomes import OUTCOMES, Cell, Summaries
 from agent.evals.results import DomainResult, EvaluationResults, JudgeResult, MemberResult, results
 from agent.evals.suite import EvalTask
-from agent.grading import CHECKS
+from agent.grading.checks import CHECKS
 from agent.models.builtin.install import BUILTIN_ID, BUILTIN_NAME
 from agent.runs.metrics.provenance import provenance_of
 from agent.titles import strip_markdown

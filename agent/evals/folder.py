@@ -27,7 +27,7 @@ from agent.compare.record_folder import Record, RecordFolder, not_found_message
 from agent.errors import RunError
 from agent.evals.evaluation import Evaluation, SuiteInfo
 from agent.evals.suite import EvalTask, Suite
-from agent.grading import Grade
+from agent.grading.checks import Grade
 from agent.tasks.task import Content, HostFile
 from agent.util.entry_list import EntryList, read_bounded
 from agent.workspace.paths import RelPath

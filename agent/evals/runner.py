@@ -21,7 +21,7 @@ from agent.evals.outcomes import (
     outcome_of_score,
 )
 from agent.evals.scoring import score_run
-from agent.grading import JudgeAccess
+from agent.grading.checks import JudgeAccess
 from agent.models.base import Model
 from agent.models.passport.ensure import ensure_tested
 from agent.util.cancellation import Stop

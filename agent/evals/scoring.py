@@ -4,8 +4,8 @@ from agent.compare.folder import digest_of
 from agent.compare.outcomes import whole_answer
 from agent.errors import StudioError
 from agent.evals.folder import EvaluationFolder, RunEntry, ScoreEntry
-from agent.grading import Grade, JudgeAccess, grade
-from agent.grading.grade import grader_of
+from agent.grading.checks import Grade, JudgeAccess
+from agent.grading.grade import grade, grader_of
 from agent.runs.summary import Summary
 from agent.util.cancellation import Stop
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from agent.models.base import Model
+if TYPE_CHECKING:
+    from agent.models.base import Model
 
 Check = Literal[
     "exact", "contains", "number", "choice", "math", "f1", "rouge_l", "judge",
@@ -120,7 +121,7 @@ class JudgeAccess:
         votes: How often it is asked about one answer.
     """
 
-    model: Model
+    model: "Model"
     name: str
     prompt: str = ""
     votes: int = DEFAULT_VOTES

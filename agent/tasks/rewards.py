@@ -11,7 +11,8 @@ A missing answer gets 0. Expressions are not scored by ROUGE-L, which would rewa
 numbers over deciding.
 """
 
-from agent.grading import Check, Expected, grade
+from agent.grading.checks import Check, Expected
+from agent.grading.grade import grade
 from agent.tasks.task import QaType, TaskRecord
 
 _CHECKS: dict[QaType, Check] = {

@@ -14,7 +14,8 @@ from agent.evals import suites
 from agent.evals.outcomes import is_infrastructure_failure
 from agent.evals.suite import EvalTask, Suite
 from agent.events import RunEnded
-from agent.grading import Grade, JudgeAccess, grade
+from agent.grading.checks import Grade, JudgeAccess
+from agent.grading.grade import grade
 from agent.runs import journal
 from agent.settings import load as settings
 from agent.tasks.document_qa.draft import Split

@@ -10,7 +10,7 @@ from agent.compare.folder import ComparisonFolder
 from agent.compare.outcomes import Outcome, outcomes_of
 from agent.compare.scoring import score_run
 from agent.errors import StudioError
-from agent.grading import CHECKS
+from agent.grading.checks import CHECKS
 from agent.models.base import Model
 from agent.runs.summary import Summary
 from agent.util.cancellation import Stop

@@ -13,7 +13,7 @@ from pydantic.alias_generators import to_camel
 
 from agent.errors import UsageError
 from agent.events import Mode
-from agent.grading import Check
+from agent.grading.checks import Check
 from sandbox_ui.runs.run_options import RunOptions
 
 _Count = Annotated[int, Field(ge=1, le=10_000_000)]

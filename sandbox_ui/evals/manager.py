@@ -15,7 +15,7 @@ from agent.evals.evaluation import remaining_seconds
 from agent.evals.folder import EvaluationFolder, Key
 from agent.evals.outcomes import infrastructure, is_infrastructure, missing
 from agent.events import now
-from agent.grading import JudgeAccess
+from agent.grading.checks import JudgeAccess
 from agent.runs.summary import Summary
 from agent.settings import Settings
 from sandbox_ui.auth.user import User

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from agent.errors import StudioError
 from agent.evals.folder import EvaluationFolder, RunEntry
 from agent.evals.scoring import answer_of, score_run
-from agent.grading import JudgeAccess
+from agent.grading.checks import JudgeAccess
 from agent.runs.summary import Summary
 from agent.util.cancellation import Stop
 from sandbox_ui.evals.cells import Cells

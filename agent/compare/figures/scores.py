@@ -13,7 +13,7 @@ from agent.compare.figures.statistics import (
     pass_hat_k,
 )
 from agent.compare.outcomes import Outcome
-from agent.grading import CHECKS
+from agent.grading.checks import CHECKS
 
 Members = Sequence[Sequence[Outcome]]
 _PASS_K = 3

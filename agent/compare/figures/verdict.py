@@ -8,7 +8,7 @@ from agent.compare.figures.rows import integer, seconds
 from agent.compare.figures.scores import Members, is_binary, score_difference
 from agent.compare.figures.statistics import estimate
 from agent.compare.outcomes import most_frequent_answer
-from agent.grading import CHECKS
+from agent.grading.checks import CHECKS
 from agent.grading.texts import normalized
 
 _MAX_EXPECTED = 120

@@ -7,7 +7,8 @@ import pytest
 from agent.compare.comparison import Comparison, ExpectedAnswer, Judge, Member
 from agent.compare.folder import ComparisonFolder
 from agent.compare.scoring import grade_of, score_run
-from agent.grading import Check, Grade, is_right
+from agent.grading.checks import Check, Grade
+from agent.grading.grade import is_right
 from agent.grading.numbers import numbers_in
 from agent.models.base import ModelConfig
 from agent.models.endpoint.deferred import DeferredEndpointModel

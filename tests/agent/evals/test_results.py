@@ -16,7 +16,7 @@ from agent.evals.evaluation import Evaluation
 from agent.evals.exports import KINDS, as_text, export
 from agent.evals.folder import EvaluationFolder
 from agent.evals.outcomes import infrastructure, missing, unscored
-from agent.grading import Grade
+from agent.grading.checks import Grade
 from agent.loop.failures import EMPTY_ANSWER
 from agent.runs.event_recorder import INTERRUPTED
 from agent.runs.summary import Summary

@@ -2,8 +2,8 @@
 
 import re
 
-from agent.grading import CHECKS, Expected, grade
-from agent.grading.checks import OFFERED
+from agent.grading.checks import CHECKS, OFFERED, Expected
+from agent.grading.grade import grade
 from tests.dependencies import ROOT
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from agent.grading import Expected, grade
-from agent.grading.checks import EXTRACTED, Extraction
+from agent.grading.checks import EXTRACTED, Expected, Extraction
+from agent.grading.grade import grade
 
 GOLDEN = [
     json.loads(line) for line in Path(__file__).with_name("golden.jsonl").read_text().splitlines()

@@ -4,7 +4,8 @@ import pytest
 
 from agent.evals import suites
 from agent.evals.suite import EvalTask, Suite
-from agent.grading import Grade, JudgeAccess, grade
+from agent.grading.checks import Grade, JudgeAccess
+from agent.grading.grade import grade
 from agent.grading.judge import NO_JUDGE, PROMPT, fill_prompt, verdict_in
 from agent.models.base import ModelConfig
 from agent.models.endpoint.deferred import DeferredEndpointModel

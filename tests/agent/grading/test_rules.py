@@ -15,7 +15,7 @@ import syllapy
 from agent.errors import TaskError
 from agent.evals import suites
 from agent.evals.suite import EvalTask
-from agent.grading import grade
+from agent.grading.grade import grade
 from agent.grading.rules import NAMES, NOT_CHECKED, check_rule, is_followed
 from agent.grading.rules.emoji import is_emoji
 from agent.grading.rules.layout import sub_bullets

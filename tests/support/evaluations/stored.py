@@ -9,7 +9,7 @@ from agent.compare.comparison import Member
 from agent.evals.evaluation import Evaluation
 from agent.evals.folder import EvaluationFolder
 from agent.evals.suite import Suite
-from agent.grading import Grade
+from agent.grading.checks import Grade
 from agent.runs.metrics.run_metrics import RunMetrics
 from agent.runs.summary import Summary
 

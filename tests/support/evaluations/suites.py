@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent.evals.suite import EvalTask, Suite
-from agent.grading import Check
+from agent.grading.checks import Check
 from tests.support.models.turns import Body, Turn
 
 PATTERN = re.compile(r"What is (\d+) \+ (\d+)\?")

@@ -12,7 +12,7 @@ from agent.cli.main import main
 from agent.cli.recorded_runs.find import find_run
 from agent.errors import RunError
 from agent.evals import suites
-from agent.grading import Grade
+from agent.grading.checks import Grade
 from tests.agent.compare.test_description import TWELVE, compare, write_run
 from tests.support.evaluations import stored
 from tests.support.recorded_runs import write_ended_run
