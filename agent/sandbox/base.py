@@ -39,7 +39,8 @@ class CommandEnd:
         exit_code: The exit code; None if the command was terminated.
         end_reason: Why it ended: ``exit`` (normally), ``timeout``, ``stop``, ``lost`` (the sandbox
             was lost) or ``full`` (stopped because the disk was full).
-        seconds: Wall time in the sandbox.
+        seconds: Wall time in the sandbox, and of the wait for what the command needs, such as the
+            network's proxy before the first one.
         note: A sentence that informs the model of side effects (the shell was restored,
             background processes were terminated); empty if none.
         storage_note: Which disk was full, its usage, and what to do; empty if none was full.

@@ -199,20 +199,22 @@ class SupervisedSandbox(ABC):
         stop: Stop,
     ) -> Generator[OutputChunk | CommandEnd, None, None]:
         """Yield a command's items; restart the sandbox if it is lost meanwhile."""
+        began = time.monotonic()
         self._prepare_command()
         link = self._ensure_link()
         if self._disk_monitor is not None:
             self._disk_monitor.start()
-        started = time.monotonic()
+        waited = time.monotonic() - began
         try:
             with contextlib.closing(begin(link)) as items:
                 for item in items:
-                    yield (
-                        self._add_host_facts(item, stop) if isinstance(item, CommandEnd) else item
-                    )
+                    if isinstance(item, CommandEnd):
+                        item = replace(item, seconds=item.seconds + waited)
+                        item = self._add_host_facts(item, stop)
+                    yield item
         except LinkLost:
             end_reason: EndReason = "stop" if stop.is_set else "lost"
-            lost = CommandEnd(None, end_reason, time.monotonic() - started)
+            lost = CommandEnd(None, end_reason, time.monotonic() - began)
             try:
                 self._ensure_link()
             except SandboxError:

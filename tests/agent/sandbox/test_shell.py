@@ -1,16 +1,20 @@
 """The shell and its supervisor in a process sandbox, and hostile supervisors."""
 
+import itertools
 import math
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from agent.errors import SandboxError
+from agent.sandbox import supervised
 from agent.sandbox.base import CommandEnd, OutputChunk, SandboxLimits
 from agent.sandbox.client import files, shell
 from agent.sandbox.client.link import Link, LinkLost
@@ -69,6 +73,16 @@ def test_a_supervisor_lost_between_commands_is_noted_with_the_next(
     assert sandbox.kind("input") == "folder"
     assert "restarted" in run(sandbox, "true").note
     assert run(sandbox, "true").note == ""
+
+
+def test_the_wait_for_what_a_command_needs_counts_as_its_time(
+    sandbox: ProcessSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as the network's proxy, which starts beside the first sandbox."""
+    hours = itertools.count(step=3600)
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + next(hours))
+    monkeypatch.setattr(supervised, "time", clock)
+    assert run(sandbox, "true").finished.seconds >= 3600
 
 
 def test_a_partial_state_file_is_never_used(sandbox: ProcessSandbox) -> None:
