@@ -12,6 +12,7 @@ import { Step } from "./step.js";
 const WAITING_STATES = new Set(["queued", "preparing_image", "starting_sandbox", "waiting_model", "retrying", "paused", "waiting_approval", "summarising"]);
 const LOAD_MARGIN = 1000; // pixels from the viewport: nearer steps are fully loaded, others have only the summary
 const BATCH_STEPS = 25; // steps whose layout the browser skips together, and which are observed together
+const OUTER_BATCHES = 20; // batches that are skipped together: each skipped element costs time in every frame
 const LAST_STEPS = 10; // shown before the first frame tells which are near the viewport
 const LOAD_DELAY_MS = 60; // ms; steps that are only scrolled past are not loaded
 
@@ -273,8 +274,10 @@ export class RunThread {
   /** Group steps in batches, so that the browser skips layout per batch instead of per step. */
   batch(element) {
     if (!this.lastBatch || this.lastBatch.childElementCount >= BATCH_STEPS) {
+      const outer = this.lastBatch?.parentElement;
       this.lastBatch = h("div", { class: "batch" });
-      this.status.before(this.lastBatch);
+      if (outer && outer.childElementCount < OUTER_BATCHES) outer.append(this.lastBatch);
+      else this.status.before(h("div", { class: "batches" }, this.lastBatch));
       this.batches.observe(this.lastBatch);
     }
     this.lastBatch.append(element);

@@ -285,6 +285,17 @@ def expect_scrolled_to_end(stage: Stage) -> None:
     )
 
 
+def test_a_link_to_a_step_opens_it_among_a_thousand(stage: Stage) -> None:
+    steps = [e for number in range(1, 1101) for e in step(number, bash(f"echo {number}", "x\n"))]
+    stage.mount("timeline", run=[started(), *steps, ended()])
+    expect_scrolled_to_end(stage)
+    expect(stage.thread.locator(".batches")).to_have_count(3)
+    for number in (30, 700, 1090):
+        stage.page.evaluate("number => (location.hash = `step-${number}`)", number)
+        expect(stage.step(number)).to_be_in_viewport()
+        expect(stage.step(number)).to_contain_text(f"echo {number}")
+
+
 def test_the_layout_is_not_read_for_each_step_that_is_written(stage: Stage) -> None:
     steps = [event for number in range(1, 111) for event in step(number, bash("x", "x\n"))]
     begun = 10 * len(steps) // 110
