@@ -11,7 +11,7 @@ from agent.data_folder import DataFolder
 from agent.errors import EngineError, ImageError, SandboxError
 from agent.events import SandboxOrigin
 from agent.provisioning.backend import Backend
-from agent.provisioning.folders import create_folder, create_workspace
+from agent.provisioning.folders import create_workspace
 from agent.runs.disk_usage import all_sandbox_ids, bytes_on_disk
 from agent.runs.folder import RunFolder
 from agent.sandbox.base import Sandbox
@@ -58,7 +58,7 @@ class SandboxFactory:
         Raises:
             StudioError: it cannot be created; nothing is left behind.
         """
-        sandbox_id = create_folder(self._data, self._disk)
+        sandbox_id = self.create_workspace()
         folder = self._data.path / "sandboxes" / sandbox_id
         volume.hold(folder)
         with ExitStack() as on_failure:

@@ -25,8 +25,8 @@ def is_cheap_to_move(folder: RunFolder) -> bool:
     an upload is being written. The caller must hold ``folder.workspace_lock`` during this call and
     the move.
     """
-    if not volume.disk_image(folder.sandbox_folder).exists():
-        return True  # only a rename, which does not disturb uploads in progress
+    if folder.is_untouched or not volume.disk_image(folder.sandbox_folder).exists():
+        return True  # at most a rename, which does not disturb uploads in progress
     left_bytes, left_files = _MAX_BYTES, _MAX_FILES
     with paths.host_folder_fd(folder.workspace.parent) as root:
         for path, info in walk(root, ""):
@@ -54,8 +54,9 @@ def move_to_sandbox(folder: RunFolder, sandbox: str, workspace: Path) -> None:
     """
     old_folder = folder.sandbox_folder
     with folder.workspace_lock:  # no file may be added to the old folder meanwhile
-        _move_files(folder.workspace, workspace)
-        _move_staging(old_folder, workspace.parent)
+        if not folder.is_untouched:
+            _move_files(folder.workspace, workspace)
+            _move_staging(old_folder, workspace.parent)
         folder.set_sandbox(sandbox)
     _remove_old_folder(old_folder)
 
@@ -65,7 +66,7 @@ def _remove_old_folder(folder: Path) -> None:
 
     If the process ends meanwhile, the next start finds a folder that belongs to no run.
     """
-    if volume.disk_image(folder).exists():
+    if volume.disk_image(folder).exists() and not volume.is_unused(folder):
         threading.Thread(target=volume.discard, args=(folder,), daemon=True).start()
     else:
         volume.discard(folder)

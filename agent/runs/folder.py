@@ -18,7 +18,7 @@ import time
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,6 +31,7 @@ from agent.events import Network
 from agent.runs.parent import Parent
 from agent.sandbox.disk import volume
 from agent.sandbox.network.policy import NetworkPolicy
+from agent.workspace.files import FallbackAccess, Workspace
 
 MAX_TITLE = 200
 RUN_NOT_FOUND = "There is no such run. It may have been deleted."
@@ -186,6 +187,11 @@ class RunFolder:
         return self.data / "sandboxes" / self.sandbox
 
     @property
+    def is_untouched(self) -> bool:
+        """Whether nothing has used the workspace's disk yet, so that it has no files."""
+        return volume.is_unused(self.sandbox_folder)
+
+    @property
     def workspace(self) -> Path:
         """The host folder of ``/workspace``, with its disk image mounted.
 
@@ -194,6 +200,11 @@ class RunFolder:
         """
         volume.attach(self.sandbox_folder)
         return self.sandbox_folder / "workspace"
+
+    def open_workspace(self, fallback: FallbackAccess | None = None) -> Workspace:
+        """Return the run's files, whose disk image is mounted when they are used."""
+        mounted = partial(volume.in_use, self.sandbox_folder)
+        return Workspace(self.sandbox_folder / "workspace", fallback=fallback, mounted=mounted)
 
     @property
     def journal(self) -> Path:

@@ -235,7 +235,7 @@ class RecordedRun(ClosingContext):
     def workspace(self) -> Workspace:
         """The run's files; those readable by root only are read through the sandbox."""
         session = self._session
-        return Workspace(self.folder.workspace, fallback=session.sandbox if session else None)
+        return self.folder.open_workspace(session.sandbox if session else None)
 
     def stop_sandbox(self, *, keep: bool = True) -> None:
         """Stop the sandbox and close the journal; another message restarts the sandbox.
@@ -297,7 +297,7 @@ class RecordedRun(ClosingContext):
     ) -> Generator[Event, None, None]:
         self.folder.set_network(task.network)
         workspace = self.workspace
-        inputs = tuple(list_inputs(workspace))
+        inputs = () if self.folder.is_untouched else tuple(list_inputs(workspace))
         if task.mode == "plain":
             system = ""
             user = task.prompt.plain_message(task.text, read_texts(workspace, inputs))

@@ -3,8 +3,8 @@
 import io
 import os
 import stat
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal, Protocol
@@ -85,20 +85,27 @@ class Workspace:
             uploads and files being removed; a sibling of ``root`` by default.
         fallback: Reads and removes files that the application's user may not (files that root
             in the sandbox wrote with mode 0600).
+        mounted: Keeps the disk that the root is on mounted, for each access.
     """
 
     def __init__(
-        self, root: Path, *, staging: Path | None = None, fallback: FallbackAccess | None = None
+        self,
+        root: Path,
+        *,
+        staging: Path | None = None,
+        fallback: FallbackAccess | None = None,
+        mounted: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self.root = root
-        self.staging = StagingFolder(staging or root.parent / STAGING)
+        self.staging = StagingFolder(staging or root.parent / STAGING, mounted)
+        self._mounted = mounted
         self.fallback = fallback
 
     @contextmanager
     def open_root(self, path: RelPath) -> Iterator[int]:
         """Open the root for the block; convert ``OSError`` to an error about ``path``."""
         try:
-            with paths.host_folder_fd(self.root) as root:
+            with self._mounted(), paths.host_folder_fd(self.root) as root:
                 yield root
         except OSError as error:
             raise paths.to_workspace_error(error, path) from error

@@ -4,8 +4,8 @@ import os
 import secrets
 import stat
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Protocol, Self
 
@@ -34,18 +34,25 @@ class StagingFolder:
 
     Args:
         folder: Its path; on the workspace's file system, outside the sandbox's mounts.
+        mounted: Keeps that file system mounted, for each access.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        mounted: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
         self.folder = folder
+        self._mounted = mounted
 
     @contextmanager
     def open(self) -> Iterator[int]:
         """Open the folder for the block. Raises ``OSError``."""
-        if self.folder.parent.is_dir():  # else the sandbox was deleted: do not recreate it
-            self.folder.mkdir(mode=0o700, exist_ok=True)
-        with paths.host_folder_fd(self.folder) as opened:
-            yield opened
+        with self._mounted():
+            if self.folder.parent.is_dir():  # else the sandbox was deleted: do not recreate it
+                self.folder.mkdir(mode=0o700, exist_ok=True)
+            with paths.host_folder_fd(self.folder) as opened:
+                yield opened
 
     def create(self, name: str = "") -> tuple[str, int]:
         """Create an empty file; return its name and a descriptor open for writing."""
@@ -214,7 +221,7 @@ def move_from_staging(workspace: UploadDestination, staged_name: str, path: RelP
         OSError: a parent is not a folder or not writable.
         WorkspaceError: all names like it are taken.
     """
-    with paths.host_folder_fd(workspace.root) as root, workspace.staging.open() as staging:
+    with workspace.staging.open() as staging, paths.host_folder_fd(workspace.root) as root:
         folder = open_or_create_folders(root, path.parent)
         try:
             name = move_to_free_name(staging, staged_name, folder, path.name)
@@ -244,9 +251,9 @@ def _replace_file(
 ) -> None:
     name, file = staged
     with (
+        workspace.staging.open() as staging,
         paths.host_folder_fd(workspace.root) as root,
         paths.folder_fd(root, path.parent) as folder,
-        workspace.staging.open() as staging,
     ):
         _check_version(folder, path.name, path, version)
         before = paths.lstat_below(folder, path.name)

@@ -23,6 +23,7 @@ from agent.runs.folder import RunFolder
 from agent.runs.metrics.earlier_usage import EarlierUsage
 from agent.runs.requests.tokens import TokenCounter
 from agent.runs.state import RunState
+from agent.sandbox.disk import volume
 from agent.titles import title_for_task
 from agent.workspace.paths import RelPath
 from agent.workspace.versions.watch import WorkspaceWatcher
@@ -217,6 +218,12 @@ class Feed:
                     self._folder.sandbox_folder, self._on_files_changed
                 )
         self.mark_dirty(None)
+
+    def detach_disk(self) -> None:
+        """Detach the disk of the run's workspace, unless a follower or an open file uses it."""
+        with self._watcher_lock:
+            if not self.has_followers:
+                volume.detach(self._folder.sandbox_folder, idle=True)
 
     @property
     def has_followers(self) -> bool:

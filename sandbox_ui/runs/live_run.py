@@ -99,10 +99,22 @@ class LiveRun:
             return replace(known.summary, state=state.state, steps=len(state.steps))
 
     def stop_sandbox(self) -> None:
-        """Stop the sandbox, if there is one and no worker uses it."""
+        """Stop the sandbox, if there is one and no worker uses it, and detach the run's disk."""
         with self.sandbox_lock:
             if not self.active:
                 self._release_sandbox()
+                self._detach_disk()
+
+    def detach_disk(self) -> None:
+        """Detach the run's disk, unless something uses it; the next use attaches it again."""
+        with self.sandbox_lock:
+            if not self.active:
+                self._detach_disk()
+
+    def _detach_disk(self) -> None:
+        """As ``detach_disk``; the caller holds ``sandbox_lock``, and no round can start."""
+        if self.recorded is None or not self.recorded.has_sandbox:
+            self.feed.detach_disk()
 
     def _release_sandbox(self) -> None:
         """Stop the sandbox, or remove it if it is not kept; the caller holds ``sandbox_lock``."""
@@ -163,6 +175,8 @@ class LiveRun:
             finally:
                 ticket.leave()
                 on_ended(self.folder.id)
+                with self.sandbox_lock:
+                    self._detach_disk()
                 self.last_used = clock.steady_time()
 
     def wait_for_exit(self) -> None:

@@ -126,11 +126,13 @@ class Maintenance:
 
     def _clean_up_disks(self, now: float) -> None:
         """Remove abandoned uploads from attached disks; detach the disks of unused runs."""
-        used = {run.folder.sandbox_folder for run in self._registry.all()}
-        for folder in {*volume.attached(self._data), *filter(volume.is_attached, used)}:
+        runs = {run.folder.sandbox_folder: run for run in self._registry.all()}
+        for folder in {*volume.attached(self._data), *filter(volume.is_attached, runs)}:
             with suppress(OSError, SandboxError):
                 Workspace(folder / "workspace").staging.clean_up(now, exclusive=False)
-            if folder in used:
+            if (run := runs.get(folder)) is not None:
+                if clock.steady_time() - run.last_used > _INTERVAL_SECONDS:
+                    run.detach_disk()
                 continue
             with self._registry.lock:  # a run may have been registered meanwhile
                 if all(folder != run.folder.sandbox_folder for run in self._registry.all()):

@@ -448,7 +448,7 @@ class RunManager:
             RunError: if the run does not exist.
         """
         run = self._registry.get(run_id)
-        return run.recorded.workspace if run.recorded else Workspace(run.folder.workspace)
+        return run.recorded.workspace if run.recorded else run.folder.open_workspace()
 
     @contextmanager
     def locked_workspace(self, run_id: str) -> Iterator[Workspace]:

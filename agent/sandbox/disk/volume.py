@@ -3,14 +3,17 @@
 ::
 
     <data>/sandboxes/<sandbox>     the mount point: the workspace and its staging folder
-    <data>/disks/<sandbox>         the sparse file, which takes only the space in use
+    <data>/disks/<sandbox>         the sparse file, which takes only the space in use; before the
+                                   first use a text file with its size in bytes
     <data>/empty-disks/<id>        a formatted disk of one size, which new ones are copies of
 
 This enforces the quota at any write speed. It requires root and loop devices; without them a
 sandbox's folder is a plain folder, which these functions leave as it is. All state is in these
-paths and the kernel's mounts, so that nothing is lost track of when the process is killed.
+paths and the kernel's mounts, so that nothing is lost track of when the process is killed. The
+kernel counts who uses a disk: it is unmounted only while nothing in it is open.
 """
 
+import ctypes
 import errno
 import hashlib
 import logging
@@ -20,15 +23,22 @@ import subprocess
 import threading
 import time
 from collections.abc import Container, Iterator
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from agent.errors import SandboxError
 
 _log = logging.getLogger(__name__)
-_lock = threading.Lock()
+_locks: WeakValueDictionary[Path, threading.Lock] = WeakValueDictionary()
+_locks_lock = threading.Lock()
 _held = set[Path]()
 _format_lock = threading.Lock()
+_libc = ctypes.CDLL(None, use_errno=True)
+_MNT_DETACH = 2
+_DETACH_THREADS = 8
+_MAX_PLAN_BYTES = 64  # no disk is that small
 _TIMEOUT_SECONDS = 60
 _UNMOUNT_ATTEMPTS, _UNMOUNT_SECONDS = 20, 0.25
 _REPAIR_BYTES = 16 * 1024**2
@@ -36,6 +46,10 @@ _FSCK_REPAIRED = (0, 1, 2)  # no errors, or errors that were corrected
 _HOST_DISK_FULL = (
     "The studio's disk is full, and the sandbox's disk cannot be written until it is not. "
     "Free some space on the studio's disk, then send a message to continue."
+)
+_IN_USE = (
+    "The sandbox's disk failed and cannot be repaired while its files are open. Close the "
+    "downloads and previews of this run, then send a message to continue."
 )
 _TOOL_PATH = "/usr/sbin:/sbin:/usr/bin:/bin"
 _MOUNT_OPTIONS = "loop,nosuid,nodev,noatime,discard,errors=remount-ro"
@@ -49,34 +63,60 @@ def disk_image(folder: Path) -> Path:
     return folder.parent.parent / "disks" / folder.name
 
 
-def create(folder: Path, size: int) -> bool:
-    """Create and mount a disk for a sandbox whose folder does not exist yet.
+def create(folder: Path, size: int | None) -> None:
+    """Create a sandbox's folder with an empty workspace; its disk is made on its first use.
 
     Args:
-        folder: The sandbox's folder.
-        size: Size in bytes, including the file system's overhead.
+        folder: The folder, which does not exist yet.
+        size: Size of its disk in bytes, including the file system's overhead; None for a plain
+            folder.
 
-    Returns:
-        Whether the sandbox now has a disk; failures are logged.
+    Raises:
+        OSError: It cannot be written.
     """
-    if os.geteuid() != 0:
-        return False
-    file, empty = disk_image(folder), _empty_disk(folder, size)
+    file = disk_image(folder)
+    for parent in (file.parent, folder.parent, folder):
+        parent.mkdir(mode=0o700, exist_ok=True)
+    if size is not None and os.geteuid() == 0:
+        file.write_text(str(size))
+    else:
+        _make_workspace(folder)
+
+
+def is_unused(folder: Path) -> bool:
+    """Return whether a sandbox's disk is not made yet, so that it has no files."""
     try:
-        for parent in (file.parent, folder.parent, empty.parent):
-            parent.mkdir(mode=0o700, exist_ok=True)
+        return disk_image(folder).stat().st_size < _MAX_PLAN_BYTES
+    except FileNotFoundError:
+        return False
+
+
+def _make(folder: Path) -> None:
+    """Make the disk that was planned for a sandbox.
+
+    Raises:
+        OSError: The host's disk is full or fails.
+        SandboxError: The host has no such disks.
+    """
+    file = disk_image(folder)
+    size, part = int(file.read_text()), file.with_suffix(".part")
+    empty = _empty_disk(folder, size)
+    try:
+        empty.parent.mkdir(mode=0o700, exist_ok=True)
         _format_once(empty, size)
-        _copy_sparse(empty, file)
-        attach(folder)
-        folder.chmod(0o700)
-        (folder / "lost+found").rmdir()
-    except (OSError, SandboxError) as error:
-        _log.warning("A sandbox has no disk of its own; its usage is only monitored: %s", error)
-        discard(folder)
+        _copy_sparse(empty, part)
+        part.replace(file)
+        _mount(folder)
+    except (OSError, SandboxError):
+        part.unlink(missing_ok=True)
         with suppress(OSError):
             empty.unlink(missing_ok=True)  # in case it is damaged
-        return False
-    return True
+        raise
+
+
+def _make_workspace(folder: Path) -> None:
+    for name in ("input", "output"):
+        (folder / "workspace" / name).mkdir(parents=True, exist_ok=True)
 
 
 def _empty_disk(folder: Path, size: int) -> Path:
@@ -146,19 +186,72 @@ def attached(data: Path) -> list[Path]:
 
 
 def attach(folder: Path) -> None:
-    """Mount a sandbox's disk if it has one and it is not mounted.
+    """Mount a sandbox's disk if it has one and it is not mounted; make it on its first use.
+
+    Where the host has no such disks, the folder becomes a plain one.
 
     Raises:
         SandboxError: the disk cannot be mounted.
     """
     if is_attached(folder):
         return
-    with _lock:
+    with _lock_of(folder):
         if is_attached(folder):
             return
         folder.mkdir(mode=0o700, exist_ok=True)
-        # If another process still has the disk mounted, mount reuses that file system.
-        _run_tool("mount", "-t", "ext4", "-o", _MOUNT_OPTIONS, str(disk_image(folder)), str(folder))
+        unused = is_unused(folder)
+        try:
+            if unused:
+                _make(folder)
+            else:
+                _mount(folder)
+        except OSError as error:
+            raise SandboxError(_HOST_DISK_FULL) from error
+        except SandboxError as error:
+            if not unused:
+                raise
+            _log.warning("A sandbox has no disk of its own; its usage is only monitored: %s", error)
+            disk_image(folder).unlink(missing_ok=True)
+        new = folder / "lost+found"
+        if unused or new.exists():
+            folder.chmod(0o700)
+            _make_workspace(folder)
+            with suppress(OSError):
+                new.rmdir()  # last: a process that dies before this is repeated
+
+
+def _mount(folder: Path) -> None:
+    # If another process still has the disk mounted, mount reuses that file system.
+    _run_tool("mount", "-t", "ext4", "-o", _MOUNT_OPTIONS, str(disk_image(folder)), str(folder))
+
+
+def _unmount(folder: Path, flags: int = 0) -> None:
+    """Unmount a disk. Raises ``OSError``, with EBUSY while something in it is open."""
+    if _libc.umount2(os.fsencode(folder), flags):
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+
+
+@contextmanager
+def in_use(folder: Path) -> Iterator[None]:
+    """Keep a sandbox's disk mounted for the block; mount it first if it is not.
+
+    Raises:
+        SandboxError: the disk cannot be mounted.
+    """
+    while True:
+        attach(folder)
+        try:
+            opened = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError:
+            yield  # the sandbox was deleted
+            return
+        try:
+            if os.fstat(opened).st_dev != _device_above(folder) or not disk_image(folder).exists():
+                yield
+                return
+        finally:
+            os.close(opened)
 
 
 def is_broken(folder: Path) -> bool:
@@ -187,14 +280,14 @@ def repair(folder: Path) -> None:
     host = os.statvfs(image.parent)
     if host.f_bavail * host.f_frsize < _REPAIR_BYTES:
         raise SandboxError(_HOST_DISK_FULL)
-    with _lock:
+    with _lock_of(folder):
         for left in reversed(range(_UNMOUNT_ATTEMPTS)):
             try:
-                _run_tool("umount", str(folder))
+                _unmount(folder)
                 break
-            except SandboxError:  # a file of it is open
+            except OSError as error:
                 if not left:
-                    raise
+                    raise SandboxError(_IN_USE) from error
                 time.sleep(_UNMOUNT_SECONDS)
         _run_tool("fsck.ext4", "-f", "-y", str(image), accepted=_FSCK_REPAIRED)
     attach(folder)
@@ -207,11 +300,11 @@ def detach(folder: Path, *, idle: bool = False) -> None:
         folder: The sandbox's folder.
         idle: Unmount only if no file is open and nobody holds the folder.
     """
-    with _lock:
+    with _lock_of(folder):
         if _is_mounted(folder) and not (idle and folder in _held):
             try:
-                _run_tool("umount", *([] if idle else ["--lazy"]), str(folder))
-            except SandboxError as error:
+                _unmount(folder, 0 if idle else _MNT_DETACH)
+            except OSError as error:
                 if not idle:
                     _log.warning("A sandbox's disk cannot be unmounted: %s", error)
 
@@ -228,8 +321,8 @@ def release(folder: Path) -> None:
 
 def detach_all(data: Path) -> None:
     """Unmount all disks of a data folder; each is mounted again on its next use."""
-    for folder in attached(data):
-        detach(folder)
+    with ThreadPoolExecutor(_DETACH_THREADS) as executor:
+        list(executor.map(detach, attached(data)))
 
 
 def discard(folder: Path) -> None:
@@ -249,6 +342,8 @@ def remove(folder: Path) -> None:
     Raises:
         SandboxError: some of it could not be removed.
     """
+    with suppress(OSError):
+        return folder.rmdir()  # an empty one, as most are
     if os.path.lexists(folder):
         # Another program, since Python's recursion limit is lower than the depth of a tree.
         _run_tool("rm", "-rf", "--one-file-system", "--", str(folder))
@@ -276,9 +371,21 @@ def _disk_images(data: Path) -> list[Path]:
 
 def _is_mounted(folder: Path) -> bool:
     try:
-        return folder.lstat().st_dev != folder.parent.stat().st_dev
+        return folder.lstat().st_dev != _device_above(folder)
     except FileNotFoundError:
         return False
+
+
+def _device_above(folder: Path) -> int:
+    return folder.parent.stat().st_dev
+
+
+def _lock_of(folder: Path) -> threading.Lock:
+    """Return the lock for mounting and unmounting one sandbox's disk."""
+    with _locks_lock:
+        lock = _locks.get(folder) or threading.Lock()
+        _locks[folder] = lock
+        return lock
 
 
 def _run_tool(name: str, *arguments: str, accepted: Container[int] = (0,)) -> None:

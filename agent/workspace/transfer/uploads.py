@@ -126,7 +126,8 @@ def check_space(
     Returns:
         The number of bytes available.
     """
-    disk = os.statvfs(workspace.root if workspace.root.is_dir() else workspace.root.parent)
+    with workspace.staging.open() as staging:
+        disk = os.fstatvfs(staging)
     free = max(0, disk.f_bavail * disk.f_frsize - min_free)
     for limit, subject in ((free, "the disk"), (quota_left, "this run")):
         if limit is not None and size > limit:

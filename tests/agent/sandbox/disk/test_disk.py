@@ -30,7 +30,9 @@ from agent.sandbox.docker.container import ContainerSpec
 from agent.sandbox.docker.sandbox import DockerSandbox
 from agent.sandbox.engine.client import Client, connect
 from agent.settings import load
-from agent.workspace.files import STAGING
+from agent.workspace.files import STAGING, Workspace
+from agent.workspace.paths import ROOT, RelPath
+from agent.workspace.transfer import uploads
 from agent.workspace.versions.blobs import BlobStore
 from tests.contract.sandbox_helpers import (
     MEGABYTE,
@@ -64,8 +66,15 @@ def folder(data: DataFolder) -> Path:
     if not HAS_LOOP_DEVICES:
         pytest.skip(NO_LOOP_DEVICES)
     folder = data.path / "sandboxes" / "one"
-    assert volume.create(folder, DISK_SIZE)
+    assert make_disk(folder)
     return folder
+
+
+def make_disk(folder: Path, size: int = DISK_SIZE) -> bool:
+    """Give a sandbox a disk and use it; return whether the host has such disks."""
+    volume.create(folder, size)
+    volume.attach(folder)
+    return volume.disk_image(folder).exists()
 
 
 # Separate disk
@@ -85,11 +94,11 @@ def test_disks_of_a_size_are_copies_of_one_that_is_formatted_once(
     monkeypatch.setattr(volume, "_run_tool", run_tool)
     folders = [data.workspace(name).parent for name in ("one", "two", "three")]
     for folder, size in zip(folders, (DISK_SIZE, DISK_SIZE, 2 * DISK_SIZE), strict=True):
-        assert volume.create(folder, size)
+        assert make_disk(folder, size)
         (folder / "name.txt").write_text(folder.name)
     assert [call.args[0] for call in run_tool.mock_calls].count("mkfs.ext4") == 2
     assert [(folder / "name.txt").read_text() for folder in folders] == ["one", "two", "three"]
-    assert [len(list(folder.iterdir())) for folder in folders] == [1, 1, 1]
+    assert [len(list(folder.iterdir())) for folder in folders] == [2, 2, 2]
     for folder in folders:
         volume.detach(folder)
         subprocess.run(
@@ -100,18 +109,17 @@ def test_disks_of_a_size_are_copies_of_one_that_is_formatted_once(
 @needs_loop_devices
 def test_a_damaged_formatted_disk_is_made_again(data: DataFolder) -> None:
     first, second, third = (data.workspace(name).parent for name in ("one", "two", "three"))
-    assert volume.create(first, DISK_SIZE)
+    assert make_disk(first)
     with volume._empty_disk(first, DISK_SIZE).open("r+b") as file:
         file.write(bytes(MEGABYTE))
-    assert not volume.create(second, DISK_SIZE)
-    assert volume.create(third, DISK_SIZE)
+    assert not make_disk(second)
+    assert make_disk(third)
 
 
 def test_too_many_files_are_not_called_too_much_data(data: DataFolder) -> None:
     workspace = data.workspace("one")
-    if not volume.create(workspace.parent, 16 * MEGABYTE):
+    if not make_disk(workspace.parent, 16 * MEGABYTE):
         pytest.skip(NO_LOOP_DEVICES)
-    workspace.mkdir()
     disk = monitor.DiskMonitor(
         monitor.DiskLocations(workspace, lambda: 0, lambda: 0, bytes_on_disk, (data.path,)),
         16 * MEGABYTE, Mock(),
@@ -149,7 +157,7 @@ def test_unused_space_uses_no_host_space(folder: Path) -> None:
 def test_the_size_of_a_run_is_the_size_freed_by_its_deletion(data: DataFolder) -> None:
     run = write_ended_run(data.path)
     shutil.rmtree(run.sandbox_folder)
-    assert volume.create(run.sandbox_folder, DISK_SIZE)
+    assert make_disk(run.sandbox_folder)
     (run.sandbox_folder / "file").write_bytes(os.urandom(3 * MEGABYTE))
     os.sync()
     run_summary = History(data.path).page().entries[0].summary
@@ -186,6 +194,35 @@ def test_an_open_file_stays_readable_while_its_disk_is_detached(folder: Path) ->
         assert (folder / "file").read_text() == file.read() == "kept"
 
 
+@needs_loop_devices
+def test_a_workspace_mounts_its_disk_whenever_it_is_used_and_keeps_it_while_a_file_is_open(
+    folder: Path,
+) -> None:
+    """Each kind of access finds the disk detached, as at the end of a round."""
+    run = RunFolder.create(folder.parent.parent, folder.name)
+    workspace, staged = run.open_workspace(), RelPath("input/a")
+
+    def detached() -> Workspace:
+        volume.detach(folder, idle=True)
+        assert not volume.is_attached(folder)
+        return workspace
+
+    detached().write(staged, [b"kept"])
+    assert [each.name for each in detached().list(RelPath("input"))] == ["a"]
+    assert uploads.check_space(detached(), staged, 1, min_free=0) < DISK_SIZE
+    pending = uploads.start(detached(), RelPath("input/b"), 4, min_free=0)
+    with closing(uploads.open_writer(detached(), pending)) as writer:
+        writer.write(b"more")
+        volume.detach(folder, idle=True)
+        assert volume.is_attached(folder), "a part of an upload is being received"
+    assert uploads.finish(detached(), uploads.find(detached(), pending.id)) == "input/b"
+    detached().remove(staged)
+    with detached().open_root(ROOT):
+        volume.detach(folder, idle=True)
+        assert volume.is_attached(folder), "its files are being listed"
+    assert [each.name for each in detached().list(RelPath("input"))] == ["b"]
+
+
 def test_discarding_removes_mount_and_image(folder: Path) -> None:
     (folder / "deep" / "er").mkdir(parents=True)
     image = volume.disk_image(folder)
@@ -212,10 +249,9 @@ def test_without_loop_devices_a_plain_folder_is_used(
 ) -> None:
     monkeypatch.setattr(volume, "_TOOL_PATH", str(data.path))
     folder = data.path / "sandboxes" / "plain"
-    assert not volume.create(folder, DISK_SIZE)
-    assert not volume.disk_image(folder).exists()
-    folder.mkdir(parents=True)
+    assert not make_disk(folder)
     assert volume.is_attached(folder)
+    assert {path.name for path in (folder / "workspace").iterdir()} == {"input", "output"}
     monkeypatch.undo()
     volume.discard(folder)
     assert not folder.exists()
@@ -409,7 +445,7 @@ def test_unusual_directories_of_an_image_are_not_replaced(
     )
     image_with_links, _ = engine.images.build(fileobj=io.BytesIO(dockerfile.encode()), rm=True)
     folder = data.path / "sandboxes" / "other"
-    assert volume.create(folder, DISK_SIZE)
+    assert make_disk(folder)
     spec = ContainerSpec(str(image_with_links.id), "test", "other", folder / "workspace")
     try:
         with closing(DockerSandbox.create(engine, spec)) as sandbox:
@@ -500,7 +536,7 @@ def test_only_small_files_are_copied_into_a_warm_sandbox(
 def test_a_run_with_an_upload_in_progress_is_not_moved(data: DataFolder) -> None:
     provider = DockerSandboxProvider(replace(load({}), warm_sandboxes=0), data)
     folder = RunFolder.create(data.path, provider.create_workspace())
-    staging = folder.sandbox_folder / STAGING
+    staging = folder.workspace.parent / STAGING
     staging.mkdir()
     (staging / "upload-0.json").touch()
     assert is_cheap_to_move(folder)
