@@ -35,7 +35,8 @@ CREATE TABLE runs (
 );
 CREATE INDEX runs_by_time ON runs (at, run);
 CREATE INDEX runs_by_owner ON runs (owner, at, run);
-CREATE INDEX runs_by_size ON runs (owner, size, workspace, versions, pinned, running, problem);
+CREATE INDEX runs_by_size
+    ON runs (owner, size, workspace, versions, pinned, running, problem, run);
 CREATE INDEX runs_damaged ON runs (run, unreadable) WHERE unreadable;
 CREATE INDEX runs_unsettled ON runs (run) WHERE running OR problem != '';
 CREATE INDEX runs_by_parent ON runs (parent_run) WHERE parent_run != '';

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from agent.errors import RecordNotAFile, RunError, StudioError
 from agent.runs.disk_usage import bytes_on_disk, run_sandbox_ids, sandbox_bytes_on_disk
+from agent.runs.own_changes import OwnChanges
 from agent.sandbox.disk import volume
 from agent.util.state_files import open_record
 from agent.workspace import paths
@@ -30,9 +31,17 @@ class RunDeleter:
         data: The data folder.
         blobs: Its store of file contents.
         empty_as_root: Deletes files that only root may delete from the workspace of a sandbox id.
+        own: What this process changes in the folder of runs.
     """
 
-    def __init__(self, data: Path, blobs: BlobStore, empty_as_root: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        data: Path,
+        blobs: BlobStore,
+        empty_as_root: Callable[[str], None],
+        own: OwnChanges | None = None,
+    ) -> None:
+        self._own = own or OwnChanges(data)
         self._data = data
         self._blobs = blobs
         self._empty_as_root = empty_as_root
@@ -77,7 +86,7 @@ class RunDeleter:
     def _remove_from_list(self, run: str) -> int:
         """Remove a run from the list, delete its sandboxes and return the freed bytes."""
         place, sandboxes = self._data / "runs" / run, run_sandbox_ids(self._data, run)
-        with self._staging.open():
+        with self._staging.open(), self._own.made():
             place.rename(self._staging.folder / run)
         try:
             return sum(self._delete_sandbox(each) for each in sandboxes)
@@ -118,9 +127,10 @@ class RunDeleter:
         """Return the content hashes referenced by these run folders and by no others."""
         try:
             named = {each for folder in folders for each in _hashes(folder)}
-            for other in (self._data / "runs").glob("*"):
-                if named and other not in folders:
-                    named.difference_update(_hashes(other))
+            if named:  # a plain run has none
+                for other in (self._data / "runs").glob("*"):
+                    if named and other not in folders:
+                        named.difference_update(_hashes(other))
         except OSError:
             return set()  # an unreadable run may reference all of them
         return named

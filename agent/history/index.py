@@ -19,6 +19,7 @@ from agent.history.indexing import Indexer
 from agent.history.records import Record
 from agent.runs.disk_usage import sandbox_bytes_on_disk
 from agent.runs.folder import RunFolder
+from agent.runs.own_changes import OwnChanges
 from agent.runs.parent import Parent
 from agent.runs.summary import Summary
 
@@ -30,16 +31,16 @@ _REFILLED = 50
 _MAX_CHILDREN = 100
 _T = TypeVar("_T")
 _SIZED = "run, title, owner, at, pinned, running, problem, sandbox, size, workspace, versions"
-_ALL_RUNS = f"""
+_SUMMED = "owner, pinned, running, problem, size, workspace, versions"  # all are in one index
+_ALL_RUNS = """
 WITH active AS (SELECT value FROM json_each(:active)),
 all_runs AS (
-    SELECT {_SIZED} FROM runs
-    WHERE run NOT IN (SELECT json_extract(value, '$[0]') FROM active)
+    SELECT {0} FROM runs
+    WHERE run NOT IN (SELECT json_extract(value, '$[0]') FROM active) {2}
     UNION ALL
-    SELECT {", ".join(f"json_extract(value, '$[{at}]')" for at in range(11))} FROM active
-    WHERE json_array_length(value) > 1
+    SELECT {1} FROM active WHERE json_array_length(value) > 1
 )
-SELECT {{}} FROM all_runs WHERE (:owner IS NULL OR owner = :owner)
+SELECT {3} FROM all_runs WHERE (:owner IS NULL OR owner = :owner) {4}
 """
 
 
@@ -157,14 +158,18 @@ class History:
     Args:
         data: The data folder.
         active_summaries: Returns the summaries of active runs by id; None for one that is starting.
+        own: See ``Indexer``.
     """
 
     def __init__(
-        self, data: Path, active_summaries: Callable[[], Mapping[str, Summary | None]] = dict
+        self,
+        data: Path,
+        active_summaries: Callable[[], Mapping[str, Summary | None]] = dict,
+        own: OwnChanges | None = None,
     ) -> None:
         self._data = data
         self._active_summaries = active_summaries
-        self.indexer = Indexer(data, lambda: self._active_summaries().keys())
+        self.indexer = Indexer(data, lambda: self._active_summaries().keys(), own)
         self._database = self.indexer.database
 
     def page(
@@ -341,7 +346,7 @@ class History:
         """
         summed = ("problem != ''", "pinned", "running", "size", "workspace", "versions")
         columns = ", ".join(("count(*)", *(f"total({each})" for each in summed)))
-        (row,) = self._sized(columns, owner, measured=measured)
+        (row,) = self._sized(columns, owner, of=_SUMMED, measured=measured)
         return HistoryTotals(*map(int, row))
 
     def largest(self, limit: int, owner: str | None = None) -> list[SizedRun]:
@@ -352,7 +357,7 @@ class History:
     def size_by_owner(self) -> dict[str, tuple[int, int]]:
         """Return the number of runs and their bytes by owner, largest first."""
         columns, rest = "owner, count(*), sum(size)", "GROUP BY owner ORDER BY 3 DESC"
-        return {row[0]: (row[1], row[2]) for row in self._sized(columns, None, rest)}
+        return {row[0]: (row[1], row[2]) for row in self._sized(columns, None, rest, of=_SUMMED)}
 
     def deletable(self, before: float) -> list[SizedRun]:
         """Return the intact, unpinned, ended runs whose last round ended before, oldest first."""
@@ -371,17 +376,21 @@ class History:
         owner: str | None,
         rest: str = "",
         *,
+        of: str = _SIZED,
         measured: bool = False,
         sandboxes: str = "",
     ) -> list[tuple[Any, ...]]:
-        """Return columns of ``SizedRun``s, or aggregates of them."""
+        """Return columns of ``SizedRun``s, or aggregates of them, from the columns ``of``."""
         active = [
             [run, *(self._sized_values(entry, measured=measured) if entry else ())]
             for run, entry in self._entries(self._active_summaries()).items()
         ]
         values = {"active": json.dumps(active), "owner": owner, "sandboxes": sandboxes}
         self.indexer.update(_SHORT_SECONDS, at_once=False)
-        sql = f"{_ALL_RUNS.format(columns)} {rest}"
+        places = [_SIZED.split(", ").index(name) for name in of.split(", ")]
+        values_of = ", ".join(f"json_extract(value, '$[{at}]')" for at in places)
+        mine = "" if owner is None else "AND owner = :owner"
+        sql = _ALL_RUNS.format(of, values_of, mine, columns, rest)
         return self._read(lambda rows: rows.execute(sql, values).fetchall())
 
     def _sized_values(self, entry: HistoryEntry, *, measured: bool) -> tuple[Any, ...]:
@@ -475,11 +484,11 @@ class _Query:
     folded: frozenset[str]
     only: frozenset[str] | None
 
-    def selection(self, rows: sqlite3.Connection, hidden: Iterable[str]) -> _Selection | None:
+    def selection(self, rows: sqlite3.Connection, hidden: Collection[str]) -> _Selection | None:
         """Return the statements, without the hidden runs; None if nothing can match."""
         source = "runs"
         values: dict[str, Any] = {"hidden": json.dumps(list(hidden)), "limit": self.limit + 1}
-        conditions = ["run NOT IN (SELECT value FROM json_each(:hidden))"]
+        conditions = ["run NOT IN (SELECT value FROM json_each(:hidden))"] if hidden else ["1"]
         if self.owner is not None:
             conditions.append("owner = :owner")
             values["owner"] = self.owner

@@ -163,6 +163,11 @@ class RunFolder:
         return sorted(found, key=lambda folder: folder.created)
 
     @classmethod
+    def exists(cls, data: Path, run_id: str) -> bool:
+        """Return whether a data folder has a run, which may be unreadable."""
+        return bool(_ID.fullmatch(run_id)) and (data / "runs" / run_id).is_dir()
+
+    @classmethod
     def ids(cls, data: Path) -> list[str]:
         """Return the ids of all runs of a data folder, including unreadable ones."""
         try:

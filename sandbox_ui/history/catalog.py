@@ -53,9 +53,9 @@ class Catalog:
         self._blobs: BlobStore = provider.blobs
         self._provider = provider
         self._failed: dict[Path, tuple[float, StudioError]] = {}  # when, and why leftovers stayed
-        self.history = History(data, runs.active_runs)
+        self.history = History(data, runs.active_runs, runs.own_changes)
         self.draft_list = runs.draft_list
-        self._deleter = RunDeleter(data, provider.blobs, provider.empty_workspace)
+        self._deleter = RunDeleter(data, provider.blobs, provider.empty_workspace, runs.own_changes)
         self._deletion_listeners: list[Callable[[Sequence[str]], None]] = []
         runs.on_round_ended(self.history.indexer.changed)
 
@@ -315,6 +315,6 @@ class Catalog:
 
     def _require_existing(self, run_ids: Sequence[str]) -> Sequence[str]:
         unique = list(dict.fromkeys(run_ids))
-        if not unique or not set(RunFolder.ids(self._data)).issuperset(unique):
+        if not unique or not all(RunFolder.exists(self._data, run) for run in unique):
             raise RunError(RUN_NOT_FOUND)
         return unique

@@ -2,6 +2,7 @@
 
 import stat
 import threading
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 from agent.errors import RunError, StudioError
 from agent.runs.disk_usage import bytes_on_disk, sandbox_bytes_on_disk
 from agent.runs.folder import RunFolder
+from agent.runs.own_changes import LOOK_SECONDS, OwnChanges
 from agent.sandbox.disk import volume
 from agent.util import clock
 from agent.workspace import paths, tree
@@ -47,14 +49,18 @@ class DraftList:
 
     Args:
         data: The data folder.
+        own: What this process changes in its folder of runs; ``add`` reports what it adds.
     """
 
-    def __init__(self, data: Path) -> None:
+    def __init__(self, data: Path, own: OwnChanges | None = None) -> None:
         self._data = data
+        self._own = own or OwnChanges(data)
+        self._look_due = 0.0  # monotonic time
         self._runs = data / "runs"
         self._lock = threading.Lock()
         self._listed = 0  # time of the folder of runs when it was listed
-        self._known: frozenset[str] = frozenset()
+        self._seen = 0  # the same, also if a change at that time may have been missed
+        self._known = set[str]()
         self._waiting: set[str] = set()  # runs that had not begun
         self._cache: dict[str, tuple[_Stamp, Draft]] = {}
 
@@ -85,21 +91,30 @@ class DraftList:
             for folder in self.folders(owner)
         ]
 
+    def add(self, run: str) -> None:
+        """Report a new run, so that the folder of runs need not be listed for it."""
+        with self._lock:
+            self._known.add(run)
+            self._waiting.add(run)
+
     def _find(self) -> list[str]:
         """Return the runs that have not begun."""
         with self._lock:
-            changed = self._runs.stat().st_mtime_ns if self._runs.exists() else 0
-            if changed != self._listed:
-                self._listed = changed if clock.is_settled(changed) else 0
-                ids = frozenset(RunFolder.ids(self._data))
+            changed, now = self._own.time(), time.monotonic()
+            known = now < self._look_due and self._own.explain(self._seen, changed)
+            if changed != self._listed and not known:
+                self._listed, self._seen = changed if clock.is_settled(changed) else 0, changed
+                self._look_due = now + LOOK_SECONDS
+                ids = set(RunFolder.ids(self._data))
                 self._waiting = (self._waiting | ids - self._known) & ids
                 self._known = ids
-            self._waiting = {run for run in self._waiting if not self._has_begun(run)}
+            self._waiting = {run for run in self._waiting if self._is_waiting(run)}
             self._cache = {run: self._cache[run] for run in self._cache.keys() & self._waiting}
             return list(self._waiting)
 
-    def _has_begun(self, run: str) -> bool:
-        return (self._runs / run / "journal.jsonl").exists()
+    def _is_waiting(self, run: str) -> bool:
+        folder = self._runs / run
+        return folder.is_dir() and not (folder / "journal.jsonl").exists()
 
     def _draft(self, folder: RunFolder) -> Draft:
         stamp = _stamp(folder)

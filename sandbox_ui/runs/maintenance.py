@@ -113,7 +113,7 @@ class Maintenance:
 
     def _stop_idle_sandboxes(self, now: float) -> None:
         for run in self._registry.all():
-            seconds = self._idle_seconds
+            seconds = self._idle_seconds if run.idle else _INTERVAL_SECONDS
             if run.sandbox_seconds is not None:
                 seconds = min(seconds, max(run.sandbox_seconds, _INTERVAL_SECONDS))
             if now - run.last_used <= seconds:

@@ -21,6 +21,7 @@ from agent.runs import recorded_run
 from agent.runs.disk_usage import run_sandbox_ids
 from agent.runs.event_recorder import end_interrupted_rounds
 from agent.runs.folder import RunFolder
+from agent.runs.own_changes import OwnChanges
 from agent.runs.parent import Parent
 from agent.runs.recorded_run import RecordedRun, Task
 from agent.runs.summary import Summary
@@ -82,6 +83,7 @@ class RunManager:
         idle_seconds: Seconds after which the sandbox of an unused run is stopped.
 
     Attributes:
+        own_changes: What this process adds to and removes from the folder of runs.
         draft_list: The runs that have not started, for reading.
     """
 
@@ -97,7 +99,8 @@ class RunManager:
         self._provider = provider
         self._version_cache = VersionCache(data, provider.blobs)
         self._registry = Registry(data)
-        self.draft_list = DraftList(data)
+        self.own_changes = OwnChanges(data)
+        self.draft_list = DraftList(data, self.own_changes)
         self._maintenance = Maintenance(
             data, self._registry, self.draft_list, provider, idle_seconds
         )
@@ -153,7 +156,8 @@ class RunManager:
         workspace = ""
         try:
             workspace = self._provider.create_workspace()
-            folder = RunFolder.create(self._data, workspace, owner, comparison, parent=parent)
+            with self.own_changes.made():
+                folder = RunFolder.create(self._data, workspace, owner, comparison, parent=parent)
         except OSError as error:
             if workspace:
                 volume.discard(self._data / "sandboxes" / workspace)
@@ -162,6 +166,7 @@ class RunManager:
             raise error_type(
                 f"The run cannot be created: {reason}. Free some space on the studio's disk."
             ) from error
+        self.draft_list.add(folder.id)
         self.admission.record_draft(folder)
         return self._registry.get(folder.id).folder.id
 

@@ -2,11 +2,18 @@
 
 import shutil
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
+from agent.models.scripted import ScriptedTurn
 from agent.runs.folder import RunFolder
+from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.runs.drafts import DraftList
+from tests.sandbox_ui.managed_runs import open_manager, start, wait_for_end
+from tests.support.local_provider import LocalSandboxProvider
+from tests.support.recorded_runs import write_ended_run
+from tests.support.server import wait_until
 
 
 def test_drafts_are_followed_as_they_come_begin_and_go(tmp_path: Path) -> None:
@@ -39,3 +46,30 @@ def test_runs_that_have_begun_are_not_looked_at_again(
     RunFolder.create(tmp_path, "s")
     assert len(drafts.folders()) == 1
     assert len([path for path in looked if path.endswith("journal.jsonl")]) == 1
+
+
+@pytest.mark.contract
+def test_runs_and_drafts_of_this_process_come_and_go_without_listing_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder of runs is listed again only when another program has changed it."""
+    find = Mock(wraps=RunFolder.ids)
+    provider = LocalSandboxProvider(tmp_path)
+    with open_manager(tmp_path, provider=provider) as runs:
+        catalog = Catalog(tmp_path, runs, provider)
+        runs.create_draft()
+        assert (catalog.list().total, len(catalog.drafts())) == (0, 1)
+        monkeypatch.setattr(RunFolder, "ids", find)
+        started = [start(runs, ScriptedTurn("4"), mode="plain") for _ in range(3)]
+        for run in started:
+            wait_for_end(runs, run)
+        wait_until(lambda: not runs.active_ids())
+        draft = runs.create_draft()
+        assert (catalog.list().total, len(catalog.drafts())) == (3, 2)
+        catalog.delete([started[0], draft])
+        assert (catalog.list().total, len(catalog.drafts())) == (2, 1)
+        find.assert_not_called()
+        write_ended_run(tmp_path)
+        assert catalog.list().total == 3
+        find.assert_called_once_with(tmp_path)
+        catalog.close()
