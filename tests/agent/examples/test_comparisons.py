@@ -9,12 +9,12 @@ import textwrap
 from datetime import date
 
 import pytest
-from agent.compare.checks import CHECKS
 
 from agent.compare.comparison import ExpectedAnswer
 from agent.documents.text import extract_text
 from agent.examples import Example, examples, find
 from agent.examples.generated import REGISTER_PAGES, logbook, register
+from agent.grading.checks import CHECKS
 from agent.models.builtin.install import find_files
 from agent.models.builtin.worker import CONTEXT_TOKENS
 
