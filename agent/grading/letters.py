@@ -12,10 +12,10 @@ _HEAD = re.compile(
     re.DOTALL,
 )
 _REASON = re.compile(
-    r"\s*[,.;:)]?\s*(?:(?:because|since|as|due|given)\b|[–—-]|\("
+    r"\s*+[,.;:)]?\s*+(?:(?:because|since|as|due|given)\b|[–—-]|\("
     r"|(?:is|seems)\s+(?:the\s+)?(?:most\s+likely\s+|only\s+)?(?:correct|right|best|answer|true)\b)"
 )
-_CUT = re.compile(r"\s+(?:because|since)\b|\s+[–—-]\s|\s+\(")
+_CUT = re.compile(r"\s(?:because|since)\b|\s[–—-]\s|\s\(")
 _OTHER = re.compile(
     r"(?:^|[.?!,/&;]|\b(?:or|and|nor|not))\s*[(\[]?(?P<after>[A-Z])(?![\w'’])"
     r"|\b(?P<before>[A-Z])(?=[.):]\s*\w|\s+(?:is|are|too|both)\b)"

@@ -49,7 +49,7 @@ _DATE_OR_TIME = re.compile(r"(?<!\d)\d++([-/.])\d++\1\d|\d:\d\d")
 _LETTER_THEN_DIGIT = re.compile(r"[^\W\d_]\d")
 _RELATION = re.compile(r"[=<>≤≥≠]|\\(?:eq|neq?|leq?|geq?|lt|gt|in)\b")
 _EQUALS = re.compile(r"(=|≈|\\approx(?![A-Za-z]))")
-_PERCENT = re.compile(r"\s*(?:\\?%|\bpercent\b)\.?\s*$")
+_PERCENT = re.compile(r"\s{0,9}(?:\\?%|\bpercent\b)\.?\s{0,9}$")
 _TEXT = re.compile(r"\\(?:text\w*|math(?:rm|bf|it|sf)|rm|bf)\s*\{([^{}]*)\}")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[^\W\d_])")
 _MAX_SENTENCES = 3

@@ -20,8 +20,9 @@ _POWER_OF_TEN = re.compile(
     r"(?<=\d)\s*(?:\\times|\\cdot|[×·*])\s*10\s*\^\s*(?:\{\s*([-+−]?\d{1,3})\s*\}|([-+−]?\d{1,3}))"
 )
 _UNIT = re.compile(
-    r"(?:\\[ ,;:!]|[\s~])*+(?:\\(?:text\w*|math\w+|rm|operatorname)\s*\{([^{}]*)\}"
-    r"(?:\^\{?-?\d\}?)?|(?:\^\s*\{?\s*)?(?:\\circ|\\degree|[°º])\s*\}?)\s*$"
+    r"(?:\\[ ,;:!]|[\s~]){0,9}+(?:\\(?:text\w{0,9}|math\w{1,9}|rm|operatorname)\s{0,9}"
+    r"\{([^{}]{0,99})\}(?:\^\{?-?\d\}?)?"
+    r"|(?:\^\s{0,9}\{?\s{0,9})?(?:\\circ|\\degree|[°º])\s{0,9}\}?)\s{0,9}$"
 )
 _WORD_UNIT = re.compile(
     r"(?P<number>[-+−]?[\d.,]*\d(?:[eE][-+−]?\d+)?|.*[\d})])"
@@ -33,9 +34,9 @@ _STATED = re.compile(
     re.IGNORECASE,
 )
 _UNDECIDED = re.compile(r"\b(?:not|or|nor|neither|between)\b|n['’]t\b|±|\\pm\b", re.IGNORECASE)
-_REASON = re.compile(r"\s+(?:because|since|as|which|where)\b|\s+[–—]\s|\s+\((?=[^)]*[^\W\d_]{2})")
+_REASON = re.compile(r"\s(?:because|since|as|which|where)\b|\s[–—]\s|\s\((?=[^)]{0,99}[^\W\d_]{2})")
 _ASIDE = re.compile(r",\s+(?=[^\W\d_]{2})|;\s")
-_SEGMENT = re.compile(r"\$+([^$]+)\$+|\\\((.*?)\\\)|\\\[(.*?)\\\]")
+_SEGMENT = re.compile(r"\${1,2}([^$]+)\${1,2}|\\\((.{0,999}?)\\\)|\\\[(.{0,999}?)\\\]")
 
 
 def numbers_in(text: str) -> set[Decimal]:

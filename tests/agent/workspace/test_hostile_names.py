@@ -132,6 +132,6 @@ def test_very_deep_files_are_not_cheap_to_move(
     folder.workspace.mkdir(parents=True)
     monkeypatch.setattr(volume, "is_attached", lambda _: True)
     volume.disk_image(folder.sandbox_folder).parent.mkdir()
-    volume.disk_image(folder.sandbox_folder).touch()
+    volume.disk_image(folder.sandbox_folder).write_bytes(bytes(1000))
     Workspace(folder.workspace).write(RelPath("d/" * 2000 + "f"), [b"x"])
     assert not is_cheap_to_move(folder)
