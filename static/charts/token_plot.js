@@ -49,7 +49,8 @@ export class TokenPlot {
     if (this.plot || this.destroyed) return undefined;
     this.readColours();
     this.plot = new uPlot(this.options(uPlot), this.plotData(), this.element);
-    this.plot.over.addEventListener("click", () => this.open(this.plot.cursor.idx));
+    // From the place of the click: the chart may have been drawn again since the pointer moved.
+    this.plot.over.addEventListener("click", ({ offsetX }) => this.open(this.plot.posToIdx(offsetX)));
     this.resize.observe(this.element);
     this.theme.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
     return this.fit();
