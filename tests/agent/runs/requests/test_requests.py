@@ -243,10 +243,10 @@ def test_a_torn_line_hides_no_other(tmp_path: Path) -> None:
 def test_the_requests_of_a_step_are_read_without_decoding_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log = RequestLog(tmp_path / "requests", lambda: 5)
-    for step in (1, 2, 2, *range(3, 30)):
-        with log.record(step, (), None):
-            pass
+    with closing(RequestLog(tmp_path / "requests", lambda: 5)) as log:
+        for step in (1, 2, 2, *range(3, 30)):
+            with log.record(step, (), None):
+                pass
     of_all = [each for each in read_log(tmp_path / "requests") if each.step == 2]
     decoded, adapter = list[bytes](), records._adapter()
 
