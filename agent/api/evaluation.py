@@ -255,7 +255,7 @@ def load_suites(
 def _extraction_of(
     suites: Sequence[SuiteDescription], wanted: Extraction | Mapping[str, Extraction] | None
 ) -> list[Extraction]:
-    """Return how final answers are found, for each suite. Raises ``UsageError``."""
+    """Return the extraction of each suite. Raises ``UsageError`` for an unknown suite or rule."""
     if isinstance(wanted, str):
         wanted = {each.name: wanted for each in suites}
     rules = dict(wanted or {})

@@ -19,7 +19,7 @@ def score_run(
 ) -> ScoreEntry | None:
     """Compute and store the score of an ended run; this may take seconds or minutes.
 
-    A check that cannot work leaves the run unscored.
+    If the check cannot run here, the run stays without a score.
 
     Args:
         folder: The evaluation.

@@ -14,7 +14,7 @@ Check = Literal[
 Extraction = Literal["lenient", "reference"]
 EXTRACTIONS: tuple[Extraction, ...] = get_args(Extraction)
 EXTRACTED: tuple[Check, ...] = ("math", "letter")
-"""The checks for which the reference has an extraction of its own."""
+"""The checks with a ``reference`` extraction; the others have only the lenient one."""
 
 VERSION = 2
 """The version of the grader; a newer one may grade an answer differently."""
@@ -25,7 +25,7 @@ DEFAULT_VOTES = 4
 
 @dataclass(frozen=True, slots=True)
 class CheckInfo:
-    """What people read about a check.
+    """A check as users read about it.
 
     Attributes:
         title: How answers are compared, as a phrase.

@@ -33,7 +33,7 @@ _SEPARATORS = re.compile(r"\s*(?:[,;/&+]|\band\b)\s*|\s+", re.IGNORECASE)
 _CONCATENATED = re.compile(r"[A-Z]{2,26}")
 _ITEM = re.compile(r"[(\[]?([A-Za-z])[)\].]?")
 MAX_VALUE_CHARS = 20_000
-"""Maximum length of a value that may begin with a letter, in characters."""
+"""Longer values, in characters, are not searched for letters."""
 
 
 def chosen_letters(text: str, offered: str = "", question: str = "") -> frozenset[str]:

@@ -178,7 +178,7 @@ def reference_equal(found: str, truth: str) -> bool:
 
 
 def _is_well_formed(expression: str, truth: str) -> bool:
-    """Return whether an answer has matching braces, no word and no unexpected relation."""
+    """Check an answer: matching braces, no words, and a relation only if the truth has one."""
     depth = 0
     for sign in expression.replace("\\{", "").replace("\\}", ""):
         depth += (sign == "{") - (sign == "}")

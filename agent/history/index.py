@@ -35,12 +35,12 @@ _SUMMED = "owner, pinned, running, problem, size, workspace, versions"  # all ar
 _ALL_RUNS = """
 WITH active AS (SELECT value FROM json_each(:active)),
 all_runs AS (
-    SELECT {0} FROM runs
-    WHERE run NOT IN (SELECT json_extract(value, '$[0]') FROM active) {2}
+    SELECT {stored} FROM runs
+    WHERE run NOT IN (SELECT json_extract(value, '$[0]') FROM active) {mine}
     UNION ALL
-    SELECT {1} FROM active WHERE json_array_length(value) > 1
+    SELECT {active} FROM active WHERE json_array_length(value) > 1
 )
-SELECT {3} FROM all_runs WHERE (:owner IS NULL OR owner = :owner) {4}
+SELECT {columns} FROM all_runs WHERE (:owner IS NULL OR owner = :owner) {rest}
 """
 
 
@@ -380,7 +380,16 @@ class History:
         measured: bool = False,
         sandboxes: str = "",
     ) -> list[tuple[Any, ...]]:
-        """Return columns of ``SizedRun``s, or aggregates of them, from the columns ``of``."""
+        """Select ``columns`` of all runs, active ones as they are now.
+
+        Args:
+            columns: Columns among ``of``, or aggregates of them.
+            owner: Whose runs; None for everybody's.
+            rest: What follows the condition in the statement.
+            of: The columns that are read; those of one index are read from it alone.
+            measured: Whether the files of active runs are measured.
+            sandboxes: The value of ``:sandboxes`` in ``rest``.
+        """
         active = [
             [run, *(self._sized_values(entry, measured=measured) if entry else ())]
             for run, entry in self._entries(self._active_summaries()).items()
@@ -390,7 +399,7 @@ class History:
         places = [_SIZED.split(", ").index(name) for name in of.split(", ")]
         values_of = ", ".join(f"json_extract(value, '$[{at}]')" for at in places)
         mine = "" if owner is None else "AND owner = :owner"
-        sql = _ALL_RUNS.format(of, values_of, mine, columns, rest)
+        sql = _ALL_RUNS.format(stored=of, active=values_of, mine=mine, columns=columns, rest=rest)
         return self._read(lambda rows: rows.execute(sql, values).fetchall())
 
     def _sized_values(self, entry: HistoryEntry, *, measured: bool) -> tuple[Any, ...]:

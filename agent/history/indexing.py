@@ -16,8 +16,7 @@ from agent.history import records
 from agent.history.database import Database, HistoryUnavailable
 from agent.history.records import Record
 from agent.runs.folder import RunFolder
-from agent.runs.own_changes import LOOK_SECONDS, OwnChanges
-from agent.util import clock
+from agent.runs.own_changes import Listing, OwnChanges
 
 _WORK_SECONDS = 0.5
 _LOCK_SECONDS = 2.0
@@ -43,7 +42,7 @@ class Indexer:
         self, data: Path, active: Callable[[], Collection[str]], own: OwnChanges | None = None
     ) -> None:
         self._own = own or OwnChanges(data)
-        self._look_due = 0.0  # monotonic time
+        self._listing = Listing(self._own)
         self.database = Database(data / "history.sqlite", self._start_over)
         self._data = data
         self._runs = data / "runs"
@@ -54,8 +53,6 @@ class Indexer:
         self._drafts: set[str] = set()
         self._unsaved: dict[str, Record] = {}
         self._complete = False  # whether all runs have been compared
-        self._listed = 0  # time of the folder of runs when it was listed
-        self._seen = 0  # the same, also if a change at that time may have been missed
         self._next_listing = 0.0  # monotonic time
         self._lock = threading.Lock()
         self._wake = threading.Event()
@@ -132,20 +129,19 @@ class Indexer:
 
     def _start_over(self) -> None:
         with self._lock:
-            self._complete, self._listed, self._next_listing, self._look_due = False, 0, 0.0, 0.0
+            self._complete, self._next_listing = False, 0.0
+            self._listing.forget()
 
     def _look_for_runs(self, at_once: bool) -> None:
         """Find the runs that were added or deleted; at first, those that changed, too."""
-        listed = self._own.time()
-        if not listed:
+        changed = self._own.time()
+        if not changed:
             return
         begun = {run for run in self._drafts if (self._runs / run / "journal.jsonl").exists()}
         self._drafts -= begun
         self._changed |= begun | set(self.database.read(self._unsettled))
         began = time.monotonic()
-        if listed == self._listed or not (at_once or began >= self._next_listing):
-            return
-        if began < self._look_due and self._own.explain(self._seen, listed):
+        if self._listing.is_current(changed) or not (at_once or began >= self._next_listing):
             return
         complete = self._complete
         known = self.database.read(_stamps if not complete else _ids)
@@ -161,9 +157,8 @@ class Indexer:
                 found.append((int(stamp[0].split()[1]), run))
         self._new = [run for _, run in sorted(found)]
         self._changed |= known.keys()
-        self._listed, self._seen = listed if clock.is_settled(listed) else 0, listed
+        self._listing.done(changed)
         now = time.monotonic()
-        self._look_due = now + LOOK_SECONDS
         self._next_listing = now + (now - began) / _LISTING_SHARE
 
     def _unsettled(self, database: sqlite3.Connection) -> list[str]:

@@ -5,7 +5,6 @@ import threading
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
-from weakref import WeakValueDictionary
 
 from agent.data_folder import DataFolder
 from agent.errors import EngineError, ImageError, SandboxError
@@ -20,6 +19,7 @@ from agent.sandbox.docker import lifecycle
 from agent.sandbox.docker.container import ContainerSpec, host_certificates
 from agent.sandbox.docker.sandbox import DockerSandbox
 from agent.sandbox.engine.client import Client
+from agent.sandbox.keyed_locks import KeyedLocks
 from agent.settings import Settings
 from agent.util import clock
 from agent.util.cancellation import Stop
@@ -45,8 +45,7 @@ class SandboxFactory:
     ) -> None:
         self._settings, self._data, self._backend = settings, data, backend
         self._disk = settings.disk if disks else None
-        self._lock = threading.Lock()
-        self._container_locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
+        self._container_locks = KeyedLocks[str]()
 
     def create_workspace(self) -> str:
         """See ``agent.provisioning.folders.create_workspace``."""
@@ -80,10 +79,7 @@ class SandboxFactory:
 
     def container_lock(self, sandbox_id: str) -> threading.Lock:
         """Return the lock for creating, restarting or removing a sandbox's container."""
-        with self._lock:
-            lock = self._container_locks.get(sandbox_id) or threading.Lock()
-            self._container_locks[sandbox_id] = lock
-            return lock
+        return self._container_locks.of(sandbox_id)
 
     def can_create(self, folder: RunFolder) -> bool:
         """Return whether a stopped container exists, or an image to create one from.

@@ -1,12 +1,14 @@
 """Changes of the folder of runs that this process makes itself, and so need not be looked for."""
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-LOOK_SECONDS = 60.0
-"""Time after which the folder is listed although only this process seems to have changed it."""
+from agent.util import clock
+
+_LOOK_SECONDS = 60.0  # then the folder is listed even if only this process seems to have changed it
 _MAX_TIMES = 100_000
 
 
@@ -45,3 +47,32 @@ class OwnChanges:
         """Return whether only this process changed the folder between two of its times."""
         with self._lock:
             return {earlier, later} <= self._times
+
+
+class Listing:
+    """Knows whether the folder of runs must be listed again; for one reader.
+
+    Args:
+        own: What this process changes in it, and reports to the reader.
+    """
+
+    def __init__(self, own: OwnChanges) -> None:
+        self._own = own
+        self._listed = 0  # time of the folder when it was listed
+        self._seen = 0  # the same, also if a change at that time may have been missed
+        self._due = 0.0  # monotonic time
+
+    def is_current(self, changed: int) -> bool:
+        """Return whether all changes up to this time of the folder were reported."""
+        if changed == self._listed:
+            return True
+        return time.monotonic() < self._due and self._own.explain(self._seen, changed)
+
+    def done(self, changed: int) -> None:
+        """Note that the folder was listed when this was its time."""
+        self._listed, self._seen = changed if clock.is_settled(changed) else 0, changed
+        self._due = time.monotonic() + _LOOK_SECONDS
+
+    def forget(self) -> None:
+        """Let the folder be listed again in any case."""
+        self._listed, self._due = 0, 0.0

@@ -2,7 +2,6 @@
 
 import stat
 import threading
-import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,9 +9,8 @@ from pathlib import Path
 from agent.errors import RunError, StudioError
 from agent.runs.disk_usage import bytes_on_disk, sandbox_bytes_on_disk
 from agent.runs.folder import RunFolder
-from agent.runs.own_changes import LOOK_SECONDS, OwnChanges
+from agent.runs.own_changes import Listing, OwnChanges
 from agent.sandbox.disk import volume
-from agent.util import clock
 from agent.workspace import paths, tree
 from agent.workspace.files import Workspace
 from agent.workspace.paths import ROOT
@@ -55,11 +53,9 @@ class DraftList:
     def __init__(self, data: Path, own: OwnChanges | None = None) -> None:
         self._data = data
         self._own = own or OwnChanges(data)
-        self._look_due = 0.0  # monotonic time
+        self._listing = Listing(self._own)
         self._runs = data / "runs"
         self._lock = threading.Lock()
-        self._listed = 0  # time of the folder of runs when it was listed
-        self._seen = 0  # the same, also if a change at that time may have been missed
         self._known = set[str]()
         self._waiting: set[str] = set()  # runs that had not begun
         self._cache: dict[str, tuple[_Stamp, Draft]] = {}
@@ -100,11 +96,9 @@ class DraftList:
     def _find(self) -> list[str]:
         """Return the runs that have not begun."""
         with self._lock:
-            changed, now = self._own.time(), time.monotonic()
-            known = now < self._look_due and self._own.explain(self._seen, changed)
-            if changed != self._listed and not known:
-                self._listed, self._seen = changed if clock.is_settled(changed) else 0, changed
-                self._look_due = now + LOOK_SECONDS
+            changed = self._own.time()
+            if not self._listing.is_current(changed):
+                self._listing.done(changed)
                 ids = set(RunFolder.ids(self._data))
                 self._waiting = (self._waiting | ids - self._known) & ids
                 self._known = ids

@@ -49,7 +49,7 @@ export class TokenPlot {
     if (this.plot || this.destroyed) return undefined;
     this.readColours();
     this.plot = new uPlot(this.options(uPlot), this.plotData(), this.element);
-    // From the place of the click: the chart may have been drawn again since the pointer moved.
+    // The step under the click: the chart's cursor is where the pointer last moved.
     this.plot.over.addEventListener("click", ({ offsetX }) => this.open(this.plot.posToIdx(offsetX)));
     this.resize.observe(this.element);
     this.theme.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });

@@ -41,7 +41,8 @@ Body = dict[str, Any]
 CACHE_MARKS = "cache marks"
 """The change that marks what the endpoint shall keep in its cache, up to the conversation's end.
 
-It alone depends on which messages follow; see ``agent.models.endpoint.encoding``.
+No other change writes a message differently when further messages follow it, which
+``agent.models.endpoint.encoding`` relies on.
 """
 
 

@@ -10,7 +10,8 @@
 This enforces the quota at any write speed. It requires root and loop devices; without them a
 sandbox's folder is a plain folder, which these functions leave as it is. All state is in these
 paths and the kernel's mounts, so that nothing is lost track of when the process is killed. The
-kernel counts who uses a disk: it is unmounted only while nothing in it is open.
+kernel counts who uses a disk: it is unmounted only while nothing in it is open. Only the holds on
+disks of sandboxes that no run names yet are in memory.
 """
 
 import ctypes
@@ -26,13 +27,12 @@ from collections.abc import Container, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from weakref import WeakValueDictionary
 
 from agent.errors import SandboxError
+from agent.sandbox.keyed_locks import KeyedLocks
 
 _log = logging.getLogger(__name__)
-_locks: WeakValueDictionary[Path, threading.Lock] = WeakValueDictionary()
-_locks_lock = threading.Lock()
+_locks = KeyedLocks[Path]()  # for mounting and unmounting
 _held = set[Path]()
 _format_lock = threading.Lock()
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -195,7 +195,7 @@ def attach(folder: Path) -> None:
     """
     if is_attached(folder):
         return
-    with _lock_of(folder):
+    with _locks.of(folder):
         if is_attached(folder):
             return
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -280,7 +280,7 @@ def repair(folder: Path) -> None:
     host = os.statvfs(image.parent)
     if host.f_bavail * host.f_frsize < _REPAIR_BYTES:
         raise SandboxError(_HOST_DISK_FULL)
-    with _lock_of(folder):
+    with _locks.of(folder):
         for left in reversed(range(_UNMOUNT_ATTEMPTS)):
             try:
                 _unmount(folder)
@@ -300,7 +300,7 @@ def detach(folder: Path, *, idle: bool = False) -> None:
         folder: The sandbox's folder.
         idle: Unmount only if no file is open and nobody holds the folder.
     """
-    with _lock_of(folder):
+    with _locks.of(folder):
         if _is_mounted(folder) and not (idle and folder in _held):
             try:
                 _unmount(folder, 0 if idle else _MNT_DETACH)
@@ -378,14 +378,6 @@ def _is_mounted(folder: Path) -> bool:
 
 def _device_above(folder: Path) -> int:
     return folder.parent.stat().st_dev
-
-
-def _lock_of(folder: Path) -> threading.Lock:
-    """Return the lock for mounting and unmounting one sandbox's disk."""
-    with _locks_lock:
-        lock = _locks.get(folder) or threading.Lock()
-        _locks[folder] = lock
-        return lock
 
 
 def _run_tool(name: str, *arguments: str, accepted: Container[int] = (0,)) -> None:

@@ -52,7 +52,7 @@ def test_runs_that_have_begun_are_not_looked_at_again(
 def test_runs_and_drafts_of_this_process_come_and_go_without_listing_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The folder of runs is listed again only when another program has changed it."""
+    """Only a change by another program makes the studio list the folder of runs again."""
     find = Mock(wraps=RunFolder.ids)
     provider = LocalSandboxProvider(tmp_path)
     with open_manager(tmp_path, provider=provider) as runs:
