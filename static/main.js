@@ -5,6 +5,7 @@ import * as header from "./header/header.js";
 import * as preferences from "./core/preferences.js";
 import { filledEndpoint, mountEndpoints as showEndpoints } from "./settings/endpoints.js";
 import { mountTestResult as showTestResult } from "./settings/passport.js";
+import { createWelcome } from "./composer/welcome.js";
 import * as timeline from "./timeline/timeline.js";
 import * as workspace from "./workspace/workspace.js";
 
@@ -24,7 +25,7 @@ function tracked(name, mount) {
 }
 
 export const mountHeader = tracked("header", header.mountHeader);
-export const mountTimeline = tracked("timeline", timeline.mountTimeline);
+export const mountTimeline = tracked("timeline", (...component) => timeline.mountTimeline(createWelcome, ...component));
 export const mountNotice = tracked("notice", composer.mountNotice);
 export const mountComposer = tracked("composer", composer.mountComposer);
 export const mountWorkspace = tracked("workspace", workspace.mountWorkspace);

@@ -2,7 +2,7 @@
 
 import { apiUrl } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
-import { mayHaveText } from "../core/document_info.js";
+import { mayHaveText } from "../core/run/document_info.js";
 import { decodePath, formatNumber, plural } from "../core/format.js";
 import { h } from "../core/dom.js";
 

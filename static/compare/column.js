@@ -6,7 +6,7 @@ import { RunStrip } from "../capabilities/run_strip.js";
 import { RunThread } from "../timeline/thread.js";
 import { openRun } from "../core/view.js";
 import { repetitionLabel, runOutcome, shownRun } from "./outcome.js";
-import { runUrl } from "../history/run_summary.js";
+import { runUrl } from "../core/run/run_summary.js";
 
 const LOAD_MARGIN = 200; // pixels; columns are low, and there may be six of them
 

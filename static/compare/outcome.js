@@ -1,7 +1,7 @@
 // What a comparison has come to, in words: states of its runs, scores, announcements.
 
 import { formatNumber, plural } from "../core/format.js";
-import { stateLabel, stateTone } from "../core/run_states.js";
+import { stateLabel, stateTone } from "../core/run/run_states.js";
 import { parameterTexts } from "./members/member.js";
 
 /** The members, the baseline first. */

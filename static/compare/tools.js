@@ -5,9 +5,8 @@ import { emit } from "../core/event_stream.js";
 import { openDialog } from "../core/widgets/dialog.js";
 import { closeMenu, openMenu } from "../core/widgets/menu.js";
 import { fetchJson } from "../core/loading/fetch.js";
-import { singleUser } from "../header/account.js";
-import { togglePresentation } from "../header/present.js";
-import { openShareDialog } from "../timeline/share.js";
+import { singleUser } from "../core/instance.js";
+import { openShareDialog } from "../core/run/share.js";
 import { leave } from "../core/view.js";
 
 const NARROW = matchMedia("(max-width: 900px)");
@@ -33,7 +32,7 @@ export class ViewTools {
     this.resume = button("resume owner-only", "Resume", () => page.resume(), { hidden: true, title: resumeTitle });
     const present = h(
       "button",
-      { class: "quiet present", "aria-keyshortcuts": "p", title: "Present (p)", onclick: () => togglePresentation() },
+      { class: "quiet present", "aria-keyshortcuts": "p", title: "Present (p)", onclick: () => emit("present") },
       "Present ",
       h("kbd", {}, "p"),
     );

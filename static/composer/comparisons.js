@@ -1,6 +1,6 @@
 // Comparisons to start with one click: the same task without and with a sandbox.
 
-import { builtinAvailable } from "../core/builtin_model.js";
+import { builtinAvailable } from "../core/instance.js";
 import { h, icon, setFieldValue, waitForElement } from "../core/dom.js";
 import { hasEndpoint } from "../core/preferences.js";
 import { apiUrl, emit } from "../core/event_stream.js";

@@ -1,33 +1,12 @@
 // Example tasks. Without a model, recorded demonstrations are played.
 
-import { builtinAvailable } from "../core/builtin_model.js";
+import { fetchExamples } from "../core/examples.js";
+import { builtinAvailable } from "../core/instance.js";
 import { h, icon, iconButton } from "../core/dom.js";
 import { plural } from "../core/format.js";
 import { hasEndpoint } from "../core/preferences.js";
 import { apiUrl, showRun, emit, on, currentRun } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
-
-let cache = null;
-
-/**
- * Return the examples for the connected model, or those playable without one first; fetched once.
- * With `withBuiltin` also the built-in model's although another one is connected.
- */
-export async function fetchExamples({ withBuiltin = false } = {}) {
-  cache ??= fetchAll().catch((error) => {
-    cache = null;
-    throw error;
-  });
-  return (await cache).filter((each) => !each.builtin || withBuiltin || (builtinAvailable && !hasEndpoint()));
-}
-
-/** The user's own examples come first. */
-async function fetchAll() {
-  const [saved, all] = await Promise.all([fetchJson(apiUrl("examples/saved")), fetchJson(apiUrl("examples"))]);
-  return [...saved, ...all];
-}
-
-on("examples-changed", () => (cache = null));
 
 /**
  * Send an example's task without changing the text box; start a new run if one is shown.

@@ -1,6 +1,6 @@
 // A warning before Run: the conversation would be longer than what the model can read.
 
-import { fetchDocumentInfo, mayHaveText } from "../core/document_info.js";
+import { fetchDocumentInfo, mayHaveText } from "../core/run/document_info.js";
 import { apiUrl, currentRun, runApiUrl } from "../core/event_stream.js";
 import { formatCount } from "../core/format.js";
 import { fetchJson } from "../core/loading/fetch.js";

@@ -1,18 +1,9 @@
 // Recorded runs that ship with the studio: they play at once, without an engine and without a model.
 
 import { h, icon } from "../core/dom.js";
-import { apiUrl, reported, showRun } from "../core/event_stream.js";
+import { apiUrl, emit, reported, showRun } from "../core/event_stream.js";
 import { plural } from "../core/format.js";
 import { fetchJson } from "../core/loading/fetch.js";
-
-let wanted = null; // the run that is played once it is loaded
-
-/** Whether this run is to be played now that it is loaded. */
-export function takeWanted(run) {
-  const isWanted = run !== null && run === wanted;
-  if (isWanted) wanted = null;
-  return isWanted;
-}
 
 /** Offer the recorded runs in `place`, for the first screen; nothing if there are none. */
 export async function showRecordings(place) {
@@ -27,6 +18,6 @@ export async function showRecordings(place) {
 /** Open a recorded run and play it. */
 async function playRecording(name) {
   const { run } = await fetchJson(apiUrl(`recordings/${name}`), { method: "POST" });
-  wanted = run;
+  emit("play-run", run);
   showRun(run);
 }

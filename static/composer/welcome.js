@@ -1,9 +1,10 @@
 // The page without a run: what this is, comparisons, demonstrations, and small tasks to try.
 
-import { builtinDescription, builtinAvailable } from "../core/builtin_model.js";
+import { builtinDescription, builtinAvailable } from "../core/instance.js";
 import { h, icon, plainClick } from "../core/dom.js";
-import { runUrl, draftRow, stateElement, runTitle } from "../history/run_summary.js";
-import { exampleDescription, exampleButtons, fetchExamples, exampleFiles, isPlayable, exampleNeeds, runExample } from "./examples.js";
+import { runUrl, draftRow, stateElement, runTitle } from "../core/run/run_summary.js";
+import { fetchExamples } from "../core/examples.js";
+import { exampleDescription, exampleButtons, exampleFiles, isPlayable, exampleNeeds, runExample } from "./examples.js";
 import { formatAge, plural } from "../core/format.js";
 import { listRuns } from "../history/history.js";
 import { hasEndpoint } from "../core/preferences.js";
@@ -58,10 +59,6 @@ export function createWelcome() {
 for (const name of ["deleted", "renamed"]) on(name, () => latestSection?.isConnected && showLatest(latestSection));
 on("endpoint", () => view?.gallery.isConnected && showExamples());
 
-export function openSettings() {
-  document.querySelector(".app-header .settings").click();
-}
-
 const linkButton = (text, onclick) => h("button", { class: "inline", onclick }, text);
 
 async function showExamples() {
@@ -93,7 +90,7 @@ function showWays(element, demonstration) {
   const way = (label, onclick, attributes = {}) => h("button", { onclick, ...attributes }, label);
   element.replaceChildren(
     demonstration ? way("Play a demonstration", () => runExample(demonstration, { play: true }), { class: "first" }) : "",
-    way("Connect a model", openSettings),
+    way("Connect a model", () => emit("open-settings")),
     way("Open files", () => document.querySelector(".attachments .choose").click()),
   );
 }
@@ -106,7 +103,7 @@ function noteText(all) {
     allLink,
     ". For ",
     builtinAvailable ? "anything else, " : "your own tasks, ",
-    linkButton("connect a model", openSettings),
+    linkButton("connect a model", () => emit("open-settings")),
     ": enter an endpoint, an API key and a model name.",
     builtinAvailable || !builtinDescription ? "" : ` ${builtinDescription}`,
   ];

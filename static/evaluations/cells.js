@@ -4,7 +4,7 @@ import { h, isModified } from "../core/dom.js";
 import { openRun } from "../core/view.js";
 import { openMenu } from "../core/widgets/menu.js";
 import { formatNumber, plural } from "../core/format.js";
-import { runUrl } from "../history/run_summary.js";
+import { runUrl } from "../core/run/run_summary.js";
 import { OUTCOMES, domainName, percent } from "./words.js";
 
 const ROW = 36; // height of a row in px, as in the style sheet

@@ -4,7 +4,7 @@ import { reported } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
 import { h } from "../core/dom.js";
 import { promptNames } from "../core/preferences.js";
-import { addStepAction } from "../timeline/step_actions.js";
+import { addStepAction } from "../core/run/step_actions.js";
 import { openForkDialog } from "./dialog.js";
 import { optionsAtStart, startFork } from "./start.js";
 import "./family.js";

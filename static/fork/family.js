@@ -4,7 +4,7 @@ import { emit, on, reported } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
 import { plural } from "../core/format.js";
 import { openRun } from "../core/view.js";
-import { addOriginChip, originChip } from "../timeline/origin.js";
+import { addOriginChip, originChip } from "../core/run/origin.js";
 import { openFamily } from "./family_dialog.js";
 
 const KINDS = { fork: "fork of", replay: "replay of" };

@@ -3,7 +3,7 @@
 import { h, loadStyles, plainClick } from "../core/dom.js";
 import { apiUrl } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
-import { stateElement, runTitle, runUrl } from "../history/run_summary.js";
+import { stateElement, runTitle, runUrl } from "../core/run/run_summary.js";
 import { openRun } from "../core/view.js";
 import { openDialog } from "../core/widgets/dialog.js";
 

@@ -2,10 +2,8 @@
 
 import { copyText, h, loadStyles } from "../core/dom.js";
 import { apiUrl, on, reported, currentRun } from "../core/event_stream.js";
+import { singleUser } from "../core/instance.js";
 import { fetchJson } from "../core/loading/fetch.js";
-
-/** Whether this is a single-user instance, without accounts. */
-export const singleUser = document.querySelector('meta[name="studio-single-owner"]') !== null;
 
 /** Show the current account in the header and the settings. */
 export async function mountAccount(header, settings) {

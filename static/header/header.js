@@ -1,13 +1,13 @@
 // The page's header: title, state with elapsed time, buttons.
 
 import { waitForElement, h, icon, iconButton } from "../core/dom.js";
-import { editTitle } from "../history/run_summary.js";
+import { editTitle } from "../core/run/run_summary.js";
 import { formatClock } from "../core/format.js";
 import { mountHistory, renameRun } from "../history/history.js";
 import { clearKeyWithEndpoint } from "../core/preferences.js";
 import { mountAccount } from "./account.js";
 import { showRun, emit, on, reported, currentRun } from "../core/event_stream.js";
-import { stateTone, stateLabel } from "../core/run_states.js";
+import { stateTone, stateLabel } from "../core/run/run_states.js";
 import { mountThemeButton } from "../core/theme.js";
 import { createBackButton, leave as leaveView } from "../core/view.js";
 import "../compare/open.js";
@@ -124,6 +124,7 @@ function mountSettings(button, settings) {
   show(false);
   settings.append(h("button", { class: "storage", onclick: () => (show(false), emit("usage")) }, "Storage and limits"));
   button.addEventListener("click", () => show(!settings.classList.contains("open")));
+  on("open-settings", () => show(true));
   document.addEventListener(
     "keydown",
     (event) => {

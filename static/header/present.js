@@ -9,7 +9,7 @@ const TYPING = "input, textarea, select, [contenteditable], dialog";
 const isPresenting = () => "presenting" in root.dataset;
 
 /** Begin or end the presentation of what is shown. */
-export function togglePresentation(begin = !isPresenting()) {
+function togglePresentation(begin = !isPresenting()) {
   if (begin === isPresenting()) return;
   if (begin) loadStyles("header/present.css");
   if (begin) root.dataset.presenting = "";
@@ -48,6 +48,7 @@ const isPlain = ({ ctrlKey, metaKey, altKey, isComposing }) => !ctrlKey && !meta
 
 /** Mark that the run has ended: then its result is presented instead of its steps. */
 on("update", () => root.toggleAttribute("data-ended", currentRun.started && !currentRun.running));
+on("present", () => togglePresentation());
 on("reset", () => {
   root.removeAttribute("data-ended");
   if (!presentable()) togglePresentation(false);

@@ -1,7 +1,7 @@
 // Storage, sandboxes, limits and the runs that use the most.
 
 import { h, iconButton, loadStyles, plainClick } from "../core/dom.js";
-import { runUrl, runTitle } from "../history/run_summary.js";
+import { runUrl, runTitle } from "../core/run/run_summary.js";
 import { formatAge, formatBytes, formatNumber, plural } from "../core/format.js";
 import { apiUrl, showRun, emit, on, currentRun } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";

@@ -1,9 +1,8 @@
 // Deletion of the runs selected in the list, after a confirmation.
 
 import { h } from "../core/dom.js";
-import { compareRuns } from "./group_row.js";
-import { showComparison } from "../compare/open.js";
-import { runTitle } from "./run_summary.js";
+import { compareRuns } from "../core/run/compare_runs.js";
+import { runTitle } from "../core/run/run_summary.js";
 import { formatBytes, formatNumber, plural } from "../core/format.js";
 import { apiUrl, showRun, emit, currentRun } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
@@ -74,9 +73,7 @@ export class RunSelection {
   /** Compare the selected runs, or say why they cannot be compared. */
   async compare() {
     try {
-      const id = await compareRuns([...this.runs]);
-      this.history.dialog.close();
-      await showComparison(id);
+      await compareRuns([...this.runs], { onCreated: () => this.history.dialog.close() });
     } catch (error) {
       this.bar.firstChild.textContent = error.message;
       this.bar.firstChild.setAttribute("role", "alert");

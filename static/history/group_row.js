@@ -8,7 +8,7 @@ import { comparisonUrl, showComparison } from "../compare/open.js";
 import { evaluationUrl, showEvaluation } from "../evaluations/open.js";
 import { domainName, percent, points } from "../evaluations/words.js";
 import { rememberOrigin } from "../core/view.js";
-import { highlightTerms, runFacts, runTitle, runUrl, timeOfDay } from "./run_summary.js";
+import { highlightTerms, runFacts, runTitle, runUrl, timeOfDay } from "../core/run/run_summary.js";
 
 const TONES = { running: "live", finished: "good", stopped: "idle", interrupted: "warn" };
 
@@ -194,10 +194,4 @@ export class GroupActions {
     this.closeBar(row);
     this.history.reload();
   }
-}
-
-/** Compare selected runs; throws an Error that says what differs. */
-export async function compareRuns(runs) {
-  const { id } = await fetchJson(apiUrl("comparisons/from-runs"), { method: "POST", body: JSON.stringify({ runs }) });
-  return id;
 }

@@ -1,7 +1,7 @@
 // The user's runs and drafts: search, open, rename, delete.
 
 import { h, icon, iconButton } from "../core/dom.js";
-import { draftRow, runDuration } from "./run_summary.js";
+import { draftRow, runDuration } from "../core/run/run_summary.js";
 import { formatBytes, plural } from "../core/format.js";
 import { RowActions } from "./row_actions.js";
 import { RunSelection } from "./bulk_delete.js";

@@ -4,7 +4,7 @@ import { h } from "../core/dom.js";
 import { apiUrl } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
 import { formatBytes, plural } from "../core/format.js";
-import { addOriginChip, originChip } from "../timeline/origin.js";
+import { addOriginChip, originChip } from "../core/run/origin.js";
 
 const TYPES = ".json,.jsonl,.traj,.eval,.zip";
 const HINT =

@@ -3,7 +3,7 @@
 import { h, icon } from "../core/dom.js";
 import { apiUrl } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
-import { runTitle, runUrl, stateElement } from "./run_summary.js";
+import { runTitle, runUrl, stateElement } from "../core/run/run_summary.js";
 
 const MAX_CARDS = 8;
 const PICTURE_PIXELS = 480;

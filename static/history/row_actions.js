@@ -1,7 +1,7 @@
 // Actions on one run of the list, by pointer or keyboard: open, pin, rename.
 
 import { isModified } from "../core/dom.js";
-import { editTitle } from "./run_summary.js";
+import { editTitle } from "../core/run/run_summary.js";
 import { apiUrl, emit, showRun } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
 import { apiPath, GroupActions, isGroup, showGroup } from "./group_row.js";

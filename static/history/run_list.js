@@ -1,7 +1,7 @@
 // The list of runs: its rows, grouped by day, created once and updated in place.
 
 import { h, iconButton, setChildren } from "../core/dom.js";
-import { runUrl, dayHeading, runFacts, highlightTerms, thumbnails, timeOfDay, runTitle, originLine } from "./run_summary.js";
+import { runUrl, dayHeading, runFacts, highlightTerms, thumbnails, timeOfDay, runTitle, originLine } from "../core/run/run_summary.js";
 import { groupCells, isGroup } from "./group_row.js";
 import { currentRun } from "../core/event_stream.js";
 

@@ -2,7 +2,7 @@
 
 import { h, icon } from "../core/dom.js";
 import { formatNumber, plural } from "../core/format.js";
-import { Highlights, matchRanges, toRange } from "../timeline/find.js";
+import { Highlights, matchRanges, toRange } from "../core/widgets/highlights.js";
 
 const MAX_SHOWN = 60_000; // characters of one text; the rest is shown on request
 const MAX_MATCHES = 1000;

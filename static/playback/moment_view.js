@@ -1,7 +1,7 @@
 // The timeline as of a moment: later steps faded, one step shown in part, totals and strip up to it.
 
 import { currentRun, emit } from "../core/event_stream.js";
-import { showTotals } from "../timeline/totals.js";
+import { showTotals } from "../core/run/totals.js";
 import { MomentMarks } from "./marks.js";
 
 export class MomentView {

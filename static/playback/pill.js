@@ -3,8 +3,8 @@
 import { h, waitForElement, copyText } from "../core/dom.js";
 import { currentRun } from "../core/event_stream.js";
 import { formatClock, formatNumber } from "../core/format.js";
-import { singleUser } from "../header/account.js";
-import { openShareDialog } from "../timeline/share.js";
+import { singleUser } from "../core/instance.js";
+import { openShareDialog } from "../core/run/share.js";
 
 export class MomentPill {
   constructor(scrubber) {

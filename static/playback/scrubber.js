@@ -6,7 +6,6 @@ import { MomentPill } from "./pill.js";
 import { Player } from "./player.js";
 import { StepEvents } from "./step_events.js";
 import { StepFigures } from "./figures.js";
-import { takeWanted } from "../composer/recordings.js";
 import { hasFiles, neighbour, stopsOf } from "./stops.js";
 
 const ADDRESS_MS = 250; // ms after the last move until the address follows; browsers limit how often it may
@@ -14,6 +13,7 @@ const TYPING = "input, textarea, select, [contenteditable], dialog, [role=slider
 
 export class Scrubber {
   #addressTimer = 0;
+  #playing = null; // the run that is played once it is loaded
 
   constructor(timeline) {
     this.timeline = timeline;
@@ -26,6 +26,7 @@ export class Scrubber {
     on("reset", () => this.reset());
     on("events", (events) => this.#onEvents(events));
     on("go-live", () => this.goLive());
+    on("play-run", (run) => (this.#playing = run));
     document.addEventListener("keydown", (event) => this.#onKey(event));
   }
 
@@ -54,7 +55,9 @@ export class Scrubber {
     for (const summary of state.steps) this.figures.addSummary(summary);
     this.bar.showSteps();
     this.show();
-    if (takeWanted(currentRun.id)) this.player.play();
+    if (this.#playing !== currentRun.id) return;
+    this.#playing = null;
+    this.player.play();
   }
 
   /** Show the run after a step; return whether it has ended and so can be shown. */

@@ -1,6 +1,6 @@
 // Below the name of a document: its size in words and the tokens of pasting it into a prompt.
 
-import { fetchDocumentInfo, formatDocumentInfo, mayHaveText } from "../core/document_info.js";
+import { fetchDocumentInfo, formatDocumentInfo, mayHaveText } from "../core/run/document_info.js";
 import { h } from "../core/dom.js";
 
 const DELAY_MS = 600; // ms without a change before a file is counted

@@ -1,9 +1,8 @@
 // What can be done with a run that has ended: replay it, compare a replay with it.
 
-import { showComparison } from "../compare/open.js";
 import { apiUrl, emit, reported, runApiUrl, showRun } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
-import { compareRuns } from "../history/group_row.js";
+import { compareRuns } from "../core/run/compare_runs.js";
 
 /** Start a replay of the run that the page shows, and show the replay. */
 export const replayRun = () => reported(fetchJson(runApiUrl("replays"), { method: "POST" }).then(({ run }) => showRun(run)));
@@ -18,7 +17,7 @@ export const saveAsExample = () =>
   );
 
 /** Show the replay beside the recorded run. */
-export const compareReplay = (recorded, replay) => reported(compareRuns([recorded, replay]).then((id) => showComparison(id)));
+export const compareReplay = (recorded, replay) => reported(compareRuns([recorded, replay]));
 
 /** Return the latest replays of a run, latest first. */
 export async function fetchReplays(run) {

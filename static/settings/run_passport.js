@@ -2,7 +2,7 @@
 
 import { h } from "../core/dom.js";
 import { openDialog } from "../core/widgets/dialog.js";
-import { addOriginChip, originChip } from "../timeline/origin.js";
+import { addOriginChip, originChip } from "../core/run/origin.js";
 import { passportTable } from "./passport.js";
 
 const SHOWN = ["api", "context"]; // facts that the chip itself shows

@@ -2,7 +2,7 @@
 
 import { h } from "../core/dom.js";
 import { plural } from "../core/format.js";
-import { withHiddenMarked } from "../timeline/text/hidden_characters.js";
+import { withHiddenMarked } from "../core/text/hidden_characters.js";
 import { createForm, createTextArea } from "./form.js";
 import { decide } from "./requests.js";
 import { whyOf } from "./rules.js";

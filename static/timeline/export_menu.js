@@ -2,12 +2,12 @@
 
 import { copyText, iconButton, setIcon } from "../core/dom.js";
 import { closeMenu, openMenu } from "../core/widgets/menu.js";
-import { singleUser } from "../header/account.js";
+import { singleUser } from "../core/instance.js";
 import { runApiUrl, whileShown } from "../core/event_stream.js";
 import { fetchWithRetry } from "../core/loading/fetch.js";
 import { mountInspectorKey, openRequestInView } from "../inspector/open.js";
 import { replayRun, saveAsExample } from "../replay/actions.js";
-import { openShareDialog } from "./share.js";
+import { openShareDialog } from "../core/run/share.js";
 
 /** Fill `container`; return a function that resets the tools for another run. */
 export function mountRunTools(container, { onExpand, onFind }) {

@@ -1,8 +1,8 @@
 // The end of a round: answer or reason; `results.js` adds the results below.
 
 import { copyText, h } from "../core/dom.js";
-import { renderMarkdown } from "../core/markdown.js";
-import { nextStepHint, stateTone } from "../core/run_states.js";
+import { renderMarkdown } from "../core/text/markdown.js";
+import { nextStepHint, stateTone } from "../core/run/run_states.js";
 
 const TITLES = {
   submitted: "Answer",

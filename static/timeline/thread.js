@@ -6,7 +6,7 @@ import { decodePath, formatClock, formatNumber, formatSeconds, plural } from "..
 import { linkFiles } from "../core/run/file_links.js";
 import { ScrollPin, USER_SCROLLS } from "./pin_scroll.js";
 import { RunResults } from "../results/results.js";
-import { stateTone, stateLabel } from "../core/run_states.js";
+import { stateTone, stateLabel } from "../core/run/run_states.js";
 import { Step } from "./step.js";
 
 const WAITING_STATES = new Set(["queued", "preparing_image", "starting_sandbox", "waiting_model", "retrying", "paused", "waiting_approval", "summarising"]);

@@ -7,19 +7,20 @@ import { Scrubber } from "../playback/scrubber.js";
 import { MomentView } from "../playback/moment_view.js";
 import { RunSearch } from "./find.js";
 import { RunThread } from "./thread.js";
-import { showTotals } from "./totals.js";
+import { showTotals } from "../core/run/totals.js";
 import { showRun, startEventStream, emit, on, currentRun } from "../core/event_stream.js";
 import { ReplayBanner } from "../replay/banner.js";
 import { mountRunTools } from "./export_menu.js";
-import { mountOrigin } from "./origin.js";
+import { mountOrigin } from "../core/run/origin.js";
 import { mountApproval } from "../steering/approval.js";
 import { mountObservationEdits } from "../steering/observation.js";
 import { MessageQueue } from "../steering/queue.js";
-import { openSettings, createWelcome } from "../composer/welcome.js";
 
 class Timeline extends RunThread {
-  constructor(root) {
+  /** `createWelcome` returns what is shown while there is no run. */
+  constructor(root, createWelcome) {
     super(currentRun, root.querySelector(".thread"), { anchored: true });
+    this.createWelcome = createWelcome;
     this.overview = root.querySelector(".overview");
     mountOrigin(root.querySelector(".origin"), currentRun);
     this.meter = root.querySelector(".meter");
@@ -56,7 +57,7 @@ class Timeline extends RunThread {
   }
 
   showWelcome() {
-    this.welcome = createWelcome();
+    this.welcome = this.createWelcome();
     this.thread.prepend(this.welcome);
   }
 
@@ -103,6 +104,7 @@ class Timeline extends RunThread {
   }
 
   addMessage(text, inputs) {
+    this.lastMessage = text ?? "";
     this.welcome?.remove();
     this.welcome = null;
     super.addMessage(text, inputs);
@@ -135,12 +137,12 @@ class Timeline extends RunThread {
   }
 
   failureActions() {
-    return { onRetry: () => this.retry(), onSettings: openSettings };
+    return { onRetry: () => this.retry(), onSettings: () => emit("open-settings") };
   }
 
   /** Continue after a failure: repeat the message if nothing came of it, else continue the conversation. */
   retry() {
-    const text = this.answered ? "Continue." : (this.messages.at(-1).querySelector("p")?.textContent ?? "");
+    const text = this.answered ? "Continue." : this.lastMessage;
     emit("send", { text, resume: !text, play: !currentRun.status.metered });
   }
 
@@ -160,8 +162,8 @@ class Timeline extends RunThread {
   }
 }
 
-export function mountTimeline(element, props, watch) {
-  new Timeline(element.querySelector(".timeline"));
+export function mountTimeline(createWelcome, element, props, watch) {
+  new Timeline(element.querySelector(".timeline"), createWelcome);
   on("reset", () => (props.value = currentRun.id));
   watch("value", () => showRun(props.value || null));
   addEventListener("mounted", () => startEventStream(new URLSearchParams(location.search).get("run")), { once: true });

@@ -6,7 +6,7 @@ import { ObservationEdit } from "../steering/observation.js";
 import { GrowingText, copyText, followEnd, h, icon } from "../core/dom.js";
 import { formatBytes, formatClock, formatNumber, plural, formatSeconds } from "../core/format.js";
 import { highlightCommand, highlightFile } from "./text/highlight.js";
-import { markHidden, withHiddenMarked } from "./text/hidden_characters.js";
+import { markHidden, withHiddenMarked } from "../core/text/hidden_characters.js";
 import { linkFiles } from "../core/run/file_links.js";
 
 const MAX_HOSTS = 6; // listed under a command

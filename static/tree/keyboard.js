@@ -1,8 +1,8 @@
 // Keyboard navigation of the tree, as in file managers and the ARIA tree pattern.
 
 import { emit, currentRun } from "../core/event_stream.js";
-import { pastedFiles } from "../uploads/drop_reader.js";
-import { parentOf } from "./model.js";
+import { pastedFiles } from "../core/drop_reader.js";
+import { parentOf } from "../core/paths.js";
 
 const TYPING_MS = 700; // ms after which typing starts a new search
 

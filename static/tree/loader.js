@@ -2,7 +2,7 @@
 
 import { runApiUrl } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
-import { parentOf } from "./model.js";
+import { parentOf } from "../core/paths.js";
 
 export const PAGE = 1000; // rows per response
 const MAX_PATH_LENGTH = 12_000; // characters of paths in one URL

@@ -1,8 +1,6 @@
 // Model of the tree: nested open folders, each with only the rows near the viewport loaded.
 
-export const parentOf = (path) => path.slice(0, Math.max(0, path.lastIndexOf("/")));
-
-export const isBelow = (path, folder) => !folder || path.startsWith(`${folder}/`);
+import { isBelow, parentOf } from "../core/paths.js";
 
 export class Folder {
   constructor(path) {

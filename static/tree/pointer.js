@@ -1,7 +1,7 @@
 // Pointer input of the tree: clicks, context menu, drag and drop of rows and external files.
 
 import { emit } from "../core/event_stream.js";
-import { parentOf } from "./model.js";
+import { parentOf } from "../core/paths.js";
 
 const PATHS_TYPE = "application/x-studio-paths";
 const OPEN_DELAY_MS = 700; // ms over a closed folder until it opens

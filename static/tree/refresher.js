@@ -1,7 +1,7 @@
 // Keeps the loaded folders up to date: decides which rows to request and when.
 
 import { currentRun } from "../core/event_stream.js";
-import { isBelow, parentOf } from "./model.js";
+import { isBelow, parentOf } from "../core/paths.js";
 
 export const INITIALLY_OPEN = ["input", "output"];
 const ROWS_AROUND = 100; // rows requested beyond the visible ones

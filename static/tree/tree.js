@@ -1,7 +1,8 @@
 // The file tree: nested open folders, reloaded when they change.
 
 import { currentRun } from "../core/event_stream.js";
-import { Folder, TreeModel, isBelow, parentOf } from "./model.js";
+import { isBelow, parentOf } from "../core/paths.js";
+import { Folder, TreeModel } from "./model.js";
 import { TreeRefresher, INITIALLY_OPEN } from "./refresher.js";
 import { isHidden } from "./hidden.js";
 import { writeStored, readStored } from "../core/local_storage.js";

@@ -1,7 +1,7 @@
 // Marks of the files that steps created or changed: the step, and whether the user has read that version.
 
 import { readStored, writeStored } from "../core/local_storage.js";
-import { parentOf } from "./model.js";
+import { parentOf } from "../core/paths.js";
 import { isCache } from "./hidden.js";
 
 const STORED = "read-files";

@@ -1,9 +1,9 @@
 // Upload chips: one per file, or one for a batch.
 
-import { fetchDocumentInfo, formatDocumentInfo, mayHaveText } from "../core/document_info.js";
+import { fetchDocumentInfo, formatDocumentInfo, mayHaveText } from "../core/run/document_info.js";
 import { h, icon, iconButton } from "../core/dom.js";
 import { formatBytes, formatNumber, plural, formatSeconds } from "../core/format.js";
-import { isBelow } from "../tree/model.js";
+import { isBelow } from "../core/paths.js";
 import { Rate } from "./resumable_upload.js";
 
 /** Common parts: name, message, progress bar, Retry and Remove. */

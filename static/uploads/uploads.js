@@ -5,7 +5,7 @@ import { apiUrl, showRun, emit, on, runApiUrl, currentRun } from "../core/event_
 import { fetchJson } from "../core/loading/fetch.js";
 import { findMissing } from "../tree/loader.js";
 import { BatchChip, FileChip } from "./chips.js";
-import { fromFiles, fromTransfer, pastedFiles } from "./drop_reader.js";
+import { fromFiles, fromTransfer, pastedFiles } from "../core/drop_reader.js";
 import { Upload } from "./resumable_upload.js";
 
 const MAX_ACTIVE = 3; // browsers allow six connections, and the run's stream uses one

@@ -9,7 +9,7 @@ import { TreeToolbar } from "../tree/actions/toolbar.js";
 import { FileOperations } from "../tree/actions/operations.js";
 import { TreeActions } from "../tree/actions/actions.js";
 import { mountDivider } from "./divider.js";
-import { isBelow } from "../tree/model.js";
+import { isBelow } from "../core/paths.js";
 import { TreeKeyboard } from "../tree/keyboard.js";
 import { TreePointer } from "../tree/pointer.js";
 

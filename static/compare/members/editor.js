@@ -1,6 +1,6 @@
 // The members of a comparison or an evaluation that is being put together: chips, and the form of one.
 
-import { builtinAvailable } from "../../core/builtin_model.js";
+import { builtinAvailable } from "../../core/instance.js";
 import { h, icon } from "../../core/dom.js";
 import { currentSettings, defaultSettings, promptNames } from "../../core/preferences.js";
 import { memberForm } from "./form.js";

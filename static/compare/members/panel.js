@@ -1,6 +1,6 @@
 // The composer's panel for a comparison: its members as chips, repetitions, the expected answer.
 
-import { fetchExamples } from "../../composer/examples.js";
+import { fetchExamples } from "../../core/examples.js";
 import { h, loadStyles } from "../../core/dom.js";
 import { apiUrl, currentRun, emit } from "../../core/event_stream.js";
 import { fetchJson } from "../../core/loading/fetch.js";

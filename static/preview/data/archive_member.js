@@ -3,7 +3,7 @@
 import { h, icon } from "../../core/dom.js";
 import { formatBytes } from "../../core/format.js";
 import { emit, currentRun } from "../../core/event_stream.js";
-import { parentOf } from "../../tree/model.js";
+import { parentOf } from "../../core/paths.js";
 import { loadKind } from "../loader.js";
 import { showProgress } from "../progress_note.js";
 import { fetchWithRetry } from "../../core/loading/fetch.js";

@@ -2,7 +2,7 @@
 
 import { h } from "../../core/dom.js";
 import { plural } from "../../core/format.js";
-import { insertHtml, loadSanitiser } from "../../core/sanitised_html.js";
+import { insertHtml, loadSanitiser } from "../../core/text/sanitised_html.js";
 
 export async function open(file, first) {
   await loadSanitiser();

@@ -2,7 +2,7 @@
 
 import { h, loadStyles } from "../../core/dom.js";
 import { plural } from "../../core/format.js";
-import { insertHtml, loadSanitiser } from "../../core/sanitised_html.js";
+import { insertHtml, loadSanitiser } from "../../core/text/sanitised_html.js";
 import { LazyList } from "../lazy_list.js";
 import { renderRow } from "../text/rows.js";
 import { sourceToggle } from "../source_toggle.js";

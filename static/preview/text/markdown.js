@@ -3,7 +3,7 @@
 import { h, isModified } from "../../core/dom.js";
 import { emit, runApiUrl, currentRun } from "../../core/event_stream.js";
 import { fetchJson } from "../../core/loading/fetch.js";
-import { insertHtml, loadSanitiser } from "../../core/sanitised_html.js";
+import { insertHtml, loadSanitiser } from "../../core/text/sanitised_html.js";
 import { sourceToggle } from "../source_toggle.js";
 
 const HEADINGS = "h1, h2, h3";

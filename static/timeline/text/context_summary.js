@@ -2,7 +2,7 @@
 
 import { h } from "../../core/dom.js";
 import { formatNumber, formatSeconds, plural } from "../../core/format.js";
-import { usageParts } from "../totals.js";
+import { usageParts } from "../../core/run/totals.js";
 
 const MAX_LINKS = 200;
 

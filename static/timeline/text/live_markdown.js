@@ -1,7 +1,7 @@
 // Markdown of a streaming response: each block is rendered as soon as it is complete.
 
 import { GrowingText, h } from "../../core/dom.js";
-import { renderMarkdown } from "../../core/markdown.js";
+import { renderMarkdown } from "../../core/text/markdown.js";
 
 const TOKEN = /`{3,}|~{3,}|`|\$\$|\\\[|\\\]|\n/g;
 const PARTIAL_TOKEN = /[`~$\\]+$/; // may be the start of a token

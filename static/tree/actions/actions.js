@@ -3,10 +3,10 @@
 import { currentRun, whileShown } from "../../core/event_stream.js";
 import { plural } from "../../core/format.js";
 import { openMenu } from "../../core/widgets/menu.js";
-import { parentOf } from "../model.js";
+import { parentOf } from "../../core/paths.js";
 
 // The list of versions is loaded on first use.
-const openVersions = ({ path }) => whileShown(import("../../playback/version_list.js"), "header/header.css", ({ openVersionList }) => openVersionList(path));
+const openVersions = ({ path }) => whileShown(import("./version_list.js"), "header/header.css", ({ openVersionList }) => openVersionList(path));
 
 const FIXED_FOLDERS = new Set(["input", "output"]); // the model expects these
 

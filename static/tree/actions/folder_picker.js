@@ -4,7 +4,7 @@ import { h, icon } from "../../core/dom.js";
 import { decodePath } from "../../core/format.js";
 import { runApiUrl } from "../../core/event_stream.js";
 import { fetchJson } from "../../core/loading/fetch.js";
-import { parentOf } from "../model.js";
+import { parentOf } from "../../core/paths.js";
 
 /** Let the user choose a folder, starting at one; resolves with its path, or null. */
 export function pickFolder(title, start) {

@@ -4,7 +4,7 @@ import { copyText, h } from "../../core/dom.js";
 import { formatNumber, plural, decodePath } from "../../core/format.js";
 import { runApiUrl, currentRun } from "../../core/event_stream.js";
 import { fetchJson } from "../../core/loading/fetch.js";
-import { parentOf } from "../model.js";
+import { parentOf } from "../../core/paths.js";
 import { pickFolder } from "./folder_picker.js";
 import { askName, editName } from "./rename_field.js";
 import { showToast } from "./toast.js";

@@ -4,7 +4,7 @@ import { h, icon } from "../../core/dom.js";
 import { formatNumber, plural, decodePath } from "../../core/format.js";
 import { currentRun } from "../../core/event_stream.js";
 import { openMenu } from "../../core/widgets/menu.js";
-import { parentOf } from "../model.js";
+import { parentOf } from "../../core/paths.js";
 
 const TYPING_MS = 140; // ms after the last keystroke
 

@@ -1,10 +1,10 @@
 // One run as text and thumbnails: its title, state, facts and link.
 
-import { h, icon } from "../core/dom.js";
-import { formatBytes, formatCount, formatNumber, plural, formatSeconds } from "../core/format.js";
-import { apiUrl } from "../core/event_stream.js";
-import { stateTone, stateLabel } from "../core/run_states.js";
-import { unsentTitle } from "../composer/unsent_text.js";
+import { h, icon } from "../dom.js";
+import { formatBytes, formatCount, formatNumber, plural, formatSeconds } from "../format.js";
+import { apiUrl } from "../event_stream.js";
+import { stateTone, stateLabel } from "./run_states.js";
+import { unsentTitle } from "./unsent_text.js";
 
 const UNTITLED = "Untitled run";
 

@@ -1,7 +1,7 @@
 // Usage totals of a run, in the header of the timeline.
 
-import { h } from "../core/dom.js";
-import { formatBytes, formatCount, formatNumber, formatSeconds, plural } from "../core/format.js";
+import { h } from "../dom.js";
+import { formatBytes, formatCount, formatNumber, formatSeconds, plural } from "../format.js";
 
 /**
  * Show the totals of a run in `container`.

@@ -1,9 +1,9 @@
 // Inserts HTML that comes from files, models and users. The server sanitises it first; DOMPurify
 // does so again in the page, so that neither has to be perfect.
 
-import { h } from "./dom.js";
-import { decodePath } from "./format.js";
-import { loadLibrary } from "./loading/libraries.js";
+import { h } from "../dom.js";
+import { decodePath } from "../format.js";
+import { loadLibrary } from "../loading/libraries.js";
 
 const TAGS =
   "p br hr em strong b i u s sub sup small mark code pre blockquote ul ol li dl dt dd h1 h2 h3 h4 h5 h6 table caption thead tbody tfoot tr th td a img div span figure figcaption kbd samp var abbr cite q del ins details summary section input";

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-const { stateLabel, stateTone, nextStepHint } = await import("../../../static/core/run_states.js");
+const { stateLabel, stateTone, nextStepHint } = await import("../../../../static/core/run/run_states.js");
 
 const TONES = {
   submitted: "good",

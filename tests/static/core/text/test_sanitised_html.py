@@ -61,7 +61,7 @@ LIBRARY = re.compile(r"/ui/.+[.]js$|^data:image/png")
 
 
 def insert(stage: Stage, html: str) -> str:
-    return str(stage.evaluate("core/sanitised_html.js", INSERT, html))
+    return str(stage.evaluate("core/text/sanitised_html.js", INSERT, html))
 
 
 def test_hostile_html_runs_and_loads_nothing(stage: Stage) -> None:

@@ -1,10 +1,10 @@
 // Shared links to a run or a comparison: created on request, revocable at any time.
 
-import { copyText, h } from "../core/dom.js";
-import { plural } from "../core/format.js";
-import { runApiUrl } from "../core/event_stream.js";
-import { fetchJson } from "../core/loading/fetch.js";
-import { openDialog } from "../core/widgets/dialog.js";
+import { copyText, h } from "../dom.js";
+import { plural } from "../format.js";
+import { runApiUrl } from "../event_stream.js";
+import { fetchJson } from "../loading/fetch.js";
+import { openDialog } from "../widgets/dialog.js";
 
 const INSECURE = location.protocol === "http:" && !/^(localhost|127\.|\[::1\])/.test(location.host);
 

@@ -1,6 +1,6 @@
 // What a person can do with a step: one bar of buttons at the end of each step.
 
-import { h } from "../core/dom.js";
+import { h } from "../dom.js";
 
 /**
  * @typedef {object} StepAction

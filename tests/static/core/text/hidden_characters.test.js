@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
-import { markHidden, withHiddenMarked } from "../../../../static/timeline/text/hidden_characters.js";
+import { markHidden, withHiddenMarked } from "../../../../static/core/text/hidden_characters.js";
 
 const cases = JSON.parse(readFileSync(new URL("../../../fixtures/hidden_characters.json", import.meta.url), "utf8"));
 

@@ -1,8 +1,8 @@
 // Document statistics: pages, words and the tokens of pasting it into a prompt.
 
-import { formatCount, fileKind, plural } from "./format.js";
-import { runApiUrl } from "./event_stream.js";
-import { fetchJson } from "./loading/fetch.js";
+import { formatCount, fileKind, plural } from "../format.js";
+import { runApiUrl } from "../event_stream.js";
+import { fetchJson } from "../loading/fetch.js";
 
 const cache = new Map();
 const NO_TEXT =

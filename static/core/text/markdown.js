@@ -1,8 +1,8 @@
 // Markdown rendered by the server.
 
-import { h } from "./dom.js";
-import { apiUrl } from "./event_stream.js";
-import { fetchJson } from "./loading/fetch.js";
+import { h } from "../dom.js";
+import { apiUrl } from "../event_stream.js";
+import { fetchJson } from "../loading/fetch.js";
 import { insertHtml, loadSanitiser } from "./sanitised_html.js";
 
 const MARKDOWN_SYNTAX = /^#{1,6} |^\s*([-*+]|\d+[.)]) |^\s*(```|>|\|)|`[^`]+`|\*\*|__|\]\(|(^|\s)[*_]\S|\$\S|\\[([]/m;

@@ -1,6 +1,6 @@
 // Where a run comes from, what was made from it, and where its sandbox is: chips in the run's head.
 
-import { h } from "../core/dom.js";
+import { h } from "../dom.js";
 
 /** @type {{ order: number, create: (run: any) => Element | null | Promise<Element | null> }[]} */
 const chips = [];

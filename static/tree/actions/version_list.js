@@ -1,10 +1,10 @@
 // A file's versions: step, size, by whom; one can be opened, and any two compared.
 
-import { h } from "../core/dom.js";
-import { currentRun, emit, runApiUrl } from "../core/event_stream.js";
-import { fetchJson } from "../core/loading/fetch.js";
-import { openDialog } from "../core/widgets/dialog.js";
-import { decodePath, formatBytes, formatNumber, plural } from "../core/format.js";
+import { h } from "../../core/dom.js";
+import { currentRun, emit, runApiUrl } from "../../core/event_stream.js";
+import { fetchJson } from "../../core/loading/fetch.js";
+import { openDialog } from "../../core/widgets/dialog.js";
+import { decodePath, formatBytes, formatNumber, plural } from "../../core/format.js";
 
 const CHANGES = { added: "created", changed: "changed", removed: "deleted" };
 
