@@ -1,5 +1,9 @@
-// What the type checker is told about the page beyond its modules: which element a selector finds is
-// the template's affair, and its properties are used without a cast.
+// What the type checker is told about the page beyond its modules: a selector's last part names the
+// element that it finds.
+type LastPart<S extends string> = S extends `${string} ${infer Rest}` ? LastPart<Rest> : S;
+type TagName<S extends string> = S extends `${infer Tag}${"." | "#" | "[" | ":"}${string}` ? TagName<Tag> : S;
+type Found<S extends string> = TagName<LastPart<S>> extends keyof HTMLElementTagNameMap ? HTMLElementTagNameMap[TagName<LastPart<S>>] : HTMLElement;
+
 interface ParentNode {
-  querySelector(selectors: string): any;
+  querySelector<S extends string>(selectors: S): Found<S> | null;
 }

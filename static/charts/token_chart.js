@@ -194,8 +194,9 @@ class Panel {
   async draw(axes, asTable) {
     const { info, steps } = this.data;
     const empty = info.totals.prompt === null;
-    this.note.textContent = this.noteText(empty, axes.highest);
-    this.note.hidden = !this.note.textContent;
+    const note = this.noteText(empty, axes.highest);
+    this.note.textContent = note;
+    this.note.hidden = !note;
     this.plot.element.hidden = empty || asTable;
     this.table.element.hidden = !steps.length || !asTable;
     this.figures.hidden = empty;

@@ -27,8 +27,9 @@ export class Summary {
     this.files.hidden = !inputs.length;
     this.sentence.textContent = verdict?.text || pendingText(comparison);
     this.detail.textContent = verdict?.detail || expectedText(expected);
-    this.note.textContent = [STATES[state] && state !== "finished" && state !== "running" ? STATES[state] : "", reason, note].filter(Boolean).join(" ");
-    this.note.hidden = !this.note.textContent;
+    const notes = [STATES[state] && state !== "finished" && state !== "running" ? STATES[state] : "", reason, note].filter(Boolean);
+    this.note.textContent = notes.join(" ");
+    this.note.hidden = !notes.length;
     this.note.dataset.tone = ["stopped", "interrupted"].includes(state) ? "warn" : "";
   }
 }

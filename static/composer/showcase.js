@@ -6,6 +6,7 @@ import { fetchRecordings, movingPicture, recordingName } from "./gallery.js";
 import { Versus } from "./versus.js";
 
 let showcase = null;
+let drawn = ""; // the title of the example that is shown
 let wanted = null; // the example last asked for
 
 /** Show what an example makes; nothing if it was never recorded. */
@@ -30,8 +31,8 @@ async function createShowcase() {
 }
 
 function draw(example, recording) {
-  if (showcase.dataset.example === example.title) return;
-  showcase.dataset.example = example.title;
+  if (drawn === example.title) return;
+  drawn = example.title;
   const compared = recording.plain ? new Versus(example, recording) : null;
   showcase.replaceChildren(
     recording.picture ? movingPicture(recordingName(example)) : "",

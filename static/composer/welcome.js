@@ -187,8 +187,7 @@ function runLink(row, now) {
 
 /** Show progress until the container engine and image are ready. */
 async function showSetupStatus(status, box) {
-  while (box.isConnected || !status.dataset.seen) {
-    status.dataset.seen = "1";
+  do {
     let health;
     try {
       health = await fetchJson(apiUrl("../healthz"));
@@ -200,7 +199,7 @@ async function showSetupStatus(status, box) {
     status.textContent = text;
     if (!text || health.ok) return;
     await new Promise((resolve) => setTimeout(resolve, 1500));
-  }
+  } while (box.isConnected);
 }
 
 function setupText({ engine, image }) {

@@ -151,17 +151,25 @@ export function setFieldValue(field, text) {
   field.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
+/** @type {WeakMap<Element, string>} labels of the buttons that show an outcome instead, for a moment */
+const labels = new WeakMap();
+
+/** Show an outcome on a button for a moment, instead of its label. */
+export function showOutcome(button, text) {
+  if (!labels.has(button)) labels.set(button, button.textContent);
+  button.textContent = text;
+  setTimeout(() => (button.textContent = labels.get(button)), 1200);
+}
+
 /** Copy `text` (or a promise of it) to the clipboard and confirm on the button for a moment. */
 export async function copyText(text, button) {
-  const label = (button.dataset.label ??= button.textContent);
   try {
     const content = await text;
     await (navigator.clipboard?.writeText(content) ?? copyWithoutClipboardApi(content));
-    button.textContent = "Copied";
+    showOutcome(button, "Copied");
   } catch {
-    button.textContent = "Copy failed";
+    showOutcome(button, "Copy failed");
   }
-  setTimeout(() => (button.textContent = label), 1200);
 }
 
 /** Fallback: browsers disable the clipboard API on plain HTTP except for localhost. */

@@ -81,8 +81,9 @@ export function createBackButton() {
   on("reset", () => {
     button.hidden = !origin();
     if (button.hidden) return;
-    name.textContent = views.get(origin().name).label;
-    button.title = `Back to the ${name.textContent.toLowerCase()}`;
+    const { label } = views.get(origin().name);
+    name.textContent = label;
+    button.title = `Back to the ${label.toLowerCase()}`;
     button.setAttribute("aria-label", button.title);
   });
   return button;

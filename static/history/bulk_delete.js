@@ -18,6 +18,7 @@ export class RunSelection {
     this.history = history;
     this.changed = changed;
     this.runs = new Set();
+    this.shown = ""; // the runs whose actions the bar shows
     this.bar = h("div", { class: "bulk-actions", hidden: true });
   }
 
@@ -53,14 +54,14 @@ export class RunSelection {
   /** Show the bar and its actions while runs are selected. */
   update(loaded) {
     this.bar.hidden = !this.size;
-    if (!this.size) this.bar.dataset.runs = "";
+    if (!this.size) this.shown = "";
     else if (loaded) this.showActions();
   }
 
   showActions() {
     const runs = [...this.runs].join();
-    if (this.bar.dataset.runs === runs) return;
-    this.bar.dataset.runs = runs;
+    if (this.shown === runs) return;
+    this.shown = runs;
     const comparable = this.size >= 2 && this.size <= MAX_COMPARED;
     this.bar.replaceChildren(
       h("p", {}, `${plural(this.size, "run")} selected`),

@@ -167,7 +167,7 @@ export class GroupActions {
     const button = (label, onclick, kind = "") => h("button", { class: `plain ${kind}`, onclick }, label);
     const cancel = button("Cancel", () => this.closeBar(row));
     bar.hidden = false;
-    bar.dataset.runs = "";
+    this.history.selection.shown = "";
     if (row.running) return bar.replaceChildren(h("p", {}, `The ${row.kind} is still running. Stop it before you delete it.`), cancel);
     bar.replaceChildren(
       h("p", {}, `Delete the ${row.kind} “${row.title.slice(0, 60)}”? This cannot be undone.`),

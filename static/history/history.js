@@ -63,6 +63,7 @@ class HistoryDialog {
       spellcheck: "false",
       oninput: () => this.onInput(),
     });
+    this.pinned = false; // whether only pinned runs are listed
     this.pinnedOnly = h(
       "button",
       { class: "quiet only", "aria-pressed": "false", title: "Show only pinned runs", onclick: () => this.filterPinned(!this.pinned) },
@@ -108,7 +109,7 @@ class HistoryDialog {
     this.onClose(); // its event may come after the dialog was opened again
     this.dialog.showModal();
     this.field.value = "";
-    this.pinnedOnly.setAttribute("aria-pressed", "false");
+    this.setPinned(false);
     (matchMedia("(pointer: fine)").matches ? this.field : this.heading).focus();
     this.clear();
     this.reload();
@@ -130,7 +131,7 @@ class HistoryDialog {
   async onImported(runs) {
     if (!this.dialog.open) return;
     this.field.value = "";
-    this.pinnedOnly.setAttribute("aria-pressed", "false");
+    this.setPinned(false);
     await this.reload();
     const row = runs.map(({ run }) => this.rows.get(run)).findLast(Boolean);
     row?.element.querySelector(".open")?.focus();
@@ -162,12 +163,13 @@ class HistoryDialog {
     return { q: this.query, ...(this.pinned ? { pinned: 1 } : {}) };
   }
 
-  get pinned() {
-    return this.pinnedOnly.getAttribute("aria-pressed") === "true";
+  setPinned(pinned) {
+    this.pinned = pinned;
+    this.pinnedOnly.setAttribute("aria-pressed", String(pinned));
   }
 
   filterPinned(pinned) {
-    this.pinnedOnly.setAttribute("aria-pressed", String(pinned));
+    this.setPinned(pinned);
     this.reload();
   }
 

@@ -8,6 +8,9 @@ import { runTitle, runUrl, stateElement } from "../core/run/run_summary.js";
 const MAX_CARDS = 8;
 const PICTURE_PIXELS = 480;
 
+/** @type {WeakMap<Element, string>} the runs that a section shows, as JSON */
+const shown = new WeakMap();
+
 /** Fill the section with the pinned runs; errors leave it as it is. */
 export async function fillPinnedCards(section) {
   let runs;
@@ -17,8 +20,8 @@ export async function fillPinnedCards(section) {
     return;
   }
   const key = JSON.stringify(runs);
-  if (section.dataset.shown === key) return;
-  section.dataset.shown = key;
+  if (shown.get(section) === key) return;
+  shown.set(section, key);
   section.replaceChildren(h("h3", {}, "Pinned"), h("div", { class: "tiles" }, ...runs.map(card)));
 }
 

@@ -8,6 +8,8 @@ import { Track } from "./track.js";
 const MIN_STEPS = 2; // a run of one step has no past to go to
 
 export class TimeBar {
+  #action = "play"; // what the button offers
+
   constructor(scrubber) {
     this.scrubber = scrubber;
     const { player } = scrubber;
@@ -55,8 +57,8 @@ export class TimeBar {
     this.time.textContent = moment ? `${formatClock(figures.secondsUntil(moment.step))} / ${formatClock(total)}` : formatClock(total);
     this.time.title = `Time that the model and the sandbox worked, in ${plural(figures.count, "step")}`;
     const [name, label] = player.playing ? ["pause", "Pause"] : ["play", "Play"];
-    if (this.playButton.dataset.shows === name) return;
-    this.playButton.dataset.shows = name;
+    if (this.#action === name) return;
+    this.#action = name;
     setIcon(this.playButton, name, label);
   }
 }

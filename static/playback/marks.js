@@ -32,9 +32,9 @@ export class MomentMarks {
 
   /** Mark the messages and the ends of rounds. */
   markRest(moment) {
-    const { messages, roundEnds } = this.timeline;
-    messages.forEach((element) => element.classList.toggle("later", moment !== null && moment.step <= Number(element.dataset.after)));
-    roundEnds.forEach((element) => element.classList.toggle("later", isLater(Number(element.dataset.after), moment)));
+    const { messages, roundEnds, stepsUntil } = this.timeline;
+    messages.forEach((element) => element.classList.toggle("later", moment !== null && moment.step <= stepsUntil.get(element)));
+    roundEnds.forEach((element) => element.classList.toggle("later", isLater(stepsUntil.get(element), moment)));
   }
 
   /** A step was added while a moment is shown. */

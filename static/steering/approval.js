@@ -8,7 +8,7 @@ import { decide } from "./requests.js";
 import { whyOf } from "./rules.js";
 
 const FIELDS = "input, textarea, select, [contenteditable], [role=dialog]";
-const DECISIONS = { allowed: "You allowed this call.", edited: "You edited this call before it was executed.", denied: "You denied this call." };
+const DECISIONS = { allowed: "allowed this call.", edited: "edited this call before it was executed.", denied: "denied this call." };
 
 const WHOLLY = { threshold: 1 };
 const SHOWN_AS_TEXT = new Set(["file_text", "old_str", "new_str"]); // parameters of the editor that its card shows
@@ -152,9 +152,9 @@ export class Approval {
     open.delete(this);
     const hadFocus = this.element.contains(document.activeElement);
     this.reviewed = event.decision;
-    const own = this.run.canEdit ? DECISIONS[event.decision] : DECISIONS[event.decision].replace("You", "The owner");
+    const decision = `${this.run.canEdit ? "You" : "The owner"} ${DECISIONS[event.decision]}`;
     const reason = event.reason ? h("q", { dir: "auto" }, event.reason) : null;
-    this.element.replaceChildren(h("p", { class: "why" }, own, reason ? " " : "", reason));
+    this.element.replaceChildren(h("p", { class: "why" }, decision, reason ? " " : "", reason));
     if (event.decision === "edited") {
       const original = h("pre", { tabindex: "0", "aria-label": "The call as the model made it" }, withHiddenMarked(this.original));
       this.element.append(h("details", { class: "original" }, h("summary", {}, "The call as the model made it"), original));

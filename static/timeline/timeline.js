@@ -21,6 +21,8 @@ class Timeline extends RunThread {
   constructor(root, createWelcome) {
     super(currentRun, root.querySelector(".thread"), { anchored: true });
     this.createWelcome = createWelcome;
+    /** @type {WeakMap<Element, number>} the steps before a message or the end of a round */
+    this.stepsUntil = new WeakMap();
     this.overview = root.querySelector(".overview");
     mountOrigin(root.querySelector(".origin"), currentRun);
     this.meter = root.querySelector(".meter");
@@ -90,7 +92,7 @@ class Timeline extends RunThread {
 
   endRound(event) {
     super.endRound(event);
-    this.roundEnd.dataset.after = String(currentRun.step);
+    this.stepsUntil.set(this.roundEnd, currentRun.step);
     this.moments.onRound();
   }
 
@@ -108,7 +110,7 @@ class Timeline extends RunThread {
     this.welcome?.remove();
     this.welcome = null;
     super.addMessage(text, inputs);
-    this.messages.at(-1).dataset.after = String(this.stepsBefore);
+    this.stepsUntil.set(this.messages.at(-1), this.stepsBefore);
     this.moments.onRound();
   }
 

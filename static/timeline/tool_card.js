@@ -279,9 +279,10 @@ export class ToolCard {
     if (this.failed && this.isEditor) this.callSummary.querySelectorAll(".add, .del").forEach((count) => count.remove());
     const time = duration >= 0.05 ? formatSeconds(duration) : "";
     const outcome = this.denied ? "denied" : (END_REASON_LABELS[reason] ?? (exit ? `exit ${exit}` : this.failed ? "failed" : "✓"));
-    this.state.textContent = [outcome, time].filter(Boolean).join(this.failed ? " · " : " ");
+    const state = [outcome, time].filter(Boolean).join(this.failed ? " · " : " ");
+    this.state.textContent = state;
     this.state.className = `state num ${this.failed ? "bad" : "ok"}`;
-    this.state.setAttribute("aria-label", this.failed ? this.state.textContent : `done ${time}`);
+    this.state.setAttribute("aria-label", this.failed ? state : `done ${time}`);
   }
 
   /** The round ended before the call did: its outcome is unknown. */

@@ -73,10 +73,11 @@ export class ImageZoom {
     const overflows = field.offsetWidth > stage.clientWidth || field.offsetHeight > stage.clientHeight;
     stage.classList.toggle("wide", overflows);
     const percent = zoom * 100;
-    this.level.textContent = `${percent < 10 ? percent.toFixed(1) : Math.round(percent)}%`;
+    const level = `${percent < 10 ? percent.toFixed(1) : Math.round(percent)}%`;
+    this.level.textContent = level;
     const label = this.fitting ? "Show at 100%" : "Fit to window";
     this.level.title = label;
-    this.level.setAttribute("aria-label", `${this.level.textContent}: ${label.toLowerCase()}`);
+    this.level.setAttribute("aria-label", `${level}: ${label.toLowerCase()}`);
   }
 
   /** Zoom around a point of the viewport; default: its centre. */

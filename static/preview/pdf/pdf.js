@@ -69,9 +69,9 @@ class PdfPreview {
     const notes = [
       first.truncated && "The file is truncated. Only the readable part is shown.",
       first.omitted_pages && `Not shown: ${plural(first.omitted_pages, "more page")}.`,
-    ];
-    this.notes.textContent = notes.filter(Boolean).join(" ");
-    this.notes.hidden = !this.notes.textContent;
+    ].filter(Boolean);
+    this.notes.textContent = notes.join(" ");
+    this.notes.hidden = !notes.length;
     this.file.setTools(...unlockedCopyTools(this.file));
     this.pages.show(first);
     if (previous && !this.search.element.hidden) this.search.search();

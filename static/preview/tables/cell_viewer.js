@@ -1,6 +1,6 @@
 // Below a grid: the full text of a cell, and the selection with its sum and a copy button.
 
-import { copyText, h, iconButton } from "../../core/dom.js";
+import { copyText, h, iconButton, showOutcome } from "../../core/dom.js";
 import { formatBytes, formatNumber, plural } from "../../core/format.js";
 
 const numberFormat = new Intl.NumberFormat("en", { maximumSignificantDigits: 8 });
@@ -71,18 +71,12 @@ export function createFooter(grid) {
     element,
     describe: (...elements) => description.replaceChildren(...elements),
     showMessage: (text) => (message.textContent = text || ""),
-    copy: (text) => (text ? copyText(text, copyButton) : showCopied(copyButton)),
+    copy: (text) => (text ? copyText(text, copyButton) : showOutcome(copyButton, "Copied")),
     updateSelection() {
       copyButton.hidden = !grid.displayedRows;
       summary.textContent = grid.selection.several ? selectionSummary(grid) : "";
     },
   };
-}
-
-function showCopied(button) {
-  button.dataset.label ??= button.textContent;
-  button.textContent = "Copied";
-  setTimeout(() => (button.textContent = button.dataset.label), 1200);
 }
 
 function selectionSummary(grid) {

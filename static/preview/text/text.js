@@ -40,7 +40,8 @@ class TextView {
     this.reader = new TextPager(file, { onMove: () => this.updatePosition(), onPages: () => this.search.highlightPages() });
     this.search = new TextSearch(this.reader);
     this.position = h("span", { class: "position num" });
-    this.element = h("div", { class: "text", "data-wrap": wraps() ? "yes" : "no" }, this.search.element, this.reader.element, this.bar());
+    this.wrapped = wraps();
+    this.element = h("div", { class: "text", "data-wrap": this.wrapped ? "yes" : "no" }, this.search.element, this.reader.element, this.bar());
     this.onKey = (event) => this.handleKey(event);
     document.addEventListener("keydown", this.onKey);
     this.reader.show(first);
@@ -92,7 +93,8 @@ class TextView {
   }
 
   toggleWrap() {
-    const wrapped = this.element.dataset.wrap !== "yes";
+    this.wrapped = !this.wrapped;
+    const { wrapped } = this;
     const { offset } = this.reader.top();
     this.element.dataset.wrap = wrapped ? "yes" : "no";
     this.wrapper.setAttribute("aria-pressed", String(wrapped));
