@@ -44,15 +44,11 @@ class UserMessage:
 
 @dataclass(frozen=True, slots=True)
 class OpaqueParts:
-    """What an API gave with an answer to be given back with it, unchanged.
-
-    Signatures, encrypted reasoning and the like. They are sent to the family that gave them and to
-    no other, which could not read them.
+    """Signatures, encrypted reasoning and the like, given back unchanged to their family only.
 
     Attributes:
-        family: Who gave them: the API, the model's family and the endpoint, as
-            ``messages/claude@anthropic``.
-        parts: JSON in the form of the API's package, without the texts and calls of the answer.
+        family: The API, the model's family and the endpoint, as ``messages/claude@anthropic``.
+        parts: JSON in the form of the API's package, without the answer's texts and calls.
     """
 
     family: str
@@ -64,9 +60,7 @@ class AssistantMessage:
     """The model's answer in one turn.
 
     Attributes:
-        reasoning_field: The field in which the endpoint sent the reasoning; it is sent back in
-            the same field.
-        opaque: What is to be given back with it besides; None for nothing.
+        reasoning_field: The field in which the endpoint sent the reasoning; it goes back in it.
     """
 
     text: str
@@ -103,21 +97,13 @@ class SentRequest:
 
     Attributes:
         url: The address without its query, which may contain a secret.
-        has_query: Whether it has a query.
-        has_key: Whether a key is sent.
-        public_only: As in ``ModelConfig``.
         parameters: The body's fields in their order; those that the API writes from the
             conversation and the tools are None.
-        sha256: The SHA-256 of the body's bytes.
-        size: The number of these bytes.
-        tool_call_style: As in ``ModelConfig``.
-        send_reasoning: As in ``ModelConfig``.
+        size: Bytes of the body.
         message_changes: How the messages were adapted: names that the API's package documents.
-        api: The API.
         family: As in ``OpaqueParts``: whose opaque parts were sent.
         headers: The headers that the API needs; none contains the key.
-        left_out: The settings that were asked for and not sent, since the model or the endpoint
-            does not take them.
+        left_out: Requested settings that the model or the endpoint does not take.
     """
 
     url: str
@@ -137,10 +123,7 @@ class SentRequest:
 
 
 class RequestRecorder(Protocol):
-    """A recorder of the requests of one attempt; may be called from any thread.
-
-    It never raises: a run does not fail because its requests cannot be recorded.
-    """
+    """A recorder of one attempt's requests; thread-safe, and never raises."""
 
     def sent(self, request: SentRequest) -> None:
         """Record a request; called for each one that the attempt sends, before it is sent."""
@@ -157,12 +140,10 @@ class RequestRecorder(Protocol):
 
 @dataclass(slots=True)
 class EncodedMessages:
-    """Messages that the requests of a growing conversation repeat, as the last one encoded them.
+    """Encoded messages that the requests of a growing conversation repeat.
 
     Attributes:
         how: What else their bytes depend on.
-        messages: The messages.
-        data: Their bytes.
         head: The bytes before them in the last body.
         digest: The hash of ``head`` and ``data``; None before the first request.
     """
@@ -180,10 +161,8 @@ class ModelRequest:
 
     Attributes:
         messages: The conversation; only its first message may be a ``SystemMessage``.
-        tools: The tools described to the model.
-        max_tokens: The budget of the answer; sent only if set.
-        recorder: Records what is sent and received.
-        encoded: What earlier requests of the same conversation have encoded; this one adds to it.
+        max_tokens: Token budget of the answer; sent only if set.
+        encoded: What earlier requests of the same conversation encoded; this one adds to it.
     """
 
     messages: Sequence[Message]
@@ -198,11 +177,9 @@ class Usage:
     """Token counts reported by the endpoint.
 
     Attributes:
-        prompt: The whole prompt.
         generated: The answer, including its reasoning.
-        cached: The part of the prompt read from the endpoint's cache.
-        reasoning: The part of the answer that is reasoning.
-        cache_written: The part of the prompt written to the cache.
+        cached: Prompt tokens read from the endpoint's cache.
+        cache_written: Prompt tokens written to the cache.
         reported: Which of the last three the endpoint reported, even as 0. The others are 0 if it
             did not report them; earlier versions recorded no names.
     """
@@ -241,11 +218,7 @@ class TextWasReasoning:
 
 @dataclass(frozen=True, slots=True)
 class CallPiece:
-    """A fragment of a tool call; only the first fragment has ``id`` and ``name``.
-
-    Fragments of one call share ``index``. If the model gives no id, the adapter generates one,
-    so that every call can be answered.
-    """
+    """A fragment of a tool call; only the first has ``id`` and ``name``, all share ``index``."""
 
     index: int
     id: str = ""
@@ -268,10 +241,8 @@ class TurnTokens:
     ``generated``.
 
     Attributes:
-        kept: Number of leading ids of the previous sequence that are still valid: all of them,
-            unless the conversation was truncated.
-        read: Ids between those and the answer. They come from the environment and are never
-            trained on.
+        kept: Number of leading ids of the previous sequence that are still valid.
+        read: Ids from the environment, never trained on.
         generated: The sampled ids of the answer, including the end-of-turn token.
         logprobs: The log-probability of each generated id, at the sampling temperature; empty if
             they are not known, as in some traces of other tools.
@@ -285,17 +256,7 @@ class TurnTokens:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """The end of a turn; always the last piece.
-
-    Attributes:
-        reason: Why the turn ended.
-        usage: The turn's token counts, if reported.
-        tokens: The turn's token ids, if the model works with them
-            (``agent.models.tokens.model``).
-        reasoning_field: The field in which the endpoint sent the turn's reasoning.
-        opaque: What is to be given back with the answer; None for nothing.
-        left_out: The settings that the request left out; see ``SentRequest``.
-    """
+    """The end of a turn; always the last piece."""
 
     reason: FinishReason
     usage: Usage | None = None
@@ -320,9 +281,7 @@ class Model(Protocol):
         """Whether tokens are counted; False for scripted turns, which use none."""
 
     def stream(self, request: ModelRequest, stop: Stop) -> Iterator[Piece]:
-        """Stream one turn, ending in exactly one ``Finish``.
-
-        After ``stop`` the iterator ends within a second, without a ``Finish``.
+        """Stream one turn, ending in exactly one ``Finish``; after ``stop``, end within a second.
 
         Raises:
             ModelError: see ``agent.errors`` for the subclasses and what each means.
@@ -334,10 +293,7 @@ class Preloadable(Protocol):
     """A model that takes time to load."""
 
     def preload(self) -> None:
-        """Begin to load in the background what the first turn needs, and return at once.
-
-        Called while a run's sandbox starts. A failure is reported by the first turn.
-        """
+        """Begin to load in the background what the first turn needs, which reports failures."""
 
 
 @dataclass(frozen=True)

@@ -53,15 +53,7 @@ class ScriptedCall(_StrictBase):
 
 
 class DemonstrationTurn(_StrictBase):
-    """One turn of a script.
-
-    Attributes:
-        text: The text of the answer.
-        reasoning: The reasoning before the text.
-        calls: The tool calls; at least one, since a run ends with ``submit``.
-        expect: Regular expressions that must all match in the results of the previous turn;
-            otherwise the turn's text would be false.
-    """
+    """One turn of a script, played only if ``expect`` matches in the previous results."""
 
     text: str
     reasoning: str | None = None
@@ -78,12 +70,8 @@ class Demonstration(_StrictBase):
     """A scripted run for users to watch.
 
     Attributes:
-        name: The file name without its extension.
-        title: A few words for a button.
         task: The task's text, exactly as a user would type it.
         watch: One line: what to watch for.
-        seconds: Approximate duration in seconds.
-        turns: The script.
     """
 
     name: str
@@ -101,23 +89,13 @@ class Demonstration(_StrictBase):
 
 
 def load_yaml(path: Path) -> Any:
-    """Return the values in a YAML file; it can create no other objects.
-
-    libyaml, where PyYAML has it, is ten times as fast.
-
-    Raises:
-        yaml.YAMLError: It is not YAML.
-    """
+    """Return the values in a YAML file; libyaml, where PyYAML has it, is ten times as fast."""
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     return yaml.load(path.read_bytes(), Loader=loader)
 
 
 def read_demonstration(path: Path) -> Demonstration:
-    """Read a demonstration from a file.
-
-    Raises:
-        ValueError: the file is not a demonstration; the message says where and why.
-    """
+    """Read a demonstration; raise ``ValueError`` with where and why the file is none."""
     try:
         data = load_yaml(path)
         if not isinstance(data, dict):
@@ -140,10 +118,7 @@ def load(name: str) -> Demonstration:
 
 
 def find_by_task(task: str) -> Demonstration | None:
-    """Return the demonstration whose task or title equals ``task``, or None.
-
-    Leading and trailing whitespace is ignored, and so is a full stop after a title.
-    """
+    """Return the demonstration whose task or title equals ``task``, or None."""
     wanted = task.replace("\r\n", "\n").strip()
     title = wanted.removesuffix(".")
     known = load_all()
@@ -151,13 +126,10 @@ def find_by_task(task: str) -> Demonstration | None:
 
 
 class DemonstrationModel:
-    """A stateless model that plays one demonstration.
-
-    The conversation determines the next turn.
+    """A stateless model that plays one demonstration: the conversation determines the next turn.
 
     Args:
-        demonstration: The demonstration to play; if None, every request is refused with
-            instructions for connecting a model.
+        demonstration: If None, every request is refused with instructions for connecting a model.
         pace: Characters of text per second; 0 streams without delay.
     """
 
@@ -171,12 +143,7 @@ class DemonstrationModel:
         self._pace = pace
 
     def stream(self, request: ModelRequest, stop: Stop) -> Iterator[Piece]:
-        """Stream the next turn of the script; see ``Model.stream``.
-
-        Raises:
-            ModelRefused: the script has ended, the results are not the expected ones, or the
-                user sent a message that the script cannot answer.
-        """
+        """Stream the next turn; refuse after the end, or if results are not as expected."""
         turn_index, turn = self._next_turn(request.messages)
         for piece in _pieces(turn_index, turn):
             if self._wait_for(piece, stop):

@@ -33,8 +33,6 @@ class Parameter:
         expected: What a value must be, to follow “must be”.
         read: Returns a value in its type, from that type; raises ``ValueError``.
         from_text: Returns the value that a text stands for; raises ``ValueError``.
-        metavar: Its value's name in the help of the command line.
-        help: What it is, for the help of the command line.
     """
 
     name: str
@@ -162,10 +160,7 @@ BY_NAME = {each.name: each for each in PARAMETERS}
 
 
 def checked_values(source: object) -> dict[str, Any]:
-    """Return the parameters that are set in an object, by their names.
-
-    Args:
-        source: An object whose attributes are some parameters.
+    """Return the parameters that are set as attributes of ``source``, by their names.
 
     Raises:
         UsageError: A value is invalid; the text names the parameter.
@@ -187,11 +182,7 @@ def check_config(config: ModelConfig) -> ModelConfig:
 
 
 def from_camel_case(given: object) -> dict[str, Any]:
-    """Return parameters by their names from JSON, which names them in camel case.
-
-    Raises:
-        UsageError: It is no object, or a name is not that of a parameter.
-    """
+    """Return parameters by their names from JSON, which names them in camel case."""
     names = {each.camel_case: each.name for each in PARAMETERS}
     if not isinstance(given, Mapping):
         raise UsageError(f"parameters must be an object with some of {', '.join(names)}.")

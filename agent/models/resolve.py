@@ -29,19 +29,11 @@ def resolve_model(
     one; otherwise the built-in model. If ``config.model`` names the built-in model, it answers
     every task.
 
-    Args:
-        task: The task's text.
-        config: The chosen endpoint; its URL may be empty.
-        allow_builtin: Whether the built-in model may answer.
-        no_endpoint_message: Error message if there is neither an endpoint nor a demonstration.
-        no_name_message: Error message if an endpoint is set without a model name.
-        prefer_demonstration: Whether a demonstration of this task takes precedence over all other
-            models.
-        passports: What is known of models, and where more is kept.
+    With ``prefer_demonstration``, a demonstration of this task takes precedence over all others.
 
     Raises:
         UsageError: a request parameter is invalid.
-        NoModelAvailable: there is no model; the message is one of the two above, with instructions
+        NoModelAvailable: there is no model; the message is one of the two given, with instructions
             for installing the built-in model if it is missing.
     """
     builtin_selected = config.model == BUILTIN_ID

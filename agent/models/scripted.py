@@ -25,10 +25,7 @@ class ScriptedTurn:
     """One turn of a script.
 
     Attributes:
-        text: The text of the answer.
-        reasoning: The reasoning before the text.
         calls: The tool calls; an empty id is replaced with a generated one.
-        usage: The reported token counts, if any.
         finish: The finish reason; by default ``tool_calls`` if there are calls, else ``stop``.
         error: Raised after text and calls, instead of a ``Finish``.
         gate: Waited for before the first piece, to simulate a silent model.
@@ -49,8 +46,6 @@ class ScriptedModel:
     Args:
         turns: The script; may be infinite. After the last turn, ``stream`` raises
             ``ModelRefused``.
-        name: The display name.
-        metered: The value of ``metered``.
         piece_size: Characters in one piece of text, reasoning or arguments.
     """
 

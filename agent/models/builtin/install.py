@@ -30,13 +30,7 @@ BUILTIN_MISSING_MESSAGE = (
 
 @dataclass(frozen=True, slots=True)
 class ModelFiles:
-    """Paths of the built-in model's files.
-
-    Attributes:
-        runtime: The folder from which the llama.cpp package is imported.
-        weights: The base model's weights, GGUF.
-        adapter: The adapter for these weights, GGUF; None if there is none.
-    """
+    """Paths of the built-in model's files: the runtime's folder and GGUF files."""
 
     runtime: Path
     weights: Path
@@ -44,11 +38,7 @@ class ModelFiles:
 
 
 def find_files(search_path: Sequence[str] | None = None) -> ModelFiles | None:
-    """Return the paths, or None if one of the packages is not installed.
-
-    Args:
-        search_path: The folders to search; ``sys.path`` by default.
-    """
+    """Return the paths, in ``sys.path`` by default, or None if a package is not installed."""
     runtime = _package_folder(PathFinder.find_spec(RUNTIME_PACKAGE, search_path))
     package = _package_folder(PathFinder.find_spec(WEIGHTS_PACKAGE, search_path))
     weights = next(iter(sorted(package.glob("*.gguf"))), None) if package else None

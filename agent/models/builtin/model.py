@@ -20,8 +20,6 @@ class BuiltinModel:
     """The built-in model for one conversation. The first request loads it.
 
     Args:
-        engine: The inference process, shared by all conversations.
-        sampler: The sampler; by default one with the default temperature.
         adapter: Whether the default sampler applies the adapter. It was trained for the tools, so
             plain mode does without: there it calls tools that do not exist.
     """

@@ -34,11 +34,8 @@ _log = logging.getLogger(__name__)
 class InferenceEngine:
     """llama.cpp in a separate process, on a Unix socket in a private folder.
 
-    Thread-safe; a thread must enter ``acquire`` before it requests an answer.
-
-    Args:
-        files: Paths of the model's files.
-        idle_seconds: Seconds without a request after which the process is stopped.
+    Thread-safe; a thread must enter ``acquire`` before it requests an answer. The process stops
+    after ``idle_seconds`` without a request.
     """
 
     def __init__(self, files: ModelFiles, idle_seconds: float = IDLE_SECONDS) -> None:
@@ -67,23 +64,11 @@ class InferenceEngine:
             yield acquired
 
     def load(self, stop: Stop) -> bool:
-        """Start the process and wait until it is ready; return False if stopped first.
-
-        Raises:
-            ModelRefused: the process cannot be started.
-        """
+        """Start the process and wait until it is ready; return False if stopped first."""
         return self._wait_until_ready(self._running_server(), stop)
 
     def request(self, path: str, body: Mapping[str, Any], stop: Stop) -> dict[str, Any]:
-        """Send a request to the process, starting it if it is not running.
-
-        Args:
-            path: A path of llama.cpp's server, such as ``/tokenize``.
-            body: The request body, sent as JSON.
-            stop: Ends the wait immediately.
-
-        Returns:
-            The response body; empty if stopped.
+        """Send a request to a path such as ``/tokenize``; return the response, empty if stopped.
 
         Raises:
             ContextTooLong: the token ids exceed the context.
@@ -174,11 +159,7 @@ class _Server:
         self.idle_timer: threading.Timer | None = None
 
     def wait_until_ready(self, stop: Stop) -> bool:
-        """Wait until the model is loaded; return False if stopped first.
-
-        Raises:
-            ModelRefused: the model cannot be loaded.
-        """
+        """Wait until the model is loaded; return False if stopped first."""
         stdout = self._process.stdout
         assert stdout is not None
         with self._loading_lock:

@@ -22,14 +22,7 @@ _REPLACEMENT_CHARACTER = "\ufffd"
 
 
 class LlamaSampler:
-    """A ``Sampler`` that uses llama.cpp.
-
-    Args:
-        engine: The inference process.
-        temperature: Sampling temperature; 0 takes the most likely token.
-        top_p: Nucleus sampling.
-        adapter: Whether the adapter is applied; without it, the unchanged base model answers.
-    """
+    """A ``Sampler`` that uses llama.cpp; without ``adapter``, the unchanged base model answers."""
 
     def __init__(
         self,
@@ -60,11 +53,7 @@ class LlamaSampler:
         return self._tokenize(text, parse_control=False)
 
     def control_token_id(self, name: str) -> int:
-        """Return the id of a control token.
-
-        Raises:
-            ModelRefused: the model has no such token.
-        """
+        """Return the id of a control token; raise ``ModelRefused`` if there is none."""
         if name not in self._control_ids:
             ids = self._tokenize(name, parse_control=True)
             if len(ids) != 1:

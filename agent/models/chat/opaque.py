@@ -17,12 +17,7 @@ class _Fragments(list[str]):
 
 
 class OpaqueCollector:
-    """Collector of one answer's opaque parts; see ``agent.models.chat.request`` for their form.
-
-    Args:
-        family: As in ``OpaqueParts``.
-        size: Counter of the answer's characters.
-    """
+    """Collector of one answer's opaque parts; see ``agent.models.chat.request`` for their form."""
 
     def __init__(self, family: str, size: AnswerSizeCounter) -> None:
         self._family = family
@@ -67,10 +62,7 @@ class OpaqueCollector:
     ) -> OpaqueParts | None:
         """Return the parts of the whole answer; None if there are none.
 
-        Args:
-            before_text: What the content had before its text, such as ``<think>…</think>``.
-            has_reasoning: Whether a field had reasoning.
-            has_calls: Whether the answer has calls.
+        ``before_text`` is what the content had before its text, such as ``<think>…</think>``.
         """
         parts: dict[str, Any] = {}
         if self._has_empty_reasoning and has_calls and not has_reasoning:

@@ -47,17 +47,7 @@ _FAILURE_REASONS = {"error", "abort", "insufficient_system_resource", "network_e
 
 
 class StreamParser:
-    """Converter of chunks (parsed JSON of any shape) into pieces.
-
-    ``finish`` yields the ``Finish``.
-
-    Args:
-        writing: How the request was written.
-        tools: The tools of the request.
-
-    Raises:
-        ModelError: the answer is longer, or has more calls, than ``transport.bounds`` allows.
-    """
+    """Converter of chunks (parsed JSON of any shape) into pieces, the last one a ``Finish``."""
 
     def __init__(self, writing: Writing, tools: Sequence[ToolSchema] = ()) -> None:
         described = writing.tool_call_style == "text"
@@ -79,11 +69,7 @@ class StreamParser:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the endpoint reported that the answer is complete.
-
-        It does so with a finish reason, or, if a server sends none, with a final usage or the
-        stream's end marker.
-        """
+        """Whether the endpoint sent a finish reason, a final usage or the stream's end marker."""
         return bool(self._reason) or self._closed
 
     @property

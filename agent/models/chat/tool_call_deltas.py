@@ -23,15 +23,7 @@ _MAX_EMPTY_LENGTH = 64
 
 
 class _PartialCall:
-    """A call being assembled.
-
-    Attributes:
-        index: Its number.
-        stream_index: The index in its first fragment.
-        endpoint_id: The id that the endpoint gave it.
-        name: Its name.
-        is_begun: Whether its first piece was returned.
-    """
+    """A call being assembled; ``stream_index`` is the index in its first fragment."""
 
     def __init__(self, index: int, stream_index: int | None, endpoint_id: str) -> None:
         self.index = index
@@ -52,11 +44,7 @@ class _PartialCall:
         return self._scanner.is_complete
 
     def new_arguments(self, fragment: str) -> str:
-        """Return what a fragment adds: it may repeat all arguments so far, and continue them.
-
-        Arguments that begin with a brace never continue with a copy of themselves: that would be
-        no JSON.
-        """
+        """Return what a fragment adds: it may repeat all arguments so far, and continue them."""
         if self._length and len(fragment) >= self._length:
             so_far = "".join(self._arguments)
             self._arguments = [so_far]
@@ -98,7 +86,6 @@ class ToolCallAssembler:
     """Assembler of fragments into calls, numbered in the order of their starts.
 
     Args:
-        size: Counter of the answer's characters.
         kept: Called with each fragment and the number of its call.
         tools: The names of the tools, for names with leaked prefixes and suffixes.
     """

@@ -51,9 +51,6 @@ class Writing:
     """How a conversation is written for an endpoint.
 
     Attributes:
-        family: Whose opaque parts may be sent; see ``OpaqueParts``.
-        tool_call_style: As in ``ModelConfig``.
-        send_reasoning: As in ``ModelConfig``.
         changes: Names of changes that this model or endpoint needs, known or learned from a
             refusal; the API's package documents them.
     """
@@ -74,10 +71,8 @@ class Parameters:
     """The settings as fields of the body.
 
     Attributes:
-        body: The fields, without those of ``Api.conversation``, in the order in which they are
-            sent.
-        headers: Headers that these settings need.
-        left_out: The settings that cannot be sent, each with the reason: a sentence for the user.
+        body: The fields in their order, without those of ``Api.conversation``.
+        left_out: Settings that cannot be sent, each with a sentence for the user.
     """
 
     body: Body
@@ -88,10 +83,8 @@ class Parameters:
 def sampling(config: ModelConfig, fixed: str, left_out: dict[str, str]) -> dict[str, float | None]:
     """Return temperature and top-p as fields of the body.
 
-    Args:
-        config: The settings.
-        fixed: Why neither can be sent, such as “this model fixes it”; empty if both can.
-        left_out: Receives those that were asked for and cannot be sent.
+    ``fixed`` says why neither can be sent, such as “this model fixes it”; ``left_out`` receives
+    requested settings that cannot be sent.
     """
     asked = {"temperature": config.temperature, "top_p": config.top_p}
     if not fixed:
@@ -104,10 +97,10 @@ def sampling(config: ModelConfig, fixed: str, left_out: dict[str, str]) -> dict[
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """Something that endpoints of an API require, and say so in a refusal.
+    """A requirement that endpoints of an API state in a refusal.
 
     Attributes:
-        pattern: How they say so.
+        pattern: How they state it.
         change: The change that fulfils it, as in ``Writing.changes``.
         notice: A sentence for the user.
         applies: Whether the body that was sent lacks it.
@@ -122,11 +115,7 @@ class Requirement:
 
 
 class AnswerParser(Protocol):
-    """The reader of one answer; made anew for each request.
-
-    It takes events of any shape, since an endpoint may send anything: what is malformed is
-    ignored. It bounds what it keeps (``agent.models.transport.bounds``).
-    """
+    """The reader of one answer; ignores malformed events and bounds what it keeps."""
 
     @property
     def usage(self) -> Usage | None:
@@ -141,9 +130,7 @@ class AnswerParser(Protocol):
         """The finish reason if it reports a failure, else empty."""
 
     def feed(self, event: object) -> Iterator[Piece]:
-        """Yield the pieces of an event, parsed JSON; or of a whole body that was not streamed.
-
-        The end marker of a stream is ``END_OF_STREAM``.
+        """Yield the pieces of an event, of a whole unstreamed body, or of ``END_OF_STREAM``.
 
         Raises:
             ModelError: the answer is longer, or has more calls, than the bounds allow.
@@ -183,21 +170,12 @@ class Api(Protocol):
         """Return the changes that a model is known to need."""
 
     def parameters(self, config: ModelConfig, limit: int | None, traits: Traits) -> Parameters:
-        """Return the settings as fields of the body, without ``config.extra_body``.
-
-        Args:
-            config: The settings.
-            limit: Maximum tokens of the answer; None if no limit is set.
-            traits: What is known of the model.
-        """
+        """Return the settings as fields of the body, without ``config.extra_body``."""
 
     def conversation(
         self, messages: Sequence[Message], tools: Sequence[ToolSchema], writing: Writing
     ) -> Body:
-        """Return the fields that the conversation and the tools determine.
-
-        One of them has the messages, in order (``agent.models.endpoint.encoding``).
-        """
+        """Return the fields that conversation and tools determine, one of them the messages."""
 
     def parser(self, writing: Writing, tools: Sequence[ToolSchema], /) -> AnswerParser:
         """Return the reader of one answer."""

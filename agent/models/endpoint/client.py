@@ -46,7 +46,6 @@ class EndpointModel:
     25 ms are merged into one piece.
 
     Args:
-        config: Endpoint and request options.
         learned: What earlier refusals of this endpoint and model have taught.
         on_learned: Called with the whole after each new lesson, from any thread.
 
@@ -205,11 +204,7 @@ def _task_error(turn: "concurrent.futures.Future[None]") -> BaseException | None
 
 
 async def fetch_models(config: ModelConfig) -> object:
-    """Fetch ``/models`` from an endpoint; return the JSON, which may have any shape.
-
-    Raises:
-        ModelError: the request failed.
-    """
+    """Fetch ``/models`` from an endpoint; return the JSON, which may have any shape."""
     api = api_named(_first_api(config, Learned()))
     connection = EndpointConnection(config, api.name)
     try:

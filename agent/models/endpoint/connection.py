@@ -42,15 +42,6 @@ class EndpointConnection:
 
     The official packages send the requests and decode the streams. Their typed models are not
     used, since they accept any shape without validation; answers are checked where they are read.
-
-    Args:
-        config: The endpoint and its options.
-        api_name: The API that is used first.
-
-    Attributes:
-        endpoint: The endpoint's description for error messages.
-        address: The endpoint's address.
-        has_answered: Whether the endpoint has ever sent a valid answer.
     """
 
     def __init__(self, config: ModelConfig, api_name: ApiName) -> None:

@@ -21,16 +21,7 @@ if TYPE_CHECKING:
 
 
 class DeferredEndpointModel:
-    """A model behind an OpenAI-compatible endpoint; see ``EndpointModel``.
-
-    Args:
-        config: Endpoint and request options.
-        passports: Where what is known of the model is kept; None to keep nothing.
-
-    Attributes:
-        config: The endpoint and the options.
-        passports: See above.
-        passport: What is known of the model; None if nothing is.
+    """A model behind an endpoint; see ``EndpointModel``.
 
     Raises:
         ModelRefused: the URL or the key cannot be used. A proxy or certificate file of the

@@ -29,8 +29,7 @@ class EncodedRequest:
     Attributes:
         body: The body, perhaps without the turns between the first one and the last ones.
         content: The bytes of the whole body.
-        sha256: Their hash.
-        new: The messages without those that were encoded before.
+        new: The messages that were not encoded before.
     """
 
     body: Body
@@ -52,15 +51,7 @@ def encode_request(
     encoded: EncodedMessages | None,
     write: Callable[[Sequence[Message]], Body],
 ) -> EncodedRequest:
-    """Encode a request.
-
-    Args:
-        api: The API.
-        writing: How the conversation is written.
-        messages: The conversation.
-        encoded: What earlier requests have encoded, which is added to; None for nothing.
-        write: Returns the body of a request with some messages.
-    """
+    """Encode a request; ``write`` returns the body for some of its messages."""
     start, end = _turns_between(messages) if encoded is not None else (0, 0)
     if encoded is None or start >= end:
         body = write(messages)
@@ -95,10 +86,7 @@ def _turns_between(messages: Sequence[Message]) -> tuple[int, int]:
 
 
 def _begins_turn(messages: Sequence[Message], at: int) -> bool:
-    """Return whether an answer that every API writes follows a message to the model.
-
-    The roles differ, so that no API merges the two, nor puts anything between them.
-    """
+    """Return whether an answer begins here that no API merges with the message before."""
     answer, before = messages[at], messages[at - 1]
     if not isinstance(answer, AssistantMessage) or not isinstance(before, UserMessage | ToolResult):
         return False

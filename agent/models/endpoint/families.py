@@ -56,7 +56,7 @@ class Traits:
         version: Major and minor version; (0, 0) if the name has none.
         service: Who answers, e.g. ``openrouter``; empty if that is not known.
         name: The model's name without its maker's, in lower case.
-        endpoint: The service, or a hash of the address's host: records do not tell the host.
+        endpoint: The service, or a hash of the host: records do not contain the host.
     """
 
     family: str

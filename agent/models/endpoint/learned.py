@@ -58,7 +58,6 @@ class Lessons:
     Attributes:
         dropped: Parameters that are not sent; ``reasoning.summary`` is a field of one.
         renamed: Parameters with the name that the endpoint takes instead.
-        changes: Changes of the messages, as in ``Writing.changes``.
     """
 
     dropped: tuple[str, ...] = ()
@@ -113,12 +112,7 @@ class Lessons:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What the refusals of one endpoint and model have taught.
-
-    Attributes:
-        api: The API that a refusal named; None for none.
-        lessons: What was taught in each API: what one rejects, another may take.
-    """
+    """What one endpoint's refusals of one model taught, per API; ``api`` is the one they named."""
 
     api: ApiName | None = None
     lessons: Mapping[ApiName, Lessons] = field(default_factory=dict)
@@ -168,15 +162,7 @@ class Lesson:
 def learn(
     learned: Learned, failure: Failure, sent: Body, api: Api, *, may_switch: bool
 ) -> Lesson | None:
-    """Learn from a refusal; return None if it teaches nothing.
-
-    Args:
-        learned: What was learned before.
-        failure: The refusal.
-        sent: The body that was refused.
-        api: The API that was used.
-        may_switch: Whether another API may be used.
-    """
+    """Learn from a refusal; return None if it teaches nothing."""
     details = parse_error_body(failure.body, "")
     if failure.streaming or length_error(details, ""):
         return None

@@ -12,11 +12,6 @@ from agent.models.transport.redaction import ByteRedactor, KeyRedactor
 def record_request(request: ModelRequest, sent: SentRequest, key: str) -> Iterator[KeyRedactor]:
     """Record the request that is sent inside this context, and its response.
 
-    Args:
-        request: The request, which has the recorder; without one nothing is recorded.
-        sent: What is sent.
-        key: The key.
-
     Yields:
         The redactor of the answer's pieces. If it finds the key, the response is withheld.
     """

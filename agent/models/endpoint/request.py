@@ -26,13 +26,7 @@ class PreparedRequest:
     """A request as the endpoint takes it.
 
     Attributes:
-        request: The request.
-        api: The API.
-        writing: How its conversation is written.
-        parameters: The fields of the body; None for those that the conversation determines.
-        content: The body's bytes.
-        sha256: Their hash.
-        headers: The headers that the API needs.
+        parameters: The body's fields; None for those that the conversation determines.
         left_out: The names of the settings that are not sent.
         notices: Sentences for the user on what is left out.
     """
@@ -99,13 +93,7 @@ def prepare_request(
 
 
 def describe_request(config: ModelConfig, prepared: PreparedRequest, url: str) -> SentRequest:
-    """Return what is sent, for the recorder.
-
-    Args:
-        config: The endpoint and its options.
-        prepared: The request.
-        url: The address without its query.
-    """
+    """Return what is sent to ``url``, which has no query, for the recorder."""
     return SentRequest(
         url=url,
         has_query="?" in config.base_url,

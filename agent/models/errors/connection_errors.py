@@ -13,13 +13,7 @@ CONNECT_TIMEOUT_SECONDS = 15.0
 def connection_error(
     error: BaseException, endpoint: Endpoint, read_timeout: float
 ) -> ModelUnavailable:
-    """Return the error for a request that failed before or during an answer.
-
-    Args:
-        error: The exception of the HTTP client.
-        endpoint: The endpoint's description.
-        read_timeout: The configured read timeout in seconds.
-    """
+    """Return the error for a request that failed before or during an answer."""
     causes = _causes(error)
     names = " ".join(type(cause).__name__ for cause in causes)
     names = names.replace("APIConnectionError", "")  # wraps every kind of error

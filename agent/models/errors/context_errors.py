@@ -88,7 +88,7 @@ class ErrorDetails:
 
     Attributes:
         text: The message, sanitized for display.
-        codes: The values of ``code`` and ``type``, as text.
+        codes: The values of ``code`` and ``type``.
         limit: The context length in tokens, if the error has a field for it.
         used: The prompt length in tokens, if the error has a field for it.
     """

@@ -103,12 +103,7 @@ def failure_in_chunk(chunk: object) -> Failure | None:
 
 
 def failure_in_event(name: str, data: object) -> Failure | None:
-    """Return the failure that an event reports without the field ``error``; None if none.
-
-    Args:
-        name: The event's type.
-        data: Its data, parsed.
-    """
+    """Return the failure that an event reports without the field ``error``; None if none."""
     is_error = name == "error"
     if isinstance(data, Mapping):
         is_error = is_error or "error" in (data.get("object"), data.get("type"))
@@ -129,10 +124,8 @@ def _error_status(error: object) -> int | None:
 def invalid_response_error(endpoint: Endpoint, *, answered_before: bool) -> ModelError:
     """Return the error for a response that is not an answer, such as a web page.
 
-    Args:
-        endpoint: The endpoint that sent it.
-        answered_before: Whether the endpoint has sent a valid answer before. If so, a gateway
-            in front of it probably failed, which is temporary; otherwise the URL is wrong.
+    If the endpoint answered before, a gateway in front of it probably failed, which is temporary;
+    otherwise the URL is wrong.
     """
     what = f"The endpoint {endpoint.display_url} sent a response that is not a model's answer"
     if answered_before:

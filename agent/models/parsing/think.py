@@ -31,13 +31,7 @@ class _State(Enum):
 
 
 class ThinkSplitter:
-    """Incremental splitter of a text stream into reasoning and text.
-
-    It works for any fragment boundaries.
-
-    Attributes:
-        before_text: The blocks of reasoning before the text, as they came.
-    """
+    """Incremental splitter of a text stream into reasoning and text, however fragmented."""
 
     def __init__(self) -> None:
         self._state = _State.START

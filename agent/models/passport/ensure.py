@@ -15,18 +15,11 @@ _WAITS = (1.0, 4.0)
 def ensure_tested(
     models: Mapping[int, Model], stop: Stop, on_test: Callable[[Sequence[int]], None]
 ) -> dict[int, str]:
-    """Test the models that have no fresh passport, and keep what was found out.
+    """Test the models that have no fresh passport, several at a time; return problems by number.
 
-    A model is tested once, several at the same time. One that is behind no endpoint needs no test.
-    One that called no tool in its test may work all the same: its passport says so.
-
-    Args:
-        models: The models, by any numbers.
-        stop: Ends the tests early.
-        on_test: Called from any thread with the numbers whose model is tested now.
-
-    Returns:
-        Why models cannot be used, and what to do, by number.
+    A model behind no endpoint needs no test. One that called no tool in its test may work all the
+    same: its passport says so. ``on_test`` is called from any thread with the numbers that a test
+    concerns; a problem says what to do.
     """
     groups: dict[tuple[str, ...], tuple[DeferredEndpointModel, list[int]]] = {}
     for number, model in models.items():
@@ -61,11 +54,7 @@ def _is_known(model: DeferredEndpointModel) -> bool:
 
 
 def _test(model: DeferredEndpointModel, stop: Stop) -> str:
-    """Test a model, again while its endpoint is busy, and keep its passport if it works.
-
-    Returns:
-        Why it failed and what to do; empty if it works.
-    """
+    """Test a model, again while its endpoint is busy, and keep its passport; return the problem."""
     from agent.models.passport.probe import check_endpoint
 
     for wait in (*_WAITS, None):

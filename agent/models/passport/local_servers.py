@@ -17,13 +17,7 @@ _SHOWN_MODELS = 50
 
 @dataclass(frozen=True, slots=True)
 class LocalServer:
-    """A server that lists models.
-
-    Attributes:
-        name: What usually answers at its port.
-        base_url: The address of its API.
-        models: The first names of its models, of ``count``.
-    """
+    """A server that lists models: the first names of ``count``."""
 
     name: str
     base_url: str
@@ -32,11 +26,7 @@ class LocalServer:
 
 
 def find_local_servers(ports: "dict[str, int] | None" = None) -> list[LocalServer]:
-    """Return the servers of this machine that list models, within a few seconds.
-
-    Args:
-        ports: The ports to ask, by the name of the server.
-    """
+    """Return the servers of this machine that list models, within a few seconds."""
     asked = USUAL_PORTS if ports is None else ports
     future = event_loops.submit(_ask_all(asked))
     try:

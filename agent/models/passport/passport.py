@@ -32,12 +32,7 @@ Value = str | int | float | bool
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something about a model, and how it was found out.
-
-    Attributes:
-        value: What is known; None if it is not.
-        source: How it was found out, or why it is not known: a phrase.
-    """
+    """A fact about a model, None if unknown, and a phrase for how it was found out or why not."""
 
     value: Value | None = None
     source: str = ""
@@ -49,16 +44,15 @@ class Passport:
 
     Attributes:
         base_url: The endpoint's URL without its query.
-        model: The model's name there.
         tested: When it was tested, in seconds since the epoch.
         problem: Why the test ended early: a sentence; empty if it did not.
-        facts: The facts by name, as in ``_LABELS``; a missing one is not known.
+        facts: The facts by name, as in ``_LABELS``.
         learned: What refusals taught (``agent.models.endpoint``), as JSON.
         listing: A digest of what the server's list of models says about the model.
-        changed: When the server was found to say something else than it did at the test, in
-            seconds since the epoch; 0 if it was not.
-        prompt_tokens: Tokens that the test cost: its prompts.
-        generated_tokens: The same of the answers.
+        changed: When the server said something else than at the test, in seconds since the epoch;
+            0 if it did not.
+        prompt_tokens: Prompt tokens that the test cost.
+        generated_tokens: Answer tokens that the test cost.
     """
 
     base_url: str
@@ -130,11 +124,7 @@ class Passport:
 
 
 def from_json(value: object) -> Passport:
-    """Return what ``Passport.to_json`` returned; fields of a wrong type are left out.
-
-    Raises:
-        ValueError: It is no passport.
-    """
+    """Return what ``Passport.to_json`` returned; raise ``ValueError`` if it is no passport."""
     if not isinstance(value, Mapping) or not isinstance(value.get("model"), str):
         raise ValueError("no passport")
     facts = value.get("facts")

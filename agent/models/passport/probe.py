@@ -53,13 +53,7 @@ _TASK = (
 
 
 def list_models(config: ModelConfig) -> list[str]:
-    """Return the sorted names of the models that the endpoint offers.
-
-    Returns or raises within 10.5 s.
-
-    Raises:
-        ModelError: see ``Model.stream``.
-    """
+    """Return the sorted names of the models that the endpoint offers, within 10.5 s."""
     return model_names(fetch_list(config))
 
 
@@ -71,7 +65,7 @@ class EndpointTest:
         models: The names of the models that it offers.
         passport: What was found out; of no model if none was named and several are offered.
         message: The result as a sentence.
-        is_temporary: Whether it failed and may work a moment later: the endpoint is busy.
+        is_temporary: Whether the endpoint is busy, and may work a moment later.
     """
 
     models: Sequence[str]
@@ -90,10 +84,6 @@ def check_endpoint(config: ModelConfig, stop: Stop | None = None) -> EndpointTes
 
     The test costs a few hundred tokens and takes at most some 80 s. It never raises a
     ``ModelError``: the passport says what failed.
-
-    Args:
-        config: The endpoint and the model.
-        stop: Ends the test early, as failed.
     """
     try:
         url = parse_base_url(config.base_url).display_url
@@ -232,10 +222,7 @@ def _take_turn(
 
 
 def _conversation(turns: Sequence[_Turn]) -> Iterator[list[Message]]:
-    """Yield the conversation of the first turn, and of a second one after calls.
-
-    The second one leaves out the reasoning, to see whether the endpoint requires it.
-    """
+    """Yield the first turn's conversation, and that of a second one without the reasoning."""
     task = UserMessage(_TASK)
     yield [task]
     calls = tuple(call for _, call in sorted(turns[0].calls.items()))

@@ -30,16 +30,7 @@ def renew_if_due(config: ModelConfig, passport: Passport, passports: PassportSto
 
 
 def renew(config: ModelConfig, passport: Passport, passports: PassportStore) -> Passport:
-    """Ask the server again what it says of the model; return the passport as it is now.
-
-    If it says something else, the passport receives that and is marked: what the test found out
-    may not hold any more. A server that does not answer changes nothing.
-
-    Args:
-        config: The endpoint and the model.
-        passport: The passport.
-        passports: Where it is kept.
-    """
+    """Ask the server again what it says of the model, and mark the passport if that has changed."""
     if not passport.facts:
         return passport
     try:

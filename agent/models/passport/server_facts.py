@@ -45,22 +45,14 @@ class ServerFacts:
 
 
 def model_names(response: object) -> list[str]:
-    """Return the sorted names in a response to ``/models``, which may have any shape.
-
-    A name with control characters or lone surrogates is left out: it cannot be sent or shown.
-    """
+    """Return the sorted printable names in a response to ``/models`` of any shape."""
     names = (_name(entry) for entry in _entries(response))
     found = {name for name in names if 0 < len(name) <= _MAX_NAME and name.isprintable()}
     return sorted(found, key=str.lower)[:MAX_MODELS]
 
 
 async def read_server(config: ModelConfig, listed: object) -> ServerFacts:
-    """Return what the server says about a model, within a few seconds.
-
-    Args:
-        config: The endpoint and the model.
-        listed: The response to ``/models``; None if there is none.
-    """
+    """Return what the server, and its response to ``/models``, say about a model within seconds."""
     entry = _entry_of(listed, config.model)
     facts = _from_entry(entry)
     server = _kind(config.base_url, entry)
@@ -153,10 +145,7 @@ def _from_lm_studio(listed: object, model: str) -> dict[str, Fact]:
 
 
 async def _fetch(config: ModelConfig, path: str, body: object = None) -> object:
-    """Return JSON from the server of an endpoint; None if it sends none.
-
-    The path is below the endpoint's own, without its last part ``/v1``.
-    """
+    """Return JSON from a path beside the endpoint's ``/v1``; None if the server sends none."""
     address = parse_base_url(config.base_url)
     client = shared_client(address.is_loopback, config.public_only)
     key = config.api_key.strip()

@@ -26,11 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 class PassportStore:
-    """The passports in a data folder.
-
-    Args:
-        data: The data folder, which need not exist and need not be locked.
-    """
+    """The passports in a data folder, which need not exist and need not be locked."""
 
     def __init__(self, data: Path) -> None:
         self._folder = data / "passports"

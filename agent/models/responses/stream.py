@@ -35,15 +35,7 @@ _MAX_ITEMS = 1000
 
 
 class ResponseParser:
-    """Converter of events (parsed JSON of any shape) into pieces; see ``AnswerParser``.
-
-    Args:
-        writing: How the request was written.
-        tools: The tools of the request.
-
-    Raises:
-        ModelError: the answer is longer, or has more calls, than ``transport.bounds`` allows.
-    """
+    """Converter of events (parsed JSON of any shape) into pieces; see ``AnswerParser``."""
 
     def __init__(self, writing: Writing, tools: Sequence[ToolSchema] = ()) -> None:
         self._family = writing.family

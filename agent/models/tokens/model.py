@@ -61,17 +61,10 @@ class Sampler(Protocol):
         """The context length in tokens, including the answer."""
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of a plain text.
-
-        Text that looks like a control token stays text, and no start token is added.
-        """
+        """Return the ids of a plain text; control tokens stay text, no start token is added."""
 
     def control_token_id(self, name: str) -> int:
-        """Return the id of a control token, ``<|im_start|>`` or ``<|im_end|>``.
-
-        Raises:
-            ModelRefused: the model has no such token.
-        """
+        """Return the id of ``<|im_start|>`` or ``<|im_end|>``, or raise ``ModelRefused``."""
 
     def sample(self, ids: Sequence[int], max_tokens: int, stop: Stop) -> Iterator[SampledTokens]:
         """Continue ``ids`` up to and including ``<|im_end|>``, or up to ``max_tokens``.
@@ -92,8 +85,6 @@ class TokenModel:
     completely, and ``TurnTokens.kept`` is the length of the prefix that did not change.
 
     Args:
-        name: The display name.
-        sampler: The inference engine.
         max_tokens: Token budget of an answer if the request sets none; None for the rest of
             the context.
         describe_tools: Whether to describe the tools in the prompt, which takes about 900 tokens;
@@ -293,10 +284,7 @@ def _is_same_answer(message: Message, answer: AssistantMessage) -> bool:
 
 
 def _comparable_texts(answer: AssistantMessage) -> tuple[str, ...]:
-    """Return the compared texts of an answer, with lone surrogates replaced by ``?``.
-
-    A lone surrogate in a call's JSON arrives as ``?`` in the conversation.
-    """
+    """Return the compared texts; a lone surrogate arrives as ``?`` in the conversation."""
     calls = (each for call in answer.calls for each in (call.name, call.arguments))
     texts = (answer.text, answer.reasoning, *calls)
     return tuple(text.encode("utf-8", "replace").decode() for text in texts)

@@ -39,8 +39,8 @@ def create_anthropic_client(
 class _Client(AsyncAnthropic):
     """A client that sends only the necessary headers, and a key only if there is one.
 
-    The package would add the environment's custom headers. Gateways and local servers expect the
-    key in one header or the other, Anthropic in ``x-api-key``.
+    Gateways and local servers expect the key in one header or the other, Anthropic in
+    ``x-api-key``.
     """
 
     @property

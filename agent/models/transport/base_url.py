@@ -24,9 +24,7 @@ class BaseUrl:
     """A normalized base URL.
 
     Attributes:
-        url: Scheme, host in lower case, port if it is not the scheme's default, path
-            without a trailing slash, query.
-        display_url: The same without the query, which may contain a secret.
+        display_url: The URL without the query, which may contain a secret.
         query: The query parameters, which some gateways require.
         is_loopback: Whether it names this machine; such requests bypass proxies.
     """
@@ -41,8 +39,7 @@ def parse_base_url(base_url: str) -> BaseUrl:
     """Parse and normalize a base URL that a user entered.
 
     Raises:
-        ModelRefused: the URL cannot be used; the message says why and never contains a
-            password from the URL.
+        ModelRefused: the URL cannot be used; the message never contains its password.
     """
     text = base_url.strip()
     if not text:
@@ -94,8 +91,8 @@ def _is_loopback(host: str) -> bool:
 def same_endpoint(one: str, other: str) -> bool:
     """Return whether two base URLs certainly name the same endpoint.
 
-    The URLs are compared after normalization. A host that is not plain ASCII equals only its
-    own spelling, because different resolvers normalize such names differently.
+    A host that is not plain ASCII equals only its own spelling, because resolvers normalize such
+    names differently.
     """
     try:
         return parse_base_url(one).url == parse_base_url(other).url
@@ -110,14 +107,7 @@ def check_key(key: str) -> None:
 
 
 def resolve_key(base_url: str, entered_key: str, env_base_url: str, env_key: str) -> str:
-    """Return the key to send to ``base_url``; empty for none.
-
-    Args:
-        base_url: The endpoint of the request.
-        entered_key: The key that the user entered for it, if any.
-        env_base_url: The environment's endpoint; blank means the SDK's default.
-        env_key: The environment's key, sent only to the environment's endpoint.
-    """
+    """Return the entered key, or the environment's for the environment's endpoint."""
     if entered_key.strip():
         return entered_key.strip()
     return env_key.strip() if same_endpoint(base_url, env_base_url.strip() or DEFAULT_URL) else ""

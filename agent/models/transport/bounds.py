@@ -57,21 +57,13 @@ class ResponseTooLarge(Exception):
 
 
 class AnswerSizeCounter:
-    """Counter of the characters of one answer.
-
-    Args:
-        limit: The maximum number of characters.
-    """
+    """Counter of the characters of one answer."""
 
     def __init__(self, limit: int = MAX_BODY_BYTES) -> None:
         self._remaining = limit
 
     def add(self, text: str) -> str:
-        """Count ``text`` and return it unchanged.
-
-        Raises:
-            ModelRefused: the answer is too long.
-        """
+        """Count ``text`` and return it; raise ``ModelRefused`` if the answer is too long."""
         self._remaining -= len(text)
         if self._remaining < 0:
             raise ModelRefused(
@@ -91,11 +83,7 @@ class KeptSizeCounter(AnswerSizeCounter):
 
 
 def check_call_count(count: int) -> None:
-    """Check the number of calls in an answer.
-
-    Raises:
-        ModelUnavailable: there are too many; the model may succeed if asked again.
-    """
+    """Raise ``ModelUnavailable`` for too many calls: the model may succeed if asked again."""
     if count > MAX_CALLS:
         raise ModelUnavailable(
             f"The model's answer was cut off because it contained more than {MAX_CALLS} tool "
@@ -104,11 +92,7 @@ def check_call_count(count: int) -> None:
 
 
 async def limit_response(response: httpx2.Response) -> None:
-    """Limit the readable size of ``response``; a hook for ``httpx2.AsyncClient``.
-
-    Raises:
-        httpx2.DecodingError: the content encoding is neither gzip nor deflate.
-    """
+    """Limit the readable size of ``response``; a hook for ``httpx2.AsyncClient``."""
     encoding = response.headers.pop("content-encoding", "identity").strip().lower()
     if encoding not in {"", "identity", *_COMPRESSED_ENCODINGS}:
         raise httpx2.DecodingError(f"The response is encoded as {encoding!r}.")
@@ -202,10 +186,7 @@ class _LimitedStream(httpx2.AsyncByteStream):
 
 
 class _Decompressor:
-    """Incremental decompressor of gzip and zlib with parts of bounded size.
-
-    A gzip body may have several members; what follows the last one is ignored.
-    """
+    """Incremental decompressor of gzip and zlib with parts of bounded size."""
 
     def __init__(self) -> None:
         self._inner = zlib.decompressobj(zlib.MAX_WBITS | 32)

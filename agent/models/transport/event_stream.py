@@ -22,13 +22,7 @@ _BODY_STARTS = (b"{", b"[")
 
 @dataclass(frozen=True, slots=True)
 class ServerEvent:
-    """An event with data.
-
-    Attributes:
-        name: Its type; empty if it has none.
-        data: Its data.
-        is_body: Whether it is JSON outside of an event's fields.
-    """
+    """An event with data; ``is_body`` marks JSON outside of an event's fields."""
 
     name: str
     data: str

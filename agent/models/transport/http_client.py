@@ -13,12 +13,7 @@ _lock = threading.Lock()
 
 
 def shared_client(loopback: bool, public_only: bool) -> httpx2.AsyncClient:
-    """Return the client shared by all models; idle connections are closed after 30 s.
-
-    Args:
-        loopback: For endpoints on this machine, which bypass proxies.
-        public_only: Whether to connect only to the public internet.
-    """
+    """Return the client shared by all models; idle connections are closed after 30 s."""
     with _lock:  # two models that start at the same time share one client, too
         return _create_client(loopback, public_only)
 

@@ -35,10 +35,7 @@ def create_openai_client(
 
 
 class _Client(AsyncOpenAI):
-    """A client that sends only the necessary headers, and a key only if there is one.
-
-    The package would add the environment's organization, project and custom headers.
-    """
+    """A client that sends only the necessary headers, and a key only if there is one."""
 
     @property
     def default_headers(self) -> dict[str, str | Omit]:

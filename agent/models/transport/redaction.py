@@ -112,11 +112,7 @@ def _with_text(piece: _TextualPiece, text: str) -> _TextualPiece:
 
 
 class ByteRedactor:
-    """Filter that replaces the key in the bytes of a response; its end is held back.
-
-    It does not find a key that the response has in parts, as in two events of a stream;
-    ``KeyRedactor`` does.
-    """
+    """Filter that replaces a key in a response's bytes, unless it is split, as over two events."""
 
     def __init__(self, key: str) -> None:
         written = [form.encode() for form in _forms(key)]

@@ -30,12 +30,7 @@ _LOOKUP_SECONDS = 5.0
 
 
 class PublicOnlyTransport(httpx2.AsyncHTTPTransport):
-    """Transport that connects only to public addresses.
-
-    Args:
-        context: The TLS context.
-        limits: See ``AsyncClient``.
-    """
+    """Transport that connects only to public addresses."""
 
     def __init__(self, context: ssl.SSLContext, limits: httpx2.Limits) -> None:
         super().__init__(verify=context, limits=limits)
@@ -59,11 +54,7 @@ class _PublicOnlyBackend(httpcore2.AnyIOBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
-        """Connect to one of the host's addresses.
-
-        Raises:
-            ModelRefused: one of the addresses is private.
-        """
+        """Connect to one of the host's addresses; raise ``ModelRefused`` if one is private."""
         error: Exception = httpcore2.ConnectError("the name has no address")
         try:
             addresses = await _resolve_public(host, port)
@@ -96,11 +87,7 @@ def is_public_endpoint(base_url: str) -> bool:
 
 
 async def refuse_private(request: httpx2.Request) -> None:
-    """Refuse requests to private addresses, including requests through a proxy.
-
-    Raises:
-        ModelRefused: the host is private or resolves to a private address.
-    """
+    """Refuse requests to private addresses, including requests through a proxy."""
     try:
         await _resolve_public(request.url.host, request.url.port or 443)
     except gaierror as unknown:

@@ -35,12 +35,7 @@ class Block(Protocol):
     """A block being received."""
 
     def feed(self, data: str, at: int) -> tuple[list[SplitPiece], int, bool]:
-        """Read ``data`` from ``at``.
-
-        Returns:
-            The pieces that are certain, the position of what was not read, and whether the block
-            has ended.
-        """
+        """Read from ``at``; return certain pieces, the rest's position, whether the block ended."""
 
     def finish(self) -> list[SplitPiece]:
         """Return the pieces of a block that ends with the text."""
@@ -84,12 +79,7 @@ class TagBlock:
 
 
 class JsonBlock:
-    """A call's object, alone or in a fence, which may hold several.
-
-    Args:
-        opening: The fence before it; empty if there is none.
-        reader: The reader of the calls.
-    """
+    """A call's object, alone or in a fence (``opening``), which may hold several."""
 
     def __init__(self, opening: str, reader: CallReader) -> None:
         self._opening = opening

@@ -27,13 +27,7 @@ _BLOCK_END_CHARACTERS = " \t\r\n}`"
 
 
 class DescribedBlock:
-    """A block between ``tool_call`` fences or tags, which counts as a call whatever it says.
-
-    Args:
-        opening: The fence or the tag.
-        index: The index of its call.
-        reader: The reader of other forms between the same tags.
-    """
+    """A block between ``tool_call`` fences or tags, which counts as a call whatever it says."""
 
     def __init__(self, opening: str, index: int, reader: CallReader) -> None:
         self._closing = TAG_CLOSING if opening == TAG_OPENING else "\n" + FENCE_END

@@ -59,11 +59,7 @@ _INVOKE_CLOSING = re.compile(r"</(?:[｜|]DSML[｜|])?(?:invoke|parameter)>")
 
 
 class CallReader:
-    """Reader of the calls in complete blocks.
-
-    Args:
-        tools: The tools; a block counts as calls only if it names one of them.
-    """
+    """Reader of the calls in complete blocks; a block must name one of the tools."""
 
     def __init__(self, tools: Sequence[ToolSchema]) -> None:
         self._tools = {tool.name: tool for tool in tools}
@@ -71,10 +67,7 @@ class CallReader:
         self._known = self._tools.keys() | self._commands.keys()
 
     def resolve(self, name: str) -> str:
-        """Return the tool that a written name means, else the name.
-
-        The name of a tool's command (``create``) means that tool.
-        """
+        """Return the tool that a name, or its command's name (``create``), means; else the name."""
         resolved = resolve_tool_name(name, self._known)
         return resolved if resolved in self._tools else self._commands.get(resolved, resolved)
 

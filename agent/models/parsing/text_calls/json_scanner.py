@@ -46,10 +46,8 @@ class JsonScanner:
 def read_objects(text: str) -> Iterator[dict[str, object]]:
     """Yield the objects of a text of one or several JSON values; braces may be doubled.
 
-    Line breaks in strings, separating commas and superfluous closing brackets are accepted.
-
-    Raises:
-        ValueError: the text contains something else.
+    Line breaks in strings, separating commas and superfluous closing brackets are accepted;
+    anything else raises ``ValueError``.
     """
     text = text.strip()
     if text.startswith("{{"):
