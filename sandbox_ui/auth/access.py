@@ -30,10 +30,7 @@ class ReadOnly(StudioError):
 
 
 class RunGroups(Protocol):
-    """The comparisons, or the evaluations, of the studio.
-
-    Both methods raise ``RunError`` if there is none with this id.
-    """
+    """The studio's comparisons or evaluations; raises ``RunError`` for an unknown id."""
 
     def folder(self, group: str, /) -> RecordFolder[Any]:
         """Return its folder."""
@@ -53,11 +50,12 @@ _NOT_FOUND: dict[GroupKind, str] = {
 class Access:
     """Permissions of one request.
 
+    All methods raise ``RunError`` for what does not exist or may not be viewed, with the same
+    message, and ``require_edit…`` raises ``ReadOnly`` for what may only be viewed.
+
     Args:
         user: The user; None for a guest, who has only shared links.
         link_tokens: The tokens of the shared links that the browser has opened.
-        get_folder: Returns a run's folder by its id; raises ``RunError`` if the run does not exist.
-        groups: The comparisons and the evaluations of the studio, which are groups of runs.
         data: The studio's data folder; what is in another one belongs to another process and can
             only be viewed. None if there is no other one.
     """
@@ -106,29 +104,16 @@ class Access:
         return None if self.user.operator else self.user.id
 
     def can_edit(self, run: str) -> bool:
-        """Return whether the user may change the run.
-
-        Raises:
-            RunError: if the run does not exist.
-        """
+        """Return whether the user may change the run."""
         return self._owns(lambda: self._get_folder(run)) and not self._is_run_elsewhere(run)
 
     def require_view(self, run: str) -> None:
-        """Check that the run may be viewed.
-
-        Raises:
-            RunError: if the run does not exist or may not be viewed; the message is the same.
-        """
+        """Check that the run may be viewed."""
         if not self._owns(lambda: self._get_folder(run)) and not self._is_shared(run):
             raise RunError(RUN_NOT_FOUND)
 
     def require_edit(self, run: str) -> None:
-        """Check that the run may be changed.
-
-        Raises:
-            RunError: if the run does not exist or may not be viewed; the message is the same.
-            ReadOnly: if the run may only be viewed.
-        """
+        """Check that the run may be changed."""
         if not self.can_edit(run):
             self.require_view(run)
             if self._is_run_elsewhere(run):
@@ -136,38 +121,21 @@ class Access:
             raise ReadOnly("This run belongs to another user and was shared with you read-only.")
 
     def can_edit_group(self, kind: GroupKind, group: str) -> bool:
-        """Return whether the user may change a comparison or an evaluation.
-
-        Raises:
-            RunError: if it does not exist.
-        """
+        """Return whether the user may change a comparison or an evaluation."""
         owned = self.owns_group(kind, group)
         return owned and not self._is_elsewhere(self._groups[kind].folder(group))
 
     def owns_group(self, kind: GroupKind, group: str) -> bool:
-        """Return whether a comparison or an evaluation is the user's, or the user an operator.
-
-        Raises:
-            RunError: if it does not exist.
-        """
+        """Return whether a comparison or an evaluation is the user's, or the user an operator."""
         return self._owns(lambda: self._groups[kind].folder(group))
 
     def require_view_group(self, kind: GroupKind, group: str) -> None:
-        """Check that a comparison or an evaluation, with its runs, may be viewed.
-
-        Raises:
-            RunError: if it does not exist or may not be viewed; the message is the same.
-        """
+        """Check that a comparison or an evaluation, with its runs, may be viewed."""
         if not self.owns_group(kind, group) and not self._is_shared_group(kind, group):
             raise RunError(_NOT_FOUND[kind])
 
     def require_edit_group(self, kind: GroupKind, group: str) -> None:
-        """Check that a comparison or an evaluation may be changed.
-
-        Raises:
-            RunError: if it does not exist or may not be viewed; the message is the same.
-            ReadOnly: if it may only be viewed.
-        """
+        """Check that a comparison or an evaluation may be changed."""
         if not self.can_edit_group(kind, group):
             self.require_view_group(kind, group)
             if self._is_elsewhere(self._groups[kind].folder(group)):

@@ -18,11 +18,7 @@ class WrongPassword(StudioError):
 
 
 class TooManyAttempts(StudioError):
-    """Too many sign-in attempts.
-
-    Attributes:
-        seconds: Time until the next attempt is allowed.
-    """
+    """Too many sign-in attempts; the next is allowed after ``seconds``."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = int(seconds) + 1
@@ -30,12 +26,7 @@ class TooManyAttempts(StudioError):
 
 
 class Accounts:
-    """The studio's accounts; without any, sign-in is disabled.
-
-    Args:
-        hashes: Password hash by account name.
-        operators: Names of the users who may view and change all runs.
-    """
+    """The studio's accounts; without any, sign-in is disabled. Operators may change all runs."""
 
     def __init__(self, hashes: Mapping[str, str], operators: Collection[str] = ()) -> None:
         self._hashes = dict(hashes)
@@ -57,17 +48,10 @@ class Accounts:
         return hashlib.sha256(self._hashes.get(name, "").encode()).hexdigest()[:12]
 
     def sign_in(self, name: str, password: str, address: str) -> User:
-        """Return the user with this name and password.
-
-        Uses much memory and CPU: run one at a time.
-
-        Args:
-            name: The account's name.
-            password: The entered password.
-            address: The client's IP address.
+        """Return the user with this name and password. Uses much memory: run one at a time.
 
         Raises:
-            TooManyAttempts: if the name or the address has too many attempts.
+            TooManyAttempts: if the name or the client's IP address has too many attempts.
             WrongPassword: if the name or the password is wrong.
         """
         name = name[:_MAX_CHARACTERS]
@@ -95,10 +79,7 @@ class Accounts:
 
 
 def _rate_limit_key(address: str) -> str:
-    """Return the key to count attempts by: the /64 network of an IPv6 address.
-
-    One IPv6 subscriber has 2^64 addresses.
-    """
+    """Return the key to count attempts by: one IPv6 subscriber has a whole /64 network."""
     try:
         ip = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

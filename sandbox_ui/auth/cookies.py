@@ -17,12 +17,7 @@ _MAX_LINKS = 20
 
 
 class Cookies:
-    """Reads and writes the cookies; all are HttpOnly.
-
-    Args:
-        signer: Signs the identity cookie.
-        accounts: The accounts, if any.
-    """
+    """Reads and writes the cookies; all are HttpOnly."""
 
     def __init__(self, signer: Signer, accounts: Accounts) -> None:
         self._signer = signer

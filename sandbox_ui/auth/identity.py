@@ -23,16 +23,9 @@ from sandbox_ui.auth.user import OPERATOR, User, account_name, user_for_visitor,
 
 @dataclass(frozen=True)
 class Identities:
-    """Identities of one studio.
+    """Identities of one studio: accounts, bearer tokens of programs and cookies of browsers.
 
-    Attributes:
-        single_owner: Whether every client is the studio's single owner.
-        accounts: The accounts.
-        tokens: The bearer tokens of programs.
-        cookies: The cookies of browsers.
-        get_folder: Returns a run's folder by its id; raises ``RunError`` if the run does not exist.
-        groups: The comparisons and the evaluations of the studio.
-        data: The studio's data folder.
+    With ``single_owner``, every client is the studio's owner.
     """
 
     single_owner: bool
@@ -50,11 +43,7 @@ class Identities:
         get_folder: Callable[[str], RunFolder],
         groups: Mapping[GroupKind, RunGroups],
     ) -> "Identities":
-        """Create the identities that the operator's settings describe.
-
-        Raises:
-            SettingError: if an account's password hash is invalid.
-        """
+        """Create the identities that the operator's settings describe."""
         accounts = Accounts(_password_hashes(settings), settings.operators)
         single_owner = not accounts and not settings.hosts and _is_loopback(settings.host)
         cookies = Cookies(Signer.from_data_folder(settings.data), accounts)

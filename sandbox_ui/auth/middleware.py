@@ -32,11 +32,7 @@ _UNKNOWN_TOKEN_MESSAGE = "This token is unknown or was revoked."
 
 
 class _Refused(StudioError):
-    """The request is refused.
-
-    Attributes:
-        status: The HTTP status of the response.
-    """
+    """The request is refused with an HTTP status."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -44,12 +40,7 @@ class _Refused(StudioError):
 
 
 class AuthMiddleware:
-    """Identifies the user; stores permissions in ``request.state.access``.
-
-    Args:
-        app: The wrapped application.
-        identities: The identities of the studio.
-    """
+    """Identifies the user; stores permissions in ``request.state.access``."""
 
     def __init__(self, app: ASGIApp, identities: Identities) -> None:
         self._app = app

@@ -19,12 +19,7 @@ _HASH_BYTES = 32
 
 
 def hash_password(password: str, *, log_n: int = _LOG_N) -> str:
-    """Hash a password for a line of ``STUDIO_USERS``.
-
-    Args:
-        password: The password.
-        log_n: The cost, as a power of two.
-    """
+    """Hash a password for a line of ``STUDIO_USERS``; the cost is 2 to the power of ``log_n``."""
     salt = secrets.token_bytes(16)
     derived = _derive(password, salt, log_n, _R, _P)
     encoded = (base64_encode(part).decode() for part in (salt, derived))

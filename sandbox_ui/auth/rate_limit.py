@@ -9,13 +9,7 @@ _MAX_KEYS = 10_000
 
 
 class AttemptLimiter:
-    """Counts attempts by key: a burst, then one after each interval.
-
-    Args:
-        burst: Attempts in a burst.
-        seconds: Interval after which another attempt is free.
-        now: Monotonic clock in seconds.
-    """
+    """Counts attempts by key: ``burst`` of them, then one every ``seconds``."""
 
     def __init__(
         self, burst: int, seconds: float, now: Callable[[], float] = time.monotonic

@@ -14,11 +14,7 @@ _SECRET_BYTES = 32
 
 
 class Signer:
-    """Signs short texts with a secret.
-
-    Args:
-        secret: The secret key.
-    """
+    """Signs short texts with a secret."""
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
@@ -30,9 +26,8 @@ class Signer:
     def from_data_folder(cls, data: Path) -> "Signer":
         """Create a signer whose signatures stay valid across restarts.
 
-        Args:
-            data: The data folder. Its file ``secret``, readable by the owner only, is created if
-                missing. Removing the file signs all users out.
+        The secret is in the folder's file ``secret``, readable by the owner only and created if
+        missing. Removing it signs all users out.
         """
         return cls(_load_or_create_secret(data / "secret"))
 

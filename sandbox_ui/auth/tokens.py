@@ -25,11 +25,8 @@ class Token:
     """A token's stored data.
 
     Attributes:
-        id: Identifies the token for revoking it.
-        owner: The owner's user id.
         label: The owner's name for the token.
-        created: Time of creation, seconds since the epoch; ``made`` in the file, for earlier
-            versions.
+        created: Seconds since the epoch; ``made`` in the file, for earlier versions.
         digest: SHA-256 of the token's text.
     """
 
@@ -44,22 +41,14 @@ _ADAPTER = TypeAdapter(list[Token])
 
 
 class Tokens:
-    """Tokens of one data folder. Safe for concurrent threads and processes.
-
-    Args:
-        data: The data folder; tokens are stored in ``tokens.json``.
-    """
+    """Tokens in a data folder's ``tokens.json``. Safe for concurrent threads and processes."""
 
     def __init__(self, data: Path) -> None:
         self._file = data / "tokens.json"
         self._lock = threading.Lock()
 
     def create(self, owner: str, label: str) -> tuple[Token, str]:
-        """Create a token; return it with its text, which is not stored.
-
-        Raises:
-            StudioError: if the owner already has 50 tokens.
-        """
+        """Create a token, one of at most 50; return it with its text, which is not stored."""
         text = PREFIX + secrets.token_urlsafe(32)
         label = label[:80].encode("utf-8", "replace").decode()
         token = Token(secrets.token_hex(6), owner, label, time.time(), digest(text))

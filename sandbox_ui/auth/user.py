@@ -12,7 +12,6 @@ class User:
     Attributes:
         id: The value of ``RunFolder.owner`` for the user's runs; empty for an operator
             without an account.
-        name: The account's name; empty without an account.
         operator: Whether the user may view and change all runs.
     """
 

@@ -31,7 +31,6 @@ class BodyRule:
         path: Matches the beginning of their paths.
         size: Maximum size in bytes.
         values: Maximum number of JSON values; 0 if the body is not JSON.
-        depth: Maximum number of nested JSON arrays and objects.
         for_guests: Whether guests, who have only a shared link, may send as much.
     """
 
@@ -74,11 +73,7 @@ class _Refused(StudioError):
 
 
 class BodyLimit:
-    """Reads bodies within their limits before the application does, and refuses the others.
-
-    Args:
-        app: The wrapped application.
-    """
+    """Reads bodies within their limits before the application does, and refuses the others."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

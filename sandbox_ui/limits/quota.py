@@ -19,11 +19,8 @@ class Reservation:
     """Bytes of a file that is being received; they are released with the block.
 
     Args:
-        owner: Who sends it.
-        reserved: The bytes that are reserved for each user.
-        lock: The lock of ``reserved``.
+        reserved: The bytes that are reserved for each user, guarded by ``lock``.
         free: Bytes that all of the user's files may have; None for no limit.
-        data: The folder that they are written to.
     """
 
     def __init__(
@@ -48,11 +45,7 @@ class Reservation:
         self.release()
 
     def grow(self, size: int) -> None:
-        """Reserve more bytes.
-
-        Raises:
-            StorageFull: They exceed the user's quota, or what the disk can take.
-        """
+        """Reserve more bytes; raise ``StorageFull`` beyond the user's quota or the disk's space."""
         if shutil.disk_usage(self._data).free < MIN_FREE_BYTES + size:
             raise StorageFull(_DISK_FULL)
         with self._lock:
@@ -71,13 +64,7 @@ class Reservation:
 
 
 class Quota:
-    """Storage quota per user. The operator has none.
-
-    Args:
-        catalog: The catalog of all runs.
-        limit: Bytes that one user's runs may use; None for no limit.
-        data: The data folder.
-    """
+    """Storage quota per user in bytes, None for no limit. The operator has none."""
 
     def __init__(self, catalog: Catalog, limit: int | None, data: Path) -> None:
         self._catalog = catalog
@@ -91,25 +78,13 @@ class Quota:
         return self._left(owner, self._free(owner))
 
     def reserve(self, owner: str) -> Reservation:
-        """Return a reservation for a file that a user sends, of 0 bytes.
-
-        Raises:
-            QuotaExceeded: The quota is used up.
-        """
+        """Return a reservation of 0 bytes; raise ``QuotaExceeded`` if the quota is used up."""
         free = self._free(owner)
         self._require(self._left(owner, free))
         return Reservation(owner, self._reserved, self._lock, free, self._data)
 
     def check(self, owner: str, size: int = 0) -> None:
-        """Check that a user has quota left.
-
-        Args:
-            owner: The user.
-            size: The bytes that are about to be stored, if known.
-
-        Raises:
-            QuotaExceeded: if the quota is used up, or the bytes exceed what is left of it.
-        """
+        """Raise ``QuotaExceeded`` if a user's quota is used up, or has no ``size`` bytes left."""
         self._require(self.remaining(owner), size)
 
     def _free(self, owner: str) -> int | None:

@@ -33,15 +33,11 @@ class UploadStalled(StudioError):
 
 
 class Receiving:
-    """A file that is being received.
+    """A file that is being received into a folder, which is removed afterwards.
 
     Args:
-        request: The request, whose body it is in.
-        folder: A folder for it, which is removed afterwards.
         reservation: Counts its bytes.
-        limit: Maximum size of the body in bytes.
-        too_large: Makes the error beyond that.
-        stall_seconds: As ``STALL_SECONDS``.
+        limit: Maximum size of the body in bytes; ``too_large`` makes the error beyond it.
     """
 
     def __init__(
@@ -100,13 +96,7 @@ class Receiving:
 
 
 class Receiver:
-    """Receives files of all users.
-
-    Args:
-        data: The data folder.
-        quota: The users' storage quotas.
-        stall_seconds: As ``STALL_SECONDS``.
-    """
+    """Receives files of all users."""
 
     def __init__(self, data: Path, quota: Quota, stall_seconds: float = STALL_SECONDS) -> None:
         self._folder = data / SCRATCH
@@ -122,13 +112,7 @@ class Receiver:
         """Wait for a slot, and hold it during the block; nothing of the file is left then.
 
         Reading the body of ``Receiving.request`` raises ``StorageFull`` where the file does not
-        fit, and ``UploadStalled``.
-
-        Args:
-            request: The request.
-            access: Who sends it.
-            limit: Maximum size of the body in bytes.
-            too_large: Makes the error beyond that.
+        fit, and ``UploadStalled``. ``limit`` is its maximum size in bytes.
 
         Raises:
             QuotaExceeded: The user's quota is used up.

@@ -10,16 +10,14 @@ from agent.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class StudioLimits:
-    """Limits in total and per user; sizes are bytes on the data folder's disk.
+    """Limits in total and per user; sizes are bytes on the data folder's disk, None for no limit.
 
     Attributes:
-        max_runs: Concurrent runs.
         max_runs_per_user: Concurrent runs of one user; the operator may use all.
         max_sandboxes: Concurrent running sandboxes, active or idle.
-        max_storage: Size of all runs above which the oldest are deleted; None for no limit.
-        max_storage_per_user: Size of one user's runs above which the user can start no more; None
-            for no limit.
-        retention_days: Days after which a run is deleted; None for never.
+        max_storage: Size of all runs above which the oldest are deleted.
+        max_storage_per_user: Size of one user's runs above which the user can start no more.
+        retention_days: Days after which a run is deleted.
     """
 
     max_runs: int
@@ -31,13 +29,7 @@ class StudioLimits:
 
 
 def studio_limits(settings: Settings, capacity: int | None = None) -> StudioLimits:
-    """Return the limits for this machine.
-
-    Args:
-        settings: The operator's settings.
-        capacity: How many sandboxes a cluster has room for, which is where they are; None if they
-            are on this machine.
-    """
+    """Return the limits for this machine, or for a cluster with room for ``capacity`` sandboxes."""
     room = sandboxes_of_this_machine() if capacity is None else max(1, capacity)
     runs = settings.max_runs or room
     if capacity is not None:

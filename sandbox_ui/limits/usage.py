@@ -31,16 +31,7 @@ class HasInventory(Protocol):
 
 
 class UsageReporter:
-    """Reports usage.
-
-    Args:
-        catalog: The catalog of all runs.
-        admission: The limits on concurrent runs.
-        provider: Provider of the sandboxes.
-        settings: The operator's settings.
-        limits: The limits derived from them.
-        retention_text: The retention rule, in words.
-    """
+    """Reports usage."""
 
     def __init__(
         self,

@@ -24,11 +24,7 @@ _SUMMARY_PATH = "/monitoring/summary"
 
 
 class RouteAllowlist:
-    """Answers 404 for Gradio's other routes.
-
-    Args:
-        app: Gradio's application.
-    """
+    """Answers 404 for Gradio's other routes."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -19,12 +19,7 @@ _SCRIPT = re.compile(rb"<script(?=[ >])")
 
 
 class HeadInjection:
-    """Inserts text after the ``<head>`` tag of the page at ``/``.
-
-    Args:
-        app: The wrapped application.
-        head: Returns the text to insert, at every request.
-    """
+    """Inserts the text that ``head`` returns after the ``<head>`` tag of the page at ``/``."""
 
     def __init__(self, app: ASGIApp, head: Callable[[], str]) -> None:
         self._app = app

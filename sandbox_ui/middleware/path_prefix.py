@@ -4,12 +4,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 
 class PathPrefix:
-    """Accepts requests with and without the prefix, since proxies send either.
-
-    Args:
-        app: The wrapped application; it finds the prefix in ``root_path``.
-        prefix: For example ``/studio``; empty for none.
-    """
+    """Accepts requests with and without the prefix, since proxies send either."""
 
     def __init__(self, app: ASGIApp, prefix: str) -> None:
         self._app = app

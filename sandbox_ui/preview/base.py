@@ -20,7 +20,6 @@ class PreviewRequest:
     """A preview request.
 
     Attributes:
-        name: Display name of the file.
         size: File size in bytes.
         options: Options of the kind, such as a page, sheet or offset; empty in the first request.
         second_file: The earlier version in a comparison, or the write-ahead log of a database.

@@ -105,12 +105,7 @@ def module_of(kind: str) -> str:
 
 
 def kind_of(name: str, head: bytes) -> str:
-    """Return the kind of a file, one of ``KINDS``.
-
-    Args:
-        name: File name.
-        head: First ``HEAD_BYTES`` bytes of the file, or the whole file if it is shorter.
-    """
+    """Return the kind of a file, by its name and its first ``HEAD_BYTES`` bytes."""
     lowered = name.lower()
     by_name = _KIND_BY_EXTENSION.get(lowered.rpartition(".")[2], "") if "." in lowered else ""
     found = _signature(head)

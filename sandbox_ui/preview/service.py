@@ -36,13 +36,8 @@ class PreviewResult:
 class PreviewService:
     """Client of the worker process; starts it in advance and restarts it if it dies.
 
-    Thread-safe. At most ``MAX_CONCURRENT`` previews run concurrently; further ones wait.
-
-    Args:
-        worker: Module to run as the worker process.
-
-    Attributes:
-        limiter: Concurrency limit for user requests; waiting ones occupy no thread.
+    Thread-safe. At most ``MAX_CONCURRENT`` previews run concurrently; further ones wait, those of
+    users in ``limiter`` without a thread.
     """
 
     def __init__(self, worker: str = f"{__package__}.worker") -> None:

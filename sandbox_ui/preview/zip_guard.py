@@ -17,9 +17,6 @@ def open_checked_zip(file: BinaryIO, most: int) -> zipfile.ZipFile:
     """Open a document's zip file after checking its unpacked size.
 
     Checks the declared sizes and, where those are doubtful, the actual ones.
-
-    Raises:
-        PreviewError: The file is not a zip file, or unpacks to more than ``most`` bytes.
     """
     try:
         archive = zipfile.ZipFile(file)

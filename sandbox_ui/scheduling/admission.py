@@ -32,16 +32,15 @@ class IdleRun(Protocol):
 class Admission:
     """Limits that a run must meet before it does anything. Thread-safe.
 
+    The ``check…`` methods raise ``QuotaExceeded``.
+
     Args:
-        queue: Queue for the execution slots; unlimited by default.
         check_quota: Called with the owner, and the bytes that are about to be stored, before a run
             is created or started; raises ``QuotaExceeded`` to refuse.
-        max_sandboxes: Maximum number of running sandboxes; idle ones are stopped to free slots.
+        max_sandboxes: Maximum number of running sandboxes, may change; idle ones are stopped to
+            free slots.
         max_sandboxes_per_user: Maximum number per user, or as many as the user's runs that may be
             active; half of ``max_sandboxes`` by default.
-
-    Attributes:
-        max_sandboxes: See above; it may be changed.
     """
 
     def __init__(
@@ -60,11 +59,7 @@ class Admission:
         self._stop_lock = threading.Lock()
 
     def check_draft(self, owner: str) -> None:
-        """Check that a user may create another draft; call ``record_draft`` after creating it.
-
-        Raises:
-            QuotaExceeded: if the quota is used up, or the user has too many drafts without a task.
-        """
+        """Check that a user may create another draft; call ``record_draft`` after creating it."""
         self._check_quota(owner, 0)
         with self._lock:
             drafts = [each for each in self._drafts.get(owner, ()) if _is_draft(each)]
@@ -81,28 +76,16 @@ class Admission:
             self._drafts.setdefault(folder.owner, []).append(folder)
 
     def check_start(self, owner: str, text: str) -> None:
-        """Check that a user may start or continue a run with this task or message.
-
-        Raises:
-            QuotaExceeded: if the text is too long, or the user's quota is used up.
-        """
+        """Check that a user may start or continue a run with this task or message."""
         self.check_text(text)
         self._check_quota(owner, 0)
 
     def check_space(self, owner: str, size: int) -> None:
-        """Check that a user may store this many bytes more.
-
-        Raises:
-            QuotaExceeded: if they exceed what is left of the user's quota.
-        """
+        """Check that a user may store this many bytes more."""
         self._check_quota(owner, size)
 
     def check_text(self, text: str) -> None:
-        """Check the length of a task or message.
-
-        Raises:
-            QuotaExceeded: if it is too long.
-        """
+        """Check the length of a task or message."""
         if len(text) > MAX_TEXT:
             raise QuotaExceeded(
                 f"A task or message may have at most {MAX_TEXT:,} characters; this one has "
@@ -112,12 +95,8 @@ class Admission:
     def enter(self, owner: str, idle_runs: Callable[[], Sequence[IdleRun]]) -> "AdmissionTicket":
         """Enter a run into the queue; it must ``leave`` when its round ends.
 
-        Args:
-            owner: The run's owner.
-            idle_runs: Returns the runs with idle sandboxes, longest idle first.
-
-        Raises:
-            QuotaExceeded: if too many runs are waiting.
+        ``idle_runs`` returns the runs with idle sandboxes, longest idle first. Raises
+        ``QuotaExceeded`` if too many runs are waiting.
         """
         return AdmissionTicket(
             self.queue.enter(owner), lambda: self._stop_idle_sandboxes(owner, idle_runs)

@@ -12,12 +12,7 @@ Result = TypeVar("Result")
 
 
 class PerUserLimiter:
-    """Concurrency limit, in total and per user, so that no user blocks others.
-
-    Args:
-        limit: Concurrent jobs in total.
-        limit_per_user: Concurrent jobs of one user.
-    """
+    """Concurrency limit, in total and per user, so that no user blocks others."""
 
     def __init__(self, limit: int, limit_per_user: int) -> None:
         self._total = CapacityLimiter(limit)
@@ -25,12 +20,7 @@ class PerUserLimiter:
         self._by_user: WeakValueDictionary[str, CapacityLimiter] = WeakValueDictionary()
 
     async def run(self, user_id: str, job: Callable[[], Result]) -> Result:
-        """Run a job in a thread when a slot is free.
-
-        Args:
-            user_id: The user's id.
-            job: The job.
-        """
+        """Run a job in a thread when a slot is free."""
         async with self._user_limiter(user_id):
             return await run_sync(job, limiter=self._total)
 

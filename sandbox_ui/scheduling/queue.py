@@ -54,13 +54,7 @@ class QueueEntry:
 
 
 class RunQueue:
-    """Queue of all runs. Thread-safe.
-
-    Args:
-        max_active: Maximum number of active runs.
-        max_active_per_user: Maximum number of active runs per user. The operator, whose id is
-            empty, may use all slots.
-    """
+    """Queue of all runs. Thread-safe. The operator, whose id is empty, may use all slots."""
 
     def __init__(self, max_active: int = _UNLIMITED, max_active_per_user: int = _UNLIMITED) -> None:
         self.max_active = max_active
@@ -103,11 +97,7 @@ class RunQueue:
         return _count(self._waiting, owner)
 
     def enter(self, owner: str = "") -> QueueEntry:
-        """Enter a run of this user; it becomes active at once or waits.
-
-        Raises:
-            QueueFull: if too many runs are waiting.
-        """
+        """Enter a run, active at once or waiting; raise ``QueueFull`` if too many are waiting."""
         with self._changed:
             owner_waiting = sum(each.owner == owner for each in self._waiting)
             if owner_waiting >= MAX_WAITING // 10:

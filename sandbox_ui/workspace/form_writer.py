@@ -14,13 +14,7 @@ _MAX_FIELDS = 8
 
 @dataclass(frozen=True, slots=True)
 class FormUpload:
-    """A form with one file.
-
-    Attributes:
-        fields: The texts.
-        file_part: The name of the part that is the file; empty without a file.
-        file_name: What the client calls the file.
-    """
+    """A form with one file: its texts, the part that is the file (empty without one), its name."""
 
     fields: Mapping[str, str]
     file_part: str = ""
@@ -28,11 +22,7 @@ class FormUpload:
 
 
 async def write_form(request: Request, path: Path) -> FormUpload:
-    """Write the file of a request's form to a path, and return the rest of the form.
-
-    Raises:
-        MultiPartException: The body is not a valid multipart form.
-    """
+    """Write the file of a request's form to a path, and return the rest of the form."""
     if "content-type" not in request.headers:
         raise MultiPartException("The Content-Type is missing.")
     with path.open("w+b") as copy:

@@ -24,12 +24,7 @@ A plain tuple for speed, since folders of 10,000 names are listed on every chang
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """Names in no particular order.
-
-    Attributes:
-        names: The names found.
-        truncated: Whether a limit ended the search early.
-    """
+    """Names in no particular order; ``truncated`` if a limit ended the search early."""
 
     names: list[Name]
     truncated: bool = False
@@ -39,15 +34,7 @@ def find_names(folder_fd: int, words: str, *, stats: bool) -> SearchResult:
     """Return the names in an open folder; with words, all matches at any depth.
 
     ``*`` and ``?`` in the words are wildcards, and then the whole name must match. With a ``/``,
-    the path is matched instead of the name.
-
-    Args:
-        folder_fd: File descriptor of the folder.
-        words: The search text.
-        stats: Whether to read ``lstat`` for every name.
-
-    Raises:
-        OSError: if the folder cannot be listed.
+    the path is matched instead of the name. ``stats`` reads ``lstat`` for every name.
     """
     if not words.strip():
         return SearchResult(list(_names(folder_fd, "", stats=stats)))
@@ -63,10 +50,7 @@ def is_hidden(name: Name) -> bool:
 
 
 def lstat(folder_fd: int, path: str) -> os.stat_result:
-    """Return ``lstat`` of a path below an open folder, following no links.
-
-    Raises ``OSError``.
-    """
+    """Return ``lstat`` of a path below an open folder, following no links."""
     if "/" in path:
         return paths.lstat_below(folder_fd, path)
     return os.stat(path, dir_fd=folder_fd, follow_symlinks=False)

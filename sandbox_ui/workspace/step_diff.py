@@ -23,12 +23,11 @@ class Difference:
 
     Attributes:
         path: The path, percent-encoded.
-        step: The step.
         base: The earlier step whose version is compared; None for the version before ``step``.
         before: Metadata of the path before the step; None if it did not exist.
         after: Metadata of the path after the step; None if it did not exist.
         display: What can be displayed.
-        reason: The reason why only metadata can be displayed, if there is one.
+        reason: Why only metadata can be displayed, if so.
         text: Both texts as JSON, as returned by ``preview.text.versions``.
     """
 
@@ -43,11 +42,7 @@ class Difference:
 
 
 class StepComparer:
-    """Compares versions of files, in a worker process.
-
-    Args:
-        previews: Runs the workers that read the files.
-    """
+    """Compares versions of files, in a worker process."""
 
     def __init__(self, previews: PreviewService) -> None:
         self._previews = previews
@@ -55,16 +50,10 @@ class StepComparer:
     def compare(
         self, versions: FileVersions, path: RelPath, step: int | None, base: int | None = None
     ) -> Difference:
-        """Return the change that ``step`` made to ``path``.
+        """Return the change that ``step``, by default the last that changed ``path``, made to it.
 
-        Args:
-            versions: The run's file versions.
-            path: The path.
-            step: The step; None for the last one that changed the path.
-            base: Compare with the version after this step instead of the one before ``step``.
-
-        Raises:
-            WorkspaceError: if the path existed neither before nor after the step.
+        With ``base``, the version after that step is compared. Raises ``WorkspaceError`` if there
+        was no such path before or after the step.
         """
         step = versions.last_changed_step(path) if step is None else step
         if step is None:

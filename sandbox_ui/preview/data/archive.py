@@ -38,9 +38,6 @@ def view(file: BinaryIO, request: PreviewRequest) -> Preview:
 
     ``raw`` returns the member's bytes; otherwise the preview of its kind renders it with the
     remaining options.
-
-    Raises:
-        PreviewError: The file is not an archive, or the member cannot be read.
     """
     archive = open_archive(file, request.name)
     if "member" not in request.options:

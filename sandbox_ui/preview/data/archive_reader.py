@@ -80,11 +80,7 @@ class Archive:
 
 
 def open_archive(file: BinaryIO, name: str) -> Archive:
-    """List an archive; a compressed tar must be unpacked completely for this.
-
-    Raises:
-        PreviewError: The file is not an archive, or is corrupt before its first entry.
-    """
+    """List an archive; a compressed tar must be unpacked completely for this."""
     head = file.read(512)
     file.seek(0)
     if not head:

@@ -55,12 +55,9 @@ _MIN_BYTES, _MIN_BYTES_IN_TEXT, _NAME_AGREES = 4, 8, 0.9
 
 
 def identify(head: bytes, size: int, name: str = "") -> tuple[str, Facts]:
-    """Return a description of a file and facts from its header.
+    """Return a file's description and the facts in its header: its first 64 KB.
 
-    Args:
-        head: The first 64 KB, or the whole file if shorter.
-        size: File size in bytes.
-        name: File name, which decides between types with the same first bytes.
+    The name decides between types with the same first bytes.
     """
     for describe in (_elf, _java, _wasm, _numpy, _tensors, _pickle, _compiled_python):
         if (found := describe(head, size)) is not None:

@@ -24,11 +24,7 @@ MAX_DEPTH = 400
 
 
 class ParseError(Exception):
-    """Syntax error in the text.
-
-    Attributes:
-        line, column: Position, counted from 1.
-    """
+    """A syntax error, at a line and column counted from 1."""
 
     def __init__(self, message: str, line: int, column: int) -> None:
         super().__init__(message)
@@ -151,11 +147,7 @@ def path_tokens(children: Sequence[tuple[Key, Any]]) -> list[str]:
 
 
 def value_at(value: Any, address: Sequence[str]) -> Any:
-    """Return the value at an address.
-
-    Raises:
-        PreviewError: The address does not exist.
-    """
+    """Return the value at an address."""
     for token in address[:MAX_DEPTH]:
         children = children_of(value) or ()
         try:
@@ -170,11 +162,7 @@ def value_at(value: Any, address: Sequence[str]) -> Any:
 
 
 def to_json_text(value: Any, most: int) -> str:
-    """Return a value as JSON with numbers as written; a string as plain text.
-
-    Raises:
-        PreviewError: The result is longer than ``most`` characters.
-    """
+    """Return a value as JSON with numbers as written; a string as plain text."""
     if children_of(value) is None:
         return scalar_text(value)
     parts: list[str] = []

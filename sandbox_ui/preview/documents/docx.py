@@ -49,11 +49,7 @@ _MAIN_PART = "word/document.xml"
 
 
 def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
-    """Return ``html``, the ``word_count`` and the number of ``omitted`` images.
-
-    Raises:
-        PreviewError: The file is not a Word document, or too large.
-    """
+    """Return ``html``, the ``word_count`` and the number of ``omitted`` images."""
     head = file.read(4)
     if not head:
         raise PreviewError("This document is empty.")

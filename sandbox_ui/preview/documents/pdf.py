@@ -49,9 +49,6 @@ def view(file: BinaryIO, request: PreviewRequest) -> Preview:
 
     Instead of its metadata, a PDF that needs another password has ``locked``, and ``wrong``:
     whether one was given.
-
-    Raises:
-        PreviewError: The file is corrupt, encrypted or empty, or the page cannot be rendered.
     """
     if request.size == 0:
         raise PreviewError("This file is empty.")

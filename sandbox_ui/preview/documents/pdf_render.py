@@ -25,11 +25,7 @@ _CLIP = 4
 
 
 def render_page(pdf: pypdfium2.PdfDocument, at: int, request: PreviewRequest) -> BinaryPreview:
-    """Render a page ``width`` pixels wide or less, cropped to ``clip=x,y,w,h``.
-
-    Raises:
-        PreviewError: The page does not exist, is corrupt, or took too long.
-    """
+    """Render a page ``width`` pixels wide or less, cropped to ``clip=x,y,w,h``."""
     page = _page(pdf, at)
     width, height = (max(1.0, side) for side in page.get_size())
     scale = request.int_option("width", 800, minimum=1, maximum=200_000) / width
@@ -43,11 +39,7 @@ def render_page(pdf: pypdfium2.PdfDocument, at: int, request: PreviewRequest) ->
 
 
 def render_thumbnail(pdf: pypdfium2.PdfDocument, max_side: int) -> BinaryPreview:
-    """Render a thumbnail of the first page.
-
-    Raises:
-        PreviewError: The page cannot be rendered.
-    """
+    """Render a thumbnail of the first page."""
     page = _page(pdf, 0)
     width, height = (max(1.0, side) for side in page.get_size())
     scale = min(max(max_side, 16), 1280) / max(width, height)

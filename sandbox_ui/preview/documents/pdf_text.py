@@ -26,9 +26,6 @@ def read_text(pdf: pypdfium2.PdfDocument, at: int) -> dict[str, object]:
 
     A run is ``[left, top, width, height, text, ends a line]``; ``links`` are
     ``[left, top, width, height, page]``, for links to a page only.
-
-    Raises:
-        PreviewError: The page does not exist.
     """
     page = open_page(pdf, at)
     to_box = _box_converter(page)
@@ -76,11 +73,7 @@ def _search_page(
 
 
 def open_page(pdf: pypdfium2.PdfDocument, at: int) -> pypdfium2.PdfPage:
-    """Return a page.
-
-    Raises:
-        PreviewError: The page does not exist or is damaged.
-    """
+    """Return a page."""
     if at >= len(pdf):
         raise PreviewError("This PDF has no such page.")
     try:

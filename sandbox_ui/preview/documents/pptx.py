@@ -54,9 +54,6 @@ def view(file: BinaryIO, request: PreviewRequest) -> Preview:
     """Return slides from ``start`` on, or an image.
 
     ``image`` is ``slide,shape,nested shape…``.
-
-    Raises:
-        PreviewError: The file is not a presentation, or too large.
     """
     head = file.read(4)
     if not head:

@@ -11,11 +11,7 @@ _MP3_SAMPLE_RATES = (44100, 48000, 32000)
 
 
 def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
-    """Return ``format`` and optional ``sample_rate``, ``channels``, ``seconds``, ``peaks``.
-
-    Raises:
-        PreviewError: The file is empty, or a WAV file without samples.
-    """
+    """Return ``format`` and optional ``sample_rate``, ``channels``, ``seconds``, ``peaks``."""
     if not request.size:
         raise PreviewError("This file is empty.")
     head = file.read(_HEAD)

@@ -53,9 +53,6 @@ def view(file: BinaryIO, request: PreviewRequest) -> Preview:
 
     Option ``font`` is the index of a font in a collection. With the option ``content``, the
     font itself is returned, as browsers read no collections.
-
-    Raises:
-        PreviewError: The file is not a font, corrupt or too large.
     """
     content = file.read(MAX_FILE_BYTES + 1)
     if not content:

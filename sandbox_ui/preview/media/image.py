@@ -40,9 +40,6 @@ def view(file: BinaryIO, request: PreviewRequest) -> Preview:
     """Return metadata, a thumbnail (``thumb``) or one frame in full size (``frame``).
 
     ``original`` returns the file's bytes with its actual media type, for a misleading name.
-
-    Raises:
-        PreviewError: The file is not an image, or too large to open.
     """
     image = open_image(file)
     try:
@@ -138,10 +135,7 @@ def _select_frame(image: ImageFile, at: int) -> None:
 
 
 def _is_truncated(image: ImageFile, file: BinaryIO, size: int) -> bool:
-    """Return whether an image is truncated.
-
-    Decodes the image only if its end marker is missing.
-    """
+    """Return whether an image is truncated; it is decoded only if its end marker is missing."""
     file.seek(max(0, size - _TAIL_BYTES))
     tail = file.read(_TAIL_BYTES)
     end = _END_MARKERS.get(str(image.format))

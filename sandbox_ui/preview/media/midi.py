@@ -24,9 +24,6 @@ def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
 
     ``notes`` holds columns of equal length: ``start``, ``end``, ``pitch``, ``velocity``,
     ``track``, ``channel`` and ``program`` (128: drums). ``stop_reason`` says why reading stopped.
-
-    Raises:
-        PreviewError: The file is not MIDI.
     """
     if not request.size:
         raise PreviewError("This file is empty.")

@@ -176,12 +176,7 @@ class _TrackReader:
 
 
 class TickConverter:
-    """Converter from ticks to seconds.
-
-    Args:
-        division: Time division of the file header.
-        tempos: Sorted tempos of a ``MidiScore``.
-    """
+    """Converter from ticks to seconds, by the header's time division and the score's tempos."""
 
     def __init__(self, division: int, tempos: list[tuple[int, int]]) -> None:
         frames = 256 - (division >> 8) if division & 0x8000 else 0

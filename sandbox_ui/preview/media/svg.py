@@ -40,9 +40,6 @@ def view(file: BinaryIO, request: PreviewRequest) -> Preview:
     """Return the size and features of a drawing; with ``thumb``, the drawing itself.
 
     ``error`` says why it cannot be drawn; the page then shows its source only.
-
-    Raises:
-        PreviewError: The file is empty or too large.
     """
     content = _read_svg(file)
     drawing = _Drawing(content)

@@ -25,11 +25,7 @@ Image.MAX_IMAGE_PIXELS = None  # _bounded checks, after a JPEG is reduced
 
 
 def open_image(file: BinaryIO) -> OpenedImage:
-    """Open an image and read its header only.
-
-    Raises:
-        PreviewError: The file is not an image, or its declared size is too large.
-    """
+    """Open an image and read its header only."""
     if file.seek(0, 2) == 0:
         raise PreviewError("This file is empty.")
     file.seek(0)
@@ -52,9 +48,6 @@ def scale_down(image: OpenedImage, max_side: int) -> Image.Image:
 
     It is at most ``max_side`` pixels wide and high. Parts missing from a truncated file stay
     grey or black.
-
-    Raises:
-        PreviewError: Decoding would take too much memory.
     """
     orientation = _orientation(image)
     image.draft("RGB", (max_side * 2, max_side * 2))
@@ -67,12 +60,7 @@ def scale_down(image: OpenedImage, max_side: int) -> Image.Image:
 
 
 def encode_image(image: Image.Image, *, lossless: bool = False) -> BinaryPreview:
-    """Encode an image for the browser.
-
-    Args:
-        image: Image in a mode that ``scale_down`` returns.
-        lossless: Encode without loss, unless the image has too many pixels.
-    """
+    """Encode an image of ``scale_down`` for the browser; a very large one never without loss."""
     out = io.BytesIO()
     profile = image.info.get("icc_profile") if image.mode == "RGB" else None
     if lossless and image.width * image.height <= _MAX_LOSSLESS_PIXELS:

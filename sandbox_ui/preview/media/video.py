@@ -14,11 +14,7 @@ _CODECS = (
 
 
 def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
-    """Return the video ``codec``, if found at the start or end of the file.
-
-    Raises:
-        PreviewError: The file is empty.
-    """
+    """Return the video ``codec``, if found at the start or end of the file."""
     if not request.size:
         raise PreviewError("This file is empty.")
     head = file.read(_SEARCHED_BYTES)

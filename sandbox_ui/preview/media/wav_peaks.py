@@ -22,9 +22,7 @@ class WavHeader:
     """Sample format and data chunk of a WAV file.
 
     Attributes:
-        format_tag: Format tag: 1 for integer samples, 3 for floating point.
-        bits_per_sample: Bits per sample.
-        channels: Number of channels.
+        format_tag: 1 for integer samples, 3 for floating point.
         sample_rate: Sample rate in Hz.
         data_offset: Offset of the samples in the file.
         data_size: Bytes of samples present.
@@ -64,11 +62,7 @@ class WavHeader:
 
 
 def read_wav_header(file: BinaryIO, size: int) -> WavHeader:
-    """Read the chunk headers of a WAV file.
-
-    Raises:
-        PreviewError: The file has no valid format or data chunk.
-    """
+    """Read the chunk headers of a WAV file."""
     file.seek(12)
     format_tag = bits = channels = rate = byte_rate = 0
     for _ in range(_MAX_CHUNKS):

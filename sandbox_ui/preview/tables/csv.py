@@ -20,11 +20,7 @@ csv.field_size_limit(MAX_READ_BYTES * 2)
 
 
 def load(file: BinaryIO, request: PreviewRequest) -> Grid:
-    """Load the first rows of a table.
-
-    Raises:
-        PreviewError: The file is not text.
-    """
+    """Load the first rows of a table."""
     first = file.read(FIRST_READ_BYTES)
     dialect = detect_dialect(first, request)
     needed = rows_needed(request) + 1

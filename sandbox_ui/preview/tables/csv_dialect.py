@@ -33,7 +33,6 @@ class Dialect:
         assumed: Whether the text is too short to tell the encoding.
         start: Offset of the first row: after a byte order mark and lines before the table.
         comments: Comment lines before the table.
-        quoted: Whether quotation marks enclose fields.
         escaped: Whether a backslash precedes quotation marks within a field.
     """
 
@@ -66,11 +65,7 @@ class Dialect:
 
 
 def detect_dialect(first: bytes, request: PreviewRequest) -> Dialect:
-    """Detect the dialect of a file's first bytes; options ``encoding`` and ``header`` override it.
-
-    Raises:
-        PreviewError: The bytes are not text.
-    """
+    """Detect a file's dialect; the options ``encoding`` and ``header`` override it."""
     guess, bom_length = _detect_encoding(first, request)
     text = first[bom_length : bom_length + _SAMPLE].decode(guess.encoding, "replace")
     controls = sum(1 for c in text if (c < " " and c not in "\t\n\r\f\0") or c == "\ufffd")

@@ -36,19 +36,12 @@ class Grid:
     """The first rows of a table.
 
     Attributes:
-        names: Column headings.
         rows: The rows read; one with missing fields is shorter than ``names``.
-        format_name: Description of the format.
-        total: Total number of rows, if known.
-        total_is_estimate: Whether ``total`` is an estimate.
         first_row_number: Number of the first row in the program that owns the format.
         column_count: Total number of columns, if more than are shown.
-        sheets: Names of the sheets.
-        sheet: Index of the selected sheet.
         has_header: Whether the names come from the first row; None if not applicable.
         expected_fields: Expected number of fields in a row; None if all rows have the same number.
         column_types: Declared column types.
-        encoding: Encoding of a table that is text.
         notes: Warnings for the user.
         max_rows: Maximum rows shown, if fewer than ``MAX_ROWS``.
     """
@@ -93,11 +86,7 @@ def copied_columns(request: PreviewRequest) -> tuple[int, int]:
 
 
 def requested_cell(request: PreviewRequest) -> tuple[int, int]:
-    """Return the row and column of the requested cell.
-
-    Raises:
-        PreviewError: The cell does not exist.
-    """
+    """Return the row and column of the requested cell."""
     numbers = _numbers(request, "cell")
     if len(numbers) != 2:
         raise PreviewError("This cell no longer exists.")

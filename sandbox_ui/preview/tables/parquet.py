@@ -18,11 +18,7 @@ def prepare() -> None:
 
 
 def load(file: BinaryIO, request: PreviewRequest) -> Grid:
-    """Load the first rows of a table.
-
-    Raises:
-        PreviewError: The file is not a Parquet table, or encrypted.
-    """
+    """Load the first rows of a table."""
     from pyarrow import ArrowException, parquet
 
     if file.read(4) == SIGNATURES[1]:

@@ -63,9 +63,6 @@ def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
     its row count, with a longer time limit.
 
     The request's second file is the write-ahead log.
-
-    Raises:
-        PreviewError: The file is not a database, or it is corrupt or encrypted.
     """
     head = file.read(100)
     log = request.second_file
@@ -117,13 +114,7 @@ def _default_table(tables: list[SchemaTable]) -> SchemaTable | None:
 
 
 def open_read_only(file: BinaryIO) -> sqlite3.Connection:
-    """Open a read-only connection that can access this database only.
-
-    Raises:
-        PreviewError: The file cannot be opened in place and is too large to copy. This is usual
-            for an unprivileged worker: SQLite opens by name, and the worker cannot traverse the
-            folders of the path.
-    """
+    """Open a read-only connection that can access this database only."""
     try:
         address = f"file:/proc/self/fd/{file.fileno()}?mode=ro&immutable=1"
         connection = sqlite3.connect(address, uri=True, isolation_level=None)

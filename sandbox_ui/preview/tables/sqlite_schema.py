@@ -24,11 +24,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class SchemaTable:
-    """A table or a view.
-
-    Attributes:
-        has_rowid: Whether its rows have a ``rowid``.
-    """
+    """A table or a view."""
 
     name: str
     kind: str
@@ -68,11 +64,7 @@ def quote_identifier(name: str) -> str:
 
 
 def list_tables(connection: sqlite3.Connection) -> list[SchemaTable]:
-    """Return all tables and views except internal and shadow tables.
-
-    Raises:
-        sqlite3.DatabaseError: The schema is corrupt.
-    """
+    """Return all tables and views except internal and shadow tables."""
     sql = {
         (name, kind): str(text or "")
         for name, kind, text in connection.execute("SELECT name, type, sql FROM sqlite_schema")

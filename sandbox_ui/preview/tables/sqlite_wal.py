@@ -17,14 +17,7 @@ _MASK = 0xFFFFFFFF
 
 @dataclass(frozen=True, slots=True)
 class WriteAheadLog:
-    """The committed pages of a log.
-
-    Attributes:
-        content: The log.
-        page_size: Size of a page in bytes.
-        pages: Position of each page in the log, by number.
-        count: Pages of the database with the log.
-    """
+    """The committed pages of a log: their positions by number; ``count`` is the database's."""
 
     content: bytes
     page_size: int
@@ -33,11 +26,7 @@ class WriteAheadLog:
 
     @classmethod
     def read(cls, file: BinaryIO) -> Self:
-        """Read a log.
-
-        Raises:
-            OverflowError: The log is larger than ``MAX_LOG_BYTES``.
-        """
+        """Read a log; raise ``OverflowError`` if it is larger than ``MAX_LOG_BYTES``."""
         content = file.read(MAX_LOG_BYTES + 1)
         if len(content) > MAX_LOG_BYTES:
             raise OverflowError

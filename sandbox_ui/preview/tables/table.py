@@ -29,9 +29,6 @@ def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
     """Return a page of a table; see ``grid.grid_response``.
 
     ``count`` requests the row count of a long CSV file and continues from the last response.
-
-    Raises:
-        PreviewError: The file is not a table, or empty.
     """
     if not request.size:
         raise PreviewError("This file is empty.")

@@ -32,11 +32,7 @@ _LOCKED = "This workbook is protected with a password and cannot be shown."
 
 
 def load(file: BinaryIO, request: PreviewRequest) -> Grid:
-    """Load the first rows of one sheet; ``sheet`` is its index.
-
-    Raises:
-        PreviewError: The file is not a workbook, too large, or password-protected.
-    """
+    """Load the first rows of one sheet; ``sheet`` is its index."""
     if _is_locked(file):
         raise PreviewError(_LOCKED)
     file.seek(0)

@@ -23,15 +23,10 @@ Formulas = dict[tuple[int, int], str]
 
 
 def read_uncached_formulas(file: BinaryIO, sheet: str, rows: int) -> Formulas:
-    """Return formulas without a value in the first rows, by zero-based (row, column).
+    """Return formulas without a value in a sheet's first rows, by zero-based (row, column).
 
     A cell with a shared formula has ``=…``, because its own references differ. The result is
     empty if the file is corrupt or not ``.xlsx``.
-
-    Args:
-        file: The workbook.
-        sheet: Name of the sheet.
-        rows: Number of rows to read.
     """
     try:
         archive = zipfile.ZipFile(file)
@@ -74,11 +69,7 @@ class _RowLimitReached(Exception):
 
 
 class _FormulaParser:
-    """Parser of the cells in a sheet's XML.
-
-    Args:
-        rows: Number of rows to read.
-    """
+    """Parser of the cells in a sheet's XML."""
 
     def __init__(self, rows: int) -> None:
         self._rows = rows

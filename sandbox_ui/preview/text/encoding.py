@@ -29,8 +29,7 @@ class TextFormat:
     """Encoding and line endings of a text.
 
     Attributes:
-        encoding: Python codec name.
-        line_ending: Line endings: ``lf``, ``crlf``, ``cr`` or ``mixed`` (``lf`` and ``crlf``).
+        line_ending: ``lf``, ``crlf``, ``cr`` or ``mixed`` (``lf`` and ``crlf``).
         bom_length: Length of the byte order mark in bytes.
         assumed: Whether the text is too short to tell the encoding.
     """
@@ -58,13 +57,9 @@ class TextFormat:
 def detect_format(
     file: BinaryIO, *, encoding: str = "", line_ending: str = "", languages: Sequence[str] = ()
 ) -> TextFormat:
-    """Detect the encoding and line endings of a text.
+    """Detect what is not given of a text's encoding and line endings.
 
-    Args:
-        file: The text.
-        encoding: Encoding to use instead of detection, if it names a text encoding.
-        line_ending: Line endings, if already known.
-        languages: The reader's languages, for a text that is too short to tell its encoding.
+    The reader's languages decide where a text is too short to tell its encoding.
     """
     head, tail = _samples(file)
     bom_encoding, bom_length = detect_bom(head)

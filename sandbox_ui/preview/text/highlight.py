@@ -80,13 +80,7 @@ def lexer_for_language(language: str) -> Lexer | None:
 def highlight_lines(
     lines: Sequence[str], lexer: Lexer | None, context: str = ""
 ) -> list[list[Piece]]:
-    """Split the lines of a page into highlighted pieces.
-
-    Args:
-        lines: Lines without terminators.
-        lexer: Lexer of their language.
-        context: Text before the lines in the file, as context for the lexer.
-    """
+    """Split the lines of a page into highlighted pieces; ``context`` is the text before them."""
     if lexer is None:
         rows = parse_ansi(lines) or [[line] for line in lines]
         return [

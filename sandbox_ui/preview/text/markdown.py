@@ -88,12 +88,7 @@ def render_model_text(text: str) -> str:
 
 
 def render_cell(text: str, attachments: Mapping[str, str]) -> str:
-    """Render a cell of a notebook like text from a model, with its attached images.
-
-    Args:
-        text: The cell.
-        attachments: Address of each attached image as a data URL, by name.
-    """
+    """Render a cell of a notebook like text from a model, with attached images as data URLs."""
     return _html(_CELL_PARSER, text[:MAX_LENGTH], {"attachments": attachments, "left": MAX_IMAGES})
 
 

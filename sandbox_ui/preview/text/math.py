@@ -21,12 +21,7 @@ ATTRIBUTES = frozenset(_ATTRIBUTES.split())
 
 
 def render_formula(tex: str, *, block: bool) -> str:
-    """Render a formula as HTML.
-
-    Args:
-        tex: TeX source without delimiters.
-        block: Whether to use display style.
-    """
+    """Render a TeX formula without delimiters as HTML, in display style if ``block``."""
     plain = tex.strip()
     if len(plain) <= MAX_TEX_LENGTH:
         try:

@@ -55,11 +55,7 @@ _Cell = dict[str, Any]
 
 
 def view(file: BinaryIO, request: PreviewRequest) -> Preview:
-    """Return cells from ``start`` on, or the image ``image`` (``cell,output,type``).
-
-    Raises:
-        PreviewError: The file is not a notebook, or too large.
-    """
+    """Return cells from ``start`` on, or the image ``image`` (``cell,output,type``)."""
     notebook = _read(file, request)
     cells = list(_cells(notebook))
     if "image" in request.options:

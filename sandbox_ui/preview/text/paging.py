@@ -20,13 +20,7 @@ MAX_PAGE_LINES = 1000
 
 @dataclass(frozen=True, slots=True)
 class TextPage:
-    """A page of a text.
-
-    Attributes:
-        start: Byte offset in the file.
-        content: Bytes of the page.
-        starts_within_line: Whether the page starts within a line.
-    """
+    """A page of a text; ``start`` is its byte offset."""
 
     start: int
     content: bytes
@@ -44,12 +38,7 @@ class TextPage:
 
 
 class TextPager:
-    """Reader of a text in pages.
-
-    Args:
-        file: The text.
-        text_format: Encoding and line endings.
-    """
+    """Reader of a text in pages."""
 
     def __init__(self, file: BinaryIO, text_format: TextFormat) -> None:
         self._file, self.text_format = file, text_format

@@ -22,11 +22,7 @@ _INVISIBLE_CHARACTERS = str.maketrans(
 
 
 def view(file: BinaryIO, request: PreviewRequest) -> JsonPreview:
-    """Return the texts ``before`` and ``after``; invisible characters are named.
-
-    Raises:
-        PreviewError: A version is too large to compare.
-    """
+    """Return the texts ``before`` and ``after``; invisible characters are named."""
     before = _read_text(request.second_file) if request.second_file else ""
     return JsonPreview({"before": before, "after": _read_text(file)})
 
