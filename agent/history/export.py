@@ -13,17 +13,16 @@ from agent.events import (
     Forked,
     MessageDelivered,
     ModelAnswered,
-    ObservationEdited,
     Reminder,
     RunContinued,
     RunEnded,
     RunStarted,
     SummaryEnded,
-    ToolEnded,
     ToolStarted,
     UnreadableEvent,
 )
 from agent.runs.state import RunState, StepSummary, describe_summary, format_totals
+from agent.runs.transcript.steps import Call, Part, parts_of
 from agent.util.text import mark_hidden, sanitize
 
 COLUMNS = (
@@ -93,36 +92,31 @@ def _cell(text: str) -> str:
 
 def conversation_markdown(events: Iterable[Event]) -> Iterator[str]:
     """Yield the run as Markdown: messages, calls, observations, answers."""
-    waiting: ApprovalRequested | None = None
-    for event in events:
-        if isinstance(event, ApprovalRequested):
-            waiting = event
-        elif isinstance(event, CallReviewed):
-            yield _format_review(event, waiting)
-        else:
-            yield from _format_event(event)
+    for part in parts_of(events):
+        yield from _format_part(part)
 
 
-def _format_event(event: Event) -> Iterator[str]:
-    match event:
+def _format_part(part: Part) -> Iterator[str]:
+    match part:
         case RunStarted():
-            yield _format_begin(event)
+            yield _format_begin(part)
         case RunContinued() | Forked():
-            yield _format_continuation(event)
+            yield _format_continuation(part)
         case ModelAnswered():
-            yield f"### Step {event.step}\n\n" + _format_answer(event)
-        case ToolStarted():
-            yield _code_block(_format_call(event))
-        case ToolEnded():
-            yield _code_block(event.observation) + _format_capabilities(event.used)
+            yield f"### Step {part.step}\n\n" + _format_answer(part)
+        case Call():
+            yield _format_call(part)
         case Reminder():
-            yield f"*The loop:* {_one_line(event.text)}\n\n"
-        case MessageDelivered() | ObservationEdited():
-            yield _format_steering(event)
-        case SummaryEnded() | RunEnded():
-            yield _format_end(event) if isinstance(event, RunEnded) else _format_summary(event)
+            yield f"*The loop:* {_one_line(part.text)}\n\n"
+        case MessageDelivered():
+            yield f"**The user, while the model worked:** {sanitize(part.text)}\n\n"
+        case SummaryEnded():
+            text = _code_block(part.text) if part.text else ""
+            yield f"*{_one_line(describe_summary(part))}*\n\n{text}"
+        case RunEnded():
+            yield _format_end(part)
         case UnreadableEvent():
-            yield f"*{_one_line(event.text)}*\n\n"
+            yield f"*{_one_line(part.text)}*\n\n"
         case _:
             pass
 
@@ -155,24 +149,31 @@ def _format_capabilities(used: CapabilityUsage | None) -> str:
     return f"*Used: {', '.join(found)}*\n\n" if found else ""
 
 
-def _format_steering(event: MessageDelivered | ObservationEdited) -> str:
-    if isinstance(event, MessageDelivered):
-        return f"**The user, while the model worked:** {sanitize(event.text)}\n\n"
-    return f"*The user edited this result. The model saw:*\n\n{_code_block(event.observation)}"
+def _format_call(call: Call) -> str:
+    """Return a call with the user's decision on it, and its result."""
+    parts = [_format_review(call.reviewed, call.requested)] if call.reviewed else []
+    if call.started:
+        parts.append(_code_block(_format_action(call.started)))
+    if call.ended:
+        parts.append(_code_block(call.ended.observation) + _format_capabilities(call.ended.used))
+    if call.edited:
+        seen = _code_block(call.edited.observation)
+        parts.append(f"*The user edited this result. The model saw:*\n\n{seen}")
+    return "".join(parts)
 
 
 def _format_review(event: CallReviewed, call: ApprovalRequested | None) -> str:
     """Return what the user decided on a call; an edited or denied one is not shown elsewhere."""
     if event.decision == "allowed":
         return "*The user allowed this call:*\n\n"
-    asked = _code_block(_format_call(call)) if call else ""
+    asked = _code_block(_format_action(call)) if call else ""
     if event.decision == "edited":
         return f"{asked}*The user edited this call. Executed:*\n\n"
     reason = f": {_one_line(event.reason)}" if event.reason else ""
     return f"{asked}*The user denied this call{reason}*\n\n"
 
 
-def _format_call(event: ToolStarted | ApprovalRequested) -> str:
+def _format_action(event: ToolStarted | ApprovalRequested) -> str:
     """Return a call's command, or its summary line and the text that it writes."""
     texts = {name: text for name, text in event.arguments.items() if isinstance(text, str)}
     if event.name == "execute_bash":
@@ -187,12 +188,6 @@ def _format_end(event: RunEnded) -> str:
     reason = f": {_one_line(event.reason)}" if event.reason else ""
     answer = f"{sanitize(event.answer)}\n\n" if event.answer else ""
     return f"## {event.status}{reason}\n\n{answer}*{format_totals(event.totals)}*\n\n"
-
-
-def _format_summary(event: SummaryEnded) -> str:
-    """Return a summary of steps that the model read in their place."""
-    text = _code_block(event.text) if event.text else ""
-    return f"*{_one_line(describe_summary(event))}*\n\n{text}"
 
 
 def _code_block(text: str) -> str:

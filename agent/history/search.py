@@ -15,21 +15,14 @@ from typing import Literal
 from agent.events import (
     Event,
     MessageDelivered,
-    ModelAnswered,
     Notice,
-    ObservationEdited,
-    ReasoningDelta,
     Reminder,
     RunContinued,
     RunEnded,
     RunStarted,
-    StepStarted,
-    TextDelta,
-    ToolEnded,
-    ToolOutput,
-    ToolStarted,
     UnreadableEvent,
 )
+from agent.runs.transcript.steps import Call, Step, steps_of
 from agent.util.text import mark_format_controls, replace_surrogates, sanitize
 
 MAX_MATCHES = 1000
@@ -64,26 +57,17 @@ Passage = tuple[Part, int, int, str]
 """The text of one part of a run, with the kind, round and step as in ``SearchMatch``."""
 
 
-@dataclass
+@dataclass(slots=True)
 class _SearchPart:
     """The texts of one part of the run."""
 
     part: Part
     round: int
     step: int = 0
-    texts: dict[str, list[str]] = field(default_factory=dict)
-
-    def add(self, name: str, text: str) -> None:
-        self.texts.setdefault(name, []).append(text)
-
-    @property
-    def text(self) -> str:
-        """The part's text."""
-        return "\n".join("".join(pieces) for pieces in self.texts.values())
+    texts: list[str] = field(default_factory=list)
 
     def search(self, words: re.Pattern[str]) -> SearchMatch | None:
-        for pieces in self.texts.values():
-            text = "".join(pieces)
+        for text in self.texts:
             match = words.search(text)
             if match:
                 return SearchMatch(self.part, self.round, self.step, _excerpt(text, *match.span()))
@@ -106,50 +90,47 @@ def find(events: Iterable[Event], words: str) -> Iterator[SearchMatch]:
 
 def _split_into_parts(events: Iterable[Event]) -> Iterator[_SearchPart]:
     place, number = _SearchPart("asked", 0), 0
-    for event in events:
-        match event:
+    for each in steps_of((0, event) for event in events):
+        match each:
             case RunStarted() | RunContinued():
                 yield place
                 number += 1
-                place = _SearchPart("asked", number)
-                place.add("asked", event.task if isinstance(event, RunStarted) else event.text)
-            case StepStarted():
-                yield place
-                place = _SearchPart("step", number, event.step)
+                text = each.task if isinstance(each, RunStarted) else each.text
+                place = _SearchPart("asked", number, texts=[text])
             case RunEnded():
                 yield place
-                place = _SearchPart("answer", number)
-                place.add("answer", event.answer)
+                place = _SearchPart("answer", number, texts=[each.answer])
+            case Step():
+                yield place
+                yield _SearchPart("step", number, each.number, [*_texts(each)])
+                place = _SearchPart("asked", number)
             case _:
-                _add_event(place, event)
+                place.texts += _part_texts(each)
     yield place
 
 
-def _add_event(place: _SearchPart, event: Event) -> None:
-    match event:
-        case ReasoningDelta():
-            place.add("thought", event.text)
-        case TextDelta():
-            place.add("text", event.text)
-        case ModelAnswered():  # replaces the deltas
-            place.texts.update(thought=[event.reasoning], text=[event.text])
-        case ToolStarted():
-            values = [value for value in event.arguments.values() if isinstance(value, str)]
-            place.add(f"call {event.call_id}", "\n".join(values))
-        case ToolOutput():
-            place.add(f"{event.stream} {event.call_id}", event.text)
-        case ToolEnded() if not _has_output(place, event.call_id):
-            place.add(f"stdout {event.call_id}", event.observation)
-        case ObservationEdited():
-            place.add(f"{event.kind} {event.call_id}", event.observation)
+def _texts(step: Step) -> Iterator[str]:
+    answer = step.answer
+    yield "".join([answer.reasoning if answer else "", *step.reasoning])
+    yield "".join([answer.text if answer else "", *step.text])
+    for part in step.parts:
+        yield from _part_texts(part)
+
+
+def _part_texts(part: Event | Call) -> Iterator[str]:
+    match part:
+        case Call():
+            values = (part.arguments or {}).values()
+            yield "\n".join(value for value in values if isinstance(value, str))
+            yield from map("".join, part.outputs.values())
+            if part.ended and not part.outputs:
+                yield part.ended.observation
+            if part.edited:
+                yield part.edited.observation
         case Reminder() | Notice() | UnreadableEvent() | MessageDelivered():
-            place.add(event.kind, f"{event.text}\n")
+            yield part.text
         case _:
             pass
-
-
-def _has_output(place: _SearchPart, call_id: str) -> bool:
-    return any(f"{stream} {call_id}" in place.texts for stream in ("stdout", "stderr"))
 
 
 def _excerpt(text: str, begin: int, stop: int) -> str:
@@ -180,7 +161,7 @@ def passages_of(events: Iterable[Event]) -> Iterator[Passage]:
     left = {"step": MAX_RUN_CHARS, "asked": MAX_RUN_CHARS}
     for place in _split_into_parts(events):
         kind = "step" if place.part == "step" else "asked"
-        text = _shorten(place.text, min(MAX_PASSAGE_CHARS, left[kind]))
+        text = _shorten("\n".join(filter(None, place.texts)), min(MAX_PASSAGE_CHARS, left[kind]))
         left[kind] -= len(text)
         if text.strip():
             yield place.part, place.round, place.step, text

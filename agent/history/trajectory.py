@@ -12,21 +12,19 @@ from dataclasses import asdict
 from typing import Any
 
 from agent.events import (
-    CallReviewed,
     Event,
     MessageDelivered,
     ModelAnswered,
-    ObservationEdited,
     Reminder,
     RunContinued,
     RunEnded,
     RunStarted,
     StepStarted,
     SummaryEnded,
-    ToolEnded,
     UnreadableEvent,
 )
 from agent.models.base import ToolCall
+from agent.runs.transcript.steps import Call, Part, parts_of
 
 _MAX_DEPTH = 50
 
@@ -34,8 +32,8 @@ _MAX_DEPTH = 50
 def build_trajectory(events: Iterable[Event]) -> dict[str, Any]:
     """Return the trajectory of a run's events as a JSON-serializable dict."""
     writer = _TrajectoryBuilder()
-    for event in events:
-        writer.apply(event)
+    for part in parts_of(events):
+        writer.add(part)
     return writer.build()
 
 
@@ -45,44 +43,38 @@ class _TrajectoryBuilder:
         self._entries: dict[str, dict[str, Any]] = {}
         self._unreadable = 0
 
-    def apply(self, event: Event) -> None:
-        match event:
+    def add(self, part: Part) -> None:
+        metadata = self.result["metadata"]
+        match part:
             case RunStarted():
-                self._begin(event)
-            case RunContinued() if event.text:
-                self.result["metadata"].setdefault("follow_ups", []).append(event.text)
+                self._begin(part)
+            case RunContinued() if part.text:
+                metadata.setdefault("follow_ups", []).append(part.text)
             case StepStarted():
-                self.result["metadata"]["total_steps"] = event.step
+                metadata["total_steps"] = part.step
             case ModelAnswered():
-                self._add_turn(event)
+                self._add_turn(part)
             case Reminder() if self.result["steps"]:
-                self.result["steps"][-1]["observation"] = event.text
-            case MessageDelivered() | CallReviewed() | SummaryEnded():
-                self._add_remark(event)
-            case ToolEnded() | ObservationEdited() if event.call_id in self._entries:
-                self._add_result(self._entries[event.call_id], event)
+                self.result["steps"][-1]["observation"] = part.text
+            case MessageDelivered() | SummaryEnded():
+                self._add_remark(part)
+            case Call() if part.id in self._entries:
+                _add_result(self._entries[part.id], part)
             case UnreadableEvent():
                 self._unreadable += 1
             case RunEnded():
-                totals = asdict(event.totals)
-                end = {"status": event.status, "reason": event.reason, "answer": event.answer}
-                self.result["metadata"] |= end | {"totals": totals, "ended": event.at}
+                totals = asdict(part.totals)
+                end = {"status": part.status, "reason": part.reason, "answer": part.answer}
+                metadata |= end | {"totals": totals, "ended": part.at}
             case _:
                 pass
 
-    def _add_remark(self, event: MessageDelivered | CallReviewed | SummaryEnded) -> None:
-        if isinstance(event, MessageDelivered):
-            message = {"step": event.step, "text": event.text}
-            self.result["metadata"].setdefault("messages", []).append(message)
-        elif isinstance(event, SummaryEnded):
-            self.result["metadata"].setdefault("summaries", []).append(_summary(event))
-        elif event.call_id in self._entries:
-            self._entries[event.call_id]["metadata"]["review"] = {
-                "decision": event.decision,
-                "arguments": event.arguments,
-                "reason": event.reason,
-                "note": event.note,
-            }
+    def _add_remark(self, event: MessageDelivered | SummaryEnded) -> None:
+        metadata = self.result["metadata"]
+        if isinstance(event, SummaryEnded):
+            metadata.setdefault("summaries", []).append(_summary(event))
+        else:
+            metadata.setdefault("messages", []).append({"step": event.step, "text": event.text})
 
     def build(self) -> dict[str, Any]:
         if self._unreadable:
@@ -125,20 +117,21 @@ class _TrajectoryBuilder:
             self.result["steps"].append(entry)
             self._entries[call.id] = entry
 
-    @staticmethod
-    def _add_result(entry: dict[str, Any], event: ToolEnded | ObservationEdited) -> None:
-        original, entry["observation"] = entry["observation"], event.observation
-        if isinstance(event, ObservationEdited):
-            entry["metadata"].setdefault("original_observation", original)
-            return
-        entry["metadata"] |= {
-            "tool_time": event.seconds,
-            "exit_code": event.exit_code,
-            "end_reason": event.end_reason,
-            "ok": event.ok,
-        }
-        if event.used is not None:
-            entry["metadata"]["capabilities"] = asdict(event.used)
+
+def _add_result(entry: dict[str, Any], call: Call) -> None:
+    metadata, ended = entry["metadata"], call.ended
+    if call.reviewed is not None:
+        names = ("decision", "arguments", "reason", "note")
+        metadata["review"] = {name: getattr(call.reviewed, name) for name in names}
+    if ended is not None:
+        entry["observation"] = ended.observation
+        metadata["tool_time"] = ended.seconds
+        metadata |= {name: getattr(ended, name) for name in ("exit_code", "end_reason", "ok")}
+        if ended.used is not None:
+            metadata["capabilities"] = asdict(ended.used)
+    if call.edited is not None:
+        metadata["original_observation"] = entry["observation"]
+        entry["observation"] = call.edited.observation
 
 
 def _summary(event: SummaryEnded) -> dict[str, Any]:

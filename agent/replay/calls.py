@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import get_args
 
 from agent.events import CheckedCall, ToolEnded, Verdict
-from agent.replay.recording import CallRecord, output_lines
+from agent.replay.recording import output_lines
 from agent.replay.texts import TextComparison, Times, compare_lines
+from agent.runs.transcript.steps import Call
 from agent.sandbox.base import CommandEnd, EndReason, OutputChunk, StreamName
 from agent.tools.actions import BASH, EDITOR, SUBMIT
 from agent.tools.observation import OutputCollector
@@ -45,7 +46,7 @@ class Sides:
     replayed: Path
 
 
-def is_left_out(record: CallRecord) -> bool:
+def is_left_out(record: Call) -> bool:
     """Whether a replay does not execute a call: it was not executed to its end before."""
     ended = record.ended
     if ended is None:
@@ -59,9 +60,7 @@ def is_left_out(record: CallRecord) -> bool:
     )
 
 
-def compare_call(
-    call_id: str, one: CallRecord, other: CallRecord | None, sides: Sides
-) -> CheckedCall:
+def compare_call(call_id: str, one: Call, other: Call | None, sides: Sides) -> CheckedCall:
     """Return how a replayed call compares with the recorded one.
 
     Args:
@@ -82,7 +81,7 @@ def compare_call(
     return found
 
 
-def _unverifiable(one: CallRecord, other: CallRecord | None) -> str:
+def _unverifiable(one: Call, other: Call | None) -> str:
     """Return why a call cannot be compared; empty if it can."""
     if is_left_out(one):
         if one.ended is None:
@@ -99,13 +98,13 @@ def _unverifiable(one: CallRecord, other: CallRecord | None) -> str:
     return ""
 
 
-def _used_network(record: CallRecord) -> bool:
+def _used_network(record: Call) -> bool:
     """Whether the call reached the network."""
     requests = record.ended.requests if record.ended is not None else ()
     return any(not request.refused for request in requests)
 
 
-def _compare(call_id: str, one: CallRecord, other: CallRecord, sides: Sides) -> CheckedCall:
+def _compare(call_id: str, one: Call, other: Call, sides: Sides) -> CheckedCall:
     assert one.ended is not None
     assert other.ended is not None
     if one.arguments != other.arguments or one.name != other.name:
@@ -139,7 +138,7 @@ def _code(ended: ToolEnded) -> str:
 
 
 def _compare_outputs(
-    one: CallRecord, other: CallRecord, sides: Sides, times: Times
+    one: Call, other: Call, sides: Sides, times: Times
 ) -> tuple[list[TextComparison], bool]:
     """Compare what both wrote to each stream; return also whether all of it was kept."""
     results, kept = [], not (one.skipped or other.skipped)
@@ -166,7 +165,7 @@ def _compare_observations(
     return compare_lines(one.observation.splitlines(), other.observation.splitlines(), times)
 
 
-def _is_consistent(record: CallRecord) -> bool:
+def _is_consistent(record: Call) -> bool:
     """Whether the observation of a command contains the output that the record holds."""
     ended = record.ended
     assert ended is not None

@@ -20,9 +20,10 @@ from agent.replay.calls import Sides, compare_call
 from agent.replay.files import FileChecker, worst
 from agent.replay.listed_files import ListedFileChecker
 from agent.replay.placing import place
-from agent.replay.recording import RecordedStep, Recording, StepRecord, read_step
+from agent.replay.recording import RecordedStep, Recording, read_step
 from agent.replay.texts import Times
 from agent.runs.recorded_run import RecordedRun
+from agent.runs.transcript.steps import Step
 from agent.workspace.versions.blobs import StoredContents
 
 _UNREADABLE = "A part of this step's record cannot be read."
@@ -144,7 +145,7 @@ class ReplayChecker:
         )  # fmt: skip
 
     def _judge(
-        self, recorded: RecordedStep, record: StepRecord, *, ended: bool
+        self, recorded: RecordedStep, record: Step, *, ended: bool
     ) -> tuple[list[str], list[Verdict]]:
         """Return what is to be said of a step besides its calls and files."""
         notes: list[str] = []
@@ -160,7 +161,7 @@ class ReplayChecker:
             verdicts.append("unverified")
         return notes, verdicts
 
-    def _compare_calls(self, one: StepRecord, other: StepRecord) -> tuple[CheckedCall, ...]:
+    def _compare_calls(self, one: Step, other: Step) -> tuple[CheckedCall, ...]:
         sides = Sides(self._recording.outputs, self._run.folder.outputs)
         return tuple(
             compare_call(call_id, record, other.calls.get(call_id), sides)

@@ -31,10 +31,11 @@ from agent.models.base import (
 from agent.replay.files import ManifestReader
 from agent.replay.model import as_executed, pieces
 from agent.replay.placing import Placed, place
-from agent.replay.recording import NOTHING_TO_REPLAY, Recording, StepRecord
+from agent.replay.recording import NOTHING_TO_REPLAY, Recording
 from agent.replay.replay import open_recording
 from agent.replay.texts import Times, compare_lines
 from agent.runs.disk_usage import bytes_on_disk
+from agent.runs.transcript.steps import Step
 from agent.util.cancellation import Stop
 from agent.util.text import format_size
 from agent.workspace.files import Workspace
@@ -275,7 +276,7 @@ def _from_task(messages: Sequence[Message]) -> Sequence[Message]:
     return messages[first:]
 
 
-def _is_alike(record: StepRecord, call_id: str, results: dict[str, str]) -> bool:
+def _is_alike(record: Step, call_id: str, results: dict[str, str]) -> bool:
     ended, text = record.calls[call_id].ended, results.get(call_id)
     if ended is None or text is None:
         return True

@@ -17,7 +17,8 @@ from agent.models.base import (
     TextPiece,
 )
 from agent.replay.calls import is_left_out
-from agent.replay.recording import RecordedRound, Recording, StepRecord
+from agent.replay.recording import RecordedRound, Recording
+from agent.runs.transcript.steps import Step
 from agent.util.cancellation import Stop
 
 NAME = "Replay"
@@ -89,7 +90,7 @@ class ReplayModel:
             with suppress(SteeringRefused):  # the replay ends
                 self._steering.queue_message(text)
 
-    def _expect_decisions(self, record: StepRecord) -> None:
+    def _expect_decisions(self, record: Step) -> None:
         for call_id, call in record.calls.items():
             if call.reviewed is not None:
                 reasons = call.requested.reasons if call.requested else ()
@@ -100,7 +101,7 @@ class ReplayModel:
                 self._steering.expect_edit(ObservationEdit(call_id, call.edited.observation))
 
 
-def as_executed(record: StepRecord) -> StepRecord:
+def as_executed(record: Step) -> Step:
     """Return a recorded turn as if its calls were those that the user let run."""
     if record.answer is None:
         return record
@@ -114,7 +115,7 @@ def as_executed(record: StepRecord) -> StepRecord:
     return replace(record, answer=replace(record.answer, calls=tuple(calls)))
 
 
-def pieces(record: StepRecord, size: int = _PIECE) -> Iterator[Piece]:
+def pieces(record: Step, size: int = _PIECE) -> Iterator[Piece]:
     """Yield a recorded turn, with its texts in parts of ``size`` characters."""
     answer = record.answer
     if answer is None:

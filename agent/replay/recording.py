@@ -6,31 +6,22 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from agent.errors import UsageError
 from agent.events import (
-    ApprovalRequested,
-    CallReviewed,
-    Event,
     MessageDelivered,
-    ModelAnswered,
-    ObservationEdited,
     Reminder,
     RunContinued,
     RunEnded,
     RunStarted,
     Status,
-    StepStarted,
-    ToolEnded,
-    ToolOutput,
-    ToolStarted,
     UnreadableEvent,
-    WorkspaceChanged,
 )
 from agent.replay.texts import read_lines
 from agent.runs import journal
 from agent.runs.folder import RunFolder
+from agent.runs.transcript.steps import Call, Step, steps_of
 from agent.sandbox.base import StreamName
 from agent.workspace.versions.blobs import StoredContents
 
@@ -88,73 +79,6 @@ class RecordedRound:
         return count - 1 if count else None
 
 
-@dataclass(slots=True)
-class CallRecord:
-    """One call: its arguments if it was executed, its result if there is one, and its output.
-
-    Attributes:
-        arguments: The arguments as executed; None if it was not.
-        outputs: For each stream its text, or the name of the file that holds it.
-        skipped: Whether the sandbox left out a part of its output.
-        requested: Why it waited for the user's approval, if it did.
-        reviewed: What the user decided.
-        edited: What the model saw as its result, if the user edited that.
-    """
-
-    name: str = ""
-    arguments: dict[str, Any] | None = None
-    ended: ToolEnded | None = None
-    outputs: dict[StreamName, list[str]] = field(default_factory=dict)
-    files: dict[StreamName, str] = field(default_factory=dict)
-    skipped: bool = False
-    requested: ApprovalRequested | None = None
-    reviewed: CallReviewed | None = None
-    edited: ObservationEdited | None = None
-
-
-@dataclass(slots=True)
-class StepRecord:
-    """The content of one step."""
-
-    answer: ModelAnswered | None = None
-    calls: dict[str, CallRecord] = field(default_factory=dict)
-    changes: list[WorkspaceChanged] = field(default_factory=list)
-
-    def apply(self, event: Event) -> None:
-        """Add an event of the step."""
-        match event:
-            case ModelAnswered():
-                self.answer = event
-                for call in event.calls:
-                    self.calls.setdefault(call.id, CallRecord(call.name))
-            case ToolStarted():
-                record = self.calls.setdefault(event.call_id, CallRecord(event.name))
-                record.arguments = event.arguments
-            case ApprovalRequested():
-                self.calls.setdefault(event.call_id, CallRecord(event.name)).requested = event
-            case CallReviewed():
-                self.calls.setdefault(event.call_id, CallRecord()).reviewed = event
-            case ObservationEdited():
-                self.calls.setdefault(event.call_id, CallRecord()).edited = event
-            case ToolOutput():
-                self._add_output(self.calls.setdefault(event.call_id, CallRecord()), event)
-            case ToolEnded():
-                record = self.calls.setdefault(event.call_id, CallRecord(event.name))
-                record.ended = event
-            case WorkspaceChanged():
-                self.changes.append(event)
-            case _:
-                pass
-
-    def _add_output(self, record: CallRecord, event: ToolOutput) -> None:
-        record.skipped = record.skipped or event.skipped > 0
-        if event.output_file:
-            record.files[event.stream] = event.output_file
-            record.outputs.pop(event.stream, None)  # the file contains the whole output
-        elif event.stream not in record.files:
-            record.outputs.setdefault(event.stream, []).append(event.text)
-
-
 class Recording:
     """A recorded run.
 
@@ -205,64 +129,47 @@ class Recording:
         """All steps."""
         return [step for round_ in self.rounds for step in round_.steps]
 
-    def read_step(self, step: RecordedStep) -> StepRecord:
+    def read_step(self, step: RecordedStep) -> Step:
         """Return the content of a step."""
         return read_step(self.journal, step.begin, step.end)
 
     def _scan(self) -> None:
-        begin = 0
-        step: RecordedStep | None = None
-        for cursor, event in journal.read(self.journal):
-            if isinstance(event, RunStarted | RunContinued):
-                self._begin_round(event)
-                step = None
-            elif not self.rounds:
-                continue
-            elif isinstance(event, StepStarted):
-                step = RecordedStep(event.step, begin, cursor)
-                self.rounds[-1].steps.append(step)
-            elif isinstance(event, RunEnded):
-                self.rounds[-1].status = event.status
-                step = None
-            if step is not None:
-                step.end, step.at = cursor, event.at
-                _count(step, event)
-            begin = cursor
-
-    def _begin_round(self, event: RunStarted | RunContinued) -> None:
-        if isinstance(event, RunStarted):
-            self.started = event
-        self.rounds.append(
-            RecordedRound(event.task if isinstance(event, RunStarted) else event.text)
-        )
+        for each in steps_of(journal.read(self.journal)):
+            if isinstance(each, RunStarted):
+                self.started = each
+                self.rounds.append(RecordedRound(each.task))
+            elif isinstance(each, RunContinued):
+                self.rounds.append(RecordedRound(each.text))
+            elif self.rounds and isinstance(each, Step):
+                self.rounds[-1].steps.append(_recorded(each))
+            elif self.rounds and isinstance(each, RunEnded):
+                self.rounds[-1].status = each.status
 
 
-def _count(step: RecordedStep, event: Event) -> None:
-    match event:
-        case ModelAnswered():
-            step.answered, step.calls = True, len(event.calls)
-        case Reminder():
-            step.reminded = True
-        case MessageDelivered():
-            step.messages.append(event.text)
-        case UnreadableEvent():
-            step.unreadable += 1
-        case _:
-            pass
+def _recorded(step: Step) -> RecordedStep:
+    return RecordedStep(
+        step.number,
+        step.begin,
+        step.end,
+        answered=step.answer is not None,
+        calls=len(step.answer.calls) if step.answer else 0,
+        reminded=any(isinstance(each, Reminder) for each in step.parts),
+        unreadable=sum(isinstance(each, UnreadableEvent) for each in step.parts),
+        at=step.at,
+        messages=[each.text for each in step.parts if isinstance(each, MessageDelivered)],
+    )
 
 
-def read_step(file: Path, begin: int, end: int | None = None) -> StepRecord:
+def read_step(file: Path, begin: int, end: int | None = None) -> Step:
     """Return the content of a step of a journal, between two cursors."""
-    record = StepRecord()
-    for _, event in journal.read(file, begin, end):
-        record.apply(event)
-    return record
+    step = Step()
+    for cursor, event in journal.read(file, begin, end):
+        step.apply(event, cursor)
+    return step
 
 
 @contextmanager
-def output_lines(
-    record: CallRecord, stream: StreamName, folder: Path
-) -> Iterator[Iterable[str] | None]:
+def output_lines(record: Call, stream: StreamName, folder: Path) -> Iterator[Iterable[str] | None]:
     """Yield the lines that a call wrote; None if they were not kept.
 
     Args:

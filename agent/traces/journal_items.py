@@ -2,19 +2,17 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pydantic_core import from_json
 
 from agent.events import (
-    CallReviewed,
     Event,
     MessageDelivered,
     ModelAnswered,
     Notice,
-    ObservationEdited,
     Reminder,
     RunContinued,
     RunEnded,
@@ -30,6 +28,7 @@ from agent.models.base import ToolSchema
 from agent.runs import journal
 from agent.runs.compatibility.unreadable_events import decode_line
 from agent.runs.state import describe_summary
+from agent.runs.transcript.steps import Call, parts_of
 from agent.tools.call_parser import TimeLimits
 from agent.tools.observation import OutputLimits
 from agent.tools.schemas import tool_schemas
@@ -52,60 +51,26 @@ def items_of(events: Iterable[Event], origin: "Origin | None" = None) -> Iterato
         events: The events of its journal.
         origin: What its journal does not say; by default a run of this program.
     """
-    held: list[Item] = []  # from the first result of a turn on: the user may have edited it
-    for item in _items(events, origin or Origin()):
-        if isinstance(item, ObservationEdited):
-            held = [_edited(each, item) for each in held]
-        elif isinstance(item, Result) or (held and isinstance(item, Note)):
-            held.append(item)
-        else:
-            yield from held
-            held = []
-            yield item
-    yield from held
-
-
-def _edited(item: Item, edit: ObservationEdited) -> Item:
-    if not isinstance(item, Result) or item.call_id != edit.call_id:
-        return item
-    original = item.text if item.original is None else item.original
-    return replace(item, text=edit.observation, original=original)
-
-
-def _items(events: Iterable[Event], origin: "Origin") -> Iterator[Item | ObservationEdited]:
-    copied_steps = origin.copied_steps
-    step = 0
-    sequence = TokenSequence()
-    reviews: dict[str, Review] = {}
-    for event in events:
-        copied = step < copied_steps
-        match event:
+    origin = origin or Origin()
+    step, sequence = 0, TokenSequence()
+    for part in parts_of(events):
+        copied = step < origin.copied_steps
+        match part:
             case RunStarted():
-                yield from _start(event, origin, copied=copied)
-            case RunContinued() | Reminder() | MessageDelivered() if event.text:
-                yield _message(event, copied=copied)
-            case CallReviewed():
-                reviews[event.call_id] = Review(
-                    decision=event.decision, arguments=event.arguments, reason=event.reason,
-                    note=event.note,
-                )  # fmt: skip
+                yield from _start(part, origin, copied=copied)
+            case RunContinued() | Reminder() | MessageDelivered() if part.text:
+                yield _message(part, copied=copied)
             case ModelAnswered():
-                step = event.step
-                yield _turn(event, sequence.add(event.tokens), copied=copied)
-            case ToolEnded() if event.observation != NO_RESULT:
-                yield Result(
-                    call_id=event.call_id, text=event.observation, exit_code=event.exit_code,
-                    ok=event.ok, seconds=event.seconds, at=event.at,
-                    review=reviews.pop(event.call_id, None),
-                )  # fmt: skip
-            case ObservationEdited():
-                yield event
+                step = part.step
+                yield _turn(part, sequence.add(part.tokens), copied=copied)
+            case Call(ended=ToolEnded() as ended) if ended.observation != NO_RESULT:
+                yield _result(part, ended)
             case Notice() | UnreadableEvent() | SummaryEnded():
-                yield _note(event)
+                yield _note(part)
             case RunEnded():
                 yield Ended(
-                    status=event.status, reason=event.reason, answer=event.answer, at=event.at,
-                    cost=event.totals.cost,
+                    status=part.status, reason=part.reason, answer=part.answer, at=part.at,
+                    cost=part.totals.cost,
                 )  # fmt: skip
             case _:
                 pass
@@ -132,6 +97,19 @@ def _message(event: RunContinued | Reminder | MessageDelivered, *, copied: bool)
     return UserText(
         text=event.text, at=event.at, reminder=isinstance(event, Reminder),
         while_working=isinstance(event, MessageDelivered), copied=copied,
+    )  # fmt: skip
+
+
+def _result(call: Call, ended: ToolEnded) -> Result:
+    reviewed, edited = call.reviewed, call.edited
+    return Result(
+        call_id=ended.call_id, text=edited.observation if edited else ended.observation,
+        original=ended.observation if edited else None, exit_code=ended.exit_code, ok=ended.ok,
+        seconds=ended.seconds, at=ended.at,
+        review=Review(
+            decision=reviewed.decision, arguments=reviewed.arguments, reason=reviewed.reason,
+            note=reviewed.note,
+        ) if reviewed else None,
     )  # fmt: skip
 
 
