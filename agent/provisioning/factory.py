@@ -1,6 +1,7 @@
 """Creates, restarts, keeps and removes the sandboxes of one data folder."""
 
 import logging
+import os
 import threading
 from contextlib import ExitStack, closing
 from dataclasses import replace
@@ -11,6 +12,7 @@ from agent.errors import EngineError, ImageError, SandboxError
 from agent.events import SandboxOrigin
 from agent.provisioning.backend import Backend
 from agent.provisioning.folders import create_workspace
+from agent.provisioning.turns import Turns
 from agent.runs.disk_usage import all_sandbox_ids, bytes_on_disk
 from agent.runs.folder import RunFolder
 from agent.sandbox.base import Sandbox
@@ -28,6 +30,8 @@ _log = logging.getLogger(__name__)
 _EMPTY_COMMAND = "cd / && find /workspace -mindepth 1 -xdev -delete"
 _TIMEOUT_SECONDS = 120.0
 _DAY_SECONDS = 86_400.0
+_STARTS_AT_ONCE = min(8, 2 * (os.cpu_count() or 1))
+"""Sandboxes to start at once: more share the same processors, and all wait for the last."""
 
 
 class SandboxFactory:
@@ -46,6 +50,7 @@ class SandboxFactory:
         self._settings, self._data, self._backend = settings, data, backend
         self._disk = settings.disk if disks else None
         self._container_locks = KeyedLocks[str]()
+        self._turns = Turns(_STARTS_AT_ONCE)
 
     def create_workspace(self) -> str:
         """See ``agent.provisioning.folders.create_workspace``."""
@@ -75,7 +80,8 @@ class SandboxFactory:
         if not self._backend.has_image():
             self._backend.rebuild_image()
             raise ImageError("The sandbox image was removed; it is being built again.")
-        return self._create(sandbox_id)
+        with self._turns.take(Stop()):
+            return self._create(sandbox_id)
 
     def container_lock(self, sandbox_id: str) -> threading.Lock:
         """Return the lock for creating, restarting or removing a sandbox's container."""
@@ -93,16 +99,18 @@ class SandboxFactory:
             lifecycle.list_containers(self._engine, self._data.instance_id, folder.sandbox)
         )
 
-    def create_or_restart(self, folder: RunFolder) -> tuple[Sandbox, SandboxOrigin]:
+    def create_or_restart(self, folder: RunFolder, stop: Stop) -> tuple[Sandbox, SandboxOrigin]:
         """Create or restart the run's sandbox; the caller holds its ``container_lock``.
 
         Raises:
             SandboxError: the engine refused.
+            WaitCancelled: the stop came before this sandbox's turn to start.
         """
-        if folder.sandbox_used:
-            return self._restart(folder)
-        created = self._create(folder.sandbox, network=_has_network(folder), memory=folder.memory)
-        return created, "new"
+        with self._turns.take(stop):
+            if folder.sandbox_used:
+                return self._restart(folder)
+            network = _has_network(folder)
+            return self._create(folder.sandbox, network=network, memory=folder.memory), "new"
 
     def empty_workspace(self, sandbox_id: str) -> None:
         """Empty a sandbox's workspace as root in a new container.
@@ -117,7 +125,9 @@ class SandboxFactory:
             raise EngineError(
                 "The container engine, which is needed to remove the files, cannot be reached."
             )
-        with closing(self._create(sandbox_id, network=False)) as sandbox:
+        with self._turns.take(Stop()):
+            created = self._create(sandbox_id, network=False)
+        with closing(created) as sandbox:
             for _ in sandbox.execute(_EMPTY_COMMAND, timeout=_TIMEOUT_SECONDS, stop=Stop()):
                 pass
 

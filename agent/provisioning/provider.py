@@ -248,7 +248,7 @@ class DockerSandboxProvider:
         self, folder: RunFolder, stop: Stop
     ) -> tuple[Sandbox, SandboxOrigin]:
         return run_cancellable(
-            lambda: self._factory.create_or_restart(folder),
+            lambda: self._factory.create_or_restart(folder, stop),
             stop,
             on_late_result=lambda result: _release(*result),
             guard=self._factory.container_lock(folder.sandbox),
