@@ -19,6 +19,7 @@ from agent.sandbox.base import Sandbox
 from agent.sandbox.disk import scratch, volume
 from agent.sandbox.docker import lifecycle
 from agent.sandbox.docker.container import ContainerSpec, host_certificates
+from agent.sandbox.docker.removals import Removals
 from agent.sandbox.docker.sandbox import DockerSandbox
 from agent.sandbox.engine.client import Client
 from agent.sandbox.keyed_locks import KeyedLocks
@@ -51,6 +52,11 @@ class SandboxFactory:
         self._disk = settings.disk if disks else None
         self._container_locks = KeyedLocks[str]()
         self._turns = Turns(_STARTS_AT_ONCE)
+        self._removals = Removals()
+
+    def close(self) -> None:
+        """Wait until nothing of the closed sandboxes is left."""
+        self._removals.close()
 
     def create_workspace(self) -> str:
         """See ``agent.provisioning.folders.create_workspace``."""
@@ -106,6 +112,7 @@ class SandboxFactory:
             SandboxError: the engine refused.
             WaitCancelled: the stop came before this sandbox's turn to start.
         """
+        self._removals.wait(folder.sandbox)
         with self._turns.take(stop):
             if folder.sandbox_used:
                 return self._restart(folder)
@@ -125,11 +132,13 @@ class SandboxFactory:
             raise EngineError(
                 "The container engine, which is needed to remove the files, cannot be reached."
             )
+        self._removals.wait(sandbox_id)
         with self._turns.take(Stop()):
             created = self._create(sandbox_id, network=False)
         with closing(created) as sandbox:
             for _ in sandbox.execute(_EMPTY_COMMAND, timeout=_TIMEOUT_SECONDS, stop=Stop()):
                 pass
+        self._removals.wait(sandbox_id)
 
     def remove_container(self, sandbox_id: str) -> None:
         """Remove a sandbox's stopped container if the engine is reachable.
@@ -138,6 +147,7 @@ class SandboxFactory:
         """
         if self._backend.client is None:
             return
+        self._removals.wait(sandbox_id)
         try:
             for info in lifecycle.list_containers(self._engine, self._data.instance_id, sandbox_id):
                 self._remove(info)
@@ -232,6 +242,7 @@ class SandboxFactory:
             proxy=self._backend.proxy if network else None,
             runtime=settings.runtime,
             count_usage=bytes_on_disk,
+            removals=self._removals,
         )
 
 

@@ -110,6 +110,7 @@ class DockerSandboxProvider:
             self._ahead.close()
         if self._pool is not None:
             self._pool.close()
+        self._factory.close()
         self._backend.close()
         self._factory.remove_orphans()
         volume.detach_all(self.data.path)

@@ -18,6 +18,7 @@ from agent.sandbox import supervisor
 from agent.sandbox.base import SandboxLimits
 from agent.sandbox.disk import monitor, scratch
 from agent.sandbox.docker.lifecycle import ADDRESS_LABEL, INSTANCE_LABEL, SANDBOX_LABEL
+from agent.sandbox.docker.removals import Removals
 from agent.sandbox.engine.client import Client, is_podman, unenforced_limits
 from agent.sandbox.network.proxy import Proxy
 from agent.sandbox.network.subnets import SandboxNetwork
@@ -80,6 +81,7 @@ class ContainerSpec:
         count_usage: Counts the bytes that a folder takes; without it the disk is not monitored.
         min_free: Free bytes on the host's disk below which commands are stopped.
         image_id: The image's id, if it is known; else the engine is asked.
+        removals: Removes the container after ``close``; without it ``close`` waits for that.
     """
 
     image: str
@@ -93,6 +95,7 @@ class ContainerSpec:
     count_usage: Callable[[Path], int] | None = None
     min_free: int = monitor.MIN_FREE_BYTES
     image_id: str = ""
+    removals: Removals | None = None
 
 
 def create_container(client: Client, spec: ContainerSpec, network: SandboxNetwork | None) -> str:

@@ -26,6 +26,7 @@ from agent.sandbox.disk.deleted_files import deleted_size
 from agent.sandbox.docker import cgroup, lifecycle
 from agent.sandbox.docker.container import STUDIO_FOLDER, WORKSPACE, ContainerSpec, create_container
 from agent.sandbox.engine.client import (
+    ENGINE_ERRORS,
     RECOVERY_SECONDS,
     Client,
     engine_errors,
@@ -282,10 +283,24 @@ class DockerSandbox(SupervisedSandbox):
             self._proxy.suspend_network(self._network)
 
     def _dispose(self) -> None:
+        if self._spec.removals is not None and self._pause():
+            self._spec.removals.add(self.id, self._remove)
+        else:
+            self._remove()
+        scratch.discard(self._spec.workspace.parent)
+
+    def _pause(self) -> bool:
+        """Pause the container, so that no process of it changes a file; return whether it is."""
+        try:
+            self._api.pause(self._container)
+        except ENGINE_ERRORS:
+            return False
+        return True
+
+    def _remove(self) -> None:
         lifecycle.remove(self._client, self._container)
         if self._proxy is not None and self._network is not None:
             self._proxy.remove_network(self._network)
-        scratch.discard(self._spec.workspace.parent)
 
 
 def _deleted_counter(container: str, process: int, hosts: list[Path]) -> Callable[[], int]:
