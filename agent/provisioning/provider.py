@@ -17,7 +17,7 @@ from agent.sandbox.base import Sandbox
 from agent.sandbox.disk import volume
 from agent.sandbox.docker.inventory import Inventory, read_inventory
 from agent.sandbox.engine.client import Client, is_responding, wait_for_engine
-from agent.sandbox.pool import SandboxPool
+from agent.sandbox.pool import Pool
 from agent.settings import Settings
 from agent.util.cancellation import Stop
 from agent.util.wait import WaitCancelled, run_cancellable
@@ -57,7 +57,7 @@ class DockerSandboxProvider:
         self.data = data
         self.blobs = BlobStore(data.path / "blobs", limit=settings.blob_store_bytes)
         self._pool_size = settings.warm_sandboxes
-        self._pool: SandboxPool | None = None
+        self._pool: Pool[Sandbox] | None = None
         self._close_lock, self._closed = threading.Lock(), False
         self._backend = backend or Backend(settings, data)
         self._factory = SandboxFactory(settings, data, self._backend, disks=disks)
@@ -198,7 +198,12 @@ class DockerSandboxProvider:
     def _begin_creating(self) -> None:
         if self._backend.proxy is None:
             return  # these sandboxes are for runs with a network
-        self._pool = SandboxPool(self._factory.create_idle, self._pool_size)
+        self._pool = Pool(
+            self._factory.create_idle,
+            self._pool_size,
+            dispose=lambda sandbox: sandbox.close(),
+            lost=lambda sandbox: sandbox.lost,
+        )
         if self._ahead is not None:
             self._ahead.start()
 

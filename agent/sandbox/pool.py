@@ -1,55 +1,66 @@
-"""A pool of warm sandboxes."""
+"""A pool of what is made ahead: warm sandboxes, spare networks."""
 
 import logging
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from typing import Generic, TypeVar
 
 from agent.errors import StudioError
-from agent.sandbox.base import Sandbox
+
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 _RETRY_SECONDS = 10.0
 _DELAY_AFTER_TAKE_SECONDS = 0.25
-"""Delay after a take: creating the next sandbox would slow the taken one's first command."""
+"""Delay after a take: creating the next item would slow the first command of the sandbox."""
 
 
-class SandboxPool:
-    """A fixed number of idle sandboxes, created one at a time in the background.
+class Pool(Generic[T]):
+    """A fixed number of idle items, created one at a time in the background.
 
     Args:
-        create: Creates one sandbox with default settings, ready for commands.
-        size: Number of sandboxes to keep; with 0 none is created.
+        create: Creates one item, ready to be taken.
+        size: Number of items to keep; with 0 none is created.
+        dispose: Removes an item that nothing took.
+        lost: Whether an idle item can no longer be used.
     """
 
-    def __init__(self, create: Callable[[], Sandbox], size: int) -> None:
-        self._create = create
+    def __init__(
+        self,
+        create: Callable[[], T],
+        size: int,
+        *,
+        dispose: Callable[[T], None],
+        lost: Callable[[T], bool] = lambda _: False,
+    ) -> None:
+        self._create, self._dispose, self._is_lost = create, dispose, lost
         self._size = size
-        self._idle: deque[Sandbox] = deque()
-        self._lost: deque[Sandbox] = deque()
+        self._idle: deque[T] = deque()
+        self._lost: deque[T] = deque()
         self._changed = threading.Condition()
         self._closed = False
         self._taken_at = 0.0
-        self._thread = threading.Thread(target=self._fill, name="sandbox pool", daemon=True)
+        self._thread = threading.Thread(target=self._fill, name="pool", daemon=True)
         if size > 0:
             self._thread.start()
 
-    def take(self) -> Sandbox | None:
-        """Return a ready sandbox, which the caller then owns; None if none is ready."""
+    def take(self) -> T | None:
+        """Return a ready item, which the caller then owns; None if none is ready."""
         with self._changed:
+            self._taken_at = time.monotonic()
+            self._changed.notify_all()
             while self._idle:
-                self._taken_at = time.monotonic()
-                self._changed.notify_all()
-                sandbox = self._idle.popleft()
-                if not sandbox.lost:
-                    return sandbox
-                self._lost.append(sandbox)
+                item = self._idle.popleft()
+                if not self._is_lost(item):
+                    return item
+                self._lost.append(item)
             return None
 
     @property
     def idle(self) -> int:
-        """Number of ready sandboxes."""
+        """Number of ready items."""
         return len(self._idle)
 
     def wait_full(self, seconds: float) -> bool:
@@ -58,32 +69,33 @@ class SandboxPool:
             return self._changed.wait_for(lambda: len(self._idle) >= self._size, seconds)
 
     def close(self) -> None:
-        """Close the idle sandboxes and create no more. Idempotent."""
+        """Dispose of the idle items and create no more. Idempotent."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
         if self._thread.ident is not None:
             self._thread.join()
         while self._idle or self._lost:
-            _close((self._idle or self._lost).popleft())
+            self._dispose_quietly((self._idle or self._lost).popleft())
 
     def _fill(self) -> None:
         while self._wait_until_needed():
             while self._lost:
-                _close(self._lost.popleft())
+                self._dispose_quietly(self._lost.popleft())
             try:
-                sandbox = self._create()
+                item = self._create()
             except (StudioError, OSError) as error:
-                _log.warning("A sandbox for the pool could not be created: %s", error)
+                if not self._closed:
+                    _log.warning("A pool could not be filled: %s", error)
                 with self._changed:
                     self._changed.wait_for(lambda: self._closed, _RETRY_SECONDS)
                 continue
             with self._changed:
-                self._idle.append(sandbox)
+                self._idle.append(item)
                 self._changed.notify_all()
 
     def _wait_until_needed(self) -> bool:
-        """Wait until the pool needs a sandbox; return False once the pool is closed."""
+        """Wait until the pool needs an item; return False once the pool is closed."""
         with self._changed:
             self._changed.wait_for(lambda: self._closed or len(self._idle) < self._size)
             while (
@@ -93,9 +105,8 @@ class SandboxPool:
                 self._changed.wait(left)
             return not self._closed
 
-
-def _close(sandbox: Sandbox) -> None:
-    try:
-        sandbox.close()
-    except (StudioError, OSError) as error:
-        _log.warning("An idle sandbox could not be closed: %s", error)
+    def _dispose_quietly(self, item: T) -> None:
+        try:
+            self._dispose(item)
+        except (StudioError, OSError) as error:
+            _log.warning("What a pool held could not be removed: %s", error)

@@ -22,8 +22,10 @@ from agent.sandbox.network.access_log import AccessLog
 from agent.sandbox.network.policy import NetworkPolicy, NetworkRequest
 from agent.sandbox.network.proxy_folder import MOUNT_POINT, ProxyFolder
 from agent.sandbox.network.subnets import SandboxNetwork
+from agent.sandbox.pool import Pool
 from agent.util.ip_addresses import own_addresses_and_networks
 
+_SPARE_NETWORKS = 2
 _READY_SECONDS = 30.0
 _WAIT_SECONDS = 10
 _RETRY_INTERVAL_SECONDS = 0.5
@@ -60,6 +62,7 @@ class Proxy:
         self._reserved: set[str] = set()
         self._networks: dict[str, SandboxNetwork] = {}
         self._unused: list[SandboxNetwork] = []
+        self._spares: Pool[SandboxNetwork] | None = None
         self._sandbox_started = threading.Event()
         self._lock = threading.RLock()
         self._closing = threading.Event()
@@ -117,6 +120,8 @@ class Proxy:
             self._container = ""
             while self._unused:
                 subnets.remove(self._client, self._unused.pop().name)
+        if self._spares is not None:
+            self._spares.close()
         self._folder.release()
         if self._restart_thread.is_alive():
             self._restart_thread.join(_WAIT_SECONDS)
@@ -129,11 +134,24 @@ class Proxy:
         """
         with contextlib.suppress(IndexError):
             return self._unused.pop()  # without the lock, which ``start`` holds
-        with self._lock, engine_errors("The sandbox's network cannot be created"):
-            self._ensure_running()
+        return self._take_spare() or self._create_network()
+
+    def _take_spare(self) -> SandboxNetwork | None:
+        """Return a network that was made ahead; from the second sandbox on some are."""
+        with self._lock:
+            if self._spares is None and not self._closing.is_set():
+                self._spares = Pool(
+                    self._create_network, _SPARE_NETWORKS, dispose=self._disconnect_and_remove
+                )
+        return self._spares.take() if self._spares is not None else None
+
+    def _create_network(self) -> SandboxNetwork:
+        with engine_errors("The sandbox's network cannot be created"):
+            self.ensure_running()
             network = subnets.create_on_free_subnet(self._client, self._label, self._reserved)
-            self._add_network(network)
-            return network
+            with self._lock:  # not while it is created: first commands wait for the lock
+                self._add_network(network)
+        return network
 
     def report_sandbox_started(self) -> None:
         """Tell ``start`` that a sandbox has started."""

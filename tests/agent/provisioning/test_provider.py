@@ -333,7 +333,7 @@ def test_closing_leaves_only_the_folders_of_runs(
     with acquire(provider, folder):
         assert provider.wait_for_pool(60)
         assert len(sandbox_ids(engine, provider.data)) == 3
-        assert len(network_names(engine, provider.data)) == 2
+        assert len(network_names(engine, provider.data)) >= 2  # and some that are made ahead
     provider.close()
     assert sandbox_ids(engine, provider.data) == set()
     assert network_names(engine, provider.data) == []

@@ -1,4 +1,4 @@
-"""The sandbox pool: refill, single use of each sandbox, and closing."""
+"""The pool of sandboxes: refill, single use of each sandbox, and closing."""
 
 import itertools
 import threading
@@ -10,7 +10,7 @@ import pytest
 
 from agent.errors import SandboxError
 from agent.sandbox import pool as pool_module
-from agent.sandbox.pool import SandboxPool
+from agent.sandbox.pool import Pool
 from agent.sandbox.process import ProcessSandbox
 from tests.contract.sandbox_helpers import check_output
 
@@ -28,8 +28,12 @@ def create(tmp_path: Path) -> Iterator[Create]:
         )
 
 
+def open_pool(create: Create, size: int) -> Pool[ProcessSandbox]:
+    return Pool(create, size, dispose=ProcessSandbox.close, lost=lambda each: each.lost)
+
+
 def test_a_sandbox_is_handed_out_once_and_replaced(create: Create) -> None:
-    with closing(SandboxPool(create, 0)) as empty, closing(SandboxPool(create, 1)) as pool:
+    with closing(open_pool(create, 0)) as empty, closing(open_pool(create, 1)) as pool:
         assert empty.take() is None
         assert pool.wait_full(20)
         first = pool.take()
@@ -50,7 +54,7 @@ def test_a_failed_creation_is_retried(create: Create, monkeypatch: pytest.Monkey
             raise error
         return create()
 
-    with closing(SandboxPool(create_after_errors, 1)) as pool:
+    with closing(open_pool(create_after_errors, 1)) as pool:
         assert pool.wait_full(20)
 
 
@@ -61,7 +65,7 @@ def test_closing_ends_only_idle_sandboxes(create: Create) -> None:
         sandboxes.append(create())
         return sandboxes[-1]
 
-    pool = SandboxPool(create_and_keep, 2)
+    pool = open_pool(create_and_keep, 2)
     assert pool.wait_full(20)
     taken = pool.take()
     pool.close()
@@ -82,6 +86,6 @@ def test_closing_does_not_wait_for_a_retry() -> None:
         failed.set()
         raise SandboxError("no engine")
 
-    pool = SandboxPool(fail, 1)
+    pool = open_pool(fail, 1)
     assert failed.wait(5)
     pool.close()

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -403,16 +404,19 @@ def test_only_the_proxy_resolves_names(sandbox: Sandbox) -> None:
 # Cleanup
 
 
-def test_a_network_is_removed_with_its_sandbox(
-    other_sandbox: Sandbox, engine: Client, instance: str
-) -> None:
-    def networks() -> list[str]:
-        found = engine.api.networks(filters={"label": f"{INSTANCE_LABEL}={instance}"})
-        return [each["Id"] for each in found]
+def networks_of(engine: Client, instance: str) -> dict[str, Any]:
+    """Return an instance's networks by their names, as the engine describes them."""
+    found = engine.api.networks(filters={"label": f"{INSTANCE_LABEL}={instance}"})
+    return {each["Name"]: engine.api.inspect_network(each["Id"]) for each in found}
 
-    before = networks()
+
+def test_a_network_is_removed_with_its_sandbox(
+    other_sandbox: DockerSandbox, engine: Client, instance: str
+) -> None:
+    assert other_sandbox._network is not None
+    assert other_sandbox._network.name in networks_of(engine, instance)
     other_sandbox.close()
-    assert len(networks()) == len(before) - 1
+    assert other_sandbox._network.name not in networks_of(engine, instance)
 
 
 OpenProxy = Callable[[str], Proxy]
@@ -446,6 +450,29 @@ def test_networks_of_a_dead_process_are_removed(
     label = (INSTANCE_LABEL, own_instance)
     subnets.reap(engine, label)
     assert engine.api.networks(filters={"label": "=".join(label)}) == []
+
+
+def test_some_networks_are_made_ahead_with_the_proxy_in_them(
+    engine: Client, proxy_image: str, open_proxy: OpenProxy, own_instance: str
+) -> None:
+    proxy = open_proxy(proxy_image)
+    taken = [proxy.create_network()]
+    assert set(networks_of(engine, own_instance)) == {taken[0].name}  # one sandbox needs no more
+    for spares in (0, proxy_module._SPARE_NETWORKS):
+        known = networks_of(engine, own_instance).keys() - {each.name for each in taken}
+        assert len(known) == spares
+        taken.append(proxy.create_network())
+        assert (taken[-1].name in known) == bool(spares)
+        expected = len(taken) + proxy_module._SPARE_NETWORKS
+        wait_until(lambda: proxy._spares is not None and proxy._spares.wait_full(60))
+        found = networks_of(engine, own_instance)
+        assert len(found) == expected
+        others = [each for name, each in found.items() if name != taken[0].name]
+        assert all(proxy._container in each["Containers"] for each in others)
+    proxy.close()
+    for each in taken:
+        proxy.remove_network(each)
+    assert networks_of(engine, own_instance) == {}
 
 
 def test_the_first_command_creates_and_starts_a_proxy_that_does_not_exist_yet(
