@@ -129,8 +129,8 @@ class Backend:
         with self._changed:
             self._closed = True
 
-    def close(self) -> None:
-        """Close the proxy and the engine client; call it after the last sandbox has stopped.
+    def close_proxy(self) -> None:
+        """Close the proxy; call it after the last run's sandbox has stopped.
 
         Waits for a proxy that is being opened, so that it is cleaned up too.
         """
@@ -139,11 +139,15 @@ class Backend:
         try:
             if self._proxy is not None:
                 _close_quietly(self._proxy)
-            if self._client is not None:
-                self._client.close()
         finally:
             if locked:
                 self._open_lock.release()
+
+    def close(self) -> None:
+        """Close the proxy and the engine client; call it after the last sandbox has stopped."""
+        self.close_proxy()
+        if self._client is not None:
+            self._client.close()
 
     def wait_until_ready(self, stop: Stop) -> Iterator[SetupStatus]:
         """Wait for the setup and yield its progress; retry a failed setup once.

@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
 
 from agent.data_folder import DataFolder
 from agent.errors import EngineError, EngineUnanswered, SandboxError
@@ -106,11 +107,14 @@ class DockerSandboxProvider:
         if closed:
             return
         self._backend.cancel_setup()
-        if self._ahead is not None:
-            self._ahead.close()
-        if self._pool is not None:
-            self._pool.close()
-        self._factory.close()
+        with ThreadPoolExecutor(1) as beside:
+            proxy = beside.submit(self._backend.close_proxy)
+            if self._ahead is not None:
+                self._ahead.close()
+            if self._pool is not None:
+                self._pool.close()
+            self._factory.close()
+            proxy.result()
         self._backend.close()
         self._factory.remove_orphans()
         volume.detach_all(self.data.path)

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from agent.errors import SandboxError
 
 _log = logging.getLogger(__name__)
-_AT_ONCE = 2
+_AT_ONCE = 4
 _MAX_PENDING = 8
 """Removals that may wait: until one has ended, a paused sandbox takes its memory."""
 

@@ -25,7 +25,7 @@ from agent.sandbox.network.subnets import SandboxNetwork
 from agent.sandbox.pool import Pool
 from agent.util.ip_addresses import own_addresses_and_networks
 
-_SPARE_NETWORKS = 2
+_SPARE_NETWORKS = 1
 _READY_SECONDS = 30.0
 _WAIT_SECONDS = 10
 _RETRY_INTERVAL_SECONDS = 0.5
@@ -65,7 +65,7 @@ class Proxy:
         self._spares: Pool[SandboxNetwork] | None = None
         self._sandbox_started = threading.Event()
         self._lock = threading.RLock()
-        self._closing = threading.Event()
+        self._closing, self._gone = threading.Event(), threading.Event()
         self._restart_thread = threading.Thread(
             target=self._keep_running, name="proxy keeper", daemon=True
         )
@@ -110,16 +110,19 @@ class Proxy:
                     self._restart_thread.start()
 
     def close(self) -> None:
-        """Remove the proxy."""
+        """Remove the proxy, and the networks that no sandbox took."""
         self._closing.set()
         self._sandbox_started.set()
-        with self._lock, engine_errors("The proxy cannot be removed"):
-            with contextlib.suppress(docker.errors.NotFound):
-                if self._container:
-                    self._client.api.remove_container(self._container, force=True, v=True)
-            self._container = ""
-            while self._unused:
-                subnets.remove(self._client, self._unused.pop().name)
+        try:
+            with self._lock, engine_errors("The proxy cannot be removed"):
+                with contextlib.suppress(docker.errors.NotFound):
+                    if self._container:
+                        self._client.api.remove_container(self._container, force=True, v=True)
+                self._container = ""
+        finally:
+            self._gone.set()
+        while self._unused:
+            self._disconnect_and_remove(self._unused.pop())
         if self._spares is not None:
             self._spares.close()
         self._folder.release()
@@ -148,6 +151,8 @@ class Proxy:
     def _create_network(self) -> SandboxNetwork:
         with engine_errors("The sandbox's network cannot be created"):
             self.ensure_running()
+            if self._closing.is_set():
+                raise SandboxError("The sandboxes' proxy was closed.")
             network = subnets.create_on_free_subnet(self._client, self._label, self._reserved)
             with self._lock:  # not while it is created: first commands wait for the lock
                 self._add_network(network)
@@ -283,6 +288,8 @@ class Proxy:
         self._folder.remove_policy(network.address)
         self.take_requests(network)
         with engine_errors("The sandbox's network cannot be removed"):
+            if self._closing.is_set():
+                self._gone.wait(_WAIT_SECONDS)
             # The proxy itself may be gone, or not created yet (NullResource).
             with contextlib.suppress(docker.errors.APIError, docker.errors.NullResource):
                 self._client.api.disconnect_container_from_network(
