@@ -15,6 +15,9 @@ SUPERVISOR_CODE = (
 )
 """Code for ``python3 -I -S -c``; the first argument is the folder that holds the package."""
 
+EXITED = "supervisor exited"
+"""Line on stderr that says so where another process keeps the streams open."""
+
 
 class SocketConnection:
     """A ``Connection`` over a stream socket. Sending times out after 30 seconds."""
@@ -45,7 +48,7 @@ class SocketConnection:
 
 
 class EngineConnection(SocketConnection):
-    """A ``Connection`` over an engine's exec stream, which multiplexes stdout and stderr."""
+    """A ``Connection`` over an engine's stream, which multiplexes stdout and stderr."""
 
     def __init__(self, sock: socket.socket) -> None:
         super().__init__(sock)
@@ -59,6 +62,10 @@ class EngineConnection(SocketConnection):
             wanted = self._next_stdout()
             if wanted:
                 return wanted
+            diagnostics = self.diagnostics.removesuffix(EXITED.encode() + b"\n")
+            if diagnostics != self.diagnostics:
+                self.diagnostics = diagnostics
+                return b""
             data = super().receive()
             if not data:
                 return b""

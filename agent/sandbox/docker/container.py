@@ -16,6 +16,7 @@ import docker.types
 from agent.errors import SandboxError
 from agent.sandbox import supervisor
 from agent.sandbox.base import SandboxLimits
+from agent.sandbox.client.transport import EXITED, SUPERVISOR_CODE
 from agent.sandbox.disk import monitor, scratch
 from agent.sandbox.docker.lifecycle import ADDRESS_LABEL, INSTANCE_LABEL, SANDBOX_LABEL
 from agent.sandbox.docker.removals import Removals
@@ -25,6 +26,13 @@ from agent.sandbox.network.subnets import SandboxNetwork
 
 WORKSPACE = "/workspace"
 STUDIO_FOLDER = "/opt/studio"
+SUPERVISOR = [
+    *("/usr/bin/python3", "-I", "-S", "-c", SUPERVISOR_CODE, STUDIO_FOLDER),
+    *("container", "/run/studio/shell", WORKSPACE),
+]
+"""The command that starts a supervisor, which creates /run/studio."""
+# A new container starts with a supervisor: starting one in a running container takes longer.
+_FIRST_PROCESS = f"""[ -e /run/studio ] || {{ "$@"; echo "{EXITED}" >&2; }}; exec sleep infinity"""
 _CERTIFICATES_PATH = f"{STUDIO_FOLDER}/ca-certificates.crt"
 _SECCOMP_PROFILE = Path(__file__).with_name("seccomp.json")
 # Mounted on /etc/hosts, /etc/hostname and /etc/resolv.conf in place of the engine's own files,
@@ -128,7 +136,8 @@ def create_container(client: Client, spec: ContainerSpec, network: SandboxNetwor
     )
     created = client.api.create_container(
         spec.image,
-        command=["sleep", "infinity"],
+        command=["sh", "-c", _FIRST_PROCESS, "sh", *SUPERVISOR],
+        stdin_open=True,
         hostname="sandbox",
         working_dir=WORKSPACE,
         environment=_environment(spec, network),

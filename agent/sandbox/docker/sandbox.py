@@ -20,11 +20,11 @@ import requests.exceptions
 from agent.errors import SandboxError
 from agent.sandbox.client import shell
 from agent.sandbox.client.link import Connection
-from agent.sandbox.client.transport import SUPERVISOR_CODE, EngineConnection
+from agent.sandbox.client.transport import EngineConnection
 from agent.sandbox.disk import monitor, scratch, volume
 from agent.sandbox.disk.deleted_files import deleted_size
 from agent.sandbox.docker import cgroup, lifecycle
-from agent.sandbox.docker.container import STUDIO_FOLDER, WORKSPACE, ContainerSpec, create_container
+from agent.sandbox.docker.container import SUPERVISOR, WORKSPACE, ContainerSpec, create_container
 from agent.sandbox.engine.client import (
     ENGINE_ERRORS,
     RECOVERY_SECONDS,
@@ -50,7 +50,6 @@ _DISK_REPAIRED = (
     "sandbox restarted: all processes have ended, and the latest changes of files may be lost."
 )
 _SHELL_LOST = "The shell of this sandbox was lost; this is a new one, in /workspace."
-_SHELL_STATE_PATH = "/run/studio/shell"
 
 
 class DockerSandbox(SupervisedSandbox):
@@ -75,6 +74,7 @@ class DockerSandbox(SupervisedSandbox):
         self._container = container
         self._spec, self._proxy, self._network = spec, spec.proxy, network
         self._connected = False
+        self._first: EngineConnection | None = None
         self._proxy_awaited = False
         self._recovery_seconds = RECOVERY_SECONDS
 
@@ -104,6 +104,7 @@ class DockerSandbox(SupervisedSandbox):
         sandbox = cls(client, container, spec, network)
         with contextlib.ExitStack() as on_failure:
             on_failure.callback(sandbox.close)
+            sandbox._attach()
             sandbox._start_container()
             on_failure.pop_all()
         return sandbox
@@ -151,6 +152,15 @@ class DockerSandbox(SupervisedSandbox):
         self.start()
         if self._proxy is not None:
             self._proxy.report_sandbox_started()
+
+    def _attach(self) -> None:
+        """Connect to the supervisor that a new container starts with."""
+        with engine_errors("The sandbox's shell cannot be started"):
+            self._first = _connection(
+                self._api.attach_socket(
+                    self._container, params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
+                )
+            )
 
     def _prepare_command(self) -> None:
         if self._proxy is not None and not self._proxy_awaited:
@@ -238,23 +248,19 @@ class DockerSandbox(SupervisedSandbox):
                     self._proxy.ensure_running()  # it may have ended together with the container
                 self._ensure_running()
             self._connected = True
-            return EngineConnection(self._exec_supervisor())
+            first, self._first = self._first, None
+            return first or self._exec_supervisor()
 
-    def _exec_supervisor(self) -> socket.socket:
-        command = ["/usr/bin/python3", "-I", "-S", "-c", SUPERVISOR_CODE, STUDIO_FOLDER]
-        arguments = ["container", _SHELL_STATE_PATH, WORKSPACE]
+    def _exec_supervisor(self) -> EngineConnection:
         try:
-            created = self._api.exec_create(self._container, [*command, *arguments], stdin=True)
-            stream: Any = self._api.exec_start(created["Id"], socket=True)
+            created = self._api.exec_create(self._container, SUPERVISOR, stdin=True)
+            return _connection(self._api.exec_start(created["Id"], socket=True))
         except docker.errors.APIError as error:
             if error.status_code == HTTPStatus.CONFLICT or any(
                 each in str(error) for each in _CONTAINER_EXITED
             ):
                 raise ConnectionError(str(error)) from error
             raise
-        ours = socket.socket(fileno=os.dup(stream.fileno()))
-        stream._response.close()  # docker-py would keep its own descriptor open
-        return ours
 
     def _ensure_running(self) -> None:
         """Restart the container if it has exited or is exiting; unpause it if it is paused."""
@@ -283,6 +289,8 @@ class DockerSandbox(SupervisedSandbox):
             self._proxy.suspend_network(self._network)
 
     def _dispose(self) -> None:
+        if self._first is not None:
+            self._first.close()
         if self._spec.removals is not None and self._pause():
             self._spec.removals.add(self.id, self._remove)
         else:
@@ -301,6 +309,13 @@ class DockerSandbox(SupervisedSandbox):
         lifecycle.remove(self._client, self._container)
         if self._proxy is not None and self._network is not None:
             self._proxy.remove_network(self._network)
+
+
+def _connection(stream: Any) -> EngineConnection:
+    """Return a connection over one of docker-py's sockets."""
+    ours = socket.socket(fileno=os.dup(stream.fileno()))
+    stream._response.close()  # docker-py would keep its own descriptor open
+    return EngineConnection(ours)
 
 
 def _deleted_counter(container: str, process: int, hosts: list[Path]) -> Callable[[], int]:

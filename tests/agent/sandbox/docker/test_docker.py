@@ -161,6 +161,25 @@ def test_a_killed_supervisor_is_restarted(sandbox: DockerSandbox) -> None:
     assert run(sandbox, "echo $x; pgrep -f '^sleep 1006'").stdout == b"kept\n"
 
 
+def test_a_new_container_starts_with_a_supervisor_and_outlives_it(
+    own_sandbox: DockerSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create, started = APIClient.exec_create, list[str]()
+
+    def count(api: APIClient, container: str, *arguments: Any, **options: Any) -> Any:
+        started.append(container)
+        return create(api, container, *arguments, **options)
+
+    monkeypatch.setattr(APIClient, "exec_create", count)
+    assert check_output(own_sandbox, "touch /opt/kept; ps -o ppid= $PPID") != "0"
+    assert run(own_sandbox, "kill -9 $PPID; sleep 1006").end_reason == "lost"
+    assert check_output(own_sandbox, "ls /opt/kept; ps -o ppid= $PPID").split() == [
+        "/opt/kept",
+        "0",
+    ]
+    assert started == [own_sandbox.container]
+
+
 def test_stop_works_with_a_frozen_supervisor(sandbox: DockerSandbox) -> None:
     run(sandbox, "x=kept")
     stop = Stop()
