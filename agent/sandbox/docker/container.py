@@ -144,6 +144,9 @@ def create_container(client: Client, spec: ContainerSpec, network: SandboxNetwor
         labels=_labels(spec, network),
         host_config=host,
         networking_config=_networking_config(client, network) if network else None,
+        # The runtime isolates it; without this the engine also prepares to connect it, which
+        # takes half of a start.
+        network_disabled=network is None,
     )
     return str(created["Id"])
 

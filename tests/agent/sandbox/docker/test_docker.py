@@ -286,6 +286,8 @@ def test_the_container_has_limits_labels_and_minimal_privileges(
     assert values["CapEff"] == values["CapBnd"] == "00000000000000eb"
     assert (values["NoNewPrivs"], values["Seccomp"]) == ("1", "2")
     assert check_output(sandbox, "ulimit -n") == "128"
+    assert inspection["Config"]["NetworkDisabled"]
+    assert check_output(sandbox, "ls /sys/class/net; wc -l < /proc/net/route") == "lo\n1"
 
 
 def test_a_job_runs_as_another_user_of_the_container(sandbox: DockerSandbox) -> None:
