@@ -46,6 +46,7 @@ TABLES: dict[str, partial[Table]] = {
     "caching": partial(caching.table, steps=12),
     "reference": partial(reference.table, short=2, long=3, rounds=1),
     "first-command": partial(run_latency.table, times=2),
+    "cold": partial(run_latency.cold_table, times=2, burst=3),
     "shell": partial(shell.table, times=8, execs=4),
     "manifests": partial(manifests.table, counts=(10, 700), times=3),
     "startup": partial(startup.table, times=1),
