@@ -32,11 +32,8 @@ def random_id() -> str:
 class DataFolder(ClosingContext):
     """A data folder, locked by this process until it is closed or the process ends.
 
-    It is created if missing, and only its owner has access.
-
-    Attributes:
-        path: The folder.
-        instance_id: Its id, the same at every start; containers carry it as a label.
+    It is created if missing, and only its owner has access. ``instance_id`` is the same at every
+    start; containers carry it as a label.
 
     Raises:
         DataFolderLocked: Another process holds the lock.
@@ -79,11 +76,7 @@ class DataFolder(ClosingContext):
         return fresh
 
     def workspace(self, sandbox_id: str) -> Path:
-        """Return a sandbox's workspace path; create its parents, for the owner only.
-
-        Raises:
-            SandboxError: The workspace has its own disk image, which cannot be mounted.
-        """
+        """Return a sandbox's workspace path; create its parents, for the owner only."""
         parent = self.path / "sandboxes" / sandbox_id
         for folder in (parent.parent, parent):
             folder.mkdir(mode=0o700, exist_ok=True)
@@ -156,22 +149,12 @@ def is_locked(file: Path) -> bool:
 
 
 def lock_first_free(data: Path) -> DataFolder:
-    """Lock the data folder or, if another process holds it, the first free subfolder of it.
-
-    Raises:
-        DataFolderLocked: All of them are locked.
-        DataFolderUnusable: The folder cannot be created or written.
-    """
+    """Lock the data folder or, if another process holds it, the first free subfolder of it."""
     return _lock_first(candidate_folders(data), data)
 
 
 def lock_free_subfolder(data: Path) -> DataFolder:
-    """Lock the first free subfolder of a data folder, which the page may use meanwhile.
-
-    Raises:
-        DataFolderLocked: All of them are locked.
-        DataFolderUnusable: The folder cannot be created or written.
-    """
+    """Lock the first free subfolder of a data folder, which the page may use meanwhile."""
     with suppress(DataFolderLocked), DataFolder(data):
         pass  # it exists, and only its owner has access
     return _lock_first(candidate_folders(data)[1:], data)

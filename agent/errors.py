@@ -182,9 +182,7 @@ class ModelRefused(ModelError):
 class ModelUnavailable(ModelError):
     """The endpoint is busy, unreachable, silent or disconnected; retrying may help.
 
-    Args:
-        message: What happened.
-        retry_after: Seconds to wait that the endpoint asked for, if any.
+    ``retry_after`` is how many seconds the endpoint asked to wait, if it did.
     """
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
@@ -193,13 +191,7 @@ class ModelUnavailable(ModelError):
 
 
 class ContextTooLong(ModelError):
-    """The conversation (with the answer's budget) exceeds the model's context.
-
-    Args:
-        message: The endpoint's message.
-        limit: The context length in tokens, if the endpoint reported it.
-        used: The prompt's length in tokens, if the endpoint reported it.
-    """
+    """The conversation (with the answer's budget) exceeds the model's context."""
 
     def __init__(self, message: str, limit: int | None = None, used: int | None = None) -> None:
         super().__init__(message)

@@ -30,9 +30,6 @@ def call_usage(
 
     Args:
         reader: The reader of the run's calls, which are passed to it in order.
-        name: The tool's name.
-        arguments: The call's arguments.
-        ok: Whether the call succeeded.
         requests: The network requests during the call. Only those that were not refused are a
             use of external resources; the rest stays what the command says.
         packages: The packages installed during the call.

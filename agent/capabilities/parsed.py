@@ -15,9 +15,7 @@ WORKSPACE = "/workspace"
 class CallReader:
     """Reads the calls of one run, in order: a script may be written before it is executed.
 
-    Args:
-        read_file: Returns the text of a workspace file by its absolute path in the sandbox; None
-            if it is not known.
+    ``read_file`` returns the text at an absolute path in the sandbox, None if it is not known.
     """
 
     def __init__(self, read_file: Callable[[str], str | None] = lambda _: None) -> None:

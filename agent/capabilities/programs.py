@@ -42,13 +42,7 @@ _MODULES = {
 
 
 def execute(scan: Scan, words: Sequence[str], given: str | None = None) -> None:
-    """Classify a program with its arguments, and what it executes in turn.
-
-    Args:
-        scan: The pass.
-        words: The program and its arguments.
-        given: The text on its standard input, if known.
-    """
+    """Classify a program with its arguments and standard input, and what it executes in turn."""
     words = _unwrap(scan, list(words))
     if not words or not words[0]:
         return

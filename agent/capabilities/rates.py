@@ -17,14 +17,7 @@ class Rates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapabilityRates:
-    """The rates of a run.
-
-    Attributes:
-        ours: By parsed and observed use.
-        observed: By observed use alone.
-        paper: By the paper's patterns.
-        steps: The number of steps, which is the denominator.
-    """
+    """The rates of a run over its ``steps``, by parsed and observed use."""
 
     ours: Rates
     observed: Rates
@@ -33,15 +26,10 @@ class CapabilityRates:
 
 
 def rates(usages: Iterable[CapabilityUsage | None]) -> CapabilityRates | None:
-    """Return the rates of a run.
+    """Return the rates of a run; None without steps, or if a step's use was not recorded.
 
-    Args:
-        usages: What each step used; None for a step where this was not recorded. A step without
-            a tool call has an empty ``CapabilityUsage``.
-
-    Returns:
-        The rates; None without steps, or if any step was not recorded (journals of earlier
-        versions), because a share of the others would be another figure.
+    A share of the other steps would be another figure. A step without a tool call has an empty
+    ``CapabilityUsage``.
     """
     known = list(usages)
     recorded = [each for each in known if each is not None]

@@ -31,11 +31,7 @@ class Findings:
         file: Whether one reads, writes or lists files.
         compute: Whether one calculates, compiles or renders.
         unknown: Whether a program or code ran whose work is not known.
-        installs: Whether a program installs packages.
-        deletes: Whether one deletes files.
-        programs: Names of the executed programs.
         hosts: Hosts that they name.
-        read: Paths that they read; ``written``: that they write.
         partial: Whether a text was read in part.
     """
 
@@ -76,16 +72,13 @@ class Scan:
     """One pass over what a call executes.
 
     Attributes:
-        found: What it found.
         folder: The shell's folder, as far as ``cd`` tells.
-        texts: The texts of files that the commands write, by absolute path.
+        texts: The texts of files that commands write, by absolute path.
 
     Args:
         interpreters: The readers of texts, by language.
         execute: Classifies one program with its arguments.
-        folder: The shell's folder at the start.
         read_file: Returns the text of a file by absolute path; None if it is not known.
-        texts: Texts of files that earlier calls wrote.
     """
 
     def __init__(

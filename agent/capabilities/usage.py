@@ -23,9 +23,7 @@ class CapabilityUsage:
 
     Attributes:
         external: How the use of external resources (network, installed packages) is known; None
-            if there was none.
-        file: The same for file management.
-        compute: The same for computation.
+            if there was none. The same for ``file`` and ``compute``.
         paper: The capabilities that the paper's patterns find in the same calls.
         programs: The programs that the commands name, without wrappers such as ``timeout``.
         hosts: The hosts that answered, as the proxy measured; else those that the command names.

@@ -27,13 +27,8 @@ def main(arguments: list[str]) -> None:
 def remove_leftovers(data: Path, host: str, runtime_dir: str) -> None:
     """Remove the containers, networks and runs of a data folder whose process has ended.
 
-    Args:
-        data: The data folder; nothing happens if another process comes to use it.
-        host: The engine's address, as in ``DOCKER_HOST``.
-        runtime_dir: The user's folder of sockets, as in ``XDG_RUNTIME_DIR``.
-
-    Raises:
-        StudioError: The engine refused, or the data folder stays locked.
+    Nothing happens if another process comes to use the folder. ``host`` and ``runtime_dir`` are as
+    in ``DOCKER_HOST`` and ``XDG_RUNTIME_DIR``.
     """
     from agent.data_folder import DataFolder
     from agent.errors import DataFolderLocked

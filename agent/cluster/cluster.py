@@ -62,8 +62,7 @@ class Cluster:
         address: The cluster's address, or ``local`` for one on this machine.
         source: Creates the provider of sandboxes on a node.
         report: Called with sentences for people about nodes, from any thread.
-        process: What each node runs.
-        threads_per_sandbox: How many calls of that may be in progress at once, per sandbox.
+        process: What each node runs, with ``threads_per_sandbox`` calls at once per sandbox.
         retry_seconds: After how long a node that could not be used is tried again; by default
             never.
     """
@@ -102,11 +101,7 @@ class Cluster:
         return self
 
     def connect(self) -> None:
-        """Connect; nodes are taken up as they become ready. ``close`` disconnects.
-
-        Raises:
-            UsageError: There is no cluster at this address.
-        """
+        """Connect; nodes are taken up as they become ready. ``close`` disconnects."""
         _connect(self._address)
         if self._address == "local":
             host = ray.util.get_node_ip_address()
@@ -155,11 +150,7 @@ class Cluster:
 
     @contextmanager
     def free_sandbox(self, stop: Stop) -> Iterator[Node | None]:
-        """Wait for a free sandbox and yield its node; None if stopped first.
-
-        Raises:
-            NoNodeLeft: The cluster has had no node for some time.
-        """
+        """Wait for a free sandbox and yield its node; None if stopped first."""
         node = self.take(stop)
         try:
             yield node
@@ -170,12 +161,8 @@ class Cluster:
     def take(self, stop: Stop, wanted: Node | None = None) -> Node | None:
         """Wait for a free sandbox and count it as busy; return its node, None if stopped first.
 
-        Args:
-            stop: Ends the wait.
-            wanted: The node to use if it is still there, even if none of its sandboxes is free.
-
-        Raises:
-            NoNodeLeft: The cluster has had no node for some time.
+        The ``wanted`` node is used if it is still there, even if none of its sandboxes is free.
+        Raises ``NoNodeLeft`` if the cluster has had no node for some time.
         """
         with stop.on_set(self._wake):
             return self._take(stop, wanted)
@@ -207,11 +194,7 @@ class Cluster:
         node.send("stop", run)
 
     def lose(self, node: Node) -> bool:
-        """Use a node's process no longer; a new one follows if the node is still there.
-
-        Returns:
-            False if it was lost already.
-        """
+        """Use a node's process no longer; return False if it was lost already."""
         with self._nodes.changed:
             if node not in self._nodes.active:
                 return False

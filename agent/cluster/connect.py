@@ -22,16 +22,7 @@ _FILE = "requirements-ray.txt"
 def placement_on(
     address: str, report: Callable[[str], None], source: Opener = containers
 ) -> AbstractContextManager[Placement | None]:
-    """Return a context with the placement on a cluster; with None if no address is given.
-
-    Args:
-        address: The cluster's address, ``local``, or empty.
-        report: Called with sentences for people about the nodes, from any thread.
-        source: Creates the provider of sandboxes on a node.
-
-    Raises:
-        UsageError: Ray is not installed.
-    """
+    """Return a context with the placement on a cluster; with None if the address is empty."""
     if not address:
         return nullcontext()
     _require_ray("--ray")
@@ -43,16 +34,7 @@ def placement_on(
 def sandboxes_on(
     settings: Settings, data: DataFolder, on_status: Callable[[SetupStatus], None]
 ) -> "ClusterSandboxProvider":
-    """Return the provider of sandboxes on the nodes of the settings' cluster.
-
-    Args:
-        settings: The cluster's address, and the limits of workspaces.
-        data: The data folder, locked by this process.
-        on_status: Called with each change of the provider's status, from any thread.
-
-    Raises:
-        UsageError: Ray is not installed.
-    """
+    """Return the provider of sandboxes on the nodes of the settings' cluster."""
     _require_ray("STUDIO_RAY")
     from agent.cluster.sandboxes.provider import ClusterSandboxProvider  # imports Ray
 
@@ -60,15 +42,7 @@ def sandboxes_on(
 
 
 def opener_on(address: str, source: Opener) -> Opener:
-    """Return what creates providers of sandboxes on a cluster's nodes.
-
-    Args:
-        address: The cluster's address, or ``local``.
-        source: Creates the provider of sandboxes on a node.
-
-    Raises:
-        UsageError: Ray is not installed.
-    """
+    """Return what creates providers of sandboxes on the nodes of a cluster, or of ``local``."""
     _require_ray("--ray")
     from agent.cluster.sandboxes.provider import ClusterSandboxProvider  # imports Ray
 

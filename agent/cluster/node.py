@@ -36,7 +36,6 @@ class Node:
     Attributes:
         id: Ray's id of the node.
         name: The node's host name, for people.
-        actor: The handle of its ``NodeProcess``.
         threads: How many runs or sandboxes the actor can have at once at the most.
         preparing: The pending answer of ``NodeProcess.prepare``; None once it is there.
         sandboxes: How many it has at once; 0 until it is prepared.
@@ -54,12 +53,7 @@ class Node:
     image: str = ""
 
     def call(self, method: str, *args: Any, give_up: GiveUp = _never) -> Any:
-        """Call a method of the node's process and return its result.
-
-        Args:
-            method: The method's name.
-            args: Its arguments, which can be pickled.
-            give_up: See ``GiveUp``.
+        """Call a method of the node's process with picklable arguments; return its result.
 
         Raises:
             NodeLost: The node or its process ended, or ``give_up`` returned true.

@@ -23,13 +23,7 @@ _PROJECT_ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A node that can create sandboxes.
-
-    Attributes:
-        sandboxes: How many at once.
-        data: Its data folder.
-        image: The tag of its image; empty if it has none.
-    """
+    """A node that can create ``sandboxes`` at once; ``image`` is empty if it has none."""
 
     sandboxes: int
     data: str
@@ -39,12 +33,8 @@ class Prepared:
 class NodeProcess:
     """One per node; ``agent.cluster.cluster`` makes it an actor, whose methods run in threads.
 
-    The node's settings are those of its environment.
-
-    Args:
-        source: Creates the provider of sandboxes for the locked data folder.
-        sandboxes: How many at once; 0 for the node's settings, else what its processors and
-            memory allow.
+    The node's settings are those of its environment. ``sandboxes`` is how many it has at once; 0
+    for the node's settings, else what its processors and memory allow.
     """
 
     LOSS = ""
@@ -65,11 +55,7 @@ class NodeProcess:
         self._stops: dict[str, Stop] = {}
 
     def prepare(self) -> Prepared:
-        """Wait until sandboxes can be created: the image is built if the node has none.
-
-        Raises:
-            EngineError: There is no engine, or the image cannot be built.
-        """
+        """Wait until sandboxes can be created: the image is built if the node has none."""
         image = ""
         if isinstance(self._provider, DockerSandboxProvider):
             self._provider.wait_until_ready(Stop())

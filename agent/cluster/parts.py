@@ -37,8 +37,6 @@ class Part(NamedTuple):
         data: A content's next bytes; a link's target; why the run ended.
         last: Whether the content is complete.
         mode: Permission bits of a file.
-        status: How the run ended.
-        answer: Its answer.
         number: See ``agent.cluster.sandboxes.mirror``.
     """
 
@@ -59,7 +57,6 @@ class Sender:
         left_out: Files of the workspace that are too large, or that only the sandbox could read.
 
     Args:
-        folder: The run's folder on the node.
         inputs: The hashes of the run's documents by path, which the receiver has.
     """
 
@@ -113,11 +110,7 @@ class Sender:
 
 
 def node_parts(workspace: Workspace, path: str, node: Node) -> Iterator[Part]:
-    """Yield a path of the workspace: a file with its content as it is now; no special file.
-
-    Raises:
-        WorkspaceError: The file is missing or cannot be read.
-    """
+    """Yield a path of the workspace: a file with its content as it is now; no special file."""
     if node.kind == "folder":
         yield Part("folder", path)
     elif node.kind == "link":

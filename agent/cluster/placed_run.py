@@ -43,12 +43,6 @@ class PlacedRun:
 
     A node that is lost takes the run's progress with it: the run starts again on another one,
     under the same id.
-
-    Args:
-        nodes: The nodes.
-        folder: The run's folder.
-        order: The run.
-        blobs: Receives the contents of file versions.
     """
 
     def __init__(self, nodes: Nodes, folder: RunFolder, order: RunOrder, blobs: BlobStore) -> None:
@@ -69,13 +63,7 @@ class PlacedRun:
         return self._folder
 
     def carry_out(self) -> tuple[str, str, str]:
-        """Carry it out; return its status, its answer and why it failed.
-
-        Raises:
-            NoNodeLeft: There was no node for it.
-            StudioError: It cannot begin, or several nodes were lost during it.
-            OSError: Its record cannot be written.
-        """
+        """Carry it out; return its status, its answer and why it failed."""
         self._folder.set_network(self._order.network)
         self._folder.set_sandbox(self._folder.sandbox)
         try:

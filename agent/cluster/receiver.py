@@ -26,12 +26,7 @@ _FOLDERS = ("input", "output")
 
 
 class FileReceiver:
-    """Writes files, folders and links into a workspace; nothing outside of it is touched.
-
-    Args:
-        workspace: The workspace.
-        limit: Bytes that all received files may have together; None for no limit but the disk.
-    """
+    """Writes files, folders and links, ``limit`` bytes at most, into a workspace only."""
 
     def __init__(self, workspace: Workspace, limit: int | None = None) -> None:
         self._workspace = workspace
@@ -44,10 +39,7 @@ class FileReceiver:
         self._size = 0
 
     def receive(self, part: Part) -> Node | None:
-        """Write a part.
-
-        Returns:
-            What the path is now; None if it was removed or its content is incomplete.
+        """Write a part; return the path's node, None if it was removed or is incomplete.
 
         Raises:
             WorkspaceError: The workspace does not accept the path, or it does not fit. The
@@ -144,13 +136,7 @@ class FileReceiver:
 
 
 class Receiver:
-    """Receives the parts of one run; a node may send nothing outside the run's own folders.
-
-    Args:
-        folder: The run's folder.
-        inputs: The run's documents, which its workspace begins with.
-        blobs: The data folder's store of file contents.
-    """
+    """Receives the parts of one run; a node may send nothing outside the run's own folders."""
 
     def __init__(self, folder: RunFolder, inputs: dict[str, bytes], blobs: BlobStore) -> None:
         self._folder = folder
@@ -161,12 +147,7 @@ class Receiver:
         self._files: FileReceiver | None = None
 
     def reset(self) -> None:
-        """Forget what was received, before the run starts again; its documents are in place.
-
-        Raises:
-            OSError: The folder cannot be written.
-            TaskError: A document cannot be written.
-        """
+        """Forget what was received, before the run starts again; its documents are in place."""
         workspace = Workspace(self._folder.workspace)
         self._abort()
         self._files = FileReceiver(workspace)
@@ -184,12 +165,7 @@ class Receiver:
         self._incoming.mkdir(mode=0o700)
 
     def receive(self, part: Part) -> None:
-        """Write a part.
-
-        Raises:
-            OSError: It cannot be written.
-            RunError: It is for a path that is not the run's.
-        """
+        """Write a part; raise ``RunError`` for a path that is not the run's."""
         if part.kind == "journal":
             with self._folder.journal.open("ab") as file:
                 file.write(part.data)

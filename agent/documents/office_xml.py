@@ -89,11 +89,7 @@ class Relation:
 
 
 def collect_text(xml: bytes, containers: Set[str]) -> TextCollector:
-    """Return the text of a part and its notes; for the arguments see ``TextCollector``.
-
-    Raises:
-        xml.etree.ElementTree.ParseError: the part is damaged.
-    """
+    """Return the text of a part and its notes; for the arguments see ``TextCollector``."""
     collector = TextCollector(containers)
     parser = ElementTree.XMLParser(target=collector)
     parser.feed(xml)

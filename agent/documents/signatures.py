@@ -57,11 +57,7 @@ def is_encrypted_office(file: BinaryIO) -> bool:
 
 
 def is_encrypted_open_document(archive: zipfile.ZipFile) -> bool:
-    """Return whether an OpenDocument file is encrypted (ODF 1.3, part 2, 3.4).
-
-    Raises:
-        zipfile.BadZipFile: the archive is damaged.
-    """
+    """Return whether an OpenDocument file is encrypted (ODF 1.3, part 2, 3.4)."""
     names = archive.namelist()
     if "encrypted-package" in names:  # LibreOffice since 24.8
         return True

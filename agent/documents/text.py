@@ -50,8 +50,6 @@ class Document:
     """The text of a document.
 
     Attributes:
-        name: The file name.
-        text: The extracted text.
         pages: Number of pages or slides; None if the document has none or does not state it.
         assumed_encoding: Encoding in which a text too short to tell it was read; else empty.
     """
@@ -73,15 +71,10 @@ class Document:
 
 
 def extract_text(file: BinaryIO | Path, name: str = "") -> Document:
-    """Extract the text of a text file, PDF or office document.
+    """Extract the text of a text file, PDF or office document, on the host or open.
 
-    Args:
-        file: A path on the host, or an open file (e.g. from ``Workspace.open_read``), which
-            is read from its start and left open.
-        name: The document's name; by default the last component of the path.
-
-    Raises:
-        WorkspaceError: the file contains no text or cannot be read; the message says why.
+    An open file is read from its start and left open. Raises ``WorkspaceError`` with the reason if
+    the file contains no text or cannot be read.
     """
     if isinstance(file, Path):
         try:
@@ -113,12 +106,9 @@ def extract_text(file: BinaryIO | Path, name: str = "") -> Document:
 def _decode(raw: bytes, name: str) -> tuple[str, str]:
     """Decode bytes by byte order mark (UTF-8, -16, -32), as UTF-8 or legacy text.
 
-    Returns:
-        The text, and its encoding if that is only assumed.
-
-    Raises:
-        WorkspaceError: the bytes are not text: they contain NUL, or are not UTF-8 and contain
-            other control characters, or do not match their byte order mark.
+    Returns the text, and its encoding if that is only assumed. Raises ``WorkspaceError`` for bytes
+    that are not text: they contain NUL, or are not UTF-8 and contain other control characters, or
+    do not match their byte order mark.
     """
     for mark, encoding in _BYTE_ORDER_MARKS:
         if raw.startswith(mark):

@@ -46,13 +46,7 @@ class EditResult:
 def view(data: bytes, path: str, view_range: tuple[int, int] | None = None) -> str:
     """Return a file's lines, numbered like ``cat -n``, at most ``MAX_VIEW_CHARACTERS`` characters.
 
-    Args:
-        data: The file's bytes.
-        path: Its path, for the messages.
-        view_range: First and last line, from 1; -1 or a line past the end means the last line.
-
-    Raises:
-        ToolError: The range is not in the file, or the file is not text.
+    ``view_range`` is the first and last line, from 1; -1 or a line past the end is the last line.
     """
     text = TextFile.decode(data)
     if "\0" in text.content[:_BINARY_CHECK_CHARACTERS]:
@@ -81,12 +75,7 @@ def create(path: str, file_text: str) -> EditResult:
 
 
 def str_replace(data: bytes, path: str, old_str: str, new_str: str) -> EditResult:
-    """Replace the only occurrence of ``old_str``.
-
-    Raises:
-        ToolError: ``old_str`` is empty, equals ``new_str``, or does not occur exactly once; or
-            the file's encoding lacks a character of ``new_str``.
-    """
+    """Replace the only occurrence of ``old_str``."""
     if not old_str:
         raise ToolError("old_str is empty. To add text, use insert; to make a file, create.")
     if old_str == new_str:
@@ -103,10 +92,6 @@ def insert(data: bytes, path: str, insert_line: int, new_str: str) -> EditResult
 
     Line ends separate ``new_str`` from its neighbours; a file without a line end after its
     last line stays without one.
-
-    Raises:
-        ToolError: ``insert_line`` is out of range, or the file's encoding lacks a character
-            of ``new_str``.
     """
     text = TextFile.decode(data)
     if not 0 <= insert_line <= text.line_count:

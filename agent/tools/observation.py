@@ -40,13 +40,7 @@ class OutputDecoder:
 
 
 class OutputCollector:
-    """Collects a command's output and builds the observation for the model.
-
-    Memory use is bounded by a few times the clip's characters.
-
-    Args:
-        clip: How much of each stream is shown.
-    """
+    """Collects a command's output, in bounded memory, and builds the observation for the model."""
 
     def __init__(self, clip: OutputLimits | None = None) -> None:
         clip = clip or OutputLimits()
@@ -61,12 +55,7 @@ class OutputCollector:
         stream.feed(self._decoder.decode(item))
 
     def observation(self, result: CommandEnd, *, timeout: float) -> str:
-        """Return the result of ``execute_bash`` for the model.
-
-        Args:
-            result: How the command ended.
-            timeout: Its time limit in seconds, shown if it was reached.
-        """
+        """Return the result of ``execute_bash``, with the timeout in seconds if reached."""
         rendered = {}
         for name, stream in self._streams.items():
             stream.feed(self._decoder.flush(name))

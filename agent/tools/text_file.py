@@ -23,10 +23,9 @@ class TextFile:
     """A file as text.
 
     Attributes:
-        content: The text; bytes that are not text are lone surrogates in it.
+        content: The text without ``bom``; bytes that are not text are lone surrogates in it.
         codec: UTF-16 if there is its byte order mark; otherwise UTF-8, or the older encoding
             guessed for the whole file.
-        bom: The byte order mark, which is not part of ``content``.
     """
 
     content: str
@@ -115,13 +114,10 @@ class TextFile:
         return "\r\n" if end > 0 and self.content[end - 1] == "\r" else "\n"
 
     def page(self, first: int, last: int, *, limit: int, max_line_length: int) -> "FilePage":
-        """Return at least one line, numbered like ``cat -n``, within ``limit``.
+        """Return at least one line, numbered like ``cat -n``, within ``limit`` characters.
 
-        Args:
-            first: The first line, from 1.
-            last: The last line.
-            limit: Maximum characters; a line that would exceed it ends the page.
-            max_line_length: Maximum characters of a line; a note at its end counts those cut off.
+        A line that would exceed it ends the page; a note at the end of a line longer than
+        ``max_line_length`` counts the characters cut off.
         """
         rows: list[str] = []
         position, room, truncated = self.line_start(first), limit, False

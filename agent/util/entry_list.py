@@ -30,13 +30,8 @@ def _adapter(entry_class: type) -> TypeAdapter[Any]:
 class EntryList(Generic[_K, _T]):
     """A list of dataclass objects, one JSON object per line; the last entry with a key counts.
 
-    The file is read once, and again only by ``read_further``. Thread-safe; one process writes.
-
-    Args:
-        path: The file; a missing one is an empty list.
-        entry_class: The class of the entries.
-        key: Returns an entry's key.
-        max_bytes: Bytes to read at most; further entries are ignored.
+    The file is read once, ``max_bytes`` at most, and again only by ``read_further``. Thread-safe;
+    one process writes.
     """
 
     def __init__(
@@ -110,11 +105,7 @@ class EntryList(Generic[_K, _T]):
 
 
 def read_bounded(path: Path, limit: int, *, whole: bool = True) -> bytes:
-    """Return a file's content, at most ``limit`` bytes.
-
-    Raises:
-        ValueError: It is longer than the limit and ``whole`` is set.
-    """
+    """Return a file's content; of a longer one the first bytes, or ``ValueError`` if ``whole``."""
     with path.open("rb") as file:
         content = file.read(limit + 1)
     if len(content) > limit and whole:

@@ -40,11 +40,6 @@ def set_default_thread_pool(loop: asyncio.AbstractEventLoop, name: str, number: 
 
     By default a pool starts a thread whenever more calls coincide than before, so that the
     thread count of a long-running application looks like a leak.
-
-    Args:
-        loop: The event loop; shutting down its default executor ends the threads.
-        name: The prefix of the threads' names.
-        number: The number of threads.
     """
     pool, begun = ThreadPoolExecutor(number, name), threading.Barrier(number)
     for _ in range(number):

@@ -22,11 +22,7 @@ _CLEANUP_MESSAGE = (
 
 
 class SignalHandler:
-    """Signal handler: the first signal stops, the second interrupts, the third kills.
-
-    Args:
-        stop: Set by the first signal.
-    """
+    """Signal handler: the first signal stops, the second interrupts, the third kills."""
 
     def __init__(self, stop: Stop) -> None:
         self._stop = stop

@@ -45,18 +45,7 @@ def _not_a_file(path: Path) -> RecordNotAFile:
 
 
 def rename_damaged(file: Path, reason: object) -> Path:
-    """Rename a damaged file to ``NAME.damaged-N``, to allow a new one.
-
-    Args:
-        file: The file; the caller ensures that nothing writes to it meanwhile.
-        reason: What is wrong with it, for the log.
-
-    Returns:
-        The new path.
-
-    Raises:
-        OSError: It cannot be renamed.
-    """
+    """Rename a damaged file, to which nothing may write, to ``NAME.damaged-N``; return the path."""
     names = (file.with_name(f"{file.name}.damaged-{number}") for number in count(1))
     damaged = next(name for name in names if not name.exists())
     file.rename(damaged)

@@ -29,14 +29,9 @@ def run_cancellable(
     """Run ``call`` in its own thread and return its result or raise its exception.
 
     Args:
-        call: A call that may take long.
-        stop: Ends the wait.
+        stop: Ends the wait with ``WaitCancelled``, ``grace_seconds`` later.
         on_late_result: Handles, in that thread, a result that arrives after the wait has ended.
         guard: A context manager entered around ``call`` and ``on_late_result``.
-        grace_seconds: Seconds to continue waiting after the stop.
-
-    Raises:
-        WaitCancelled: The stop came first.
     """
     future: Future[T] = Future()
 

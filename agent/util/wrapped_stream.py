@@ -6,11 +6,7 @@ from typing import IO
 
 
 class WrappedStream(io.RawIOBase, abc.ABC):
-    """Base of streams that check or cut what another stream yields; closing it closes that one.
-
-    Args:
-        stream: The wrapped stream.
-    """
+    """Base of streams that check or cut what another stream yields; closing it closes that one."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream

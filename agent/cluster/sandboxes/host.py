@@ -47,12 +47,7 @@ class _Hosted:
 
 
 class SandboxHost(NodeProcess):
-    """Provides a driver with the sandboxes of its node; each is known by the driver's id of it.
-
-    Args:
-        source: See ``NodeProcess``.
-        sandboxes: See ``NodeProcess``.
-    """
+    """Provides a driver with the sandboxes of its node; each is known by the driver's id of it."""
 
     LOSS = "Its sandboxes are lost. A message to their runs continues on another node."
 
@@ -68,14 +63,8 @@ class SandboxHost(NodeProcess):
     ) -> Iterator[Event]:
         """Create or restart a sandbox and yield the events; none is ready after a stop.
 
-        Args:
-            key: The driver's id of the sandbox.
-            network: What it may reach.
-            memory: Its memory in bytes; None for the node's limit.
-            call: The id under which ``stop`` ends the wait.
-
-        Raises:
-            StudioError: There is none to be had.
+        ``memory`` is in bytes, None for the node's limit; ``stop`` ends the wait by its ``call``
+        id.
         """
         if key in self._running:  # the driver did not get the answer to an earlier call
             self.release(key, keep=True)
@@ -110,12 +99,8 @@ class SandboxHost(NodeProcess):
     ) -> Iterator[Output]:
         """Run a command and yield its output in batches; the first, empty one says it has begun.
 
-        Args:
-            key: The driver's id of the sandbox.
-            call: The id under which ``stop`` ends the command.
-            method: ``execute`` or ``spawn``.
-            args: Its arguments.
-            options: Its named arguments, without ``stop``.
+        ``method`` is ``execute`` or ``spawn``, with its arguments but ``stop``, which ends the
+        command by its ``call`` id.
 
         Raises:
             ToolError: The sandbox refuses the command.
@@ -139,12 +124,7 @@ class SandboxHost(NodeProcess):
     ) -> tuple[Any, int]:
         """Call another method of a sandbox; return its result and the workspace's version.
 
-        Args:
-            key: The driver's id of the sandbox.
-            method: The method.
-            args: Its arguments.
-            options: Its named arguments.
-            flush: Whether it may change the workspace.
+        ``flush`` says whether it may change the workspace.
         """
         hosted = self._get(key)
         found = getattr(hosted.sandbox, method)
@@ -159,11 +139,7 @@ class SandboxHost(NodeProcess):
         hosted.sandbox.set_stop(self._stop_of(call))
 
     def release(self, key: str, keep: bool) -> None:
-        """Stop a sandbox so that ``acquire`` restarts it, or remove it with its files.
-
-        Raises:
-            SandboxError: It cannot be stopped.
-        """
+        """Stop a sandbox so that ``acquire`` restarts it, or remove it with its files."""
         hosted = self._running.pop(key, None)
         self._forget_stop(self._waits.pop(key, ""))
         try:
@@ -180,11 +156,7 @@ class SandboxHost(NodeProcess):
             self._provider.remove_expired()
 
     def inventory(self) -> Inventory:
-        """Return the sandboxes and images of this node, under the driver's ids.
-
-        Raises:
-            SandboxError: The engine refused.
-        """
+        """Return the sandboxes and images of this node, under the driver's ids."""
         if not isinstance(self._provider, DockerSandboxProvider):
             return Inventory()
         found = self._provider.inventory()

@@ -47,9 +47,7 @@ class _Changes:
 class WorkspaceMirror:
     """Sends what changes in a sandbox's workspace, and writes what the user changes.
 
-    Args:
-        folder: The sandbox's folder.
-        sandbox: The sandbox; it reads files that the node's process may not.
+    The sandbox reads files that the node's process may not.
     """
 
     def __init__(self, folder: Path, sandbox: Sandbox) -> None:
@@ -66,12 +64,9 @@ class WorkspaceMirror:
         self._tracker = create_tracker(root, self._watcher)
 
     def begin(self, wanted: Mapping[str, Node]) -> list[str]:
-        """Remove what the driver does not have; return the paths that it has to send.
+        """Remove what the driver's manifest lacks; return the paths that the driver has to send.
 
         Files that cannot be sent stay, although the driver does not have them.
-
-        Args:
-            wanted: The driver's manifest.
         """
         with self._changed:
             self._tracker.take(final=True)
@@ -88,8 +83,7 @@ class WorkspaceMirror:
     def put(self, parts: Iterable[Part]) -> int:
         """Write changes of the user; return how many sets of them were written.
 
-        Raises:
-            WorkspaceError: A path cannot be written; the others were.
+        Raises ``WorkspaceError`` if a path cannot be written; the others were.
         """
         refused: WorkspaceError | None = None
         with self._changed:
@@ -106,8 +100,7 @@ class WorkspaceMirror:
     def flush(self, *, in_progress: bool = False) -> int:
         """Find what has changed and queue it; return the version up to which that is sent.
 
-        Args:
-            in_progress: Whether a command may still be writing; large files then wait.
+        While a command is ``in_progress``, large files wait: it may still be writing them.
         """
         with self._changed:
             delta = self._tracker.take()

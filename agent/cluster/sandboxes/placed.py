@@ -19,17 +19,7 @@ LOST = (
 
 
 class PlacedSandbox:
-    """A sandbox on a node.
-
-    Attributes:
-        node: The node.
-        lost: Whether the node was lost.
-
-    Args:
-        node: See above.
-        key: The sandbox's id.
-        on_lost: Called when the node was lost, also more than once.
-    """
+    """A sandbox on a node; ``on_lost`` is called when that was lost, also more than once."""
 
     def __init__(self, node: Node, key: str, on_lost: Callable[[Node], None]) -> None:
         self.node = node
@@ -56,27 +46,14 @@ class PlacedSandbox:
     def stream(
         self, method: str, *args: Any, stop: Stop | None = None
     ) -> Generator[Any, None, None]:
-        """Call a method of ``SandboxHost`` and yield its items.
-
-        Args:
-            method: The method.
-            args: Its arguments.
-            stop: After it, an item has to come soon; without it, any silence is accepted.
-
-        Raises:
-            SandboxError: As for ``call``.
-        """
+        """Call a method of ``SandboxHost`` and yield its items, soon after ``stop``."""
         try:
             yield from self.node.stream(method, self._key, *args, give_up=self._give_up(stop))
         except NodeLost as error:
             raise self._loss(error) from error
 
     def release(self, *, keep: bool) -> None:
-        """Stop the sandbox, or remove it; a node that was lost or is silent is not waited for.
-
-        Raises:
-            SandboxError: It cannot be stopped.
-        """
+        """Stop the sandbox, or remove it; a node that was lost or is silent is not waited for."""
         if self.lost:
             self.node.send("release", self._key, keep)
             return

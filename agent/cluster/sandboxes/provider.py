@@ -49,7 +49,6 @@ class ClusterSandboxProvider:
     """Provides the runs of one data folder with sandboxes on a cluster's nodes.
 
     Args:
-        settings: The cluster's address; the limits of the copies of workspaces.
         data: The data folder, locked by this process.
         on_status: Called with each change of ``setup_status``, from any thread.
         source: Creates the provider of sandboxes on a node.
@@ -143,11 +142,7 @@ class ClusterSandboxProvider:
                 )
 
     def remove_leftovers(self, folder: DataFolder) -> None:
-        """Refuse: this machine may have no engine.
-
-        Raises:
-            EngineError: Always.
-        """
+        """Refuse: this machine may have no engine."""
         raise EngineError(_NO_ENGINE.format(path=folder.path))
 
     def remove_expired(self) -> None:
@@ -163,11 +158,7 @@ class ClusterSandboxProvider:
         return Inventory(sandboxes, tuple(images.values()))
 
     def acquire(self, folder: RunFolder, stop: Stop) -> Generator[Event, None, Sandbox | None]:
-        """Return the run's sandbox on a node; see ``agent.runs.recorded_run.SandboxProvider``.
-
-        Raises:
-            StudioError: There is no cluster, no node, or no sandbox to be had.
-        """
+        """Return the run's sandbox on a node; see ``agent.runs.recorded_run.SandboxProvider``."""
         cluster = yield from self._wait_for_cluster(stop)
         if cluster is None:
             return None

@@ -16,23 +16,14 @@ from agent.train.report.plot import reward_axes, save
 
 @dataclass(frozen=True)
 class Group:
-    """Trainings that differ only in their seed.
-
-    Attributes:
-        name: Name of the group.
-        logs: Their logs.
-    """
+    """Trainings that differ only in their seed, with their logs."""
 
     name: str
     logs: Sequence[TrainingLog]
 
 
 def parse_groups(arguments: Sequence[str]) -> list[Group]:
-    """Parse groups of the form ``NAME=FOLDER,FOLDER``.
-
-    Raises:
-        TrainError: if a group is malformed, or a folder contains no training.
-    """
+    """Parse groups of the form ``NAME=FOLDER,FOLDER``."""
     found = [_parse_group(each) for each in arguments]
     if len({group.name for group in found}) < len(found):
         raise TrainError("Two groups have the same name. Give each its own.")
@@ -66,9 +57,6 @@ def draw(groups: Sequence[Group], path: Path) -> None:
     """Plot the rewards of all steps, in the format that the path's suffix names.
 
     Trainings are drawn in pale colours, means of groups in strong ones.
-
-    Raises:
-        TrainError: if no training has rewards, or the plot cannot be written.
     """
     rewarded = {
         group.name: lines

@@ -9,13 +9,7 @@ from agent.train.rollouts.workers import RolloutRunner
 
 
 class Evaluator:
-    """Evaluates the policy on a recipe's held-out tasks.
-
-    Args:
-        recipe: Determines the tasks, their number and the temperature.
-        runner: Performs the rollouts.
-        log: Receives the scores of each column.
-    """
+    """Evaluates the policy on a recipe's held-out tasks; the log receives each column's scores."""
 
     def __init__(self, recipe: Recipe, runner: RolloutRunner, log: TrainingLog) -> None:
         self._temperature = recipe.evaluation.temperature

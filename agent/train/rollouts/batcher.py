@@ -20,11 +20,6 @@ class SamplingBatcher:
     A batch starts when all active rollouts wait for an answer, or when no request has arrived
     for ``max_wait`` seconds. So a rollout that waits for its sandbox delays the others only
     briefly, and one that ends or fails does not delay them.
-
-    Args:
-        decode: Writes the answers into the rows.
-        max_wait: Seconds.
-        max_rows: Maximum number of rows in a batch.
     """
 
     def __init__(self, decode: Decode, *, max_wait: float = 3.0, max_rows: int = 64) -> None:
@@ -55,11 +50,7 @@ class SamplingBatcher:
             self._changed.notify_all()
 
     def wait_for(self, row: SamplingRow, stop: Stop) -> bool:
-        """Request a row's answer and wait; return False if a stop came first.
-
-        Raises:
-            ModelError: if the decoder failed, or the batcher is closed.
-        """
+        """Request a row's answer and wait; return False if a stop came first."""
         request = _Request(row)
         row.is_cancelled = lambda: stop.is_set
         with self._changed:

@@ -19,11 +19,9 @@ class SamplingRow:
 
     Attributes:
         ids: The prompt's token ids; at least one.
-        max_tokens: Maximum number of tokens to generate.
         seed: Random seed; the same seed gives the same answer.
         is_cancelled: Returns whether the answer is no longer needed.
-        generated: Token ids of the answer.
-        logprobs: Their log-probabilities, at the sampling temperature.
+        logprobs: The log-probabilities of ``generated``, at the sampling temperature.
     """
 
     ids: Sequence[int]
@@ -57,13 +55,8 @@ def decode(model: Any, rows: Sequence[SamplingRow], temperature: float, end: int
     """Generate the answer of each row in place; call without gradients.
 
     Each row has its own random generator, so its answer does not depend on the other rows of
-    the batch, apart from rounding.
-
-    Args:
-        model: A causal language model of transformers.
-        rows: The requested answers.
-        temperature: Divides the logits; log-probabilities are taken after that.
-        end: The end-of-answer token; it is included in the answer.
+    the batch, apart from rounding. The temperature divides the logits; log-probabilities are taken
+    after that. The answer includes the token ``end``.
     """
     ids, mask = _left_pad([row.ids for row in rows], end, model.device)
     live = list(rows)

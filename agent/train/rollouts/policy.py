@@ -17,14 +17,7 @@ from agent.util.cancellation import Stop
 
 
 class Policy:
-    """Current weights, sampled by concurrent rollouts.
-
-    Args:
-        model: The model; it is trained between rollouts, never during them.
-        tokenizer: Its tokenizer.
-        context: Maximum number of tokens of a conversation.
-        dtype: Data type for computation.
-    """
+    """Current weights, sampled by concurrent rollouts and trained between them."""
 
     def __init__(self, model: Any, tokenizer: Any, context: int, dtype: str) -> None:
         self.model = model
@@ -56,12 +49,7 @@ class Policy:
 
     @contextmanager
     def sampling(self, temperature: float, *seeds: object) -> Iterator[SamplingBatcher]:
-        """Context manager in which answers can be sampled.
-
-        Args:
-            temperature: Sampling temperature.
-            seeds: Random seeds; a request's randomness depends on these and its prompt.
-        """
+        """Context manager in which answers can be sampled, by seeds and prompt."""
         training = self.model.training
         self._temperature, self._seed = temperature, repr(seeds)
         self._request_counts.clear()

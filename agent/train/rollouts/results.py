@@ -23,15 +23,8 @@ class Results:
     """Result files in a folder; each rollout is written as a line when it ends.
 
     The command ``score`` reads ``results.jsonl``. If tasks are repeated, each repetition has its
-    own file: ``results-2.jsonl`` and so on.
-
-    Args:
-        folder: Created if missing.
-        repeat: Number of rollouts per task.
-        total: Total number of rollouts.
-
-    Raises:
-        TaskError: if the folder already contains results, or cannot be written.
+    own file: ``results-2.jsonl`` and so on. Raises ``TaskError`` if the folder already contains
+    results, or cannot be written.
     """
 
     def __init__(self, folder: Path, repeat: int, total: int) -> None:
@@ -70,10 +63,7 @@ class Results:
         )
 
     def scores(self) -> dict[str, Score]:
-        """Return the scores as ``score`` shows them; repeated tasks count by their mean.
-
-        Stopped rollouts are excluded. Empty if no others exist.
-        """
+        """Return the scores as ``score`` shows them; repeated tasks count by their mean."""
         tasks: dict[str, list[Rollout]] = {}
         for each in self.finished:
             if each.status != "stopped":

@@ -54,10 +54,8 @@ class RolloutPlan:
     """Settings of a set of rollouts.
 
     Attributes:
-        limits: Limits of each run.
         concurrency: Concurrent rollouts, each with its own thread and sandbox.
         mode: ``sandbox``, or ``plain`` as the baseline: documents in the prompt, no tools.
-        prompt: The system prompt.
         network: Network policy of the sandboxes; tasks about documents need no network.
         repeat: Number of rollouts per task.
     """
@@ -75,18 +73,15 @@ class Rollout:
     """Result of one run.
 
     Attributes:
-        task: The task.
         number: Index among all rollouts, in the order of the tasks; rollouts of the same task
             are adjacent.
         repeat: Index among the rollouts of its task.
         folder: The run's folder, with journal and workspace.
-        status: The run's final status.
         reason: The reason, if it did not end well.
         answer: The submitted answer; None if there is none, or it does not count.
         reward: From 0 to 1.
         seconds: Wall time of the run, including preparation of the sandbox.
         setup_seconds: Seconds until the sandbox was ready.
-        totals: Resource usage.
         capabilities: Share of the steps that used each capability; None in plain mode.
     """
 
@@ -114,12 +109,7 @@ class Rollout:
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """Where rollouts are carried out, if not in this process.
-
-    Attributes:
-        placement: Carries them out.
-        model: The model, as another machine can use it (``agent.api.placement.portable_model``).
-    """
+    """A placement that carries out rollouts, and the model as another machine can use it."""
 
     placement: Placement
     model: ModelArgument
@@ -146,8 +136,6 @@ def run_rollouts(
     Args:
         tasks: The tasks, consumed lazily.
         make_model: Creates the model of one run; called in the run's thread.
-        studio: Stores the runs and provides their sandboxes.
-        plan: Settings of the rollouts.
         stop: Starts no further tasks; active runs are yielded as ``stopped``.
         elsewhere: Carries the rollouts out elsewhere; ``make_model`` is not used then.
 

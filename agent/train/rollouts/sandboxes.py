@@ -28,14 +28,7 @@ def create_studio(
 ) -> Studio:
     """Create a studio with such sandboxes; warn on stderr if they isolate nothing.
 
-    Args:
-        settings: The studio's settings.
-        sandbox: The kind of sandboxes.
-        ray: Address of the Ray cluster on whose nodes they are, or ``local``; empty for this
-            machine.
-
-    Raises:
-        UsageError: Ray is needed but not installed.
+    With ``ray``, they are on the nodes of the cluster at this address, or ``local``.
     """
     if sandbox == "process":
         print(NO_ISOLATION_WARNING, file=sys.stderr)
@@ -48,12 +41,7 @@ def opener(sandbox: Literal["container", "process"]) -> Opener:
 
 
 class ProcessSandboxProvider:
-    """Provider of sandboxes that isolate nothing; see ``agent.sandbox.process``.
-
-    Args:
-        settings: Limits on outputs and file versions.
-        data: The data folder; this process holds its lock.
-    """
+    """Provider of sandboxes that isolate nothing; see ``agent.sandbox.process``."""
 
     def __init__(self, settings: Settings, data: DataFolder) -> None:
         self.blobs = BlobStore(data.path / "blobs", limit=settings.blob_store_bytes)
@@ -75,11 +63,7 @@ class ProcessSandboxProvider:
         folder: RunFolder,
         stop: Stop,  # noqa: ARG002 - there is nothing to wait for
     ) -> Generator[Event, None, Sandbox | None]:
-        """See ``agent.runs.recorded_run.SandboxProvider``.
-
-        Raises:
-            EngineError: if the run restricts the network, which a plain process cannot enforce.
-        """
+        """Return the sandbox; a plain process cannot restrict the network."""
         if folder.network.access != "open":
             raise EngineError(_NETWORK_MUST_BE_OPEN)
         yield Preparing(state="starting_sandbox", detail=NO_ISOLATION_WARNING)

@@ -11,7 +11,6 @@ class TokenSequence:
     """Token ids of a run, exactly as the model read and sampled them.
 
     Attributes:
-        ids: All ids, from the first prompt to the last answer.
         mask: 1 for generated ids, 0 for ids from the environment, which are never trained on.
         logprobs: Log-probabilities of generated ids at sampling time; 0 elsewhere.
         prompt: Number of ids before the first answer.
@@ -24,11 +23,7 @@ class TokenSequence:
 
 
 class GrowingSequence:
-    """A sequence to which turns are added.
-
-    Attributes:
-        ids: The ids so far.
-    """
+    """A sequence to which turns are added."""
 
     def __init__(self) -> None:
         self.ids: list[int] = []
@@ -53,11 +48,10 @@ class GrowingSequence:
 
 
 def sequence_from_events(events: Iterable[Event]) -> TokenSequence | None:
-    """Return the token sequence of a run's events.
+    """Return the token sequence of a run's events, or None if the run cannot be trained on.
 
-    Returns:
-        None if the run cannot be trained on: it has no answer, a turn has no ids, or the
-        conversation was truncated, so that later answers do not follow from the ids before them.
+    It cannot if it has no answer, a turn has no ids, or the conversation was truncated, so that
+    later answers do not follow from the ids before them.
     """
     sequence = GrowingSequence()
     for event in events:

@@ -19,13 +19,7 @@ from agent.util.text import one_line
 
 
 class RolloutRunner:
-    """Performs rollouts concurrently.
-
-    Args:
-        recipe: Determines limits, mode, prompt and tools.
-        policy: The model in training.
-        studio: Stores the runs and provides their sandboxes.
-    """
+    """Performs rollouts of the policy in training concurrently."""
 
     def __init__(self, recipe: Recipe, policy: Policy, studio: Studio) -> None:
         self._recipe = recipe
@@ -36,13 +30,7 @@ class RolloutRunner:
     def run_policy(
         self, tasks: Sequence[TaskRecord], temperature: float, *seeds: object
     ) -> list[Rollout]:
-        """Perform one rollout of each task by the policy; return them in task order.
-
-        Args:
-            tasks: The tasks; may contain duplicates.
-            temperature: Sampling temperature.
-            seeds: Random seeds.
-        """
+        """Perform one rollout of each task, which may be a duplicate; return them in task order."""
         with self._policy.sampling(temperature, self._recipe.seed, *seeds) as batcher:
 
             def model(_: TaskRecord) -> Model:
@@ -64,8 +52,7 @@ class RolloutRunner:
     ) -> list[Rollout]:
         """Perform rollouts with any models; ``on_end`` is called after each rollout.
 
-        Raises:
-            TrainError: if the rollouts were stopped, or most of them failed.
+        Raises ``TrainError`` if the rollouts were stopped, or most of them failed.
         """
         by_number: dict[int, Rollout] = {}
         rollouts = run_rollouts(tasks, make_model, self._studio, self._plan)

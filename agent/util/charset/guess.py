@@ -22,28 +22,18 @@ _MIN_STATISTICS_BYTES = 400
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """A guessed encoding.
-
-    Attributes:
-        encoding: Python's name of it.
-        assumed: Whether the text is too short to tell it from other encodings.
-    """
+    """A guessed encoding, Python's name of it; ``assumed`` if the text is too short to tell."""
 
     encoding: str
     assumed: bool = False
 
 
 def guess_encoding(content: bytes, near: int = 0, languages: Sequence[str] = ()) -> Guess:
-    """Guess the encoding of text that is not valid UTF-8.
+    """Guess the encoding of text that is not valid UTF-8, near an invalid byte.
 
-    Args:
-        content: The text.
-        near: Position of an invalid byte; the bytes around it are examined.
-        languages: The reader's languages as tags such as ``de`` or ``zh-TW``, best first; they
-            decide where the text is too short.
-
-    Returns:
-        ``utf-8`` if only a few bytes are invalid, and ``cp1252`` if no other encoding fits better.
+    The reader's languages, tags such as ``de`` or ``zh-TW``, best first, decide where the text is
+    too short. Returns ``utf-8`` if only a few bytes are invalid, and ``cp1252`` if no other
+    encoding fits better.
     """
     sample = content[max(0, near - _CONTEXT_BYTES) : near + _CONTEXT_BYTES]
     plain = sample.decode("utf-8", "replace")

@@ -69,11 +69,9 @@ class Reading:
 
 
 def plausible_readings(sample: bytes, languages: Sequence[str] = ()) -> list[Reading]:
-    """Return the plausible readings of a sample, the best first.
+    """Return the plausible readings of a sample, which is not valid UTF-8, the best first.
 
-    Args:
-        sample: The text, not valid UTF-8; its last character may be incomplete.
-        languages: The reader's languages as tags, best first: their encodings come first.
+    Its last character may be incomplete. Encodings of the reader's languages come first.
     """
     found = {each.encoding: each for each in _readings(sample)}
     local = [name for name in _local_encodings(languages) if name in found]
