@@ -90,11 +90,6 @@ class CommandError(StudioError, OSError):
 
     It is raised as a subclass that is also Python's own for its number, such as
     ``FileNotFoundError``.
-
-    Attributes:
-        errno: The system's error number.
-        strerror: What failed and why.
-        filename: The path; None if the error is not about one.
     """
 
     def __str__(self) -> str:
@@ -200,12 +195,7 @@ class ContextTooLong(ModelError):
 
 
 class MaxTokensTooHigh(ModelError):
-    """The answer's budget (``max_tokens``) exceeds what the endpoint grants.
-
-    Args:
-        message: The endpoint's message.
-        affordable: The highest budget it would grant, in tokens, if it reported one.
-    """
+    """The answer's budget (``max_tokens``) exceeds what the endpoint grants."""
 
     def __init__(self, message: str, affordable: int | None = None) -> None:
         super().__init__(message)
@@ -213,12 +203,7 @@ class MaxTokensTooHigh(ModelError):
 
 
 class ToolError(Exception):
-    """A tool call failed; the text is the call's result and addresses the model.
-
-    Args:
-        message: What failed and why.
-        errno: The system's error number, if it reported one.
-    """
+    """A tool call failed; the text is the call's result and addresses the model."""
 
     def __init__(self, message: str, errno: int = 0) -> None:
         super().__init__(message)

@@ -79,9 +79,7 @@ def with_turn_tokens(limits: Limits, tokens: int | None) -> Limits:
 
 
 def adapt_to_model(limits: Limits, model: Model) -> Limits:
-    """Return limits adapted to a model.
-
-    A conversation is at most as long as the known context of the model.
+    """Return limits adapted to a model: a conversation within its known context.
 
     The built-in model gets few steps, short answers and no reminders: if it does not know a
     task, it answers in plain text, and that ends the round.

@@ -318,11 +318,7 @@ class Settings:
 
 
 def load(environment: Mapping[str, str] | None = None) -> Settings:
-    """Return the settings of an environment.
-
-    Args:
-        environment: The variables; by default the process's own, and those of the settings file
-            that the process does not set.
+    """Return the settings of an environment: by default the process's and the settings file's.
 
     Raises:
         SettingError: A value is not valid for its key, or the settings file cannot be read.
@@ -350,9 +346,6 @@ def read_env_file() -> dict[str, str]:
 
     It is the file that ``STUDIO_ENV_FILE`` names, else ``.env`` in a checkout. ``.env`` in the
     working directory is not read: a stranger's could send the API key to another endpoint.
-
-    Raises:
-        SettingError: The file cannot be read.
     """
     named = os.environ.get("STUDIO_ENV_FILE", "")
     path = parse_path(named) if named else find_in_checkout(".env")

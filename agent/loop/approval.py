@@ -20,11 +20,7 @@ LONG_SECONDS = 120.0
 
 
 def parse_rules(names: Iterable[str]) -> tuple[Rule, ...]:
-    """Return the rules with these names, in their usual order; ``risky`` names several.
-
-    Raises:
-        UsageError: There is no such rule.
-    """
+    """Return the rules with these names, in their usual order; ``risky`` names several."""
     given = {names} if isinstance(names, str) else set(names)
     wanted = given - {"risky"} | (set(RISKY) if "risky" in given else set())
     unknown = sorted(str(name)[:40] for name in wanted if name not in RULES)
@@ -39,11 +35,7 @@ class CallChecker:
     """Finds the rules that a call matches, from the text of its command.
 
     The text does not tell everything that a command does: the rules choose what a user sees first;
-    the sandbox is what limits a command.
-
-    Args:
-        read_file: Returns the text of a workspace file by its absolute path in the sandbox; None
-            if it is not known.
+    the sandbox is what limits a command. ``read_file`` is as in ``CallReader``.
     """
 
     def __init__(self, read_file: Callable[[str], str | None]) -> None:

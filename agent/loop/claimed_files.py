@@ -10,17 +10,9 @@ _DONE_PATTERN = re.compile(r"^Done: (output/\S*)\s*$", re.MULTILINE)
 
 
 def check_claimed_files(message: str, sandbox: Sandbox) -> str:
-    """Check the message ``Done: PATH`` with which the built-in model ends its work.
+    """Check the built-in model's last message, ``Done: PATH``.
 
-    Args:
-        message: The model's last message.
-        sandbox: The sandbox that should contain the file.
-
-    Returns:
-        A sentence that names the first missing or empty file; an empty string if none is.
-
-    Raises:
-        SandboxError: The sandbox is gone.
+    Returns a sentence that names the first missing or empty file; an empty string if none is.
     """
     for path in _DONE_PATTERN.findall(message):
         if problem := _file_problem(path, sandbox):

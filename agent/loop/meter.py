@@ -30,12 +30,7 @@ LIMIT_REASONS: dict[Status, str] = {
 
 
 class UsageMeter:
-    """Counts a run's usage; ``totals`` holds the current values.
-
-    Args:
-        limits: The limits of the round.
-        totals: The totals of earlier rounds.
-    """
+    """Counts a run's usage, from the totals of earlier rounds on."""
 
     def __init__(self, limits: Limits, totals: Totals | None = None) -> None:
         self.limits = limits
@@ -93,14 +88,7 @@ class UsageMeter:
     def count_summary(
         self, usage: Usage | None, *, estimated: bool, seconds: float, freed_tokens: int = 0
     ) -> None:
-        """Add a request for a summary, which is no step.
-
-        Args:
-            usage: Its usage; None if it is not known.
-            estimated: Whether that is an estimate.
-            seconds: Time that the model took.
-            freed_tokens: By how many tokens the conversation is shorter now.
-        """
+        """Add a request for a summary, which is no step and shortens the conversation."""
         old = self.totals
         self.totals = replace(old, model_seconds=old.model_seconds + seconds)
         self.context_tokens = max(0, self.context_tokens - freed_tokens)

@@ -21,13 +21,7 @@ _MAX_NAMES = 200  # characters of parameters' names in a message
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """What becomes of a call.
-
-    Attributes:
-        action: What to execute; None if it is not executed.
-        result: The result of a call that is not executed.
-        note: What the model is told at the end of the result.
-    """
+    """A reviewed call: its action, or its result without one, and a note for the model."""
 
     action: Action | None
     result: str = ""
@@ -35,14 +29,9 @@ class Reviewed:
 
 
 class CallReviewer:
-    """Lets the calls that a rule matches wait for the user.
+    """Lets the calls that a rule matches wait for the user, which counts in no time limit.
 
-    Args:
-        steering: The rules, and the user's decisions.
-        meter: The time that the user takes counts in none of its limits.
-        stop: Ends the wait.
-        read_file: See ``CallChecker``.
-        unsent_observations: Returns the results that the user may edit while a call waits.
+    ``unsent_observations`` returns the results that the user may edit while a call waits.
     """
 
     def __init__(

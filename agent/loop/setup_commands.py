@@ -12,12 +12,7 @@ TEXT = "The studio runs this command first, to prepare the new sandbox."
 
 
 class SetupCommands:
-    """Plays one turn per command, which uses no tokens, and then the model's own turns.
-
-    Args:
-        model: The model that goes on.
-        commands: The commands, in order.
-    """
+    """Plays one turn per command, which uses no tokens, and then the model's own turns."""
 
     def __init__(self, model: Model, commands: Sequence[str]) -> None:
         self._model = model

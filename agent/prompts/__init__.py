@@ -44,7 +44,6 @@ class Prompt:
             the ``general`` prompt's.
         plain_template: Template of the only message in plain mode, without a sandbox.
         name: Its name, or the stem of its file.
-        title: The display name.
         about: Its purpose, in a few words.
     """
 
@@ -56,22 +55,12 @@ class Prompt:
     about: str = ""
 
     def user_message(self, task: str, inputs: Sequence[str] = ()) -> str:
-        """Return the first user message of a run with a sandbox.
-
-        Args:
-            task: The task's text.
-            inputs: Paths of the input files, relative to the input folder.
-        """
+        """Return the first message of a run with a sandbox; inputs are relative to their folder."""
         values = {"task": task, "inputs": _file_list(inputs), "paths": _quoted_paths(inputs)}
         return _render(self.user_template, values)
 
     def plain_message(self, task: str, documents: Sequence[tuple[str, str]] = ()) -> str:
-        """Return the only message of a run in plain mode.
-
-        Args:
-            task: The task's text.
-            documents: Name and text of each document.
-        """
+        """Return the only message of a run in plain mode, with name and text of each document."""
         texts = [
             f"BEGIN DOCUMENT {number}: {one_line(name)}\n{text}\nEND DOCUMENT {number}"
             for number, (name, text) in enumerate(documents, start=1)
@@ -86,11 +75,7 @@ def list_names() -> tuple[str, ...]:
 
 
 def get_bundled(name: str) -> Prompt:
-    """Return the bundled prompt with this name.
-
-    Raises:
-        SettingError: there is no such prompt.
-    """
+    """Return the bundled prompt with this name."""
     if name not in list_names():
         raise SettingError(f"prompt: there is no prompt named “{name}”; {_valid_names()}")
     return _parse(name, (_FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
@@ -102,9 +87,6 @@ def load(name_or_path: str) -> Prompt:
     A YAML file has the format of the bundled prompts; any other file is a system prompt. Parts
     missing in the file are taken from the ``general`` prompt. The function reads any path, so
     call it only for the operator, never with a remote user's input.
-
-    Raises:
-        SettingError: there is no such prompt or file, or the file is not a prompt.
     """
     if name_or_path in list_names():
         return get_bundled(name_or_path)
@@ -164,10 +146,7 @@ def _build_prompt(name: str, fields: Mapping[str, str], default: Prompt | None) 
 
 
 def _render(template: str, values: Mapping[str, str]) -> str:
-    """Replace the placeholders in one pass; inserted values are not expanded again.
-
-    For an empty value, the empty line after the placeholder is removed as well.
-    """
+    """Replace the placeholders in one pass; an empty value takes the empty line after it along."""
     for name, value in values.items():
         if not value:
             template = template.replace(f"{{{name}}}\n\n", "")

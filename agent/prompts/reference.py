@@ -24,10 +24,7 @@ _FOLDER_PATTERN = re.compile(r"/testbed(/documents)?(?![\w.-])")
 
 
 def convert_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields with those of LLM-in-Sandbox converted; keep all others.
-
-    A field present under both names is kept as well; the caller rejects it as unknown.
-    """
+    """Return the fields with those of LLM-in-Sandbox converted, unless both names are present."""
     converted = dict(fields)
     for theirs, ours in _FIELD_NAMES.items():
         if ours not in fields and isinstance(converted.get(theirs), str):

@@ -16,11 +16,7 @@ MAX_LINE_BYTES = 256 * 1024**2
 
 
 def read_tasks(path: Path) -> Iterator[TaskRecord]:
-    """Yield the tasks in a file, in order.
-
-    Raises:
-        TaskError: the file cannot be read or a line is invalid; names file, line and key.
-    """
+    """Yield the tasks in a file, in order; a ``TaskError`` names file, line and key."""
     seen: dict[str, int] = {}
     for number, value in parse_lines(path):
         try:
@@ -32,13 +28,7 @@ def read_tasks(path: Path) -> Iterator[TaskRecord]:
 
 
 def read_answers(path: Path) -> dict[str, str | None]:
-    """Read answers by task id; None means no answer.
-
-    Each line is ``{"id": …, "answer": …}``.
-
-    Raises:
-        TaskError: as for ``read_tasks``.
-    """
+    """Read lines ``{"id": …, "answer": …}`` by task id; None means no answer."""
     seen: dict[str, int] = {}
     answers: dict[str, str | None] = {}
     for number, value in parse_lines(path):
@@ -55,9 +45,6 @@ def write_tasks(path: Path, tasks: Iterable[TaskRecord]) -> int:
     """Write tasks to a file atomically; return their number.
 
     Files that tasks refer to by path must be below the file's folder.
-
-    Raises:
-        TaskError: the file cannot be written, or a task refers to a file elsewhere.
     """
     count = 0
     try:
@@ -77,11 +64,7 @@ def write_tasks(path: Path, tasks: Iterable[TaskRecord]) -> int:
 
 
 def parse_lines(path: Path) -> Iterator[tuple[int, object]]:
-    """Yield the number and value of each line that is not empty.
-
-    Raises:
-        TaskError: the file cannot be read, or a line is not JSON or too long.
-    """
+    """Yield the number and value of each line that is not empty."""
     try:
         with path.open("rb") as file:
             number = 0

@@ -31,10 +31,6 @@ def expected_of(task: TaskRecord) -> Expected:
 
 
 def reward(task: TaskRecord, answer: str | None) -> float:
-    """Return the reward of an answer; None, as of a missing file, gets 0.
-
-    Raises:
-        TaskError: Expressions must be compared and math-verify does not start.
-    """
+    """Return the reward of an answer; None, as of a missing file, gets 0."""
     found = grade(expected_of(task), answer or "")
     return found.score if found and found.score is not None else 0.0

@@ -14,15 +14,7 @@ _Z = 1.959964
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Mean reward over some tasks.
-
-    Attributes:
-        tasks: Number of tasks.
-        answered: Number of tasks with an answer.
-        mean: Mean reward; a task without an answer counts as 0.
-        low: Lower bound of the 95 % confidence interval.
-        high: Upper bound of the 95 % confidence interval.
-    """
+    """Mean reward over some tasks, where none for an answer is 0, and its 95 % interval."""
 
     tasks: int
     answered: int

@@ -23,22 +23,12 @@ _ANSWER_FORMATS = {
 
 
 def write_inputs(task: TaskRecord, workspace: Workspace) -> None:
-    """Write a task's files to ``input/`` in a workspace that has none of them yet.
-
-    Raises:
-        TaskError: a file cannot be read or written, or exists; names the task and the file.
-    """
+    """Write a task's files to ``input/`` in a workspace; a ``TaskError`` names task and file."""
     write_files(task.id, task.input_files, workspace)
 
 
 def write_files(task: str, files: Mapping[str, Content], workspace: Workspace) -> None:
-    """Write files to ``input/`` in a workspace; see ``write_inputs``.
-
-    Args:
-        task: The task's id, for messages.
-        files: Relative path (separated by ``/``) → content.
-        workspace: The workspace.
-    """
+    """Write files by relative path to ``input/`` in a workspace; see ``write_inputs``."""
     for name, content in files.items():
         try:
             path = RelPath(f"input/{name}")

@@ -63,8 +63,6 @@ class TaskRecord:
     """A task with a known answer.
 
     Attributes:
-        id: Unique id.
-        problem_statement: The question to the model.
         ground_truth: The correct answer; for a choice, its letters, ``B`` or ``ACD``.
         qa_type: How an answer is rewarded, see ``rewards.reward``. ``exact`` is not in the paper.
         domain: Subject area; for a generated task, its family.

@@ -76,12 +76,7 @@ _COMMANDS = {View: "view", Create: "create", Replace: "str_replace", Insert: "in
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A call that can be executed.
-
-    Attributes:
-        operation: The operation.
-        notes: Notes on ignored or changed parameters, appended to the result.
-    """
+    """A call that can be executed; notes on ignored or changed parameters follow its result."""
 
     operation: Operation
     notes: tuple[str, ...] = ()

@@ -71,13 +71,7 @@ class TimeLimits:
 def parse(
     call: ToolCall, limits: TimeLimits, custom: Mapping[str, Tool] | None = None
 ) -> Action | InvalidCall:
-    """Parse a call; accept deviations only if the meaning is certain.
-
-    Args:
-        call: The call.
-        limits: The time limits of a command.
-        custom: The user's own tools, by name.
-    """
+    """Parse a call; accept deviations only if the meaning is certain."""
     tool = (custom or {}).get(call.name)
     if tool is None and call.name not in _PARAMETERS:
         name = one_line(call.name)[:_MAX_NAME_LENGTH]
@@ -101,9 +95,9 @@ def parse(
 
 
 def _with_command(tool: str, arguments: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Return the arguments with the editor's command, where they allow one reading, and a remark.
+    """Return the arguments with the editor's command, where only one fits, and a remark.
 
-    A reading fits if its command uses all that is given, and misses nothing.
+    A command fits if it uses all that is given, and misses nothing.
     """
     if tool != EDITOR or arguments.get("command"):
         return arguments, []

@@ -19,12 +19,7 @@ _NO_SPACE = "it takes more space than your runs may still use. Delete some first
 class ImportBudget:
     """Limits on one import; its methods raise ``TraceError`` when a limit is exceeded.
 
-    Args:
-        name: The file's name, for messages.
-        space: Bytes that its runs may use; None for no limit.
-        stopped: Returns whether the client has left.
-        seconds: Time from now on.
-        scratch: An existing folder for temporary files; the system's by default.
+    ``space`` is in bytes, None for no limit; ``stopped`` returns whether the client has left.
     """
 
     def __init__(

@@ -52,13 +52,7 @@ Reader = Callable[[Fields, JsonReader], Trace]
 
 @dataclass(frozen=True, slots=True)
 class ImportedRun:
-    """A run that was imported.
-
-    Attributes:
-        run: Its id.
-        format: The name of its format.
-        title: What its file calls it; may be empty.
-    """
+    """An imported run: its id, its format, and the file's title, which may be empty."""
 
     run: str
     format: str
@@ -82,11 +76,9 @@ def import_file(
     blobs: BlobStore | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> list[ImportedRun]:
-    """Import all traces of a file, or none of them.
+    """Import all traces of a file, or of the folder of an exported run; or none of them.
 
     Args:
-        path: The file; or the folder of an exported run.
-        data: The data folder.
         name: The file's name, for messages and titles; by default that of ``path``.
         owner: The owner of the runs; empty for the operator.
         space: Bytes that the runs may use; None for no limit.
@@ -169,11 +161,7 @@ def _with_origin(trace: Trace, folder: RunFolder) -> Iterator[Item]:
 
 
 def find_traces(path: Path, name: str, budget: ImportBudget) -> Iterator[_Found]:
-    """Yield the traces of a file that is not an exported run.
-
-    Raises:
-        TraceError: The file has no known format, or cannot be read.
-    """
+    """Yield the traces of a file that is not an exported run."""
     whole = Document(lambda: path.open("rb"), name, budget)
     if zipfile.is_zipfile(path):
         for title, trace in inspect_log.samples_of_eval(whole, path):

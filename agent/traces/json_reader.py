@@ -29,11 +29,10 @@ class JsonReader:
     """Reads the JSON documents of a file, one after another.
 
     Iterating ``members``, ``elements`` or ``documents`` stops before a value; what the caller
-    does not take of it is skipped.
+    does not take of it is skipped. A wrong value raises ``TraceError``.
 
     Args:
-        file: The file, open at its beginning.
-        name: Its name, for messages.
+        name: The file's name, for messages.
         line: The number of its first line, if it is a part of another file.
     """
 
@@ -74,11 +73,7 @@ class JsonReader:
             number += 1
 
     def members(self) -> Iterator[str]:
-        """Stop before each value of the object at hand; yield its name.
-
-        Raises:
-            TraceError: The value at hand is not an object.
-        """
+        """Stop before each value of the object at hand; yield its name."""
         self._enter("{", "an object")
         more = self._peek() != "}"
         while more:
@@ -91,11 +86,7 @@ class JsonReader:
         self._expect("}")
 
     def elements(self) -> Iterator[int]:
-        """Stop before each value of the array at hand; yield its index.
-
-        Raises:
-            TraceError: The value at hand is not an array.
-        """
+        """Stop before each value of the array at hand; yield its index."""
         self._enter("[", "a list")
         more, index = self._peek() != "]", 0
         while more:
@@ -109,11 +100,7 @@ class JsonReader:
         return self._peek()
 
     def value(self) -> Any:
-        """Return the value at hand.
-
-        Raises:
-            TraceError: It is not valid JSON, too long or too deep.
-        """
+        """Return the value at hand."""
         self._pending = False
         self._peek()
         while True:

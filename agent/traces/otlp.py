@@ -13,13 +13,8 @@ _MAX_ANSWER = 300
 def send_spans(parts: Iterable[str], endpoint: str, headers: str = "") -> str:
     """Send spans to a collector; return the URL without user and query.
 
-    Args:
-        parts: The text of the request, as ``agent.traces.formats.otel`` writes it.
-        endpoint: The collector's base URL.
-        headers: Further headers, ``name=value,name=value``, percent-encoded.
-
-    Raises:
-        TraceError: It cannot be reached, or does not take the spans.
+    ``headers`` are ``name=value,name=value``, percent-encoded. Raises ``TraceError`` if the
+    collector cannot be reached, or does not take the spans.
     """
     import httpx2  # slow to import
 

@@ -18,7 +18,6 @@ class Start:
 
     Attributes:
         title: What the trace is called in its file; shown if it has no task.
-        agent: The agent that made it.
         mode: ``plain`` if the model had no tools; None if that is not known.
         prompt: The name of its prompt, for runs of this program.
         tools: The tools' definitions, as in a request to the model.
@@ -55,13 +54,7 @@ class UserText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnIds:
-    """A turn as token ids.
-
-    Attributes:
-        prompt: All ids that the model read, from the beginning of the conversation.
-        generated: The ids of its answer.
-        logprobs: The log-probability of each generated id; empty if they are not known.
-    """
+    """A turn as ids: what the model read, the answer, and log-probabilities if known."""
 
     prompt: tuple[int, ...]
     generated: tuple[int, ...]
@@ -77,8 +70,6 @@ class Turn:
         seconds: How long the model took; None if that is not known.
         at: When the turn was complete.
         cost: What it cost, in the unit of the trace.
-        copied: As in ``UserText``.
-        ids: Its token ids, if they are known.
         opaque: What its API gave to be given back with it.
     """
 
@@ -157,13 +148,7 @@ class Ended:
 
 
 def usage_of_counts(prompt: int | None, generated: int | None, **parts: int | None) -> Usage | None:
-    """Return the usage of a turn; None if neither prompt nor answer was counted.
-
-    Args:
-        prompt: Tokens of the whole prompt.
-        generated: Tokens of the answer.
-        **parts: ``cached``, ``reasoning`` and ``cache_written``; None where not reported.
-    """
+    """Return the usage of a turn; None if neither prompt nor answer was counted."""
     if prompt is None and generated is None:
         return None
     names: tuple[PartialCount, ...] = ("cached", "reasoning", "cache_written")

@@ -24,13 +24,7 @@ _MAX_WINDOW = 64 * 1024**2
 
 
 class ZipMembers:
-    """The members of an open zip file.
-
-    Args:
-        path: The zip file.
-        archive: The same, open.
-        name: Its name, for messages.
-    """
+    """The members of an open zip file."""
 
     def __init__(self, path: Path, archive: zipfile.ZipFile, name: str) -> None:
         self._path = path
@@ -39,11 +33,7 @@ class ZipMembers:
         self.infos = {info.filename: info for info in archive.infolist()}
 
     def open(self, member: str) -> io.BufferedReader:
-        """Open a member for reading.
-
-        Raises:
-            TraceError: It is damaged, encrypted or compressed in another way.
-        """
+        """Open a member; refuse a damaged, encrypted or unusually compressed one."""
         info, name = self.infos[member], f"{self._name}, {member[:80]}"
         try:
             if info.compress_type == _ZSTANDARD:
@@ -61,11 +51,7 @@ class ZipMembers:
 
 @contextmanager
 def open_zip(path: Path, name: str) -> Iterator[ZipMembers]:
-    """Open a zip file once for all of its members; they can be read during the block.
-
-    Raises:
-        TraceError: The zip file is damaged, or its list of members is too long.
-    """
+    """Open a zip file once for all of its members; they can be read during the block."""
     with ExitStack() as stack:
         try:
             file = stack.enter_context(_ZipFile(io.FileIO(path)))

@@ -14,13 +14,7 @@ LEVELS = (1, 2, 3, 4, 5)
 
 @dataclass(frozen=True, slots=True)
 class Difficulty:
-    """Difficulty of a task.
-
-    Attributes:
-        files: Approximate number of documents.
-        rows: Approximate length of each document in lines.
-        hops: Number of chained lookups, from 1 to 3.
-    """
+    """Difficulty of a task: approximate documents, their lines, and 1 to 3 chained lookups."""
 
     files: int
     rows: int
@@ -87,7 +81,6 @@ class TaskDraft:
         question: Name of the question within the family.
         slots: Values for the wording's placeholders.
         files: Name and text of each document.
-        answer: The correct answer.
     """
 
     question: str

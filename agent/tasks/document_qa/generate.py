@@ -74,8 +74,6 @@ def generate_tasks(
 
     Args:
         split: What is held out of training.
-        count: Number of tasks.
-        seed: Random seed.
         family: One of ``families(split)``; empty for all, in turn.
         levels: Difficulty levels from 1 to 5, used in turn.
         question: Only this question of the family, as named in ``wordings``; empty for all.
@@ -151,11 +149,7 @@ def _build_record(
 
 @cache
 def load_wordings() -> Mapping[str, Mapping[str, Mapping[Part, Sequence[str]]]]:
-    """Load the wordings.
-
-    Returns:
-        Family → question → part → wordings, and ``formats`` → form → part → wordings.
-    """
+    """Return family → question → part → wordings, and ``formats`` → form → part → wordings."""
     path = Path(__file__).with_name("wordings.yaml")
     found: dict[str, dict[str, dict[Part, list[str]]]] = yaml.safe_load(
         path.read_text(encoding="utf-8")

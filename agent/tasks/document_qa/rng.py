@@ -13,10 +13,7 @@ _DAYS = 2_000
 
 
 class Rng:
-    """Random generator determined by ``seeds`` alone.
-
-    It uses only ``random()`` of Python's generator, whose sequence for a seed never changes.
-    """
+    """Random generator determined by ``seeds``: ``random()``'s sequence never changes in Python."""
 
     def __init__(self, *seeds: object) -> None:
         digest = hashlib.sha256("\0".join(map(str, seeds)).encode()).digest()

@@ -9,14 +9,7 @@ from agent.tasks.document_qa.rng import Rng
 
 
 def _fact_files_family(folder: str, kind: str, fact_kind: str, fact: str) -> Family:
-    """Create a family of files with one fact each.
-
-    Args:
-        folder: Folder of the files, and name of the question.
-        kind: Kind of the things, as in ``names.yaml``, or ``people``.
-        fact_kind: Kind of the facts.
-        fact: Sentence that states the fact.
-    """
+    """Create a family of files with one fact each; kinds are those of ``names.yaml``."""
 
     def family(rng: Rng, difficulty: Difficulty, names: NamePool) -> TaskDraft:
         count = difficulty.files + 1

@@ -81,14 +81,7 @@ def contains_all(*parts: str) -> ContentCheck:
 def csv_table(
     header: Sequence[str], rows: Sequence[Sequence[str]], *, sort_column: int = -1
 ) -> ContentCheck:
-    """Test for a CSV table.
-
-    Args:
-        header: Column names.
-        rows: Expected rows.
-        sort_column: Index of the sort column, within whose equal values rows may be in any order;
-            -1 if the order of rows must be exact.
-    """
+    """Test for a CSV table; rows with equal values in the sort column may be in any order."""
     wanted = [list(header), *map(list, rows)]
 
     def test(data: bytes) -> bool:

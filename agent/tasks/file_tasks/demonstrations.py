@@ -77,10 +77,7 @@ def _observation(stdout: str, stderr: str) -> str:
 
 
 def write_demonstrations(path: Path, tasks: Iterable[FileTask]) -> int:
-    """Write demonstrations as JSON lines; return their number.
-
-    Each line has ``id``, ``family``, ``kind`` and ``messages``.
-    """
+    """Write lines of ``id``, ``family``, ``kind`` and ``messages``; return their number."""
     count = 0
     with path.open("w", encoding="utf-8") as file:
         for task in tasks:

@@ -39,14 +39,8 @@ def generate_file_tasks(
 ) -> Iterator[FileTask]:
     """Generate file tasks, deterministically; no two share both text and file names.
 
-    Args:
-        split: What is held out of training.
-        count: Number of tasks.
-        seed: Random seed.
-        family: One of ``families()``; empty for all, in turn.
-
-    Raises:
-        TaskError: the family does not exist, or there are fewer than ``count`` distinct tasks.
+    ``split`` is what is held out of training, ``family`` one of ``families()``, empty for all in
+    turn. Raises ``TaskError`` if there is no such family, or fewer than ``count`` distinct tasks.
     """
     if family and family not in FAMILIES:
         raise TaskError(f"family: there is none named {family!r}; {', '.join(families())}.")

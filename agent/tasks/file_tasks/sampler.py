@@ -53,15 +53,9 @@ def _yaml_text(value: object) -> str:
 
 
 class TaskSampler:
-    """The random choices for one file task.
+    """The random choices for one file task, from the part ``part`` of the values.
 
     ``slots`` has the values of the template's placeholders, ``files`` the input files.
-
-    Args:
-        rng: Random generator.
-        part: Part to take values from.
-        wording_part: Part to take wordings from.
-        template: Template of the sentence.
     """
 
     def __init__(self, rng: Rng, part: Part, wording_part: Part, template: str) -> None:

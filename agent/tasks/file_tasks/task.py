@@ -22,7 +22,6 @@ class FileTaskDraft:
     """A file task before it is worded.
 
     Attributes:
-        commands: Commands that solve it, in order.
         content_check: Whether the content of the requested file is correct.
         stdout: Stdout of the commands, in order; missing entries are empty.
         files_check: Used instead of ``content_check``: whether the files in ``output/`` are
@@ -40,8 +39,6 @@ class FileTask:
     """A file task.
 
     Attributes:
-        id: Unique id, derived from the generator's arguments.
-        family: The family, as in ``families()``.
         kind: One of the family's kinds; all tasks of a kind have the same solution method.
         text: The user's message.
         input_files: Path below ``input/`` → content.

@@ -22,12 +22,7 @@ from agent.traces.trace import Start, Trace
 
 
 def read(head: Fields, reader: JsonReader) -> Trace:
-    """Yield the items of the conversation at hand; its messages may be a list or the rest.
-
-    Args:
-        head: The small fields of the object at hand; empty for a file of messages.
-        reader: The file, before the conversation.
-    """
+    """Yield the items of the conversation at hand; its messages may be a list or the rest."""
     tools = tuple(tool.values for tool in head.items("tools"))
     start: Start | None = Start(model=head.text("model"), tools=tools)
     for message in _messages(head, reader):
@@ -58,12 +53,7 @@ def _messages(head: Fields, reader: JsonReader) -> Iterator[Fields]:
 
 
 def write(messages: Iterable[Message], tools: Sequence[object]) -> Iterator[str]:
-    """Yield the text of a conversation, as one line.
-
-    Args:
-        messages: Its messages, exactly as they were sent to the model.
-        tools: The definitions of its tools.
-    """
+    """Yield the text of a conversation, exactly as it was sent to the model, as one line."""
     yield '{"messages": ['
     for number, message in enumerate(messages):
         yield (", " if number else "") + dump(_to_json(message))

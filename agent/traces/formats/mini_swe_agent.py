@@ -18,12 +18,7 @@ _RETURN_CODE = re.compile(r"<returncode>(-?\d{1,5})</returncode>")
 
 
 def read(head: Fields, reader: JsonReader) -> Trace:
-    """Yield the trajectory's items.
-
-    Args:
-        head: Its small fields.
-        reader: The file, before its object.
-    """
+    """Yield the trajectory's items, from its small fields and the file before its object."""
     info = head.fields("info")
     config = info.fields("config")
     start = Start(

@@ -20,12 +20,7 @@ _INTERNAL, _CLIENT, _ERROR = 1, 3, 2
 
 
 def write(items: Iterable[Item], run: str) -> Iterator[str]:
-    """Yield the text of an ``ExportTraceServiceRequest``, a span at a time.
-
-    Args:
-        items: The trace.
-        run: Its id.
-    """
+    """Yield the text of an ``ExportTraceServiceRequest``, a span at a time."""
     resource = {"attributes": _attributes({"service.name": DISTRIBUTION_NAME})}
     scope = {"name": DISTRIBUTION_NAME}
     yield (

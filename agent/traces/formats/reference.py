@@ -18,12 +18,7 @@ _EXIT_CODE = re.compile(r"(?:Error: )?Exit code:? (-?\d{1,5})\b")
 
 
 def read(head: Fields, reader: JsonReader) -> Trace:
-    """Yield the trajectory's items.
-
-    Args:
-        head: Its small fields.
-        reader: The file, before its object.
-    """
+    """Yield the trajectory's items, from its small fields and the file before its object."""
     metadata = head.fields("metadata")
     mode = metadata.text("mode")
     yield Start(

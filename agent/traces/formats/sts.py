@@ -17,12 +17,7 @@ HARNESS = "llm-in-sandbox-studio"
 
 
 def read(head: Fields, reader: JsonReader) -> Trace:
-    """Yield the session's items.
-
-    Args:
-        head: The header line.
-        reader: The file, before the header line.
-    """
+    """Yield the session's items, from the header line and the file before it."""
     reader.skip()
     start: Start | None = Start(
         title=head.text("name"), agent=head.text("harness"), model=head.text("model"),
@@ -48,12 +43,7 @@ def read(head: Fields, reader: JsonReader) -> Trace:
 
 
 def write(items: Iterable[Item], run: str) -> Iterator[str]:
-    """Yield the lines of the session.
-
-    Args:
-        items: The trace.
-        run: Its id.
-    """
+    """Yield the lines of the session."""
     model = ""
     for item in items:
         match item:

@@ -19,10 +19,6 @@ def read(head: Fields, reader: JsonReader) -> Trace:
 
     Its prompts are taken from the query of the first step, else from its history, which follows
     the steps in the file; both are small there or skipped.
-
-    Args:
-        head: Its small fields.
-        reader: The file, before its object.
     """
     info = head.fields("info")
     started, number = False, 0
@@ -48,12 +44,7 @@ def read(head: Fields, reader: JsonReader) -> Trace:
 
 
 def read_history(head: Fields, reader: JsonReader) -> Trace:
-    """Yield the items of a file that has only the history, the messages of its agents.
-
-    Args:
-        head: Its small fields.
-        reader: The file, before its object.
-    """
+    """Yield the items of a file that has only the history, the messages of its agents."""
     start: Start | None = Start(
         title=head.text("environment"), agent="SWE-agent", mode="sandbox", model=_model(head)
     )

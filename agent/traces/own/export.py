@@ -27,12 +27,7 @@ Opener = Callable[[], BinaryIO]
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """The files of an exported run.
-
-    Attributes:
-        name: Its name, for messages.
-        members: What opens each file, by its path in the export.
-    """
+    """The files of an exported run: what opens each, by its path."""
 
     name: str
     members: Mapping[str, Opener]
@@ -40,15 +35,7 @@ class Export:
 
 @contextmanager
 def open_export(path: Path, name: str) -> Iterator[Export | None]:
-    """Open the exported run at a path for the block; None if it is something else.
-
-    Args:
-        path: A folder, a zip file or a journal.
-        name: Its name, for messages.
-
-    Raises:
-        TraceError: It is a folder without a journal, or has too many files.
-    """
+    """Open an exported run, a folder, zip file or journal, for the block; None if it is none."""
     if path.is_dir():
         members = _members_of_folder(path, name)
         if JOURNAL not in members:

@@ -18,16 +18,9 @@ _TEXT = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 def read_lines(file: BinaryIO, name: str, max_values: int) -> Iterator[tuple[str, bytes]]:
     """Yield each complete line without its end, with its place for messages.
 
-    An incomplete last line, left by a process that was killed, is left out.
-
-    Args:
-        file: The file.
-        name: Its name, for messages.
-        max_values: Maximum number of texts, arrays and objects in one line; numbers take little
-            memory.
-
-    Raises:
-        TraceError: A line is too long or has too many values, or there are too many lines.
+    An incomplete last line, left by a process that was killed, is left out. ``max_values`` limits
+    the texts, arrays and objects in one line; numbers take little memory. Raises ``TraceError`` for
+    a line beyond its limits, or too many lines.
     """
     number = 0
     while line := file.readline(MAX_LINE_BYTES + 1):

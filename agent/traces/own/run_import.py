@@ -57,14 +57,7 @@ _NOT_EXPORTED = "it is not in the export"
 
 
 class RunImport:
-    """Writes an export into the folder of a new run.
-
-    Args:
-        export: The export.
-        folder: The run's folder, with an empty workspace.
-        blobs: The data folder's store of file contents.
-        budget: What the import may use.
-    """
+    """Writes an export into the folder of a new run, with an empty workspace."""
 
     def __init__(
         self, export: Export, folder: RunFolder, blobs: BlobStore, budget: ImportBudget
@@ -82,12 +75,7 @@ class RunImport:
         )
 
     def write(self) -> None:
-        """Write everything; the journal last, which makes it a run.
-
-        Raises:
-            TraceError: The export cannot be read, or takes more space.
-            OSError: The run cannot be written.
-        """
+        """Write everything; the journal last, which makes it a run."""
         with self._blobs.protected():
             self._write_outputs()
             self._write_files()
