@@ -90,6 +90,11 @@ class CommandError(StudioError, OSError):
 
     It is raised as a subclass that is also Python's own for its number, such as
     ``FileNotFoundError``.
+
+    Attributes:
+        errno: The system's error number.
+        strerror: What failed and why.
+        filename: The path; None if the error is not about one.
     """
 
     def __str__(self) -> str:

@@ -318,7 +318,11 @@ class Settings:
 
 
 def load(environment: Mapping[str, str] | None = None) -> Settings:
-    """Return the settings of an environment: by default the process's and the settings file's.
+    """Return the settings of an environment.
+
+    Args:
+        environment: The variables; by default the process's own, and those of the settings file
+            that the process does not set.
 
     Raises:
         SettingError: A value is not valid for its key, or the settings file cannot be read.

@@ -46,7 +46,13 @@ class QueuedMessage:
 
 @dataclass(frozen=True, slots=True)
 class WaitingCall:
-    """A call that waits for the user's decision, with its parsed parameters and the reasons."""
+    """A call that waits for the user's decision.
+
+    Attributes:
+        step: The step that it belongs to.
+        arguments: Its parameters, as parsed.
+        reasons: Why it waits.
+    """
 
     step: int
     call_id: str
@@ -104,8 +110,10 @@ class _Stored:
 class Steering:
     """How a user steers a run while it works, from any thread.
 
-    Rules and messages that wait are kept in ``file``, if any; a pause ends with its round. Methods
-    raise ``SteeringRefused`` where the round has ended, or does not wait for this.
+    Rules and messages that wait are kept in a file; a pause ends with its round.
+
+    Args:
+        file: Where they are kept; None to forget them with this object.
     """
 
     def __init__(self, file: Path | None = None) -> None:
@@ -143,19 +151,37 @@ class Steering:
     # What a user does
 
     def pause(self) -> None:
-        """Let the round wait before its next model turn."""
+        """Let the round wait before its next model turn.
+
+        Raises:
+            SteeringRefused: The round has ended.
+        """
         self._set_turns(0)
 
     def resume(self) -> None:
-        """Let a paused round go on."""
+        """Let a paused round go on.
+
+        Raises:
+            SteeringRefused: The round has ended.
+        """
         self._set_turns(None)
 
     def step(self) -> None:
-        """Let the round take one more step, then wait again."""
+        """Let the round take one more step, then wait again.
+
+        Raises:
+            SteeringRefused: The round has ended.
+        """
         self._set_turns(1)
 
     def queue_message(self, text: str) -> QueuedMessage:
-        """Send a message, which the model receives with its next observation."""
+        """Send a message, which the model receives with its next observation.
+
+        Raises:
+            SteeringRefused: The round has ended, or too many messages wait.
+            UsageError: The text is empty.
+            OSError: The message cannot be stored.
+        """
         if not text.strip():
             raise UsageError("The message is empty.")
         message = QueuedMessage(random_id(), replace_surrogates(text), now())
@@ -167,7 +193,12 @@ class Steering:
         return message
 
     def revoke_message(self, message: str) -> None:
-        """Take back a message by its id, before it is delivered."""
+        """Take back a message by its id.
+
+        Raises:
+            SteeringRefused: It was delivered already, or was taken back.
+            OSError: The change cannot be stored.
+        """
         with self._change():
             known = {each.id for each in self._stored.messages} - {self._delivering}
             if message not in known:
@@ -177,8 +208,13 @@ class Steering:
     def set_approval(self, rules: Iterable[str]) -> None:
         """Set the rules by which calls wait for approval; a call that waits keeps waiting.
 
-        Rules are ``every``, ``network``, ``delete``, ``install``, ``long``, or ``risky`` for the
-        last four; none lets every call run.
+        Args:
+            rules: ``every``, ``network``, ``delete``, ``install``, ``long``, or ``risky`` for the
+                last four; none to let every call run.
+
+        Raises:
+            UsageError: There is no such rule.
+            OSError: The change cannot be stored.
         """
         approval = parse_rules(rules)
         with self._change():
@@ -190,13 +226,23 @@ class Steering:
         self.set_approval({*self.approval, *rules})
 
     def allow(self, call_id: str) -> None:
-        """Let a call that waits be executed."""
+        """Let a call that waits be executed.
+
+        Raises:
+            SteeringRefused: It does not wait.
+        """
         self._decide(call_id, Review("allowed"))
 
     def edit(self, call_id: str, arguments: Mapping[str, Any]) -> None:
-        """Let a waiting call be executed with replaced or added parameters; the model is told.
+        """Let a call that waits be executed with other parameters; the model is told.
 
-        Raises ``UsageError`` if the tool would not execute it as given; the call goes on waiting.
+        Args:
+            call_id: The call.
+            arguments: Those that replace its own, or are added.
+
+        Raises:
+            SteeringRefused: It does not wait.
+            UsageError: The tool would not execute the edit as given; the call goes on waiting.
         """
         with self._changed:
             waiting, check = self._waiting_call(call_id), self._check
@@ -206,11 +252,24 @@ class Steering:
         self._decide(call_id, Review("allowed") if same else Review("edited", edited))
 
     def deny(self, call_id: str, reason: str = "") -> None:
-        """Refuse a call that waits; the model gets the reason as its result."""
+        """Refuse a call that waits; the model gets the reason as its result.
+
+        Raises:
+            SteeringRefused: It does not wait.
+        """
         self._decide(call_id, Review("denied", reason=replace_surrogates(reason).strip()))
 
     def edit_observation(self, call_id: str, text: str) -> None:
-        """Replace the result of a call of the last step, before the model sees it."""
+        """Let the model see another text as the result of a call, which was not sent to it yet.
+
+        Args:
+            call_id: A call of the last step.
+            text: The whole text that the model sees instead.
+
+        Raises:
+            SteeringRefused: The round does not wait for the user, or the result was sent already.
+            UsageError: The text is empty or too long.
+        """
         if not text.strip():
             raise UsageError(_EMPTY_OBSERVATION)
         if len(text) > MAX_OBSERVATION:
@@ -285,7 +344,13 @@ class Steering:
                 self._remove(message.id)
 
     def expect(self, call_id: str, reasons: tuple[ApprovalReason, ...], review: Review) -> None:
-        """Decide in advance on a call, which then waits for nobody, as in a replay."""
+        """Decide in advance on a call, which then waits for nobody, as in a replay.
+
+        Args:
+            call_id: The call.
+            reasons: Why it would have waited.
+            review: The decision.
+        """
         self._expected[call_id] = (reasons, review)
 
     def take_expected(self, call_id: str) -> tuple[tuple[ApprovalReason, ...], Review] | None:
@@ -311,8 +376,10 @@ class Steering:
     ) -> None:
         """Let a call wait for the user's decision.
 
-        ``check`` raises ``UsageError`` for parameters that the tool would not execute as given;
-        ``unsent`` are the observations that the user may edit meanwhile, by call id.
+        Args:
+            call: The call.
+            check: Raises ``UsageError`` for parameters that the tool would not execute as given.
+            unsent: The observations that the user may edit meanwhile, by the call's id.
         """
         with self._change():
             self._waiting, self._check, self._review = call, check, None

@@ -281,7 +281,9 @@ class Model(Protocol):
         """Whether tokens are counted; False for scripted turns, which use none."""
 
     def stream(self, request: ModelRequest, stop: Stop) -> Iterator[Piece]:
-        """Stream one turn, ending in exactly one ``Finish``; after ``stop``, end within a second.
+        """Stream one turn, ending in exactly one ``Finish``.
+
+        After ``stop`` the iterator ends within a second, without a ``Finish``.
 
         Raises:
             ModelError: see ``agent.errors`` for the subclasses and what each means.

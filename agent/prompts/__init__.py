@@ -44,6 +44,7 @@ class Prompt:
             the ``general`` prompt's.
         plain_template: Template of the only message in plain mode, without a sandbox.
         name: Its name, or the stem of its file.
+        title: The display name.
         about: Its purpose, in a few words.
     """
 
@@ -55,12 +56,22 @@ class Prompt:
     about: str = ""
 
     def user_message(self, task: str, inputs: Sequence[str] = ()) -> str:
-        """Return the first message of a run with a sandbox; inputs are relative to their folder."""
+        """Return the first user message of a run with a sandbox.
+
+        Args:
+            task: The task's text.
+            inputs: Paths of the input files, relative to the input folder.
+        """
         values = {"task": task, "inputs": _file_list(inputs), "paths": _quoted_paths(inputs)}
         return _render(self.user_template, values)
 
     def plain_message(self, task: str, documents: Sequence[tuple[str, str]] = ()) -> str:
-        """Return the only message of a run in plain mode, with name and text of each document."""
+        """Return the only message of a run in plain mode.
+
+        Args:
+            task: The task's text.
+            documents: Name and text of each document.
+        """
         texts = [
             f"BEGIN DOCUMENT {number}: {one_line(name)}\n{text}\nEND DOCUMENT {number}"
             for number, (name, text) in enumerate(documents, start=1)

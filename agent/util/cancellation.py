@@ -85,7 +85,11 @@ class Stop:
         return self._after_step or self.is_set
 
     def set_after_step(self, reason: str) -> None:
-        """Request a stop after the current step; the reason is kept if an immediate one follows."""
+        """Request a stop after the current step.
+
+        Args:
+            reason: Why; it is kept if an immediate stop follows.
+        """
         self.reason = self.reason or reason
         with self._lock:
             self._after_step = True
@@ -114,7 +118,11 @@ class Stop:
 
     @contextmanager
     def with_timeout(self, seconds: float | None) -> Iterator["Stop"]:
-        """Yield a stop that is also set once ``seconds``, if any, have passed inside the block."""
+        """Yield a stop that is also set once ``seconds`` have passed inside the block.
+
+        Args:
+            seconds: The time limit; None for no limit.
+        """
         either = Stop()
         limit = nullcontext() if seconds is None else _alarms.call_after(seconds, either.set)
         with limit, self.on_set(either.set):

@@ -46,6 +46,7 @@ class EndpointModel:
     25 ms are merged into one piece.
 
     Args:
+        config: Endpoint and request options.
         learned: What earlier refusals of this endpoint and model have taught.
         on_learned: Called with the whole after each new lesson, from any thread.
 
