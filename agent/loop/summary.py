@@ -51,14 +51,8 @@ OUT_OF_TIME = "the time limit was reached"
 class Summariser:
     """Summarises the older steps of a round, at most until it fails once.
 
-    Args:
-        model: The model of the round.
-        conversation: Its messages; the caller applies each yielded event to it.
-        tools: The tools of the round: with them, the endpoint's cache knows the prompt.
-        limits: The limits of the round, which say whether to summarise.
-        stop: Ends the summary.
-        recording: Records the requests.
-        meter: Counts them.
+    The caller applies each yielded event to the conversation. With the tools of the round, the
+    endpoint's cache knows the prompt.
     """
 
     def __init__(
@@ -87,17 +81,10 @@ class Summariser:
         )
 
     def summarise(self, step: int, seconds: float | None) -> Generator[Event, None, bool]:
-        """Replace older steps by a summary, if that is wanted and there are such steps.
+        """Replace older steps by a summary for a step that needs space; return whether any were.
 
-        Args:
-            step: The step that needs the space.
-            seconds: Wall time limit; None for no limit.
-
-        Returns:
-            Whether older steps were replaced. If a summary failed, ``SummaryEnded`` has the reason.
-
-        Raises:
-            TurnTimeout: The time limit was reached.
+        ``seconds`` is a wall time limit, whose end raises ``TurnTimeout``. If a summary failed,
+        ``SummaryEnded`` has the reason.
         """
         older = self._conversation.older_steps() if self._enabled else None
         if older is None:

@@ -28,11 +28,7 @@ _MIN_GROWTH_TOKENS = 200
 class TruncationWatch:
     """Compares the growth of a round's conversation with the prompts that the endpoint reports.
 
-    Args:
-        found: Whether an earlier round of the run has found it: it is said once.
-
-    Attributes:
-        found: Whether the server cuts the conversation.
+    ``found`` says whether the server cuts it; what an earlier round found is not said again.
     """
 
     def __init__(self, *, found: bool = False) -> None:

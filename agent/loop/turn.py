@@ -104,11 +104,8 @@ class TurnRunner:
     """Runs single turns of a model.
 
     Args:
-        model: The model.
         conversation: The messages to send; the caller applies each yielded event to it.
-        tools: The tools described to the model.
         limits: Attempts, back-off and the answer's budget.
-        stop: Ends the turn without an answer.
         recording: Returns a context that records an attempt: its step, tools and budget.
         summarise: Summarises older steps if the context is full; None to never do it.
     """
@@ -140,18 +137,11 @@ class TurnRunner:
     def run(
         self, step: int, seconds: float | None = None
     ) -> Generator[Event, None, ModelAnswered | None]:
-        """Stream the turn; its last event is the returned ``ModelAnswered``.
-
-        Args:
-            step: The step that the turn belongs to.
-            seconds: Wall time limit, including retries; None for no limit.
-
-        Returns:
-            The answer, or None if stopped first.
+        """Stream the turn; its last event is the returned ``ModelAnswered``, None if stopped first.
 
         Raises:
             ModelError: The model did not answer, and retrying is pointless or was exhausted.
-            TurnTimeout: The time limit was reached before the turn was complete.
+            TurnTimeout: ``seconds`` of wall time, including retries, were not enough.
         """
         failures = 0
         self._deadline = None if seconds is None else time.monotonic() + seconds

@@ -61,14 +61,7 @@ def is_left_out(record: Call) -> bool:
 
 
 def compare_call(call_id: str, one: Call, other: Call | None, sides: Sides) -> CheckedCall:
-    """Return how a replayed call compares with the recorded one.
-
-    Args:
-        call_id: Its id.
-        one: The recorded call.
-        other: The replayed call; None if the replay did not reach it.
-        sides: Where the long outputs are.
-    """
+    """Return how a replayed call, None if it was not reached, compares with the recorded one."""
     reason = _unverifiable(one, other)
     if reason:
         return CheckedCall(call_id, "unverified", reason=reason)

@@ -40,7 +40,6 @@ class Preparation:
     Attributes:
         notes: Sentences on what could not be restored, or on the record as a whole.
         missing: The paths that could not be restored.
-        complete: Whether everything could be restored.
     """
 
     notes: tuple[str, ...] = ()
@@ -49,14 +48,7 @@ class Preparation:
 
 
 class ReplayChecker:
-    """Compares the steps of a replay with the recorded ones; ``expand`` records the verdicts.
-
-    Args:
-        recording: The recorded run.
-        run: The replay.
-        contents: The contents of the replay's files.
-        preparation: What the replay begins with.
-    """
+    """Compares the steps of a replay with the recorded ones; ``expand`` records the verdicts."""
 
     def __init__(
         self,

@@ -32,14 +32,7 @@ _DIFFERS = TextComparison("differs")
 def compare_contents(
     path: str, recorded: BinaryIO, replayed: BinaryIO, times: Times
 ) -> TextComparison:
-    """Compare two contents of at most ``MAX_BYTES`` that are not equal.
-
-    Args:
-        path: The file's path; its suffix names the format.
-        recorded: The recorded content.
-        replayed: The content after the replay.
-        times: When they were written.
-    """
+    """Compare different contents of at most ``MAX_BYTES``, by the path's suffix."""
     suffix = PurePosixPath(path).suffix.lower()
     one, other = recorded.read(_SAMPLE), replayed.read(_SAMPLE)
     recorded.seek(0)
@@ -60,13 +53,8 @@ def compare_contents(
 def is_recompiled(recorded: str, replayed: bytes, at: float, limit: int) -> bool:
     """Whether a compiled Python file is one of this SHA-256, but for the time of its source.
 
-    The header holds that time in seconds (PEP 552), which is found by trying.
-
-    Args:
-        recorded: The SHA-256 of the recorded file.
-        replayed: The content after the replay.
-        at: The latest time.
-        limit: How many bytes may be hashed, going back in time.
+    The header holds that time in seconds (PEP 552), which is found by trying, back from ``at`` and
+    until ``limit`` bytes were hashed.
     """
     if len(replayed) < 16 or replayed[4:8] != bytes(4):
         return False

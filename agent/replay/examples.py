@@ -69,7 +69,6 @@ class SavedExample:
 
     Attributes:
         id: The id of the run that it was made from.
-        folder: Its folder.
         title: A few words for a button.
         task: The task's text, without surrounding white space.
         owner: The user who saved it, and the only one who sees it.
@@ -97,11 +96,9 @@ class SavedExample:
 
 
 class ExampleModel:
-    """Plays the turns of a saved example; the conversation determines the next one.
+    """Plays the turns of a saved example's first round; the conversation determines the next one.
 
-    Args:
-        recording: The recorded run, of which the first round is played.
-        pace: Characters of text per second; 0 streams without delay.
+    ``pace`` is in characters of text per second; 0 streams without delay.
     """
 
     name = NAME
@@ -113,11 +110,7 @@ class ExampleModel:
         self._pace = pace
 
     def stream(self, request: ModelRequest, stop: Stop) -> Iterator[Piece]:
-        """Stream the next turn; see ``Model.stream``.
-
-        Raises:
-            ModelRefused: the example has ended.
-        """
+        """Stream the next turn; see ``Model.stream``."""
         index = sum(isinstance(each, AssistantMessage) for each in _from_task(request.messages))
         if index >= len(self._steps):
             raise ModelRefused(_OVER)
@@ -236,11 +229,7 @@ def find(data: Path, owner: str, task: str) -> SavedExample | None:
 
 
 def delete(data: Path, owner: str, example: str) -> None:
-    """Delete one of a user's saved examples.
-
-    Raises:
-        RunError: There is none with this id.
-    """
+    """Delete one of a user's saved examples."""
     if example not in {each.id for each in load_all(data, owner)}:
         raise RunError("There is no such example.")
     shutil.rmtree(data / FOLDER / example)

@@ -41,11 +41,7 @@ class FilesChecked:
 
 
 class ManifestReader:
-    """Reads a log of manifests step by step.
-
-    Args:
-        log: The log; it may grow meanwhile.
-    """
+    """Reads a log of manifests, which may grow meanwhile, step by step."""
 
     def __init__(self, log: Path) -> None:
         self.manifest = Manifest()
@@ -78,11 +74,6 @@ class FileChecker:
 
     Only paths that the step changed in either run are compared, so that a difference counts for
     the step that made it.
-
-    Args:
-        recorded: The recorded run's log of manifests.
-        replayed: The replay's.
-        contents: The contents of the recorded run's files, and of the replay's.
     """
 
     def __init__(
@@ -95,11 +86,7 @@ class FileChecker:
         self._contents = contents
 
     def check(self, step: int, times: Times) -> tuple[FilesChecked, bool]:
-        """Compare the paths that a step changed.
-
-        Returns:
-            What is not the same, and whether the user changed files before or during the step.
-        """
+        """Compare a step's changed paths; return differences, and if a user changed files."""
         touched, by_user = self.recorded.advance(step)
         touched |= self._replayed.advance(step)[0]
         return FilesChecked.of(self._compare(sorted(touched - self.ignored), times)), by_user

@@ -38,10 +38,7 @@ _MAX_SEARCHES = 20  # without success: each takes half a second
 class ListedFileChecker:
     """Compares the workspace after each step with the changes that a journal lists.
 
-    Args:
-        results: The folder with the contents of the last version of ``output/``; may be missing.
-        replayed: The replay's log of manifests.
-        contents: The contents of the replay's files.
+    ``results`` has the contents of the last version of ``output/``; it may be missing.
     """
 
     def __init__(self, results: Path, replayed: Path, contents: StoredContents) -> None:
@@ -54,13 +51,7 @@ class ListedFileChecker:
         self._searches_left = _MAX_SEARCHES
 
     def check(self, events: list[WorkspaceChanged], step: int, times: Times) -> FilesChecked:
-        """Compare the paths that a step changed; return what is not the same.
-
-        Args:
-            events: The recorded changes of the step.
-            step: The step.
-            times: When it was recorded and replayed.
-        """
+        """Compare the paths that a step changed; return what is not the same."""
         if self._is_first:
             self._replayed.advance(0)
             self._is_first = False

@@ -40,11 +40,6 @@ class ReplayModel:
 
     The user's messages, decisions on calls and edits of results are repeated with the turns. Calls
     that the recorded run did not carry out to their end are left out of its answers.
-
-    Args:
-        recording: The recorded run.
-        name: Its display name.
-        steering: How the replay is steered: as the recorded run was.
     """
 
     metered = False

@@ -23,12 +23,7 @@ _PERMISSIONS = 0o777
 
 @dataclass(slots=True)
 class Placed:
-    """What was put into a workspace.
-
-    Attributes:
-        changes: The changes, as the user's.
-        missing: A sentence for each path that could not be restored, by path.
-    """
+    """What was put into a workspace, and a sentence for each missing path."""
 
     changes: list[UserChange] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)

@@ -38,7 +38,6 @@ class RecordedStep:
         begin: The journal's cursor before its first event.
         end: The cursor after its last one.
         answered: Whether the model's turn is complete.
-        calls: The number of calls.
         reminded: Whether the loop reminded the model to use a tool.
         unreadable: How many of its lines cannot be read.
         at: When its last event was written.
@@ -172,10 +171,7 @@ def read_step(file: Path, begin: int, end: int | None = None) -> Step:
 def output_lines(record: Call, stream: StreamName, folder: Path) -> Iterator[Iterable[str] | None]:
     """Yield the lines that a call wrote; None if they were not kept.
 
-    Args:
-        record: The call.
-        stream: The stream.
-        folder: The folder of long outputs, which a stranger may have written.
+    A stranger may have written the folder of long outputs.
     """
     name = record.files.get(stream)
     if name is None:

@@ -38,13 +38,7 @@ _EDITED = (
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A replay that can begin.
-
-    Attributes:
-        recording: The recorded run.
-        preparation: What was restored.
-        network: Another network policy than the recorded run's.
-    """
+    """A replay that can begin, perhaps with another network policy than the recorded run's."""
 
     recording: Recording
     preparation: Preparation
@@ -58,14 +52,9 @@ class Replay:
         ticket: Ticket | None = None,
         limits: Limits | None = None,
     ) -> Generator[Event, None, None]:
-        """Carry out all rounds in a run that has not begun, and yield its events.
+        """Carry out all rounds in a new run, whose workspace ``prepare`` filled; yield its events.
 
-        Args:
-            run: The new run, whose workspace ``prepare`` filled.
-            contents: The contents of the new run's files.
-            stop: Ends the replay early.
-            ticket: The run's place in the queue.
-            limits: The time limits of a round and of a command; steps are limited as recorded.
+        Limits are those of a round's and a command's time; steps are limited as recorded.
         """
         checker = ReplayChecker(self.recording, run, contents, self.preparation)
         model = ReplayModel(self.recording, steering=run.steering)
@@ -106,10 +95,7 @@ def prepare(
 ) -> Replay:
     """Put the files that a recorded run began with into the workspace of a new run.
 
-    Args:
-        recording: The recorded run.
-        folder: The new run's folder; what its ``input/`` holds already, is kept.
-        network: Another network policy than the recorded run's.
+    What its ``input/`` holds already, is kept.
     """
     workspace = Workspace(folder.workspace)
     deltas = ManifestReader(recording.manifests).user_changes(1)

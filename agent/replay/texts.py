@@ -27,7 +27,7 @@ class TextComparison:
     Attributes:
         verdict: ``same``, ``volatile`` or ``differs``.
         rules: The names of the rules for what differs, if that is volatile.
-        diff: The lines around the first difference, if there is one that is not volatile.
+        diff: The lines around the first difference that is not volatile.
     """
 
     verdict: Verdict = "same"

@@ -28,8 +28,7 @@ class Rule:
 
     Attributes:
         name: What it covers, in the plural, as shown to the user.
-        pattern: What it matches.
-        placeholder: What replaces it, with groups of the pattern.
+        placeholder: What replaces a match, with groups of the pattern.
         is_volatile: Whether a match is volatile at the time of the execution, in seconds since the
             epoch; every match is by default.
     """
@@ -196,13 +195,10 @@ class Normalised:
 
 
 def normalise(line: str, at: float) -> Normalised:
-    """Return a line with placeholders for its volatile parts.
+    """Return a line, written at a time, with placeholders for its volatile parts.
 
-    White space of such a line is collapsed, since columns move with the width of a value.
-
-    Args:
-        line: The line; longer ones than 10,000 characters are returned as they are.
-        at: When the text was written, in seconds since the epoch.
+    White space of such a line is collapsed, since columns move with the width of a value. Lines of
+    more than 10,000 characters are returned as they are.
     """
     if len(line) > _MAX_LINE:
         return Normalised(line)

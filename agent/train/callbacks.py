@@ -24,16 +24,7 @@ _FIGURE_NAMES = {
 
 
 class StepLogger(TrainerCallback):  # type: ignore[misc]
-    """Logs each step of a stage.
-
-    Args:
-        stage: Name of the stage.
-        log: The training's log.
-        progress: Progress display.
-        displayed: Names of the figures to display.
-        extra_figures: Returns further figures of the step.
-        on_step: Called with the number of each completed step.
-    """
+    """Logs each step of a stage, with extra figures, and displays those of these names."""
 
     def __init__(
         self,

@@ -16,12 +16,7 @@ _EVALUATION_SEED = 1_000_003
 
 
 def training_tasks(recipe: Recipe) -> list[TaskRecord]:
-    """Return the training tasks, determined by the seed; none if none are named.
-
-    Raises:
-        TrainError: if the recipe names an unknown family or question.
-        TaskError: if the file is invalid; names file, line and key.
-    """
+    """Return the training tasks, determined by the seed; none if none are named."""
     tasks = recipe.tasks
     if tasks.file:
         selected = list(islice(read_tasks(Path(tasks.file)), tasks.count))
@@ -38,9 +33,6 @@ def evaluation_tasks(recipe: Recipe, split: Split) -> list[TaskRecord]:
 
     The split ``train`` has tasks of the trained families that are not trained on, or those of the
     file that ``evaluation`` names. With a file there are no other splits.
-
-    Raises:
-        TaskError: if the file is invalid; names file, line and key.
     """
     if recipe.evaluation.file:
         selected = islice(read_tasks(Path(recipe.evaluation.file)), recipe.evaluation.tasks)

@@ -40,14 +40,7 @@ Scorer = Callable[[Rollout, Stop], Grade | None]
 
 @dataclass(frozen=True, slots=True)
 class HeldOutTasks:
-    """Tasks of one column of the table.
-
-    Attributes:
-        name: The split, or the suite's name.
-        title: The column's title.
-        tasks: The tasks.
-        score: What an answer is worth: the reward, or the suite's own check.
-    """
+    """Tasks of one column of the table, with what an answer is worth."""
 
     name: str
     title: str
@@ -79,13 +72,7 @@ class HeldOutScore:
 
 
 def held_out_tasks(recipe: Recipe) -> list[HeldOutTasks]:
-    """Return the columns of a recipe's table that have tasks.
-
-    Raises:
-        TrainError: if the recipe names an unknown family or question.
-        TaskError: if the suite's data or the file is missing or invalid.
-        StudioError: if the judge's endpoint is not valid.
-    """
+    """Return the columns of a recipe's table that have tasks."""
     if recipe.evaluation.suite:
         return [_suite_tasks(recipe.evaluation)]
     columns = (

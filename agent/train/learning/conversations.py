@@ -30,12 +30,7 @@ _KEYS = {"role", "content", "calls"}
 
 
 def read_conversations(recipe: Recipe, sampler: Sampler) -> list[TokenSequence]:
-    """Read as many conversations from the recipe's file as it requests.
-
-    Raises:
-        TrainError: if the file cannot be read, or a line is invalid or has no answer; names
-            file, line and key.
-    """
+    """Read as many conversations from the recipe's file as it requests."""
     config = recipe.supervised
     assert config is not None
     path = Path(config.file)

@@ -25,12 +25,7 @@ from agent.util.cancellation import Stop
 
 
 class ScriptedSampler:
-    """``Sampler`` that replays a script, regardless of the prompt.
-
-    Args:
-        sampler: Provides the tokenizer.
-        turns: The script.
-    """
+    """``Sampler`` that replays a script, regardless of the prompt, with another one's tokenizer."""
 
     def __init__(self, sampler: Sampler, turns: Sequence[AssistantMessage]) -> None:
         self._sampler = sampler
@@ -61,11 +56,7 @@ class ScriptedSampler:
 
 
 def load_or_create(path: Path, make: Callable[[], list[TokenSequence]]) -> list[TokenSequence]:
-    """Read the demonstrations in a file; if it is missing, create and write them.
-
-    Raises:
-        TrainError: if the file contains something else.
-    """
+    """Read the demonstrations in a file; if it is missing, create and write them."""
     try:
         if path.exists():
             rows = json.loads(path.read_text(encoding="utf-8"))
@@ -84,11 +75,7 @@ def load_or_create(path: Path, make: Callable[[], list[TokenSequence]]) -> list[
 def create_demonstrations(
     recipe: Recipe, tasks: Sequence[TaskRecord], sampler: Sampler, runner: RolloutRunner
 ) -> list[TokenSequence]:
-    """Create as many demonstrations as the recipe requests, from the tasks in order.
-
-    Raises:
-        TrainError: if no task has a scripted solution, or most demonstrations fail.
-    """
+    """Create as many demonstrations as the recipe requests, from the tasks in order."""
     assert recipe.supervised is not None
     scripts = list(islice(_scripts(recipe, tasks), recipe.supervised.demonstrations))
     if not scripts:

@@ -29,15 +29,7 @@ def is_exportable(model: Any) -> bool:
 
 
 def export(model: Any, path: Path) -> None:
-    """Write a model's adapters for use with its base model's GGUF file.
-
-    Args:
-        model: A Llama with adapters.
-        path: The file, written atomically.
-
-    Raises:
-        TrainError: if an adapter is on a layer without a GGUF name.
-    """
+    """Write a Llama's adapters for use with its base model's GGUF file, atomically."""
     tensors = {}
     adapters = get_peft_model_state_dict(model, save_embedding_layers=False)
     for name, tensor in sorted(adapters.items()):
