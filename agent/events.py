@@ -629,6 +629,14 @@ class StepVerified(_StepEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Annotation(_StepEvent):
+    """What a user adds to the record of a step at any time, also when its round has ended."""
+
+    text: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadableEvent(_StepEvent):
     """A journal line that this version cannot read; this event is never written.
 
@@ -676,7 +684,7 @@ JournalEvent = (
     | ReplayStarted
     | StepVerified
 )
-Event = JournalEvent | UnreadableEvent
+Event = JournalEvent | UnreadableEvent | Annotation
 KINDS: tuple[type[JournalEvent], ...] = get_args(JournalEvent)
 KIND_NAMES = frozenset(kind.__dataclass_fields__["kind"].default for kind in KINDS)
 
@@ -691,8 +699,8 @@ def journal_adapter() -> TypeAdapter[JournalEvent]:
 
 
 @cache
-def _event_adapter() -> TypeAdapter[Event]:
-    return TypeAdapter(Annotated[Event, Field(discriminator="kind")])
+def _event_adapter() -> TypeAdapter[Any]:
+    return TypeAdapter(Annotated[JournalEvent | UnreadableEvent, Field(discriminator="kind")])
 
 
 def encode(event: Event) -> bytes:

@@ -4,6 +4,7 @@ import sys
 from typing import TextIO
 
 from agent.events import (
+    Annotation,
     ApprovalRequested,
     CallReviewed,
     Event,
@@ -32,7 +33,7 @@ from agent.events import (
     WorkspaceChanged,
 )
 from agent.models.errors.failures import with_key_variables
-from agent.runs.state import describe_summary, format_totals
+from agent.runs.state import format_totals, remark
 from agent.util.text import mark_format_controls, mark_hidden, plural, sanitize
 
 _DIM, _BOLD, _RED, _GREEN, _PLAIN = "\x1b[2m", "\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[0m"
@@ -97,15 +98,14 @@ class EventPrinter:
             case Retrying():
                 wait = f"again in {event.wait:.0f} s (try {event.attempt})"
                 self._print_line(f"{event.reason} — {wait}", _RED)
-            case Notice():
-                self._print_line(event.text, _DIM)
             case Reminder():
                 self._print_line("The model was reminded to use a tool.", _DIM)
             case SummaryStarted():
                 steps = f"steps {event.first_step} to {event.last_step}"
                 self._print_line(f"The model summarises {steps} to free space.", _DIM)
-            case SummaryEnded():
-                self._print_line(describe_summary(event), _RED if event.reason else _DIM)
+            case Notice() | SummaryEnded() | Annotation():
+                failed = isinstance(event, SummaryEnded) and event.reason
+                self._print_line(remark(event), _RED if failed else _DIM)
             case ObservationsCleared():
                 removed = plural(len(event.call_ids), "older output")
                 self._print_line(f"Removed to free space: {removed}.", _DIM)

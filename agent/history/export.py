@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from agent.capabilities.usage import CAPABILITIES, Capability, CapabilityUsage
 from agent.events import (
+    Annotation,
     ApprovalRequested,
     CallReviewed,
     Event,
@@ -21,7 +22,7 @@ from agent.events import (
     ToolStarted,
     UnreadableEvent,
 )
-from agent.runs.state import RunState, StepSummary, describe_summary, format_totals
+from agent.runs.state import RunState, StepSummary, format_totals, remark
 from agent.runs.transcript.steps import Call, Part, parts_of
 from agent.util.text import mark_hidden, sanitize
 
@@ -110,13 +111,12 @@ def _format_part(part: Part) -> Iterator[str]:
             yield f"*The loop:* {_one_line(part.text)}\n\n"
         case MessageDelivered():
             yield f"**The user, while the model worked:** {sanitize(part.text)}\n\n"
-        case SummaryEnded():
-            text = _code_block(part.text) if part.text else ""
-            yield f"*{_one_line(describe_summary(part))}*\n\n{text}"
+        case SummaryEnded() | UnreadableEvent() | Annotation():
+            yield f"*{_one_line(remark(part))}*\n\n"
+            if isinstance(part, SummaryEnded) and part.text:
+                yield _code_block(part.text)
         case RunEnded():
             yield _format_end(part)
-        case UnreadableEvent():
-            yield f"*{_one_line(part.text)}*\n\n"
         case _:
             pass
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from agent.events import (
+    Annotation,
     Event,
     MessageDelivered,
     Notice,
@@ -65,6 +66,7 @@ class _SearchPart:
     round: int
     step: int = 0
     texts: list[str] = field(default_factory=list)
+    is_annotation: bool = False
 
     def search(self, words: re.Pattern[str]) -> SearchMatch | None:
         for text in self.texts:
@@ -104,6 +106,8 @@ def _split_into_parts(events: Iterable[Event]) -> Iterator[_SearchPart]:
                 yield place
                 yield _SearchPart("step", number, each.number, [*_texts(each)])
                 place = _SearchPart("asked", number)
+            case Annotation():
+                yield _SearchPart("step", number, each.step, [each.text], is_annotation=True)
             case _:
                 place.texts += _part_texts(each)
     yield place
@@ -160,7 +164,7 @@ def passages_of(events: Iterable[Event]) -> Iterator[Passage]:
     """Yield the texts of a run to store in the database, within its limits."""
     left = {"step": MAX_RUN_CHARS, "asked": MAX_RUN_CHARS}
     for place in _split_into_parts(events):
-        kind = "step" if place.part == "step" else "asked"
+        kind = "step" if place.part == "step" and not place.is_annotation else "asked"
         text = _shorten("\n".join(filter(None, place.texts)), min(MAX_PASSAGE_CHARS, left[kind]))
         left[kind] -= len(text)
         if text.strip():

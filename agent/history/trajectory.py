@@ -12,6 +12,7 @@ from dataclasses import asdict
 from typing import Any
 
 from agent.events import (
+    Annotation,
     Event,
     MessageDelivered,
     ModelAnswered,
@@ -56,7 +57,7 @@ class _TrajectoryBuilder:
                 self._add_turn(part)
             case Reminder() if self.result["steps"]:
                 self.result["steps"][-1]["observation"] = part.text
-            case MessageDelivered() | SummaryEnded():
+            case MessageDelivered() | SummaryEnded() | Annotation():
                 self._add_remark(part)
             case Call() if part.id in self._entries:
                 _add_result(self._entries[part.id], part)
@@ -69,12 +70,13 @@ class _TrajectoryBuilder:
             case _:
                 pass
 
-    def _add_remark(self, event: MessageDelivered | SummaryEnded) -> None:
+    def _add_remark(self, event: MessageDelivered | SummaryEnded | Annotation) -> None:
         metadata = self.result["metadata"]
         if isinstance(event, SummaryEnded):
             metadata.setdefault("summaries", []).append(_summary(event))
         else:
-            metadata.setdefault("messages", []).append({"step": event.step, "text": event.text})
+            name = "messages" if isinstance(event, MessageDelivered) else "annotations"
+            metadata.setdefault(name, []).append({"step": event.step, "text": event.text})
 
     def build(self) -> dict[str, Any]:
         if self._unreadable:

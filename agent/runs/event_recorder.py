@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from agent.errors import RunError
-from agent.events import Event, RunEnded, Status, ToolEnded, ToolOutput
+from agent.events import Annotation, Event, RunEnded, Status, ToolEnded, ToolOutput
 from agent.loop.conversation import Conversation
 from agent.runs import journal
 from agent.runs.folder import RunFolder
@@ -120,6 +120,10 @@ class EventRecorder:
             )
         finally:
             self._reserve.release()
+
+    def annotate(self, annotation: Annotation) -> None:
+        """Write an annotation, from any thread and at any time."""
+        self._write(annotation)
 
     def end_event(self, status: Status, reason: str) -> RunEnded:
         """Return the end of the current round, not yet written."""

@@ -20,13 +20,21 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from agent.errors import JournalError
-from agent.events import Event, ObservationEdited, RunEnded, StepEnded, UnreadableEvent, encode
+from agent.events import (
+    Annotation,
+    Event,
+    ObservationEdited,
+    RunEnded,
+    StepEnded,
+    UnreadableEvent,
+    encode,
+)
 from agent.runs.compatibility.earlier_events import rename_earlier
 from agent.runs.compatibility.unreadable_events import decode_line
 from agent.util.state_files import open_record
 
 _BLOCK = 64 * 1024
-_SYNCED = (StepEnded, ObservationEdited, RunEnded)
+_SYNCED = (StepEnded, ObservationEdited, RunEnded, Annotation)
 
 
 class Journal:
@@ -177,12 +185,12 @@ def read_kinds(path: Path, kinds: Iterable[str], end: int | None = None) -> Iter
 
 
 def ends_with(path: Path, kind: type[Event]) -> bool:
-    """Return whether a journal's last readable event is of this kind; False if empty."""
+    """Return whether ``last_event`` is of this kind; False if the journal is empty."""
     return isinstance(last_event(path), kind)
 
 
 def last_event(path: Path) -> Event | None:
-    """Return the last readable event; None if there is none or the end is torn."""
+    """Return the last readable event but annotations; None without one, or if the end is torn."""
     with open_record(path) as file:
         descriptor = file.fileno()
         end = os.fstat(descriptor).st_size
@@ -192,7 +200,7 @@ def last_event(path: Path) -> Event | None:
             start = _last_newline(descriptor, end - 1) + 1
             line = rename_earlier(os.pread(descriptor, end - start - 1, start))
             event = decode_line(line, first=not start)[-1]
-            if not isinstance(event, UnreadableEvent):
+            if not isinstance(event, UnreadableEvent | Annotation):
                 return event
             end = start
     return None

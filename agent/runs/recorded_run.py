@@ -13,6 +13,7 @@ from agent.capabilities.usage import CapabilityUsage
 from agent.errors import RunError, SandboxError, StudioError
 from agent.events import (
     FORMAT,
+    Annotation,
     EarlierMessage,
     Event,
     Forked,
@@ -230,6 +231,10 @@ class RecordedRun(ClosingContext):
         self.user_changes.add(changes)
         if (session := self._session) is not None:
             session.record_user_changes(changes)
+
+    def annotate(self, annotation: Annotation) -> None:
+        """Write an annotation, from any thread and at any time."""
+        self._recorder.annotate(annotation)
 
     @property
     def workspace(self) -> Workspace:

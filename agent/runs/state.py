@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from agent.capabilities.usage import CapabilityUsage, combine, with_written
 from agent.events import (
+    Annotation,
     ApprovalRequested,
     CallDelta,
     CallReviewed,
@@ -69,6 +70,9 @@ StateName = (
     ]
     | Status
 )
+MAX_ANNOTATIONS, MAX_ANNOTATION_CHARS = 50, 4_000
+"""Maximum number of annotations of a step, and of characters of one."""
+
 _MAX_EXCERPT_CHARS = 200
 _EDITS = ("create", "str_replace", "insert")
 _SHOWN_CHANGES = 20
@@ -109,6 +113,7 @@ class StepSummary:
         verdict: In a replay, how it compares with the recorded step.
         reviews: The user's decisions on its calls that waited, by the call's id.
         summaries: How older steps were summarised for the model before its turn.
+        annotations: What the user added to its record.
     """
 
     step: int
@@ -129,6 +134,7 @@ class StepSummary:
     verdict: Verdict | None = None
     reviews: dict[str, Decision] = field(default_factory=dict)
     summaries: list[SummaryEnded] = field(default_factory=list)
+    annotations: list[Annotation] = field(default_factory=list)
 
 
 @dataclass
@@ -276,8 +282,8 @@ class RunState:
                 self.replay = ReplaySummary(
                     event.run, len(event.steps), event.notes, event.complete
                 )
-            case StepVerified():
-                self._verify_step(event)
+            case StepVerified() | Annotation():
+                self._add_remark(event)
             case _:
                 self._apply_to_step(event)
         if self.steps and self.is_running:
@@ -330,13 +336,15 @@ class RunState:
         self.steps.append(step)
         self._set_state("waiting_model", event.at)
 
-    def _verify_step(self, event: StepVerified) -> None:
-        if self.replay is not None:
+    def _add_remark(self, event: StepVerified | Annotation) -> None:
+        """Add to a step, which need not be the last one."""
+        if self.replay is not None and isinstance(event, StepVerified):
             self.replay.count(event.verdict)
-        for step in reversed(self.steps):
-            if step.step == event.step:
-                step.verdict = event.verdict
-                return
+        step = next((each for each in reversed(self.steps) if each.step == event.step), None)
+        if step is not None and isinstance(event, StepVerified):
+            step.verdict = event.verdict
+        elif step and isinstance(event, Annotation) and len(step.annotations) < MAX_ANNOTATIONS:
+            step.annotations.append(replace(event, text=event.text[:MAX_ANNOTATION_CHARS]))
 
     def _end_round(self, event: RunEnded) -> None:
         self.totals = event.totals
@@ -466,6 +474,11 @@ def format_totals(totals: Totals) -> str:
     )
     cost = "" if totals.cost is None else f", cost {totals.cost:.4f}"
     return f"{steps}, {tokens}, {times}{cost}"
+
+
+def remark(event: Notice | UnreadableEvent | SummaryEnded | Annotation) -> str:
+    """Return what an event says as one sentence, the same in every text."""
+    return describe_summary(event) if isinstance(event, SummaryEnded) else event.text
 
 
 def describe_summary(event: SummaryEnded) -> str:

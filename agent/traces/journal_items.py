@@ -9,6 +9,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from agent.events import (
+    Annotation,
     Event,
     MessageDelivered,
     ModelAnswered,
@@ -27,7 +28,7 @@ from agent.loop.conversation import Conversation
 from agent.models.base import ToolSchema
 from agent.runs import journal
 from agent.runs.compatibility.unreadable_events import decode_line
-from agent.runs.state import describe_summary
+from agent.runs.state import remark
 from agent.runs.transcript.steps import Call, parts_of
 from agent.tools.call_parser import TimeLimits
 from agent.tools.observation import OutputLimits
@@ -65,8 +66,9 @@ def items_of(events: Iterable[Event], origin: "Origin | None" = None) -> Iterato
                 yield _turn(part, sequence.add(part.tokens), copied=copied)
             case Call(ended=ToolEnded() as ended) if ended.observation != NO_RESULT:
                 yield _result(part, ended)
-            case Notice() | UnreadableEvent() | SummaryEnded():
-                yield _note(part)
+            case Notice() | UnreadableEvent() | SummaryEnded() | Annotation():
+                usage = part.usage if isinstance(part, SummaryEnded) else None
+                yield Note(text=remark(part), usage=usage, at=part.at)
             case RunEnded():
                 yield Ended(
                     status=part.status, reason=part.reason, answer=part.answer, at=part.at,
@@ -111,12 +113,6 @@ def _result(call: Call, ended: ToolEnded) -> Result:
             note=reviewed.note,
         ) if reviewed else None,
     )  # fmt: skip
-
-
-def _note(event: Notice | UnreadableEvent | SummaryEnded) -> Note:
-    if isinstance(event, SummaryEnded):
-        return Note(text=describe_summary(event), usage=event.usage, at=event.at)
-    return Note(text=event.text, at=event.at)
 
 
 def _turn(event: ModelAnswered, ids: TurnIds | None, *, copied: bool) -> Turn:

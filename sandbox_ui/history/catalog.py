@@ -11,6 +11,7 @@ from agent.compare.folder import ComparisonFolder
 from agent.data_folder import DataFolder
 from agent.errors import RunError, RunPinned, StudioError
 from agent.evals.folder import EvaluationFolder
+from agent.events import Annotation
 from agent.history.adopt_cli_runs import move_cli_runs
 from agent.history.deletion import RunDeleter
 from agent.history.family import Family, find_family
@@ -212,6 +213,11 @@ class Catalog:
         folder = self._runs.folder(run_id)
         folder.set_title(title)
         return self.history.title(folder)
+
+    def annotate(self, run_id: str, annotation: Annotation) -> None:
+        """Add an annotation to a run's record; see ``RunManager.annotate``."""
+        self._runs.annotate(run_id, annotation)
+        self.history.indexer.changed(run_id)
 
     def pin(self, run_id: str, pinned: bool) -> bool:
         """Protect a run from automatic deletion, or end that; return the new state.

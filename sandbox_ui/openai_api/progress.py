@@ -19,7 +19,7 @@ from agent.events import (
     ToolStarted,
 )
 from agent.models.base import FinishReason, PartialCount, Usage
-from agent.runs.state import describe_summary
+from agent.runs.state import remark
 from sandbox_ui.openai_api.errors import (
     ApiError,
     context_length_exceeded,
@@ -193,8 +193,7 @@ class RoundProgress:
         if isinstance(event, SummaryEnded) and event.usage is not None:
             self._summaries.append(None if event.estimated else event.usage)
         if len(self.notices) < _MAX_NOTICES:
-            text = event.text if isinstance(event, Notice) else describe_summary(event)
-            self.notices.append(text)
+            self.notices.append(remark(event))
 
     def _retry(self, event: Retrying) -> Iterator[Piece]:
         if self.answer:

@@ -22,7 +22,7 @@ from agent.runs import journal
 from agent.runs.folder import RunFolder
 from agent.runs.metrics.earlier_usage import EarlierUsage
 from agent.runs.requests.tokens import TokenCounter
-from agent.runs.state import RunState
+from agent.runs.state import RunState, StepSummary
 from agent.sandbox.disk import volume
 from agent.titles import title_for_task
 from agent.workspace.paths import RelPath
@@ -124,8 +124,8 @@ class Feed:
                 break
         return self._message(lines, end) if lines else None
 
-    def step_events(self, number: int) -> bytes:
-        """Return the events of one step as a JSON array.
+    def step(self, number: int) -> StepSummary:
+        """Return the summary of one step.
 
         Raises:
             RunError: if the run has no such step.
@@ -134,7 +134,15 @@ class Feed:
             self._catch_up()
             if not 1 <= number <= len(self._state.steps):
                 raise RunError(f"This run has no step {number}.")
-            step = self._state.steps[number - 1]
+            return self._state.steps[number - 1]
+
+    def step_events(self, number: int) -> bytes:
+        """Return the events of one step as a JSON array.
+
+        Raises:
+            RunError: if the run has no such step.
+        """
+        step = self.step(number)
         entries = journal.read_entries(self._path, step.begin, step.end)
         return _json_array(
             event for _, line, events in entries for event in _encode_entry(line, events)

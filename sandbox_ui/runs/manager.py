@@ -5,13 +5,14 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from agent.data_folder import DataFolder
-from agent.errors import RunActive, RunError, SteeringRefused, StorageFull
-from agent.events import Event
+from agent.errors import RunActive, RunError, SteeringRefused, StorageFull, UsageError
+from agent.events import Annotation, Event
 from agent.fork.describe import ForkDescription, describe_fork
 from agent.fork.fork import Changes, fork_run
 from agent.limits import Limits
@@ -21,13 +22,16 @@ from agent.runs import recorded_run
 from agent.runs.disk_usage import run_sandbox_ids
 from agent.runs.event_recorder import end_interrupted_rounds
 from agent.runs.folder import RunFolder
+from agent.runs.journal import Journal
 from agent.runs.own_changes import OwnChanges
 from agent.runs.parent import Parent
 from agent.runs.recorded_run import RecordedRun, Task
+from agent.runs.state import MAX_ANNOTATION_CHARS, MAX_ANNOTATIONS
 from agent.runs.summary import Summary
 from agent.runs.user_changes import UserChange
 from agent.sandbox.disk import volume
 from agent.util.cancellation import Stop
+from agent.util.text import replace_surrogates
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
 from agent.workspace.versions.blobs import BlobStore
@@ -476,6 +480,30 @@ class RunManager:
             run.recorded.record_user_changes(changes)
         elif self.has_started(run_id):
             run.user_changes.add(changes)
+
+    def annotate(self, run_id: str, annotation: Annotation) -> None:
+        """Add an annotation to a run's record, during a round or after it.
+
+        Raises:
+            RunError: if the run or the step does not exist.
+            RunActive: if another process carries out the run.
+            UsageError: if its text is empty or too long, or the step has too many.
+        """
+        text = replace_surrogates(annotation.text.strip())
+        if not 0 < len(text) <= MAX_ANNOTATION_CHARS:
+            raise UsageError(f"Enter a text of 1 to {MAX_ANNOTATION_CHARS:,} characters.")
+        run = self._registry.get(run_id)
+        self._require_own(run.folder)
+        if len(run.feed.step(annotation.step).annotations) >= MAX_ANNOTATIONS:
+            raise UsageError(f"Step {annotation.step} has {MAX_ANNOTATIONS} annotations already.")
+        annotation = replace(annotation, text=text)
+        with run.sandbox_lock:  # which opens and closes the record
+            if run.recorded is not None:
+                run.recorded.annotate(annotation)
+            else:
+                with closing(Journal(run.folder.journal)) as journal:
+                    journal.append(annotation)
+        run.feed.notify()
 
     def file_versions(self, run_id: str) -> FileVersions:
         """Return the run's files as they were after each step.

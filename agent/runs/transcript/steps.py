@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from agent.events import (
+    Annotation,
     ApprovalRequested,
     CallDelta,
     CallReviewed,
@@ -168,10 +169,11 @@ def _is_used_again(call: Call, event: _CallEvent) -> bool:
 
 
 class Transcript:
-    """Folds a run's events; only the current step is kept."""
+    """Folds a run's events; only the current step is kept. Annotations follow it."""
 
     def __init__(self) -> None:
         self._step: Step | None = None
+        self._annotations: list[Annotation] = []
         self._cursor = 0
 
     def apply(self, event: Event, cursor: int = 0) -> Iterator[Step | Event]:
@@ -190,18 +192,22 @@ class Transcript:
             case RunStarted() | RunContinued() | Forked() | RunEnded():
                 yield from self.close()
                 yield event
+            case Annotation() if self._step is not None:
+                self._annotations.append(event)
             case _ if self._step is not None or isinstance(event, _IN_STEP):
                 self._step = self._step or Step(begin=begin)
                 self._step.apply(event, cursor)
             case _:
                 yield event
 
-    def close(self) -> Iterator[Step]:
+    def close(self) -> Iterator[Step | Event]:
         """Yield the current step, if there is one: no further event belongs to it."""
         step, self._step = self._step, None
         if step is not None:
             step.close()
             yield step
+        annotations, self._annotations = self._annotations, []
+        yield from annotations
 
 
 def steps_of(events: Iterable[tuple[int, Event]]) -> Iterator[Step | Event]:

@@ -19,6 +19,7 @@ from agent.events import (
     StepEnded,
     StepVerified,
     ToolEnded,
+    ToolOutput,
     Verdict,
 )
 from agent.limits import Limits
@@ -220,7 +221,7 @@ def test_a_stopped_command_is_not_executed_again(studio: Studio, tmp_path: Path)
     work = f"echo >> {marker}; echo begun; sleep 600"
     run = studio.run("Do it.", model=script(bash("echo 1"), bash(work)))
     for event in run:
-        if event.kind == "tool_output" and event.step == 2:
+        if isinstance(event, ToolOutput) and event.step == 2:
             run.stop()
     replayed, events = replay(studio, run)
     assert verdicts(events) == ["same", "unverified"]
