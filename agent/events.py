@@ -637,6 +637,13 @@ class Annotation(_StepEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StepNoted(Annotation):
+    """The user wrote a note on a step for those who read the run; the model does not get it."""
+
+    kind: Literal["step_noted"] = "step_noted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadableEvent(_StepEvent):
     """A journal line that this version cannot read; this event is never written.
 
@@ -683,6 +690,7 @@ JournalEvent = (
     | RunEnded
     | ReplayStarted
     | StepVerified
+    | StepNoted
 )
 Event = JournalEvent | UnreadableEvent | Annotation
 KINDS: tuple[type[JournalEvent], ...] = get_args(JournalEvent)

@@ -33,6 +33,7 @@ from agent.events import (
     SandboxReady,
     Status,
     StepEnded,
+    StepNoted,
     StepStarted,
     StepVerified,
     SummaryEnded,
@@ -478,6 +479,8 @@ def format_totals(totals: Totals) -> str:
 
 def remark(event: Notice | UnreadableEvent | SummaryEnded | Annotation) -> str:
     """Return what an event says as one sentence, the same in every text."""
+    if isinstance(event, StepNoted):
+        return f"Note on step {event.step}: {event.text}"
     return describe_summary(event) if isinstance(event, SummaryEnded) else event.text
 
 

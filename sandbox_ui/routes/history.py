@@ -9,8 +9,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from agent.errors import StudioError
-from agent.events import now
+from agent.errors import StudioError, UsageError
+from agent.events import StepNoted, now
 from agent.history.index import HistoryEntry, HistoryPage
 from sandbox_ui.auth.access import get_access
 from sandbox_ui.evals.listing import RunListing
@@ -20,6 +20,7 @@ from sandbox_ui.routes.helpers import (
     change_title_or_pin,
     get_run_id,
     json_response,
+    read_json,
     route,
 )
 
@@ -51,6 +52,7 @@ class HistoryRoutes:
             route("/api/space", self.reclaimable_bytes),
             route(RUN_PATH, self.change, "PATCH"),
             route(RUN_PATH, self.delete, "DELETE"),
+            route(f"{RUN_PATH}/steps/{{step:int}}/notes", self.add_note, "POST"),
         ]
 
     async def list(self, request: Request) -> Response:
@@ -99,6 +101,14 @@ class HistoryRoutes:
         for row in rows["runs"]:
             row["comparison"] = comparison
         return json_response(rows | {"now": now()})
+
+    async def add_note(self, request: Request) -> Response:
+        """Add the note ``text`` to a step."""
+        text, step = (await read_json(request)).get("text"), request.path_params["step"]
+        if not isinstance(text, str):
+            raise UsageError("“text” must be a text.")
+        await run_sync(self._catalog.annotate, get_run_id(request), StepNoted(step=step, text=text))
+        return Response(status_code=204)
 
     async def reclaimable_bytes(self, request: Request) -> Response:
         """Return the bytes that deletion frees: ``{"reclaimable": bytes}``; ``run`` repeats."""

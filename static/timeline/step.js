@@ -11,10 +11,11 @@ import { LiveMarkdown } from "./text/live_markdown.js";
 import { renderMarkdown } from "../core/text/markdown.js";
 import { usageParts } from "../core/run/totals.js";
 import { openRequests } from "../inspector/open.js";
-import { createStepActions } from "../core/run/step_actions.js";
+import { addStepAction, createStepActions } from "../core/run/step_actions.js";
 import { linkFiles } from "../core/run/file_links.js";
 import { fetchJson } from "../core/loading/fetch.js";
 import { createShortVerdict, createStepVerdict } from "../replay/step_verdict.js";
+import { createForm, createTextArea } from "../steering/form.js";
 
 const MAX_UNLOADED = 2000; // characters; longer text is removed when the step is unloaded
 const USUAL_HEIGHT = "120px"; // of a step that was never shown
@@ -44,6 +45,7 @@ const APPLY = {
     step.add(createContextSummary(event, step.view.run));
   },
   unreadable: (step, { text }) => step.addNote(text, "warn"),
+  step_noted: (step, event) => event.step === step.number && step.addUserNote(event),
   step_verified: (step, event) => step.showVerdict(createStepVerdict(event)),
   step_ended: (step) => step.finish(),
 };
@@ -75,6 +77,7 @@ export class Step {
     const id = view.anchored ? `step-${number_}` : null;
     this.element = h("article", { class: "step", id, "data-step": number_, "aria-label": `Step ${number_}` }, link, this.body);
     this.files = new StepFiles(this);
+    this.notes = new Map(); // the user's, by when they were written: they may be older or newer than what is loaded
     this.clear();
   }
 
@@ -96,6 +99,7 @@ export class Step {
     step.modelSeconds = summary.model_seconds;
     step.sandboxSeconds = summary.calls.reduce((sum, call) => sum + call.seconds, 0);
     step.showUsage();
+    for (const each of summary.annotations ?? []) step.apply(each);
     if (summary.verdict) step.showVerdict(createShortVerdict(summary.verdict));
     step.hide();
     return step;
@@ -111,6 +115,7 @@ export class Step {
     this.message = null;
     this.pendingSummary = null;
     this.usageLine = null;
+    this.noteList = null;
     this.verdict = null;
     this.text = "";
     this.usage = undefined;
@@ -367,7 +372,38 @@ export class Step {
 
   /** A message that the user sent while the run worked. */
   addMessage(text) {
-    this.add(h("div", { class: "task delivered" }, h("p", { dir: "auto" }, text), h("div", { class: "about" }, "Sent while the model worked")));
+    this.add(userText(text, "Sent while the model worked"));
+  }
+
+  /** A note that the user wrote on the step. */
+  addUserNote({ at, text }) {
+    this.notes.set(at, text);
+    this.showNotes();
+  }
+
+  showNotes() {
+    this.noteList?.remove();
+    this.noteList = h("div", {}, ...[...this.notes.values()].map((text) => userText(text, "Note on this step")));
+    if (this.notes.size) this.add(this.noteList);
+  }
+
+  /** Offer a form for a note on the step. */
+  askForNote() {
+    const field = createTextArea("");
+    const save = async (text) => {
+      try {
+        const headers = { "Content-Type": "application/json" };
+        await fetchJson(this.view.run.url(`steps/${this.number}/notes`), { method: "POST", body: JSON.stringify({ text }), headers });
+        shown.remove();
+      } catch (error) {
+        form.problem.hidden = false;
+        form.problem.textContent = error.message;
+      }
+    };
+    const form = createForm({ label: "Note", field, submit: "Save", onSubmit: save, onCancel: () => shown.remove() });
+    const shown = h("div", { class: "approval" }, form.element);
+    this.add(shown);
+    field.focus();
   }
 
   addNote(text, kind = "") {
@@ -426,6 +462,7 @@ export class Step {
     updateChildren(line, parts.filter(Boolean));
     if (!this.usageLine) this.add(line);
     this.usageLine = line;
+    this.showNotes();
     this.strip?.remove();
     this.strip = createStepStrip(this.used);
     if (this.strip) line.after(this.strip);
@@ -455,3 +492,13 @@ export class Step {
     for (const card of this.cards) card.collapse();
   }
 }
+
+/** A text of the user, and what it is. */
+const userText = (text, about) => h("div", { class: "task delivered" }, h("p", { dir: "auto" }, text), h("div", { class: "about" }, about));
+
+addStepAction({
+  label: "Note…",
+  title: "Write a note on this step: it is shown here, exported and found, and the model does not get it",
+  order: 40,
+  onclick: (step) => step.askForNote(),
+});

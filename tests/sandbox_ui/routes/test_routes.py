@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from agent.events import StepEnded, StepStarted, TextDelta, Totals
+from agent.events import RunEnded, StepEnded, StepStarted, TextDelta, Totals
 from agent.models.base import Usage
 from agent.models.builtin.install import find_files
 from agent.runs.folder import RunFolder
-from agent.runs.journal import Journal
+from agent.runs.journal import Journal, ends_with
 from tests.support import httpx
 from tests.support.component.events import ended, started, step
 from tests.support.server import follow_run, serve_studio, wait_until
@@ -192,6 +192,30 @@ def test_search_returns_step_and_line(client: httpx.Client, run: str, journal: J
     found = client.get(f"/api/runs/{run}/find", params={"q": "GULL &"}).json()["matches"]
     assert found == [{"part": "step", "round": 1, "step": 2, "line": "a gull & a tern"}]
     assert client.get(f"/api/runs/{run}/find").json() == {"matches": []}
+
+
+def test_a_note_on_a_step_is_shown_exported_and_found_and_the_run_stays_ended(
+    client: httpx.Client, run: str, folder: RunFolder, journal: Journal
+) -> None:
+    journal.append(STARTED)
+    write_step(journal, 1, "one")
+    write_step(journal, 2, "two")
+    journal.append(ENDED)
+    url = f"/api/runs/{run}"
+    note = client.post(f"{url}/steps/1/notes", content=rb'{"text": " Zebras\ncount \ud800. "}')
+    assert note.status_code == 204
+    with follow_run(client, run) as stream:
+        (first, second) = next(stream).data["state"]["steps"]
+    assert [each["text"] for each in first["annotations"]] == ["Zebras\ncount �."]
+    assert second["annotations"] == []
+    assert "\n*Note on step 1: Zebras count �.*\n" in client.get(f"{url}/conversation.md").text
+    (found,) = client.get(f"{url}/find", params={"q": "zebras"}).json()["matches"]
+    assert (found["part"], found["step"]) == ("step", 1)
+    assert [each["run"] for each in client.get("/api/runs?q=zebras").json()["runs"]] == [run]
+    assert ends_with(folder.journal, RunEnded)
+    for step_, text, status in ((3, "x", 404), (1, " ", 400), (1, "x" * 4_001, 400), (1, 1, 400)):
+        refused = client.post(f"{url}/steps/{step_}/notes", json={"text": text})
+        assert refused.status_code == status
 
 
 def test_a_runs_tokens_are_served_by_step(client: httpx.Client, run: str, journal: Journal) -> None:

@@ -74,6 +74,8 @@ def test_a_run_is_paused_gets_a_message_takes_a_step_and_goes_on(
 ) -> None:
     run = start_and_hold_a_command(client, stage, tmp_path / "gate")
     assert client.post(f"{run}/pause").json()["paused"] is True
+    assert client.post(f"{run}/steps/1/notes", json={"text": "It waits."}).is_success
+    assert "step_noted" in kinds(client, run)
     (tmp_path / "gate").touch()
     wait_until(lambda: "paused" in kinds(client, run))
     message = client.post(f"{run}/messages", json={"text": "In French."})

@@ -13,6 +13,7 @@ from agent.events import (
     Event,
     FileChange,
     ModelAnswered,
+    StepNoted,
     StepStarted,
     TextDelta,
     ToolEnded,
@@ -190,3 +191,21 @@ def test_the_page_has_a_heading_with_and_without_a_run(stage: Stage) -> None:
     expect(heading).to_have_text("LLM-in-Sandbox Studio")
     found = Axe().run(stage.page, options={"runOnly": ["empty-heading", "page-has-heading-one"]})
     assert found.response["violations"] == []
+
+
+def test_notes_of_the_user_stay_when_the_step_is_loaded_again(stage: Stage) -> None:
+    run = [started(), *step(1, bash("ls", "a.txt")), *step(2, SUBMIT), ended()]
+    stage.mount("timeline", run=[*run, StepNoted(step=1, text="Look <here>.", at=1)])
+    first = stage.timeline.locator("[data-step='1']")
+    expect(first.get_by_label("Output")).to_contain_text(
+        "a.txt"
+    )  # the events of the step are loaded
+    expect(first.locator(".delivered p")).to_have_text(["Look <here>."])
+    stage.run.add(StepNoted(step=1, text="And there.", at=2))
+    expect(first.locator(".delivered p")).to_have_text(["Look <here>.", "And there."])
+    stage.answer("steps/1/notes", None, "POST")
+    first.get_by_role("button", name="Note, step 1").press("Enter")
+    first.get_by_label("Note", exact=True).fill("More.")
+    first.get_by_role("button", name="Save").click()
+    expect(first.get_by_label("Note", exact=True)).to_have_count(0)
+    expect(stage.timeline.locator("[data-step='2'] .delivered")).to_have_count(0)
