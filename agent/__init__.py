@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from agent.loop.steering import Steering
     from agent.models.base import Model, ModelConfig
     from agent.models.endpoint.client import EndpointModel
-    from agent.models.endpoint.client import EndpointModel as OpenAIModel
     from agent.prompts import Prompt
     from agent.sandbox.network.policy import NetworkPolicy
     from agent.settings import Settings
@@ -62,7 +61,6 @@ __all__ = [
     "ModelError",
     "NetworkPolicy",
     "NoSuchFile",
-    "OpenAIModel",
     "Price",
     "Prompt",
     "Run",

@@ -34,21 +34,6 @@ from agent.setting_parsers import (
 )
 
 _DEFAULT_STEPS, _MAX_STEPS = 100, 1000
-_EARLIER_KEYS = {
-    "STUDIO_MAX_OUTPUT": "STUDIO_KEEP_OUTPUT",
-    "STUDIO_WARM_SANDBOXES": "STUDIO_POOL",
-    "STUDIO_IDLE_SECONDS": "STUDIO_IDLE",
-    "STUDIO_STOPPED_DAYS": "STUDIO_RESTING_DAYS",
-    "STUDIO_ROUND_SECONDS": "STUDIO_SECONDS",
-    "STUDIO_MAX_COST": "STUDIO_MONEY",
-    "STUDIO_MAX_RUNS": "STUDIO_RUNS",
-    "STUDIO_MAX_RUNS_PER_USER": "STUDIO_RUNS_EACH",
-    "STUDIO_MAX_SANDBOXES": "STUDIO_SANDBOXES",
-    "STUDIO_RETENTION_DAYS": "STUDIO_KEEP_DAYS",
-    "STUDIO_RETENTION_SIZE": "STUDIO_KEEP_SIZE",
-    "STUDIO_QUOTA_PER_USER": "STUDIO_KEEP_EACH",
-}
-"""Names of earlier versions, by today's name. They are read where today's is not set."""
 
 
 def _setting(
@@ -331,8 +316,6 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
     values: dict[str, Any] = {}
     for item in fields(Settings):
         key = item.metadata["key"]
-        if not environment.get(key):
-            key = _EARLIER_KEYS.get(key, key)
         text = environment.get(key, "")
         if not text:
             continue

@@ -32,7 +32,7 @@ ODD_VALUES = [
     "\u202e",
     "1e400",
 ]
-QUERIES = ("step", "most", "before", "q", "run", "path", "at", "page", "sheet", "kind", "inline")
+QUERIES = ("step", "limit", "before", "q", "run", "path", "at", "page", "sheet", "kind", "inline")
 BODIES = [
     b"", b"{", b"[]", b"null", b"1", b'"x"', b"NaN", b"\xff\xfe", b"[" * 20_000, b'{"a": NaN}',
     b'{"data": [1e400]}', b'{"data": ["\\ud800"]}', b'{"data": [["x"]]}', b'{"data": [{}]}',
@@ -133,7 +133,7 @@ def test_a_range_with_a_huge_number_is_past_the_end(client: httpx.Client, run: s
 
 @pytest.mark.parametrize("limit", ["000001000", "000200999999", "9" * 5000, "\u0663"])
 def test_an_invalid_most_parameter_is_refused(client: httpx.Client, limit: str) -> None:
-    assert client.get("/api/runs", params={"most": limit}).status_code == 400
+    assert client.get("/api/runs", params={"limit": limit}).status_code == 400
 
 
 def test_a_full_disk_is_reported_by_every_route_that_saves_and_changes_nothing(

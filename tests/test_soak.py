@@ -31,7 +31,7 @@ async def run_concurrently(app: ServedApp, count: int) -> list[str]:
 
 async def delete_all(app: ServedApp) -> None:
     async with app.client() as client:
-        while rows := (await client.get("/api/runs?most=200")).json()["runs"]:
+        while rows := (await client.get("/api/runs?limit=200")).json()["runs"]:
             for row in rows:
                 (await client.delete(f"/api/runs/{row['run']}")).raise_for_status()
 

@@ -9,7 +9,7 @@ _HOMES = {
     "api.comparison": ("ComparisonResult",),
     "api.evaluation": ("EvaluationResult",),
     "api.files": ("File", "Files"),
-    "api.run": ("Run", "RunResult", "save_results"),
+    "api.run": ("Run", "RunResult"),
     "api.sandbox": ("CommandResult", "Entry", "Sandbox"),
     "api.studio": ("Studio",),
     "compare.comparison": ("ExpectedAnswer", "Judge", "Member"),
@@ -36,12 +36,8 @@ _HOMES = {
     "util.cancellation": ("Stop",),
     "tools.custom": ("Tool", "tool"),
 }
-_OTHER_NAMES = {
-    "load_settings": "load",
-    "hand_over": "save_results",
-    "OpenAIModel": "EndpointModel",
-}
-"""Public names that their modules, or programs for earlier versions, call otherwise."""
+_OTHER_NAMES = {"load_settings": "load"}
+"""Public names that their modules call otherwise."""
 
 
 def find(name: str) -> Any:

@@ -1,7 +1,6 @@
 """The commands of ``python -m agent``, such as ``run "TASK"``."""
 
 import argparse
-import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -24,13 +23,6 @@ STOPPED = 130
 
 ADDRESS_UNUSABLE = 4
 """The exit code if the page cannot be served at its address."""
-
-_EARLIER_COMMANDS = {"chores": "file-tasks", "tasks": "document-tasks"}
-_EARLIER_OPTIONS = {"--at-once": "--concurrency", "--picture": "--chart"}
-"""Words of earlier versions, which still work and are not shown in the help."""
-
-_TRAININGS = re.compile(r"[^=-][^=]*=[^=]+")
-_REPORT_OPTION = re.compile(r"--(chart|picture)(=|$)")
 
 _WITH_SETTINGS = {"models": models.run_command, "rollout": rollouts.run_command}
 
@@ -122,7 +114,7 @@ def main(arguments: Sequence[str] | None = None, serve: Serve | None = None) -> 
         reached, 4 the page's address is in use or unusable, 130 stopped.
     """
     parser = create_parser(with_page=serve is not None)
-    options = _parse(parser, _rename_earlier_words(arguments))
+    options = _parse(parser, _words(arguments))
     try:
         return _execute(options, serve, parser)
     except KeyboardInterrupt:
@@ -177,32 +169,7 @@ def _execute(
     return 2
 
 
-def _rename_earlier_words(arguments: Sequence[str] | None) -> list[str]:
-    """Return the arguments (None: the process's own) without words of earlier versions."""
+def _words(arguments: Sequence[str] | None) -> list[str]:
+    """Return the arguments (None: the process's own), ``train report`` as one word."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if not words:
-        return words
-    words[0] = _EARLIER_COMMANDS.get(words[0], words[0])
-    if words[:2] == training.REPORT.split():
-        words[:2] = [training.REPORT]
-    elif _is_earlier_comparison(words):
-        words[0] = training.REPORT
-    if words[0] not in ("eval", "rollout", training.REPORT):
-        return words  # the words of a task stay as they are
-    for at, (name, equals, value) in enumerate(word.partition("=") for word in words):
-        words[at] = _EARLIER_OPTIONS.get(name, name) + equals + value
-    return words
-
-
-def _is_earlier_comparison(words: Sequence[str]) -> bool:
-    """Whether the words compare trainings, as ``compare`` did in earlier versions."""
-    if words[0] != "compare":
-        return False
-    texts = [
-        word for at, word in enumerate(words[1:])
-        if not _REPORT_OPTION.match(word) and words[at] not in ("--chart", "--picture")
-    ]  # fmt: skip
-    groups = [_TRAININGS.fullmatch(word) for word in texts]
-    if not texts or not all(groups):
-        return False
-    return len(texts) > 1 or not re.search(r"\s", texts[0])  # the new command has one text, a task
+    return [training.REPORT, *words[2:]] if words[:2] == training.REPORT.split() else words

@@ -12,7 +12,7 @@ from agent.output_folder import check_file
 from agent.util.signals import interrupt_once
 
 REPORT = "train report"
-"""The command that compares trainings; ``compare`` in earlier versions."""
+"""The command that compares trainings."""
 
 _REQUIRED_PACKAGES = (
     "torch",

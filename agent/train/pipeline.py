@@ -9,7 +9,7 @@ OUTPUT/curve.png, table.md         plot and table of the results
 
 import json
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -34,15 +34,27 @@ from agent.train.learning import (
 )
 from agent.train.learning.grpo import ReinforcementStage
 from agent.train.log import TrainingLog, print_line
-from agent.train.recipe import EARLIER_KEYS, Recipe, Stage
+from agent.train.recipe import Recipe, Stage
 from agent.train.report import curves
 from agent.train.report.evaluation import Evaluator
 from agent.train.rollouts.policy import Policy
 from agent.train.rollouts.sandboxes import create_studio
 from agent.train.rollouts.sequence import TokenSequence
 from agent.train.rollouts.workers import RolloutRunner
-from agent.train.yaml_config import rename_keys
 from agent.util.text import plural
+
+_EARLIER_KEYS = {
+    "model.begin": "initial_weights",
+    "tasks.kinds": "families",
+    "tasks.unseen": "held_out_families",
+    "rollouts.at_once": "concurrency",
+    "supervised.first_answers": "truncated_share",
+    "supervised.right": "correct_share",
+    "reinforced.gradient": "max_grad_norm",
+    "evaluation.every": "interval",
+    "evaluation.untrained": "before_training",
+}
+"""Keys of the recipes in trainings of earlier versions, with the name that each has today."""
 
 
 class Training:
@@ -218,13 +230,24 @@ def _prepare_folder(recipe: Recipe, output: Path, *, resume: bool) -> None:
 
 
 def _check_same(found: Any, wanted: dict[str, Any], output: Path) -> None:
-    old = _with_defaults(rename_keys(found, EARLIER_KEYS)) if isinstance(found, dict) else {}
+    old = _with_defaults(_with_current_keys(found)) if isinstance(found, dict) else {}
     other = sorted(key for key in old.keys() | wanted.keys() if old.get(key) != wanted.get(key))
     if other:
         raise TrainError(
             f"{output} contains the training of another recipe, which differs in: "
             f"{', '.join(other)}."
         )
+
+
+def _with_current_keys(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a stored recipe, perhaps of an earlier version, with the keys of this one."""
+    renamed = dict(found)
+    for key, name in _EARLIER_KEYS.items():
+        part, _, earlier = key.partition(".")
+        inner = renamed.get(part)
+        if isinstance(inner, dict) and earlier in inner:
+            renamed[part] = {name if each == earlier else each: inner[each] for each in inner}
+    return renamed
 
 
 def _with_defaults(found: dict[str, Any]) -> dict[str, Any]:

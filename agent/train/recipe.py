@@ -20,20 +20,6 @@ from agent.train.yaml_config import InvalidValue, read_config
 Stage = Literal["supervised", "reinforced"]
 
 _RECIPES_FOLDER = Path(__file__).with_name("recipes")
-EARLIER_KEYS = {
-    "model.begin": "initial_weights",
-    "tasks.kinds": "families",
-    "tasks.unseen": "held_out_families",
-    "rollouts.at_once": "concurrency",
-    "supervised.first_answers": "truncated_share",
-    "supervised.right": "correct_share",
-    "reinforced.gradient": "max_grad_norm",
-    "evaluation.every": "interval",
-    "evaluation.untrained": "before_training",
-}
-"""Keys of earlier versions, which still work, with the name that each has today."""
-
-
 _Count = Annotated[int, Field(ge=1)]
 _CountOrNone = Annotated[int, Field(ge=0)]
 _Amount = Annotated[float, Field(ge=0)]
@@ -282,7 +268,7 @@ def load_recipe(name_or_path: str, changes: Mapping[str, str] | None = None) -> 
         raise TrainError(
             f"{name_or_path}: there is no such recipe or file. The recipes are {known}."
         )
-    return read_config(path, Recipe, changes or {}, _check, EARLIER_KEYS)
+    return read_config(path, Recipe, changes or {}, _check)
 
 
 def _check(recipe: Recipe) -> None:

@@ -46,14 +46,12 @@ def read_config(
     kind: type[T],
     changes: Mapping[str, str],
     check: Callable[[T], None],
-    earlier_keys: Mapping[str, str],
 ) -> T:
     """Read a YAML file into a dataclass.
 
     Args:
         changes: Values as YAML by dotted key that override the file's.
         check: Raises ``InvalidValue`` if the values are inconsistent.
-        earlier_keys: Today's name of each key of earlier versions, such as ``model.begin``.
 
     Raises:
         TrainError: if a key or value is invalid; names file, line and key.
@@ -61,17 +59,16 @@ def read_config(
     root, data = _parse(_read_text(path), str(path))
     if not isinstance(data, dict):
         raise _error_at(root, "the recipe", "must be a mapping of keys to values")
-    data, nodes = rename_keys(data, earlier_keys), {"": root}
+    nodes = {"": root}
     for key, text in changes.items():
         *above, name = key.split(".")
-        current = ".".join([*above, earlier_keys.get(key, name)])
-        nodes[current], value = _parse(text, f"--set {key}")
+        nodes[key], value = _parse(text, f"--set {key}")
         parent: Any = data
         for part in above:
             parent = parent.get(part)
             if not isinstance(parent, dict):
                 raise TrainError(f"--set {key}: the recipe has no part named {part!r}.")
-        parent[earlier_keys.get(key, name)] = value
+        parent[name] = value
     try:
         config = TypeAdapter(kind).validate_json(json.dumps(data, default=str))
         check(config)
@@ -80,17 +77,6 @@ def read_config(
     except InvalidValue as wrong:
         raise _error_in(nodes, wrong.key.split("."), wrong.reason) from wrong
     return config
-
-
-def rename_keys(values: Mapping[str, Any], earlier_keys: Mapping[str, str]) -> dict[str, Any]:
-    """Return values with today's keys; see ``read_config``."""
-    renamed = dict(values)
-    for key, name in earlier_keys.items():
-        part, _, earlier = key.partition(".")
-        inner = renamed.get(part)
-        if isinstance(inner, dict) and earlier in inner:
-            renamed[part] = {name if each == earlier else each: inner[each] for each in inner}
-    return renamed
 
 
 def _read_text(path: Path) -> str:

@@ -63,7 +63,7 @@ class HistoryRoutes:
 
         Query parameters: ``q``: words that must all occur in the title, conversation, outputs,
         model or file names; ``before``: the previous response's ``next``, for the next page;
-        ``limit``: the page size (``most`` in earlier versions); ``pinned=1``: pinned ones only;
+        ``limit``: the page size; ``pinned=1``: pinned ones only;
         ``comparison``: the runs of this comparison only, oldest first.
         """
         if get_access(request).is_guest:
@@ -74,7 +74,7 @@ class HistoryRoutes:
         query = request.query_params
         if "comparison" in query:
             return await self._list_runs_of(request, query["comparison"])
-        limit = query.get("limit", query.get("most", "50"))
+        limit = query.get("limit", "50")
         if not re.fullmatch("[0-9]{1,4}", limit) or not 1 <= int(limit) <= _MAX_PAGE_SIZE:
             raise StudioError(f"“limit” must be a number from 1 to {_MAX_PAGE_SIZE}.")
         words, before = query.get("q", "")[:_MAX_QUERY], query.get("before", "")

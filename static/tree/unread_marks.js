@@ -88,5 +88,5 @@ export class UnreadMarks {
   }
 }
 
-/** The read files of the last runs; an earlier version stored them as `looked`. */
-const readStoredRuns = () => readStored(STORED, null) ?? readStored("looked", []);
+/** The read files of the last runs. */
+const readStoredRuns = () => readStored(STORED, []);

@@ -1,6 +1,5 @@
 """The settings: valid values, and the table in the documentation."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -44,16 +43,6 @@ def test_a_size_can_have_a_unit() -> None:
 def test_an_invalid_value_is_named_with_its_key(key: str, value: str) -> None:
     with pytest.raises(SettingError, match=f"^{key} is '{value}', but must be "):
         load({key: value})
-
-
-def test_a_key_of_an_earlier_version_works() -> None:
-    assert load({"STUDIO_POOL": "3"}).warm_sandboxes == 3
-    assert load({"STUDIO_POOL": "3", "STUDIO_WARM_SANDBOXES": "2"}).warm_sandboxes == 2
-    assert load({"STUDIO_KEEP_DAYS": "5"}).retention_days == 5
-    with pytest.raises(SettingError, match=r"^STUDIO_IDLE is '0'"):
-        load({"STUDIO_IDLE": "0"})
-    known = set(re.findall(r"`([A-Z_]+)`", to_markdown()))
-    assert not known & {"STUDIO_POOL", "STUDIO_KEEP_DAYS", "STUDIO_IDLE", "STUDIO_RUNS"}
 
 
 def test_a_limit_can_be_set_and_lifted() -> None:

@@ -37,15 +37,14 @@ class FileOperationRoutes:
         return [route(f"{RUN_PATH}/changes", self.change, "POST")]
 
     async def change(self, request: Request) -> Response:
-        """Perform the operation that ``operation`` names (``do`` in earlier versions).
+        """Perform the operation that ``operation`` names.
 
         Returns the new ``paths``, the token for ``undo`` or null, and after an undo the
         reasons of the ``failures``.
         """
         body = await read_json(request)
-        name = body.get("operation", body.get("do"))
-        name = _EARLIER_NAMES.get(name, name) if isinstance(name, str) else ""
-        if name not in _OPERATIONS:
+        name = body.get("operation")
+        if not isinstance(name, str) or name not in _OPERATIONS:
             raise WorkspaceError(f"“operation” must be one of: {', '.join(_OPERATIONS)}.")
         result = await run_sync(self._change, get_run_id(request), _OPERATIONS[name], body)
         paths = [path.to_url() for path in result.paths]
@@ -106,7 +105,6 @@ _OPERATIONS: dict[str, Callable[[Workspace, _Body], _OperationResult]] = {
     "remove": _remove,
     "undo": _undo,
 }
-_EARLIER_NAMES = {"folder": "create_folder", "file": "create_file"}
 
 
 def _user_changes(kind: ChangeKind, paths: Iterable[RelPath]) -> list[UserChange]:

@@ -19,7 +19,7 @@ from sandbox_ui.scheduling.limiter import PerUserLimiter
 from sandbox_ui.workspace.file_response import etag_of
 
 _MAX_CACHED = 512
-_PREFIX, _EARLIER_PREFIX = "/document-info/", "/about/"
+_PREFIX = "/document-info/"
 _MAX_CONCURRENT, _MAX_PER_USER = 3, 2
 
 
@@ -38,19 +38,16 @@ class DocumentInfoRoutes:
     @property
     def routes(self) -> list[Route]:
         """Routes, to be registered before Gradio's."""
-        return [
-            route(f"{RUN_PATH}{prefix}{{path:any}}", partial(self.statistics, prefix.encode()))
-            for prefix in (_PREFIX, _EARLIER_PREFIX)
-        ]
+        return [route(f"{RUN_PATH}{_PREFIX}{{path:any}}", self.statistics)]
 
-    async def statistics(self, prefix: bytes, request: Request) -> Response:
+    async def statistics(self, request: Request) -> Response:
         """Return ``pages``, ``words``, ``tokens``, ``characters``; null and a ``reason``.
 
         ``assumed_encoding`` is that of a text too short to tell it, else empty.
 
         A missing file is not an error, since the page may request one that was just deleted.
         """
-        run, path = get_run_id(request), get_path(request, prefix)
+        run, path = get_run_id(request), get_path(request, _PREFIX.encode())
         count = partial(self._cached_statistics, run, path)
         return JSONResponse(await self._limiter.run(get_access(request).limiter_key, count))
 

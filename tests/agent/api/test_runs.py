@@ -20,12 +20,9 @@ from agent import (
     UsageError,
     WorkspaceError,
 )
-from agent.api import Studio as EarlierStudio
-from agent.api import hand_over
 from agent.errors import SettingError
 from agent.events import RunEnded, RunStarted, ToolStarted
 from agent.models.scripted import ScriptedModel, ScriptedTurn
-from agent.runs.recorded_run import Task
 from agent.train.rollouts.sandboxes import ProcessSandboxProvider
 from tests.agent.api.conftest import bash, call, carry_out, script
 from tests.support.component.events import of_type
@@ -281,14 +278,6 @@ def test_a_missing_file_is_a_missing_key(studio: Studio) -> None:
     assert run.files.get("output/nothing") is None
     with pytest.raises(UsageError, match="path must be"):
         run.files[7]  # type: ignore[index]
-
-
-def test_names_of_earlier_versions_still_work(studio: Studio, tmp_path: Path) -> None:
-    assert EarlierStudio is Studio
-    with studio.new() as run:
-        list(run.start(Task("Go."), script(bash("echo 1 > output/answer.txt"))))
-        hand_over(run, tmp_path / "out")
-    assert (tmp_path / "out" / "files" / "answer.txt").read_text() == "1\n"
 
 
 def test_a_run_is_forked_at_a_step(studio: Studio) -> None:

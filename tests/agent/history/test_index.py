@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -749,8 +748,8 @@ def test_deletion_ends_the_streams_of_followers(client: httpx.Client, tmp_path: 
 
 @pytest.mark.contract
 def test_an_invalid_limit_is_refused(client: httpx.Client) -> None:
-    for name, limit in product(("limit", "most"), ("0", "-1", "x", "201", "9" * 50, "")):
-        answer = client.get("/api/runs", params={name: limit})
+    for limit in ("0", "-1", "x", "201", "9" * 50, ""):
+        answer = client.get("/api/runs", params={"limit": limit})
         assert (answer.status_code, "limit" in answer.json()["error"]) == (400, True), limit
 
 

@@ -8,7 +8,6 @@ import pytest
 from agent.errors import TrainError
 from agent.train import recipe
 from agent.train.recipe import Recipe
-from agent.train.yaml_config import rename_keys
 
 SMALL = """\
 model: {name: somewhere}
@@ -119,18 +118,6 @@ def test_an_unknown_recipe_and_an_invalid_override_are_named(
 ) -> None:
     with pytest.raises(TrainError, match=re.escape(message)):
         recipe.load_recipe(name, changes)
-
-
-def test_keys_of_earlier_versions_still_work(tmp_path: Path) -> None:
-    earlier = SMALL.replace("families: [staff.room]", "kinds: [staff.room]")
-    earlier = earlier.replace("concurrency: 2", "at_once: 2")
-    assert earlier != SMALL
-    assert load_recipe(tmp_path, earlier) == load_recipe(tmp_path, SMALL)
-    changed = load_recipe(tmp_path, earlier, rollouts__at_once="7", evaluation__every="3")
-    assert (changed.rollouts.concurrency, changed.evaluation.interval) == (7, 3)
-    stored = {"tasks": {"count": 4, "kinds": ["codes"]}, "supervised": None, "seed": 0}
-    found = rename_keys(stored, recipe.EARLIER_KEYS)
-    assert found == {"tasks": {"count": 4, "families": ["codes"]}, "supervised": None, "seed": 0}
 
 
 @pytest.mark.parametrize(

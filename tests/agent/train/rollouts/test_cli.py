@@ -137,7 +137,7 @@ def test_ctrl_c_stops_the_runs_and_keeps_finished_results(
 ) -> None:
     turns = [bash("cp input/note.txt output/answer.txt"), SUBMIT, bash("echo begun; sleep 600")]
     endpoint = Endpoint(turns)
-    arguments = ("rollout", tasks, "--output", str(tmp_path / "out"), "--at-once", "1",
+    arguments = ("rollout", tasks, "--output", str(tmp_path / "out"), "--concurrency", "1",
                  "--sandbox", "process", "--network", "open")  # fmt: skip
     with endpoint, command_line.start(*arguments, endpoint=endpoint) as process:
         assert process.stderr is not None
