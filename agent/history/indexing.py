@@ -65,7 +65,7 @@ class Indexer:
         return len(self._new) + len(self._changed - self._deferred)
 
     def unsaved(self) -> list[Record]:
-        """Return runs that could not be stored, for example because the disk was full."""
+        """Return runs that could not be stored yet, for example because the disk was full."""
         return list(self._unsaved.values())
 
     def changed(self, *runs: str) -> None:
@@ -90,7 +90,8 @@ class Indexer:
         """
         active = frozenset(self._active())  # before the lock: it takes locks of its own
         if not self.database.lock.acquire(timeout=_LOCK_SECONDS):
-            return True  # another thread is indexing
+            self._read_unsaved(self._changed - active)  # another thread is indexing, on a slow disk
+            return True
         try:
             self._deferred = active
             self._look_for_runs(at_once)
@@ -214,11 +215,14 @@ class Indexer:
 
     def _keep_unsaved(self, runs: list[str]) -> None:
         """Keep the entries of some runs in memory, and try again with the next change."""
-        for run in runs[: _MAX_UNSAVED - len(self._unsaved)]:
+        self._read_unsaved(runs)
+        self._new += runs
+
+    def _read_unsaved(self, runs: Collection[str]) -> None:
+        for run in list(runs)[: _MAX_UNSAVED - len(self._unsaved)]:
             record = records.read(self._data, run, None)
             if record is not None:
                 self._unsaved[run] = Record(run, record.stamp, record.folder, record.summary)
-        self._new += runs
 
 
 def _ids(database: sqlite3.Connection) -> dict[str, records.Stamp]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.history import database, records
+from agent.history import database, indexing, records
 from agent.history.index import History
 from tests.support.recorded_runs import write_ended_run
 from tests.support.server import wait_until
@@ -122,6 +122,19 @@ def test_runs_are_listed_when_the_database_cannot_be_written(
     assert titles(history, "auks none") == ["Count the auks"]
     assert history.indexer.unsaved() == []
     assert history.page().total == 3
+
+
+def test_a_run_is_listed_while_another_thread_indexes_for_long(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexing, "_LOCK_SECONDS", 0.01)
+    history = History(data)
+    assert len(titles(history)) == 2
+    run = write_ended_run(data, "Count the auks", answer="None.", at=3.0)
+    with history.indexer.database.lock, ThreadPoolExecutor() as pool:
+        history.indexer.changed(run.id)
+        assert pool.submit(titles, history).result()[0] == "Count the auks"
+    assert (titles(history)[0], history.indexer.unsaved()) == ("Count the auks", [])
 
 
 def test_the_database_is_only_for_its_owner(data: Path) -> None:

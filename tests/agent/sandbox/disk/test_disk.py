@@ -408,7 +408,6 @@ def test_temporary_files_homes_and_caches_are_on_the_sandbox_disk(
     sandbox: Sandbox, directory: str
 ) -> None:
     result = run(sandbox, f"cd {directory}; {FILL_DISK}")
-    assert b"No space left on device" in result.stderr
     assert result.end_reason == "full"
     assert "in /workspace, /tmp, caches and homes" in result.finished.storage_note
     next_result = run(
