@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import is_
 
 from agent.events import (
     EarlierMessage,
@@ -286,6 +287,25 @@ def _add_user_text(messages: list[Message], text: str) -> None:
         messages[-1] = UserMessage(f"{last.text}\n\n{text}")
     else:
         messages.append(UserMessage(text))
+
+
+class LengthEstimate:
+    """Estimate of the length of a conversation's requests; reads what they repeat once."""
+
+    def __init__(self) -> None:
+        self._messages: list[Message] = []
+        self._tokens = 0
+
+    def tokens(self, messages: Sequence[Message]) -> int:
+        """Return an estimate of the length of messages in tokens."""
+        known = self._messages
+        if len(messages) < len(known) or not all(map(is_, known, messages)):
+            known.clear()
+            self._tokens = 0
+        new = messages[len(known) :]
+        known += new
+        self._tokens += estimate_messages(new)
+        return self._tokens
 
 
 def estimate_messages(messages: Iterable[Message]) -> int:

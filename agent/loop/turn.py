@@ -18,7 +18,7 @@ from agent.events import (
     TextDelta,
 )
 from agent.limits import Limits
-from agent.loop.conversation import Conversation, estimate_messages
+from agent.loop.conversation import Conversation, LengthEstimate
 from agent.loop.meter import estimate_tokens
 from agent.models.base import (
     CallPiece,
@@ -133,6 +133,7 @@ class TurnRunner:
         self._granted_budget = self._budget = limits.turn_tokens
         self._deadline: float | None = None
         self._encoded = EncodedMessages()
+        self._length = LengthEstimate()
 
     def run(
         self, step: int, seconds: float | None = None
@@ -231,9 +232,8 @@ class TurnRunner:
     def _estimate_usage(self, answer: ModelAnswered) -> Usage:
         written = answer.text + answer.reasoning
         written += "".join(call.name + call.arguments for call in answer.calls)
-        return Usage(
-            estimate_messages(self._conversation.request_messages()), estimate_tokens(written)
-        )
+        sent = self._length.tokens(self._conversation.request_messages())
+        return Usage(sent, estimate_tokens(written))
 
     def _retry_delay(self, failures: int, error: ModelUnavailable) -> float:
         if error.retry_after is not None:

@@ -1,5 +1,7 @@
 """The conversation: the messages sent to the model, derived from events alone."""
 
+from unittest.mock import patch
+
 from agent.events import (
     Event,
     ModelAnswered,
@@ -11,7 +13,9 @@ from agent.events import (
     StepStarted,
     TextDelta,
 )
-from agent.loop.conversation import Conversation
+from agent.loop import conversation
+from agent.loop.conversation import Conversation, LengthEstimate
+from agent.loop.meter import estimate_tokens
 from agent.models.base import AssistantMessage, SystemMessage, ToolCall, ToolResult, UserMessage
 from tests.support.component.events import answered, started, tool_ended
 
@@ -136,3 +140,13 @@ def test_results_are_unsent_until_the_next_turn() -> None:
     assert conversation.unsent_observations() == {"c": "three"}
     conversation.apply(RunContinued(text="More.", model="m", metered=True))
     assert conversation.unsent_observations() == {}
+
+
+def test_the_estimate_of_a_growing_conversation_reads_each_message_once() -> None:
+    estimate = LengthEstimate()
+    messages = [UserMessage("x" * 40 * number) for number in (1, 2, 3)]
+    with patch.object(conversation, "estimate_tokens", wraps=estimate_tokens) as read:
+        assert [estimate.tokens(messages[:count]) for count in (1, 1, 3)] == [10, 10, 60]
+        assert read.call_count == 3
+    edited = [UserMessage("x" * 4), *messages[1:]]
+    assert [estimate.tokens(each) for each in (edited, edited[:1])] == [51, 1]
