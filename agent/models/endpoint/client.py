@@ -132,8 +132,7 @@ class EndpointModel:
     ) -> Failure | None:
         """Send a request, recording it and the response; return the failure if refused."""
         config = self._config
-        url = self._connection.endpoint.display_url + self._connection.path(prepared.api)
-        sent = describe_request(config, prepared, url)
+        sent = describe_request(config, prepared, self._connection.url(prepared.api))
         parser = prepared.api.parser(prepared.writing, request.tools)
         with record_request(request, sent, config.api_key) as redactor:
             return await self._answer(prepared, parser, channel, redactor)

@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 
@@ -50,13 +51,13 @@ class EndpointConnection:
         self._config = config
         self.endpoint = Endpoint(self.address.display_url, config.model, config.api_key)
         check_key(config.api_key)
+        self._base_path = urlsplit(self.address.display_url).path
         self._clients: dict[bool, SdkClient] = {}
         self._client_of(api_name)
 
-    def path(self, api: Api, path: str = "") -> str:
-        """Return a path of an API after the base URL; by default that of its requests."""
-        root = api.root(httpx2.URL(self.address.display_url).path.rstrip("/"))
-        return root + (path or api.path)
+    def url(self, api: Api, path: str = "") -> str:
+        """Return the address of an API's path, without the query; by default of its requests."""
+        return f"{self.address.display_url}{api.root(self._base_path)}{path or api.path}"
 
     @asynccontextmanager
     async def post(
@@ -70,7 +71,7 @@ class EndpointConnection:
         """
         client = self._client_of(api.name)
         with _convert_errors(client, self.endpoint, self._config.read_timeout):
-            stream = await client.post(self.path(api), content, headers)
+            stream = await client.post(self.url(api), content, headers)
             async with stream, aclosing(self._events(api, stream)) as events:
                 yield events
 
@@ -78,7 +79,7 @@ class EndpointConnection:
         """Return the JSON at a path of an API; raises the same errors as ``post``."""
         client = self._client_of(api.name)
         with _convert_errors(client, self.endpoint, self._config.read_timeout):
-            response = await client.get(self.path(api, path), api.headers, httpx2.Response)
+            response = await client.get(self.url(api, path), api.headers, httpx2.Response)
             return self._parse_json(response.text)
 
     def _client_of(self, api_name: ApiName) -> SdkClient:

@@ -61,9 +61,9 @@ def encode_request(
     known = _count_known(encoded, (api.name, unmarked), messages, start, end)
     body = write([*messages[:start], *messages[end:]])
     new = [*messages[:start], *messages[start + known :]]
-    last = api.conversation(messages[end:], (), unmarked)
-    (field,) = MESSAGES & last.keys()
-    head, tail = _split(body, field, len(body[field]) - len(last[field]))
+    first = api.conversation(messages[:start], (), unmarked)
+    (field,) = MESSAGES & first.keys()
+    head, tail = _split(body, field, len(first[field]))
     if encoded.digest is None or encoded.head != head:
         encoded.head, encoded.digest = head, hashlib.sha256(head + encoded.data)
     if added := messages[start + known : end]:

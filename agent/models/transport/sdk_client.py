@@ -34,10 +34,10 @@ class SdkClient:
     status_error: type[Any]
     any_error: type[Any]
 
-    async def post(self, path: str, content: bytes, headers: Mapping[str, str]) -> Any:
+    async def post(self, url: str, content: bytes, headers: Mapping[str, str]) -> Any:
         """Send a body; return the stream of the response."""
         return await self.package_client.post(
-            path,
+            url,
             cast_to=object,
             content=content,
             options={"headers": dict(headers)},
@@ -45,7 +45,7 @@ class SdkClient:
             stream_cls=self.stream_class,
         )
 
-    async def get(self, path: str, headers: Mapping[str, str], response_class: type) -> Any:
+    async def get(self, url: str, headers: Mapping[str, str], response_class: type) -> Any:
         """Return the response to a request without a body."""
         options = {"headers": dict(headers)}
-        return await self.package_client.get(path, cast_to=response_class, options=options)
+        return await self.package_client.get(url, cast_to=response_class, options=options)
