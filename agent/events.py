@@ -115,6 +115,7 @@ class RunStarted(_Event):
 
     Attributes:
         history: The messages between ``system`` and ``user``, if a client gave any.
+        spec: What was asked for (``agent.runs.spec.RunSpec``), without the task; empty if unknown.
         passport: What was known of the model (``Passport.provenance``); None if it was not tested.
         format: The version of the format that the round is written in; 1 if missing.
     """
@@ -132,6 +133,7 @@ class RunStarted(_Event):
     hosts: tuple[str, ...] = ()
     limits: dict[str, float | None] = field(default_factory=dict)
     history: tuple[EarlierMessage, ...] = ()
+    spec: dict[str, Any] = field(default_factory=dict)
     passport: dict[str, Any] | None = None
     format: int = 1
     kind: Literal["run_started"] = "run_started"

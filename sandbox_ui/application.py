@@ -81,6 +81,7 @@ from sandbox_ui.routes.workspace.tree import TreeRoutes
 from sandbox_ui.routes.workspace.uploads import UploadRoutes
 from sandbox_ui.routes.workspace.versions import VersionRoutes
 from sandbox_ui.runs.manager import RunManager, RunSandboxProvider
+from sandbox_ui.runs.service import RunService
 from sandbox_ui.scheduling.admission import Admission
 from sandbox_ui.scheduling.queue import RunQueue
 
@@ -213,7 +214,7 @@ class Services:
             ShareLinkRoutes(runs, groups, self.identities),
             ComparisonRoutes(self.comparisons, runs, self.closing),
             EvaluationRoutes(self.evaluations, self.closing),
-            RunRoutes(runs, self.closing),
+            RunRoutes(RunService(runs, self.settings), self.closing),
             RecordingRoutes(runs, self.catalog, self.settings.data, self.provider.blobs),
             RequestRoutes(runs),
             SteeringRoutes(runs),

@@ -29,7 +29,7 @@ LAYERS = {
         "util",
         "sandbox workspace documents prompts models output_folder capabilities",
         "events limits tools examples data_folder",
-        "settings loop",
+        "run_fields settings loop",
         "runs",
         "replay",
         "grading",

@@ -10,7 +10,8 @@ from agent.errors import UsageError
 from agent.models.base import Model
 from agent.models.builtin.model import default_prompt_name
 from agent.prompts import Prompt
-from agent.sandbox.network.policy import NetworkPolicy, parse_policy
+from agent.run_fields import BY_NAME
+from agent.sandbox.network.policy import NetworkPolicy
 
 _SHOWN = 80
 
@@ -73,15 +74,8 @@ def variables(name: str, value: Any) -> None:
 
 def policy(value: Any) -> NetworkPolicy:
     """Return the network policy that an argument names."""
-    if isinstance(value, NetworkPolicy):
-        return value
-    check_type(
-        "network", value, str, "“open”, “none”, “packages”, names of hosts, or a NetworkPolicy"
-    )
-    try:
-        return parse_policy(value)
-    except ValueError as error:
-        raise UsageError(f"network: {error}") from error
+    policy: NetworkPolicy = BY_NAME["network"].check(value)
+    return policy
 
 
 def prompt(value: Any, model: Model) -> Prompt:

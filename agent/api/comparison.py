@@ -24,14 +24,13 @@ from agent.compare.members import complete, parse_member, with_parameters
 from agent.compare.runner import Progress, Runner, StartedRun
 from agent.errors import StudioError, UsageError, WorkspaceError
 from agent.history import records
-from agent.limits import adapt_to_model, with_turn_tokens
 from agent.models.base import Model, ModelConfig
 from agent.models.builtin.install import BUILTIN_ID
 from agent.models.parameters import config_fields
 from agent.runs.folder import RunFolder
+from agent.runs.spec import RunSpec
 from agent.runs.summary import Summary
 from agent.sandbox.disk import volume
-from agent.sandbox.network.policy import NetworkPolicy
 from agent.settings import Settings
 from agent.util.cancellation import Stop
 
@@ -142,8 +141,10 @@ class RunCreator(Protocol):
     def settings(self) -> Settings:
         """The settings."""
 
-    def create_member_run(self, task: str, comparison: str, **options: Any) -> Run:
-        """Create a run of a comparison."""
+    def create_run(
+        self, spec: RunSpec, model: Model, *, inputs: Iterable[Path] = (), comparison: str = ""
+    ) -> Run:
+        """Create a run of a comparison or an evaluation."""
 
     def place_member_run(
         self, placement: Placement, order: RunOrder, comparison: str
@@ -220,8 +221,10 @@ def complete_members(
     """
     completed = complete(members, settings.model if settings.base_url else "")
     for each in completed:
-        if each.max_steps is not None:
-            arguments.steps(f"{each.label}: max_steps", each.max_steps, settings.max_steps)
+        try:
+            each.limits_of_any(settings)
+        except UsageError as error:
+            raise UsageError(f"{each.label}: {error}") from error
     return with_parameters(completed, models)
 
 
@@ -345,20 +348,8 @@ def _hashed(file: Path, name: str) -> Input:
 
 def _create_run(studio: RunCreator, folder: ComparisonFolder, member: Member, plan: Plan) -> Run:
     model = member_model(studio.settings, member, plan.models.get(member.label))
-    limits = adapt_to_model(studio.settings.limits(), model)
-    if member.max_steps is not None:
-        limits = replace(limits, steps=member.max_steps)
-    limits = with_turn_tokens(limits, member.max_tokens)
-    return studio.create_member_run(
-        folder.definition.task,
-        folder.id,
-        inputs=plan.inputs,
-        model=model,
-        prompt=None if member.prompt == "general" else member.prompt,
-        network=NetworkPolicy(member.network, member.hosts),
-        mode=member.mode,
-        limits=limits,
-    )
+    spec = member.spec(folder.definition.task)
+    return studio.create_run(spec, model, inputs=plan.inputs, comparison=folder.id)
 
 
 def member_model(settings: Settings, member: Member, given: ModelArgument = None) -> Model:

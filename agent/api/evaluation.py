@@ -36,10 +36,10 @@ from agent.evals.setup import set_up
 from agent.evals.suite import Suite, SuiteDescription
 from agent.grading.checks import DEFAULT_VOTES, EXTRACTIONS, Extraction, JudgeAccess
 from agent.history.index import History
-from agent.limits import adapt_to_model
 from agent.models.base import Model
 from agent.runs.summary import Summary
 from agent.settings import Settings
+from agent.tasks.setup import write_files
 from agent.util.cancellation import Stop
 
 DEFAULT_CONCURRENCY = 4
@@ -360,27 +360,19 @@ def _model_to_test(
 def _create_run(studio: RunCreator, folder: EvaluationFolder, key: Key, plan: Plan) -> StartedRun:
     task, index, _ = key
     member = folder.definition.members[index]
-    setup = set_up(folder.suite_of[task], folder.tasks[task], member, studio.settings)
+    asked = folder.tasks[task]
+    spec = set_up(folder.suite_of[task], asked, member.spec(), studio.settings)
     argument = member_argument(studio.settings, member, plan.models.get(member.label))
     if plan.placement is not None:
         order = RunOrder(
-            text=setup.text, model=portable_model(argument, studio.settings),
-            prompt=setup.prompt, network=setup.network, mode=setup.mode, limits=setup.limits,
-            inputs=portable_inputs(setup.inputs),
+            spec=spec, model=portable_model(argument, studio.settings),
+            limits=spec.limits_of_any(studio.settings), inputs=portable_inputs(asked.inputs),
         )  # fmt: skip
         return studio.place_member_run(plan.placement, order, folder.id)
     model = select_model("", argument, studio.settings).model
-    run = studio.create_member_run(
-        setup.text,
-        folder.id,
-        model=model,
-        prompt=setup.prompt,
-        network=setup.network,
-        mode=setup.mode,
-        limits=adapt_to_model(setup.limits, model),
-    )
+    run = studio.create_run(spec, model, comparison=folder.id)
     try:
-        setup.write_inputs(run.recorded.workspace)
+        write_files(asked.id, asked.inputs, run.recorded.workspace)
     except TaskError:
         run.close()
         raise

@@ -10,12 +10,12 @@ from agent import prompts
 from agent.api import arguments
 from agent.data_folder import candidate_folders
 from agent.errors import RunError, UsageError
-from agent.events import Mode
 from agent.fork.cut import cut_run
 from agent.fork.fork import Changes, first_task, fork_run
 from agent.limits import Limits
 from agent.models.base import Model
 from agent.prompts import Prompt
+from agent.run_fields import BY_NAME
 from agent.runs.folder import RUN_NOT_FOUND, RunFolder
 from agent.runs.recorded_run import NEEDS_MESSAGE, RecordedRun
 from agent.traces.importing import import_file
@@ -80,9 +80,7 @@ def wanted(
     if not isinstance(step, int) or isinstance(step, bool) or step < 0:
         raise arguments.invalid_argument("step", step, "the number of a step, or 0")
     arguments.check_type("message", message, str, "a text")
-    if mode not in (None, "sandbox", "plain"):
-        raise arguments.invalid_argument("mode", mode, "“sandbox” or “plain”")
-    changes = Changes(_prompt(prompt), _mode(mode), reinstall)
+    changes = Changes(_prompt(prompt), BY_NAME["mode"].check(mode), reinstall)
     return Wanted(_find(data, run), step, str(message), changes)
 
 
@@ -126,7 +124,3 @@ def _prompt(value: object) -> Prompt | None:
     if value is None or value == "" or isinstance(value, Prompt):
         return value or None  # type: ignore[return-value]
     return prompts.load(str(arguments.path("prompt", value, "a prompt's name, a file or a Prompt")))
-
-
-def _mode(value: object) -> Mode | None:
-    return None if value is None else "plain" if value == "plain" else "sandbox"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from agent.errors import UsageError
 from agent.models.base import Model, ModelConfig
 from agent.models.builtin.install import BUILTIN_ID
+from agent.models.parameters import PARAMETERS
 from agent.models.passport.store import PassportStore
 from agent.models.resolve import resolve_model
 from agent.models.transport.base_url import resolve_key, same_endpoint
@@ -78,8 +79,18 @@ def select_model(
     return _resolve(task, config, settings, no_endpoint_message, no_name_message)
 
 
+def spec_fields(argument: ModelArgument) -> dict[str, Any]:
+    """Return what a run's spec says of a model: a reference and parameters, never a key."""
+    if isinstance(argument, str):
+        return {"model": argument.removeprefix(_ENDPOINT)}
+    if not isinstance(argument, ModelConfig):
+        return {}
+    reference = {"base_url": argument.base_url, "model": argument.model}
+    return reference | {each.name: getattr(argument, each.field) for each in PARAMETERS}
+
+
 def endpoint_config(
-    settings: Settings, base_url: str = "", model: str = "", **parameters: Any
+    settings: Settings, base_url: str | None = None, model: str = "", **parameters: Any
 ) -> ModelConfig:
     """Return the configuration of an endpoint; the settings say what is not given.
 

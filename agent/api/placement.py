@@ -6,13 +6,12 @@ from typing import Protocol
 
 from agent.api.models import ModelArgument
 from agent.compare.runner import StartedRun
-from agent.events import Mode
 from agent.limits import Limits
 from agent.models.base import ModelConfig
 from agent.models.transport.base_url import resolve_key
 from agent.prompts import Prompt
 from agent.runs.folder import RunFolder
-from agent.sandbox.network.policy import NetworkPolicy
+from agent.runs.spec import RunSpec
 from agent.settings import Settings
 from agent.tasks.task import Content, HostFile
 from agent.workspace.versions.blobs import BlobStore
@@ -23,20 +22,16 @@ class RunOrder:
     """A run to be carried out elsewhere; everything in it can be pickled.
 
     Attributes:
-        text: The task's text.
+        spec: What is asked for.
         model: The model: an endpoint with its key, a name, or an object that can be pickled.
-        prompt: The prompts.
-        network: What the sandbox may reach.
-        mode: Whether the model gets a sandbox.
+        prompt: Another prompt than a bundled one.
         limits: The limits of the round, before they are adapted to the model.
         inputs: Documents for ``input/``: relative path → content.
     """
 
-    text: str
+    spec: RunSpec
     model: ModelArgument
-    prompt: Prompt
-    network: NetworkPolicy
-    mode: Mode
+    prompt: Prompt | None = None
     limits: Limits
     inputs: Mapping[str, bytes] = field(default_factory=dict)
 

@@ -7,26 +7,25 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from agent.api import arguments
 from agent.api.files import Files
-from agent.api.models import ModelArgument, select_model
+from agent.api.models import ModelArgument, select_model, spec_fields
 from agent.api.run import Events, Run
 from agent.api.sandbox import Sandbox
 from agent.data_folder import DataFolder, candidate_folders, lock_first_free
 from agent.errors import SandboxError, StudioError, ToolError, UsageError
 from agent.events import Mode
-from agent.limits import Limits, adapt_to_model
-from agent.loop.approval import parse_rules
+from agent.limits import Limits
 from agent.models.base import Model
 from agent.prompts import Prompt
 from agent.runs import recorded_run
 from agent.runs.event_recorder import end_interrupted_rounds
-from agent.runs.folder import RunFolder
+from agent.runs.folder import Parent, RunFolder
 from agent.runs.inputs import INPUT_FOLDER
-from agent.runs.parent import Parent
-from agent.runs.recorded_run import RecordedRun, Task
+from agent.runs.recorded_run import RecordedRun
+from agent.runs.spec import RunSpec
 from agent.sandbox import base
 from agent.sandbox.disk import volume
 from agent.sandbox.network.policy import NetworkPolicy
@@ -167,10 +166,19 @@ class Studio:
             WorkspaceError: An input is missing or cannot be read; no run is created.
             NoModelAvailable: No model is connected.
         """
-        return self._create_run(
-            task, inputs=inputs, model=model, prompt=prompt, tools=tools, network=network,
-            mode=mode, limits=limits, max_steps=max_steps, summarise=summarise, approve=approve,
-            stop=stop,
+        input_paths, custom_tools = arguments.paths("inputs", inputs), toolset(tools)
+        if custom_tools and mode == "plain":
+            raise UsageError("A run in plain mode has no tools.")
+        spec = RunSpec.of(spec_fields(model) | {
+            "task": arguments.text("task", task), "mode": mode, "network": network,
+            "max_steps": max_steps, "summarise": summarise, "approve": approve,
+        })  # fmt: skip
+        selected = select_model(task, model, self.settings)
+        spec = replace(spec, task=selected.task)
+        return self.create_run(
+            spec, selected.model, prompt=arguments.prompt(prompt, selected.model),
+            limits=self._limits(limits, spec, selected.model), tools=custom_tools, stop=stop,
+            inputs=[*selected.inputs, *input_paths],
         )  # fmt: skip
 
     def compare(
@@ -399,15 +407,11 @@ class Studio:
             text: str, argument: ModelArgument, limits: Limits | None, stop: Stop
         ) -> Events:
             model = select_model(text, argument, self.settings).model
-            return recorded.follow_up(text, model, self._limits(limits, None, model), stop)
+            return recorded.follow_up(text, model, self._limits(limits, RunSpec(), model), stop)
 
         run = Run(recorded, stop or Stop(), report.skipped, begin, continue_run, self.fork)
         self._register(recorded, run.close)
         return run
-
-    def create_member_run(self, task: str, comparison: str, **options: Any) -> Run:
-        """Create a run of a comparison or an evaluation, for parts of this program; see ``run``."""
-        return self._create_run(task, comparison=comparison, **options)
 
     @property
     def path(self) -> Path:
@@ -422,43 +426,33 @@ class Studio:
         folder = RunFolder.create(self._data, provider.create_workspace(), comparison=comparison)
         return placement.place(folder, order, provider.blobs)
 
-    def _create_run(
+    def create_run(
         self,
-        task: str,
+        spec: RunSpec,
+        model: Model,
         *,
-        inputs: "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]" = (),
-        model: ModelArgument = None,
-        prompt: "Prompt | str | os.PathLike[str] | None" = None,
-        tools: Iterable[Tool | Function] = (),
-        network: "NetworkPolicy | str" = "open",
-        mode: Mode = "sandbox",
+        prompt: Prompt | None = None,
         limits: Limits | None = None,
-        max_steps: int | None = None,
-        summarise: bool = False,
-        approve: Iterable[str] = (),
+        inputs: Iterable[Path] = (),
+        tools: Mapping[str, Tool] | None = None,
         stop: Stop | None = None,
         comparison: str = "",
     ) -> Run:
-        arguments.text("task", task)
-        approval = parse_rules(approve)
-        if mode not in ("sandbox", "plain"):
-            raise arguments.invalid_argument("mode", mode, "“sandbox” or “plain”")
-        input_paths, custom_tools = arguments.paths("inputs", inputs), toolset(tools)
-        if custom_tools and mode == "plain":
-            raise UsageError("A run in plain mode has no tools.")
-        selected = select_model(task, model, self.settings)
-        first = Task(selected.task, arguments.prompt(prompt, selected.model), mode)
-        first = replace(first, network=arguments.policy(network))
-        run_limits = self._limits(limits, max_steps, selected.model, summarise=summarise)
+        """Create a run of a spec, for parts of this program; see ``run``.
+
+        ``prompt`` and ``limits`` go before what follows from the spec; ``comparison`` is the id of
+        the comparison or evaluation that the run belongs to.
+        """
+        task = spec.first_task(model, prompt)
+        limits = limits or spec.limits(self.settings, model)
         report = CopyReport()
-        recorded = self._create([*selected.inputs, *input_paths], report, custom_tools, comparison)
-        recorded.steering.set_approval(approval)
+        recorded = self._create(inputs, report, tools, comparison)
+        recorded.steering.set_approval(spec.approve)
 
         def begin(stop: Stop) -> Events:
-            return recorded.start(first, selected.model, run_limits, stop)
+            return recorded.start(task, model, limits, stop)
 
-        stop = stop or Stop()
-        return self._open_run(recorded, stop, report.skipped, begin, selected.model, run_limits)
+        return self._open_run(recorded, stop or Stop(), report.skipped, begin, model, limits)
 
     def fork(
         self,
@@ -503,7 +497,8 @@ class Studio:
         from agent.api import fork  # only a fork needs it
 
         selected = select_model(message, model, self.settings).model
-        run_limits = self._limits(limits, max_steps, selected, summarise=summarise)
+        changes = RunSpec.of({"max_steps": max_steps, "summarise": summarise})
+        run_limits = self._limits(limits, changes, selected)
         provider = self._provider()
         with ExitStack() as on_failure:
             if isinstance(run, os.PathLike):
@@ -537,7 +532,7 @@ class Studio:
             chosen = (
                 model if argument is None else select_model(text, argument, self.settings).model
             )
-            round_limits = run_limits if limits is None else self._limits(limits, None, chosen)
+            round_limits = run_limits if limits is None else self._limits(limits, RunSpec(), chosen)
             return recorded.follow_up(text, chosen, round_limits, stop)
 
         run = Run(recorded, stop, skipped, begin, continue_run, self.fork)
@@ -634,20 +629,17 @@ class Studio:
             on_failure.pop_all()
         return folder
 
-    def _limits(
-        self, limits: Limits | None, max_steps: int | None, model: Model, *, summarise: bool = False
-    ) -> Limits:
-        if limits is not None:
-            arguments.check_type("limits", limits, Limits, "Limits, such as Limits(steps=20)")
-            arguments.steps("limits.steps", limits.steps, self.settings.max_steps)
-        arguments.check_type("summarise", summarise, bool, "True or False")
-        round_limits = limits or adapt_to_model(self.settings.limits(), model)
-        if summarise:
-            round_limits = replace(round_limits, summarise=True)
-        if max_steps is None:
-            return round_limits
-        steps = arguments.steps("max_steps", max_steps, self.settings.max_steps)
-        return replace(round_limits, steps=steps)
+    def _limits(self, limits: Limits | None, spec: RunSpec, model: Model) -> Limits:
+        """Return the limits of a spec, or the given ones with what the spec changes."""
+        usual = spec.limits(self.settings, model)
+        if limits is None:
+            return usual
+        arguments.check_type("limits", limits, Limits, "Limits, such as Limits(steps=20)")
+        arguments.steps("limits.steps", limits.steps, self.settings.max_steps)
+        return replace(
+            limits, steps=spec.max_steps or limits.steps,
+            summarise=spec.summarise or limits.summarise,
+        )  # fmt: skip
 
     def _acquire_sandbox(self, folder: RunFolder) -> base.Sandbox:
         events = self._provider().acquire(folder, Stop())

@@ -9,14 +9,14 @@ from agent import prompts
 from agent.cli import compare_options, evaluate_options, models
 from agent.cli.recorded_runs import commands as recorded_runs
 from agent.cli.startup import begin_collection
-from agent.errors import AddressUnusable, StudioError, UsageError
+from agent.errors import AddressUnusable, StudioError
 from agent.models import parameters
-from agent.sandbox.network.policy import NetworkPolicy, policy_argument
+from agent.run_fields import add_option
+from agent.sandbox.network.policy import NetworkPolicy
 from agent.settings import Settings, load
 from agent.tasks import cli as tasks
 from agent.train import cli as training
 from agent.train.rollouts import cli as rollouts
-from agent.util.cli_types import positive_int
 
 STOPPED = 130
 """The exit code after a stop or Ctrl-C."""
@@ -76,29 +76,17 @@ def _add_run(run: argparse.ArgumentParser) -> None:
         help="the model's name, or demonstration or builtin")  # fmt: skip
     add("--base-url", metavar="URL", default="",
         help="URL of the endpoint; OPENAI_API_KEY is only sent to OPENAI_BASE_URL")  # fmt: skip
-    add("--max-steps", metavar="N", type=positive_int, help="maximum number of model turns")
+    add_option(run, "max_steps")
     add("--summarise", action="store_true",
         help="summarise older steps near the context limit")  # fmt: skip
-    add("--mode", choices=("sandbox", "plain"), default="sandbox",
-        help="sandbox (default); plain: no tools, documents in the prompt")  # fmt: skip
+    add_option(run, "mode", default="sandbox")
     add("--prompt", metavar="NAME|FILE", default="",
         help=f"one of {', '.join(prompts.list_names())}, or a file")  # fmt: skip
-    add("--network", metavar="POLICY", type=policy_argument, default=NetworkPolicy(),
-        help="what the sandbox can reach: open, none, packages, or a list of hosts")  # fmt: skip
-    add("--approve", metavar="RULES", type=_rules, default=(),
-        help="ask before calls: every, risky, or of network, delete, install, long")  # fmt: skip
+    add_option(run, "network", default=NetworkPolicy())
+    add_option(run, "approve", default=())
     add("--image", metavar="TAG", default="", help="sandbox image to use instead of STUDIO_IMAGE")
     add("--json", action="store_true", help="write the events to stdout as JSON Lines")
     parameters.add_options(run)
-
-
-def _rules(text: str) -> tuple[str, ...]:
-    from agent.loop.approval import parse_rules  # imports the events
-
-    try:
-        return parse_rules(text.replace(",", " ").split())
-    except UsageError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def main(arguments: Sequence[str] | None = None, serve: Serve | None = None) -> int:

@@ -64,7 +64,7 @@ class PlacedRun:
 
     def carry_out(self) -> tuple[str, str, str]:
         """Carry it out; return its status, its answer and why it failed."""
-        self._folder.set_network(self._order.network)
+        self._folder.set_network(self._order.spec.policy)
         self._folder.set_sandbox(self._folder.sandbox)
         try:
             for _ in range(_ATTEMPTS):

@@ -16,7 +16,7 @@ from agent.events import Event, RunEnded, StepEnded
 from agent.limits import adapt_to_model
 from agent.runs.folder import RunFolder
 from agent.runs.inputs import INPUT_FOLDER
-from agent.runs.recorded_run import RecordedRun, SandboxProvider, Task
+from agent.runs.recorded_run import RecordedRun, SandboxProvider
 from agent.tasks.setup import write_files
 from agent.util.cancellation import Stop
 from agent.workspace.files import Workspace
@@ -68,8 +68,8 @@ class Worker(NodeProcess):
         self, recorded: RecordedRun, order: RunOrder, stop: Stop, sender: Sender
     ) -> Iterator[Part]:
         """Carry out the round; yield the journal as it grows, without its end."""
-        model = select_model(order.text, order.model, self._settings).model
-        task = Task(order.text, order.prompt, order.mode, order.network)
+        model = select_model(order.spec.task, order.model, self._settings).model
+        task = order.spec.first_task(model, order.prompt)
         sent = 0.0
         for event in recorded.start(task, model, adapt_to_model(order.limits, model), stop):
             if _is_due(event, sent):

@@ -1,15 +1,13 @@
 """What a comparison is: a task, its inputs, and the members that carry it out."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from urllib.parse import urlsplit
 
 from agent.errors import UsageError
-from agent.events import Mode, Network
 from agent.grading.checks import OFFERED, Check, Expected
-from agent.models.base import API, Effort, ToolCallStyle, Verbosity
-from agent.models.parameters import config_fields
+from agent.run_fields import BY_NAME
+from agent.runs.spec import RunSpec
 
 FORMAT = 1
 """The version of a comparison's record; a newer version may add fields."""
@@ -22,40 +20,21 @@ MAX_ANSWER = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
-    """One column of a comparison: a model, its mode and its settings.
+class Member(RunSpec):
+    """One column of a comparison: what is asked for, without the task.
 
     Attributes:
         label: Its name in the comparison.
-        mode: ``plain``: the documents in the prompt and no tools; or ``sandbox``.
-        model: The model's name at the endpoint, ``builtin``, or ``demonstration``.
-        base_url: The endpoint's URL; empty for the studio's. Keys are never stored.
-        prompt: The name of a bundled prompt.
-        max_steps: Another limit on the model's turns; None for the studio's.
-        network: What the sandbox may reach; ``hosts`` if it is ``listed``.
-        calls: As ``ModelConfig.tool_call_style``; the other parameters are named as in
-            ``ModelConfig`` (``agent.models.parameters``).
+        base_url: The endpoint's URL; empty for the studio's.
     """
 
     label: str
-    mode: Mode
-    model: str
-    base_url: str = ""
-    prompt: str = "general"
-    max_steps: int | None = None
-    max_tokens: int | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    extra_body: Mapping[str, Any] = field(default_factory=dict)
-    network: Network = "open"
-    hosts: tuple[str, ...] = ()
-    calls: ToolCallStyle = "native"
-    send_reasoning: bool = True
-    api: API | None = None
-    effort: Effort | None = None
-    thinking: bool | None = None
-    verbosity: Verbosity | None = None
-    seed: int | None = None
+    base_url: str | None = ""
+
+    def spec(self, task: str = "") -> RunSpec:
+        """Return what is asked for with a task."""
+        values = {name: getattr(self, name) for name in BY_NAME}
+        return RunSpec(**values | {"task": task, "base_url": self.base_url or None})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,13 +160,11 @@ def check_member(member: Member) -> None:
     """Check a member's label, endpoint, limits and parameters. Raises ``UsageError``."""
     if not member.label.strip() or len(member.label) > MAX_LABEL:
         raise UsageError(f"A member's label has 1 to {MAX_LABEL} characters.")
-    _check_url(member.base_url)
+    _check_url(member.base_url or "")
     try:
-        config_fields(member)
+        member.check()
     except UsageError as error:
         raise UsageError(f"{member.label}: {error}") from None
-    if member.max_steps is not None and member.max_steps < 1:
-        raise UsageError(f"{member.label}: max_steps must be 1 or more, not {member.max_steps}.")
 
 
 def _check_expected(expected: ExpectedAnswer) -> None:

@@ -12,6 +12,7 @@ from agent.compare.folder import ComparisonFolder, RunEntry
 from agent.compare.outcomes import Outcome, is_unfinished, outcomes_of
 from agent.grading.checks import CHECKS, Grade
 from agent.models.builtin.install import BUILTIN_ID, BUILTIN_NAME
+from agent.models.parameters import camel_case
 from agent.runs.metrics.provenance import provenance_of
 from agent.runs.summary import Summary
 from agent.titles import title_for_task
@@ -195,9 +196,3 @@ def settings_of(member: Member) -> dict[str, Any]:
         del values[name]
     empty: tuple[Any, ...] = (None, "", {}, ())
     return {camel_case(name): value for name, value in values.items() if value not in empty}
-
-
-def camel_case(name: str) -> str:
-    """Return a field's name as JavaScript writes it."""
-    first, *rest = name.split("_")
-    return first + "".join(map(str.capitalize, rest))

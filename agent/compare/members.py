@@ -1,36 +1,24 @@
 """Members as they are written in a program or on a command line: ``plain,model=NAME``."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from agent.compare.comparison import MAX_LABEL, Member, varying_fields
 from agent.errors import UsageError
 from agent.models.base import ModelConfig
 from agent.models.builtin.install import BUILTIN_ID, BUILTIN_NAME
 from agent.models.parameters import PARAMETERS
-from agent.sandbox.network.policy import parse_policy
+from agent.run_fields import FIELDS
 from agent.util.text import one_line
 
 _NAMES = {"plain": "Without sandbox", "sandbox": "In the sandbox"}
 
 
-def _number(text: str) -> int:
-    if not text.isdecimal() or len(text) > 18 or not int(text):
-        raise ValueError("it must be a whole number, 1 or more")
-    return int(text)
-
-
-_FIELDS: dict[str, tuple[str, Callable[[str], Any]]] = {
-    "label": ("label", str),
-    "mode": ("mode", str),
-    "model": ("model", str),
-    "base-url": ("base_url", str),
-    "prompt": ("prompt", str),
-    "max-steps": ("max_steps", _number),
-    **{each.option: (each.name, each.parse) for each in PARAMETERS},
-    "network": ("network", str),
+_FIELDS = {
+    each.option: each
+    for each in FIELDS
+    if each.name not in ("task", "inputs", "hosts", "image", "memory", "approve")
 }
 
 
@@ -50,7 +38,7 @@ def parse_member(
     Raises:
         UsageError: A key is unknown or its value is invalid; the text names it.
     """
-    values: dict[str, Any] = {"label": "", "mode": mode, "model": ""}
+    label, values = "", {"mode": mode}
     further: dict[str, str] = {}
     for part in _parts(text):
         key, equals, value = part.partition("=")
@@ -59,18 +47,17 @@ def parse_member(
             values["mode"] = part
         elif equals and key in extra:
             further[key] = value
+        elif equals and key == "label":
+            label = value.strip()
         elif equals and key in _FIELDS:
-            name, convert = _FIELDS[key]
             try:
-                values[name] = convert(value.strip())
+                values[_FIELDS[key].name] = _FIELDS[key].parse(value)
             except UsageError as error:
                 raise _refusal(text, str(error)) from None
-            except ValueError as error:
-                raise _refusal(text, f"{key}: {error}.") from error
         else:
-            known = ", ".join((*_FIELDS, *extra))
+            known = ", ".join(("label", *_FIELDS, *extra))
             raise _refusal(text, f"“{part:.60}” is none of plain, sandbox, {known}.")
-    return _checked(text, values), further
+    return Member.of(values, label=label), further
 
 
 def _parts(text: str) -> list[str]:
@@ -151,18 +138,6 @@ def with_parameters(members: Iterable[Member], models: Mapping[str, object]) -> 
             member = replace(member, **given)
         found.append(member)
     return tuple(found)
-
-
-def _checked(text: str, values: dict[str, Any]) -> Member:
-    if values["mode"] not in _NAMES:
-        raise _refusal(text, f"mode is plain or sandbox, not “{values['mode']:.60}”.")
-    if "network" in values:
-        try:
-            policy = parse_policy(values["network"])
-        except ValueError as error:
-            raise _refusal(text, f"network: {error}") from error
-        values |= {"network": policy.access, "hosts": policy.hosts}
-    return Member(**{name: value for name, value in values.items() if value is not None})
 
 
 def _labels(members: Sequence[Member]) -> list[str]:

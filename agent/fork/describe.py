@@ -1,12 +1,15 @@
 """What a fork at a step would start with, and what does not come along."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from agent.events import Mode
 from agent.fork.cut import cut_run
 from agent.fork.packages import install_commands
 from agent.fork.unversioned import unversioned_files
 from agent.runs.folder import RunFolder
+from agent.runs.spec import settings_at_start
 from agent.workspace.paths import RelPath
 from agent.workspace.versions.blobs import BlobStore
 from agent.workspace.versions.log import ManifestLog
@@ -32,7 +35,8 @@ class ForkDescription:
         message: The user's message of the round that the step belongs to.
         first_step: The first step of that round.
         needs_message: Whether the model can only go on after a message.
-        model: The model of the run at that step; ``mode``, ``prompt`` and ``network`` likewise.
+        model: The model of the run at that step; ``mode`` and ``network`` likewise.
+        spec: What starts the run again with the same settings, the model's aside.
         files: The number of files that it starts with.
         missing: Files that it lacks, the first 200; ``missing_total`` counts all.
         versions: Whether the record has file versions; see ``unversioned_files`` otherwise.
@@ -46,9 +50,8 @@ class ForkDescription:
     needs_message: bool
     model: str
     mode: Mode
-    prompt: str
     network: str
-    hosts: tuple[str, ...]
+    spec: Mapping[str, Any]
     files: int
     missing: tuple[MissingFile, ...]
     missing_total: int
@@ -84,9 +87,8 @@ def describe_fork(folder: RunFolder, step: int, blobs: BlobStore) -> ForkDescrip
         needs_message=cut.needs_message,
         model=state.model or cut.started.model,
         mode=state.mode if step else cut.started.mode,
-        prompt=state.prompt or cut.started.prompt,
         network=sandbox.access,
-        hosts=sandbox.hosts,
+        spec=settings_at_start(cut.started) | {"network": sandbox.access, "hosts": sandbox.hosts},
         files=files,
         missing=tuple(
             MissingFile(path=RelPath.trusted(each.path).to_url(), reason=each.reason)

@@ -16,9 +16,8 @@ from agent.fork.cut import Cut, cut_run
 from agent.fork.packages import install_commands
 from agent.fork.unversioned import unversioned_files
 from agent.prompts import Prompt
-from agent.runs.folder import RunFolder
+from agent.runs.folder import Parent, RunFolder
 from agent.runs.inputs import list_inputs, read_texts
-from agent.runs.parent import Parent
 from agent.runs.recorded_run import Task
 from agent.sandbox.disk import volume
 from agent.util.text import format_size
@@ -143,6 +142,7 @@ def first_task(parent: RunFolder, text: str = "", changes: Changes = _SAME) -> T
         parent.network,
         rest if started.mode == "sandbox" else started.system,
         started.history,
+        started.spec,
     )
 
 

@@ -13,8 +13,7 @@ from typing import Literal
 
 from agent.errors import RunError
 from agent.history.index import History, HistoryEntry
-from agent.runs.folder import RunFolder
-from agent.runs.parent import Parent
+from agent.runs.folder import Parent, RunFolder
 
 MAX_MEMBERS = 200
 _MAX_EXAMINED = 1000

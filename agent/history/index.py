@@ -18,9 +18,8 @@ from agent.history import records, search
 from agent.history.indexing import Indexer
 from agent.history.records import Record
 from agent.runs.disk_usage import sandbox_bytes_on_disk
-from agent.runs.folder import RunFolder
+from agent.runs.folder import Parent, RunFolder
 from agent.runs.own_changes import OwnChanges
-from agent.runs.parent import Parent
 from agent.runs.summary import Summary
 
 _ENTRY = (

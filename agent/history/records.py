@@ -15,8 +15,7 @@ from agent.errors import RunError
 from agent.events import Event
 from agent.history.search import Passage, normalize, passages_of
 from agent.runs import journal, summary
-from agent.runs.folder import MAX_TITLE, RunFolder
-from agent.runs.parent import Parent, parent_adapter
+from agent.runs.folder import MAX_TITLE, Parent, RunFolder, parent_adapter
 from agent.runs.state import RunState
 from agent.runs.summary import Summary
 from agent.titles import title_for_task

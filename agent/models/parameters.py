@@ -33,6 +33,7 @@ class Parameter:
         expected: What a value must be, to follow “must be”.
         read: Returns a value in its type, from that type; raises ``ValueError``.
         from_text: Returns the value that a text stands for; raises ``ValueError``.
+        unset: The values that leave it as it is without.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Parameter:
     from_text: Callable[[str], Any] = str
     metavar: str = "N"
     help: str
+    unset: tuple[Any, ...] = (None, "", _DEFAULT)
 
     @property
     def option(self) -> str:
@@ -51,12 +53,11 @@ class Parameter:
     @property
     def camel_case(self) -> str:
         """Its name in JSON."""
-        first, *rest = self.name.split("_")
-        return first + "".join(map(str.capitalize, rest))
+        return camel_case(self.name)
 
     def check(self, value: Any) -> Any:
         """Return a valid value; None if it is not set. Raises ``UsageError``."""
-        if value is None or value == "" or value == _DEFAULT:
+        if value in self.unset:
             return None
         try:
             return self.read(value)
@@ -66,16 +67,37 @@ class Parameter:
     def parse(self, text: str) -> Any:
         """Return the value that a text stands for; raises ``UsageError``."""
         try:
-            value = self.from_text(text.strip()[:_MAX_TEXT]) if text.strip() else None
+            text = text.strip()[:_MAX_TEXT]
+            value = self.from_text(text) if text or "" not in self.unset else None
         except (ValueError, RecursionError):
             raise self._error(text) from None
         return self.check(value)
 
-    def _error(self, value: Any) -> UsageError:
-        return UsageError(f"{self.name} must be {self.expected}, not {_short.repr(value)}.")
+    def _error(self, value: Any) -> "InvalidValue":
+        return InvalidValue(self.name, f"must be {self.expected}, not {_short.repr(value)}")
 
 
-def _number(name: str, maximum: float, help: str) -> Parameter:
+class InvalidValue(UsageError):
+    """A value that a field cannot have; ``name`` is the field's."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(f"{name} {why}.")
+        self.name = name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle it, for processes of a cluster."""
+        return type(self), (self.name, str(self)[len(self.name) + 1 : -1])
+
+
+def camel_case(name: str) -> str:
+    """Return a field's name as JavaScript writes it."""
+    first, *rest = name.split("_")
+    return first + "".join(map(str.capitalize, rest))
+
+
+def number(name: str, maximum: float, help: str) -> Parameter:
+    """Return a number from 0 to a maximum."""
+
     def read(value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ValueError
@@ -89,7 +111,9 @@ def _number(name: str, maximum: float, help: str) -> Parameter:
     )
 
 
-def _whole(name: str, minimum: int, maximum: int, help: str) -> Parameter:
+def whole(name: str, minimum: int, maximum: int, help: str) -> Parameter:
+    """Return a whole number within a range."""
+
     def read(value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
             raise ValueError
@@ -101,7 +125,8 @@ def _whole(name: str, minimum: int, maximum: int, help: str) -> Parameter:
     return Parameter(name=name, field=name, expected=expected, read=read, from_text=int, help=help)
 
 
-def _choice(name: str, choices: Any, help: str, field: str = "") -> Parameter:
+def choice(name: str, choices: Any, help: str, field: str = "") -> Parameter:
+    """Return one of the values of a ``Literal``."""
     values: tuple[str, ...] = get_args(choices)
 
     def read(value: Any) -> str:
@@ -116,7 +141,9 @@ def _choice(name: str, choices: Any, help: str, field: str = "") -> Parameter:
     )  # fmt: skip
 
 
-def _flag(name: str, help: str) -> Parameter:
+def flag(name: str, help: str) -> Parameter:
+    """Return a value that is on or off."""
+
     def read(value: Any) -> bool:
         if value in _FLAGS and isinstance(value, str):
             return _FLAGS[value]
@@ -138,21 +165,21 @@ def _read_fields(value: Any) -> dict[str, Any]:
 
 
 PARAMETERS = (
-    _choice("api", API, "how the endpoint is spoken to (default: auto, by address and model)"),
-    _choice("effort", Effort, "how much the model reasons"),
-    _flag("thinking", "whether the model reasons before it answers"),
-    _choice("verbosity", Verbosity, "how long the answers are"),
-    _whole("seed", 0, MAX_SEED, "seed of the sampling"),
-    _number("temperature", 2, "sampling temperature"),
-    _number("top_p", 1, "nucleus sampling"),
-    _whole("max_tokens", 1, 10_000_000, "maximum number of tokens of one answer"),
+    choice("api", API, "how the endpoint is spoken to (default: auto, by address and model)"),
+    choice("effort", Effort, "how much the model reasons"),
+    flag("thinking", "whether the model reasons before it answers"),
+    choice("verbosity", Verbosity, "how long the answers are"),
+    whole("seed", 0, MAX_SEED, "seed of the sampling"),
+    number("temperature", 2, "sampling temperature"),
+    number("top_p", 1, "nucleus sampling"),
+    whole("max_tokens", 1, 10_000_000, "maximum number of tokens of one answer"),
     Parameter(
         name="extra_body", field="extra_body", read=_read_fields, metavar="JSON",
         expected='a JSON object such as {"top_k": 20}',
         help="additional fields of each request",
     ),
-    _choice("calls", ToolCallStyle, "how the model calls tools", field="tool_call_style"),
-    _flag("send_reasoning", "whether earlier reasoning is sent back to the model"),
+    choice("calls", ToolCallStyle, "how the model calls tools", field="tool_call_style"),
+    flag("send_reasoning", "whether earlier reasoning is sent back to the model"),
 )  # fmt: skip
 """All request parameters, in the order in which they are shown."""
 
@@ -196,11 +223,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("parameters of the model's requests")
     for each in PARAMETERS:
         group.add_argument(
-            f"--{each.option}", metavar=each.metavar, type=_option_type(each), help=each.help
+            f"--{each.option}", metavar=each.metavar, type=option_type(each), help=each.help
         )
 
 
-def _option_type(parameter: Parameter) -> Callable[[str], Any]:
+def option_type(parameter: Parameter) -> Callable[[str], Any]:
+    """Return a parameter as the ``type`` of an option."""
+
     def parse(text: str) -> Any:
         try:
             return parameter.parse(text)

@@ -17,6 +17,7 @@ Files in the format of LLM-in-Sandbox (``prompt_config.yaml``: ``system_prompt``
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from agent.errors import SettingError
@@ -79,6 +80,7 @@ class Prompt:
         return _render(self.plain_template, {"task": task, "documents": "\n\n".join(texts)})
 
 
+@cache
 def list_names() -> tuple[str, ...]:
     """Return the names of the bundled prompts, ``general`` first."""
     names = sorted(path.stem for path in _FOLDER.glob("*.yaml"))
@@ -89,6 +91,11 @@ def get_bundled(name: str) -> Prompt:
     """Return the bundled prompt with this name."""
     if name not in list_names():
         raise SettingError(f"prompt: there is no prompt named “{name}”; {_valid_names()}")
+    return _bundled(name)
+
+
+@cache
+def _bundled(name: str) -> Prompt:
     return _parse(name, (_FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
 
 

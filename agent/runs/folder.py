@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
 from pydantic_core import from_json, to_json
@@ -28,7 +28,6 @@ from pydantic_core import from_json, to_json
 from agent.data_folder import random_id
 from agent.errors import RunError
 from agent.events import Network
-from agent.runs.parent import Parent
 from agent.sandbox.disk import volume
 from agent.sandbox.network.policy import NetworkPolicy
 from agent.workspace.files import FallbackAccess, Workspace
@@ -36,6 +35,34 @@ from agent.workspace.files import FallbackAccess, Workspace
 MAX_TITLE = 200
 RUN_NOT_FOUND = "There is no such run. It may have been deleted."
 _ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
+
+
+ParentKind = Literal["fork", "replay"]
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """What a run was made from.
+
+    Attributes:
+        run: The id of the other run, which may have been deleted since.
+        step: The last of its steps that this run starts with; 0 for none.
+        manifest: SHA-256 in hex of its workspace after that step
+            (``agent.workspace.versions.manifest.Manifest.digest``); empty if unknown.
+        kind: ``fork``: this run continues the conversation; ``replay``: it executes the recorded
+            calls again.
+    """
+
+    run: str
+    step: int
+    manifest: str = ""
+    kind: ParentKind = "fork"
+
+
+@cache  # on first use, so that importing this module stays cheap
+def parent_adapter() -> TypeAdapter[Parent]:
+    """Return the adapter that reads and writes a parent as JSON."""
+    return TypeAdapter(Parent)
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,6 +113,7 @@ class Task:
         network: The network policy of the sandbox.
         instructions: A client's own system prompt; it follows the prompt's, if there is one.
         history: A client's earlier messages; they come before the task.
+        spec: What was asked for, as ``RunStarted`` records it.
     """
 
     text: str
@@ -121,6 +122,7 @@ class Task:
     network: NetworkPolicy = field(default_factory=NetworkPolicy)
     instructions: str = ""
     history: tuple[EarlierMessage, ...] = ()
+    spec: Mapping[str, Any] = field(default_factory=dict)
 
 
 class RecordedRun(ClosingContext):
@@ -326,6 +328,7 @@ class RecordedRun(ClosingContext):
                 replace(each, text=replace_surrogates(each.text)) for each in task.history
             ),
             inputs=tuple(path.to_url() for path in inputs),
+            spec=dict(task.spec),
             network=task.network.access,
             hosts=task.network.hosts,
             limits=limits.to_dict(),

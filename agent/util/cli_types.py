@@ -19,14 +19,6 @@ def natural_number(text: str) -> int:
     return number
 
 
-def positive_seconds(text: str) -> float:
-    """Parse a positive, finite number of seconds."""
-    number = float(text)
-    if not 0 < number < float("inf"):
-        raise argparse.ArgumentTypeError("must be more than 0")
-    return number
-
-
 def megabytes(text: str) -> int:
     """Parse a number of megabytes, from 0 to a million; return bytes."""
     number = float(text)

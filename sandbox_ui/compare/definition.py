@@ -1,8 +1,9 @@
 """The definition of a comparison from a request, and the options of its members."""
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
 
 from agent.compare.comparison import (
     MAX_LABEL,
@@ -17,9 +18,9 @@ from agent.compare.members import check_labels
 from agent.errors import ModelRefused, RunError, UsageError
 from agent.events import Mode
 from agent.models.builtin.install import BUILTIN_ID, BUILTIN_NAME
-from agent.models.parameters import checked_values
+from agent.models.parameters import InvalidValue
 from agent.models.transport.base_url import parse_base_url, same_endpoint
-from agent.sandbox.network.policy import parse_policy
+from agent.runs.spec import RunSpec
 from agent.settings import Settings
 from sandbox_ui.auth.user import User
 from sandbox_ui.compare.request import (
@@ -27,25 +28,24 @@ from sandbox_ui.compare.request import (
     ExpectedRequest,
     JudgeRequest,
     KeyRequest,
-    MemberRequest,
     Participants,
     ResumeRequest,
 )
-from sandbox_ui.runs import run_options
-from sandbox_ui.runs.run_options import RunOptions
+from sandbox_ui.runs.service import RunRequest, prepare
 
+_NOT_OF_MEMBERS = ("task", "inputs", "image")
 _MODE_LABELS: dict[Mode, str] = {"plain": "Without sandbox", "sandbox": "With sandbox"}
 
 
 def define(
     request: ComparisonRequest, settings: Settings, user: User
 ) -> tuple[Comparison, Participants]:
-    """Return a comparison's definition, without inputs, and its members' options.
+    """Return a comparison's definition, without inputs, and its members' requests.
 
     Raises:
         StudioError: if a value is invalid, or a member has no model.
     """
-    members, options = members_of(request.members, settings)
+    members, wanted = members_of(request.members, settings)
     judge = request.expected.judge if request.expected else None
     definition = Comparison(
         id="",
@@ -58,34 +58,35 @@ def define(
         owner=user.id,
     )
     check(definition)
-    participants = Participants(options, judge_options(judge) if judge else None)
+    participants = Participants(
+        wanted, judge_request(judge.model, judge.base_url, judge.api_key) if judge else None
+    )
     require_models(definition.task, definition.members, participants, settings, user)
     return definition, participants
 
 
 def members_of(
-    requests: Sequence[MemberRequest], settings: Settings
-) -> tuple[list[Member], list[RunOptions]]:
-    """Return members, labelled, and the options with which their models are called.
+    requests: Sequence[Mapping[str, Any]], settings: Settings
+) -> tuple[list[Member], list[RunRequest]]:
+    """Return members, labelled, and the requests with which their models are called.
 
     A demonstration never answers for a member.
 
     Raises:
         StudioError: if a value is invalid.
     """
-    members = labelled([_member_of(each, settings) for each in requests])
-    options = [
-        _options_of(member, asked.base_url, asked.api_key)
-        for member, asked in zip(members, requests, strict=True)
+    parsed = [_parsed(at, each, settings) for at, each in enumerate(requests)]
+    members = labelled([member for member, _ in parsed])
+    wanted = [
+        _request_of(member, asked.spec.base_url, asked.key)
+        for member, (_, asked) in zip(members, parsed, strict=True)
     ]
-    return members, options
+    return members, wanted
 
 
-def judge_options(judge: JudgeRequest) -> RunOptions:
-    """Return the options with which a judge is called."""
-    return RunOptions(
-        base_url=judge.base_url, api_key=judge.api_key, model=judge.model, mode="plain"
-    )
+def judge_request(model: str, base_url: str | None, key: str) -> RunRequest:
+    """Return the request with which a judge is called."""
+    return RunRequest(RunSpec(base_url=base_url, model=model, mode="plain"), key)
 
 
 def judge_of(asked: JudgeRequest, settings: Settings) -> Judge:
@@ -107,7 +108,7 @@ def continued(
     settings: Settings,
     user: User,
 ) -> Participants:
-    """Return the options with which a comparison or an evaluation is continued.
+    """Return the requests with which a comparison or an evaluation is continued.
 
     Args:
         text: The text of its task, or of one of its tasks.
@@ -125,14 +126,13 @@ def continued(
         if not 0 <= each.index < len(members):
             raise UsageError(f"There is no member with the index {each.index}.")
         given[each.index] = each
-    options = [
-        _stored_options(member, given.get(index), settings) for index, member in enumerate(members)
+    wanted = [
+        _stored_request(member, given.get(index), settings) for index, member in enumerate(members)
     ]
     judging = None
     if judge is not None:
-        url, key = judge.base_url or None, request.judge_api_key
-        judging = RunOptions(base_url=url, api_key=key, model=judge.model, mode="plain")
-    participants = Participants(options, judging)
+        judging = judge_request(judge.model, judge.base_url or None, request.judge_api_key)
+    participants = Participants(wanted, judging)
     require_models(text, members, participants, settings, user)
     return participants
 
@@ -149,19 +149,20 @@ def require_models(
     Args:
         text: The task's text.
         members: The members, in order.
-        participants: Their options.
+        participants: Their requests.
         settings: The operator's settings.
         user: The user on whose behalf the endpoints are used.
 
     Raises:
         StudioError: if one cannot; the text names the member.
     """
-    for member, options in zip(members, participants.members, strict=True):
+    for member, asked in zip(members, participants.members, strict=True):
         try:
-            model = run_options.model_for(text, options, settings, user)
-            run_options.task_for(text, options, model)
+            prepare(asked.for_task(text), settings, user)
         except (RunError, ModelRefused) as error:
             raise type(error)(f"{member.label}: {error}") from error
+        except UsageError as error:
+            raise UsageError(f"{member.label}: {error}") from error
 
 
 def _stored_url(url: str, settings: Settings) -> str:
@@ -175,25 +176,27 @@ def _stored_url(url: str, settings: Settings) -> str:
     return parse_base_url(url).display_url
 
 
-def _member_of(asked: MemberRequest, settings: Settings) -> Member:
+def _parsed(at: int, asked: Mapping[str, Any], settings: Settings) -> tuple[Member, RunRequest]:
     """Return a member as it is stored; without an endpoint, the built-in model answers."""
-    url = settings.base_url if asked.base_url is None else asked.base_url
-    url = "" if asked.model == BUILTIN_ID else url.strip()
+    given = dict(asked)
+    label = given.pop("label", "")
     try:
-        network = parse_policy(asked.network)
-    except ValueError as error:
-        raise UsageError(f"network: {error}") from error
-    return Member(
-        label=asked.label.strip(),
-        mode=asked.mode,
-        model=(asked.model.strip() or settings.model) if url else BUILTIN_ID,
-        base_url=_stored_url(url, settings),
-        prompt=asked.prompt,
-        max_steps=min(asked.max_steps, settings.max_steps) if asked.max_steps else None,
-        network=network.access,
-        hosts=network.hosts,
-        **checked_values(asked),
-    )
+        if not isinstance(label, str):
+            raise InvalidValue("label", "must be a text")
+        wanted = RunRequest.of(given)
+        if extra := [name for name in _NOT_OF_MEMBERS if getattr(wanted.spec, name)]:
+            raise InvalidValue(extra[0], "is not for members")
+    except UsageError as error:
+        raise UsageError(f"members[{at}]: {error}") from error
+    spec = wanted.spec
+    url = settings.base_url if spec.base_url is None else spec.base_url
+    url = "" if spec.model == BUILTIN_ID else url
+    values = {each.name: getattr(spec, each.name) for each in fields(spec)} | {
+        "label": label.strip(),
+        "base_url": _stored_url(url.strip(), settings),
+        "model": (spec.model or settings.model) if url else BUILTIN_ID,
+    }
+    return Member(**values), wanted
 
 
 def _expected_of(asked: ExpectedRequest | None, settings: Settings) -> ExpectedAnswer | None:
@@ -208,37 +211,28 @@ def _expected_of(asked: ExpectedRequest | None, settings: Settings) -> ExpectedA
     )
 
 
-def _stored_options(member: Member, given: KeyRequest | None, settings: Settings) -> RunOptions:
+def _stored_request(member: Member, given: KeyRequest | None, settings: Settings) -> RunRequest:
     if given is None:
-        return _options_of(member, None, "")
+        return _request_of(member, None, "")
     url = given.base_url
     if url is not None and _stored_url(url.strip(), settings) != member.base_url:
         raise UsageError(
             f"{member.label}: this is not the endpoint that was used before, "
             f"{member.base_url or 'the studio’s'}."
         )
-    return _options_of(member, url, given.api_key)
+    return _request_of(member, url, given.api_key)
 
 
-def _options_of(member: Member, url: str | None, key: str) -> RunOptions:
-    """Return the options with which a member's model is called.
+def _request_of(member: Member, url: str | None, key: str) -> RunRequest:
+    """Return the request with which a member's model is called.
 
     Args:
         member: The member as it is stored.
         url: Its endpoint, which may have a query; None for what is stored.
         key: Its key.
     """
-    return RunOptions(
-        base_url=(member.base_url or None) if url is None else url,
-        api_key=key,
-        model=member.model,
-        mode=member.mode,
-        prompt=member.prompt,
-        steps=member.max_steps,
-        network=member.network,
-        hosts=" ".join(member.hosts),
-        **checked_values(member),
-    )
+    spec = member.spec()
+    return RunRequest(spec if url is None else replace(spec, base_url=url), key)
 
 
 def labelled(members: Sequence[Member]) -> list[Member]:

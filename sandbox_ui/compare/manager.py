@@ -28,8 +28,8 @@ from sandbox_ui.compare.selection import compare_runs
 from sandbox_ui.compare.starter import ComparisonStarter, PlannedRun
 from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.limits.quota import Quota
-from sandbox_ui.runs import run_options
 from sandbox_ui.runs.manager import RunManager
+from sandbox_ui.runs.service import model_for
 
 _DESCRIPTION_SECONDS = 0.5
 _MAX_DESCRIBED = 32
@@ -236,7 +236,7 @@ class ComparisonManager(GroupManager[ComparisonFolder]):
             catalog=self._catalog, settings=self._settings,
         )  # fmt: skip
         judge = participants.judge
-        judging = run_options.model_for("", judge, self._settings, user) if judge else None
+        judging = model_for(judge, self._settings, user) if judge else None
         execution = self._register(folder, planned, starter)
         if judging is not None:
             self._judges[folder.id] = judging

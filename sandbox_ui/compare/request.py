@@ -1,7 +1,7 @@
 """A request for a comparison, parsed strictly.
 
-The definition of a comparison is stored; the options of its members contain API keys and stay in
-this process.
+The definition of a comparison is stored; the requests of its members have API keys and stay in this
+process.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,11 +12,9 @@ from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from agent.errors import UsageError
-from agent.events import Mode
 from agent.grading.checks import Check
-from sandbox_ui.runs.run_options import RunOptions
+from sandbox_ui.runs.service import RunRequest
 
-_Count = Annotated[int, Field(ge=1, le=10_000_000)]
 _Number = Annotated[float, Field(allow_inf_nan=False)]
 _T = TypeVar("_T")
 Few = Annotated[list[_T], Field(max_length=100), FailFast()]
@@ -29,33 +27,6 @@ class StrictRequest(BaseModel):
     model_config = ConfigDict(
         extra="forbid", strict=True, alias_generator=to_camel, populate_by_name=True
     )
-
-
-class MemberRequest(StrictRequest):
-    """A member as a client asks for it; what is missing is as in ``RunOptions``.
-
-    ``agent.models.parameters`` checks the fields from ``api`` to ``send_reasoning``.
-    """
-
-    label: str = ""
-    mode: Mode = "sandbox"
-    base_url: str | None = None
-    api_key: str = ""
-    model: str = ""
-    prompt: str = "general"
-    max_steps: _Count | None = None
-    api: Any = None
-    effort: Any = None
-    thinking: Any = None
-    verbosity: Any = None
-    seed: Any = None
-    temperature: Any = None
-    top_p: Any = None
-    max_tokens: Any = None
-    extra_body: Any = None
-    calls: Any = None
-    send_reasoning: Any = None
-    network: str = "open"
 
 
 class JudgeRequest(StrictRequest):
@@ -79,10 +50,13 @@ class ExpectedRequest(StrictRequest):
 
 
 class ComparisonRequest(StrictRequest):
-    """A comparison as a client asks for it; ``inputs`` is the id of a draft, or empty."""
+    """A comparison as a client asks for it; ``inputs`` is the id of a draft, or empty.
+
+    A member is what ``RunRequest.of`` reads, with a ``label``.
+    """
 
     task: str
-    members: Few[MemberRequest]
+    members: Few[dict[str, Any]]
     inputs: str = ""
     title: str = ""
     baseline: int = 0
@@ -107,10 +81,10 @@ class ResumeRequest(StrictRequest):
 
 @dataclass(frozen=True, slots=True)
 class Participants:
-    """The options with which the members and the judge are called; they contain keys."""
+    """The requests with which the members and the judge are called; they have keys."""
 
-    members: Sequence[RunOptions]
-    judge: RunOptions | None = None
+    members: Sequence[RunRequest]
+    judge: RunRequest | None = None
 
 
 def parse(kind: type[StrictRequest], body: Mapping[str, Any]) -> Any:

@@ -16,8 +16,8 @@ from sandbox_ui.compare.inputs import InputStore
 from sandbox_ui.compare.registry import Folder
 from sandbox_ui.compare.request import Participants
 from sandbox_ui.history.catalog import Catalog
-from sandbox_ui.runs import run_options
 from sandbox_ui.runs.manager import RunManager
+from sandbox_ui.runs.service import RunService, prepare
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class RunStarter(ABC, Generic[Folder]):
 
     Attributes:
         folder: The comparison or evaluation.
-        participants: The options of its members, with keys.
+        participants: The requests of its members, with keys.
         user: The user on whose behalf the endpoints are used.
         runs: The live runs.
         catalog: The catalog of all runs.
@@ -48,6 +48,11 @@ class RunStarter(ABC, Generic[Folder]):
     runs: RunManager
     catalog: Catalog
     settings: Settings
+
+    @property
+    def service(self) -> RunService:
+        """What starts the runs."""
+        return RunService(self.runs, self.settings)
 
     @property
     def max_active(self) -> int:
@@ -130,10 +135,8 @@ class ComparisonStarter(RunStarter[ComparisonFolder]):
 
     def start(self, run: str, planned: PlannedRun) -> None:
         """Start a prepared run; see ``RunStarter``."""
-        text, options = self.folder.definition.task, self.participants.members[planned.member]
-        model = run_options.model_for(text, options, self.settings, self.user)
-        task = run_options.task_for(text, options, model)
-        limits = run_options.limits_for(options, self.settings, model)
+        asked = self.participants.members[planned.member].for_task(self.folder.definition.task)
+        prepared = prepare(asked, self.settings, self.user)
         key = planned.member, planned.repetition
         self.record(run, self.folder.run_of(*key), lambda: self.folder.add_run(*key, run))
-        self.runs.start(run, task, model, limits)
+        self.service.begin(run, prepared)

@@ -18,7 +18,7 @@ from agent.workspace.paths import RelPath
 from sandbox_ui.auth.user import User
 from sandbox_ui.compare.definition import (
     judge_of,
-    judge_options,
+    judge_request,
     members_of,
     require_models,
 )
@@ -29,12 +29,12 @@ from sandbox_ui.evals.request import EvaluationRequest, SuiteRequest
 def define(
     request: EvaluationRequest, loaded: Sequence[Suite], settings: Settings, user: User
 ) -> tuple[Evaluation, Participants]:
-    """Return an evaluation's definition and its members' options.
+    """Return an evaluation's definition and its members' requests.
 
     Raises:
         StudioError: if a value is invalid, or a member has no model.
     """
-    members, options = members_of(request.members, settings)
+    members, requests = members_of(request.members, settings)
     judge = request.judge
     definition = Evaluation(
         members=tuple(members),
@@ -45,7 +45,9 @@ def define(
         owner=user.id,
     )
     check(definition, loaded)
-    participants = Participants(options, judge_options(judge) if judge else None)
+    participants = Participants(
+        requests, judge_request(judge.model, judge.base_url, judge.api_key) if judge else None
+    )
     require_models(loaded[0].tasks[0].text, members, participants, settings, user)
     return definition, participants
 

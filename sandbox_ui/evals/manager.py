@@ -31,8 +31,8 @@ from sandbox_ui.evals.request import EvaluationRequest
 from sandbox_ui.evals.scoring import BackgroundScoring
 from sandbox_ui.evals.starter import EvaluationStarter
 from sandbox_ui.history.catalog import Catalog
-from sandbox_ui.runs import run_options
 from sandbox_ui.runs.manager import RunManager
+from sandbox_ui.runs.service import model_for
 
 
 class EvaluationManager(GroupManager[EvaluationFolder]):
@@ -274,7 +274,7 @@ class EvaluationManager(GroupManager[EvaluationFolder]):
             on_recorded=lambda place: self._refresh(folder.id, [place]),
         )  # fmt: skip
         judge, access = folder.definition.judge, participants.judge
-        judging = run_options.model_for("", access, self._settings, user) if access else None
+        judging = model_for(access, self._settings, user) if access else None
         unscored = self._unscored(folder)
         execution = self._register(folder, planned, starter)
         if judge is not None and judging is not None:

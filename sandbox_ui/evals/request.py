@@ -1,9 +1,11 @@
 """A request for an evaluation, parsed strictly."""
 
+from typing import Any
+
 from pydantic import Field
 
 from agent.grading.checks import Extraction
-from sandbox_ui.compare.request import Few, JudgeRequest, MemberRequest, StrictRequest
+from sandbox_ui.compare.request import Few, JudgeRequest, StrictRequest
 
 
 class SuiteRequest(StrictRequest):
@@ -26,7 +28,7 @@ class EvaluationRequest(StrictRequest):
     """An evaluation as a client asks for it; ``inputs`` is a draft with uploads, or empty."""
 
     suites: Few[SuiteRequest]
-    members: Few[MemberRequest]
+    members: Few[dict[str, Any]]
     inputs: str = ""
     title: str = ""
     baseline: int = 0

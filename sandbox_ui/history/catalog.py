@@ -17,8 +17,7 @@ from agent.history.deletion import RunDeleter
 from agent.history.family import Family, find_family
 from agent.history.index import History, HistoryEntry, HistoryPage, HistoryTotals
 from agent.runs.disk_usage import bytes_on_disk
-from agent.runs.folder import RUN_NOT_FOUND, RunFolder
-from agent.runs.parent import Parent
+from agent.runs.folder import RUN_NOT_FOUND, Parent, RunFolder
 from agent.workspace.versions.blobs import BlobStore
 from sandbox_ui.runs.drafts import Draft
 from sandbox_ui.runs.manager import RunManager, RunSandboxProvider

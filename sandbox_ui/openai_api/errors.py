@@ -17,6 +17,7 @@ from agent.errors import (
     StorageFull,
     StudioError,
 )
+from agent.models.parameters import InvalidValue
 from sandbox_ui.auth.access import ReadOnly, SignInRequired
 from sandbox_ui.limits.receiving import UploadStalled
 from sandbox_ui.middleware.path_prefix import path_without_prefix
@@ -78,12 +79,25 @@ class ApiError(StudioError):
         return JSONResponse(self.body, self.status, self.headers)
 
 
+SANDBOX_FIELDS = {
+    name: "tool_calls" if name == "calls" else name
+    for name in (
+        "max_steps", "max_seconds", "max_conversation_tokens", "summarise", "memory", "network",
+        "prompt", "calls", "send_reasoning",
+    )
+}  # fmt: skip
+"""The fields of ``RunSpec`` in a request's ``sandbox``, and their names there."""
+
+
 def to_api_error(error: StudioError) -> ApiError:
     """Return an error of the studio as one of this API."""
     message = str(error)
     match error:
         case ApiError():
             return error
+        case InvalidValue():
+            sandbox = SANDBOX_FIELDS.get(error.name)
+            return ApiError(message, param=f"sandbox.{sandbox}" if sandbox else error.name)
         case QueueFull():
             return ApiError(message, 429, headers={"Retry-After": _RETRY_SECONDS})
         case QuotaExceeded():

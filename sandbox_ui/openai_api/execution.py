@@ -3,10 +3,9 @@
 from dataclasses import dataclass, replace
 
 from agent.events import Mode, RunStarted
-from agent.models.base import Model
 from agent.prompts import Prompt
-from agent.runs.recorded_run import Task
 from agent.runs.requests.body import read_rounds
+from agent.runs.spec import RunSpec
 from agent.settings import Settings
 from sandbox_ui.auth.access import Access
 from sandbox_ui.history.catalog import Catalog
@@ -15,9 +14,8 @@ from sandbox_ui.openai_api.errors import NO_RETRY, ApiError
 from sandbox_ui.openai_api.files import FileStore
 from sandbox_ui.openai_api.models import ServedModel
 from sandbox_ui.openai_api.parameters import Parameters
-from sandbox_ui.runs import run_options
 from sandbox_ui.runs.manager import RunManager
-from sandbox_ui.runs.run_options import RunOptions
+from sandbox_ui.runs.service import RunRequest, RunService, model_for, prepare
 from sandbox_ui.scheduling.admission import MAX_TEXT
 
 RESPONSE_PREFIX = "resp_"
@@ -97,6 +95,7 @@ class Launcher:
         self._catalog = catalog
         self._files = files
         self._settings = settings
+        self._service = RunService(runs, settings)
 
     def launch(self, order: Order, access: Access) -> StartedRound:
         """Start the run of a request, or the next round of the run that it continues.
@@ -105,8 +104,8 @@ class Launcher:
             StudioError: if it cannot be started; nothing is left of a new run.
         """
         _check_length(order.given)
-        model = self._model(order, access)
-        order.parameters.sandbox.check(self._settings, model)
+        wanted = _wanted(order)
+        wanted.spec.limits_of_any(self._settings)
         if order.served.is_builtin:
             _check_builtin(order.parameters)
         if order.served.mode == "plain" and any(each.is_media for each in order.given.attachments):
@@ -116,30 +115,29 @@ class Launcher:
                 param="messages",
             )
         if order.previous:
-            return self._continue(order, model, access)
-        return self._start(order, model, access)
+            return self._continue(order, wanted, access)
+        return self._start(order, wanted, access)
 
-    def _start(self, order: Order, model: Model, access: Access) -> StartedRound:
-        given, sandbox = order.given, order.parameters.sandbox
-        options = self._options(order)
-        task = self._task(order, options, model)
-        limits = sandbox.limits(self._settings, model, order.parameters.max_tokens)
+    def _start(self, order: Order, wanted: RunRequest, access: Access) -> StartedRound:
+        given, prepared = order.given, prepare(wanted, self._settings, access.user)
+        task = prepared.task
+        if order.served.mode == "plain":
+            task = replace(task, prompt=_PASSED_THROUGH)
+        task = replace(task, instructions=given.instructions, history=given.history)
         with (
             self._catalog.new_draft(access.user.id) as run,
             self._files.attached(run, given.attachments, access),
         ):
-            if sandbox.memory_bytes is not None:
-                self._runs.folder(run).set_memory(sandbox.memory_bytes)
-            self._runs.start(run, task, model, limits, order.sandbox_seconds)
+            self._service.begin(run, prepared._replace(task=task), order.sandbox_seconds)
         return StartedRound(run, 1, 0, 1, order.served.mode)
 
-    def _continue(self, order: Order, model: Model, access: Access) -> StartedRound:
+    def _continue(self, order: Order, wanted: RunRequest, access: Access) -> StartedRound:
         run, number = parse_response_id(order.previous)
         if not access.can_view(run):
             raise no_such_response(order.previous)
         access.require_edit(run)
-        given, parameters = order.given, order.parameters
-        limits = parameters.sandbox.limits(self._settings, model, parameters.max_tokens)
+        given, model = order.given, model_for(wanted, self._settings, access.user)
+        limits = wanted.spec.limits(self._settings, model)
         with self._runs.next_round(run):
             self._check_continuation(order, run, number)
             steps = self._runs.feed(run).status()["steps"]
@@ -179,38 +177,24 @@ class Launcher:
             raise ApiError("The instructions of a response cannot change.", param="instructions")
         _check_unchanged(order.parameters, first)
 
-    def _model(self, order: Order, access: Access) -> Model:
-        return run_options.model_for(
-            order.given.text, self._options(order), self._settings, access.user
-        )
 
-    def _options(self, order: Order) -> RunOptions:
-        parameters, sandbox = order.parameters, order.parameters.sandbox
-        forwarded = dict(parameters.forwarded)
-        return RunOptions(
-            model=order.served.name,
-            effort=forwarded.pop("reasoning_effort", None),
-            verbosity=forwarded.pop("verbosity", None),
-            seed=forwarded.pop("seed", None),
-            temperature=parameters.temperature,
-            top_p=parameters.top_p,
-            max_tokens=parameters.max_tokens,
-            extra_body=forwarded,
-            calls=sandbox.tool_calls,
-            send_reasoning=sandbox.send_reasoning,
-            mode=order.served.mode,
-            prompt=sandbox.prompt or RunOptions().prompt,
-            network=sandbox.policy.access,
-            hosts=" ".join(sandbox.policy.hosts),
-        )
-
-    def _task(self, order: Order, options: RunOptions, model: Model) -> Task:
-        given = order.given
-        if order.served.mode == "plain":
-            task = Task(given.text, _PASSED_THROUGH, "plain")
-        else:
-            task = run_options.task_for(given.text, options, model)
-        return replace(task, instructions=given.instructions, history=given.history)
+def _wanted(order: Order) -> RunRequest:
+    parameters, forwarded = order.parameters, dict(order.parameters.forwarded)
+    spec = RunSpec.of(
+        {
+            "model": order.served.name,
+            "effort": forwarded.pop("reasoning_effort", None),
+            "verbosity": forwarded.pop("verbosity", None),
+            "seed": forwarded.pop("seed", None),
+            "temperature": parameters.temperature,
+            "top_p": parameters.top_p,
+            "max_tokens": parameters.max_tokens,
+            "extra_body": forwarded,
+            "mode": order.served.mode,
+            **parameters.sandbox,
+        }
+    )
+    return RunRequest(spec).for_task(order.given.text)
 
 
 def parse_response_id(text: str) -> tuple[str, int]:
@@ -257,12 +241,12 @@ def _check_builtin(parameters: Parameters) -> None:
 
 def _check_unchanged(parameters: Parameters, first: RunStarted) -> None:
     """Refuse options that are fixed when a sandbox is created."""
-    sandbox = parameters.sandbox
+    given = parameters.sandbox
+    spec, network = RunSpec.of(given), (first.network, first.hosts)
     changed = {
-        "network": sandbox.network is not None
-        and (sandbox.policy.access, sandbox.policy.hosts) != (first.network, first.hosts),
-        "prompt": sandbox.prompt not in (None, first.prompt),
-        "memory": sandbox.memory is not None,
+        "network": "network" in given and (spec.network, spec.hosts) != network,
+        "prompt": "prompt" in given and spec.prompt != first.prompt,
+        "memory": "memory" in given,
     }
     for name, refused in changed.items():
         if refused:

@@ -7,10 +7,11 @@ from typing import Any
 
 from agent.events import Mode
 from agent.models.builtin.install import BUILTIN_ID, find_files
+from agent.runs.spec import RunSpec
 from agent.settings import Settings
 from sandbox_ui.auth.user import User
 from sandbox_ui.openai_api.errors import ApiError
-from sandbox_ui.runs.run_options import RunOptions, model_config
+from sandbox_ui.runs.service import RunRequest, model_config
 
 SANDBOX_SUFFIX = "@sandbox"
 _LIST_SECONDS = 60.0
@@ -104,6 +105,6 @@ class ModelCatalogue:
 
         with self._lock:
             if time.monotonic() - self._listed > _LIST_SECONDS:
-                self._names = probe.list_models(model_config(RunOptions(), settings, user))
+                self._names = probe.list_models(model_config(RunRequest(RunSpec()), settings, user))
                 self._listed = time.monotonic()
             return self._names

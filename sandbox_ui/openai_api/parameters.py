@@ -6,7 +6,7 @@ from typing import Any
 
 from sandbox_ui.openai_api.errors import ApiError
 from sandbox_ui.openai_api.models import SANDBOX_SUFFIX
-from sandbox_ui.openai_api.options import SandboxOptions, parse_options
+from sandbox_ui.openai_api.options import parse_options
 
 Body = Mapping[str, Any]
 
@@ -91,7 +91,7 @@ class Parameters:
         metadata: Returned as given, with the run's id.
         max_tokens: ``max_tokens`` of each answer of the model.
         stop: Texts that end the answer; for a run with a sandbox they shorten its answer only.
-        sandbox: The options of the sandbox.
+        sandbox: What ``sandbox`` sets, by the names of ``RunSpec``.
         forwarded: Further fields, sent to the model's endpoint.
         echo: The request's values that a response repeats.
         notices: Sentences on what was ignored.
@@ -105,7 +105,7 @@ class Parameters:
     top_p: float | None = None
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
-    sandbox: SandboxOptions = field(default_factory=SandboxOptions)
+    sandbox: Mapping[str, Any] = field(default_factory=dict)
     forwarded: Mapping[str, Any] = field(default_factory=dict)
     echo: Mapping[str, Any] = field(default_factory=dict)
     notices: tuple[str, ...] = ()

@@ -16,20 +16,15 @@ from anyio.to_thread import run_sync
 from gradio.events import api
 
 from agent.errors import RunError
-from agent.events import Mode
-from agent.loop.approval import parse_rules
 from agent.models.parameters import from_camel_case
-from agent.sandbox.network.policy import NetworkPolicy, parse_policy
 from agent.settings import Settings
 from agent.workspace.paths import RelPath
 from sandbox_ui.auth.access import get_access
 from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.page.handlers import gradio_errors
 from sandbox_ui.routes.history import page_row
-from sandbox_ui.runs import run_options
-from sandbox_ui.runs.example_inputs import copy_example_inputs
 from sandbox_ui.runs.manager import RunManager
-from sandbox_ui.runs.run_options import RunOptions
+from sandbox_ui.runs.service import RunRequest, RunService
 from sandbox_ui.runs.sse import thread_safe_setter, wait_with_timeout
 
 _POLL_SECONDS = 5.0
@@ -47,7 +42,7 @@ class ApiFunctions:
     def __init__(self, runs: RunManager, catalog: Catalog, settings: Settings) -> None:
         self._runs = runs
         self._catalog = catalog
-        self._settings = settings
+        self._service = RunService(runs, settings)
 
     def register(self) -> None:
         """Register the functions in the Blocks under construction."""
@@ -89,30 +84,13 @@ class ApiFunctions:
             The run's id.
         """
         with gradio_errors():
-            _require_text(
-                task=task, run=run, prompt=prompt, mode=mode, network=network, approve=approve
-            )
-            rules = parse_rules(approve.replace(",", " ").split())
+            _require_text(run=run)
             access = get_access(request)
-            user = access.user
             if run:
                 access.require_edit(run)
-            policy = _parse_policy(network)
-            options = RunOptions(
-                prompt=prompt,
-                mode=_parse_mode(mode),
-                network=policy.access,
-                hosts=" ".join(policy.hosts),
-                summarise=summarise,
-                **from_camel_case(parameters or {}),
-            )
-            model = run_options.model_for(task, options, self._settings, user)
-            run = run or self._runs.create_draft(user.id)
-            copy_example_inputs(self._runs.workspace(run), task)
-            limits = run_options.limits_for(options, self._settings, model)
-            self._runs.steering(run).add_approval(rules)
-            self._runs.start(run, run_options.task_for(task, options, model), model, limits)
-            return run
+            given = _parameters(parameters, task=task, prompt=prompt, mode=mode, network=network,
+                                approve=approve, summarise=summarise)  # fmt: skip
+            return self._service.start(given, access.user, run)
 
     def message(
         self,
@@ -143,13 +121,8 @@ class ApiFunctions:
             if run in self._runs.active_ids():
                 self._runs.active_steering(run, text).queue_message(text)
                 return run
-            options = RunOptions(summarise=summarise, **from_camel_case(parameters or {}))
-            previous_model = self._runs.feed(run).status()["model"]
-            model = run_options.model_for(
-                text, options, self._settings, access.user, previous_model
-            )
-            limits = run_options.limits_for(options, self._settings, model)
-            self._runs.follow_up(run, text, model, limits)
+            wanted = _parameters(parameters, task=text, summarise=summarise)
+            self._service.follow_up(run, wanted, access.user)
             return run
 
     def stop(self, request: gr.Request, run: str) -> str:
@@ -255,15 +228,6 @@ def _require_text(**values: object) -> None:
             raise RunError(f"“{name}” must be text.")
 
 
-def _parse_policy(network: str) -> NetworkPolicy:
-    try:
-        return parse_policy(network)
-    except ValueError as error:
-        raise RunError(str(error)) from error
-
-
-def _parse_mode(mode: str) -> Mode:
-    modes: dict[str, Mode] = {"sandbox": "sandbox", "plain": "plain"}
-    if mode not in modes:
-        raise RunError("The mode must be “sandbox” or “plain”.")
-    return modes[mode]
+def _parameters(parameters: object, **fields: Any) -> RunRequest:
+    """Return the wanted of a task with request parameters in camel case."""
+    return RunRequest.of(from_camel_case(parameters or {}) | fields)

@@ -1,7 +1,6 @@
 """Page layout: components and their event wiring, without logic."""
 
-import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, Protocol, get_args
 
@@ -32,7 +31,6 @@ from sandbox_ui.page.components import (
 )
 from sandbox_ui.page.handlers import ButtonHandlers
 from sandbox_ui.page.modules import STATIC
-from sandbox_ui.runs.run_options import RunOptions
 
 _STYLES = (
     "core/tokens",
@@ -122,9 +120,20 @@ def build(
             fields, test, test_result, fill = _settings_drawer(settings)
             reset = gr.Button("Reset settings", elem_id="reset-settings")
             api_button = gr.Button("API", elem_id="api-page")
+
+        def entered(values: dict[Component, Any]) -> dict[str, Any]:
+            return {name: values[component] for name, component in fields.items()}
+
+        def send(values: dict[Component, Any], request: gr.Request) -> tuple[Any, ...]:
+            message = values[task], values[current_run], values[attached]
+            return handlers.send(*message, entered(values), request)
+
+        async def test_endpoint(values: dict[Component, Any], request: gr.Request) -> Any:
+            return await handlers.test_endpoint(entered(values), request)
+
         sent = run.click(
-            handlers.send,
-            [task, current_run, attached, *fields],
+            send,
+            {task, current_run, attached, *fields.values()},
             [current_run, error_notice, task],
             queue=False, show_progress="hidden", api_name="page_run", api_visibility="private",
         )  # fmt: skip
@@ -134,9 +143,10 @@ def build(
             queue=False, show_progress="hidden", api_name="page_stop", api_visibility="private",
         )  # fmt: skip
         test.click(None, None, test_result, js="() => ({ loading: true })")
-        fill.click(None, None, fields[:4], js=js_call("filledEndpoint", None))
+        endpoint = [fields[name] for name in ("base_url", "api_key", "model", "api")]
+        fill.click(None, None, endpoint, js=js_call("filledEndpoint", None))
         test.click(
-            handlers.test_endpoint, fields, [fields[2], test_result],
+            test_endpoint, {*fields.values()}, [fields["model"], test_result],
             queue=False, show_progress="hidden", api_visibility="private",
         )  # fmt: skip
         _store_options(page, fields, reset)
@@ -147,18 +157,16 @@ def build(
     return page
 
 
-def _store_options(page: gr.Blocks, fields: Sequence[Component], reset: gr.Button) -> None:
+def _store_options(page: gr.Blocks, fields: Mapping[str, Component], reset: gr.Button) -> None:
     """Store the user's options in the browser, except the API key."""
-    names = [field.name for field in dataclasses.fields(RunOptions)]
-    by_name = dict(zip(names, fields, strict=True))
-    key = by_name.pop("api_key")
+    by_name = {name: field for name, field in fields.items() if name != "api_key"}
     stored: list[Any] = list(by_name.values())
     descriptions = [{"name": name, **_constraints(field)} for name, field in by_name.items()]
     page.load(None, stored, stored, js=js_call("restoreSettings", descriptions))
     gr.on(
         [field.change for field in stored], None, stored, js=js_call("saveSettings", descriptions)
     )
-    reset.click(None, None, [*stored, key], js=js_call("resetSettings", descriptions))
+    reset.click(None, None, [*stored, fields["api_key"]], js=js_call("resetSettings", descriptions))
 
 
 def _constraints(field: Component) -> dict[str, Any]:
@@ -174,29 +182,20 @@ def _constraints(field: Component) -> dict[str, Any]:
 
 def _settings_drawer(
     settings: Settings,
-) -> tuple[Sequence[Component], gr.Button, gr.HTML, gr.Button]:
-    """Build the settings drawer; the fields are in ``run_options.RunOptions`` order."""
+) -> tuple[Mapping[str, Component], gr.Button, gr.HTML, gr.Button]:
+    """Build the settings drawer; its fields have the names of ``RunSpec``'s, and the key."""
     with gr.Column():
-        base_url, api_key, model, test, test_result = _endpoint_fields(settings)
+        fields, test, test_result = _endpoint_fields(settings)
         fill = gr.Button("Fill", elem_id="fill-endpoint")  # pressed by static/settings/endpoints.js
     with gr.Accordion("Run", open=True):
-        mode, prompt, steps, network, hosts, approve = _run_fields(settings)
-        summarise = gr.Checkbox(
-            False, label="Summarise older steps near the context limit", elem_id="summarise",
-            info="The model writes the summary and goes on with it in their place. The steps stay "
-            "in the run. Otherwise only older outputs are removed",
-        )  # fmt: skip
+        fields |= _run_fields(settings)
     with gr.Accordion("Advanced", open=False, elem_id="advanced"):
-        parameters = _parameter_fields(settings)
-    fields = [
-        base_url, api_key, model, *parameters, mode, prompt, steps, network, hosts, approve,
-        summarise,
-    ]  # fmt: skip
+        fields |= _parameter_fields(settings)
     return fields, test, test_result, fill
 
 
-def _parameter_fields(settings: Settings) -> Sequence[Component]:
-    """Build the fields of the request parameters, in the order of ``agent.models.parameters``."""
+def _parameter_fields(settings: Settings) -> dict[str, Component]:
+    """Build the fields of the request parameters."""
     api = gr.Dropdown(
         [("Automatic", "auto"), ("Chat Completions", "chat"), ("Responses", "responses"),
          ("Messages", "messages")],
@@ -224,10 +223,11 @@ def _parameter_fields(settings: Settings) -> Sequence[Component]:
         [("Native", "native"), ("Read from the text", "text")], value="native", label="Tool calls"
     )
     send_reasoning = gr.Checkbox(True, label="Send earlier reasoning to the model")
-    return [
-        api, effort, thinking, verbosity, seed, temperature, top_p, max_tokens, extra_body, calls,
-        send_reasoning,
-    ]  # fmt: skip
+    return {
+        "api": api, "effort": effort, "thinking": thinking, "verbosity": verbosity, "seed": seed,
+        "temperature": temperature, "top_p": top_p, "max_tokens": max_tokens,
+        "extra_body": extra_body, "calls": calls, "send_reasoning": send_reasoning,
+    }  # fmt: skip
 
 
 def _choice(label: str, values: Sequence[str]) -> gr.Dropdown:
@@ -239,7 +239,7 @@ def _choice(label: str, values: Sequence[str]) -> gr.Dropdown:
 
 def _endpoint_fields(
     settings: Settings,
-) -> tuple[gr.Textbox, gr.Textbox, gr.Dropdown, gr.Button, gr.HTML]:
+) -> tuple[dict[str, Component], gr.Button, gr.HTML]:
     """Build the endpoint fields, the Test button and its result."""
     builtin = [(BUILTIN_NAME, BUILTIN_ID)] if settings.builtin and find_files() else []
     endpoints(elem_id="endpoints")
@@ -261,13 +261,11 @@ def _endpoint_fields(
         info="Press Test to list the endpoint's models, or type a name", elem_id="model",
     )  # fmt: skip
     test_result = endpoint_test_result(elem_id="test-result")
-    return base_url, api_key, model, test, test_result
+    return {"base_url": base_url, "api_key": api_key, "model": model}, test, test_result
 
 
-def _run_fields(
-    settings: Settings,
-) -> tuple[gr.Radio, gr.Dropdown, gr.Number, gr.Radio, gr.Textbox, gr.Radio]:
-    """Build the fields for mode, prompt, step limit, network and approval."""
+def _run_fields(settings: Settings) -> dict[str, Component]:
+    """Build the fields for mode, prompt, limits, network and approval."""
     mode = gr.Radio(
         [("With sandbox", "sandbox"), ("Without (documents in prompt)", "plain")],
         value="sandbox", label="Mode",
@@ -295,7 +293,15 @@ def _run_fields(
         info="Risky: reaches the network, deletes files, installs packages, or asks for more than "
         "two minutes. Can be changed while a run works",
     )  # fmt: skip
-    return mode, prompt, steps, network, hosts, approve
+    summarise = gr.Checkbox(
+        False, label="Summarise older steps near the context limit", elem_id="summarise",
+        info="The model writes the summary and goes on with it in their place. The steps stay "
+        "in the run. Otherwise only older outputs are removed",
+    )  # fmt: skip
+    return {
+        "mode": mode, "prompt": prompt, "max_steps": steps, "network": network, "hosts": hosts,
+        "approve": approve, "summarise": summarise,
+    }  # fmt: skip
 
 
 def _number(label: str, maximum: float) -> gr.Number:

@@ -19,13 +19,12 @@ from agent.models.resolve import NoModelAvailable
 from agent.models.transport.base_url import same_endpoint
 from agent.replay import examples as saved_examples
 from agent.replay.examples import SavedExample
+from agent.runs.spec import RunSpec
 from agent.settings import Settings
 from sandbox_ui.auth.access import Access, get_access
-from sandbox_ui.runs import run_options
-from sandbox_ui.runs.example_inputs import copy_example_inputs
 from sandbox_ui.runs.followers import Followers
 from sandbox_ui.runs.manager import RunManager
-from sandbox_ui.runs.run_options import RunOptions
+from sandbox_ui.runs.service import RunRequest, RunService, model_config
 from sandbox_ui.runs.sse import thread_safe_setter, wait_with_timeout
 from sandbox_ui.scheduling.limiter import PerUserLimiter
 
@@ -47,6 +46,7 @@ class ButtonHandlers:
     def __init__(self, runs: RunManager, settings: Settings) -> None:
         self._runs = runs
         self._settings = settings
+        self._service = RunService(runs, settings)
         self._test_limiter = PerUserLimiter(_MAX_TESTS, 2)
 
     def send(
@@ -54,8 +54,8 @@ class ButtonHandlers:
         text_box: str,
         run_id: str | None,
         message: dict[str, Any] | None,
+        fields: dict[str, Any],
         request: gr.Request,
-        *fields: Any,
     ) -> tuple[str | None, Notice, Any]:
         """Start a run, or send a message to one that has ended.
 
@@ -66,8 +66,8 @@ class ButtonHandlers:
                 the example's demonstration is played regardless of the connected model. With
                 ``resume`` an empty text continues a run without a message. ``options`` has
                 values that replace those of some fields. None to use the text box.
+            fields: The values of the settings drawer, by the names of ``RunSpec``'s fields.
             request: The caller's request.
-            fields: The fields of ``RunOptions``.
 
         Returns:
             The run's id, an error notice (or None), and the text box's new content, which is
@@ -80,8 +80,8 @@ class ButtonHandlers:
             return run_id, _notice("Describe a task first."), gr.skip()
         play = message.get("play") is True
         try:
-            options = _changed_options(RunOptions(*fields), message.get("options"))
-            run_id = self._send(text, run_id, get_access(request), options, play=play)
+            wanted = RunRequest.of(_changed(fields, message.get("options")) | {"task": text})
+            run_id = self._send(run_id, get_access(request), wanted, play=play)
         except StudioError as error:
             notice = _notice(str(error), connect=isinstance(error, NoModelAvailable))
             return run_id, notice, gr.skip() if text_box.strip() else text
@@ -94,7 +94,9 @@ class ButtonHandlers:
                 get_access(request).require_edit(run_id)
                 self._runs.stop(run_id)
 
-    async def test_endpoint(self, request: gr.Request, *fields: Any) -> tuple[Any, TestResult]:
+    async def test_endpoint(
+        self, fields: dict[str, Any], request: gr.Request
+    ) -> tuple[Any, TestResult]:
         """Request the endpoint's list of models, and two short answers from the model.
 
         Returns:
@@ -103,91 +105,58 @@ class ButtonHandlers:
         """
         try:
             user = get_access(request).user
-            config = run_options.model_config(RunOptions(*fields), self._settings, user)
+            config = model_config(RunRequest.of(fields), self._settings, user)
         except StudioError as error:
             return gr.skip(), {"message": str(error), "ok": False}
         test = partial(_test_endpoint, config, PassportStore(self._settings.data))
         return await self._test_limiter.run(user.id, test)
 
-    def _send(
-        self, text: str, run_id: str | None, access: Access, options: RunOptions, *, play: bool
-    ) -> str:
-        user = access.user
-        previous_model = ""
+    def _send(self, run_id: str | None, access: Access, wanted: RunRequest, *, play: bool) -> str:
         if not run_id:
-            saved = self._saved_example(text, user.id, options, play=play)
+            saved = self._saved_example(wanted.spec, access.user.id, play=play)
             if saved is not None:
-                return self._play(saved, options, user.id)
-        if run_id:
-            access.require_edit(run_id)
-            previous_model = self._runs.feed(run_id).status()["model"]
-            if options.model and self._runs.folder(run_id).parent:
-                previous_model = ""  # a fork may go on with any model
-        model = run_options.model_for(
-            text, options, self._settings, user, previous_model, prefer_demonstration=play
-        )
-        limits = run_options.limits_for(options, self._settings, model)
-        if run_id and self._runs.has_started(run_id):
-            self._runs.follow_up(run_id, text, model, limits)
-            return run_id
-        task = run_options.task_for(text, options, model)
-        approval = run_options.approval_for(options)
-        run_id = run_id or self._runs.create_draft(user.id)
-        if self._runs.folder(run_id).parent is None:  # a fork has the files already
-            copy_example_inputs(self._runs.workspace(run_id), text)
-            self._runs.steering(run_id).add_approval(approval)
-        self._runs.start(run_id, task, model, limits)
+                return self._play(saved, wanted.spec, access.user.id)
+            return self._service.start(wanted, access.user, play=play)
+        access.require_edit(run_id)
+        if not self._runs.has_started(run_id):
+            return self._service.start(wanted, access.user, run_id, play=play)
+        self._service.follow_up(run_id, wanted, access.user)
         return run_id
 
-    def _saved_example(
-        self, text: str, owner: str, options: RunOptions, *, play: bool
-    ) -> SavedExample | None:
+    def _saved_example(self, spec: RunSpec, owner: str, *, play: bool) -> SavedExample | None:
         """Return the user's saved example to play for a task: if asked for, or without a model."""
-        connected = self._settings.base_url if options.base_url is None else options.base_url
+        connected = self._settings.base_url if spec.base_url is None else spec.base_url
         if connected and not play:
             return None
-        return saved_examples.find(self._settings.data, owner, text)
+        return saved_examples.find(self._settings.data, owner, spec.task)
 
-    def _play(self, example: SavedExample, options: RunOptions, owner: str) -> str:
+    def _play(self, example: SavedExample, spec: RunSpec, owner: str) -> str:
         """Start a run that plays a saved example in a sandbox; return its id."""
         model = saved_examples.ExampleModel(example.open())
-        options = replace(options, mode="sandbox")
-        limits = run_options.limits_for(options, self._settings, model)
-        task = run_options.task_for(example.task, options, model)
+        task = replace(spec, task=example.task, mode="sandbox").first_task(model)
         self._runs.admission.check_start(owner, task.text)
         run_id = self._runs.create_draft(owner)
         example.put_files(self._runs.workspace(run_id))
-        self._runs.start(run_id, task, model, limits)
+        self._runs.start(run_id, task, model, spec.limits(self._settings, model))
         return run_id
 
 
-_CHANGEABLE: dict[str, tuple[type, ...]] = {
-    "model": (str,), "steps": (int, float), "mode": (str,), "prompt": (str,), "network": (str,),
-    "hosts": (str,), "base_url": (str,), "api_key": (str,), "api": (str,),
-}  # fmt: skip
-_CHOICES = {"mode": ("sandbox", "plain"), "network": ("open", "listed", "none")}
-
-
-def _changed_options(options: RunOptions, changes: object) -> RunOptions:
-    """Return the options with those that a message replaces.
+def _changed(fields: dict[str, Any], changes: object) -> dict[str, Any]:
+    """Return the fields with the values that a message replaces.
 
     The key and the additional fields of one endpoint are never sent to another one.
 
     Raises:
-        UsageError: if an option cannot be replaced, or not with this value.
+        UsageError: if a key has no endpoint.
     """
     if not isinstance(changes, dict):
-        return options
-    for name, value in changes.items():
-        known = isinstance(value, _CHANGEABLE.get(str(name), ())) and not isinstance(value, bool)
-        if not known or value not in _CHOICES.get(str(name), (value,)):
-            raise UsageError(f"The option “{str(name)[:40]}” cannot have this value.")
+        return fields
     base_url = changes.get("base_url")
     if base_url is None and "api_key" in changes:
         raise UsageError("A key without its endpoint is not used. Enter the base URL, too.")
-    if base_url is not None and not same_endpoint(base_url, options.base_url or ""):
-        options = replace(options, api_key="", extra_body="")
-    return replace(options, **changes)
+    if base_url is not None and not same_endpoint(str(base_url), fields.get("base_url") or ""):
+        fields = fields | {"api_key": "", "extra_body": ""}
+    return fields | changes
 
 
 def _test_endpoint(config: ModelConfig, passports: PassportStore) -> tuple[Any, TestResult]:

@@ -1,4 +1,4 @@
-"""Routes of runs: drafts, the event stream, steps, search and exports."""
+"""Routes of runs: start and stop, drafts, the event stream, steps, search and exports."""
 
 import asyncio
 
@@ -8,17 +8,18 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from agent.history.export import conversation_markdown
-from sandbox_ui.auth.access import get_access
+from sandbox_ui.auth.access import Access, get_access
 from sandbox_ui.routes.helpers import (
     RUN_PATH,
     download_headers,
     get_run_id,
     get_step,
     json_response,
+    read_json,
     route,
 )
 from sandbox_ui.runs import sse
-from sandbox_ui.runs.manager import RunManager
+from sandbox_ui.runs.service import RunRequest, RunService
 
 _MARKDOWN = "text/markdown; charset=utf-8"
 _WORDS = 200
@@ -28,12 +29,12 @@ class RunRoutes:
     """Routes of runs.
 
     Args:
-        runs: The live runs.
+        service: Starts and stops runs.
         closing: Set when the application shuts down; streams then end.
     """
 
-    def __init__(self, runs: RunManager, closing: asyncio.Event) -> None:
-        self._runs = runs
+    def __init__(self, service: RunService, closing: asyncio.Event) -> None:
+        self._service, self._runs = service, service.runs
         self._closing = closing
 
     @property
@@ -41,6 +42,7 @@ class RunRoutes:
         """Routes, to be registered before Gradio's."""
         return [
             route("/api/runs", self.create, "POST"),
+            route(f"{RUN_PATH}/stop", self.stop, "POST"),
             route("/api/presence", self.presence),
             route(f"{RUN_PATH}/events", self.events),
             route(f"{RUN_PATH}/steps/{{step:int}}", self.step),
@@ -51,9 +53,30 @@ class RunRoutes:
         ]
 
     async def create(self, request: Request) -> Response:
-        """Create a draft, to attach files to."""
-        owner = get_access(request).user.id
-        return JSONResponse({"run": await run_sync(self._runs.create_draft, owner)}, 201)
+        """Start a run; without a body, create a draft to attach files to: ``{"run": …}``.
+
+        The body is a ``RunSpec`` and ``apiKey``, the key of its endpoint. Its ``inputs`` is a
+        draft, which becomes the run.
+        """
+        access = get_access(request)
+        if not await request.body():
+            run = await run_sync(self._runs.create_draft, access.user.id)
+        else:
+            wanted = RunRequest.of(await read_json(request))
+            run = await run_sync(self._start, wanted, access)
+        return JSONResponse({"run": run}, 201)
+
+    def _start(self, wanted: RunRequest, access: Access) -> str:
+        draft = wanted.spec.inputs
+        if draft:
+            access.require_edit(draft)
+        return self._service.start(wanted, access.user, draft)
+
+    async def stop(self, request: Request) -> Response:
+        """Stop the run: its command is terminated, its files and its sandbox are kept."""
+        run = get_run_id(request)
+        await run_sync(self._runs.stop, run)
+        return JSONResponse({"run": run})
 
     async def presence(self, _request: Request) -> Response:
         """Stream pings, so that a page without a run notices when the server is gone."""

@@ -21,10 +21,9 @@ from agent.models.base import Model
 from agent.runs import recorded_run
 from agent.runs.disk_usage import run_sandbox_ids
 from agent.runs.event_recorder import end_interrupted_rounds
-from agent.runs.folder import RunFolder
+from agent.runs.folder import Parent, RunFolder
 from agent.runs.journal import Journal
 from agent.runs.own_changes import OwnChanges
-from agent.runs.parent import Parent
 from agent.runs.recorded_run import RecordedRun, Task
 from agent.runs.state import MAX_ANNOTATION_CHARS, MAX_ANNOTATIONS
 from agent.runs.summary import Summary

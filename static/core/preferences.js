@@ -48,7 +48,8 @@ function updateEndpoint(fields, values) {
 /** Return the fields' values, with those chosen earlier in this browser; `fields` describe the inputs. */
 export function restoreSettings(fields, values) {
   defaults = values;
-  const stored = readStored(SETTINGS, {});
+  const { steps, ...stored } = readStored(SETTINGS, {});
+  stored.max_steps ??= steps; // its name in earlier versions
   const restored = values.map((value, at) => {
     const storedValue = stored[fields[at].name];
     return accepts(fields[at], storedValue) ? storedValue : value;

@@ -3,10 +3,9 @@
 import { reported } from "../core/event_stream.js";
 import { fetchJson } from "../core/loading/fetch.js";
 import { h } from "../core/dom.js";
-import { promptNames } from "../core/preferences.js";
 import { addStepAction } from "../core/run/step_actions.js";
 import { openForkDialog } from "./dialog.js";
-import { optionsAtStart, startFork } from "./start.js";
+import { startFork } from "./start.js";
 import "./family.js";
 
 addStepAction({
@@ -35,12 +34,10 @@ async function retryStep(run, number) {
   const { first_step: first, message } = await describe(run, number);
   const before = number - 1;
   if (before && first !== number) return startFork(run, before);
-  return startFork(run, before, { message, options: before ? {} : await startOptions(run) });
+  return startFork(run, before, { message, options: before ? {} : (await describe(run, 0)).spec });
 }
 
 const describe = (run, step) => fetchJson(run.url(`fork?step=${step}`));
-
-const startOptions = async (run) => optionsAtStart({ ...(await describe(run, 0)), prompts: promptNames() });
 
 /** A button that sends a message again, edited, from the state before it: after step `before`. */
 export function editMessageButton(run, text, before) {

@@ -5,7 +5,7 @@ import { fetchJson } from "../core/loading/fetch.js";
 import { decodePath, plural } from "../core/format.js";
 import { currentSettings, promptNames } from "../core/preferences.js";
 import { openDialog } from "../core/widgets/dialog.js";
-import { optionsAtStart, startFork } from "./start.js";
+import { startFork } from "./start.js";
 
 const MAX_LISTED = 20;
 const SAME = ["", "the same"];
@@ -31,7 +31,7 @@ class ForkDialog {
     this.message.value = message;
     const model = currentSettings().model ?? "";
     this.model = h("input", { name: "model", value: model, autocomplete: "off", spellcheck: "false", placeholder: "as in the settings" });
-    this.steps = h("input", { name: "steps", type: "number", min: "1", step: "1", value: currentSettings().steps ?? "", placeholder: "as usual" });
+    this.steps = h("input", { name: "steps", type: "number", min: "1", step: "1", value: currentSettings().max_steps ?? "", placeholder: "as usual" });
     this.mode = select("mode", [SAME, ["sandbox", "With sandbox"], ["plain", "Without sandbox"]]);
     this.prompt = select("prompt", [SAME, ...promptNames().map((name) => [name, name])]);
     this.endpoint = endpointFields();
@@ -106,10 +106,8 @@ class ForkDialog {
     const chosen = { ...(mode && { mode }), ...(prompt && { prompt }) };
     const model = this.model.value.trim();
     const steps = this.steps.valueAsNumber;
-    const options = { ...(model && { model }), ...(steps > 0 && { steps }), ...this.endpoint.options() };
-    return this.step
-      ? { options, changes: { ...chosen, reinstall: this.reinstall.checked } }
-      : { options: { ...optionsAtStart({ ...this.about, prompts: promptNames() }), ...options, ...chosen } };
+    const options = { ...(model && { model }), ...(steps > 0 && { max_steps: steps }), ...this.endpoint.options() };
+    return this.step ? { options, changes: { ...chosen, reinstall: this.reinstall.checked } } : { options: { ...this.about.spec, ...options, ...chosen } };
   }
 
   async submit(event) {

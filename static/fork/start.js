@@ -32,8 +32,3 @@ async function stateOf(run) {
     wait();
   });
 }
-
-/** The options with which a run starts over as it started: the settings of the page may differ now. */
-export function optionsAtStart({ mode, prompt, network, hosts, prompts }) {
-  return { mode, network, hosts: hosts.join(" "), ...(prompts.includes(prompt) ? { prompt } : {}) };
-}

@@ -4,9 +4,9 @@ import argparse
 from pathlib import Path
 
 from agent.models import parameters
-from agent.sandbox.network.policy import policy_argument
+from agent.run_fields import add_option
 from agent.settings import Settings
-from agent.util.cli_types import megabytes, natural_number, positive_int
+from agent.util.cli_types import megabytes, natural_number
 
 COMMANDS = ("export", "fork", "import", "replay")
 FORMATS = (
@@ -83,10 +83,10 @@ def _add_fork(parser: argparse.ArgumentParser) -> None:
     add("--model", metavar="MODEL", default="", help="the model's name, or builtin")
     add("--base-url", metavar="URL", default="",
         help="URL of the endpoint; OPENAI_API_KEY is only sent to OPENAI_BASE_URL")  # fmt: skip
-    add("--max-steps", metavar="N", type=positive_int, help="maximum number of model turns")
+    add_option(parser, "max_steps")
     add("--summarise", action="store_true",
         help="summarise older steps near the context limit")  # fmt: skip
-    add("--mode", choices=("sandbox", "plain"), help="another mode")
+    add_option(parser, "mode", help="another mode")
     add("--prompt", metavar="NAME|FILE", default="", help="another prompt")
     add("--reinstall", action="store_true",
         help="first install again what the steps have installed")  # fmt: skip
@@ -105,8 +105,8 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
     add("--image", metavar="TAG", default="", help="sandbox image to use instead of STUDIO_IMAGE")
     add("--input", metavar="PATH", action="append", default=[], type=Path,
         help="a file or folder for input/, if the record does not hold it; repeatable")  # fmt: skip
-    add("--network", metavar="POLICY", type=policy_argument, default=None,
-        help="what the sandbox can reach (default: what the recorded run's could)")  # fmt: skip
+    reach = "what the sandbox can reach (default: what the recorded run's could)"
+    add_option(parser, "network", help=reach)
     add("--allow-unverified", action="store_true",
         help="exit with 0 although some steps could not be verified")  # fmt: skip
     add("--output", metavar="DIR", type=Path, help="folder for the replay's results")

@@ -1,6 +1,5 @@
 """Network policies of sandboxes, and the requests that sandboxes made."""
 
-import argparse
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -107,11 +106,3 @@ def describe_refusals(requests: Iterable[NetworkRequest]) -> str:
     listed = list(reasons.items())[:MAX_LISTED_REFUSALS]
     more = f"\n[And {len(reasons) - len(listed):,} more.]" if len(reasons) > len(listed) else ""
     return "".join(f"\n[The network refused {to}: {reason}.]" for to, reason in listed) + more
-
-
-def policy_argument(text: str) -> NetworkPolicy:
-    """Parse a policy as an argparse ``type``; see ``parse_policy``."""
-    try:
-        return parse_policy(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error

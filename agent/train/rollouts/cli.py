@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent import prompts
-from agent.api import arguments
 from agent.api.models import endpoint_config
 from agent.errors import TaskError
-from agent.limits import adapt_to_model
 from agent.models.base import Model, ModelConfig
 from agent.models.builtin.install import BUILTIN_ID
 from agent.models.builtin.model import default_prompt_name
@@ -20,10 +18,11 @@ from agent.models.errors.failures import with_key_variables
 from agent.models.parameters import add_options, config_fields
 from agent.models.passport.store import PassportStore
 from agent.models.resolve import resolve_model
-from agent.sandbox.network.policy import NetworkPolicy, policy_argument
+from agent.run_fields import add_option
+from agent.sandbox.network.policy import NetworkPolicy
 from agent.settings import Settings
 from agent.util.cancellation import Stop
-from agent.util.cli_types import positive_int, positive_seconds
+from agent.util.cli_types import positive_int
 from agent.util.signals import stop_on_signals
 
 if TYPE_CHECKING:
@@ -53,27 +52,21 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         help="number of simultaneous runs (default: 4; with --ray what the nodes have room for)",
     )
     add("--repeat", metavar="N", type=positive_int, default=1, help="runs per task (default: 1)")
-    add("--mode", choices=("sandbox", "plain"), default="sandbox",
-         help="sandbox (default); plain: no tools, documents in the prompt")  # fmt: skip
+    add_option(rollout, "mode", default="sandbox")
     add("--model", metavar="MODEL", default="", help="the model's name, or builtin")
     add("--base-url", metavar="URL", default="", help="URL of the endpoint")
     add("--prompt", metavar="NAME|FILE", default="",
          help=f"one of {', '.join(prompts.list_names())}, or a file")  # fmt: skip
-    add("--max-steps", metavar="N", type=positive_int, help="maximum number of model turns")
+    add_option(rollout, "max_steps")
     add(
         "--conversation-tokens",
         metavar="N",
         type=positive_int,
         help="maximum number of tokens of a conversation",
     )
-    add(
-        "--max-seconds",
-        metavar="SECONDS",
-        type=positive_seconds,
-        help="maximum duration of a run in seconds",
-    )
-    add("--network", metavar="POLICY", type=policy_argument, default=NetworkPolicy("none"),
-         help="what sandboxes can reach: none (default), open, packages, or hosts")  # fmt: skip
+    add_option(rollout, "max_seconds", metavar="SECONDS")
+    reach = "what sandboxes can reach: none (default), open, packages, or hosts"
+    add_option(rollout, "network", default=NetworkPolicy("none"), help=reach)
     add("--sandbox", choices=("container", "process"), default="container",
          help="container (default); process: no engine needed, but no isolation")  # fmt: skip
     add("--ray", metavar="ADDRESS", default="",
@@ -149,15 +142,13 @@ def _model_factory(config: ModelConfig, settings: Settings) -> "Callable[[TaskRe
 
 
 def _rollout_plan(args: argparse.Namespace, settings: Settings, model: Model) -> "RolloutPlan":
+    from agent.runs.spec import RunSpec
     from agent.train.rollouts.rollouts import RolloutPlan
 
-    limits = adapt_to_model(settings.limits(), model)
-    if args.max_steps is not None:
-        arguments.steps("--max-steps", args.max_steps, settings.max_steps)
+    limits = RunSpec(max_steps=args.max_steps).limits(settings, model)
     return RolloutPlan(
         replace(
             limits,
-            steps=args.max_steps or limits.steps,
             conversation_tokens=args.conversation_tokens or limits.conversation_tokens,
             seconds=args.max_seconds or limits.seconds,
         ),

@@ -34,6 +34,7 @@ from agent.prompts import Prompt
 from agent.runs import journal
 from agent.runs.event_recorder import EventRecorder
 from agent.runs.folder import RunFolder
+from agent.runs.spec import RunSpec
 from agent.runs.state import RunState
 from agent.sandbox.disk import volume
 from agent.sandbox.network.policy import NetworkPolicy
@@ -66,6 +67,11 @@ class RolloutPlan:
     prompt: Prompt = field(default_factory=lambda: prompts.get_bundled("general"))
     network: NetworkPolicy = field(default_factory=lambda: NetworkPolicy("none"))
     repeat: int = 1
+
+    def spec(self, task: TaskRecord) -> RunSpec:
+        """Return what is asked for with a task."""
+        text, network = build_task(task, self.mode).text, self.network
+        return RunSpec(task=text, mode=self.mode, network=network.access, hosts=network.hosts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,15 +200,8 @@ def _run_job(
 ) -> Rollout:
     """Perform one rollout."""
     stop = Stop()
-    run = studio.run(
-        build_task(job.task, plan.mode).text,
-        model=make_model(job.task),
-        prompt=plan.prompt,
-        network=plan.network,
-        mode=plan.mode,
-        limits=plan.limits,
-        stop=stop,
-    )
+    spec, model = plan.spec(job.task), make_model(job.task)
+    run = studio.create_run(spec, model, prompt=plan.prompt, limits=plan.limits, stop=stop)
     try:
         with run, stop_active.on_set(stop.set):
             write_inputs(job.task, run.recorded.workspace)
@@ -218,10 +217,12 @@ def _place_job(
 ) -> Rollout:
     """Perform one rollout elsewhere; it is a run of this data folder all the same."""
     order = RunOrder(
-        text=build_task(job.task, plan.mode).text, model=elsewhere.model, prompt=plan.prompt,
-        network=plan.network, mode=plan.mode, limits=plan.limits,
+        spec=plan.spec(job.task),
+        model=elsewhere.model,
+        prompt=plan.prompt,
+        limits=plan.limits,
         inputs=portable_inputs(job.task.input_files),
-    )  # fmt: skip
+    )
     run = studio.place_member_run(elsewhere.placement, order)
     problem = ""
     try:

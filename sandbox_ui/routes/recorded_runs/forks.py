@@ -9,11 +9,11 @@ from starlette.routing import Route
 
 from agent import prompts
 from agent.errors import RunError, UsageError
-from agent.events import Mode
 from agent.fork.fork import Changes
 from agent.history.family import Member
 from agent.history.index import HistoryEntry
-from agent.runs.parent import Parent
+from agent.run_fields import BY_NAME
+from agent.runs.folder import Parent
 from sandbox_ui.auth.access import Access, get_access
 from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.routes.helpers import (
@@ -25,8 +25,6 @@ from sandbox_ui.routes.helpers import (
     route,
 )
 from sandbox_ui.runs.manager import RunManager
-
-_MODES: tuple[Mode, ...] = ("sandbox", "plain")
 
 
 class ForkRoutes:
@@ -138,11 +136,8 @@ def _step(body: dict[str, Any]) -> int:
 
 
 def _changes(body: dict[str, Any]) -> Changes:
-    prompt, mode, reinstall = body.get("prompt"), body.get("mode"), body.get("reinstall", False)
-    if prompt is not None and not isinstance(prompt, str):
-        raise UsageError("“prompt” must be the name of a prompt.")
-    if mode is not None and mode not in _MODES:
-        raise UsageError("“mode” must be “sandbox” or “plain”.")
+    prompt, mode = (BY_NAME[name].check(body.get(name)) for name in ("prompt", "mode"))
+    reinstall = body.get("reinstall", False)
     if not isinstance(reinstall, bool):
         raise UsageError("“reinstall” must be true or false.")
     return Changes(prompts.get_bundled(prompt) if prompt else None, mode, reinstall)

@@ -11,7 +11,7 @@ from agent.errors import RunActive, RunError
 from agent.limits import Limits
 from agent.replay.recording import IN_PROGRESS
 from agent.replay.replay import open_recording, prepare
-from agent.runs.parent import Parent
+from agent.runs.folder import Parent
 from sandbox_ui.auth.access import get_access
 from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.routes.helpers import RUN_PATH, get_run_id, json_response, route

@@ -43,14 +43,14 @@ const parametersOf = (values, nameOf) => Object.fromEntries(Object.entries(PARAM
  * `defaults` the operator's; what is not set there is not part of the member.
  */
 function memberFrom(settings, mode, defaults = {}) {
-  const { base_url: baseUrl, model, prompt, steps, network, hosts } = settings;
+  const { base_url: baseUrl, model, prompt, max_steps: steps, network, hosts } = settings;
   return {
     mode,
     label: "",
     baseUrl: (baseUrl ?? "").trim(),
     model: (model ?? "").trim(),
     prompt: prompt ?? "general",
-    maxSteps: steps && steps !== defaults.steps ? steps : null,
+    maxSteps: steps && steps !== defaults.max_steps ? steps : null,
     ...parametersOf(settings, snakeCase),
     network: network === "listed" ? (hosts ?? "") : (network ?? "open"),
     apiKey: "",
@@ -156,5 +156,8 @@ function expectedRequest({ kind, answer, tolerance, judge }, key, keyUrl) {
 /** A judge of a request; its key as for a member. */
 export const judgeRequest = (judge, key, keyUrl) => withoutEmpty({ ...judge, apiKey: judge.apiKey || (judge.baseUrl === keyUrl ? key : "") });
 
-/** Without what is not set; an empty endpoint means none, so it stays. */
-const withoutEmpty = (values) => Object.fromEntries(Object.entries(values).filter(([name, value]) => name === "baseUrl" || (value !== null && value !== "")));
+const MEANT_IF_EMPTY = ["baseUrl", "network"]; // no endpoint, and no host
+
+/** Without what is not set. */
+const withoutEmpty = (values) =>
+  Object.fromEntries(Object.entries(values).filter(([name, value]) => MEANT_IF_EMPTY.includes(name) || (value !== null && value !== "")));

@@ -180,6 +180,15 @@ def test_a_model_name_requires_an_endpoint_in_the_environment(studio: Studio) ->
         studio.run("Go.", model="openai:Qwen3")
 
 
+def test_a_run_records_what_was_asked_for_without_a_key(studio: Studio) -> None:
+    with Endpoint([Turn(text="Done.")]) as endpoint:
+        config = ModelConfig(endpoint.url, "m", "sk-secret", temperature=0.5)
+        run = studio.run("Go.", model=config, mode="plain", max_steps=3)
+        (started,) = of_type(RunStarted, run)
+    asked = {"mode": "plain", "max_steps": 3, "temperature": 0.5, "api": "auto"}
+    assert started.spec == {"base_url": endpoint.url, "model": "m"} | asked
+
+
 # Prompts and limits
 
 
@@ -230,15 +239,10 @@ def test_summaries_of_older_steps_are_off_unless_wanted(studio: Studio) -> None:
         ({"model": 7}, "model must be"),
         ({"prompt": 7}, "prompt must be"),
         ({"network": 7}, "network must be"),
-        ({"network": "not a host!"}, "network: .*not a host name"),
-        ({"mode": "fast"}, "mode must be"),
         ({"limits": {"steps": 3}}, "limits must be Limits"),
-        ({"max_steps": 0}, "max_steps must be a number"),
-        ({"max_steps": 1_000_000}, "max_steps must be a number from 1 to 1,000 "),
         ({"limits": Limits(steps=1_001)}, "limits.steps must be a number from 1 to 1,000 "),
-        ({"summarise": "yes"}, "summarise must be True or False"),
-        ({"max_steps": "3"}, "max_steps must be a number"),
-        ({"approve": ["nonsense"]}, "not a rule"),
+        ({"summarise": "yes"}, "summarise must be on or off"),
+        ({"max_steps": "3"}, "max_steps must be a whole number"),
     ],
 )
 def test_an_invalid_argument_is_named_and_creates_no_run(

@@ -26,27 +26,22 @@ INFO = SuiteInfo.of(SUITE, "")
     ],
 )
 def test_the_prompt_is_the_suites_unless_a_member_has_its_own(member: Member, prompt: str) -> None:
-    assert set_up(INFO, SUITE.tasks[0], member, Settings()).prompt.name == prompt
+    assert set_up(INFO, SUITE.tasks[0], member, Settings()).prompt == prompt
 
 
 def test_limits_are_the_papers_unless_a_member_has_its_own() -> None:
     settings = Settings(conversation_tokens=None, round_seconds=60)
     plain = Member(label="m", mode="plain", model="m")
-    limits = set_up(INFO, SUITE.tasks[0], plain, settings).limits
+    limits = set_up(INFO, SUITE.tasks[0], plain, settings).limits_of_any(settings)
     assert (limits.steps, limits.conversation_tokens, limits.turn_tokens) == (100, 131_072, 65_536)
     assert limits.seconds == 60
     member = replace(plain, max_steps=5, max_tokens=100)
-    limits = set_up(INFO, SUITE.tasks[0], member, settings).limits
+    limits = set_up(INFO, SUITE.tasks[0], member, settings).limits_of_any(settings)
     assert (limits.steps, limits.turn_tokens) == (5, 100)
 
 
 def test_no_limit_is_above_the_operators() -> None:
     settings = Settings(steps=7, conversation_tokens=1_000, turn_tokens=90)
     member = Member(label="m", mode="plain", model="m", max_steps=50, max_tokens=100)
-    limits = set_up(INFO, SUITE.tasks[0], member, settings).limits
+    limits = set_up(INFO, SUITE.tasks[0], member, settings).limits_of_any(settings)
     assert (limits.steps, limits.conversation_tokens, limits.turn_tokens) == (7, 1_000, 90)
-
-
-def test_documents_become_files() -> None:
-    found = set_up(INFO, SUITE.tasks[0], Member(label="m", mode="sandbox", model="m"), Settings())
-    assert list(found.inputs) == ["report_2023.txt", "report_2024.txt", "letter_to_owners.txt"]

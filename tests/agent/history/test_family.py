@@ -5,8 +5,7 @@ from shutil import rmtree
 
 from agent.history.family import MAX_MEMBERS, Family, find_family
 from agent.history.index import History
-from agent.runs.folder import RunFolder
-from agent.runs.parent import Parent, ParentKind
+from agent.runs.folder import Parent, ParentKind, RunFolder
 from tests.support.recorded_runs import write_ended_run
 
 

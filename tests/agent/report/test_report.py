@@ -27,8 +27,7 @@ from agent.events import (
 from agent.report.budget import Budget
 from agent.report.redaction import Redactor
 from agent.report.report import report_parts, save_report, write_report
-from agent.runs.folder import RunFolder
-from agent.runs.parent import Parent
+from agent.runs.folder import Parent, RunFolder
 from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.manifest import Delta, Node
 from tests.agent.documents.test_text import create_pdf

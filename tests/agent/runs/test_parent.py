@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent.errors import RunError
-from agent.runs.folder import RunFolder
-from agent.runs.parent import Parent
+from agent.runs.folder import Parent, RunFolder
 from tests.support.recorded_runs import read_run_json
 
 PARENT = Parent("abcdefgh12345678", 4, "0" * 64, "replay")

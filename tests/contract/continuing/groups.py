@@ -19,7 +19,7 @@ from agent.train.rollouts.rollouts import Rollout, RolloutPlan, run_rollouts
 from agent.train.rollouts.sandboxes import ProcessSandboxProvider
 from sandbox_ui.auth.user import OPERATOR
 from sandbox_ui.compare.manager import ComparisonManager
-from sandbox_ui.compare.request import ComparisonRequest, MemberRequest, ResumeRequest
+from sandbox_ui.compare.request import ComparisonRequest, ResumeRequest
 from sandbox_ui.evals.manager import EvaluationManager
 from sandbox_ui.evals.request import EvaluationRequest, SuiteRequest
 from tests.contract.continuing.drivers import Background, ContinuedOnThePage, Driver, Page
@@ -82,7 +82,7 @@ class PageComparison(PageGroup):
     folder_class = ComparisonFolder
 
     def begin(self) -> None:
-        members = [MemberRequest(label=str(each), temperature=each) for each in TEMPERATURES]
+        members = [{"label": str(each), "temperature": each} for each in TEMPERATURES]
         request = ComparisonRequest(task=TASK.format(1), members=members)
         self.services.comparisons.create(request, OPERATOR)
 
@@ -95,9 +95,7 @@ class PageEvaluation(PageGroup):
         tasks = [{"problem": TASK.format(n), "answer": str(2 * n)} for n in (1, 2, 3)]
         path.write_text("\n".join(map(json.dumps, tasks)))
         suite = SuiteRequest(name="aime", path=str(path), upload="")
-        request = EvaluationRequest(
-            suites=[suite], members=[MemberRequest()], at_once=1, limit=None
-        )
+        request = EvaluationRequest(suites=[suite], members=[{}], at_once=1, limit=None)
         self.services.evaluations.create(request, OPERATOR)
 
 

@@ -1,15 +1,18 @@
 """Any JSON is read or refused with a sentence, and never an unexpected error."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from agent.errors import StudioError
 from agent.models.scripted import ScriptedModel
+from agent.runs.spec import RunSpec
 from agent.settings import Settings
 from sandbox_ui.openai_api import conversation, execution, files, options, parameters
-from sandbox_ui.openai_api.errors import ApiError
+from sandbox_ui.openai_api.errors import ApiError, to_api_error
 
 MODEL = ScriptedModel([])
 JSON = st.recursive(
@@ -47,8 +50,8 @@ def refusal(read: Callable[..., object], *values: Any, **options: Any) -> ApiErr
     """Return the error with which values are refused; None if they are read."""
     try:
         read(*values, **options)
-    except ApiError as error:
-        return error
+    except StudioError as error:
+        return to_api_error(error)
     return None
 
 
@@ -85,18 +88,20 @@ OPTIONS = [*MAXIMA, "summarise", "memory", "network", "prompt"]
 def test_any_sandbox_options_are_within_the_bounds(given_options: dict[str, Any]) -> None:
     operator = Settings(round_seconds=60, conversation_tokens=1000, turn_tokens=500)
     error = refusal(options.parse_options, given_options)
-    error = error or refusal(options.parse_options(given_options).check, operator, MODEL)
+    spec = None if error else RunSpec.of(options.parse_options(given_options))
+    error = refusal(spec.limits_of_any, operator) if spec else error
     if error is not None:
-        assert str(error).startswith("sandbox")
+        assert error.param
+        assert error.param.startswith("sandbox")
         return
-    parsed = options.parse_options(given_options)
-    limits = parsed.limits(operator, MODEL, 9000)
-    assert limits.summarise == given_options.get("summarise", False)
+    assert spec
+    limits = replace(spec, max_tokens=9000).limits(operator, MODEL)
+    assert limits.summarise == spec.summarise
     assert limits.steps <= operator.max_steps
     assert (limits.seconds or 0) <= 60
     assert (limits.conversation_tokens or 0) <= 1000
     assert limits.turn_tokens == 500
-    assert (parsed.memory_bytes or 0) <= operator.memory
+    assert (spec.memory or 0) <= operator.memory
 
 
 @settings(max_examples=25)

@@ -4,7 +4,6 @@ import asyncio
 import sys
 import threading
 import time
-from dataclasses import astuple
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +12,7 @@ import fastapi
 import gradio as gr
 import pytest
 
-from agent.errors import RunError, UsageError
+from agent.errors import RunError
 from agent.events import RunEnded, RunStarted, ToolOutput
 from agent.limits import Limits
 from agent.models import demonstration
@@ -21,16 +20,16 @@ from agent.models.parameters import from_camel_case
 from agent.models.resolve import NoModelAvailable
 from agent.models.scripted import ScriptedModel
 from agent.runs.recorded_run import Task
+from agent.runs.spec import RunSpec
 from agent.settings import Settings
 from agent.workspace.paths import ROOT
 from sandbox_ui.auth.access import Access
 from sandbox_ui.auth.user import OPERATOR
 from sandbox_ui.page.handlers import ButtonHandlers
 from sandbox_ui.runs import manager as running
-from sandbox_ui.runs import run_options
 from sandbox_ui.runs.maintenance import DRAFT_SECONDS, IDLE_SECONDS
 from sandbox_ui.runs.manager import CLOSED_MESSAGE, RunManager
-from sandbox_ui.runs.run_options import RunOptions
+from sandbox_ui.runs.service import RunRequest, model_config, model_for
 from tests.sandbox_ui.managed_runs import (
     events,
     follow_up,
@@ -199,14 +198,14 @@ def operator_request(runs: RunManager, tmp_path: Path) -> gr.Request:
 def test_a_task_that_cannot_be_started_is_refused_with_advice(
     handlers: ButtonHandlers, operator_request: gr.Request
 ) -> None:
-    run, notice, _ = handlers.send("Write a poem", None, None, operator_request)
+    run, notice, _ = handlers.send("Write a poem", None, None, {}, operator_request)
     assert run is None
     assert notice
     assert notice["connect"]
     assert notice["text"].startswith("Connect a model first")
     script = demonstration.load_all()[0]
     for task, run, words in (("  \n", None, ""), (script.task, "goneforever1", "no such run")):
-        _, notice, _ = handlers.send(task, run, None, operator_request)
+        _, notice, _ = handlers.send(task, run, None, {}, operator_request)
         assert notice
         assert words in notice["text"]
 
@@ -216,7 +215,7 @@ def test_a_missing_built_in_model_explains_its_installation(
 ) -> None:
     monkeypatch.setattr(sys, "path", [each for each in sys.path if "site-packages" not in each])
     handlers = ButtonHandlers(runs, Settings(data=tmp_path))
-    _, notice, _ = handlers.send("Write a poem", None, None, operator_request)
+    _, notice, _ = handlers.send("Write a poem", None, None, {}, operator_request)
     assert notice
     assert notice["connect"]
     assert notice["text"].startswith("Connect a model first")
@@ -228,7 +227,7 @@ def test_without_a_model_a_demonstration_plays_with_its_files(
     handlers: ButtonHandlers, runs: RunManager, operator_request: gr.Request
 ) -> None:
     script = next(each for each in demonstration.load_all() if each.inputs)
-    run, notice, text = handlers.send(script.task, None, None, operator_request)
+    run, notice, text = handlers.send(script.task, None, None, {}, operator_request)
     assert run
     assert (notice, text) == (None, "")
     wait_until(lambda: runs.has_started(run))
@@ -248,7 +247,7 @@ def test_a_task_is_sent_to_the_endpoint_until_it_is_stopped(
     with Endpoint([Turn(text="Roses are red.", gate=gate)]) as endpoint:
         settings = Settings(data=tmp_path, base_url=endpoint.url, model="m")
         handlers = ButtonHandlers(runs, settings)
-        run, notice, _ = handlers.send("Write a poem", None, None, operator_request)
+        run, notice, _ = handlers.send("Write a poem", None, None, {}, operator_request)
         assert run
         assert notice is None
         assert endpoint.wait_for_requests(1)
@@ -269,8 +268,8 @@ def test_a_task_is_sent_to_the_endpoint_until_it_is_stopped(
 def test_test_reports_an_endpoint_that_cannot_be_asked(
     handlers: ButtonHandlers, operator_request: gr.Request, entered: str, message: str
 ) -> None:
-    fields = astuple(RunOptions(base_url=entered, model="m"))
-    _, result = asyncio.run(handlers.test_endpoint(operator_request, *fields))
+    fields = {"base_url": entered, "model": "m"}
+    _, result = asyncio.run(handlers.test_endpoint(fields, operator_request))
     assert message in result["message"]
     assert result["ok"] is False
 
@@ -278,37 +277,30 @@ def test_test_reports_an_endpoint_that_cannot_be_asked(
 @pytest.mark.parametrize(
     ("chosen", "url", "key"),
     [
-        (RunOptions(), "http://one.test/v1", "secret"),
-        (RunOptions(base_url="http://two.test/v1"), "http://two.test/v1", ""),
-        (RunOptions(base_url="http://two.test/v1", api_key="mine"), "http://two.test/v1", "mine"),
-        (RunOptions(base_url=" "), "", ""),
-        (RunOptions(model="builtin"), "", ""),
+        ({}, "http://one.test/v1", "secret"),
+        ({"base_url": "http://two.test/v1"}, "http://two.test/v1", ""),
+        ({"base_url": "http://two.test/v1", "api_key": "mine"}, "http://two.test/v1", "mine"),
+        ({"base_url": " "}, "", ""),
+        ({"model": "builtin"}, "", ""),
     ],
 )
 def test_the_environment_key_is_sent_to_the_environment_endpoint_only(
-    chosen: RunOptions, url: str, key: str
+    chosen: dict[str, str], url: str, key: str
 ) -> None:
     settings = Settings(base_url="http://one.test/v1", api_key="secret", model="m")
-    config = run_options.model_config(chosen, settings, OPERATOR)
+    config = model_config(RunRequest.of(chosen), settings, OPERATOR)
     assert (config.base_url, config.api_key) == (url, key)
 
 
 def test_an_endpoint_requires_a_model_name() -> None:
+    request = RunRequest(RunSpec(task="t", base_url="http://one.test/v1"))
     with pytest.raises(NoModelAvailable, match="no model is selected"):
-        run_options.model_for("t", RunOptions(base_url="http://one.test/v1"), Settings(), OPERATOR)
+        model_for(request, Settings(), OPERATOR)
 
 
-@pytest.mark.parametrize("extra", ["{", "[1]", '"x"'])
-def test_an_extra_body_must_be_an_object(extra: str) -> None:
-    with pytest.raises(UsageError, match="extra_body must be a JSON object"):
-        run_options.model_config(RunOptions(extra_body=extra), Settings(), OPERATOR)
-
-
-def test_limits_are_those_of_the_options() -> None:
-    def limits(operator: Settings | None = None, **options: Any) -> Limits:
-        return run_options.limits_for(
-            RunOptions(**options), operator or Settings(), ScriptedModel([])
-        )
+def test_limits_are_those_of_the_spec() -> None:
+    def limits(operator: Settings | None = None, **given: Any) -> Limits:
+        return RunSpec.of(given).limits(operator or Settings(), ScriptedModel([]))
 
     assert limits(max_tokens=50).turn_tokens == 50
     assert limits(Settings(turn_tokens=40), max_tokens=50).turn_tokens == 40
@@ -322,15 +314,12 @@ def test_limits_are_those_of_the_options() -> None:
     [
         (None, None, 100),
         (None, 400, 400),
-        (None, 5000, 1000),
         (40, None, 40),
-        (40, 400, 40),
         (9, 3, 3),
     ],
 )
 def test_a_run_can_request_more_steps_up_to_the_maximum(
-    operator: int | None, requested: float | None, expected: int
+    operator: int | None, requested: int | None, expected: int
 ) -> None:
-    settings = Settings(steps=operator)
-    limits = run_options.limits_for(RunOptions(steps=requested), settings, ScriptedModel([]))
+    limits = RunSpec(max_steps=requested).limits(Settings(steps=operator), ScriptedModel([]))
     assert limits.steps == expected

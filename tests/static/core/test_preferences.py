@@ -24,7 +24,7 @@ OPERATORS, OTHER = "http://house.test/v1", "http://127.0.0.1:9/v1"
 @pytest.fixture
 def settings(stage: Stage) -> Stage:
     """The page with its settings opened; the operator has an endpoint."""
-    stage.settings = {"base_url": OPERATORS, "model": "house-model", "steps": 40}
+    stage.settings = {"base_url": OPERATORS, "model": "house-model", "max_steps": 40}
     stage.mount("header", "notice")
     stage.button("Settings").click()
     return stage
@@ -89,13 +89,13 @@ def test_an_endpoint_url_that_may_contain_a_secret_is_not_stored(settings: Stage
     field(settings, "Endpoint").fill(url)
     field(settings, "Maximum steps").fill("9")
     stored = settings.page.evaluate(STORED)
-    assert "steps" in stored
+    assert "max_steps" in stored
     assert "hidden" not in stored
 
 
 def test_an_invalid_stored_value_is_ignored(settings: Stage) -> None:
     stored = {
-        "prompt": "gone", "steps": 4000, "mode": {}, "temperature": "hot", "top_p": 0.5,
+        "prompt": "gone", "max_steps": 4000, "mode": {}, "temperature": "hot", "top_p": 0.5,
     }  # fmt: skip
     script = "value => localStorage.setItem('studio-settings', value)"
     settings.page.evaluate(script, json.dumps(stored))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 
-from agent.runs.parent import Parent
+from agent.runs.folder import Parent
 from tests.support.component.accessibility import check_accessible
 from tests.support.component.routes import LocalStudio
 from tests.support.component.stage import looks
@@ -90,7 +90,8 @@ def test_a_fork_uses_another_endpoint_whose_key_is_kept_nowhere(studio: LocalStu
     expect(studio.stage.timeline.get_by_text("Step 1 is a copy.")).to_be_visible()
     expect(studio.stage.timeline.locator(".task").last).to_contain_text("Go on")
     options: dict[str, Any] = {
-        "base_url": "http://other.example/v1", "api_key": secret, "model": "theirs", "steps": 100,
+        "base_url": "http://other.example/v1", "api_key": secret, "model": "theirs",
+        "max_steps": 100,
     }  # fmt: skip
     (sent,) = studio.stage.sent
     assert sent["message"] == {"text": "Go on", "resume": False, "options": options}

@@ -13,6 +13,7 @@ import pytest
 from agent.errors import ModelRefused, ModelUnavailable
 from agent.models.base import ModelConfig
 from agent.models.passport import probe
+from agent.runs.spec import RunSpec
 from agent.settings import Settings
 from agent.util import ip_addresses
 from agent.util.ip_addresses import (
@@ -23,8 +24,7 @@ from agent.util.ip_addresses import (
     own_networks,
 )
 from sandbox_ui.auth.user import OPERATOR, user_for_account, user_for_visitor
-from sandbox_ui.runs import run_options
-from sandbox_ui.runs.run_options import RunOptions
+from sandbox_ui.runs.service import RunRequest, model_config
 from tests.support.models.endpoint import Endpoint, Turn
 from tests.support.models.model_requests import stream_from
 
@@ -174,16 +174,16 @@ def test_a_public_name_uses_the_environment_proxy(endpoint: Endpoint, public_onl
 @pytest.mark.contract
 def test_visitors_can_use_the_operators_endpoint_anywhere(endpoint: Endpoint) -> None:
     settings = Settings(base_url=endpoint.url, model="m", api_key="secret")
-    config = run_options.model_config(RunOptions(), settings, VISITOR)
+    config = model_config(RunRequest(RunSpec()), settings, VISITOR)
     assert (config.public_only, config.api_key) == (False, "secret")
     assert stream_from(config)
 
 
 @pytest.mark.parametrize("url", ["https://api.openai.com/v1", "https://API.openai.com:443/v1/"])
 def test_only_the_operator_may_omit_the_endpoint_of_a_key(url: str) -> None:
-    options = RunOptions(base_url=url, model="m")
+    options = RunRequest(RunSpec(base_url=url, model="m"))
     keys = [
-        run_options.model_config(options, Settings(api_key="secret"), user).api_key
+        model_config(options, Settings(api_key="secret"), user).api_key
         for user in (VISITOR, user_for_account("ann"), OPERATOR)
     ]
     assert keys == ["", "", "secret"]
@@ -191,6 +191,6 @@ def test_only_the_operator_may_omit_the_endpoint_of_a_key(url: str) -> None:
 
 def test_only_the_operator_may_use_private_endpoints() -> None:
     settings = Settings(base_url="http://10.0.0.1/v1")
-    options = RunOptions(base_url="http://10.0.0.2/v1", model="m")
-    assert run_options.model_config(options, settings, VISITOR).public_only
-    assert not run_options.model_config(options, settings, OPERATOR).public_only
+    options = RunRequest(RunSpec(base_url="http://10.0.0.2/v1", model="m"))
+    assert model_config(options, settings, VISITOR).public_only
+    assert not model_config(options, settings, OPERATOR).public_only

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent.runs.folder import RunFolder
-from agent.runs.parent import Parent
+from agent.runs.folder import Parent, RunFolder
 from sandbox_ui.auth.user import user_for_account
 from tests.sandbox_ui.accounts import accounts, signed_in
 from tests.support import httpx
@@ -125,7 +124,7 @@ def test_a_fork_beyond_the_quota_copies_nothing(tmp_path: Path) -> None:
         ann.get("/api/runs")  # indexes the run
         answer = ann.post(f"/api/runs/{run.id}/fork", json={"step": 1})
     assert answer.status_code == 429
-    assert answer.json()["error"].startswith("This needs 297 KB")
+    assert answer.json()["error"].startswith("This needs 29")
     assert "of your quota of" in answer.json()["error"]
     assert {*tmp_path.glob("runs/*"), *tmp_path.glob("sandboxes/*")} == before
 
@@ -136,8 +135,8 @@ def test_a_fork_beyond_the_quota_copies_nothing(tmp_path: Path) -> None:
         ({"step": 9}, "does not exist"),
         ({"step": "1"}, "“step” must be"),
         ({"step": True}, "“step” must be"),
-        ({"step": 1, "prompt": "none such"}, "there is no prompt named"),
-        ({"step": 1, "mode": "x"}, "“mode” must be"),
+        ({"step": 1, "prompt": "none such"}, "prompt must be one of general, "),
+        ({"step": 1, "mode": "x"}, "mode must be sandbox or plain, not"),
         ({"step": 1, "reinstall": "yes"}, "“reinstall” must be"),
     ],
 )

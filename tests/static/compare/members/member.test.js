@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { firstMembers, isBuiltin, memberTitle, nextMember, requestBody, sharedModel } from "../../../../static/compare/members/member.js";
 
-const SETTINGS = { base_url: "https://models.test/v1", model: "m", temperature: 0.7, prompt: "general", steps: 100, network: "listed", hosts: "pypi.org" };
-const members = (settings = SETTINGS, defaults = { steps: 100 }) => firstMembers(settings, defaults);
+const SETTINGS = { base_url: "https://models.test/v1", model: "m", temperature: 0.7, prompt: "general", max_steps: 100, network: "listed", hosts: "pypi.org" };
+const members = (settings = SETTINGS, defaults = { max_steps: 100 }) => firstMembers(settings, defaults);
 const request = (changes) => requestBody({ task: "Count.", members: members(), repetitions: 1, ...changes });
 
 test("the first members are the connected model without and with a sandbox", () => {
@@ -20,11 +20,12 @@ test("the first members are the connected model without and with a sandbox", () 
 
 test("a limit that the operator sets is not sent, one that the user set is", () => {
   assert.equal(request().members[0].maxSteps, undefined);
-  assert.equal(request({ members: members({ ...SETTINGS, steps: 7 }) }).members[1].maxSteps, 7);
+  assert.equal(request({ members: members({ ...SETTINGS, max_steps: 7 }) }).members[1].maxSteps, 7);
 });
 
 test("hosts that are allowed are sent as the network", () => {
   assert.equal(request().members[1].network, "pypi.org");
+  assert.equal(request({ members: members({ ...SETTINGS, hosts: "" }) }).members[1].network, "", "no host, and not all");
 });
 
 test("without an endpoint the built-in model answers", () => {

@@ -1,0 +1,183 @@
+"""Starts, continues and stops runs for users, whichever interface a ``RunSpec`` came through."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from agent.errors import UsageError
+from agent.limits import Limits
+from agent.models.base import Model, ModelConfig
+from agent.models.builtin.install import BUILTIN_BASE_NAME, BUILTIN_ID, BUILTIN_NAME
+from agent.models.builtin.model import BuiltinModel
+from agent.models.parameters import InvalidValue, checked_values, config_fields
+from agent.models.passport.store import PassportStore
+from agent.models.resolve import resolve_model
+from agent.models.transport.base_url import resolve_key, same_endpoint
+from agent.runs.recorded_run import Task
+from agent.runs.spec import RunSpec
+from agent.settings import Settings
+from sandbox_ui.auth.user import User
+from sandbox_ui.runs.example_inputs import copy_example_inputs
+from sandbox_ui.runs.manager import RunManager
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """A spec with the key of its endpoint, which is kept in memory only."""
+
+    spec: RunSpec
+    key: str = field(default="", repr=False)
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> "RunRequest":
+        """Return the request that a client's JSON or the page's fields are; see ``RunSpec.of``."""
+        values = dict(given)
+        keys = [values.pop(name, None) or "" for name in ("api_key", "apiKey")]
+        if not all(isinstance(key, str) for key in keys):
+            raise InvalidValue("api_key", "must be a text")
+        return cls(RunSpec.of(values), max(keys))
+
+    def for_task(self, text: str) -> "RunRequest":
+        """Return the request for a task."""
+        return replace(self, spec=replace(self.spec, task=text))
+
+
+class Prepared(NamedTuple):
+    """A request that can be started."""
+
+    spec: RunSpec
+    task: Task
+    model: Model
+    limits: Limits
+
+
+@dataclass(frozen=True, slots=True)
+class RunService:
+    """Starts and continues runs."""
+
+    runs: RunManager
+    settings: Settings
+
+    def start(self, wanted: RunRequest, user: User, run: str = "", *, play: bool = False) -> str:
+        """Start a run for a user; return its id.
+
+        ``run`` is a draft with files, or a fork of the beginning, which the user may edit. With
+        ``play`` a demonstration of the task goes before the chosen model.
+        """
+        spec = wanted.spec
+        if not spec.task.strip():
+            raise UsageError("task is empty: describe what the model is to do.")
+        prepared = prepare(wanted, self.settings, user, play=play)
+        self.runs.admission.check_start(user.id, spec.task)
+        run = run or self.runs.create_draft(user.id)
+        if self.runs.folder(run).parent is None:  # a fork has the files already
+            copy_example_inputs(self.runs.workspace(run), spec.task)
+        self.begin(run, prepared)
+        return run
+
+    def begin(self, run: str, prepared: Prepared, sandbox_seconds: float | None = None) -> None:
+        """Start a draft; see ``RunManager.start``."""
+        folder = self.runs.folder(run)
+        if prepared.spec.approve and folder.parent is None:  # a fork has its rules already
+            self.runs.steering(run).add_approval(prepared.spec.approve)
+        if prepared.spec.memory is not None:
+            folder.set_memory(prepared.spec.memory)
+        self.runs.start(run, *prepared[1:], sandbox_seconds)
+
+    def follow_up(self, run: str, wanted: RunRequest, user: User) -> None:
+        """Send a run that has ended another message: the task of the request. See ``start``."""
+        previous = self.runs.feed(run).status()["model"]
+        if wanted.spec.model and self.runs.folder(run).parent:
+            previous = ""  # a fork may go on with any model
+        model = model_for(wanted, self.settings, user, previous)
+        self.runs.follow_up(run, wanted.spec.task, model, wanted.spec.limits(self.settings, model))
+
+
+def prepare(wanted: RunRequest, settings: Settings, user: User, *, play: bool = False) -> Prepared:
+    """Return what a request starts with. Raises ``StudioError`` if it cannot be started."""
+    spec = wanted.spec
+    if spec.image not in ("", settings.image):
+        raise InvalidValue("image", "is chosen by the operator, with STUDIO_IMAGE")
+    model = model_for(wanted, settings, user, prefer_demonstration=play)
+    return Prepared(spec, spec.first_task(model), model, spec.limits(settings, model))
+
+
+def model_config(wanted: RunRequest, settings: Settings, user: User) -> ModelConfig:
+    """Return the chosen endpoint with the entered key or the environment's.
+
+    Users other than the operator may use the operator's endpoint and endpoints on the public
+    internet. For them the environment's key is sent only if the operator configured an endpoint
+    with it.
+
+    Raises:
+        UsageError: if a parameter has an invalid value.
+    """
+    spec = wanted.spec
+    base_url = settings.base_url if spec.base_url is None else spec.base_url.strip()
+    model = spec.model.strip() or settings.model
+    if model == BUILTIN_ID:
+        base_url = model = ""
+    usual = same_endpoint(base_url, settings.base_url)
+    # Without a configured endpoint the environment's key is meant for the SDK's default one. Any
+    # user may enter that URL, but the operator has not offered the key to them.
+    key = settings.api_key if user.operator or settings.base_url.strip() else ""
+    return ModelConfig(
+        base_url=base_url,
+        model=model,
+        api_key=resolve_key(base_url, wanted.key, settings.base_url, key),
+        public_only=not (user.operator or usual),
+        **({"api": settings.api} if usual else {}) | config_fields(spec),
+    )
+
+
+def model_for(
+    wanted: RunRequest,
+    settings: Settings,
+    user: User,
+    previous_model: str = "",
+    *,
+    prefer_demonstration: bool = False,
+) -> Model:
+    """Return the model to use; ``previous_model`` names the previous one.
+
+    See ``agent.models.resolve``.
+
+    Raises:
+        NoModelAvailable: if no model is available.
+        UsageError: if a parameter has an invalid value.
+    """
+    model = resolve_model(
+        wanted.spec.task,
+        model_config(wanted, settings, user),
+        allow_builtin=settings.builtin and previous_model in ("", BUILTIN_NAME, BUILTIN_BASE_NAME),
+        prefer_demonstration=prefer_demonstration,
+        no_endpoint_message=(
+            "Connect a model first: enter an endpoint, an API key and a model name."
+        ),
+        no_name_message="Select a model: the endpoint is set, but no model is selected.",
+        passports=PassportStore(settings.data),
+    )
+    if isinstance(model, BuiltinModel):
+        _refuse_parameters(wanted.spec)
+    return model
+
+
+def _refuse_parameters(spec: RunSpec) -> None:
+    """Refuse the request parameters of an endpoint's models: others do not take them.
+
+    The maximum tokens of an answer are a limit of the run, which holds for every model.
+
+    Raises:
+        UsageError: if one is set.
+    """
+    usual = checked_values(RunSpec())
+    given = [
+        name
+        for name, value in checked_values(spec).items()
+        if name not in ("api", "max_tokens") and value not in ({}, usual.get(name))
+    ]
+    if given:
+        raise UsageError(
+            f"{given[0]} is for models of an endpoint, and the built-in model does not take it. "
+            "Clear it in Settings → Advanced, or connect an endpoint."
+        )
