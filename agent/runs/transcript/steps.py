@@ -71,6 +71,7 @@ _CallEvent = (
     ToolStarted | ToolOutput | ToolEnded | ApprovalRequested | CallReviewed | ObservationEdited
 )
 
+_PIECES = (ReasoningDelta, TextDelta, CallDelta, ToolOutput)
 _IN_STEP = (ReasoningDelta, TextDelta, ModelAnswered, *get_args(_CallEvent))  # of a damaged record
 
 
@@ -219,8 +220,8 @@ def steps_of(events: Iterable[tuple[int, Event]]) -> Iterator[Step | Event]:
 
 
 def parts_of(events: Iterable[Event]) -> Iterator[Part]:
-    """Yield the parts of a run, in order, those of a step at its end."""
-    for each in steps_of((0, event) for event in events):
+    """Yield the parts of a run, in order, those of a step at its end; outputs are not kept."""
+    for each in steps_of((0, event) for event in events if not isinstance(event, _PIECES)):
         if isinstance(each, Step):
             yield from each.parts
         else:
