@@ -17,6 +17,8 @@ from agent.runs import journal
 from agent.runs.compatibility.unreadable_events import decode_line
 from agent.runs.folder import RunFolder
 from agent.runs.state import RunState
+from agent.workspace.versions.log import ManifestLog
+from agent.workspace.versions.manifest import Manifest
 
 NOT_STARTED = "This run has not started yet. Start it before you fork it."
 _KINDS = tuple(
@@ -94,6 +96,22 @@ def cut_run(folder: RunFolder, step: int) -> Cut:
     if started is None:
         raise UsageError(NOT_STARTED)
     return Cut(step, cursor, state, conversation, started, tuple(packages))
+
+
+def manifest_after(folder: RunFolder, cut: Cut) -> Manifest:
+    """Return the manifest of the workspace at a cut.
+
+    Raises:
+        UsageError: What its last step changed is not recorded.
+    """
+    manifest, steps = ManifestLog(folder.manifests).manifest(cut.step), cut.state.steps
+    changed = cut.step and steps[-1].total_changes and folder.manifests.exists()
+    if changed and manifest.step < cut.step:
+        raise UsageError(
+            f"The files after step {cut.step} are not recorded. If the run is in progress, try "
+            "again in a moment; otherwise fork it at an earlier step."
+        )
+    return manifest
 
 
 def _find_end(folder: RunFolder, step: int) -> int:

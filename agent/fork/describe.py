@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.events import Mode
-from agent.fork.cut import cut_run
+from agent.fork.cut import cut_run, manifest_after
 from agent.fork.packages import install_commands
 from agent.fork.unversioned import unversioned_files
 from agent.runs.folder import RunFolder
 from agent.runs.spec import settings_at_start
 from agent.workspace.paths import RelPath
 from agent.workspace.versions.blobs import BlobStore
-from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.restore import not_kept
 
 _MAX_LISTED = 200
@@ -73,7 +72,7 @@ def describe_fork(folder: RunFolder, step: int, blobs: BlobStore) -> ForkDescrip
     """
     cut = cut_run(folder, step)
     if folder.manifests.exists():
-        nodes = ManifestLog(folder.manifests).manifest(step).nodes
+        nodes = manifest_after(folder, cut).nodes
         missing = not_kept(nodes, blobs)
         files = sum(node.kind == "file" for node in nodes.values()) - len(missing)
     else:

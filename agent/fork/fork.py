@@ -12,7 +12,7 @@ from agent.data_folder import random_id
 from agent.errors import RunError, SettingError, StorageFull, UsageError
 from agent.events import Forked, Mode, RunStarted, encode
 from agent.fork import copying
-from agent.fork.cut import Cut, cut_run
+from agent.fork.cut import Cut, cut_run, manifest_after
 from agent.fork.packages import install_commands
 from agent.fork.unversioned import unversioned_files
 from agent.prompts import Prompt
@@ -24,7 +24,6 @@ from agent.util.text import format_size
 from agent.workspace.files import Workspace
 from agent.workspace.paths import RelPath
 from agent.workspace.versions.blobs import BlobStore
-from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.restore import NotRestored
 
 _MAX_LISTED = 200
@@ -80,7 +79,7 @@ def fork_run(
     """
     cut = cut_run(parent, step)
     with ExitStack() as on_failure, blobs.protected():
-        manifest = ManifestLog(parent.manifests).manifest(step)
+        manifest = manifest_after(parent, cut)
         # From here on the contents stay, even if the parent is deleted before the end.
         stored = (node.hash for node in manifest.nodes.values() if node.hash and node.stored)
         if data is not None and data != parent.data:

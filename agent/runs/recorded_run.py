@@ -238,6 +238,11 @@ class RecordedRun(ClosingContext):
         """Write an annotation, from any thread and at any time."""
         self._recorder.annotate(annotation)
 
+    def wait_for_version(self) -> None:
+        """Wait until the files of the last step that has ended are stored."""
+        if (session := self._session) is not None:
+            session.wait_for_version()
+
     @property
     def workspace(self) -> Workspace:
         """The run's files; those readable by root only are read through the sandbox."""
@@ -431,8 +436,12 @@ class RecordedRun(ClosingContext):
             return self._recorder.end_event("stopped", stop.reason)
         sandbox.set_stop(stop)
         self._session = SandboxSession(sandbox, self.folder, self._provider.blobs)
-        steps = self.state.steps
-        self._session.begin_round(len(steps), by_user=not steps or steps[-1].ended)
+        last = self.state.steps[-1] if self.state.steps else None
+        self._session.begin_round(
+            len(self.state.steps),
+            ended=last is None or last.ended,
+            changed=last is not None and last.total_changes > 0,
+        )
         return None
 
     def _with_observations(self, event: Event) -> Iterator[Event]:
@@ -441,6 +450,8 @@ class RecordedRun(ClosingContext):
             self._arguments.clear()
         elif isinstance(event, ToolStarted):
             self._arguments[event.call_id] = event.arguments
+            if self._session is not None:
+                yield from self._session.end_version()
         elif isinstance(event, ToolEnded):
             arguments = self._arguments.pop(event.call_id, None)
             if arguments is None:  # it was not executed
@@ -455,7 +466,8 @@ class RecordedRun(ClosingContext):
             if isinstance(event, RunEnded):
                 self._session.end_processes()
             ended, step = isinstance(event, RunEnded), len(self.state.steps)
-            yield from self._session.record_version(step, final=ended)
+            wait = ended or self._expand is not None  # a replay compares the files of each step
+            yield from self._session.record_version(step, final=ended, wait=wait)
         in_first_sandbox = not self.state.sandbox
         if self._expand is None:
             yield event

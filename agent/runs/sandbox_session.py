@@ -2,8 +2,10 @@
 
 import logging
 import threading
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -46,23 +48,28 @@ class SandboxSession:
         self._snapshots = self._create_snapshots()
         self._calls: CallReader | None = None
         self._lock = threading.Lock()
+        self._storing: Future[Sequence[Event]] | None = None
         self._next_step = 0
         """The step to which changes made now belong."""
 
-    def begin_round(self, step: int, *, by_user: bool) -> None:
+    def begin_round(self, step: int, *, ended: bool, changed: bool) -> None:
         """Record the workspace before the first step of a round.
 
         Args:
             step: The step before the round.
-            by_user: Whether changes since then are the user's and not that step's.
+            ended: Whether that step has ended: changes since then are the user's.
+            changed: Whether that step changed files; if the process died before they were
+                recorded, these are the step's changes.
         """
-        by_user = by_user and step > 0
+        recorded = not changed or self._snapshots.manifest.step == step
+        by_user = ended and recorded and step > 0
         with suppress(WorkspaceError), self._lock, self._blobs.protected():
             self._append(step + by_user, replace(self._snapshots.take(), by_user=by_user))
         self._next_step = step + 1
 
     def record_user_changes(self, changes: Iterable[UserChange]) -> None:
         """Record the user's file changes as the user's and not the next step's."""
+        self.wait_for_version()
         done = list(changes)
         removed = [item.path for item in done if item.kind == "removed"]
         moved = [(item.path, item.new_path) for item in done if item.new_path is not None]
@@ -77,28 +84,63 @@ class SandboxSession:
             _log.warning("A user's file changes may be attributed to a step: %s", error)
         self.sandbox.files_changed([*removed, *(path for pair in moved for path in pair), *written])
 
-    def record_version(self, step: int, *, final: bool = False) -> Iterator[Event]:
+    def record_version(self, step: int, *, final: bool, wait: bool) -> Iterator[Event]:
         """Record a version of the workspace; if that fails, the run continues.
 
         Args:
             step: The step that made the changes.
             final: Whether to sweep all files, as at the end of a round.
+            wait: Whether to store many new files before the return, too, and not meanwhile.
 
         Yields:
             The changes, or a notice of the failure.
         """
+        yield from self.end_version()
         try:
-            with self._lock, self._blobs.protected():
-                delta = self._snapshots.take(final=final)
-                self._append(step, delta)
+            with self._lock, ExitStack() as protection:
+                protection.enter_context(self._blobs.protected())
+                delta = self._snapshots.list_changes(final=final)
                 self._next_step = step + 1
+                change = workspace_changed(step, delta)
+                if wait or self._snapshots.is_complete:
+                    self._append(step, self._snapshots.complete(delta))
+                else:
+                    self._complete_meanwhile(step, delta, protection.pop_all())
         except WorkspaceError as error:
-            yield Notice(step=step, text=f"The file changes of this step are unknown: {error}")
+            yield _unknown_changes(step, error)
             return
-        if delta:
-            change = workspace_changed(step, delta)
-            if change.total:
-                yield change
+        if change.total:
+            yield change
+
+    def end_version(self) -> Iterator[Event]:
+        """Wait until the files of the last version are stored, as before the next command.
+
+        Yields:
+            A notice if that failed.
+        """
+        if self._storing is not None:
+            try:
+                yield from self._storing.result()
+            finally:
+                self._storing = None
+
+    def wait_for_version(self) -> None:
+        """Wait until the files of the last version are stored, or cannot be; for any thread."""
+        if (storing := self._storing) is not None:
+            wait_for([storing])
+
+    def _complete_meanwhile(self, step: int, delta: Delta, protection: ExitStack) -> None:
+        def complete() -> Sequence[Event]:
+            with self._lock, protection:
+                try:
+                    self._append(step, self._snapshots.complete(delta))
+                except WorkspaceError as error:
+                    return [_unknown_changes(step, error)]
+                return []
+
+        thread = ThreadPoolExecutor(1, "snapshot")
+        self._storing = thread.submit(complete)
+        thread.shutdown(wait=False)
 
     def add_usage(self, event: ToolEnded, arguments: Mapping[str, Any]) -> ToolEnded:
         """Return the end of a call with what the call used of the computer."""
@@ -152,13 +194,17 @@ class SandboxSession:
 
     def stop(self) -> None:
         """Stop the sandbox so that it can be restarted; see ``Sandbox.stop``."""
-        self._watch.close()
+        self._stop_recording()
         self.sandbox.stop()
 
     def close(self) -> None:
         """End the sandbox; the workspace is kept."""
-        self._watch.close()
+        self._stop_recording()
         self.sandbox.close()
+
+    def _stop_recording(self) -> None:
+        self.wait_for_version()
+        self._watch.close()
 
 
 _MAX_LISTED_CHANGES = 200
@@ -166,17 +212,24 @@ _MAX_LISTED_CHANGES = 200
 
 def workspace_changed(step: int, delta: Delta) -> WorkspaceChanged:
     """Return a step's workspace changes as an event, removals last."""
+    files = [path for path, node in delta.changed.items() if node.kind != "folder"]
     changes = [
         FileChange(
             RelPath.trusted(path).to_url(),
             "added" if path in delta.added else "changed",
-            node.size,
-            node.content_hash,
+            delta.changed[path].size,
+            delta.changed[path].content_hash,
         )
-        for path, node in delta.changed.items()
-        if node.kind != "folder"
+        for path in files[:_MAX_LISTED_CHANGES]
     ]
-    changes += [FileChange(RelPath.trusted(path).to_url(), "removed") for path in delta.removed]
+    changes += [
+        FileChange(RelPath.trusted(path).to_url(), "removed")
+        for path in delta.removed[: _MAX_LISTED_CHANGES - len(changes)]
+    ]
     return WorkspaceChanged(
-        step=step, changes=tuple(changes[:_MAX_LISTED_CHANGES]), total=len(changes)
+        step=step, changes=tuple(changes), total=len(files) + len(delta.removed)
     )
+
+
+def _unknown_changes(step: int, error: WorkspaceError) -> Notice:
+    return Notice(step=step, text=f"The file changes of this step are unknown: {error}")

@@ -180,7 +180,7 @@ class RunManager:
             RunError: if the run does not exist.
             UsageError: if it cannot be forked there.
         """
-        return describe_fork(self.peek_folder(run_id), step, self._provider.blobs)
+        return describe_fork(self._with_versions(run_id), step, self._provider.blobs)
 
     def fork(self, run_id: str, step: int, changes: Changes, owner: str = "") -> str:
         """Make a fork of a run after a step; return its id. ``follow_up`` starts it.
@@ -200,7 +200,7 @@ class RunManager:
             StorageFull: if the disk has no space for the fork.
         """
         self.admission.check_draft(owner)
-        parent = self._registry.get(run_id).folder
+        parent = self._with_versions(run_id)
         self._require_own(parent)
         create = self._provider.create_workspace
         fork = fork_run(
@@ -510,7 +510,14 @@ class RunManager:
         Raises:
             RunError: if the run does not exist.
         """
-        return self._version_cache.get(self.folder(run_id))
+        return self._version_cache.get(self._with_versions(run_id))
+
+    def _with_versions(self, run_id: str) -> RunFolder:
+        """Return the run's folder once the files of its last step are stored."""
+        run = self._registry.get(run_id)
+        if run.recorded is not None:
+            run.recorded.wait_for_version()
+        return run.folder
 
     def open_file(self, run_id: str, path: RelPath, step: int | None = None) -> BinaryIO:
         """Open a file of the run, as it is now or as it was after a step.

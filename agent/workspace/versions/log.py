@@ -65,9 +65,12 @@ class ManifestLog:
 
     def manifest(self, step: int | None = None) -> Manifest:
         """Return the manifest after ``step`` (0: before the first); the latest if None."""
-        return Manifest.from_deltas(
-            delta for number, delta in self.read() if step is None or number <= step
-        )
+        manifest = Manifest()
+        for number, delta in self.read():
+            if step is None or number <= step:
+                manifest.apply(delta)
+                manifest.step = manifest.step if delta.by_user else number
+        return manifest
 
     def _repair(self) -> None:
         """Truncate the file after its last newline."""

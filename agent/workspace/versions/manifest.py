@@ -129,10 +129,14 @@ class Manifest:
 
     Args:
         nodes: Initial nodes; none by default.
+
+    Attributes:
+        step: The last step whose own changes a log has; 0 without any.
     """
 
     def __init__(self, nodes: Mapping[str, Node] | None = None) -> None:
         self.nodes: dict[str, Node] = dict(nodes or {})
+        self.step = 0
 
     @classmethod
     def from_deltas(cls, deltas: Iterable[Delta]) -> Self:

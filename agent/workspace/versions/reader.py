@@ -1,6 +1,7 @@
 """Read manifest nodes from the file system and store their contents."""
 
 import hashlib
+import math
 import os
 import stat
 import time
@@ -16,6 +17,7 @@ MAX_STORED_BYTES = 64 * 1024**2
 _TIMESTAMP_RESOLUTION_NS = 50_000_000
 """Nanoseconds: after so recent a change, another one may have the same time stamp."""
 
+_CHANGED_SINCE = "it changed after the step, before it was stored"
 _CHUNK = 1024**2
 _KINDS: dict[int, NodeKind] = {
     stat.S_IFREG: "file",
@@ -69,8 +71,16 @@ class NodeReader:
         self.blobs = blobs
         self.max_stored = max_stored
 
-    def read(self, folder: int, name: str, info: os.stat_result) -> tuple[Node, Fingerprint | None]:
+    def read(
+        self, folder: int, name: str, info: os.stat_result, until: float = math.inf
+    ) -> tuple[Node, Fingerprint | None]:
         """Read the node ``name`` in ``folder`` without following links or blocking.
+
+        Args:
+            folder: Descriptor of the folder.
+            name: The name in it.
+            info: Its ``lstat`` result.
+            until: Time in nanoseconds; what changed after it is recorded as not stored.
 
         Returns:
             The node, and its mark (see ``fingerprint``) for later comparison; None instead of the
@@ -78,8 +88,11 @@ class NodeReader:
         """
         kind = _KINDS.get(stat.S_IFMT(info.st_mode), "device")
         mode = stat.S_IMODE(info.st_mode)
+        if info.st_ctime_ns > until:
+            size = info.st_size if kind == "file" else 0
+            return Node(kind, size, mode, stored=False, reason=_CHANGED_SINCE), None
         if kind == "file":
-            return self._read_file(folder, name, info)
+            return self._read_file(folder, name, info, until)
         if kind == "link":
             try:
                 return Node("link", mode=mode, target=_link_target(folder, name)), fingerprint(info)
@@ -88,7 +101,7 @@ class NodeReader:
         return Node(kind, mode=mode), fingerprint(info)
 
     def _read_file(
-        self, folder: int, name: str, info: os.stat_result
+        self, folder: int, name: str, info: os.stat_result, until: float
     ) -> tuple[Node, Fingerprint | None]:
         for _ in range(2):
             if info.st_size > self.max_stored:
@@ -106,6 +119,8 @@ class NodeReader:
                 return _unstored_node(info, str(full), full.digest), fingerprint(info)
             except OSError as error:
                 return _unstored_node(info, f"it cannot be read: {error.strerror}"), None
+            if info.st_ctime_ns > until:
+                return _unstored_node(info, _CHANGED_SINCE), None
             if node is not None:
                 return node, fingerprint(info) if _is_settled(info) else None
         return _unstored_node(info, "it was changing while it was read"), None

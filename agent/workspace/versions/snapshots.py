@@ -1,16 +1,18 @@
 """Take a manifest after each step, scanning as little as is safe."""
 
 import errno
+import math
 import os
 import stat
 import threading
+import time
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from agent.workspace import paths
 from agent.workspace.paths import RelPath
-from agent.workspace.tree import scan
 from agent.workspace.versions.dirty_set import DirtySet, SweepNeeded
 from agent.workspace.versions.manifest import Delta, Manifest, Node
 from agent.workspace.versions.reader import (
@@ -27,6 +29,9 @@ MAX_NAMES = 200_000
 
 SWEEP_BELOW = 500
 """Number of names up to which a sweep (about 2 µs each) is no slower than the watch."""
+
+FIRST_FILES, FIRST_BYTES = 250, 16 * 1024**2
+"""How many new files, and how many changed ones, ``list_changes`` reads, up to so many bytes."""
 
 _GONE_ERRNOS = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
@@ -66,6 +71,8 @@ class SnapshotTracker:
         self._reader = NodeReader(blobs, max_stored=max_stored)
         self._sweep_below, self._max_names = sweep_below, max_names
         self._cache: dict[str, tuple[Fingerprint, Node]] = {}
+        self._unread: set[str] = set()
+        self._listed_at = 0.0
         self._hard_linked: set[str] = set()
         self._consistent = False
         self._lock = threading.Lock()
@@ -82,15 +89,62 @@ class SnapshotTracker:
         Raises:
             WorkspaceError: the workspace's folder cannot be read.
         """
+        delta = self.list_changes(final=final)
+        self._listed_at = math.inf  # there was no time to change anything
+        return self.complete(delta)
+
+    def list_changes(self, *, final: bool = False) -> Delta:
+        """Return the changes for ``complete``, in about the time that listing the files takes.
+
+        Files that certainly changed, since they are new or have another size, are unread except
+        for the first ``FIRST_FILES``.
+
+        Args:
+            final: As for ``take``.
+
+        Raises:
+            WorkspaceError: the workspace's folder cannot be read.
+        """
         with self._lock:
             known, self._consistent = self._consistent, False
+            self._unread.clear()
             try:
                 with paths.host_folder_fd(self._root) as root:
                     delta = self._delta_from_hints(root) if known and not final else None
                     if delta is None:
                         delta = self._sweep(root)
+                    self._listed_at = time.time_ns()
+                    self._read_first(root, delta.changed)
             except OSError as error:
                 raise paths.to_workspace_error(error, "") from error
+            return delta
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether ``list_changes`` has read all that ``complete`` needs."""
+        return not self._unread
+
+    def complete(self, delta: Delta) -> Delta:
+        """Read the rest of the last ``list_changes``, and apply the changes to ``manifest``.
+
+        A file that changed after it was listed is recorded without content. One that is gone is
+        recorded as removed, or not at all if it was new.
+
+        Raises:
+            WorkspaceError: the workspace's folder cannot be read.
+        """
+        with self._lock:
+            try:
+                with paths.host_folder_fd(self._root) as root:
+                    self._read(root, self._unread, delta.changed, until=self._listed_at)
+            except OSError as error:
+                raise paths.to_workspace_error(error, "") from error
+            gone = {path for path in self._unread if path not in delta.changed}
+            if gone:
+                removed = sorted({*delta.removed, *(gone & self.manifest.nodes.keys())})
+                delta = replace(delta, removed=tuple(removed), added=delta.added - gone)
+                self._forget(gone)
+            self._unread.clear()
             self.manifest.apply(delta)
             self._consistent = True
             return delta
@@ -128,6 +182,8 @@ class SnapshotTracker:
                 with paths.host_folder_fd(self._root) as root:
                     for path in written:
                         self._read_subtree(root, path, (now, gone))
+                    self._read(root, tuple(self._unread), now)
+                    self._unread.clear()
             except OSError as error:
                 raise paths.to_workspace_error(error, "") from error
             delta = self._delta(now, gone)
@@ -152,6 +208,8 @@ class SnapshotTracker:
         hints = self._watch.take_changes()
         if isinstance(hints, SweepNeeded):
             return None
+        if len(hints.entries) > max(SWEEP_BELOW, len(self.manifest.nodes)):
+            return None  # most files are new
         try:
             return self._apply_hints(root, hints)
         except _InconsistentHints:
@@ -187,14 +245,23 @@ class SnapshotTracker:
                     raise
 
     def _scan_folder(self, folder: int, parent: str, now: dict[str, Node]) -> list[str]:
-        inner = []
-        for name, info in scan(folder):
-            if len(now) >= self._max_names:
-                break
-            path = paths.join(parent, name)
-            now[path] = self._current_node(folder, path, name, info)
-            if stat.S_ISDIR(info.st_mode):
-                inner.append(path)
+        inner, known, prefix = [], self.manifest.nodes, f"{parent}/" if parent else ""
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if len(now) >= self._max_names:
+                    break
+                path = prefix + entry.name
+                if path not in known and not entry.is_dir(follow_symlinks=False):
+                    now[path] = _UNREAD  # a system call less for each new file
+                    self._unread.add(path)
+                    continue
+                try:
+                    info = entry.stat(follow_symlinks=False)
+                except FileNotFoundError:
+                    continue
+                now[path] = self._current_node(folder, path, entry.name, info)
+                if stat.S_ISDIR(info.st_mode):
+                    inner.append(path)
         return inner
 
     def _record_unreadable(self, path: str, error: OSError, now: dict[str, Node]) -> None:
@@ -207,18 +274,89 @@ class SnapshotTracker:
             now[path] = Node("folder", mode=known.mode, stored=False, reason=why)
 
     def _current_node(self, folder: int, path: str, name: str, info: os.stat_result) -> Node:
-        """Return the current node of ``path``, reading it only if its mark changed."""
-        if info.st_nlink > 1 and stat.S_ISREG(info.st_mode):
-            self._hard_linked.add(path)
+        """Return the current node of ``path``, reading it only if its mark changed.
+
+        A file that certainly changed, since it is new or has another size, is left unread.
+        """
+        self._note_hard_links(path, info)
         seen = self._cache.get(path)
         if seen is not None and seen[0] == fingerprint(info):
             return seen[1]
-        node, mark = self._reader.read(folder, name, info)
+        if stat.S_ISREG(info.st_mode):
+            node, known = _unread_node(info), self.manifest.nodes.get(path)
+            if known is None or (known.kind, known.size) != ("file", node.size):
+                self._unread.add(path)
+                return node
+        return self._read_node(folder, path, name, info)
+
+    def _note_hard_links(self, path: str, info: os.stat_result) -> None:
+        if info.st_nlink > 1 and stat.S_ISREG(info.st_mode):
+            self._hard_linked.add(path)
+
+    def _read_first(self, root: int, changed: dict[str, Node]) -> None:
+        """Read the first unread nodes, and as many of those that were there before."""
+        new, known = list[str](), list[str]()
+        for path in changed:
+            if path in self._unread:
+                (known if path in self.manifest.nodes else new).append(path)
+        first = [*known[:FIRST_FILES], *new[:FIRST_FILES]]
+        self._read(root, first, changed, limit=FIRST_BYTES)
+
+    def _read(
+        self,
+        root: int,
+        unread: Iterable[str],
+        nodes: dict[str, Node],
+        *,
+        until: float = math.inf,
+        limit: float = math.inf,
+    ) -> None:
+        """Read nodes into ``nodes``, and remove from it what is not there any more.
+
+        Args:
+            root: Descriptor of the workspace.
+            unread: The paths to read.
+            nodes: Nodes by path.
+            until: As for ``NodeReader.read``.
+            limit: Number of bytes; of files beyond it only the size and the mode are read.
+        """
+        for parent, entries in _group_by_folder(dict.fromkeys(unread, False)).items():
+            with ExitStack() as opened:
+                folder: int | None = None
+                for name, _ in entries:
+                    path = paths.join(parent, name)
+                    try:
+                        if folder is None:
+                            folder = opened.enter_context(paths.folder_fd(root, parent))
+                        info = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                    except OSError as error:
+                        self._record_unread(path, error, nodes)
+                        continue
+                    limit -= info.st_size
+                    if limit < 0:
+                        nodes[path] = _unread_node(info)
+                    else:
+                        self._note_hard_links(path, info)
+                        nodes[path] = self._read_node(folder, path, name, info, until)
+                        self._unread.discard(path)
+
+    def _read_node(
+        self, folder: int, path: str, name: str, info: os.stat_result, until: float = math.inf
+    ) -> Node:
+        node, mark = self._reader.read(folder, name, info, until)
         if mark is None:
             self._cache.pop(path, None)
         else:
             self._cache[path] = mark, node
         return node
+
+    def _record_unread(self, path: str, error: OSError, nodes: dict[str, Node]) -> None:
+        if error.errno in _GONE_ERRNOS:
+            del nodes[path]
+        else:
+            why = f"it cannot be read: {error.strerror}"
+            nodes[path] = replace(nodes[path], stored=False, reason=why)
+            self._unread.discard(path)
 
     def _apply_hints(self, root: int, hints: DirtySet) -> Delta:
         now: dict[str, Node] = {}
@@ -290,6 +428,11 @@ class SnapshotTracker:
 
 
 _FILE_NODE = Node("file")
+_UNREAD = Node("file", stored=False, reason="it was not read")
+
+
+def _unread_node(info: os.stat_result) -> Node:
+    return Node("file", info.st_size, stat.S_IMODE(info.st_mode))
 
 
 def _group_by_folder(entries: dict[str, bool]) -> dict[str, list[tuple[str, bool]]]:

@@ -61,8 +61,8 @@ class VersionRoutes:
     async def results(self, request: Request) -> Response:
         """Return the run's input and output files; see ``sandbox_ui.workspace.outputs``."""
         run = get_run_id(request)
-        workspace, versions = self._runs.workspace(run), self._runs.file_versions(run)
-        return json_response(await run_sync(list_results, workspace, versions))
+        versions = await run_sync(self._runs.file_versions, run)
+        return json_response(await run_sync(list_results, self._runs.workspace(run), versions))
 
     async def file_links(self, request: Request) -> Response:
         """Return the paths of the files that words name; the body is a JSON list of words."""

@@ -1,15 +1,17 @@
 """The recorder: the journal contains every event, and a run continues from it."""
 
 import errno
+import threading
 import time
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agent import prompts
-from agent.errors import EngineError, RunError
+from agent.errors import EngineError, RunError, UsageError
 from agent.events import (
     Event,
     Notice,
@@ -19,8 +21,10 @@ from agent.events import (
     StepStarted,
     ToolEnded,
     ToolOutput,
+    ToolStarted,
     WorkspaceChanged,
 )
+from agent.fork.describe import describe_fork
 from agent.limits import Limits
 from agent.models.base import ModelRequest, Piece, Usage
 from agent.models.scripted import ScriptedModel, ScriptedTurn
@@ -32,6 +36,8 @@ from agent.runs.recorded_run import RecordedRun, Task
 from agent.runs.requests.records import read_log
 from agent.sandbox.base import Sandbox
 from agent.util.cancellation import Stop
+from agent.workspace.versions import snapshots
+from agent.workspace.versions.blobs import BlobStore
 from agent.workspace.versions.log import ManifestLog
 from agent.workspace.versions.manifest import Delta
 from tests.support.component.events import answered, continued, of_type
@@ -172,6 +178,47 @@ def test_each_step_reports_its_workspace_changes(run: RecordedRun) -> None:
         1: [("a", "added"), ("b%20c", "added")],
         2: [("a", "changed"), ("b%20c", "removed")],
     }
+
+
+def test_the_model_does_not_wait_for_many_new_files_but_the_next_command_does(
+    run: RecordedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshots, "FIRST_FILES", 1)
+    put, asked = BlobStore.put, threading.Event()
+
+    def put_late(*arguments: Any, **options: Any) -> tuple[str, int]:
+        assert threading.current_thread() is threading.main_thread() or asked.wait(60)
+        return put(*arguments, **options)
+
+    monkeypatch.setattr(BlobStore, "put", put_late)
+    model, recorded = script(bash("for name in a b c; do echo x > $name; done"), bash("true")), {}
+    for event in run.start(Task("t"), model):
+        if isinstance(event, StepStarted | ToolStarted) and event.step == 2:
+            recorded[event.kind] = ManifestLog(run.folder.manifests).manifest()
+            asked.set()
+        elif isinstance(event, WorkspaceChanged):
+            assert (event.step, event.total) == (1, 3)
+    assert "c" not in recorded["step_started"].nodes
+    assert recorded["tool_started"].step == 1
+    assert [recorded["tool_started"].nodes[name].size for name in "abc"] == [2, 2, 2]
+
+
+def test_changes_that_a_killed_process_did_not_record_are_their_steps(
+    run: RecordedRun, provider: LocalSandboxProvider
+) -> None:
+    for event in run.start(Task("t"), script(bash("touch a"))):
+        if isinstance(event, StepEnded) and event.step == 1:
+            left = run.folder.journal.read_bytes()
+    run.close()
+    run.folder.journal.write_bytes(left)
+    given, _ = run.folder.manifests.read_bytes().splitlines(keepends=True)
+    run.folder.manifests.write_bytes(given)
+    with pytest.raises(UsageError, match="not recorded"):
+        describe_fork(run.folder, 1, provider.blobs)
+    with RecordedRun(run.folder, provider) as reopened:
+        list(reopened.follow_up("Go on.", script()))
+    deltas = ManifestLog(run.folder.manifests).read()
+    assert [(step, delta.by_user) for step, delta in deltas if "a" in delta.changed] == [(1, False)]
 
 
 def test_plain_mode_pastes_the_documents_and_needs_no_sandbox(

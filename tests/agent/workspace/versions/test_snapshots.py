@@ -6,6 +6,7 @@ import random
 import shutil
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import chdir, suppress
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 
 from agent.errors import WorkspaceError
 from agent.workspace.files import Workspace
+from agent.workspace.versions import snapshots
 from agent.workspace.versions.blobs import BlobStore
 from agent.workspace.versions.manifest import Delta, Manifest, Node
 from agent.workspace.versions.snapshots import SnapshotTracker
@@ -49,7 +51,10 @@ class SnapshotScene:
 
 
 @pytest.fixture(params=["watched", "swept"])
-def scene(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SnapshotScene]:
+def scene(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[SnapshotScene]:
+    monkeypatch.setattr(snapshots, "FIRST_FILES", 2)
     (tmp_path / "workspace").mkdir()
     if request.param == "swept":
         yield SnapshotScene(tmp_path)
@@ -108,6 +113,32 @@ def take_until_cached(scene: SnapshotScene) -> None:
     """Take snapshots until no file is so recent that it must be read again."""
     while len(scene.snapshots._cache) < len(full_scan(scene.root)):
         scene.step(final=True)
+
+
+def test_listing_reads_few_files_and_what_changes_before_it_is_stored_is_not_the_steps(
+    scene: SnapshotScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put = Mock(wraps=scene.blobs.put)
+    monkeypatch.setattr(scene.blobs, "put", put)
+    for name in "abcdefgh":
+        (scene.root / name).write_text("the step's")
+    listed = scene.snapshots.list_changes()
+    assert put.call_count == snapshots.FIRST_FILES
+    assert (len(listed.changed), scene.snapshots.is_complete) == (8, False)
+    (scene.root / "f").unlink()
+    set_later(scene.root / "h", "another's")
+    delta = scene.snapshots.complete(listed)
+    scene.deltas.append(delta)
+    assert set(delta.changed) == set("abcdegh")
+    assert [path for path, node in delta.changed.items() if not node.stored] == ["h"]
+    assert {"h"} == set(scene.step().changed)
+
+
+def set_later(file: Path, text: str) -> None:
+    """Write a file after the clock of the file system, which stands for some ms, has gone on."""
+    now = time.time_ns()
+    while file.stat().st_ctime_ns <= now:
+        file.write_text(text)
 
 
 def test_a_change_with_equal_size_and_mtime_is_detected_by_ctime(scene: SnapshotScene) -> None:
