@@ -74,7 +74,9 @@ def variables(name: str, value: Any) -> None:
 
 def policy(value: Any) -> NetworkPolicy:
     """Return the network policy that an argument names."""
-    policy: NetworkPolicy = BY_NAME["network"].check(value)
+    policy: NetworkPolicy | None = BY_NAME["network"].check(value)
+    if policy is None:
+        raise invalid_argument("network", value, BY_NAME["network"].expected)
     return policy
 
 

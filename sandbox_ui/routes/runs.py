@@ -59,11 +59,11 @@ class RunRoutes:
         draft, which becomes the run.
         """
         access = get_access(request)
-        if not await request.body():
-            run = await run_sync(self._runs.create_draft, access.user.id)
+        given = await read_json(request) if await request.body() else {}
+        if given:
+            run = await run_sync(self._start, RunRequest.of(given), access)
         else:
-            wanted = RunRequest.of(await read_json(request))
-            run = await run_sync(self._start, wanted, access)
+            run = await run_sync(self._runs.create_draft, access.user.id)
         return JSONResponse({"run": run}, 201)
 
     def _start(self, wanted: RunRequest, access: Access) -> str:
