@@ -30,6 +30,13 @@ from agent.models.base import (
     UserMessage,
 )
 
+EVENT_KINDS = (
+    "run_started", "run_continued", "forked", "reminder", "step_started", "model_answered",
+    "tool_ended", "observation_edited", "observations_cleared", "message_delivered",
+    "summary_started", "summary_ended",
+)  # fmt: skip
+"""The kinds of events that change a conversation: a small part of a journal's lines."""
+
 _INTERRUPTED_RESULT = "Error: this call was interrupted before it returned a result."
 _MISSING_RESULT = "Error: the result of this call is missing from the run's record."
 _MIN_CLEARED_CHARACTERS = 400

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from agent.errors import RunError
 from agent.events import ModelAnswered, RunContinued, RunStarted, StepStarted
-from agent.loop.conversation import Conversation
+from agent.loop.conversation import EVENT_KINDS, Conversation
 from agent.models.base import Message, SentRequest, ToolSchema
 from agent.models.endpoint.api import Body, Writing
 from agent.models.endpoint.apis import api_named
@@ -31,13 +31,6 @@ SUMMARY = "This request asks for a summary of older steps."
 NOT_SENT = "The model ran on this machine and was given these messages: no request was sent."
 SCRIPTED = "A scripted model answered: no model was asked, and no request was sent."
 BYTES_EQUAL = "These are the bytes that were sent: their SHA-256 is the recorded one."
-
-# What the conversation is reduced from; most lines of a journal are pieces of outputs and answers.
-_CONVERSATION = (
-    "run_started", "run_continued", "forked", "reminder", "step_started", "model_answered",
-    "tool_ended", "observation_edited", "observations_cleared", "message_delivered",
-    "summary_started", "summary_ended",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +76,7 @@ def rebuild_request(folder: RunFolder, step: int, attempt: int = 0) -> RebuiltRe
         raise RunError(f"Step {step} has no request {attempt}.")
     recorded = requests[position - 1]
     conversation, metered = Conversation(), True
-    for event in journal.read_kinds(folder.journal, _CONVERSATION, recorded.cursor):
+    for event in journal.read_kinds(folder.journal, EVENT_KINDS, recorded.cursor):
         conversation.apply(event)
         metered = event.metered if isinstance(event, RunStarted | RunContinued) else metered
     tools = read_tools(folder.requests, recorded.tools)
@@ -99,7 +92,7 @@ def rebuild_request(folder: RunFolder, step: int, attempt: int = 0) -> RebuiltRe
 
 def read_rounds(folder: RunFolder) -> list[RunStarted | RunContinued]:
     """Return the beginnings of a run's rounds: its prompts, messages and limits."""
-    events = journal.read_kinds(folder.journal, _CONVERSATION[:2])
+    events = journal.read_kinds(folder.journal, ("run_started", "run_continued"))
     return [each for each in events if isinstance(each, RunStarted | RunContinued)]
 
 
@@ -121,7 +114,7 @@ def _compare(
 def _not_recorded(folder: RunFolder, step: int) -> RebuiltRequest:
     """Build the messages of a step of an earlier version, up to its answer."""
     conversation, found = Conversation(), False
-    for event in journal.read_kinds(folder.journal, _CONVERSATION):
+    for event in journal.read_kinds(folder.journal, EVENT_KINDS):
         if isinstance(event, ModelAnswered | StepStarted) and event.step > step:
             break
         if isinstance(event, ModelAnswered) and event.step == step:
