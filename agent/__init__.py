@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agent.api.aio import AsyncRun, AsyncSandbox, AsyncStudio
-    from agent.api.comparison import ComparisonResult
-    from agent.api.evaluation import EvaluationResult
+    from agent.api.experiments import ComparisonResult, EvaluationResult
     from agent.api.files import File, Files
     from agent.api.run import Run, RunResult
     from agent.api.sandbox import CommandResult, Entry, Sandbox
     from agent.api.studio import Studio
-    from agent.compare.comparison import ExpectedAnswer, Judge, Member
     from agent.errors import (
         CommandError,
         ModelError,
@@ -25,8 +23,9 @@ if TYPE_CHECKING:
         UsageError,
         WorkspaceError,
     )
-    from agent.evals.suite import EvalTask, Suite, SuiteLimits
     from agent.events import Event, Totals
+    from agent.experiments.experiment import ExpectedAnswer, Judge, Member
+    from agent.experiments.suite import EvalTask, Suite, SuiteLimits
     from agent.limits import Limits, Price
     from agent.loop.steering import Steering
     from agent.models.base import Model, ModelConfig

@@ -15,6 +15,7 @@ from gradio.route_utils import BUILD_PATH_LIB
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute, Mount
 
+from agent.experiments.experiment import Kind
 from agent.history.retention import Retention
 from agent.models.builtin import process
 from agent.replay.examples import ExampleLimits
@@ -22,7 +23,7 @@ from agent.runs.disk_usage import free_workspace_bytes
 from agent.settings import Settings
 from agent.util import event_loops
 from sandbox_ui import health
-from sandbox_ui.auth.access import GroupKind, RunGroups
+from sandbox_ui.auth.access import RunGroups
 from sandbox_ui.auth.identity import Identities
 from sandbox_ui.auth.middleware import AuthMiddleware
 from sandbox_ui.compare.drafts import delete_unrecorded_drafts
@@ -140,7 +141,7 @@ class Services:
         runs = RunManager(settings.data, provider, admission, settings.idle_seconds)
         registry = ComparisonRegistry(settings.data)
         suites = EvaluationRegistry(settings.data)
-        groups: dict[GroupKind, RunGroups] = {"comparison": registry, "evaluation": suites}
+        groups: dict[Kind, RunGroups] = {"comparison": registry, "evaluation": suites}
         identities = Identities.from_settings(settings, runs.peek_folder, groups)
         catalog = Catalog(settings.data, runs, provider)
         quota = Quota(catalog, limits.max_storage_per_user, settings.data)
@@ -200,7 +201,7 @@ class Services:
         """Yield all routes; those of a single run (stream, files, previews) come last."""
         runs, previews = self.runs, self.previews
         receiver = Receiver(self.settings.data, self.quota)
-        groups: dict[GroupKind, GroupManager[Any]] = {
+        groups: dict[Kind, GroupManager[Any]] = {
             "comparison": self.comparisons,
             "evaluation": self.evaluations,
         }

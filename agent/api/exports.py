@@ -6,13 +6,11 @@ from typing import Any
 _PACKAGE = __name__.removesuffix(".api.exports")
 _HOMES = {
     "api.aio": ("AsyncRun", "AsyncSandbox", "AsyncStudio"),
-    "api.comparison": ("ComparisonResult",),
-    "api.evaluation": ("EvaluationResult",),
+    "api.experiments": ("ComparisonResult", "EvaluationResult"),
     "api.files": ("File", "Files"),
     "api.run": ("Run", "RunResult"),
     "api.sandbox": ("CommandResult", "Entry", "Sandbox"),
     "api.studio": ("Studio",),
-    "compare.comparison": ("ExpectedAnswer", "Judge", "Member"),
     "errors": (
         "CommandError",
         "ModelError",
@@ -24,8 +22,9 @@ _HOMES = {
         "UsageError",
         "WorkspaceError",
     ),
-    "evals.suite": ("EvalTask", "Suite", "SuiteLimits"),
     "events": ("Event", "Totals"),
+    "experiments.experiment": ("ExpectedAnswer", "Judge", "Member"),
+    "experiments.suite": ("EvalTask", "Suite", "SuiteLimits"),
     "limits": ("Limits", "Price"),
     "loop.steering": ("Steering",),
     "models.base": ("Model", "ModelConfig"),

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from agent.api.models import ModelArgument
-from agent.compare.runner import StartedRun
+from agent.experiments.runner import StartedRun
 from agent.limits import Limits
 from agent.models.base import ModelConfig
 from agent.models.transport.base_url import resolve_key

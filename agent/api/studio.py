@@ -36,13 +36,11 @@ from agent.workspace.files import Workspace
 from agent.workspace.transfer.copy import CopyReport, copy_in
 
 if TYPE_CHECKING:
-    from agent.api.comparison import ComparisonResult
-    from agent.api.evaluation import EvaluationResult
+    from agent.api.experiments import ComparisonResult, EvaluationResult
     from agent.api.placement import Placement, RunOrder
-    from agent.compare.comparison import ExpectedAnswer, Judge, Member
-    from agent.compare.runner import Progress, StartedRun
-    from agent.evals.runner import Progress as EvaluationProgress
-    from agent.evals.suite import Suite
+    from agent.experiments.experiment import ExpectedAnswer, Judge, Member
+    from agent.experiments.runner import Progress, StartedRun
+    from agent.experiments.suite import Suite
     from agent.grading.checks import Extraction
     from agent.provisioning.provider import DockerSandboxProvider
     from agent.replay.recording import Recording
@@ -204,11 +202,11 @@ class Studio:
 
         Args:
             task: What the models are to do.
-            members: 2 to 6 members, the first is the baseline: texts such as
+            members: 2 to 12 members, the first is the baseline: texts such as
                 ``plain,model=NAME,base-url=URL,max-steps=20``, or ``Member`` objects. The model
                 is by default the settings', else the built-in one.
             inputs: Files and folders to copy into each run's ``input/``.
-            repeat: How often each member does the task, 1 to 20.
+            repeat: How often each member does the task, 1 to 64.
             expected: The right answer: a text, or an ``ExpectedAnswer`` with another check.
             models: Models or endpoints with their keys, by the label of their member.
             judge: The model that judges answers, or its endpoint with its key; by default the
@@ -227,20 +225,20 @@ class Studio:
             WorkspaceError: An input is missing or cannot be read.
             StudioError: No run could be started.
         """
-        from agent.api import comparison  # imports statistics, which a run never needs
+        from agent.api import definitions, experiments  # import statistics, which no run needs
 
         paths = arguments.paths("inputs", inputs)
-        wanted = comparison.define(
+        wanted = definitions.define_comparison(
             task, members, paths, repeat, expected, models or {}, self.settings
         )
         self._provider()
-        folder = comparison.open_or_create(self._data, wanted, title, resume)
-        plan = comparison.Plan(
+        folder = definitions.open_or_create(self._data, wanted, title, resume)
+        plan = experiments.Plan(
             inputs=tuple(paths), models=models or {}, judge=judge, concurrency=concurrency,
             stop=stop or Stop(), on_progress=on_progress or (lambda _: None),
             on_run=on_run or (lambda _label, _run: None),
         )  # fmt: skip
-        return comparison.carry_out(self, folder, plan)
+        return experiments.carry_out(self, folder, plan, experiments.ComparisonResult)
 
     def evaluate(
         self,
@@ -256,7 +254,7 @@ class Studio:
         models: "Mapping[str, ModelArgument] | None" = None,
         concurrency: int | None = None,
         stop: Stop | None = None,
-        on_progress: "Callable[[EvaluationProgress], None] | None" = None,
+        on_progress: "Callable[[Progress], None] | None" = None,
         on_run: Callable[[str, Run], None] | None = None,
         title: str = "",
         resume: str = "",
@@ -268,7 +266,7 @@ class Studio:
         Each run is an ordinary run, which the page lists; a run that fails leaves the others.
 
         Args:
-            suites: Names of suites (``agent.evals.suites.NAMES``), or ``Suite`` objects.
+            suites: Names of suites (``agent.experiments.suites.NAMES``), or ``Suite`` objects.
             members: As for ``compare``; a text that names no mode stands for both modes. By
                 default the settings' model, else the built-in one, in both modes.
             data: The authors' data: a file or folder for the only suite, or one per suite by
@@ -301,25 +299,25 @@ class Studio:
             TaskError: A suite's data is missing or invalid.
             StudioError: No run could be started.
         """
-        from agent.api import evaluation  # imports statistics, which a run never needs
+        from agent.api import definitions, experiments  # import statistics, which no run needs
 
         self._provider()
-        wanted = evaluation.Wanted(
+        wanted = definitions.Wanted(
             suites=suites, members=members, data=data, limit=limit, repeat=repeat, judge=judge,
             extraction=extraction, title=title, models=models or {},
         )  # fmt: skip
         folder = (
-            evaluation.open_to_resume(self._data, resume, wanted, self.settings)
+            definitions.open_to_resume(self._data, resume, wanted, self.settings)
             if resume
-            else evaluation.create(self._data, wanted, self.settings, concurrency)
+            else definitions.create_evaluation(self._data, wanted, self.settings, concurrency)
         )
-        plan = evaluation.Plan(
+        plan = experiments.Plan(
             models=models or {}, judge=judge_model, concurrency=concurrency, stop=stop or Stop(),
             on_progress=on_progress or (lambda _: None),
             on_run=on_run or (lambda _label, _run: None),
             retry_infrastructure=retry_infrastructure, placement=placement,
         )  # fmt: skip
-        return evaluation.carry_out(self, folder, plan)
+        return experiments.carry_out(self, folder, plan, experiments.EvaluationResult)
 
     def comparison(self, comparison: str) -> "ComparisonResult":
         """Return a recorded comparison as it is now, also one that was started on the page.
@@ -330,10 +328,11 @@ class Studio:
         Raises:
             RunError: There is no such comparison.
         """
-        from agent.api.comparison import open_result
+        from agent.api.experiments import ComparisonResult, open_result
 
         self._provider()
-        return open_result((self._data, *candidate_folders(self.settings.data)), comparison)
+        places = (self._data, *candidate_folders(self.settings.data))
+        return open_result(places, "comparison", comparison, ComparisonResult)
 
     def evaluation(self, evaluation: str) -> "EvaluationResult":
         """Return a recorded evaluation as it is now, also one that was started on the page.
@@ -344,10 +343,11 @@ class Studio:
         Raises:
             RunError: There is no such evaluation.
         """
-        from agent.api.evaluation import open_result
+        from agent.api.experiments import EvaluationResult, open_result
 
         self._provider()
-        return open_result((self._data, *candidate_folders(self.settings.data)), evaluation)
+        places = (self._data, *candidate_folders(self.settings.data))
+        return open_result(places, "evaluation", evaluation, EvaluationResult)
 
     def replay(
         self,

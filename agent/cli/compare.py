@@ -1,24 +1,17 @@
 """The command ``compare``: runs of one task, side by side, and their table."""
 
 import argparse
-import sys
-from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 
 from agent.api.models import ModelArgument
 from agent.api.studio import Studio
-from agent.cli.run_sets import STOPPED, ResultFolder, parse_judge, parse_members, with_key_option
+from agent.cli.run_sets import STOPPED, ProgressReport, ResultFolder, parse_judge, parse_members
 from agent.cli.startup import begin_collection
-from agent.compare.comparison import ExpectedAnswer
-from agent.compare.exports import KINDS
-from agent.compare.runner import Progress
 from agent.errors import UsageError
-from agent.models.base import ModelConfig
+from agent.experiments.experiment import ExpectedAnswer
 from agent.settings import Settings
 from agent.util.cancellation import Stop
 from agent.util.signals import stop_on_signals
-from agent.util.text import sanitize
 
 _DEFAULT_MEMBERS = ("plain", "sandbox")
 
@@ -53,36 +46,14 @@ def compare_runs(options: argparse.Namespace, settings: Settings) -> int:
             judge=judge,
             concurrency=options.concurrency,
             stop=stop,
-            on_progress=_Report(output, data.path),
+            on_progress=ProgressReport("comparison", output, data.path),
             on_run=output.save_run,
             resume=known,
         )
-    output.write(KINDS, result.export, result.report)
-    print(sanitize(str(result)), end="")
-    for label, why in result.problems.items():
-        print(f"{sanitize(label)}: {sanitize(with_key_option(why))}", file=sys.stderr)
+    output.finish(result)
     if stop.is_set:
         return STOPPED
     return 1 if result.problems else 0
-
-
-class _Report:
-    """Prints the progress; the first report stores the comparison's id for ``--resume``."""
-
-    def __init__(self, output: ResultFolder, data: Path) -> None:
-        self._output = output
-        self._data = data
-
-    def __call__(self, progress: Progress) -> None:
-        if progress.status == "defined":
-            self._output.remember(progress.comparison, self._data)
-            return
-        name = f"{progress.member}, run {progress.repetition}"
-        line = f"[{progress.done}/{progress.total}] {name}: {progress.status.replace('_', ' ')}"
-        detail = progress.reason or " ".join(progress.answer.split())[:100]
-        text = f"{line} – {detail}" if detail else line
-        with suppress(BrokenPipeError):
-            print(sanitize(with_key_option(text)), file=sys.stderr, flush=True)
 
 
 def _expected(options: argparse.Namespace) -> tuple[ExpectedAnswer | None, ModelArgument]:
@@ -92,13 +63,9 @@ def _expected(options: argparse.Namespace) -> tuple[ExpectedAnswer | None, Model
         return None, None
     if bool(options.judge) != (options.check == "judge"):
         raise UsageError("--judge MODEL and --check judge belong together.")
-    judge, key = None, ""
-    if options.judge:
-        judge, key = parse_judge(options.judge)
+    judge, model = parse_judge(options.judge)
     expected = ExpectedAnswer(
         kind=options.check, answer=options.expect, tolerance=options.tolerance,
         relative=options.relative, judge=judge,
     )  # fmt: skip
-    if judge is None or not key:
-        return expected, None
-    return expected, ModelConfig(judge.base_url, judge.model, key)
+    return expected, model

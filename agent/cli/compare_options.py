@@ -14,7 +14,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="a file or folder to copy into each run's input/; repeatable")  # fmt: skip
     add("--member", metavar="MEMBER", action="append", default=[], dest="members",
         help="plain or sandbox, and settings such as model=NAME,base-url=URL,max-steps=N,"
-        "temperature=T,prompt=NAME,label=TEXT,key-file=FILE; 2 to 6 of them, the first is the "
+        "temperature=T,prompt=NAME,label=TEXT,key-file=FILE; 2 to 12 of them, the first is the "
         "baseline (default: plain and sandbox)")  # fmt: skip
     add("--repeat", metavar="N", type=int, default=1, help="how often each member does the task")
     add("--concurrency", metavar="N", type=int, default=4,

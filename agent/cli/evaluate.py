@@ -1,30 +1,29 @@
 """The command ``eval``: models on suites of tasks with known answers, and their results."""
 
 import argparse
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
-from agent.api.models import ModelArgument
 from agent.api.studio import Studio
-from agent.cli.run_sets import STOPPED, ResultFolder, parse_judge, parse_members, with_key_option
+from agent.cli.run_sets import (
+    STOPPED,
+    ProgressReport,
+    ResultFolder,
+    parse_judge,
+    parse_members,
+    print_line,
+)
 from agent.cli.startup import begin_collection
 from agent.cluster.connect import placement_on
-from agent.compare.comparison import Judge
 from agent.data_folder import DataFolder, lock_free_subfolder
 from agent.errors import DataFolderLocked, UsageError
-from agent.evals.exports import KINDS
-from agent.evals.folder import EvaluationFolder
-from agent.evals.runner import Progress
 from agent.grading.checks import DEFAULT_VOTES
 from agent.history.adopt_cli_runs import move_cli_runs
-from agent.models.base import ModelConfig
 from agent.settings import Settings
 from agent.util.cancellation import Stop
 from agent.util.signals import stop_on_signals
-from agent.util.text import format_duration, sanitize
 from agent.workspace.versions.blobs import BlobStore
 
 
@@ -39,7 +38,7 @@ def evaluate(options: argparse.Namespace, settings: Settings) -> int:
     resume = options.resume is not None
     _check(options, resume=resume)
     members, models = parse_members(options.members, settings, in_modes=True)
-    judge, judge_model = _judge(options.judge)
+    judge, judge_model = parse_judge(options.judge, DEFAULT_VOTES)
     stop, output = Stop(), ResultFolder(options.output, "evaluation")
     known = (options.resume or output.known_id) if resume else ""
     with (
@@ -48,7 +47,7 @@ def evaluate(options: argparse.Namespace, settings: Settings) -> int:
         if resume
         else output.lock_new(settings, lock_free_subfolder) as data,
         Studio(replace(settings, warm_sandboxes=0), data=data) as studio,
-        placement_on(options.ray, _print) as placement,
+        placement_on(options.ray, print_line) as placement,
         stop_on_signals(stop),
     ):
         result = studio.evaluate(
@@ -63,15 +62,12 @@ def evaluate(options: argparse.Namespace, settings: Settings) -> int:
             models=models,
             concurrency=options.concurrency,
             stop=stop,
-            on_progress=_Report(output, data),
+            on_progress=ProgressReport("evaluation", output, data.path),
             resume=known,
             retry_infrastructure=options.retry_infrastructure,
             placement=placement,
         )
-    output.write(KINDS, result.export, result.report)
-    print(sanitize(str(result)), end="")
-    for why, labels in _by_reason(result.problems).items():
-        print(f"{sanitize(', '.join(labels))}: {sanitize(with_key_option(why))}", file=sys.stderr)
+    output.finish(result)
     if stop.is_set:
         return STOPPED
     ended = result.state == "finished" and not result.problems
@@ -91,49 +87,6 @@ def _moving_home(settings: Settings) -> Iterator[None]:
             move_cli_runs(home.path, BlobStore(home.path / "blobs"))
 
 
-class _Report:
-    """Prints the progress; the first report stores the evaluation's id for ``--resume``."""
-
-    def __init__(self, output: ResultFolder, data: DataFolder) -> None:
-        self._output = output
-        self._data = data
-        self._folder: EvaluationFolder | None = None
-
-    def __call__(self, progress: Progress) -> None:
-        if self._folder is None:
-            self._folder = EvaluationFolder.open(self._data.path, progress.evaluation)
-            self._output.remember(progress.evaluation, self._data.path)
-            _print(f"Evaluation {progress.evaluation}: {progress.total} to do")
-        if progress.status in ("defined", "started"):
-            return
-        if progress.status == "testing":
-            _print(f"Testing {self._folder.definition.members[progress.member].label} …")
-            return
-        task = self._folder.tasks[progress.task]
-        suite = self._folder.suite_of[progress.task]
-        member = self._folder.definition.members[progress.member]
-        name = f"{suite.name} {task.id}, {member.label}, run {progress.repetition}"
-        parts = [
-            f"[{progress.done}/{progress.total}] {name}: {progress.outcome or ''}".rstrip(": ")
-        ]
-        parts += filter(None, [progress.status.replace("_", " "), progress.reason[:200]])
-        if progress.remaining and progress.done < progress.total:
-            parts.append(f"about {format_duration(progress.remaining)} left")
-        _print(" – ".join(parts))
-
-
-def _by_reason(problems: Mapping[str, str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for label, why in problems.items():
-        found.setdefault(why, []).append(label)
-    return found
-
-
-def _print(line: str) -> None:
-    with suppress(BrokenPipeError):
-        print(sanitize(with_key_option(line)), file=sys.stderr, flush=True)
-
-
 def _check(options: argparse.Namespace, *, resume: bool) -> None:
     if not resume and not options.suites:
         raise UsageError("Name one or more suites, such as: eval aime,chembench")
@@ -141,13 +94,6 @@ def _check(options: argparse.Namespace, *, resume: bool) -> None:
         raise UsageError("--resume needs the evaluation's id, or its folder: --output DIR.")
     if options.retry_infrastructure and not resume:
         raise UsageError("--retry-infrastructure needs --resume.")
-
-
-def _judge(text: str) -> tuple[Judge | None, ModelArgument]:
-    if not text:
-        return None, None
-    judge, key = parse_judge(text, DEFAULT_VOTES)
-    return judge, ModelConfig(judge.base_url, judge.model, key) if key else None
 
 
 def _extraction(texts: list[str]) -> Any:

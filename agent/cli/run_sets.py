@@ -1,18 +1,27 @@
-"""What the commands ``compare`` and ``eval`` share: members, judges, and the folder of results."""
+"""What the commands ``compare`` and ``eval`` share: members, judges, progress and results."""
 
 import json
+import sys
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from agent.api.experiments import ExperimentResult
 from agent.api.models import ModelArgument, endpoint_config
 from agent.api.run import Run
-from agent.compare.comparison import Judge, Member
-from agent.compare.members import complete, parse_in_modes, parse_member
 from agent.data_folder import DataFolder, candidate_folders, lock_first_free
 from agent.errors import DataFolderLocked, StudioError, UsageError, WorkspaceError
+from agent.experiments.experiment import Judge, Kind, Member
+from agent.experiments.figures import exports
+from agent.experiments.folder import KINDS, ExperimentFolder
+from agent.experiments.members import complete, parse_in_modes, parse_member
+from agent.experiments.runner import Progress
+from agent.models.base import ModelConfig
 from agent.models.errors.failures import KEY_ADVICE
 from agent.settings import Settings
+from agent.util.text import format_duration, sanitize
 
 STOPPED = 130
 """The exit code after a stop."""
@@ -51,8 +60,8 @@ def parse_members(
     return members, models
 
 
-def parse_judge(text: str, votes: int = 1) -> tuple[Judge, str]:
-    """Return the judge that an option names, and its key.
+def parse_judge(text: str, votes: int = 1) -> tuple[Judge | None, ModelArgument]:
+    """Return the judge that an option names, and its endpoint if it has a key of its own.
 
     Args:
         text: Such as ``model=NAME,base-url=URL,votes=N,prompt-file=FILE,key-file=FILE``.
@@ -62,6 +71,8 @@ def parse_judge(text: str, votes: int = 1) -> tuple[Judge, str]:
         UsageError: A key is unknown or its value is invalid.
         WorkspaceError: A file cannot be read.
     """
+    if not text:
+        return None, None
     known = ("model", "base-url", "votes", "prompt-file", "key-file")
     values = dict(part.partition("=")[::2] for part in text.split(",") if part.strip())
     if not values.get("model") or values.keys() - set(known):
@@ -73,7 +84,9 @@ def parse_judge(text: str, votes: int = 1) -> tuple[Judge, str]:
         model=values["model"], base_url=values.get("base-url", ""), votes=int(asked),
         prompt=read_text(values["prompt-file"]) if "prompt-file" in values else "",
     )  # fmt: skip
-    return judge, read_text(values["key-file"]).strip() if "key-file" in values else ""
+    if "key-file" not in values:
+        return judge, None
+    return judge, ModelConfig(judge.base_url, judge.model, read_text(values["key-file"]).strip())
 
 
 def with_key_option(text: str) -> str:
@@ -89,17 +102,63 @@ def read_text(name: str) -> str:
         raise WorkspaceError(f"{name} cannot be read: {error}.") from error
 
 
+class ProgressReport:
+    """Prints the progress; the first report stores the experiment's id for ``--resume``.
+
+    Args:
+        kind: The experiment's kind.
+        output: The folder of its results.
+        data: The data folder that holds it.
+    """
+
+    def __init__(self, kind: Kind, output: "ResultFolder", data: Path) -> None:
+        self._kind = kind
+        self._output = output
+        self._data = data
+        self._folder: ExperimentFolder | None = None
+
+    def __call__(self, progress: Progress) -> None:
+        """Report a run that has started or ended, or a test of a model."""
+        if self._folder is None:
+            self._folder = ExperimentFolder.open(self._data, self._kind, progress.experiment)
+            self._output.remember(progress.experiment, self._data)
+            print_line(f"{self._kind.capitalize()} {progress.experiment}: {progress.total} to do")
+        if progress.status == "testing":
+            print_line(f"Testing {progress.label} …")
+        elif progress.status not in ("defined", "started"):
+            print_line(self._line(progress, self._folder))
+
+    @staticmethod
+    def _line(progress: Progress, folder: ExperimentFolder) -> str:
+        task = ""
+        if folder.definition.suites:
+            found = folder.tasks[progress.task]
+            task = f"{folder.suite_of[progress.task].name} {found.id}, "
+        name = f"{task}{progress.label}, run {progress.repetition}"
+        detail = progress.reason[:200] or " ".join(progress.answer.split())[:100]
+        parts = [progress.outcome or "", progress.status.replace("_", " "), detail]
+        if progress.remaining and progress.done < progress.total:
+            parts.append(f"about {format_duration(progress.remaining)} left")
+        return f"[{progress.done}/{progress.total}] {name}: {' – '.join(filter(None, parts))}"
+
+
+def print_line(line: str) -> None:
+    """Print a line to stderr; a missing key is advised as an option."""
+    with suppress(BrokenPipeError):
+        print(sanitize(with_key_option(line)), file=sys.stderr, flush=True)
+
+
 class ResultFolder:
     """The folder that a command writes into; it remembers what it was started for.
 
     Args:
         output: The folder; None to write nothing.
-        noun: ``comparison`` or ``evaluation``.
+        kind: The experiment's kind.
     """
 
-    def __init__(self, output: Path | None, noun: str) -> None:
+    def __init__(self, output: Path | None, kind: Kind) -> None:
         self.path = output
-        self._noun = noun
+        self._kind = kind
         if output is not None:
             try:
                 output.mkdir(parents=True, exist_ok=True)
@@ -131,7 +190,7 @@ class ResultFolder:
         """
         if self._state():
             raise WorkspaceError(
-                f"{self.path} holds {_article(self._noun)}. Continue it with --resume, or choose "
+                f"{self.path} holds {_article(self._kind)}. Continue it with --resume, or choose "
                 "another folder."
             )
         return lock(settings.data)
@@ -143,19 +202,19 @@ class ResultFolder:
             StudioError: It cannot be used, or there is none.
         """
         if not record:
-            raise WorkspaceError(f"{self.path} holds no {self._noun} to continue.")
+            raise WorkspaceError(f"{self.path} holds no {self._kind} to continue.")
         state = self._state()
         places = [Path(state["data"])] if state.get("id") == record else []
         for place in [*places, *candidate_folders(settings.data)]:
-            if (place / f"{self._noun}s" / record).is_dir():
+            if (place / KINDS[self._kind] / record).is_dir():
                 try:
                     return DataFolder(place)
                 except DataFolderLocked:
                     raise StudioError(
-                        f"The open page holds this {self._noun}. Continue it there, or close the "
+                        f"The open page holds this {self._kind}. Continue it there, or close the "
                         "page."
                     ) from None
-        raise StudioError(f"The {self._noun} to continue does not exist any more.")
+        raise StudioError(f"The {self._kind} to continue does not exist any more.")
 
     def save_run(self, label: str, run: Run) -> None:
         """Save the results of a run in a folder that its label names."""
@@ -163,29 +222,29 @@ class ResultFolder:
             name = "".join(each if each.isalnum() else "-" for each in label.lower())
             run.save(self.path / "runs" / f"{name}-{run.id}", overwrite=True)
 
-    def write(
-        self,
-        kinds: Sequence[str],
-        export: Callable[[str], bytes],
-        report: Callable[[Path], None],
-    ) -> None:
-        """Write exports and the report, such as ``comparison.csv`` and ``comparison.html``.
+    def finish(self, result: ExperimentResult) -> None:
+        """Print the results, and write exports and the report, such as ``comparison.csv``.
 
         Raises:
             WorkspaceError: The folder cannot be written.
         """
-        if self.path is None:
-            return
-        report(self.path / f"{self._noun}.html")
-        for kind in kinds:
+        if self.path is not None:
+            result.report(self.path / f"{self._kind}.html")
             try:
-                (self.path / f"{self._noun}.{kind}").write_bytes(export(kind))
+                for kind in exports.KINDS:
+                    (self.path / f"{self._kind}.{kind}").write_bytes(result.export(kind))
             except OSError as error:
                 raise WorkspaceError(f"{self.path} cannot be written: {error.strerror}.") from error
+        print(sanitize(str(result)), end="")
+        labels = defaultdict[str, list[str]](list)
+        for label, why in result.problems.items():
+            labels[why].append(label)
+        for why, each in labels.items():
+            print_line(f"{', '.join(each)}: {why}")
 
     @property
     def _state_name(self) -> str:
-        return f"{self._noun}-id.json"
+        return f"{self._kind}-id.json"
 
     def _state(self) -> Mapping[str, str]:
         try:

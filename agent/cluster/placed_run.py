@@ -39,7 +39,7 @@ class Nodes(Protocol):
 
 
 class PlacedRun:
-    """A run on a node; see ``agent.compare.runner.StartedRun``.
+    """A run on a node; see ``agent.experiments.runner.StartedRun``.
 
     A node that is lost takes the run's progress with it: the run starts again on another one,
     under the same id.

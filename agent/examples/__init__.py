@@ -28,7 +28,7 @@ class Example:
         seconds: Approximate duration of its demonstration; None if it needs a model.
         demonstration: The demonstration's name; empty if it needs a model.
         builtin: Whether the built-in model can do it.
-        expected: The right answer, as the fields of ``agent.compare.comparison.ExpectedAnswer``;
+        expected: The right answer, as the fields of ``ExpectedAnswer`` (``agent.experiments``);
             empty if the example is not meant for a comparison.
     """
 

@@ -4,9 +4,8 @@ import base64
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from agent.compare import chart
 from agent.errors import StudioError
-from agent.evals import exports, figure
+from agent.experiments.figures import exports
 from agent.report import markdown
 from agent.report.charts import capability_strip, token_chart
 from agent.report.html import Html, document, el, join, redacted
@@ -28,13 +27,20 @@ Description = dict[str, Any]
 OpenRun = Callable[[str], RunFolder]
 
 
+def parts(description: Description, open_run: OpenRun, keys: tuple[str, ...] = ()) -> Iterator[str]:
+    """Return the parts of the report of an experiment; see the two functions."""
+    if "results" in description:
+        return evaluation_parts(description, keys)
+    return comparison_parts(description, open_run, keys)
+
+
 def comparison_parts(
     description: Description, open_run: OpenRun, keys: tuple[str, ...] = ()
 ) -> Iterator[str]:
     """Return the parts of the report of a comparison, with its runs in short.
 
     Args:
-        description: See ``agent.compare.description.describe``.
+        description: See ``agent.experiments.description.describe``.
         open_run: Returns the folder of one of its runs; raises ``StudioError`` without it.
         keys: Keys to redact, besides those that look like one.
     """
@@ -51,7 +57,7 @@ def comparison_parts(
             el("div", el("pre", description["task"][:_MAX_TEXT], class_="words"), class_="task"),
             _expected(description["expected"]),
             _comparison_table(description),
-            _figure(chart.as_svg(description), "The members’ figures as bars"),
+            _figure(exports.export(description, "svg"), "The members’ figures as bars"),
             _members(description),
             class_="group",
         )
@@ -68,7 +74,7 @@ def evaluation_parts(description: Description, keys: tuple[str, ...] = ()) -> It
     """Return the parts of the report of an evaluation.
 
     Args:
-        description: See ``agent.evals.description.describe``.
+        description: See ``agent.experiments.description.describe``.
         keys: Keys to redact, besides those that look like one.
     """
     done, total = description["counts"]["done"], description["counts"]["total"]
@@ -78,7 +84,7 @@ def evaluation_parts(description: Description, keys: tuple[str, ...] = ()) -> It
         yield from _opening(description, plural(len(description["members"]), "member"), counts)
         yield el(
             "section",
-            _figure(figure.as_svg(description), "The gain of each member by domain"),
+            _figure(exports.export(description, "svg"), "The gain of each member by domain"),
             _results_table(description),
             *(el("p", note, class_="dim") for note in exports.notes(description)),
             _suites(description["suites"]),

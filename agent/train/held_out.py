@@ -7,13 +7,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from agent.api.comparison import judge_model
-from agent.compare.comparison import Judge
+from agent.api.experiments import judge_model
 from agent.errors import StudioError
-from agent.evals import suites
-from agent.evals.outcomes import is_infrastructure_failure
-from agent.evals.suite import EvalTask, Suite
 from agent.events import RunEnded
+from agent.experiments import suites
+from agent.experiments.experiment import Judge
+from agent.experiments.outcomes import is_infrastructure_failure
+from agent.experiments.suite import EvalTask, Suite
 from agent.grading.checks import Grade, JudgeAccess
 from agent.grading.grade import grade
 from agent.runs import journal

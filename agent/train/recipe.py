@@ -11,8 +11,8 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from agent.errors import TaskError, TrainError
-from agent.evals import suites
 from agent.events import Mode
+from agent.experiments import suites
 from agent.grading.checks import DEFAULT_VOTES
 from agent.tasks.document_qa.draft import Split
 from agent.train.yaml_config import InvalidValue, read_config
@@ -201,7 +201,7 @@ class EvaluationConfig:
         splits: Splits to evaluate on.
         file: File of tasks to evaluate on instead of fresh ones, as a path relative to the
             working directory.
-        suite: Suite to evaluate on instead (``agent.evals.suites``), with its own scorer;
+        suite: Suite to evaluate on instead (``agent.experiments.suites``), with its own scorer;
             ``data`` is its authors' data, a file or folder, else the packaged sample.
         judge: Judge of the answers, for suites whose scorer is one.
         before_training: Whether to evaluate before any training as well.

@@ -2,15 +2,14 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Protocol
 
 import gradio as gr
 from starlette.requests import Request
 
-from agent.compare.folder import COMPARISON_NOT_FOUND
-from agent.compare.record_folder import RecordFolder
 from agent.errors import RunError, StudioError
-from agent.evals.folder import EVALUATION_NOT_FOUND
+from agent.experiments.experiment import Kind
+from agent.experiments.folder import ExperimentFolder, not_found_message
 from agent.runs.folder import RUN_NOT_FOUND, RunFolder
 from sandbox_ui.auth import share_links
 from sandbox_ui.auth.share_links import Shareable
@@ -32,19 +31,11 @@ class ReadOnly(StudioError):
 class RunGroups(Protocol):
     """The studio's comparisons or evaluations; raises ``RunError`` for an unknown id."""
 
-    def folder(self, group: str, /) -> RecordFolder[Any]:
+    def folder(self, group: str, /) -> ExperimentFolder:
         """Return its folder."""
 
     def run_ids(self, group: str, /) -> Collection[str]:
         """Return the ids of its runs."""
-
-
-GroupKind = Literal["comparison", "evaluation"]
-GROUP_KINDS: tuple[GroupKind, ...] = ("comparison", "evaluation")
-_NOT_FOUND: dict[GroupKind, str] = {
-    "comparison": COMPARISON_NOT_FOUND,
-    "evaluation": EVALUATION_NOT_FOUND,
-}
 
 
 class Access:
@@ -65,7 +56,7 @@ class Access:
         user: User | None,
         link_tokens: Sequence[str],
         get_folder: Callable[[str], RunFolder],
-        groups: Mapping[GroupKind, RunGroups],
+        groups: Mapping[Kind, RunGroups],
         data: Path | None = None,
     ) -> None:
         self._user = user
@@ -120,21 +111,21 @@ class Access:
                 raise ReadOnly(USED_ELSEWHERE.format("run"))
             raise ReadOnly("This run belongs to another user and was shared with you read-only.")
 
-    def can_edit_group(self, kind: GroupKind, group: str) -> bool:
+    def can_edit_group(self, kind: Kind, group: str) -> bool:
         """Return whether the user may change a comparison or an evaluation."""
         owned = self.owns_group(kind, group)
         return owned and not self._is_elsewhere(self._groups[kind].folder(group))
 
-    def owns_group(self, kind: GroupKind, group: str) -> bool:
+    def owns_group(self, kind: Kind, group: str) -> bool:
         """Return whether a comparison or an evaluation is the user's, or the user an operator."""
         return self._owns(lambda: self._groups[kind].folder(group))
 
-    def require_view_group(self, kind: GroupKind, group: str) -> None:
+    def require_view_group(self, kind: Kind, group: str) -> None:
         """Check that a comparison or an evaluation, with its runs, may be viewed."""
         if not self.owns_group(kind, group) and not self._is_shared_group(kind, group):
-            raise RunError(_NOT_FOUND[kind])
+            raise RunError(not_found_message(kind))
 
-    def require_edit_group(self, kind: GroupKind, group: str) -> None:
+    def require_edit_group(self, kind: Kind, group: str) -> None:
         """Check that a comparison or an evaluation may be changed."""
         if not self.can_edit_group(kind, group):
             self.require_view_group(kind, group)
@@ -144,7 +135,7 @@ class Access:
                 f"This {kind} belongs to another user and was shared with you read-only."
             )
 
-    def can_view_group(self, kind: GroupKind, group: str) -> bool:
+    def can_view_group(self, kind: Kind, group: str) -> bool:
         """Return whether a comparison or an evaluation exists and may be viewed."""
         try:
             self.require_view_group(kind, group)
@@ -202,7 +193,7 @@ class Access:
         except RunError:
             return False
 
-    def _is_shared_group(self, kind: GroupKind, group: str) -> bool:
+    def _is_shared_group(self, kind: Kind, group: str) -> bool:
         tokens = [each for each in self._link_tokens if share_links.id_of(each) == group]
         return bool(tokens) and any(
             share_links.is_valid(token, self._groups[kind].folder(group)) for token in tokens

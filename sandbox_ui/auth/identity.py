@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.errors import SettingError
+from agent.experiments.experiment import Kind
 from agent.runs.folder import RunFolder
 from agent.settings import Settings
-from sandbox_ui.auth.access import GroupKind, RunGroups
+from sandbox_ui.auth.access import RunGroups
 from sandbox_ui.auth.accounts import Accounts
 from sandbox_ui.auth.cookies import Cookies
 from sandbox_ui.auth.passwords import is_hash
@@ -33,7 +34,7 @@ class Identities:
     tokens: Tokens
     cookies: Cookies
     get_folder: Callable[[str], RunFolder]
-    groups: Mapping[GroupKind, RunGroups]
+    groups: Mapping[Kind, RunGroups]
     data: Path
 
     @classmethod
@@ -41,7 +42,7 @@ class Identities:
         cls,
         settings: Settings,
         get_folder: Callable[[str], RunFolder],
-        groups: Mapping[GroupKind, RunGroups],
+        groups: Mapping[Kind, RunGroups],
     ) -> "Identities":
         """Create the identities that the operator's settings describe."""
         accounts = Accounts(_password_hashes(settings), settings.operators)

@@ -6,16 +6,15 @@ revoked.
 """
 
 import secrets
-from typing import Any
 
-from agent.compare.record_folder import RecordFolder
+from agent.experiments.folder import ExperimentFolder
 from agent.runs.folder import RunFolder
 from sandbox_ui.auth.tokens import digest
 
 _MAX_LINKS = 20
 
 
-Shareable = RunFolder | RecordFolder[Any]
+Shareable = RunFolder | ExperimentFolder
 """The folder of a run, a comparison or an evaluation."""
 
 

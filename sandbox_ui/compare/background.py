@@ -5,13 +5,12 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from agent.compare.documents import measure_documents
-from agent.compare.folder import ComparisonFolder
-from agent.compare.outcomes import Outcome, outcomes_of
-from agent.compare.scoring import score_run
 from agent.errors import StudioError
-from agent.grading.checks import CHECKS
-from agent.models.base import Model
+from agent.experiments.documents import measure_documents
+from agent.experiments.folder import ExperimentFolder
+from agent.experiments.outcomes import Outcome, outcomes_of
+from agent.experiments.scoring import score_run
+from agent.grading.checks import CHECKS, JudgeAccess
 from agent.runs.summary import Summary
 from agent.util.cancellation import Stop
 from agent.workspace.files import Workspace
@@ -30,7 +29,7 @@ class BackgroundWork:
 
     def __init__(
         self,
-        summaries: Callable[[ComparisonFolder], Mapping[str, Summary | None]],
+        summaries: Callable[[ExperimentFolder], Mapping[str, Summary | None]],
         on_changed: Callable[[str], None],
     ) -> None:
         self._summaries = summaries
@@ -38,7 +37,7 @@ class BackgroundWork:
         self._pool = ThreadPoolExecutor(_THREADS, "comparisons")
         self._stop = Stop()
         self._scoring: set[str] = set()
-        self._again: dict[str, Model | None] = {}
+        self._again: dict[str, JudgeAccess | None] = {}
         self._lock = threading.Lock()
 
     def close(self) -> None:
@@ -46,7 +45,7 @@ class BackgroundWork:
         self._stop.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def score(self, folder: ComparisonFolder, judge: Model | None = None) -> None:
+    def score(self, folder: ExperimentFolder, judge: JudgeAccess | None = None) -> None:
         """Compute the scores of ended runs that have none, if the check takes seconds.
 
         Args:
@@ -66,7 +65,7 @@ class BackgroundWork:
         self._submit(lambda: self._score(folder, judge))
 
     def measure(
-        self, folder: ComparisonFolder, workspace: Workspace, on_done: Callable[[], None]
+        self, folder: ExperimentFolder, workspace: Workspace, on_done: Callable[[], None]
     ) -> None:
         """Measure the inputs' texts, then call a function in any case."""
 
@@ -80,12 +79,12 @@ class BackgroundWork:
 
         self._submit(job)
 
-    def _score(self, folder: ComparisonFolder, judge: Model | None) -> None:
+    def _score(self, folder: ExperimentFolder, judge: JudgeAccess | None) -> None:
         try:
             for outcome in unscored(folder, self._summaries(folder)):
                 if self._stop.is_set:
                     return
-                score_run(folder, outcome.entry.run, outcome.answer, judge, self._stop)
+                score_run(folder, outcome.entry, outcome.answer, judge, self._stop)
                 self._on_changed(folder.id)
         finally:
             with self._lock:
@@ -109,7 +108,7 @@ class BackgroundWork:
             self._pool.submit(logged)
 
 
-def unscored(folder: ComparisonFolder, summaries: Mapping[str, Summary | None]) -> list[Outcome]:
+def unscored(folder: ExperimentFolder, summaries: Mapping[str, Summary | None]) -> list[Outcome]:
     """Return the ended runs with an answer whose score is to be computed and stored."""
     expected = folder.definition.expected
     if expected is None or not CHECKS[expected.kind].slow:

@@ -5,18 +5,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from agent.compare.comparison import (
+from agent.errors import ModelRefused, RunError, UsageError
+from agent.events import Mode
+from agent.experiments.experiment import (
     MAX_LABEL,
-    Comparison,
     ExpectedAnswer,
+    Experiment,
     Judge,
     Member,
     check,
-    varying_fields,
 )
-from agent.compare.members import check_labels
-from agent.errors import ModelRefused, RunError, UsageError
-from agent.events import Mode
+from agent.experiments.members import check_labels
 from agent.models.builtin.install import BUILTIN_ID, BUILTIN_NAME
 from agent.models.parameters import InvalidValue
 from agent.models.transport.base_url import parse_base_url, same_endpoint
@@ -39,7 +38,7 @@ _MODE_LABELS: dict[Mode, str] = {"plain": "Without sandbox", "sandbox": "With sa
 
 def define(
     request: ComparisonRequest, settings: Settings, user: User
-) -> tuple[Comparison, Participants]:
+) -> tuple[Experiment, Participants]:
     """Return a comparison's definition, without inputs, and its members' requests.
 
     Raises:
@@ -47,12 +46,10 @@ def define(
     """
     members, wanted = members_of(request.members, settings)
     judge = request.expected.judge if request.expected else None
-    definition = Comparison(
-        id="",
+    definition = Experiment(
         task=request.task.strip(),
         members=tuple(members),
         baseline=request.baseline,
-        varying=varying_fields(members) if members else (),
         repetitions=request.repetitions,
         expected=_expected_of(request.expected, settings),
         owner=user.id,

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from agent.compare.comparison import Comparison
-from agent.compare.folder import ComparisonFolder
 from agent.errors import QuotaExceeded, RunError, StorageFull, StudioError
+from agent.experiments.experiment import Experiment
+from agent.experiments.folder import ExperimentFolder
 from agent.runs.folder import RunFolder
 from agent.util.text import format_size
 from sandbox_ui.auth.access import RunGroups
@@ -52,7 +52,7 @@ class Drafts:
         self._runs = runs
         self._quota = quota
 
-    def take(self, definition: Comparison, title: str, draft: str) -> ComparisonFolder:
+    def take(self, definition: Experiment, title: str, draft: str) -> ExperimentFolder:
         """Create a comparison whose inputs are copies of a draft's.
 
         Raises:
@@ -78,7 +78,7 @@ class Drafts:
                 raise
         return folder
 
-    def _require_storage(self, definition: Comparison) -> None:
+    def _require_storage(self, definition: Experiment) -> None:
         """Check that the copies of the inputs for all runs fit into the owner's quota."""
         remaining = self._quota.remaining(definition.owner)
         copies = len(definition.members) * definition.repetitions + 1

@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
-from agent.compare.comparison import Member
-from agent.compare.runner import is_builtin
 from agent.errors import QuotaExceeded, StudioError
+from agent.experiments.experiment import Member
+from agent.experiments.runner import is_builtin
 from agent.util.cancellation import Stop
 from sandbox_ui.compare.starter import PlannedRun, RunStarter
 

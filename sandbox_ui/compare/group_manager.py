@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any, ClassVar, Generic
 
-from agent.compare.comparison import Judge, Member
 from agent.errors import QuotaExceeded, RunActive, RunError, RunPinned
+from agent.experiments.experiment import Judge, Member
 from agent.settings import Settings
 from sandbox_ui.auth.user import User
 from sandbox_ui.compare.definition import continued
@@ -51,7 +51,7 @@ class GroupManager(ABC, Generic[Folder]):
         self._runs = runs
         self._catalog = catalog
         self._settings = settings
-        self._noun = registry.folder_class.noun
+        self._noun = registry.kind
         self._executions: dict[str, Execution] = {}
         self._reasons: dict[str, str] = {}
         self._lock = threading.RLock()

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from agent.compare.comparison import Input
 from agent.errors import RunError, WorkspaceError
+from agent.experiments.experiment import Input
 from agent.runs.inputs import INPUT_FOLDER, list_inputs
 from agent.workspace.files import Workspace
 from agent.workspace.paths import ROOT, RelPath

@@ -6,14 +6,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from agent.compare.comparison import Member
-from agent.compare.folder import ComparisonFolder
-from agent.compare.record_folder import RecordFolder
 from agent.errors import RunError
+from agent.experiments.description import title_of
+from agent.experiments.experiment import Kind, Member
+from agent.experiments.folder import ExperimentFolder
 from agent.history import search
 from agent.history.index import HistoryPage, cursor_after, parse_cursor
-from agent.titles import title_for_task
-from sandbox_ui.auth.access import GroupKind
 from sandbox_ui.compare.manager import ComparisonManager
 from sandbox_ui.compare.registry import ComparisonRegistry
 
@@ -32,7 +30,7 @@ class ListedGroup:
         in_title: Whether all searched words are in the title; such rows come first.
     """
 
-    folder: RecordFolder[Any]
+    folder: ExperimentFolder
     title: str
     text: str
     at: float
@@ -121,7 +119,7 @@ def comparison_row(
     }
 
 
-def group_row(kind: GroupKind, listed: ListedGroup) -> dict[str, Any]:
+def group_row(kind: Kind, listed: ListedGroup) -> dict[str, Any]:
     """Return what the rows of comparisons and of evaluations have in common."""
     folder = listed.folder
     return {
@@ -136,10 +134,10 @@ def group_row(kind: GroupKind, listed: ListedGroup) -> dict[str, Any]:
     }
 
 
-def _listed(folder: ComparisonFolder) -> ListedGroup:
+def _listed(folder: ExperimentFolder) -> ListedGroup:
     times = (entry.at for entry in folder.runs())
     at = max(times, default=folder.definition.created)
-    title = folder.title or title_for_task(folder.definition.task)
+    title = title_of(folder)
     texts = [folder.definition.task, *(each.path for each in folder.definition.inputs)]
     return ListedGroup(folder, title, "\n".join([*texts, *names_of(folder.definition.members)]), at)
 

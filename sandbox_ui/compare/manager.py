@@ -6,16 +6,17 @@ from contextlib import nullcontext, suppress
 from dataclasses import replace
 from typing import Any
 
-from agent.compare.comparison import Comparison
-from agent.compare.description import describe, missing_repetitions
-from agent.compare.folder import ComparisonFolder
-from agent.compare.runner import is_builtin
 from agent.errors import RunError, StudioError
 from agent.events import now
-from agent.models.base import Model
+from agent.experiments.description import describe, title_of
+from agent.experiments.experiment import Experiment
+from agent.experiments.folder import ExperimentFolder
+from agent.experiments.outcomes import missing
+from agent.experiments.runner import is_builtin
+from agent.experiments.scoring import judge_access
+from agent.grading.checks import JudgeAccess
 from agent.runs.summary import Summary
 from agent.settings import Settings
-from agent.titles import title_for_task
 from sandbox_ui.auth.user import User
 from sandbox_ui.compare.background import BackgroundWork, unscored
 from sandbox_ui.compare.definition import define
@@ -38,7 +39,7 @@ _BUILTIN_NOTE = (
 )
 
 
-class ComparisonManager(GroupManager[ComparisonFolder]):
+class ComparisonManager(GroupManager[ExperimentFolder]):
     """The comparisons of one data folder. Thread-safe.
 
     Args:
@@ -69,7 +70,7 @@ class ComparisonManager(GroupManager[ComparisonFolder]):
         self._described: dict[str, tuple[float, dict[str, Any]]] = {}
         self._verdicts: dict[str, tuple[str, str]] = {}
         self._work = BackgroundWork(self._summaries, self.followers.notify)
-        self._judges: dict[str, Model] = {}
+        self._judges: dict[str, JudgeAccess] = {}
         runs.on_round_ended(self._run_ended)
         catalog.on_deleted(self._runs_deleted)
 
@@ -105,7 +106,7 @@ class ComparisonManager(GroupManager[ComparisonFolder]):
         definition = compare_runs(run_ids, self._runs, self.registry)
         folder = self.registry.create(replace(definition, owner=user.id), title)
         for member, run in enumerate(run_ids):
-            folder.add_run(member, 1, run)
+            folder.add_run(0, member, 1, run)
         return folder.id
 
     def describe(self, comparison: str, *, fresh: bool = True) -> dict[str, Any]:
@@ -166,27 +167,26 @@ class ComparisonManager(GroupManager[ComparisonFolder]):
             StudioError: if there is nothing to start, or a member has no model.
         """
         folder = self._idle_folder(comparison)
-        missing = self._missing(folder)
-        if not missing and not self._lacks_verdicts(folder):
+        todo = self._missing(folder)
+        if not todo and not self._lacks_verdicts(folder):
             raise RunError("All runs of this comparison have been carried out.")
-        expected = folder.definition.expected
-        judge = expected.judge if expected else None
-        self._continue(folder, missing, folder.definition.task, judge, request, user)
+        definition = folder.definition
+        self._continue(folder, todo, definition.task, definition.judging, request, user)
 
-    def _title_of(self, folder: ComparisonFolder) -> str:
-        return folder.title or title_for_task(folder.definition.task)
+    def _title_of(self, folder: ExperimentFolder) -> str:
+        return title_of(folder)
 
     def _forget(self, group: str) -> None:
         self._described.pop(group, None)
         self._verdicts.pop(group, None)
 
-    def _describe(self, folder: ComparisonFolder) -> dict[str, Any]:
+    def _describe(self, folder: ExperimentFolder) -> dict[str, Any]:
         comparison = folder.definition
         summaries = self._summaries(folder)
         running = folder.id in self._executions or any(
             each is not None and each.running for each in summaries.values()
         )
-        missing = missing_repetitions(folder, summaries)
+        todo = missing(folder, summaries)
         if not running:
             self._work.score(folder)  # what an earlier process left
         return describe(folder, summaries, running=running) | {
@@ -194,14 +194,14 @@ class ComparisonManager(GroupManager[ComparisonFolder]):
             "reason": self._reason(folder.id),
             "canResume": not running
             and not comparison.from_runs
-            and (bool(missing) or self._lacks_verdicts(folder)),
+            and (bool(todo) or self._lacks_verdicts(folder)),
             "now": now(),
         }
 
-    def _summaries(self, folder: ComparisonFolder) -> dict[str, Summary | None]:
+    def _summaries(self, folder: ExperimentFolder) -> dict[str, Summary | None]:
         return self._catalog.history.summaries(self.registry.run_ids(folder.id))
 
-    def _note(self, comparison: Comparison) -> str:
+    def _note(self, comparison: Experiment) -> str:
         if comparison.from_runs:
             return ""
         if any(map(is_builtin, comparison.members)):
@@ -212,12 +212,11 @@ class ComparisonManager(GroupManager[ComparisonFolder]):
             return ""
         return f"At most {at_once:,} of the {total:,} runs are in progress at the same time."
 
-    def _missing(self, folder: ComparisonFolder) -> list[PlannedRun]:
-        if folder.definition.from_runs:
-            return []
-        return [PlannedRun(*each) for each in missing_repetitions(folder, self._summaries(folder))]
+    def _missing(self, folder: ExperimentFolder) -> list[PlannedRun]:
+        keys = missing(folder, self._summaries(folder))
+        return [PlannedRun(member, repetition) for _, member, repetition in keys]
 
-    def _lacks_verdicts(self, folder: ComparisonFolder) -> bool:
+    def _lacks_verdicts(self, folder: ExperimentFolder) -> bool:
         """Whether ended runs wait for a judge, whose key is not stored."""
         expected = folder.definition.expected
         if expected is None or expected.kind != "judge":
@@ -226,7 +225,7 @@ class ComparisonManager(GroupManager[ComparisonFolder]):
 
     def _carry_out(
         self,
-        folder: ComparisonFolder,
+        folder: ExperimentFolder,
         planned: Sequence[PlannedRun],
         participants: Participants,
         user: User,
@@ -235,15 +234,16 @@ class ComparisonManager(GroupManager[ComparisonFolder]):
             folder=folder, participants=participants, user=user, runs=self._runs,
             catalog=self._catalog, settings=self._settings,
         )  # fmt: skip
-        judge = participants.judge
-        judging = model_for(judge, self._settings, user) if judge else None
+        access = participants.judge
+        judging = model_for(access, self._settings, user) if access else None
+        judge = judge_access(folder.definition.judging, judging)
         execution = self._register(folder, planned, starter)
-        if judging is not None:
-            self._judges[folder.id] = judging
+        if judge is not None:
+            self._judges[folder.id] = judge
         execution.begin()
         self.followers.notify(folder.id)
 
-    def _ended(self, folder: ComparisonFolder) -> None:
+    def _ended(self, folder: ExperimentFolder) -> None:
         """Score the answers, and delete inputs that are not needed again."""
         self._work.score(folder, self._judges.pop(folder.id, None))
         with suppress(StudioError):  # the comparison was deleted, or the history is locked

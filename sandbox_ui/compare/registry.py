@@ -6,12 +6,11 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
-from agent.compare.comparison import Comparison
-from agent.compare.folder import ComparisonFolder
-from agent.compare.record_folder import RecordFolder
 from agent.errors import RunError
+from agent.experiments.experiment import Experiment, Kind
+from agent.experiments.folder import KINDS, ExperimentFolder
 
-Folder = TypeVar("Folder", bound=RecordFolder[Any])
+Folder = TypeVar("Folder", bound=ExperimentFolder)
 
 
 class GroupRegistry(ABC, Generic[Folder]):
@@ -23,7 +22,7 @@ class GroupRegistry(ABC, Generic[Folder]):
         data: The data folder.
     """
 
-    folder_class: ClassVar[type[RecordFolder[Any]]]
+    kind: ClassVar[Kind]
 
     def __init__(self, data: Path) -> None:
         self._data = data
@@ -42,9 +41,9 @@ class GroupRegistry(ABC, Generic[Folder]):
             if known is not None and self.is_elsewhere(known) and not known.path.is_dir():
                 self._forget(group)  # it was moved to the data folder
                 known = None
-            return known or self._add(self.folder_class.find(self._places(), group))
+            return known or self._add(ExperimentFolder.find(self._places(), self.kind, group))
 
-    def is_elsewhere(self, folder: RecordFolder[Any]) -> bool:
+    def is_elsewhere(self, folder: ExperimentFolder) -> bool:
         """Return whether a folder is in another place, which another process uses."""
         return folder.data != self._data
 
@@ -75,7 +74,7 @@ class GroupRegistry(ABC, Generic[Folder]):
     def _look_for_others(self) -> None:
         """Read folders that other processes have added, such as comparisons of the command line."""
         for data in dict.fromkeys(self._places()):
-            place = data / self.folder_class.parent
+            place = data / KINDS[self.kind]
             try:
                 listed = place.stat().st_mtime_ns
             except FileNotFoundError:
@@ -86,7 +85,7 @@ class GroupRegistry(ABC, Generic[Folder]):
             for name in names:
                 self._find(name)
             # A folder that is being created has no record yet, so that it is looked for again.
-            if all(self.folder_class.exists(data, name) for name in names):
+            if all(ExperimentFolder.exists(data, self.kind, name) for name in names):
                 self._listed[place] = listed
 
     def _find(self, group: str) -> Folder | None:
@@ -100,14 +99,14 @@ class GroupRegistry(ABC, Generic[Folder]):
         self._folders.pop(group, None)
 
 
-class ComparisonRegistry(GroupRegistry[ComparisonFolder]):
+class ComparisonRegistry(GroupRegistry[ExperimentFolder]):
     """The comparisons of a data folder. Thread-safe."""
 
-    folder_class = ComparisonFolder
+    kind = "comparison"
 
-    def create(self, definition: Comparison, title: str = "") -> ComparisonFolder:
+    def create(self, definition: Experiment, title: str = "") -> ExperimentFolder:
         """Create a comparison; its id and time are set here. Raises ``OSError``."""
-        return self._add(ComparisonFolder.create(self._data, definition, title))
+        return self._add(ExperimentFolder.create(self._data, definition, title=title))
 
     def run_ids(self, group: str) -> Collection[str]:
         """Return the ids of a comparison's runs. Raises ``RunError`` if it does not exist."""

@@ -3,17 +3,16 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from agent.compare.comparison import (
+from agent.errors import RunError, StudioError, UsageError, WorkspaceError
+from agent.events import Event, Forked, RunContinued, RunStarted
+from agent.experiments.experiment import (
     MAX_LABEL,
     MAX_MEMBERS,
-    Comparison,
+    Experiment,
     Input,
     Member,
     check,
-    varying_fields,
 )
-from agent.errors import RunError, StudioError, UsageError, WorkspaceError
-from agent.events import Event, Forked, RunContinued, RunStarted
 from agent.models.builtin.install import BUILTIN_BASE_NAME, BUILTIN_ID, BUILTIN_NAME
 from agent.runs.inputs import INPUT_FOLDER
 from agent.workspace.paths import RelPath
@@ -50,11 +49,11 @@ class _Selected:
 
 def compare_runs(
     run_ids: Sequence[str], runs: RunManager, registry: ComparisonRegistry
-) -> Comparison:
+) -> Experiment:
     """Return the definition of a comparison of runs; the first one is the baseline.
 
     Raises:
-        UsageError: if there are fewer than 2 or more than 6, or one is given twice.
+        UsageError: if there are fewer than 2 or more than 12, or one is given twice.
         NotComparable: if their tasks or inputs differ.
         RunError: if a run does not exist or has not begun.
     """
@@ -71,12 +70,10 @@ def compare_runs(
     if differences:
         raise NotComparable(differences)
     members = tuple(_member_of(each) for each in selected)
-    definition = Comparison(
-        id="",
+    definition = Experiment(
         task=selected[0].began.task,
         inputs=selected[0].inputs,
         members=tuple(with_distinct_labels(members)),
-        varying=varying_fields(members),
         from_runs=True,
     )
     check(definition)

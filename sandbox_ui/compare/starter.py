@@ -6,8 +6,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Generic
 
-from agent.compare.folder import ComparisonFolder
 from agent.errors import StudioError
+from agent.experiments.folder import ExperimentFolder
 from agent.settings import Settings
 from agent.util.cancellation import Stop
 from agent.workspace.files import Workspace
@@ -126,7 +126,7 @@ class RunStarter(ABC, Generic[Folder]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ComparisonStarter(RunStarter[ComparisonFolder]):
+class ComparisonStarter(RunStarter[ExperimentFolder]):
     """Starts the runs of a comparison."""
 
     def write_inputs(self, _planned: PlannedRun, workspace: Workspace) -> None:
@@ -137,6 +137,7 @@ class ComparisonStarter(RunStarter[ComparisonFolder]):
         """Start a prepared run; see ``RunStarter``."""
         asked = self.participants.members[planned.member].for_task(self.folder.definition.task)
         prepared = prepare(asked, self.settings, self.user)
-        key = planned.member, planned.repetition
-        self.record(run, self.folder.run_of(*key), lambda: self.folder.add_run(*key, run))
+        key = 0, planned.member, planned.repetition
+        earlier = self.folder.run_at(key)
+        self.record(run, earlier.run if earlier else None, lambda: self.folder.add_run(*key, run))
         self.service.begin(run, prepared)

@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agent.evals.description import cell_to_json
-from agent.evals.folder import EvaluationFolder, RunEntry, ScoreEntry
-from agent.evals.outcomes import DONE, OUTCOMES, Cell, OutcomeName, cell_outcome
+from agent.experiments.evaluation_view import cell_to_json
+from agent.experiments.folder import ExperimentFolder, RunEntry, ScoreEntry
+from agent.experiments.outcomes import DONE, OUTCOMES, Cell, OutcomeName, cell_outcome
 from agent.runs.summary import Summary
 
 _MAX_LOG = 50_000
@@ -42,7 +42,7 @@ class Cells:
         folder: The evaluation.
     """
 
-    def __init__(self, folder: EvaluationFolder) -> None:
+    def __init__(self, folder: ExperimentFolder) -> None:
         self._folder = folder
         self._entries: dict[Place, dict[int, RunEntry]] = {}
         self._by_run: dict[str, RunEntry] = {}

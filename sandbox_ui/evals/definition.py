@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from agent.errors import UsageError
-from agent.evals import suites
-from agent.evals.evaluation import Evaluation, check
-from agent.evals.suite import Suite
+from agent.experiments import suites
+from agent.experiments.experiment import Experiment, check
+from agent.experiments.suite import Suite
 from agent.runs.inputs import INPUT_FOLDER, list_inputs
 from agent.settings import Settings
 from agent.workspace.files import Workspace
@@ -28,7 +28,7 @@ from sandbox_ui.evals.request import EvaluationRequest, SuiteRequest
 
 def define(
     request: EvaluationRequest, loaded: Sequence[Suite], settings: Settings, user: User
-) -> tuple[Evaluation, Participants]:
+) -> tuple[Experiment, Participants]:
     """Return an evaluation's definition and its members' requests.
 
     Raises:
@@ -36,7 +36,7 @@ def define(
     """
     members, requests = members_of(request.members, settings)
     judge = request.judge
-    definition = Evaluation(
+    definition = Experiment(
         members=tuple(members),
         baseline=request.baseline,
         repetitions=request.repetitions,

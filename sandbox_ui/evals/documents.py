@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agent.evals.description import describe
+from agent.experiments.description import describe
 from agent.runs.summary import Summary
 from sandbox_ui.evals.registry import EvaluationRegistry
 

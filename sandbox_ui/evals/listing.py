@@ -6,10 +6,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from agent.compare.comparison import MAX_MEMBERS, MAX_REPETITIONS
 from agent.errors import RunError
-from agent.evals.description import title_of
-from agent.evals.folder import EvaluationFolder
+from agent.experiments.description import title_of
+from agent.experiments.experiment import MAX_MEMBERS, MAX_REPETITIONS
 from agent.history.index import HistoryPage
 from sandbox_ui.compare.listing import (
     ListedGroup,
@@ -75,7 +74,7 @@ class RunListing:
         end = time.monotonic() + _COMPUTED_SECONDS
         return page, [
             evaluation_row(self._evaluations, each, end)
-            if isinstance(each.folder, EvaluationFolder)
+            if each.folder.kind == "evaluation"
             else comparison_row(self._comparisons, each, end)
             for each in listed
         ]

@@ -6,15 +6,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent.compare.outcomes import is_unfinished
 from agent.data_folder import is_in_use
 from agent.errors import RunActive, RunError, StorageFull, StudioError
-from agent.evals import process
-from agent.evals.description import title_of
-from agent.evals.evaluation import remaining_seconds
-from agent.evals.folder import EvaluationFolder, Key
-from agent.evals.outcomes import infrastructure, is_infrastructure, missing
 from agent.events import now
+from agent.experiments import process
+from agent.experiments.description import title_of
+from agent.experiments.experiment import remaining_seconds
+from agent.experiments.folder import ExperimentFolder, Key
+from agent.experiments.outcomes import has_ended, infrastructure, is_infrastructure, missing
+from agent.experiments.scoring import judge_access
 from agent.grading.checks import JudgeAccess
 from agent.runs.summary import Summary
 from agent.settings import Settings
@@ -35,7 +35,7 @@ from sandbox_ui.runs.manager import RunManager
 from sandbox_ui.runs.service import model_for
 
 
-class EvaluationManager(GroupManager[EvaluationFolder]):
+class EvaluationManager(GroupManager[ExperimentFolder]):
     """The evaluations of one data folder. Thread-safe.
 
     Args:
@@ -248,12 +248,12 @@ class EvaluationManager(GroupManager[EvaluationFolder]):
         }
 
     def _continue_runs(
-        self, folder: EvaluationFolder, todo: Iterable[Key], request: ResumeRequest, user: User
+        self, folder: ExperimentFolder, todo: Iterable[Key], request: ResumeRequest, user: User
     ) -> None:
         text, judge = folder.tasks[0].text, folder.definition.judge
         self._continue(folder, _planned(todo), text, judge, request, user)
 
-    def _title_of(self, folder: EvaluationFolder) -> str:
+    def _title_of(self, folder: ExperimentFolder) -> str:
         return title_of(folder)
 
     def _forget(self, group: str) -> None:
@@ -261,7 +261,7 @@ class EvaluationManager(GroupManager[EvaluationFolder]):
 
     def _carry_out(
         self,
-        folder: EvaluationFolder,
+        folder: ExperimentFolder,
         planned: Sequence[PlannedRun],
         participants: Participants,
         user: User,
@@ -273,21 +273,20 @@ class EvaluationManager(GroupManager[EvaluationFolder]):
             catalog=self._catalog, settings=self._settings,
             on_recorded=lambda place: self._refresh(folder.id, [place]),
         )  # fmt: skip
-        judge, access = folder.definition.judge, participants.judge
+        access = participants.judge
         judging = model_for(access, self._settings, user) if access else None
+        judge = judge_access(folder.definition.judging, judging)
         unscored = self._unscored(folder)
         execution = self._register(folder, planned, starter)
-        if judge is not None and judging is not None:
-            self._judges[folder.id] = JudgeAccess(
-                model=judging, name=judge.model, prompt=judge.prompt, votes=judge.votes
-            )
+        if judge is not None:
+            self._judges[folder.id] = judge
         self._started[folder.id] = _Start(cells.counts()["done"])
         for run in unscored:
             self._score(folder, run)
         execution.begin()
         self._refresh(folder.id, cells.unsettled())
 
-    def _ended(self, folder: EvaluationFolder) -> None:
+    def _ended(self, folder: ExperimentFolder) -> None:
         """Update the cells, and forget the judge's key once no score needs it."""
         with suppress(StudioError):  # it was deleted, or the history is locked
             self._refresh(folder.id, self.registry.cells(folder.id).unsettled())
@@ -306,7 +305,7 @@ class EvaluationManager(GroupManager[EvaluationFolder]):
         for each in self._running():
             each.run_ended(run)
 
-    def _score(self, folder: EvaluationFolder, run: str) -> None:
+    def _score(self, folder: ExperimentFolder, run: str) -> None:
         """Score a run's answer in the background, if it has ended with a result."""
         cells = self.registry.cells(folder.id)
         entry, summary = cells.entry(run), self._summaries(folder.id, [run]).get(run)
@@ -352,13 +351,13 @@ class EvaluationManager(GroupManager[EvaluationFolder]):
                 self._observed[evaluation] = known
             return known
 
-    def _own_folder(self, group: str) -> EvaluationFolder:
+    def _own_folder(self, group: str) -> ExperimentFolder:
         folder = self.registry.folder(group)
         if self.registry.is_elsewhere(folder):
             raise RunActive(self._where(folder))
         return folder
 
-    def _where(self, folder: EvaluationFolder) -> str:
+    def _where(self, folder: ExperimentFolder) -> str:
         """Return a sentence on the process that uses an evaluation; empty if this one does."""
         if not self.registry.is_elsewhere(folder):
             return ""
@@ -378,7 +377,7 @@ class EvaluationManager(GroupManager[EvaluationFolder]):
             "continued here when that has ended."
         )
 
-    def _unscored(self, folder: EvaluationFolder) -> list[str]:
+    def _unscored(self, folder: ExperimentFolder) -> list[str]:
         """Return the ended runs that have no score yet, or none because a judge failed."""
         cells, judged = self.registry.cells(folder.id), folder.definition.judge is not None
         return [run for run in cells.unscored() if judged or not cells.has_score(run)]
@@ -386,7 +385,7 @@ class EvaluationManager(GroupManager[EvaluationFolder]):
 
 def has_answer(summary: Summary) -> bool:
     """Whether a run has ended with a result that can be scored."""
-    return not summary.running and not is_unfinished(summary) and not is_infrastructure(summary)
+    return has_ended(summary) and not is_infrastructure(summary)
 
 
 def _planned(keys: Iterable[Key]) -> list[PlannedRun]:

@@ -4,8 +4,8 @@ import threading
 from collections.abc import Collection
 from pathlib import Path
 
-from agent.evals.folder import EvaluationFolder
 from agent.events import RunEnded
+from agent.experiments.folder import ExperimentFolder
 from agent.history import records
 from agent.runs import journal
 from agent.runs.summary import Summary
@@ -68,7 +68,7 @@ class ObservedEvaluation:
         running: Whether the process carried it out at the last call.
     """
 
-    def __init__(self, folder: EvaluationFolder, cells: Cells) -> None:
+    def __init__(self, folder: ExperimentFolder, cells: Cells) -> None:
         self.folder = folder
         self.runs = ObservedRuns(folder.data)
         self._cells = cells

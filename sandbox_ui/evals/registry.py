@@ -4,27 +4,27 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from agent.data_folder import existing_folders
-from agent.evals.evaluation import Evaluation
-from agent.evals.folder import EvaluationFolder
-from agent.evals.suite import Suite
+from agent.experiments.experiment import Experiment
+from agent.experiments.folder import ExperimentFolder
+from agent.experiments.suite import Suite
 from sandbox_ui.compare.registry import GroupRegistry
 from sandbox_ui.evals.cells import Cells
 
 
-class EvaluationRegistry(GroupRegistry[EvaluationFolder]):
+class EvaluationRegistry(GroupRegistry[ExperimentFolder]):
     """The evaluations of one data folder and of its subfolders. Thread-safe."""
 
-    folder_class = EvaluationFolder
+    kind = "evaluation"
 
     def __init__(self, data: Path) -> None:
         super().__init__(data)
         self._cells: dict[str, Cells] = {}
 
     def create(
-        self, definition: Evaluation, suites: Sequence[Suite], title: str = ""
-    ) -> EvaluationFolder:
+        self, definition: Experiment, suites: Sequence[Suite], title: str = ""
+    ) -> ExperimentFolder:
         """Create an evaluation; its id and time are set here. Raises ``OSError``."""
-        return self._add(EvaluationFolder.create(self._data, definition, suites, title))
+        return self._add(ExperimentFolder.create(self._data, definition, suites, title))
 
     def cells(self, evaluation: str) -> Cells:
         """Return the cells of an evaluation. Raises ``RunError`` if it does not exist."""

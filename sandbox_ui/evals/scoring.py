@@ -7,8 +7,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from agent.errors import StudioError
-from agent.evals.folder import EvaluationFolder, RunEntry
-from agent.evals.scoring import answer_of, score_run
+from agent.experiments.folder import ExperimentFolder, RunEntry
+from agent.experiments.outcomes import whole_answer
+from agent.experiments.scoring import score_run
 from agent.grading.checks import JudgeAccess
 from agent.runs.summary import Summary
 from agent.util.cancellation import Stop
@@ -45,7 +46,7 @@ class BackgroundScoring:
 
     def score(
         self,
-        folder: EvaluationFolder,
+        folder: ExperimentFolder,
         cells: Cells,
         entry: RunEntry,
         summary: Summary,
@@ -60,16 +61,17 @@ class BackgroundScoring:
 
     def _score(
         self,
-        folder: EvaluationFolder,
+        folder: ExperimentFolder,
         cells: Cells,
         entry: RunEntry,
         summary: Summary,
         judge: JudgeAccess | None,
     ) -> None:
         try:
-            found = score_run(folder, entry, answer_of(folder, entry, summary), judge, self._stop)
-            if found is not None:
-                cells.add_score(found)
+            answer = whole_answer(folder.data, entry.run, summary)
+            score_run(folder, entry, answer, judge, self._stop)
+            if (score := folder.score(entry.run)) is not None:
+                cells.add_score(score)
         except (OSError, StudioError) as error:
             _log.warning("A run of an evaluation cannot be scored: %s", error)
         except Exception:

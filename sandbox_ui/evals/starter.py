@@ -5,8 +5,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from agent.errors import StudioError
-from agent.evals.folder import EvaluationFolder
-from agent.evals.setup import set_up
+from agent.experiments.folder import ExperimentFolder
+from agent.experiments.setup import set_up
 from agent.models.passport.ensure import ensure_tested
 from agent.tasks.setup import write_files
 from agent.util.cancellation import Stop
@@ -17,7 +17,7 @@ from sandbox_ui.runs.service import model_for, prepare
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvaluationStarter(RunStarter[EvaluationFolder]):
+class EvaluationStarter(RunStarter[ExperimentFolder]):
     """Starts the runs of an evaluation.
 
     Attributes:
@@ -52,8 +52,7 @@ class EvaluationStarter(RunStarter[EvaluationFolder]):
     def start(self, run: str, planned: PlannedRun) -> None:
         """Start a prepared run; see ``RunStarter``."""
         request = self.participants.members[planned.member]
-        suite, asked = self.folder.suite_of[planned.task], self.folder.tasks[planned.task]
-        spec = set_up(suite, asked, request.spec, self.settings)
+        spec = set_up(self.folder, planned.task, request.spec, self.settings)
         prepared = prepare(replace(request, spec=spec), self.settings, self.user)
         key = planned.task, planned.member, planned.repetition
         earlier = self.cells.entry_at(*key)

@@ -7,11 +7,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from agent.compare.folder import ComparisonFolder
 from agent.data_folder import DataFolder
 from agent.errors import RunError, RunPinned, StudioError
-from agent.evals.folder import EvaluationFolder
 from agent.events import Annotation
+from agent.experiments.folder import KINDS, ExperimentFolder
 from agent.history.adopt_cli_runs import move_cli_runs
 from agent.history.deletion import RunDeleter
 from agent.history.family import Family, find_family
@@ -284,14 +283,11 @@ class Catalog:
     def _input_bytes(self, owner: str) -> int:
         """Return the bytes of the inputs that a user's comparisons and evaluations keep."""
         total = 0
-        for path in (self._data / "evaluations").glob("*/inputs"):
-            with suppress(RunError):  # it is being deleted
-                if EvaluationFolder.open(self._data, path.parent.name).owner == owner:
-                    total += bytes_on_disk(path)
-        for path in (self._data / "comparisons").glob("*/inputs"):
-            with suppress(RunError):  # it is being deleted
-                if ComparisonFolder.open(self._data, path.parent.name).owner == owner:
-                    total += bytes_on_disk(path)
+        for kind, name in KINDS.items():
+            for path in (self._data / name).glob("*/inputs"):
+                with suppress(RunError):  # it is being deleted
+                    if ExperimentFolder.open(self._data, kind, path.parent.name).owner == owner:
+                        total += bytes_on_disk(path)
         return total
 
     def _total_bytes(self, totals: HistoryTotals) -> int:

@@ -45,7 +45,7 @@ class ComparisonFunctions:
         run: str = "",
         expected: dict[str, Any] | None = None,
     ) -> str:
-        """Start a comparison: the same task and inputs for 2 to 6 members.
+        """Start a comparison: the same task and inputs for 2 to 12 members.
 
         Args:
             request: The caller's request.
@@ -53,7 +53,7 @@ class ComparisonFunctions:
             members: For each member `mode` (`plain` or `sandbox`) and, where they differ from the
                 studio's, `label`, `baseUrl`, `apiKey`, `model`, `prompt`, `maxSteps`, `maxTokens`,
                 `temperature`, `topP`, `extraBody`, `network`.
-            repetitions: How often each member does the task, 1 to 20.
+            repetitions: How often each member does the task, 1 to 64.
             run: A draft with uploaded files, as for `/start`; empty for none.
             expected: The right answer, to score the others: `kind` and `answer`; see
                 docs/http-api.md.

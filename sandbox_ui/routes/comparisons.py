@@ -9,8 +9,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from agent.compare.exports import KINDS, MEDIA_TYPES, export
 from agent.errors import UsageError
+from agent.experiments.experiment import MAX_MEMBERS
+from agent.experiments.figures.exports import KINDS, MEDIA_TYPES, export
 from agent.report.groups import comparison_parts
 from sandbox_ui.auth.access import Access, get_access
 from sandbox_ui.compare.manager import ComparisonManager
@@ -82,7 +83,7 @@ class ComparisonRoutes:
         return json_response({"id": comparison}, 201)
 
     async def create_from_runs(self, request: Request) -> Response:
-        """Compare 2 to 6 ``runs`` that exist: ``{"id": …}``; 409 with what differs."""
+        """Compare 2 to 12 ``runs`` that exist: ``{"id": …}``; 409 with what differs."""
         access, body = get_access(request), await read_json(request)
         user = access.user
         runs, title = body.get("runs"), body.get("title", "")
@@ -90,7 +91,7 @@ class ComparisonRoutes:
             raise UsageError("“runs” must be a list of run ids.")
         if not isinstance(title, str):
             raise UsageError("“title” must be a string.")
-        for run in runs[:10]:
+        for run in runs[: MAX_MEMBERS + 1]:
             await run_sync(access.require_edit, run)
         try:
             comparison = await run_sync(self._comparisons.create_from_runs, runs, title, user)

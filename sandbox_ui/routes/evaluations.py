@@ -10,8 +10,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from agent.errors import UsageError
-from agent.evals import suites
-from agent.evals.exports import KINDS, MEDIA_TYPES, export
+from agent.experiments import suites
+from agent.experiments.figures.exports import KINDS, MEDIA_TYPES, export
 from agent.grading.checks import CHECKS, EXTRACTED, EXTRACTIONS
 from agent.report.groups import evaluation_parts
 from sandbox_ui.auth.access import Access, get_access

@@ -25,8 +25,9 @@ from agent.errors import (
     StudioError,
     WorkspaceError,
 )
+from agent.experiments.folder import KINDS
 from agent.workspace.paths import RelPath
-from sandbox_ui.auth.access import GROUP_KINDS, ReadOnly, SignInRequired, get_access
+from sandbox_ui.auth.access import ReadOnly, SignInRequired, get_access
 from sandbox_ui.compare.group_manager import GroupManager
 from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.limits.body_limit import parse_body
@@ -168,7 +169,7 @@ def _with_json_errors(endpoint: Endpoint, permission: Permission) -> Endpoint:
     @wraps(endpoint)
     async def checked_endpoint(request: Request) -> Response:
         try:
-            if request.path_params.keys() & {"run", *GROUP_KINDS}:
+            if request.path_params.keys() & {"run", *KINDS}:
                 await run_sync(_check_permission, request, permission)
             return await endpoint(request)
         except StudioError as error:
@@ -186,7 +187,7 @@ def _check_permission(request: Request, permission: Permission) -> None:
     access, ids = get_access(request), request.path_params
     if "run" in ids:
         (access.require_view if permission == "view" else access.require_edit)(ids["run"])
-    for kind in GROUP_KINDS:
+    for kind in KINDS:
         if kind in ids and permission == "view":
             access.require_view_group(kind, ids[kind])
         elif kind in ids:

@@ -10,8 +10,9 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from agent.errors import RunError
+from agent.experiments.experiment import Kind
+from agent.experiments.folder import KINDS
 from sandbox_ui.auth import share_links
-from sandbox_ui.auth.access import GROUP_KINDS, GroupKind
 from sandbox_ui.auth.identity import Identities
 from sandbox_ui.auth.share_links import Shareable
 from sandbox_ui.compare.group_manager import GroupManager
@@ -28,7 +29,7 @@ from sandbox_ui.runs.manager import RunManager
 _INVALID_LINK_MESSAGE = "This link is no longer valid. Ask the sender for a new one."
 
 
-_PARAMETERS: dict[GroupKind, str] = {"comparison": "compare", "evaluation": "evaluation"}
+_PARAMETERS: dict[Kind, str] = {"comparison": "compare", "evaluation": "evaluation"}
 
 
 class ShareLinkRoutes:
@@ -43,7 +44,7 @@ class ShareLinkRoutes:
     def __init__(
         self,
         runs: RunManager,
-        groups: Mapping[GroupKind, GroupManager[Any]],
+        groups: Mapping[Kind, GroupManager[Any]],
         identities: Identities,
     ) -> None:
         self._runs = runs
@@ -117,6 +118,6 @@ class ShareLinkRoutes:
         return ""
 
 
-def _kind(request: Request) -> GroupKind:
+def _kind(request: Request) -> Kind:
     """Return the kind of group whose id is in the URL."""
-    return next(kind for kind in GROUP_KINDS if kind in request.path_params)
+    return next(kind for kind in KINDS if kind in request.path_params)

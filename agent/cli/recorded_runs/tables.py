@@ -4,12 +4,11 @@ import argparse
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from agent.cli.recorded_runs.output import encoded, write_parts
-from agent.compare.folder import ComparisonFolder
 from agent.data_folder import candidate_folders
-from agent.evals.folder import EvaluationFolder
+from agent.experiments.experiment import Kind
+from agent.experiments.folder import KINDS, ExperimentFolder
 from agent.runs.folder import RunFolder
 from agent.settings import Settings
 
@@ -25,33 +24,23 @@ def export_table(options: argparse.Namespace, settings: Settings) -> bool:
         WorkspaceError: The file cannot be written.
     """
     places = candidate_folders(settings.data)
-    for kind in (ComparisonFolder, EvaluationFolder):
-        if any(kind.exists(place, options.run) for place in places):
-            break
-    else:
-        return False
     key = (settings.api_key,) if settings.api_key else ()
-    write_parts(_parts(kind.noun, places, options.run, options.format, key), options.output)
-    return True
+    for kind in KINDS:
+        if any(ExperimentFolder.exists(place, kind, options.run) for place in places):
+            write_parts(_parts(kind, places, options.run, options.format, key), options.output)
+            return True
+    return False
 
 
 def _parts(
-    noun: str, places: Iterable[Path], record: str, name: str, keys: tuple[str, ...]
+    kind: Kind, places: Iterable[Path], record: str, name: str, keys: tuple[str, ...]
 ) -> Iterable[bytes]:
-    result: Any
-    if noun == ComparisonFolder.noun:
-        from agent.api.comparison import open_result as open_comparison  # imports statistics
+    from agent.api.experiments import ExperimentResult, open_result  # imports statistics
 
-        result = open_comparison(places, record)
-    else:
-        from agent.api.evaluation import open_result as open_evaluation
-
-        result = open_evaluation(places, record)
+    result = open_result(places, kind, record, ExperimentResult)
     if name != "report":
         return [result.export(_NAMES.get(name, name) or "csv")]
     from agent.report import groups  # Markdown and tables: slow to import
 
-    if noun == EvaluationFolder.noun:
-        return encoded(groups.evaluation_parts(result.description, keys))
     opened = partial(RunFolder.open, result.data)
-    return encoded(groups.comparison_parts(result.description, opened, keys))
+    return encoded(groups.parts(result.description, opened, keys))

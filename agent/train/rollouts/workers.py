@@ -6,7 +6,7 @@ from contextlib import closing
 from agent import prompts
 from agent.api.studio import Studio
 from agent.errors import TrainError
-from agent.evals.outcomes import is_infrastructure_failure
+from agent.experiments.outcomes import is_infrastructure_failure
 from agent.limits import Limits
 from agent.models.base import Model
 from agent.models.tokens.model import Sampler, TokenModel

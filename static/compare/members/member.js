@@ -2,8 +2,8 @@
 
 import { plural } from "../../core/format.js";
 
-export const MAX_MEMBERS = 6;
-export const MAX_REPETITIONS = 20;
+export const MAX_MEMBERS = 12;
+export const MAX_REPETITIONS = 64;
 
 export const BUILTIN = "builtin";
 const MODES = { plain: "Without sandbox", sandbox: "With sandbox" };

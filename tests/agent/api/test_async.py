@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from agent import AsyncStudio, Settings, UsageError
-from agent.compare.folder import ComparisonFolder
 from agent.events import ApprovalRequested, Paused, RunEnded, RunStarted, ToolStarted
+from agent.experiments.folder import ExperimentFolder
 from agent.runs import journal
 from agent.runs.folder import RunFolder
 from agent.train.rollouts.sandboxes import ProcessSandboxProvider
@@ -121,7 +121,7 @@ async def test_a_comparison_is_awaited_and_cancelling_stops_it(
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-    (_, stopped) = ComparisonFolder.all(settings.data)
+    (_, stopped) = ExperimentFolder.all(settings.data, "comparison")
     folders = [RunFolder.open(settings.data, each.run) for each in stopped.runs()]
     assert len(folders) == 2
     wait_until(lambda: all(journal.ends_with(each.journal, RunEnded) for each in folders))

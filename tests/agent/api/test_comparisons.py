@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from agent import Settings, Studio, UsageError
-from agent.compare.comparison import ExpectedAnswer, Judge
-from agent.compare.folder import ComparisonFolder
-from agent.compare.members import complete, parse_in_modes, parse_member
-from agent.compare.runner import Progress
 from agent.errors import StudioError
+from agent.experiments.experiment import ExpectedAnswer, Judge
+from agent.experiments.folder import ExperimentFolder
+from agent.experiments.members import complete, parse_in_modes, parse_member
+from agent.experiments.runner import Progress
 from agent.models.base import ModelConfig
 from agent.runs.folder import RunFolder
 from agent.train.rollouts.sandboxes import ProcessSandboxProvider
@@ -73,9 +73,9 @@ def test_a_task_with_and_without_a_sandbox(
         folder = RunFolder.open(settings.data, run)
         assert folder.comparison == result.id
         assert (folder.workspace / "input" / "column.txt").read_text() == column.read_text()
-    (stored,) = ComparisonFolder.all(settings.data)
+    (stored,) = ExperimentFolder.all(settings.data, "comparison")
     assert stored.definition.inputs[0].size == 19
-    assert stored.definition.varying == ("mode",)
+    assert result.description["varying"] == ["mode"]
 
 
 @pytest.mark.contract
@@ -148,11 +148,11 @@ def test_a_judge_decides(studio: Studio) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"members": ["plain"]}, "2 to 6 members"),
+        ({"members": ["plain"]}, "2 to 12 members"),
         ({"members": ["plain", "sandbox,colour=red"]},
          "^The member “sandbox,colour=red”: “colour=red” is none of plain,"),
         ({"members": ["plain,label=A", "sandbox,label=A"]}, "2 members have the label “A”"),
-        ({"repeat": 21}, "1 to 20 times"),
+        ({"repeat": 65}, "1 to 64 repetitions"),
         ({"concurrency": 0}, "concurrency"),
         ({"expected": " "}, "expected answer"),
         ({"resume": "no-such-comparison"}, "no such comparison"),

@@ -6,10 +6,10 @@ from collections import Counter
 import pytest
 
 from agent import Settings, Studio, UsageError
-from agent.compare.comparison import Judge
-from agent.evals.folder import EvaluationFolder
-from agent.evals.runner import Progress
-from agent.evals.suite import EvalTask, Suite
+from agent.experiments.experiment import Judge
+from agent.experiments.folder import ExperimentFolder
+from agent.experiments.runner import Progress
+from agent.experiments.suite import EvalTask, Suite
 from agent.runs.folder import RunFolder
 from tests.support.evaluations.suites import members, of_domain, respond, sums, task_of
 from tests.support.models.endpoint import Endpoint
@@ -71,7 +71,7 @@ def test_documents_are_files_in_the_sandbox_and_text_without_it(
     with Endpoint(read) as endpoint:
         result = studio.evaluate(suite, members=members(endpoint.url))
     assert [each["score"] for each in of_domain(result.description)] == [1.0, 1.0]
-    (folder,) = EvaluationFolder.all(settings.data)
+    (folder,) = ExperimentFolder.all(settings.data, "evaluation")
     assert [path.read_text() for path in (folder.path / "inputs").iterdir()] == ["The letter is C."]
 
 

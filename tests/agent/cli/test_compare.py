@@ -33,7 +33,7 @@ def test_a_comparison_prints_its_table_and_writes_its_files(run: Command, tmp_pa
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.startswith("Cold: right 2 of 2. Warm: right 0 of 2.")
     assert "[4/4]" in ended.stderr
-    assert "Cold, run 1: answered – 12" in ended.stderr
+    assert "Cold, run 1: right – answered – 12" in ended.stderr
     rows = list(csv.DictReader((output / "comparison.csv").read_text().splitlines()))
     assert [row["text"] for row in rows if row["key"] == "score"] == ["1.00", "0.00"]
     assert {path.name for path in output.glob("comparison.*")} == {

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.evals.folder import EvaluationFolder
 from agent.events import RunEnded, RunStarted
+from agent.experiments.folder import ExperimentFolder
 from agent.runs import journal
 from agent.runs.folder import RunFolder
 from agent.sandbox.engine.client import Client
@@ -55,7 +55,7 @@ class Interruption:
 def outcomes(data: Path) -> dict[tuple[int, int], tuple[float | None, bytes]]:
     """Return the score and the answer file of each run; every run is there once and complete."""
     (path,) = (data / "evaluations").iterdir()
-    folder = EvaluationFolder.open(data, path.name)
+    folder = ExperimentFolder.open(data, "evaluation", path.name)
     entries = folder.runs()
     assert {entry.run for entry in entries} == set(RunFolder.ids(data))
     found = {}

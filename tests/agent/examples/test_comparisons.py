@@ -10,10 +10,10 @@ from datetime import date
 
 import pytest
 
-from agent.compare.comparison import ExpectedAnswer
 from agent.documents.text import extract_text
 from agent.examples import Example, examples, find
 from agent.examples.generated import REGISTER_PAGES, logbook, register
+from agent.experiments.experiment import ExpectedAnswer
 from agent.grading.checks import CHECKS
 from agent.models.builtin.install import find_files
 from agent.models.builtin.worker import CONTEXT_TOKENS

@@ -2,8 +2,8 @@
 
 import pytest
 
-from agent.evals import suites
-from agent.evals.suite import EvalTask, Suite
+from agent.experiments import suites
+from agent.experiments.suite import EvalTask, Suite
 from agent.grading.checks import Grade, JudgeAccess
 from agent.grading.grade import grade
 from agent.grading.judge import NO_JUDGE, PROMPT, fill_prompt, verdict_in

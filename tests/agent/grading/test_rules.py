@@ -13,14 +13,14 @@ import pytest
 import syllapy
 
 from agent.errors import TaskError
-from agent.evals import suites
-from agent.evals.suite import EvalTask
+from agent.experiments import suites
+from agent.experiments.suite import EvalTask
 from agent.grading.grade import grade
 from agent.grading.rules import NAMES, NOT_CHECKED, check_rule, is_followed
 from agent.grading.rules.emoji import is_emoji
 from agent.grading.rules.layout import sub_bullets
 from agent.grading.rules.text import sentences, tokens
-from tests.agent.evals.suites.published import write_lines
+from tests.agent.experiments.suites.published import write_lines
 
 ALPHABET = (
     "Ann slept. Bob ran. Cats sat. Dogs lay. Eve sang. Fish swam. Gulls flew. Hens ate. Ivy grew. "

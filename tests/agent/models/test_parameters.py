@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from agent.compare.comparison import Member, check_member
-from agent.compare.members import parse_member, with_parameters
 from agent.errors import UsageError
+from agent.experiments.experiment import Member, check_member
+from agent.experiments.members import parse_member, with_parameters
 from agent.models.base import ModelConfig
 from agent.models.parameters import BY_NAME, PARAMETERS, add_options, check_config, config_fields
 

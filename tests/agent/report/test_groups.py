@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from agent.compare.comparison import Member
-from agent.compare.exports import export
-from agent.evals import suites
-from agent.evals.description import describe
-from agent.evals.outcomes import Summaries
+from agent.experiments import suites
+from agent.experiments.description import describe
+from agent.experiments.experiment import Member
+from agent.experiments.figures.exports import export
+from agent.experiments.outcomes import Summaries
 from agent.report.groups import comparison_parts, evaluation_parts
 from agent.runs.folder import RunFolder
-from tests.agent.compare.test_description import TWELVE, compare, described, write_run
+from tests.agent.experiments.test_description import TWELVE, compare, described, write_run
 from tests.agent.report.test_report import ATTACKS, HANDLER, Elements
 from tests.support.evaluations import stored
 

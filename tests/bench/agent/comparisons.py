@@ -6,10 +6,10 @@ import shutil
 from pathlib import Path
 
 from agent import examples
-from agent.compare.comparison import Comparison, ExpectedAnswer, Member, varying_fields
-from agent.compare.description import describe
-from agent.compare.folder import ComparisonFolder
 from agent.events import Event, Totals, encode
+from agent.experiments.description import describe
+from agent.experiments.experiment import ExpectedAnswer, Experiment, Member
+from agent.experiments.folder import ExperimentFolder
 from agent.history.index import History
 from agent.models.base import Usage
 from agent.runs.folder import RunFolder
@@ -54,7 +54,7 @@ def measure_description(data: Path, comparison: str) -> list[float]:
     durations: list[float] = []
     for _ in range(2):
         with record_duration(durations):
-            folder = ComparisonFolder.open(data, comparison)
+            folder = ExperimentFolder.open(data, "comparison", comparison)
             summaries = history.summaries([each.run for each in folder.runs()])
             assert len(describe(folder, summaries)["table"]) >= 4
     history.indexer.close()
@@ -69,16 +69,16 @@ def write_comparison(data: Path, repetitions: int, steps: int) -> str:
         for number in range(_MEMBERS)
     )
     data.mkdir()
-    folder = ComparisonFolder.create(data, Comparison(
-        id="", task="How many?", members=members, varying=varying_fields(members),
-        repetitions=repetitions, expected=ExpectedAnswer(kind="number", answer="12"),
+    folder = ExperimentFolder.create(data, Experiment(
+        task="How many?", members=members, repetitions=repetitions,
+        expected=ExpectedAnswer(kind="number", answer="12"),
     ))  # fmt: skip
     for repetition in range(1, repetitions + 1):
         for member in range(_MEMBERS):
             run = RunFolder.create(data, "none", comparison=folder.id)
             events = _events(steps, str(generator.choice((11, 12))), generator)
             run.journal.write_bytes(b"".join(encode(each) + b"\n" for each in events))
-            folder.add_run(member, repetition, run.id)
+            folder.add_run(0, member, repetition, run.id)
     history = History(data)
     history.page()
     while history.indexer.backlog:

@@ -5,8 +5,8 @@ import time
 from collections.abc import Iterator, Sequence
 
 from agent.api.studio import Studio
-from agent.compare.comparison import Member
-from agent.evals.suite import EvalTask, Suite
+from agent.experiments.experiment import Member
+from agent.experiments.suite import EvalTask, Suite
 from agent.models.base import AssistantMessage, ModelRequest, Piece
 from agent.models.scripted import ScriptedModel
 from agent.tasks.task import TaskRecord

@@ -9,8 +9,8 @@ import time
 
 from agent.api.studio import Studio
 from agent.cluster.connect import placement_on
-from agent.evals.folder import Key
-from agent.evals.runner import Progress
+from agent.experiments.folder import Key
+from agent.experiments.runner import Progress
 from agent.settings import load
 from tests.bench.agent.rollouts import MEMBERS, AnsweringModel, notes_suite
 

@@ -8,8 +8,8 @@ from abc import abstractmethod
 from typing import Any, ClassVar
 
 from agent import Stop, Studio
-from agent.compare.folder import ComparisonFolder
-from agent.evals.folder import EvaluationFolder
+from agent.experiments.experiment import Kind
+from agent.experiments.folder import ExperimentFolder
 from agent.limits import Limits
 from agent.models.base import ModelConfig
 from agent.models.endpoint.client import EndpointModel
@@ -32,11 +32,11 @@ TEMPERATURES = (0.0, 0.5, 1.0)
 
 class Group(Driver):
     free = 1
-    folder_class: ClassVar[type[ComparisonFolder] | type[EvaluationFolder]]
+    kind: ClassVar[Kind]
 
     @property
-    def folder(self) -> ComparisonFolder | EvaluationFolder:
-        (folder,) = self.folder_class.all(self.data)
+    def folder(self) -> ExperimentFolder:
+        (folder,) = ExperimentFolder.all(self.data, self.kind)
         return folder
 
     @property
@@ -56,7 +56,7 @@ class Group(Driver):
 class PageGroup(Page, Group):
     @property
     def manager(self) -> ComparisonManager | EvaluationManager:
-        if self.folder_class is ComparisonFolder:
+        if self.kind == "comparison":
             return self.services.comparisons
         return self.services.evaluations
 
@@ -79,7 +79,7 @@ class PageGroup(Page, Group):
 
 
 class PageComparison(PageGroup):
-    folder_class = ComparisonFolder
+    kind = "comparison"
 
     def begin(self) -> None:
         members = [{"label": str(each), "temperature": each} for each in TEMPERATURES]
@@ -88,7 +88,7 @@ class PageComparison(PageGroup):
 
 
 class PageEvaluation(PageGroup):
-    folder_class = EvaluationFolder
+    kind = "evaluation"
 
     def begin(self) -> None:
         path = self.data.parent / "tasks.jsonl"
@@ -121,7 +121,7 @@ class PythonGroup(Group):
 
 
 class PythonComparison(PythonGroup):
-    folder_class = ComparisonFolder
+    kind = "comparison"
 
     def describe(self) -> dict[str, Any]:
         return dict(self.studio.comparison(self.folder.id).description)
@@ -132,7 +132,7 @@ class PythonComparison(PythonGroup):
 
 
 class PythonEvaluation(PythonGroup):
-    folder_class = EvaluationFolder
+    kind = "evaluation"
 
     def describe(self) -> dict[str, Any]:
         return dict(self.studio.evaluation(self.folder.id).description)

@@ -122,13 +122,13 @@ def test_the_studio_says_what_is_wrong_with_a_request(client: ComparisonClient) 
         answer = client.http.post("/api/comparisons", json={"task": "t", "members": []} | body)
         return answer.status_code, answer.json()["error"]
 
-    assert refusal() == (400, "A comparison has 2 to 6 members, not 0.")
-    assert refusal(members=[PLAIN] * 7) == (400, "A comparison has 2 to 6 members, not 7.")
+    assert refusal() == (400, "A comparison has 2 to 12 members, not 0.")
+    assert refusal(members=[PLAIN] * 13) == (400, "A comparison has 2 to 12 members, not 13.")
     same = [{**PLAIN, "label": "A"}] * 2
     assert refusal(members=same) == (400, "2 members have the label “A”. Give each its own.")
-    assert refusal(members=[PLAIN, PLAIN], repetitions=21) == (
+    assert refusal(members=[PLAIN, PLAIN], repetitions=65) == (
         400,
-        "A member does the task 1 to 20 times, not 21.",
+        "A comparison has 1 to 64 repetitions, not 65.",
     )
     status, error = refusal(members=[PLAIN, PLAIN | {"maxSteps": "three"}])
     assert status == 400

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent.evals import suites
+from agent.experiments import suites
 from tests.sandbox_ui.conftest import Script
 from tests.support.evaluations.client import MEMBERS, EvaluationClient, outcomes, run_ids
 from tests.support.models.endpoint import Endpoint, Turn

@@ -26,7 +26,7 @@ def test_a_client_starts_a_comparison_and_waits(client: Client, studio_url: str)
 
 def test_a_failure_is_reported_with_its_message(client: Client) -> None:
     for arguments, name, message in (
-        (("t", []), "/compare", "2 to 6 members"),
+        (("t", []), "/compare", "2 to 12 members"),
         (("t", "x"), "/compare", "members"),
         (("nothing-like-it",), "/stop_comparison", "no such comparison"),
     ):

@@ -13,8 +13,8 @@ import pytest
 from agent import prompts
 from agent.api.studio import Studio
 from agent.cli.main import create_parser
-from agent.compare.members import parse_member
 from agent.errors import StudioError, UsageError
+from agent.experiments.members import parse_member
 from agent.models import resolve
 from agent.models.builtin.model import BuiltinModel
 from agent.runs.spec import RunSpec

@@ -16,7 +16,7 @@ from agent.report.budget import Budget
 from agent.report.groups import comparison_parts
 from agent.report.report import save_parts, save_report
 from agent.runs.folder import RunFolder
-from tests.agent.compare.test_description import TWELVE, compare, described, write_run
+from tests.agent.experiments.test_description import TWELVE, compare, described, write_run
 from tests.agent.report.recorded import PNG, Recorder, hostile_run
 from tests.support.browser.page_pool import listen, release_page, take_page
 from tests.support.tab import NARROW, WIDE

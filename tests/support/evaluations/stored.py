@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from agent.capabilities.rates import CapabilityRates, Rates
-from agent.compare.comparison import Member
-from agent.evals.evaluation import Evaluation
-from agent.evals.folder import EvaluationFolder
-from agent.evals.suite import Suite
+from agent.experiments.experiment import Experiment, Member
+from agent.experiments.folder import ExperimentFolder
+from agent.experiments.suite import Suite
 from agent.grading.checks import Grade
 from agent.runs.metrics.run_metrics import RunMetrics
 from agent.runs.summary import Summary
@@ -20,15 +19,15 @@ MEMBERS = (
 _RATES = Rates(external=0.0, file=0.5, compute=0.25)
 
 
-def create(data: Path, suites: Sequence[Suite], **changes: Any) -> EvaluationFolder:
+def create(data: Path, suites: Sequence[Suite], **changes: Any) -> ExperimentFolder:
     """Create an evaluation of a model without and with a sandbox."""
     values: dict[str, Any] = {"members": MEMBERS, **changes}
     data.mkdir(exist_ok=True)
-    return EvaluationFolder.create(data, Evaluation(**values), suites)
+    return ExperimentFolder.create(data, Experiment(**values), suites)
 
 
 def add(
-    folder: EvaluationFolder,
+    folder: ExperimentFolder,
     key: tuple[int, int, int],
     value: float | None = None,
     *,

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from agent.evals.suite import EvalTask, Suite
+from agent.experiments.suite import EvalTask, Suite
 from agent.grading.checks import Check
 from tests.support.models.turns import Body, Turn
 

@@ -11,9 +11,9 @@ import pytest
 from agent.cli.main import main
 from agent.cli.recorded_runs.find import find_run
 from agent.errors import RunError
-from agent.evals import suites
+from agent.experiments import suites
 from agent.grading.checks import Grade
-from tests.agent.compare.test_description import TWELVE, compare, write_run
+from tests.agent.experiments.test_description import TWELVE, compare, write_run
 from tests.support.evaluations import stored
 from tests.support.recorded_runs import write_ended_run
 
@@ -117,7 +117,7 @@ def test_a_format_that_a_comparison_does_not_have_is_refused(
 ) -> None:
     folder = compare(data, [write_run(data, "plain", "1")], [write_run(data, "sandbox", "1")])
     assert main(["export", folder.definition.id, "--format", "atif"]) == 1
-    assert "A comparison is exported as csv, json" in capsys.readouterr().err
+    assert "is exported as csv, json" in capsys.readouterr().err
 
 
 def test_a_run_is_exported_as_a_report(data: Path, tmp_path: Path) -> None:

@@ -1,0 +1,263 @@
+"""Definitions of experiments from the arguments of ``Studio.compare`` and ``Studio.evaluate``."""
+
+import hashlib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from agent.api import arguments
+from agent.api.models import ModelArgument
+from agent.errors import UsageError, WorkspaceError
+from agent.experiments import suites
+from agent.experiments.experiment import ExpectedAnswer, Experiment, Input, Judge, Member, check
+from agent.experiments.folder import ExperimentFolder, hash_of
+from agent.experiments.members import complete, parse_in_modes, parse_member, with_parameters
+from agent.experiments.suite import Suite, SuiteDescription
+from agent.grading.checks import DEFAULT_VOTES, EXTRACTIONS, Extraction
+from agent.settings import Settings
+
+DEFAULT_CONCURRENCY = 4
+_CHUNK = 1024**2
+
+
+def define_comparison(
+    task: str,
+    members: "Iterable[str | Member]",
+    inputs: Iterable[Path],
+    repeat: int,
+    expected: ExpectedAnswer | str | None,
+    models: Mapping[str, ModelArgument],
+    settings: Settings,
+) -> Experiment:
+    """Return the definition that arguments name, checked.
+
+    Raises:
+        UsageError: An argument is not what it has to be.
+        WorkspaceError: An input cannot be read.
+    """
+    arguments.text("task", task)
+    arguments.check_type("repeat", repeat, int, "a number, 1 or more")
+    parsed = [each if isinstance(each, Member) else parse_member(each)[0] for each in members]
+    completed = complete_members(parsed, models, settings)
+    if isinstance(expected, str):
+        expected = ExpectedAnswer(kind="exact", answer=expected)
+    comparison = Experiment(
+        task=task, members=completed, inputs=tuple(hash_inputs(inputs)), repetitions=repeat,
+        expected=expected,
+    )  # fmt: skip
+    check(comparison)
+    return comparison
+
+
+def complete_members(
+    members: Iterable[Member], models: Mapping[str, ModelArgument], settings: Settings
+) -> tuple[Member, ...]:
+    """Return members with models, labels and the parameters of their endpoints, for the record.
+
+    Raises:
+        UsageError: A limit is above the operator's, or two labels are equal.
+    """
+    completed = complete(members, settings.model if settings.base_url else "")
+    for each in completed:
+        try:
+            each.limits_of_any(settings)
+        except UsageError as error:
+            raise UsageError(f"{each.label}: {error}") from error
+    return with_parameters(completed, models)
+
+
+def open_or_create(data: Path, wanted: Experiment, title: str, resume: str) -> ExperimentFolder:
+    """Return the folder of a new comparison, or of one to continue.
+
+    Raises:
+        RunError: There is no comparison to continue.
+        UsageError: It has another task, other inputs, members or repetitions.
+    """
+    if not resume:
+        return ExperimentFolder.create(data, wanted, title=title)
+    folder = ExperimentFolder.open(data, "comparison", resume)
+    known = folder.definition
+    if replace(wanted, id=known.id, created=known.created, owner=known.owner) != known:
+        raise UsageError(
+            "The comparison to continue has another task, other inputs, members, repetitions or "
+            "another expected answer. Give what it was started with."
+        )
+    return folder
+
+
+def hash_inputs(paths: Iterable[Path]) -> list[Input]:
+    """Return the files that paths name with their hashes, as they will be in ``input/``.
+
+    Raises:
+        WorkspaceError: One is missing or cannot be read.
+    """
+    found = []
+    for path in paths:
+        files = sorted(path.rglob("*")) if path.is_dir() else [path]
+        for file in files:
+            if file.is_symlink() and file != path:
+                continue
+            if file.is_file() or not path.is_dir():
+                name = Path(path.resolve().name) / file.relative_to(path)
+                found.append(_hashed(file, os.fspath(name)))
+    return found
+
+
+def _hashed(file: Path, name: str) -> Input:
+    digest, size = hashlib.sha256(), 0
+    try:
+        with file.open("rb") as content:
+            while chunk := content.read(_CHUNK):
+                digest.update(chunk)
+                size += len(chunk)
+    except OSError as error:
+        raise WorkspaceError(f"{file} cannot be read: {error.strerror}.") from error
+    return Input(path=name, size=size, sha256=digest.hexdigest())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What to evaluate; see ``Studio.evaluate``."""
+
+    suites: "str | Suite | Iterable[str | Suite]"
+    members: "Iterable[str | Member]"
+    data: "str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]] | None" = None
+    limit: int | None = None
+    extraction: "Extraction | Mapping[str, Extraction] | None" = None
+    repeat: int | None = None
+    judge: "Judge | str | None" = None
+    title: str = ""
+    models: Mapping[str, ModelArgument] = field(default_factory=dict)
+
+
+def create_evaluation(
+    data: Path, wanted: Wanted, settings: Settings, concurrency: int | None
+) -> ExperimentFolder:
+    """Create the folder of a new evaluation.
+
+    Raises:
+        UsageError: An argument is not what it has to be.
+        TaskError: A suite's data is missing or invalid.
+    """
+    repeat = 1 if wanted.repeat is None else wanted.repeat
+    arguments.check_type("repeat", repeat, int, "a number, 1 or more")
+    loaded = load_suites(wanted.suites, wanted.data, wanted.limit)
+    extractions = _extraction_of(loaded, wanted.extraction)
+    loaded = [
+        replace(suite, extraction=each) for suite, each in zip(loaded, extractions, strict=True)
+    ]
+    judge = wanted.judge
+    if isinstance(judge, str):
+        judge = Judge(model=judge, votes=DEFAULT_VOTES)
+    evaluation = Experiment(
+        members=members_of(wanted.members, settings, wanted.models),
+        repetitions=repeat, judge=judge,
+        concurrency=DEFAULT_CONCURRENCY if concurrency is None else concurrency,
+    )  # fmt: skip
+    check(evaluation, loaded)
+    return ExperimentFolder.create(data, evaluation, loaded, wanted.title)
+
+
+def open_to_resume(
+    data: Path, evaluation: str, wanted: Wanted, settings: Settings
+) -> ExperimentFolder:
+    """Open the folder of an evaluation to continue; its tasks are those that it began with.
+
+    Raises:
+        RunError: There is none with this id.
+        UsageError: Something is named that it did not begin with.
+        TaskError: The data that is named is missing or invalid.
+    """
+    folder = ExperimentFolder.open(data, "evaluation", evaluation)
+    known, members = folder.definition, list(wanted.members)
+    given, judge = _listed(wanted.suites), known.judge
+    names = [each if isinstance(each, str) else each.name for each in given]
+    known_judge = judge.model if judge and isinstance(wanted.judge, str) else judge
+    known_names = [suite.name for suite in known.suites]
+    others = [
+        what
+        for what, differs in (
+            ("other suites", names and names != known_names),
+            ("other members", members and members_of(members, settings, wanted.models)
+             != known.members),
+            ("another judge", wanted.judge and wanted.judge != known_judge),
+            ("other repetitions", wanted.repeat not in (None, known.repetitions)),
+            ("another extraction", _extraction_of(known.suites, wanted.extraction)
+             != [suite.extraction for suite in known.suites]),
+        )
+        if differs
+    ]  # fmt: skip
+    if not others and (wanted.data or wanted.limit is not None):
+        loaded = load_suites(given or known_names, wanted.data, wanted.limit)
+        if [hash_of(each) for each in loaded] != [suite.sha256 for suite in known.suites]:
+            others = ["other tasks"]
+    if others:
+        raise UsageError(
+            f"The evaluation to continue has {' and '.join(others)}. Leave them out, or give what "
+            "it was started with."
+        )
+    return folder
+
+
+def _listed(suites: "str | Suite | Iterable[str | Suite]") -> "list[str | Suite]":
+    return [suites] if isinstance(suites, str | Suite) else list(suites)
+
+
+def load_suites(
+    names: "str | Suite | Iterable[str | Suite]",
+    data: "str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]] | None" = None,
+    limit: int | None = None,
+) -> list[Suite]:
+    """Load suites; see ``Studio.evaluate``.
+
+    Raises:
+        UsageError: ``data`` names no suite, or ``limit`` is not a positive number.
+        TaskError: There is no such suite, or its data is missing or invalid.
+    """
+    wanted = _listed(names)
+    named = [each for each in wanted if isinstance(each, str)]
+    if data is not None and not isinstance(data, Mapping):
+        if len(named) != 1:
+            raise UsageError("Name the suite of each file or folder of data: SUITE=PATH.")
+        data = {named[0]: data}
+    paths = dict(data or {})
+    if unknown := sorted(paths.keys() - set(named)):
+        raise UsageError(f"There is data of “{unknown[0]:.60}”, which is not evaluated.")
+    if limit is not None and limit < 1:
+        raise UsageError(f"limit must be 1 or more, not {limit}.")
+    loaded = [
+        suites.load(each, Path(paths[each]) if each in paths else None)
+        if isinstance(each, str)
+        else each
+        for each in wanted
+    ]
+    return [each if limit is None else each.first(limit) for each in loaded]
+
+
+def _extraction_of(
+    suites: Sequence[SuiteDescription], wanted: Extraction | Mapping[str, Extraction] | None
+) -> list[Extraction]:
+    """Return the extraction of each suite. Raises ``UsageError`` for an unknown suite or rule."""
+    if isinstance(wanted, str):
+        wanted = {each.name: wanted for each in suites}
+    rules = dict(wanted or {})
+    if unknown := sorted(rules.keys() - {each.name for each in suites}):
+        raise UsageError(f"There is an extraction of “{unknown[0]:.60}”, which is not evaluated.")
+    for rule in rules.values():
+        if rule not in EXTRACTIONS:
+            raise UsageError(f"An extraction is {' or '.join(EXTRACTIONS)}, not “{rule!s:.20}”.")
+    return [rules.get(each.name, each.extraction) for each in suites]
+
+
+def members_of(
+    members: "Iterable[str | Member]", settings: Settings, models: Mapping[str, ModelArgument]
+) -> tuple[Member, ...]:
+    """Return members with models and labels; a text without a mode stands for both modes."""
+    found = list[Member]()
+    for each in list(members) or [""]:
+        if isinstance(each, Member):
+            found.append(each)
+        else:
+            found += [member for member, _ in parse_in_modes(each)]
+    return complete_members(found, models, settings)

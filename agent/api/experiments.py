@@ -1,0 +1,399 @@
+"""Experiments from Python: what ``Studio.compare`` and ``Studio.evaluate`` carry out and return."""
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from agent.api import arguments
+from agent.api.models import ModelArgument, endpoint_config, select_model
+from agent.api.placement import Placement, RunOrder, portable_inputs, portable_model
+from agent.api.run import Run
+from agent.errors import StudioError, TaskError, UsageError, WorkspaceError
+from agent.experiments.description import describe
+from agent.experiments.documents import measure_documents
+from agent.experiments.experiment import MAX_CONCURRENCY, Judge, Kind, Member
+from agent.experiments.figures import exports
+from agent.experiments.folder import ExperimentFolder, Key
+from agent.experiments.outcomes import in_turn, infrastructure, missing, unscored
+from agent.experiments.process import registered
+from agent.experiments.runner import Progress, Runner, StartedRun
+from agent.experiments.scoring import judge_access
+from agent.experiments.setup import set_up
+from agent.history import records
+from agent.history.index import History
+from agent.models.base import Model, ModelConfig
+from agent.models.builtin.install import BUILTIN_ID
+from agent.models.parameters import config_fields
+from agent.runs.folder import RunFolder
+from agent.runs.spec import RunSpec
+from agent.runs.summary import Summary
+from agent.sandbox.disk import volume
+from agent.settings import Settings
+from agent.tasks.setup import write_files
+from agent.util.cancellation import Stop
+
+_R = TypeVar("_R", bound="ExperimentResult")
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentResult:
+    """A comparison or an evaluation with its results.
+
+    Attributes:
+        id: Its id, under which the page lists it.
+        description: Everything that is known, as the HTTP API returns it.
+        problems: Why members could not be started, by label.
+        data: The data folder that holds it.
+    """
+
+    id: str
+    description: dict[str, Any]
+    problems: Mapping[str, str]
+    data: Path
+
+    @property
+    def state(self) -> str:
+        """``finished``; or ``stopped`` or ``interrupted``, which can be continued."""
+        return str(self.description["state"])
+
+    def export(self, kind: str) -> bytes:
+        """Return the table (``csv``, ``json``, ``tex``, ``md``) or figure (``svg``, ``png``)."""
+        return exports.export(self.description, kind)
+
+    def report(self, file: "str | os.PathLike[str]") -> None:
+        """Write the report: one HTML file that needs nothing else.
+
+        Args:
+            file: The file to write; an existing one is replaced.
+
+        Raises:
+            WorkspaceError: The file cannot be written.
+        """
+        from agent.report import groups  # Markdown and tables: slow to import
+        from agent.report.report import save_parts
+
+        parts = groups.parts(self.description, partial(RunFolder.open, self.data))
+        save_parts(parts, arguments.path("file", file))
+
+    def __str__(self) -> str:
+        """Return the results as text."""
+        return exports.as_text(self.description)
+
+
+class ComparisonResult(ExperimentResult):
+    """A comparison with its table; see ``ExperimentResult``."""
+
+    @property
+    def verdict(self) -> str:
+        """The result in one sentence; empty if a member has no result."""
+        return str(self.description["verdict"]["text"])
+
+    @property
+    def runs(self) -> list[tuple[str, int, str]]:
+        """The runs: label of the member, repetition from 1, and the run's id."""
+        return [
+            (member["label"], run["repetition"], run["run"])
+            for member in self.description["members"]
+            for run in member["runs"]
+        ]
+
+    def figure(self, key: str, member: int) -> float | None:
+        """Return a figure of the table; None if it is not known.
+
+        Args:
+            key: The row, such as ``score`` or ``tokens_once``.
+            member: The member's index.
+        """
+        for group in self.description["table"]:
+            for row in group["rows"]:
+                if row["key"] == key:
+                    value: float | None = row["cells"][member]["value"]
+                    return value
+        return None
+
+
+class EvaluationResult(ExperimentResult):
+    """An evaluation with its results; see ``ExperimentResult``."""
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """The number of runs by outcome, such as ``right`` and ``infrastructure``."""
+        counts: dict[str, int] = self.description["counts"]
+        return counts
+
+    @property
+    def runs(self) -> list[tuple[int, int, int, str]]:
+        """The runs: index of task and member, repetition from 1, and the run's id."""
+        return [
+            (task, member, run["repetition"], run["run"])
+            for task, row in enumerate(self.description["cells"])
+            for member, cell in enumerate(row)
+            for run in cell["runs"]
+        ]
+
+    def figure(self, key: str, member: int, domain: str = "all") -> float | None:
+        """Return a figure of the results; None if it is not known.
+
+        Args:
+            key: Such as ``score``, ``gain`` or ``tokensOnce``.
+            member: The member's index.
+            domain: A domain, or ``all``.
+        """
+        for each in self.description["results"]:
+            if each["domain"] == domain:
+                value: float | None = each["members"][member][key]
+                return value
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How an experiment is carried out; see ``Studio.compare`` and ``Studio.evaluate``.
+
+    Attributes:
+        inputs: The files and folders that each run of a comparison gets.
+        models: Models or endpoints with keys, by the label of their member.
+        judge: The judge's model.
+        concurrency: How many runs at a time; None for what the placement or the definition says.
+        stop: Stops it early.
+        on_progress: Called when a run has started or ended.
+        on_run: Called with each run that has ended, before its sandbox is deleted.
+        retry_infrastructure: Repeat the runs that failed by an infrastructure error, too.
+        placement: Carries out the runs elsewhere.
+    """
+
+    inputs: tuple[Path, ...] = ()
+    models: Mapping[str, ModelArgument]
+    judge: ModelArgument = None
+    concurrency: int | None = None
+    stop: Stop
+    on_progress: Callable[[Progress], None]
+    on_run: Callable[[str, Run], None]
+    retry_infrastructure: bool = False
+    placement: Placement | None = None
+
+
+class RunCreator(Protocol):
+    """What creates the runs: ``agent.api.studio.Studio``."""
+
+    @property
+    def settings(self) -> Settings:
+        """The settings."""
+
+    def create_run(
+        self, spec: RunSpec, model: Model, *, inputs: Iterable[Path] = (), comparison: str = ""
+    ) -> Run:
+        """Create a run of an experiment."""
+
+    def place_member_run(
+        self, placement: Placement, order: RunOrder, comparison: str
+    ) -> StartedRun:
+        """Create a run that is carried out elsewhere."""
+
+
+class MemberRun:
+    """A ``Run`` as the runner of an experiment uses it."""
+
+    def __init__(self, run: Run, on_run: Callable[[str, Run], None], label: str) -> None:
+        self._run = run
+        self._on_run = on_run
+        self._label = label
+
+    @property
+    def id(self) -> str:
+        """The run's id."""
+        return self._run.id
+
+    def carry_out(self) -> tuple[str, str, str]:
+        """Carry it out; return its status, its answer and why it failed."""
+        result = self._run.wait()
+        self._on_run(self._label, self._run)
+        return result.status, result.answer, result.reason
+
+    def stop(self) -> None:
+        """End it early, from any thread."""
+        self._run.stop()
+
+    def close(self) -> None:
+        """End its sandbox and unmount its disk: thousands of them would stay mounted."""
+        with suppress(StudioError):
+            self._run.close()
+        volume.detach(self._run.recorded.folder.sandbox_folder, idle=True)
+
+
+def carry_out(studio: RunCreator, folder: ExperimentFolder, plan: Plan, result: type[_R]) -> _R:
+    """Carry out what is missing of an experiment and return it with its results.
+
+    Raises:
+        UsageError: ``concurrency`` is out of range.
+        StudioError: No run could be started; the text says why.
+    """
+    definition, placement = folder.definition, plan.placement
+    placed = min(placement.capacity, MAX_CONCURRENCY) if placement else 0
+    concurrency = placed or definition.concurrency if plan.concurrency is None else plan.concurrency
+    if not 1 <= concurrency <= MAX_CONCURRENCY:
+        raise UsageError(f"concurrency must be a number from 1 to {MAX_CONCURRENCY}.")
+    judge = definition.judging
+    model = judge_model(studio.settings, judge, plan.judge) if judge else None
+    runner = Runner(
+        folder, _Creator(studio, folder, plan),
+        lambda member: _model_to_test(studio, folder, member, plan),
+        judge_access(judge, model), plan.on_progress,
+    )  # fmt: skip
+    folder.set_stopped(False)
+    known = summaries(folder)
+    keys = missing(folder, known)
+    if plan.retry_infrastructure:
+        keys = sorted([*keys, *infrastructure(folder, known)], key=in_turn)
+    with registered(folder.path, placement.name if placement else ""):
+        problems = runner.carry_out(keys, unscored(folder, known), concurrency, plan.stop)
+    if plan.stop.is_set:
+        folder.set_stopped(True)
+    if problems and not folder.runs():
+        raise StudioError(next(iter(problems.values())))
+    by_label = {definition.members[index].label: why for index, why in problems.items()}
+    return result(folder.id, describe(folder, summaries(folder)), by_label, folder.data)
+
+
+def open_result(places: Iterable[Path], kind: Kind, experiment: str, result: type[_R]) -> _R:
+    """Return a recorded experiment as it is now.
+
+    Args:
+        places: The data folders that may hold it.
+        kind: Its kind.
+        experiment: Its id.
+        result: The class of the result.
+
+    Raises:
+        RunError: There is none with this id.
+    """
+    folder = ExperimentFolder.find(places, kind, experiment)
+    runs = [entry.run for entry in folder.runs()]
+    described = describe(folder, recorded_summaries(folder.data, runs))
+    return result(folder.id, described, {}, folder.data)
+
+
+def summaries(folder: ExperimentFolder) -> dict[str, Summary | None]:
+    """Return the summaries of an experiment's runs; a journal is read once after its run ended.
+
+    They are kept in the history's database, which the page reads as well.
+    """
+    history = History(folder.data)
+    try:
+        return history.summaries([entry.run for entry in folder.runs()])
+    finally:
+        history.indexer.close()
+
+
+def recorded_summaries(data: Path, runs: Iterable[str]) -> dict[str, Summary | None]:
+    """Return the summaries of runs, read from their journals without writing anything.
+
+    Args:
+        data: The data folder.
+        runs: Their ids; one that was deleted is missing in the result.
+    """
+    found: dict[str, Summary | None] = {}
+    for run in runs:
+        if (data / "runs" / run).is_dir():
+            record = records.read(data, run, None)
+            found[run] = record.summary if record else None
+    return found
+
+
+class _Creator:
+    """Creates the runs of an experiment; the first one's documents are measured."""
+
+    def __init__(self, studio: RunCreator, folder: ExperimentFolder, plan: Plan) -> None:
+        self._studio = studio
+        self._folder = folder
+        self._plan = plan
+        self._measured = threading.Event()
+
+    def __call__(self, key: Key) -> StartedRun:
+        """Create the run of a (task, member, repetition)."""
+        task, index, _ = key
+        studio, plan, folder = self._studio, self._plan, self._folder
+        member = folder.definition.members[index]
+        spec = set_up(folder, task, member.spec(), studio.settings)
+        asked = folder.tasks[task] if folder.definition.suites else None
+        argument = member_argument(studio.settings, member, plan.models.get(member.label))
+        if plan.placement is not None:
+            order = RunOrder(
+                spec=spec, model=portable_model(argument, studio.settings),
+                limits=spec.limits_of_any(studio.settings),
+                inputs=portable_inputs(asked.inputs if asked else {}),
+            )  # fmt: skip
+            return studio.place_member_run(plan.placement, order, folder.id)
+        model = select_model("", argument, studio.settings).model
+        run = studio.create_run(spec, model, inputs=plan.inputs, comparison=folder.id)
+        try:
+            if asked is not None:
+                write_files(asked.id, asked.inputs, run.recorded.workspace)
+        except TaskError:
+            run.close()
+            raise
+        if folder.definition.inputs and not self._measured.is_set():
+            self._measured.set()
+            with suppress(OSError, WorkspaceError):
+                measure_documents(folder, run.recorded.workspace)
+        return MemberRun(run, plan.on_run, member.label)
+
+
+def _model_to_test(
+    studio: RunCreator, folder: ExperimentFolder, index: int, plan: Plan
+) -> Model | None:
+    """Return an evaluation's member's model; None if only the node of its runs may reach it.
+
+    A comparison is a few runs, which show themselves what a test would.
+    """
+    if plan.placement is not None or folder.kind == "comparison":
+        return None
+    member = folder.definition.members[index]
+    return member_model(studio.settings, member, plan.models.get(member.label))
+
+
+def member_model(settings: Settings, member: Member, given: ModelArgument = None) -> Model:
+    """Return the model of a member; see ``member_argument``.
+
+    Raises:
+        UsageError: The model needs an endpoint.
+        NoModelAvailable: There is no such model.
+    """
+    return select_model("", member_argument(settings, member, given), settings).model
+
+
+def member_argument(
+    settings: Settings, member: Member, given: ModelArgument = None
+) -> ModelArgument:
+    """Return what names a member's model; a demonstration never stands for one.
+
+    Args:
+        settings: The settings, with the usual endpoint and its key.
+        member: The member.
+        given: A model or an endpoint with its key, if the caller names one.
+
+    Raises:
+        UsageError: The model needs an endpoint.
+    """
+    argument: ModelArgument = given
+    if given is None and member.model == BUILTIN_ID:
+        argument = BUILTIN_ID
+    elif given is None:
+        argument = endpoint_config(settings, member.base_url, member.model)
+    if isinstance(argument, ModelConfig):
+        if not argument.base_url:
+            raise UsageError(f"{member.label}: its model needs an endpoint: set OPENAI_BASE_URL.")
+        argument = replace(argument, **config_fields(member))
+    return argument
+
+
+def judge_model(settings: Settings, judge: Judge, given: ModelArgument = None) -> Model:
+    """Return a judge's model; see ``member_model``."""
+    if given is None:
+        given = endpoint_config(settings, judge.base_url, judge.model)
+    return select_model("", given, settings).model

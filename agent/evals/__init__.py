@@ -1,1 +1,0 @@
-"""Evaluations: suites of tasks with known answers, and how answers are scored."""

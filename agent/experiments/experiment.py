@@ -1,0 +1,303 @@
+"""What an experiment is: tasks, and the members that carry them out, each some times.
+
+A comparison is an experiment with one task and inputs; an evaluation has suites of tasks with known
+answers.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from agent.errors import UsageError
+from agent.experiments.suite import Suite, SuiteDescription
+from agent.grading.checks import OFFERED, Check, Expected
+from agent.run_fields import BY_NAME
+from agent.runs.spec import RunSpec
+
+FORMAT = 1
+"""The version of an experiment's record; a newer version may add fields."""
+
+Kind = Literal["comparison", "evaluation"]
+MAX_MEMBERS = 12
+MAX_REPETITIONS = 64
+MAX_TASKS = 10_000
+MAX_RUNS = 100_000
+MAX_CONCURRENCY = 512
+MAX_LABEL = 80
+MAX_ANSWER = 20_000
+"""Maximum characters of an expected answer and of a judge's prompt."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member(RunSpec):
+    """One column of an experiment: what is asked for, without the task.
+
+    Attributes:
+        label: Its name in the experiment.
+        base_url: The endpoint's URL; empty for the studio's.
+    """
+
+    label: str
+    base_url: str | None = ""
+
+    def spec(self, task: str = "") -> RunSpec:
+        """Return what is asked for with a task."""
+        values = {name: getattr(self, name) for name in BY_NAME}
+        return RunSpec(**values | {"task": task, "base_url": self.base_url or None})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Input:
+    """One input file: its path below ``input/``, its bytes, and the hash of its content."""
+
+    path: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judge:
+    """A model that decides whether an answer is right.
+
+    Attributes:
+        model: The model's name at the endpoint.
+        base_url: The endpoint's URL; empty for the studio's. Its key is never stored.
+        prompt: What it is asked, with the placeholders ``{task}``, ``{expected}`` and
+            ``{answer}``; empty for the usual one.
+        votes: How often it is asked about one answer.
+    """
+
+    model: str
+    base_url: str = ""
+    prompt: str = ""
+    votes: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectedAnswer:
+    """The right answer, and how answers are compared with it.
+
+    Attributes:
+        kind: The check, one of ``agent.grading.checks.OFFERED``.
+        answer: The right answer.
+        tolerance: For ``number``: the largest difference that is right.
+        relative: For ``number``: the same as a share of the right number.
+        judge: For ``judge``: the model.
+    """
+
+    kind: Check
+    answer: str
+    tolerance: float = 0.0
+    relative: float = 0.0
+    judge: Judge | None = None
+
+    def to_grade(self, task: str) -> Expected:
+        """Return what answers to the task are compared with, and how."""
+        return Expected(
+            check=self.kind, answer=self.answer, tolerance=self.tolerance,
+            relative=self.relative, question=task, prompt=self.judge.prompt if self.judge else "",
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteInfo(SuiteDescription):
+    """What an experiment keeps of a suite.
+
+    Attributes:
+        tasks: How many of its tasks are in the experiment.
+        sha256: The hash of these tasks, with their answers and documents.
+    """
+
+    tasks: int = 0
+    sha256: str = ""
+
+    @classmethod
+    def of(cls, suite: Suite, sha256: str) -> "SuiteInfo":
+        """Return what is kept of a suite."""
+        kept: dict[str, Any] = {
+            each.name: getattr(suite, each.name) for each in fields(SuiteDescription)
+        }
+        return cls(**kept, tasks=len(suite.tasks), sha256=sha256)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiment:
+    """The definition of an experiment; it never changes.
+
+    Attributes:
+        id: Its id, which cannot be guessed.
+        task: The task's text; empty if there are suites.
+        inputs: The input files of the task.
+        expected: The right answer to the task, if it is known.
+        suites: The suites; their tasks are in the folder.
+        members: The members, in the order of their columns.
+        baseline: The index of the member that the others are compared with; see ``baseline_of``.
+        repetitions: How often each member does each task.
+        concurrency: How many runs at a time, for suites.
+        judge: The model that scores answers, for suites that need one.
+        created: When it was created, in seconds since the epoch.
+        owner: Its owner; empty for the operator.
+        from_runs: Whether it was made from runs that existed; there is nothing to start then.
+        format: The version of the record.
+    """
+
+    id: str = ""
+    task: str = ""
+    inputs: tuple[Input, ...] = ()
+    expected: ExpectedAnswer | None = None
+    suites: tuple[SuiteInfo, ...] = ()
+    members: tuple[Member, ...]
+    baseline: int = 0
+    repetitions: int = 1
+    concurrency: int = 4
+    judge: Judge | None = None
+    created: float = 0.0
+    owner: str = ""
+    from_runs: bool = False
+    format: int = FORMAT
+
+    @property
+    def kind(self) -> Kind:
+        """An experiment with suites of tasks is an evaluation."""
+        return "evaluation" if self.suites else "comparison"
+
+    @property
+    def task_count(self) -> int:
+        """The number of tasks."""
+        return sum(suite.tasks for suite in self.suites) if self.suites else 1
+
+    @property
+    def judging(self) -> Judge | None:
+        """The model that scores answers, if one does."""
+        return self.expected.judge if self.expected else self.judge
+
+    def baseline_of(self, index: int) -> int:
+        """Return the member that another is compared with: its own model without a sandbox.
+
+        Where there is none or several, and in comparisons, it is ``baseline``.
+        """
+        member = self.members[index]
+        plain = [
+            at for at, each in enumerate(self.members)
+            if each.mode == "plain" and (each.model, each.base_url) == (member.model,
+                                                                       member.base_url)
+        ]  # fmt: skip
+        own = self.suites and member.mode == "sandbox" and len(plain) == 1
+        return plain[0] if own else self.baseline
+
+
+def varying_fields(members: Sequence[Member]) -> tuple[str, ...]:
+    """Return the fields in which members differ, without their labels."""
+    names = [each.name for each in fields(Member) if each.name != "label"]
+    return tuple(
+        name
+        for name in names
+        if any(getattr(each, name) != getattr(members[0], name) for each in members)
+    )
+
+
+def check(experiment: Experiment, suites: Sequence[Suite] | None = None) -> None:
+    """Check an experiment before it is created.
+
+    Args:
+        experiment: The definition.
+        suites: The suites with their tasks; None for a comparison.
+
+    Raises:
+        UsageError: A value is missing or out of range; the text names it.
+    """
+    least, kind = (2, "A comparison") if suites is None else (1, "An evaluation")
+    tasks, members = 1, len(experiment.members)
+    if suites is None:
+        if not experiment.task.strip():
+            raise UsageError("A comparison needs a task.")
+    else:
+        _check_suites(suites)
+        tasks = sum(len(suite.tasks) for suite in suites)
+    for value, at_least, most, what in (
+        (tasks, 1, MAX_TASKS, "tasks"),
+        (members, least, MAX_MEMBERS, "members"),
+        (experiment.repetitions, 1, MAX_REPETITIONS, "repetitions"),
+        (experiment.concurrency, 1, MAX_CONCURRENCY, "runs at a time"),
+        (tasks * members * experiment.repetitions, 1, MAX_RUNS, "runs"),
+    ):
+        if not at_least <= value <= most:
+            raise UsageError(f"{kind} has {at_least} to {most:,} {what}, not {value:,}.")
+    if not 0 <= experiment.baseline < members:
+        raise UsageError(f"There is no member {experiment.baseline + 1} to compare with.")
+    for member in experiment.members:
+        check_member(member)
+    if experiment.expected is not None:
+        _check_expected(experiment.expected)
+    _check_judge(experiment, suites or ())
+
+
+def _check_suites(suites: Sequence[Suite]) -> None:
+    names = [suite.name for suite in suites]
+    if not suites or len(set(names)) < len(names):
+        raise UsageError("An evaluation needs one or more suites, each once.")
+    for suite in suites:
+        if not suite.tasks:
+            raise UsageError(f"{suite.title} has no tasks.")
+
+
+def _check_judge(experiment: Experiment, suites: Sequence[Suite]) -> None:
+    judged = [suite.title for suite in suites if suite.scorer == "judge"]
+    if judged and experiment.judge is None:
+        raise UsageError(
+            f"Answers of {', '.join(judged)} are scored by a judge. Name its model and endpoint."
+        )
+    if experiment.judge is not None:
+        check_judge(experiment.judge)
+
+
+def check_member(member: Member) -> None:
+    """Check a member's label, endpoint, limits and parameters. Raises ``UsageError``."""
+    if not member.label.strip() or len(member.label) > MAX_LABEL:
+        raise UsageError(f"A member's label has 1 to {MAX_LABEL} characters.")
+    _check_url(member.base_url or "")
+    try:
+        member.check()
+    except UsageError as error:
+        raise UsageError(f"{member.label}: {error}") from None
+
+
+def _check_expected(expected: ExpectedAnswer) -> None:
+    if not expected.answer.strip() or len(expected.answer) > MAX_ANSWER:
+        raise UsageError(f"The expected answer has 1 to {MAX_ANSWER:,} characters.")
+    if expected.kind not in OFFERED:
+        raise UsageError(f"The check must be one of {', '.join(OFFERED)}, not {expected.kind}.")
+    if not (expected.tolerance >= 0 and expected.relative >= 0):
+        raise UsageError("A tolerance is 0 or more.")
+    if (expected.kind == "judge") != (expected.judge is not None):
+        raise UsageError("A judge is given for the check “judge” and for no other.")
+    if expected.judge is not None:
+        check_judge(expected.judge)
+
+
+def check_judge(judge: Judge) -> None:
+    """Check a judge's endpoint, votes and prompt. Raises ``UsageError``."""
+    _check_url(judge.base_url)
+    if not 1 <= judge.votes <= MAX_REPETITIONS:
+        raise UsageError(f"A judge is asked 1 to {MAX_REPETITIONS} times.")
+    if len(judge.prompt) > MAX_ANSWER:
+        raise UsageError(f"A judge's prompt has at most {MAX_ANSWER:,} characters.")
+
+
+def _check_url(url: str) -> None:
+    """Refuse a URL with a password: it would be stored and shown."""
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise UsageError(f"The endpoint's URL cannot be read: {error}.") from error
+    if "@" in parts.netloc:
+        raise UsageError("Enter the endpoint's key in its own field, not in its URL.")
+
+
+def remaining_seconds(done: int, total: int, elapsed: float) -> float | None:
+    """Return an estimate of the seconds until all runs have ended; None if it is not known."""
+    if done < 1 or not math.isfinite(elapsed):
+        return None
+    return elapsed / done * (total - done)

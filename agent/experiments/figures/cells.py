@@ -1,0 +1,87 @@
+"""Cells and rows of a comparison's table, as JSON values."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from agent.experiments.figures.rows import Better
+
+Cell = dict[str, Any]
+NOT_REPORTED, NONE = "not reported", "–"
+_MAX_RATIO = 100
+
+
+def mark_best(
+    cells: Sequence[Cell],
+    baseline: int,
+    better: Better | None,
+    *,
+    differences: bool = False,
+    answered: Sequence[bool] | None = None,
+) -> None:
+    """Set the difference to the baseline of each cell, and mark the best.
+
+    Args:
+        cells: The cells of a row, one of each member.
+        baseline: The index of the member that the others are compared with.
+        better: Whether higher or lower values are better; None if neither is.
+        differences: Show differences instead of ratios.
+        answered: Whether each member gave an answer: who gave none is not the best for having
+            taken little. None if that does not matter.
+    """
+    base = cells[baseline]["value"]
+    for index, cell in enumerate(cells):
+        value = cell["value"]
+        if index == baseline or value is None or base is None:
+            continue
+        if differences:
+            cell["delta"] = f"{value - base:+.2f}"
+            cell["worse"] = value < base
+        elif base > 0:
+            cell["delta"] = _ratio(value / base)
+    rivals = [
+        cell
+        for index, cell in enumerate(cells)
+        if cell["value"] is not None and (answered is None or answered[index])
+    ]
+    known = [cell["value"] for cell in rivals]
+    if better is None or len(known) < 2 or min(known) == max(known):
+        return
+    best = max(known) if better == "higher" else min(known)
+    for cell in rivals:
+        cell["best"] = cell["value"] == best
+
+
+def _ratio(value: float) -> str:
+    if value >= _MAX_RATIO:
+        return f"> {_MAX_RATIO}×"
+    return f"{value:.2f}×"
+
+
+def make_row(
+    key: str, label: str, cells: list[Cell], help_: str = "", better: Better | None = None
+) -> dict[str, Any]:
+    """Return a row."""
+    return {"key": key, "label": label, "help": help_, "better": better, "cells": cells}
+
+
+def make_cell(
+    text: str,
+    *,
+    value: float | None = None,
+    low: float | None = None,
+    high: float | None = None,
+    n: int = 0,
+    note: str = "",
+    bar: float | None = None,
+    method: str = "",
+    shown: Callable[[float], str] = "{:.2f}".format,
+) -> Cell:
+    """Return a cell; ``shown`` formats the bounds of its interval."""
+    interval = ""
+    if low is not None and high is not None and shown(low) != shown(high):
+        interval = f"{shown(low)} to {shown(high)}"
+    return {
+        "text": text, "value": value, "low": low, "high": high, "n": n, "note": note,
+        "delta": "", "best": False, "worse": False, "bar": bar, "method": method,
+        "interval": interval,
+    }  # fmt: skip

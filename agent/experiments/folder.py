@@ -1,0 +1,440 @@
+"""An experiment's folder: its definition, its runs, their scores, and the tasks of its suites.
+
+::
+
+    <data>/comparisons/<id>/comparison.json   the definition, title, shared links
+    <data>/evaluations/<id>/evaluation.json   the same with suites, and besides:
+                            tasks.jsonl       the tasks of all suites, with their answers
+                            inputs/<sha256>   the tasks' documents, each once
+                            process.json      the process that carries it out (``process``)
+    both                    runs.jsonl        which run is which task, member and repetition
+                            scores.jsonl      the grades of answers
+
+The definition never changes; its owner may change the title, shared links, and whether it is
+pinned or stopped. The two lists are append-only (``agent.util.entry_list``). Nothing of a run is
+copied, and an evaluation continues without the data that its tasks came from.
+"""
+
+import hashlib
+import json
+import re
+import shutil
+import threading
+import time
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import AliasChoices, Field, TypeAdapter
+
+from agent.data_folder import random_id
+from agent.errors import RunError
+from agent.experiments.experiment import Experiment, Kind, SuiteInfo
+from agent.experiments.suite import EvalTask, Suite
+from agent.grading.checks import Expected, Grade
+from agent.tasks.task import Content, HostFile
+from agent.util.entry_list import EntryList, read_bounded
+from agent.workspace.paths import RelPath
+
+MAX_TITLE = 200
+KINDS: Mapping[Kind, str] = {"comparison": "comparisons", "evaluation": "evaluations"}
+"""The kinds, and the folders in a data folder that contain all of a kind."""
+
+_ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
+_MAX_RECORD_BYTES = 4 * 1024**2
+_MAX_LIST_BYTES = 256 * 1024**2
+_TASKS, _INPUTS = "tasks.jsonl", "inputs"
+Key = tuple[int, int, int]
+"""Task, member, and repetition from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The content of the record's file."""
+
+    definition: Experiment
+    title: str = ""
+    share_link_digests: tuple[str, ...] = ()
+    pinned: bool = False
+    stopped: bool = False
+
+
+_RECORD = TypeAdapter(Record)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEntry:
+    """One run of an experiment.
+
+    Attributes:
+        task: The task's index among all tasks.
+        member: The member's index.
+        repetition: The repetition, from 1.
+        run: The run's id.
+        at: When it was created, in seconds since the epoch.
+        attempt: Which run of this repetition it is, from 1.
+    """
+
+    task: int = 0
+    member: int
+    repetition: int
+    run: str
+    at: float = 0.0
+    attempt: int = 1
+
+    @property
+    def key(self) -> Key:
+        """Task, member and repetition."""
+        return self.task, self.member, self.repetition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreEntry:
+    """The stored grade of a run's answer; see ``Grade``.
+
+    Comparisons of earlier versions name the value ``score`` and the judge ``model``.
+
+    Attributes:
+        answer: The hash of the answer that was graded; another answer is graded again.
+        scorer: The check; in entries without ``grader``, which are of its first version.
+    """
+
+    run: str
+    value: Annotated[float | None, Field(validation_alias=AliasChoices("value", "score"))]
+    parts: Mapping[str, float] = field(default_factory=dict)
+    votes: tuple[float | None, ...] = ()
+    texts: tuple[str, ...] = ()
+    judge: Annotated[str, Field(validation_alias=AliasChoices("judge", "model"))] = ""
+    extracted: str = ""
+    reason: str = ""
+    scorer: str = ""
+    grader: str = ""
+    answer: str = ""
+    at: float = 0.0
+
+    @property
+    def grade(self) -> Grade:
+        """The grade."""
+        return Grade(
+            score=self.value, extracted=self.extracted, reason=self.reason, grader=self.grader,
+            parts=self.parts, votes=self.votes, texts=self.texts, judge=self.judge,
+        )  # fmt: skip
+
+
+class ExperimentFolder:
+    """The folder of one experiment; ``create`` creates one, ``open`` opens an existing one.
+
+    Thread-safe; one process writes.
+    """
+
+    def __init__(self, data: Path, record: Record) -> None:
+        self.data = data
+        self.path = data / KINDS[record.definition.kind] / record.definition.id
+        self._record = record
+        self._lock = threading.Lock()
+        self._runs = EntryList(
+            self.path / "runs.jsonl", RunEntry, lambda each: each.key, _MAX_LIST_BYTES
+        )
+        self._scores = EntryList(
+            self.path / "scores.jsonl", ScoreEntry, lambda each: each.run, _MAX_LIST_BYTES
+        )
+
+    @classmethod
+    def create(
+        cls, data: Path, definition: Experiment, suites: Sequence[Suite] = (), title: str = ""
+    ) -> Self:
+        """Create the folder of a new experiment; its id, time and suites are set here.
+
+        Args:
+            data: The data folder.
+            definition: The definition, checked; ``id``, ``created`` and ``suites`` are replaced.
+            suites: The suites with their tasks.
+            title: A title; empty for the task's first line or the suites' titles.
+
+        Raises:
+            OSError: The folder cannot be written.
+            WorkspaceError: A task's document cannot be read.
+        """
+        known = replace(
+            definition, id=random_id(), created=time.time(),
+            suites=tuple(SuiteInfo.of(each, hash_of(each)) for each in suites),
+        )  # fmt: skip
+        folder = cls(data, Record(known, one_line_title(title)))
+        folder.path.parent.mkdir(mode=0o700, exist_ok=True)
+        folder.path.mkdir(mode=0o700)
+        try:
+            if suites:
+                _write_tasks(folder.path, suites)
+            folder._write(folder._record)  # only now it exists
+        except BaseException:
+            shutil.rmtree(folder.path, ignore_errors=True)
+            raise
+        return folder
+
+    @classmethod
+    def open(cls, data: Path, kind: Kind, experiment: str) -> Self:
+        """Open an existing folder.
+
+        Raises:
+            RunError: There is none with this id, or its record cannot be read.
+        """
+        if not cls.exists(data, kind, experiment):
+            raise RunError(not_found_message(kind))
+        unreadable = f"The record of {kind} {experiment} cannot be read."
+        try:
+            path = data / KINDS[kind] / experiment / f"{kind}.json"
+            record = _RECORD.validate_json(read_bounded(path, _MAX_RECORD_BYTES))
+        except (OSError, ValueError) as error:
+            raise RunError(unreadable) from error
+        if (record.definition.id, record.definition.kind) != (experiment, kind):
+            raise RunError(unreadable)
+        return cls(data, record)
+
+    @classmethod
+    def exists(cls, data: Path, kind: Kind, experiment: str) -> bool:
+        """Return whether a data folder has an experiment of a kind with this id."""
+        if not _ID.fullmatch(experiment):
+            return False
+        return (data / KINDS[kind] / experiment / f"{kind}.json").is_file()
+
+    @classmethod
+    def find(cls, places: Iterable[Path], kind: Kind, experiment: str) -> Self:
+        """Open an existing folder in the first data folder that has it.
+
+        Raises:
+            RunError: None has it, or its record cannot be read.
+        """
+        for data in places:
+            if cls.exists(data, kind, experiment):
+                return cls.open(data, kind, experiment)
+        raise RunError(not_found_message(kind))
+
+    @classmethod
+    def all(cls, data: Path, kind: Kind) -> list[Self]:
+        """Return all of a kind in a data folder, oldest first, except unreadable ones."""
+        found = []
+        for path in (data / KINDS[kind]).glob(f"*/{kind}.json"):
+            with suppress(RunError):
+                found.append(cls.open(data, kind, path.parent.name))
+        return sorted(found, key=lambda folder: folder.definition.created)
+
+    @property
+    def kind(self) -> Kind:
+        """``comparison`` or ``evaluation``."""
+        return self._record.definition.kind
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+        return self._record.definition.id
+
+    @property
+    def definition(self) -> Experiment:
+        """The definition."""
+        return self._record.definition
+
+    @property
+    def owner(self) -> str:
+        """The owner; empty for the operator."""
+        return self._record.definition.owner
+
+    @property
+    def title(self) -> str:
+        """The title that the user gave it; empty by default."""
+        return self._record.title
+
+    @property
+    def pinned(self) -> bool:
+        """Whether it is pinned: it cannot be deleted until it is unpinned."""
+        return self._record.pinned
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the user stopped it; continuing it resets this."""
+        return self._record.stopped
+
+    @property
+    def share_link_digests(self) -> tuple[str, ...]:
+        """The digests of its shared links."""
+        return self._record.share_link_digests
+
+    def set_title(self, title: str) -> None:
+        """Set the title, as one line without control characters; empty removes it."""
+        self._update(title=one_line_title(title))
+
+    def set_pinned(self, pinned: bool) -> None:
+        """Pin or unpin it."""
+        self._update(pinned=pinned)
+
+    def set_stopped(self, stopped: bool) -> None:
+        """Record that the user stopped or continued it."""
+        self._update(stopped=stopped)
+
+    def set_share_link_digests(self, digests: Iterable[str]) -> None:
+        """Replace the digests of its shared links."""
+        self._update(share_link_digests=tuple(digests))
+
+    def delete(self) -> None:
+        """Delete the folder; the runs remain. Raises ``OSError``."""
+        with self._lock:
+            gone = self.path.with_name(f".{self.id}.deleted")
+            self.path.rename(gone)  # at once: a reader finds all of it or nothing
+            shutil.rmtree(gone)
+
+    @cached_property
+    def tasks(self) -> tuple[EvalTask, ...]:
+        """The tasks of all suites, in their order; documents are read on use.
+
+        Raises:
+            RunError: They cannot be read.
+        """
+        try:
+            lines = read_bounded(self.path / _TASKS, _MAX_LIST_BYTES).splitlines()
+            found = tuple(_task_from_json(line, self.path / _INPUTS) for line in lines)
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise RunError(f"The tasks of evaluation {self.id} cannot be read.") from error
+        if len(found) != self.definition.task_count:
+            raise RunError(f"The tasks of evaluation {self.id} are incomplete.")
+        return found
+
+    @cached_property
+    def suite_of(self) -> tuple[SuiteInfo, ...]:
+        """The suite of each task."""
+        return tuple(suite for suite in self.definition.suites for _ in range(suite.tasks))
+
+    def text_of(self, task: int) -> str:
+        """Return the text of a task. Raises ``RunError`` if it cannot be read."""
+        return self.tasks[task].text if self.definition.suites else self.definition.task
+
+    def expected(self, task: int) -> Expected | None:
+        """Return what answers to a task are compared with; None if no answer is expected.
+
+        Raises:
+            RunError: The tasks cannot be read.
+        """
+        definition = self.definition
+        if definition.suites:
+            return self.suite_of[task].expected(self.tasks[task])
+        return definition.expected.to_grade(definition.task) if definition.expected else None
+
+    def runs(self) -> list[RunEntry]:
+        """Return its runs by task, member and repetition; of one started again, the last."""
+        return [entry for _, entry in sorted(self._runs.entries().items())]
+
+    def run_at(self, key: Key) -> RunEntry | None:
+        """Return the last run of a repetition, or None."""
+        return self._runs.get(key)
+
+    def add_run(self, task: int, member: int, repetition: int, run: str) -> RunEntry:
+        """Record that a run is a repetition of a task by a member. Raises ``OSError``."""
+        earlier = self._runs.get((task, member, repetition))
+        entry = RunEntry(
+            task=task, member=member, repetition=repetition, run=run, at=time.time(),
+            attempt=earlier.attempt + 1 if earlier else 1,
+        )  # fmt: skip
+        self._runs.add(entry)
+        return entry
+
+    def score(self, run: str) -> ScoreEntry | None:
+        """Return the last score of a run; None if it has none."""
+        return self._scores.get(run)
+
+    def scores(self) -> dict[str, ScoreEntry]:
+        """Return the last score of each run."""
+        return self._scores.entries()
+
+    def add_score(self, run: str, grade: Grade, answer: str) -> ScoreEntry:
+        """Record the grade of a run's answer. Raises ``OSError``."""
+        entry = ScoreEntry(
+            run=run, value=grade.score, parts=dict(grade.parts), votes=grade.votes,
+            texts=grade.texts, judge=grade.judge, extracted=grade.extracted, reason=grade.reason,
+            scorer=grade.grader.partition("/")[0], grader=grade.grader,
+            answer=digest_of(answer), at=time.time(),
+        )  # fmt: skip
+        self._scores.add(entry)
+        return entry
+
+    def read_further(self) -> tuple[list[RunEntry], list[ScoreEntry]]:
+        """Read and return the runs and scores that another process has added since."""
+        return self._runs.read_further(), self._scores.read_further()
+
+    def _update(self, **changes: Any) -> None:
+        with self._lock:
+            self._write(replace(self._record, **changes))
+
+    def _write(self, record: Record) -> None:
+        path = self.path / f"{record.definition.kind}.json"
+        new = path.with_name(f"{path.name}.new")
+        new.write_bytes(_RECORD.dump_json(record))
+        new.replace(path)
+        self._record = record  # only now, so that a full disk changes nothing
+
+
+def not_found_message(kind: Kind) -> str:
+    """Return the message that there is no such experiment."""
+    return f"There is no such {kind}. It may have been deleted."
+
+
+def one_line_title(title: str) -> str:
+    """Return a title as one line without control characters."""
+    line = " ".join(title.split())
+    kept = (each for each in line if unicodedata.category(each) not in ("Cc", "Cs"))
+    return "".join(kept)[:MAX_TITLE].strip()
+
+
+def digest_of(answer: str) -> str:
+    """Return a short hash of an answer, which tells whether it was graded."""
+    return hashlib.sha256(answer.encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def hash_of(suite: Suite) -> str:
+    """Return the hash of a suite's tasks, with their answers and documents."""
+    digest = hashlib.sha256()
+    for task in suite.tasks:
+        inputs = {name: _digest(content) for name, content in task.inputs.items()}
+        digest.update(_task_to_json(task, inputs))
+    return digest.hexdigest()
+
+
+def _write_tasks(folder: Path, suites: Iterable[Suite]) -> None:
+    """Write the tasks and their documents into a new folder."""
+    inputs = folder / _INPUTS
+    inputs.mkdir(mode=0o700)
+    with (folder / _TASKS).open("wb") as file:
+        for suite in suites:
+            for task in suite.tasks:
+                digests = {name: _digest(content) for name, content in task.inputs.items()}
+                for name, digest in digests.items():
+                    if not (inputs / digest).exists():
+                        (inputs / digest).write_bytes(_bytes(task.inputs[name]))
+                file.write(_task_to_json(task, digests))
+
+
+def _task_to_json(task: EvalTask, inputs: Mapping[str, str]) -> bytes:
+    values: dict[str, Any] = {
+        "id": task.id, "text": task.text, "scorer": task.scorer, "expected": task.expected,
+        "choices": task.choices, "group": task.group, "inputs": inputs,
+        "arguments": task.arguments,
+    }  # fmt: skip
+    return json.dumps(values).encode() + b"\n"
+
+
+def _task_from_json(line: bytes, inputs: Path) -> EvalTask:
+    values = json.loads(line)
+    files = {name: HostFile(inputs, RelPath(digest)) for name, digest in values["inputs"].items()}
+    return EvalTask(**values | {"inputs": files})
+
+
+def _digest(content: Content) -> str:
+    return hashlib.sha256(_bytes(content)).hexdigest()
+
+
+def _bytes(content: Content) -> bytes:
+    if isinstance(content, HostFile):
+        with content.open() as file:
+            return file.read()
+    return content if isinstance(content, bytes) else content.encode()

@@ -1,0 +1,293 @@
+"""How the runs of an experiment ended: what is counted, and what is still to do."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal, get_args
+
+from agent.errors import JournalError
+from agent.events import RunEnded
+from agent.experiments.folder import ExperimentFolder, Key, RunEntry, ScoreEntry
+from agent.experiments.scoring import is_stored, known_grade
+from agent.grading.checks import Grade
+from agent.grading.texts import normalized
+from agent.loop.failures import is_models_failure
+from agent.runs import journal
+from agent.runs.event_recorder import INTERRUPTED
+from agent.runs.metrics.run_metrics import RunMetrics
+from agent.runs.summary import Summary
+
+OutcomeName = Literal[
+    "right", "wrong", "partial", "unscored", "infrastructure", "running", "waiting", "stopped"
+]
+OUTCOMES: tuple[OutcomeName, ...] = get_args(OutcomeName)
+SCORED: frozenset[OutcomeName] = frozenset(("right", "wrong", "partial"))
+DONE: frozenset[OutcomeName] = SCORED | {"unscored", "infrastructure"}
+"""The outcomes of runs that are not carried out again, unless the user retries them."""
+
+# What a cell with several runs shows, unless all of them are scored.
+_FIRST: tuple[OutcomeName, ...] = ("running", "waiting", "stopped", "infrastructure", "unscored")
+Summaries = Mapping[str, Summary | None]
+"""Summaries by run: None for one that is queued or starting; a missing run was deleted."""
+
+_NO_METRICS = RunMetrics(rounds=0, prompt="", network="")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One run of an experiment, as it counts.
+
+    Attributes:
+        entry: Which run it is.
+        outcome: ``right``, ``wrong`` or ``partial`` if it has a score; ``unscored`` if it ended
+            without one; ``infrastructure`` if the engine, the endpoint or the studio failed:
+            this never counts as wrong.
+        reason: Why there is no score, or why it failed.
+        summary: The run's summary, if it is known.
+        grade: The answer's grade, if it is known.
+        answer: The whole answer; empty unless ``outcomes_of`` has read it.
+    """
+
+    entry: RunEntry
+    outcome: OutcomeName
+    reason: str = ""
+    summary: Summary | None = None
+    grade: Grade | None = None
+    answer: str = ""
+
+    @property
+    def score(self) -> float | None:
+        """The answer's score; None if there is none."""
+        return self.grade.score if self.grade else None
+
+    @property
+    def metrics(self) -> RunMetrics:
+        """The run's figures; all unknown for a run that has none."""
+        return (self.summary and self.summary.metrics) or _NO_METRICS
+
+    @property
+    def counts(self) -> bool:
+        """Whether it has a result: it ended, and was not stopped or interrupted."""
+        return has_ended(self.summary)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """All repetitions of a task by a member.
+
+    Attributes:
+        outcome: The outcome of all; while any is not done, that of the others.
+        score: The mean of the known scores; None without any.
+        runs: The runs that were begun, by repetition.
+    """
+
+    outcome: OutcomeName
+    score: float | None
+    runs: tuple[Outcome, ...]
+
+
+def is_unfinished(summary: Summary | None) -> bool:
+    """Whether a run ended without a result of its own: stopped, interrupted, or not begun."""
+    if summary is None:
+        return True
+    return not summary.running and (
+        summary.state == "stopped" or (summary.state, summary.reason) == ("failed", INTERRUPTED)
+    )
+
+
+def has_ended(summary: Summary | None) -> bool:
+    """Whether a run ended with a result of its own."""
+    return summary is not None and not summary.running and not is_unfinished(summary)
+
+
+def is_infrastructure(summary: Summary) -> bool:
+    """Whether a run failed for a reason that is not the model's: engine, endpoint, queue."""
+    return not is_unfinished(summary) and is_infrastructure_failure(summary.state, summary.reason)
+
+
+def is_infrastructure_failure(status: str, reason: str) -> bool:
+    """Whether a run with this status and reason failed for a reason that is not the model's."""
+    return status == "failed" and not is_models_failure(reason)
+
+
+def run_outcome(
+    entry: RunEntry, summaries: Summaries, scores: Mapping[str, ScoreEntry], *, running: bool
+) -> Outcome:
+    """Return how a run counts by its stored score.
+
+    Args:
+        entry: The run.
+        summaries: The summaries of the runs.
+        scores: The stored scores by run.
+        running: Whether the experiment's runs are being carried out.
+    """
+    score, deleted = scores.get(entry.run), entry.run not in summaries
+    summary = summaries.get(entry.run)
+    if summary is None and not deleted:
+        return Outcome(entry, "waiting")
+    if summary is not None:
+        if summary.running:
+            return Outcome(entry, "running", summary=summary)
+        if is_unfinished(summary):
+            return Outcome(entry, "stopped", summary.reason, summary)
+        if is_infrastructure(summary):
+            return Outcome(entry, "infrastructure", summary.reason, summary)
+    if score is None and running and not deleted:
+        return Outcome(entry, "running", summary=summary)  # its answer is being scored
+    if score is None or score.value is None:
+        unknown = "The run was deleted." if deleted else "It is not scored yet."
+        return Outcome(entry, "unscored", score.reason if score else unknown, summary)
+    return Outcome(entry, outcome_of_score(score.value), score.reason, summary, score.grade)
+
+
+def outcome_of_score(value: float) -> OutcomeName:
+    """Return the outcome of a score from 0 to 1."""
+    return "right" if value >= 1 else "wrong" if value <= 0 else "partial"
+
+
+def cell_outcome(
+    entries: Sequence[RunEntry],
+    summaries: Summaries,
+    scores: Mapping[str, ScoreEntry],
+    *,
+    repetitions: int = 1,
+    running: bool = False,
+) -> Cell:
+    """Return the cell of a task and a member.
+
+    Args:
+        entries: The entries of the cell.
+        summaries: The summaries of its runs, at least.
+        scores: The scores of its runs, at least.
+        repetitions: How many runs the cell has in the end.
+        running: Whether the experiment's runs are being carried out.
+    """
+    runs = tuple(run_outcome(each, summaries, scores, running=running) for each in entries)
+    found = {each.outcome for each in runs}
+    if len(runs) < repetitions:
+        found.add("waiting")
+    known = [each.score for each in runs if each.score is not None]
+    mean = sum(known) / len(known) if known else None
+    if mean is not None and found <= SCORED:
+        return Cell(outcome_of_score(mean), mean, runs)
+    return Cell(next(name for name in _FIRST if name in found), mean, runs)
+
+
+def cells_of(
+    folder: ExperimentFolder, summaries: Summaries, *, running: bool = False
+) -> list[list[Cell]]:
+    """Return the cells of all tasks and members."""
+    definition, scores = folder.definition, folder.scores()
+    entries: dict[tuple[int, int], list[RunEntry]] = {}
+    for each in folder.runs():
+        entries.setdefault((each.task, each.member), []).append(each)
+    return [
+        [
+            cell_outcome(
+                entries.get((task, member), ()), summaries, scores,
+                repetitions=definition.repetitions, running=running,
+            )
+            for member in range(len(definition.members))
+        ]
+        for task in range(definition.task_count)
+    ]  # fmt: skip
+
+
+def outcomes_of(folder: ExperimentFolder, summaries: Summaries) -> list[list[Outcome]]:
+    """Return the runs of each member that were not deleted, with their whole answers."""
+    scores = folder.scores()
+    found: list[list[Outcome]] = [[] for _ in folder.definition.members]
+    for entry in folder.runs():
+        if entry.run in summaries and entry.member < len(found):
+            outcome = run_outcome(entry, summaries, scores, running=False)
+            found[entry.member].append(_with_answer(folder, outcome, scores.get(entry.run)))
+    return found
+
+
+def _with_answer(folder: ExperimentFolder, run: Outcome, stored: ScoreEntry | None) -> Outcome:
+    if run.summary is None or not run.counts:
+        return replace(run, grade=None)
+    answer = whole_answer(folder.data, run.entry.run, run.summary)
+    return replace(run, answer=answer, grade=known_grade(folder, run.entry.task, answer, stored))
+
+
+def most_frequent_answer(outcomes: Sequence[Outcome]) -> tuple[str, int]:
+    """Return the answer that most runs gave, ignoring case and markup, and their number."""
+    answers = [each.answer for each in outcomes if each.counts and each.answer.strip()]
+    if not answers:
+        return "", 0
+    (key, count), *_ = Counter(map(normalized, answers)).most_common(1)
+    return next(answer for answer in answers if normalized(answer) == key), count
+
+
+def whole_answer(data: Path, run: str, summary: Summary) -> str:
+    """Return a run's answer, of which the summary has the beginning only."""
+    metrics = summary.metrics
+    if metrics is None or metrics.answer_characters <= len(summary.answer):
+        return summary.answer
+    return _answer_in_journal(data / "runs" / run / "journal.jsonl", summary.at) or summary.answer
+
+
+@lru_cache(maxsize=256)
+def _answer_in_journal(path: Path, _at: float) -> str:
+    """Return the answer at the end of a journal; ``_at`` tells a later end from this one."""
+    try:
+        event = journal.last_event(path)
+    except (OSError, JournalError):
+        return ""
+    return event.answer if isinstance(event, RunEnded) else ""
+
+
+def missing(folder: ExperimentFolder, summaries: Summaries) -> list[Key]:
+    """Return the (task, member, repetition) that are still to do, in their order.
+
+    A run that was stopped or interrupted is done again; one that ended, or that was deleted, is
+    not. The members take turns at each task, so that an experiment that ends early has as many
+    pairs as possible.
+    """
+    if folder.definition.from_runs:
+        return []
+    known = {each.key: each.run for each in folder.runs()}
+    return [
+        key
+        for key in _keys(folder)
+        if (run := known.get(key)) is None or (run in summaries and is_unfinished(summaries[run]))
+    ]
+
+
+def in_turn(key: Key) -> Key:
+    """Return what sorts keys into the order in which they are carried out."""
+    task, member, repetition = key
+    return repetition, task, member
+
+
+def infrastructure(folder: ExperimentFolder, summaries: Summaries) -> list[Key]:
+    """Return the (task, member, repetition) whose run failed by an infrastructure error."""
+    return [
+        each.key
+        for each in folder.runs()
+        if (summary := summaries.get(each.run)) is not None and not summary.running
+        if is_infrastructure(summary)
+    ]
+
+
+def unscored(folder: ExperimentFolder, summaries: Summaries) -> list[tuple[RunEntry, str]]:
+    """Return the runs that ended with a result whose score is to be stored, and their answers."""
+    scores = folder.scores()
+    return [
+        (each, whole_answer(folder.data, each.run, summary))
+        for each in folder.runs()
+        if (summary := summaries.get(each.run)) is not None
+        if run_outcome(each, summaries, scores, running=False).outcome == "unscored"
+        if is_stored(folder, folder.expected(each.task))
+    ]
+
+
+def _keys(folder: ExperimentFolder) -> Iterator[Key]:
+    definition = folder.definition
+    for repetition in range(1, definition.repetitions + 1):
+        for task in range(definition.task_count):
+            for member in range(len(definition.members)):
+                yield task, member, repetition

@@ -1,0 +1,301 @@
+"""Carry out the runs of an experiment, several at a time, and score their answers.
+
+What was done is recorded as it begins, so that an experiment continues after the process was
+killed: no run that ended is repeated. A member whose run cannot be started leaves the others.
+"""
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeVar
+
+from agent.errors import NoNodeLeft, StudioError
+from agent.experiments.experiment import Member, remaining_seconds
+from agent.experiments.folder import ExperimentFolder, Key, RunEntry
+from agent.experiments.outcomes import OutcomeName, is_infrastructure_failure, outcome_of_score
+from agent.experiments.scoring import score_run
+from agent.grading.checks import JudgeAccess
+from agent.models.base import Model
+from agent.models.builtin.install import BUILTIN_ID
+from agent.models.passport.ensure import ensure_tested
+from agent.util.cancellation import Stop
+
+_POLL_SECONDS = 0.2
+_log = logging.getLogger(__name__)
+_J = TypeVar("_J")
+
+
+class StartedRun(Protocol):
+    """A run of a member, created and not yet carried out."""
+
+    @property
+    def id(self) -> str:
+        """The run's id."""
+
+    def carry_out(self) -> tuple[str, str, str]:
+        """Carry it out; return its status, its answer and why it failed."""
+
+    def stop(self) -> None:
+        """End it early, from any thread."""
+
+    def close(self) -> None:
+        """End its sandbox; keep its files."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """What an experiment is doing, for people.
+
+    Attributes:
+        experiment: The experiment's id.
+        task: The task's index; -1 for ``defined`` and ``testing``.
+        member: The member's index.
+        label: The member's label; empty for ``defined``.
+        repetition: The repetition, from 1.
+        status: ``defined`` first; ``testing`` while a member's model is tested; ``started``,
+            ``scored`` for an answer of an earlier run, or how the run ended; ``not started`` if
+            it could not be.
+        outcome: How the run counts; None while it is carried out, or if no answer is expected.
+        score: The score; None if there is none.
+        reason: Why it failed or has no score.
+        answer: The answer at the end.
+        done: Number of runs that have ended, of ``total`` to do.
+        remaining: An estimate of the seconds until all have ended; None if it is not known.
+    """
+
+    experiment: str
+    task: int = -1
+    member: int = 0
+    label: str = ""
+    repetition: int = 0
+    status: str
+    outcome: OutcomeName | None = None
+    score: float | None = None
+    reason: str = ""
+    answer: str = ""
+    done: int = 0
+    total: int = 0
+    remaining: float | None = None
+
+
+def run_jobs(
+    jobs: Iterable[_J],
+    carry_out: Callable[[_J], None],
+    concurrency: int,
+    is_alone: Callable[[_J], bool],
+    stop: Stop,
+    stop_active: Callable[[], None],
+) -> None:
+    """Carry out jobs in this order, several at a time; return when all have ended.
+
+    Args:
+        jobs: The jobs.
+        carry_out: Carries out one, in a thread of its own.
+        concurrency: How many at a time.
+        is_alone: Whether only one of these may be carried out at a time.
+        stop: Starts no further jobs.
+        stop_active: Called repeatedly from then on, to end those in progress.
+    """
+    pending, futures = deque(jobs), dict[Future[None], bool]()
+    with ThreadPoolExecutor(concurrency, "run") as pool:
+        while pending or futures:
+            if stop.is_set:
+                pending.clear()
+                stop_active()
+            passed = deque[_J]()
+            while pending and len(futures) < concurrency:
+                job = pending.popleft()
+                alone = is_alone(job)
+                if alone and any(futures.values()):
+                    passed.append(job)
+                else:
+                    futures[pool.submit(carry_out, job)] = alone
+            pending.extendleft(reversed(passed))
+            ended, _ = wait(futures, _POLL_SECONDS, FIRST_COMPLETED)
+            for each in ended:
+                del futures[each]
+                each.result()
+
+
+class Runner:
+    """Carries out runs of an experiment.
+
+    Args:
+        folder: The experiment's folder.
+        create: Creates the run of a (task, member, repetition).
+        model_of: Returns the model of a member that is tested first; None for one that is not.
+        judge: The model that scores answers, if a task needs one.
+        on_progress: Called in any thread, one call at a time.
+    """
+
+    def __init__(
+        self,
+        folder: ExperimentFolder,
+        create: Callable[[Key], StartedRun],
+        model_of: Callable[[int], Model | None],
+        judge: JudgeAccess | None,
+        on_progress: Callable[[Progress], None],
+    ) -> None:
+        self._folder = folder
+        self._members = folder.definition.members
+        self._create = create
+        self._model_of = model_of
+        self._judge = judge
+        self._on_progress = on_progress
+        self._lock = threading.Lock()
+        self._active: set[StartedRun] = set()
+        self._given_up: dict[int, str] = {}
+        self._no_node = ""
+        self._halt = Stop()
+        self._done = self._total = 0
+        self._began = 0.0
+
+    def carry_out(
+        self,
+        keys: Sequence[Key],
+        to_score: Sequence[tuple[RunEntry, str]],
+        concurrency: int,
+        stop: Stop,
+    ) -> dict[int, str]:
+        """Carry out runs, and score answers of earlier ones; return when all have ended.
+
+        Args:
+            keys: The (task, member, repetition) to do, in this order.
+            to_score: Ended runs without a score, and their answers.
+            concurrency: How many runs at a time; of the built-in model always one.
+            stop: Stops the runs in progress, and starts no others.
+
+        Returns:
+            Why members could not be started, by index; that of all if no node is left to carry
+            out runs, of which the rest then waits.
+        """
+        self._total, self._began = len(keys) + len(to_score), time.monotonic()
+        self._report(Progress(experiment=self._folder.id, status="defined"))
+        run_jobs(to_score, lambda job: self._score(*job, "scored", "", stop), concurrency,
+                 lambda _: False, stop, lambda: None)  # fmt: skip
+        self._test_models(sorted({member for _, member, _ in keys}), stop)
+        with stop.on_set(self._halt.set):
+            run_jobs(
+                keys, lambda key: self._carry_out_one(key, stop), concurrency,
+                lambda key: is_builtin(self._members[key[1]]), self._halt, self._stop_active,
+            )  # fmt: skip
+        if self._no_node:
+            return dict.fromkeys(range(len(self._members)), self._no_node) | self._given_up
+        return dict(self._given_up)
+
+    def _test_models(self, indexes: Sequence[int], stop: Stop) -> None:
+        """Test the models of members that were not tested yet; give up those that fail."""
+        models: dict[int, Model] = {}
+        for index in indexes:
+            with suppress(StudioError):  # the first run reports it
+                if (model := self._model_of(index)) is not None:
+                    models[index] = model
+
+        def report(tested: Sequence[int]) -> None:
+            for index in tested:
+                self._report_member(index, status="testing")
+
+        self._given_up |= ensure_tested(models, stop, report)
+
+    def _carry_out_one(self, key: Key, stop: Stop) -> None:
+        if self._halt.is_set:
+            return
+        member = key[1]
+        if member in self._given_up:
+            self._report_run(key, "not started", reason=self._given_up[member])
+            return
+        try:
+            run = self._create(key)
+        except (StudioError, OSError) as error:
+            self._given_up[member] = str(error)
+            self._report_run(key, "not started", reason=str(error))
+            return
+        try:
+            entry = self._folder.add_run(*key, run.id)
+            self._report_run(key, "started")
+            self._execute(run, entry, stop)
+        except NoNodeLeft as error:
+            self._no_node = str(error)
+            self._halt.set()
+            self._report_run(key, "not started", "waiting", reason=str(error))
+        except (StudioError, OSError) as error:
+            self._report_run(key, "failed", "infrastructure", reason=str(error))
+        finally:
+            with self._lock:
+                self._active.discard(run)
+            run.close()
+
+    def _execute(self, run: StartedRun, entry: RunEntry, stop: Stop) -> None:
+        with self._lock:
+            self._active.add(run)
+        if self._halt.is_set:
+            run.stop()
+        status, answer, reason = run.carry_out()
+        run.close()  # its sandbox is free while a judge is asked
+        if status == "stopped":
+            self._report_run(entry.key, status, "stopped", reason=reason)
+        elif is_infrastructure_failure(status, reason):
+            self._report_run(entry.key, status, "infrastructure", reason=reason)
+        else:
+            self._score(entry, answer, status, reason, stop)
+
+    def _score(self, entry: RunEntry, answer: str, status: str, reason: str, stop: Stop) -> None:
+        grade = score_run(self._folder, entry, answer, self._judge, stop)
+        outcome: OutcomeName | None = "unscored"
+        if grade is not None and grade.score is not None:
+            outcome, reason = outcome_of_score(grade.score), reason or grade.reason
+        elif self._folder.expected(entry.task) is None:
+            outcome = None
+        else:
+            reason = grade.reason if grade else "The scoring was stopped."
+        self._report_run(
+            entry.key, status, outcome, grade.score if grade else None, reason, answer
+        )  # fmt: skip
+
+    def _stop_active(self) -> None:
+        with self._lock:
+            active = list(self._active)
+        for run in active:
+            run.stop()
+
+    def _report_run(
+        self,
+        key: Key,
+        status: str,
+        outcome: OutcomeName | None = None,
+        score: float | None = None,
+        reason: str = "",
+        answer: str = "",
+    ) -> None:
+        task, member, repetition = key
+        self._report_member(
+            member, task=task, repetition=repetition, status=status, outcome=outcome, score=score,
+            reason=reason, answer=answer,
+        )  # fmt: skip
+
+    def _report_member(self, member: int, **values: Any) -> None:
+        label = self._members[member].label
+        self._report(Progress(experiment=self._folder.id, member=member, label=label, **values))
+
+    def _report(self, progress: Progress) -> None:
+        with self._lock:
+            self._done += progress.status not in ("defined", "testing", "started")
+            elapsed = time.monotonic() - self._began
+            counted = replace(
+                progress, done=self._done, total=self._total,
+                remaining=remaining_seconds(self._done, self._total, elapsed),
+            )  # fmt: skip
+            try:
+                self._on_progress(counted)
+            except Exception:  # noqa: BLE001 - boundary: a report must not end the runs
+                _log.exception("The progress of an experiment cannot be reported")
+
+
+def is_builtin(member: Member) -> bool:
+    """Whether the built-in model answers for a member: it runs one at a time."""
+    return member.model == BUILTIN_ID

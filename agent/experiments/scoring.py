@@ -1,0 +1,85 @@
+"""Grade the answers of ended runs, and store the grades.
+
+Grades of a comparison whose check is quick are computed when they are read; they are not stored.
+"""
+
+from agent.errors import StudioError
+from agent.experiments.experiment import Judge
+from agent.experiments.folder import ExperimentFolder, RunEntry, ScoreEntry, digest_of
+from agent.grading.checks import CHECKS, Expected, Grade, JudgeAccess
+from agent.grading.grade import grade, grade_at_once, grader_of
+from agent.models.base import Model
+from agent.util.cancellation import Stop
+
+
+def judge_access(judge: Judge | None, model: Model | None) -> JudgeAccess | None:
+    """Return how a judge is asked; None without one."""
+    if judge is None or model is None:
+        return None
+    return JudgeAccess(model=model, name=judge.model, prompt=judge.prompt, votes=judge.votes)
+
+
+def is_stored(folder: ExperimentFolder, expected: Expected | None) -> bool:
+    """Whether the grades of answers to a task are stored."""
+    return expected is not None and (folder.kind == "evaluation" or CHECKS[expected.check].slow)
+
+
+def known_grade(
+    folder: ExperimentFolder, task: int, answer: str, stored: ScoreEntry | None
+) -> Grade | None:
+    """Return the grade of an answer; None if no answer is expected or it is not known yet.
+
+    Args:
+        folder: The experiment.
+        task: The task's index.
+        answer: The whole answer.
+        stored: The stored grade of the run, which counts only for this answer.
+    """
+    expected = folder.expected(task)
+    if expected is None:
+        return None
+    if not is_stored(folder, expected) or not answer.strip():
+        return grade_at_once(expected, answer)
+    return stored.grade if stored and stored.answer == digest_of(answer) else None
+
+
+def score_run(
+    folder: ExperimentFolder,
+    entry: RunEntry,
+    answer: str,
+    judge: JudgeAccess | None = None,
+    stop: Stop | None = None,
+) -> Grade | None:
+    """Return the grade of an ended run, stored if it has to be; this may take minutes.
+
+    If the check cannot run here, the run stays without a score.
+
+    Args:
+        folder: The experiment.
+        entry: The run.
+        answer: Its whole answer.
+        judge: The judge, for tasks that need one; its key is in memory only.
+        stop: Ends the judge early; nothing is stored then.
+
+    Returns:
+        The grade; None if it was stopped, or no answer is expected.
+
+    Raises:
+        OSError: The grade cannot be written.
+    """
+    expected = folder.expected(entry.task)
+    if expected is None:
+        return None
+    if not is_stored(folder, expected):
+        return grade_at_once(expected, answer)
+    known = folder.score(entry.run)
+    if known is not None and known.value is not None and known.answer == digest_of(answer):
+        return known.grade
+    found: Grade | None
+    try:
+        found = grade(expected, answer, judge, stop)
+    except StudioError as error:
+        found = Grade(score=None, reason=str(error), grader=grader_of(expected))
+    if found is not None:
+        folder.add_score(entry.run, found, answer)
+    return found

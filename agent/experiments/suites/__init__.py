@@ -1,0 +1,58 @@
+"""The suites of the paper's six domains, from the authors' data or a packaged sample.
+
+A sample has a few tasks of this project's own, in the form in which the authors publish theirs.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+from agent.errors import TaskError
+from agent.experiments.suite import Suite
+from agent.experiments.suites import aa_lcr, aime, chembench, ifbench, medxpertqa, ugphysics
+from agent.util.text import quote
+
+SAMPLES = Path(__file__).parent / "samples"
+
+_SUITES = {
+    suite.name: (suite, tasks)
+    for suite, tasks in (
+        (aime.SUITE, aime.tasks),
+        (ugphysics.SUITE, ugphysics.tasks),
+        (chembench.SUITE, chembench.tasks),
+        (medxpertqa.SUITE, medxpertqa.tasks),
+        (aa_lcr.SUITE, aa_lcr.tasks),
+        (ifbench.SUITE, ifbench.tasks),
+    )
+}
+
+NAMES: tuple[str, ...] = tuple(_SUITES)
+"""The names of all suites, in the order of the paper's figure."""
+
+
+def describe(name: str) -> Suite:
+    """Return a suite without its tasks. Raises ``TaskError`` if there is none of this name."""
+    if name not in _SUITES:
+        raise TaskError(f"There is no suite {quote(name)}. Choose one of {', '.join(NAMES)}.")
+    return _SUITES[name][0]
+
+
+def load(name: str, path: Path | None = None) -> Suite:
+    """Load a suite.
+
+    Args:
+        name: The suite.
+        path: The authors' data, a file or folder; None for the packaged sample. Any file can be
+            read, so take it from the operator only, never from a remote user.
+
+    Raises:
+        TaskError: There is no such suite, or its data is missing or invalid; the text names the
+            file, the line and the field.
+    """
+    suite = describe(name)
+    tasks = tuple(_SUITES[name][1](SAMPLES / name if path is None else path))
+    seen: set[str] = set()
+    for task in tasks:
+        if task.id in seen:
+            raise TaskError(f"{path or name}: two tasks have the id {quote(task.id)}.")
+        seen.add(task.id)
+    return replace(suite, tasks=tasks, sample=path is None)
