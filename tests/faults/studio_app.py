@@ -1,7 +1,7 @@
 """An application with Docker sandboxes, for tests that make them fail."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -101,9 +101,14 @@ class StudioApp:
         containers = self.containers()
         return sorted(each.status for name, each in containers.items() if name != "proxy")
 
-    def networks(self) -> Sequence[Any]:
+    def network(self, run: str) -> str:
+        """Return the name of a run's network."""
+        return str(self.container(run).attrs["HostConfig"]["NetworkMode"])
+
+    def networks(self) -> list[str]:
+        """Return the names of all networks: the sandboxes', and one that is made ahead."""
         filters: Any = {"label": f"{INSTANCE_LABEL}={self.data.instance_id}"}
-        return list(self.engine.api.networks(filters=filters))
+        return [str(each["Name"]) for each in self.engine.api.networks(filters=filters)]
 
     def open(self) -> None:
         self.provider.open()

@@ -62,13 +62,15 @@ def test_a_removed_container_fails_the_run_and_a_follow_up_recreates_it(
     studio_app: StudioApp,
 ) -> None:
     run = start_long_command(studio_app)
+    lost = studio_app.network(run)
     studio_app.container(run).remove(force=True)
     end = studio_app.wait_for_end(run)
     assert end.status == "failed"
     assert "no longer exists" in end.reason
     assert studio_app.follow_up(run, bash("echo on"), SUBMIT).status == "submitted"
     assert "recreated" in studio_app.step_notes(run)
-    assert len(studio_app.networks()) == 1
+    assert studio_app.network(run) in studio_app.networks()
+    assert lost not in studio_app.networks()
 
 
 @pytest.mark.nightly

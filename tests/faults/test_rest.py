@@ -82,10 +82,12 @@ def test_an_expired_sandbox_is_removed_and_the_model_is_notified(open_app: OpenA
 def test_a_container_that_cannot_be_restarted_is_recreated(studio_app: StudioApp) -> None:
     run = studio_app.run_to_end(bash("echo made > output/made; rm -rf /usr/bin/python3*"), SUBMIT)
     stop_idle_sandboxes(studio_app)
+    old = studio_app.network(run)
     assert studio_app.follow_up(run, bash("cat output/made"), SUBMIT).status == "submitted"
     assert origins(studio_app, run) == ["new", "recreated"]
     assert studio_app.container_statuses() == ["running"]
-    assert len(studio_app.networks()) == 1
+    assert studio_app.network(run) in studio_app.networks()
+    assert old not in studio_app.networks()
 
 
 def test_deleting_a_run_removes_its_container(studio_app: StudioApp) -> None:
