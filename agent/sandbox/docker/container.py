@@ -38,6 +38,7 @@ _SECCOMP_PROFILE = Path(__file__).with_name("seccomp.json")
 # Mounted on /etc/hosts, /etc/hostname and /etc/resolv.conf in place of the engine's own files,
 # which are writable and which no quota covers.
 _ETC_FOLDER = Path(__file__).resolve().with_name("etc")
+_SUPERVISOR_FOLDER = str(Path(supervisor.__file__).resolve().parent)
 
 # Needed by apt and dpkg as root; KILL because Stop must also reach processes of other users.
 _CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID"]
@@ -190,18 +191,19 @@ def _networking_config(client: Client, network: SandboxNetwork) -> Any:
 
 def _mounts(spec: ContainerSpec, directories: Mapping[str, Path]) -> list[docker.types.Mount]:
     mount = docker.types.Mount
-    code = str(Path(supervisor.__file__).resolve().parent)
+    folder = spec.workspace.parent.resolve()  # each resolved path costs a call per part of it
     mounts = [
-        mount(WORKSPACE, str(spec.workspace.resolve()), type="bind"),
-        mount(f"{STUDIO_FOLDER}/supervisor", code, type="bind", read_only=True),
+        mount(WORKSPACE, str(folder / spec.workspace.name), type="bind"),
+        mount(f"{STUDIO_FOLDER}/supervisor", _SUPERVISOR_FOLDER, type="bind", read_only=True),
     ]
     if spec.certificates is not None:
         bundle = str(spec.certificates.resolve())
         mounts.append(mount(_CERTIFICATES_PATH, bundle, type="bind", read_only=True))
-    for file in _etc_files(spec.workspace.parent / "etc"):
+    for file in _etc_files(folder / "etc"):
         mounts.append(mount(f"/etc/{file.name}", str(file), type="bind", read_only=True))
     return mounts + [
-        mount(at, str(path.resolve()), type="bind") for at, path in directories.items()
+        mount(at, str(folder / path.relative_to(spec.workspace.parent)), type="bind")
+        for at, path in directories.items()
     ]
 
 
@@ -209,7 +211,7 @@ def _etc_files(folder: Path) -> list[Path]:
     """Copy the files for /etc to a folder, world-readable whatever the umask; return the copies."""
     try:
         folder.mkdir(exist_ok=True)
-        copies = [folder.resolve() / file.name for file in _ETC_FOLDER.iterdir()]
+        copies = [folder / file.name for file in _ETC_FOLDER.iterdir()]
         for copy in copies:
             copy.write_bytes((_ETC_FOLDER / copy.name).read_bytes())
             copy.chmod(0o644)
