@@ -1,7 +1,6 @@
 """The studio: creates runs and sandboxes in a data folder."""
 
 import os
-import shutil
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, closing, suppress
@@ -27,7 +26,6 @@ from agent.runs.inputs import INPUT_FOLDER
 from agent.runs.recorded_run import RecordedRun
 from agent.runs.spec import RunSpec
 from agent.sandbox import base
-from agent.sandbox.disk import volume
 from agent.sandbox.network.policy import NetworkPolicy
 from agent.settings import Settings, load
 from agent.tools.custom import Function, Tool, toolset
@@ -503,7 +501,7 @@ class Studio:
         with ExitStack() as on_failure:
             if isinstance(run, os.PathLike):
                 run = fork.import_parent(run, self._data, provider.blobs)
-                on_failure.callback(_discard, run)
+                on_failure.callback(run.discard)
             request = fork.wanted(self.settings.data, run, step, message, prompt, mode, reinstall)
             folder = fork.create(request, self._data, provider.blobs, provider.create_workspace)
             on_failure.pop_all()
@@ -560,7 +558,7 @@ class Studio:
             folder.set_network(policy)
             sandbox = self._acquire_sandbox(folder)
         except BaseException:
-            _discard(folder)
+            folder.discard()
             raise
         handle = Sandbox(
             sandbox,
@@ -621,7 +619,7 @@ class Studio:
         sandbox = self._provider().create_workspace()
         folder = RunFolder.create(self._data, sandbox, comparison=comparison, parent=parent)
         with ExitStack() as on_failure:
-            on_failure.callback(_discard, folder)
+            on_failure.callback(folder.discard)
             for path in inputs:
                 copied = copy_in(Workspace(folder.workspace), path, INPUT_FOLDER)
                 report.copied += copied.copied
@@ -660,9 +658,4 @@ class Studio:
         try:
             sandbox.close()
         finally:
-            _discard(folder)
-
-
-def _discard(folder: RunFolder) -> None:
-    shutil.rmtree(folder.path, ignore_errors=True)
-    volume.discard(folder.sandbox_folder)
+            folder.discard()

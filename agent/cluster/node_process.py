@@ -1,6 +1,5 @@
 """A node's process: an engine, an image, a pool of sandboxes and a data folder of its own."""
 
-import shutil
 import subprocess
 import sys
 import threading
@@ -13,8 +12,6 @@ from agent.cluster.cleanup import delete_runs
 from agent.data_folder import lock_first_free
 from agent.provisioning.capacity import sandboxes_of_this_machine
 from agent.provisioning.provider import DockerSandboxProvider
-from agent.runs.folder import RunFolder
-from agent.sandbox.disk import volume
 from agent.settings import load
 from agent.util.cancellation import Stop
 
@@ -93,9 +90,3 @@ class NodeProcess:
         assert watcher.stdin is not None
         self._resources.callback(watcher.stdin.close)
         watcher.wait()  # its child goes on, and belongs to no process that ends it
-
-
-def discard_run(folder: RunFolder) -> None:
-    """Delete a node's copy of a run: its record and its sandbox's folder."""
-    shutil.rmtree(folder.path, ignore_errors=True)
-    volume.discard(folder.sandbox_folder)

@@ -11,7 +11,7 @@ from agent.cluster.parts import Part
 from agent.cluster.receiver import Receiver
 from agent.errors import EngineError
 from agent.events import RunEnded
-from agent.runs.event_recorder import EventRecorder
+from agent.runs.event_recorder import EventRecorder, OpenRound
 from agent.runs.folder import RunFolder
 from agent.runs.journal import last_event
 from agent.sandbox.disk import volume
@@ -66,6 +66,8 @@ class PlacedRun:
         """Carry it out; return its status, its answer and why it failed."""
         self._folder.set_network(self._order.spec.policy)
         self._folder.set_sandbox(self._folder.sandbox)
+        mark = OpenRound(self._folder.data, self.id)
+        mark.begin()
         try:
             for _ in range(_ATTEMPTS):
                 ended = self._attempt()
@@ -75,6 +77,7 @@ class PlacedRun:
         finally:
             self._receiver.close()
             self._end_interrupted()
+            mark.end()
 
     def stop(self) -> None:
         """End it early, from any thread."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from agent.api.models import select_model
 from agent.api.placement import RunOrder
-from agent.cluster.node_process import NodeProcess, discard_run
+from agent.cluster.node_process import NodeProcess
 from agent.cluster.parts import Part, Sender, batches
 from agent.errors import StudioError
 from agent.events import Event, RunEnded, StepEnded
@@ -124,5 +124,5 @@ def _close(recorded: RecordedRun) -> None:
 
 
 def _discard(folder: RunFolder, store: Path) -> None:
-    discard_run(folder)
+    folder.discard()
     shutil.rmtree(store, ignore_errors=True)

@@ -203,5 +203,6 @@ def _check_disk(place: Path, needed: int) -> None:
 
 
 def _discard(data: Path, run: str, sandbox: str) -> None:
+    volume.leave(data / "sandboxes" / sandbox, run)
     shutil.rmtree(data / "runs" / run, ignore_errors=True)
     volume.discard(data / "sandboxes" / sandbox)

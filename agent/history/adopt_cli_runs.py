@@ -13,7 +13,7 @@ from agent.data_folder import DataFolder, candidate_folders
 from agent.errors import DataFolderLocked, StudioError
 from agent.events import RunEnded
 from agent.runs import journal
-from agent.runs.event_recorder import end_interrupted_rounds
+from agent.runs.event_recorder import OpenRound, end_interrupted_rounds
 from agent.runs.folder import RunFolder
 from agent.sandbox.disk import volume
 from agent.workspace.versions.blobs import BlobStore
@@ -83,6 +83,8 @@ def _move_folders(place: Path, data: Path, blobs: BlobStore, *, ended: bool) -> 
         with blobs.protected():
             blobs.merge(BlobStore(place / "blobs"))
             for folder in found:
+                if folder.journal.exists() and not _is_movable(folder, ended=True):
+                    OpenRound(data, folder.id).begin()
                 if folder.sandbox_folder.is_dir():
                     volume.move(folder.sandbox_folder, data / "sandboxes" / folder.sandbox)
                 folder.path.rename(data / "runs" / folder.id)

@@ -44,6 +44,10 @@ CREATE INDEX runs_pinned ON runs (at, run) WHERE pinned;
 CREATE TABLE contents (id INTEGER PRIMARY KEY, summary BLOB NOT NULL, passages BLOB NOT NULL);
 CREATE VIRTUAL TABLE words USING fts5 (text, content = '', tokenize = 'trigram');
 CREATE VIRTUAL TABLE vocabulary USING fts5vocab (words, row);
+CREATE TABLE named_contents (
+    content INTEGER NOT NULL, run INTEGER NOT NULL, PRIMARY KEY (content, run)
+) WITHOUT ROWID;
+CREATE INDEX named_contents_by_run ON named_contents (run);
 CREATE TABLE erasing (first INTEGER NOT NULL);
 """
 _SUMMARIES = "4: figures for comparisons, copied steps, passports"

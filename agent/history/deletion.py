@@ -5,23 +5,23 @@ links. The next start deletes the leftovers of a process that died.
 """
 
 import os
-import re
 import stat
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from agent.errors import RecordNotAFile, RunError, StudioError
+from agent.errors import RunError, StudioError
+from agent.history.records import content_hashes
 from agent.runs.disk_usage import bytes_on_disk, run_sandbox_ids, sandbox_bytes_on_disk
+from agent.runs.folder import RunFolder
 from agent.runs.own_changes import OwnChanges
 from agent.sandbox.disk import volume
-from agent.util.state_files import open_record
 from agent.workspace import paths
 from agent.workspace.staging import StagingFolder
 from agent.workspace.tree import walk
 from agent.workspace.versions.blobs import BlobStore
 
-_HASH = re.compile(rb"[0-9a-f]{64}")
+SharedContents = Callable[[Collection[str], Collection[str]], tuple[set[str], set[str]]]
 
 
 class RunDeleter:
@@ -32,6 +32,7 @@ class RunDeleter:
         blobs: Its store of file contents.
         empty_as_root: Deletes files that only root may delete from the workspace of a sandbox id.
         own: What this process changes in the folder of runs.
+        shared: As ``History.shared_contents``; by default the manifests of all runs are read.
     """
 
     def __init__(
@@ -40,7 +41,9 @@ class RunDeleter:
         blobs: BlobStore,
         empty_as_root: Callable[[str], None],
         own: OwnChanges | None = None,
+        shared: SharedContents | None = None,
     ) -> None:
+        self._shared = shared or (lambda _, runs: (set(), {*RunFolder.ids(data)}.difference(runs)))
         self._own = own or OwnChanges(data)
         self._data = data
         self._blobs = blobs
@@ -86,6 +89,8 @@ class RunDeleter:
     def _remove_from_list(self, run: str) -> int:
         """Remove a run from the list, delete its sandboxes and return the freed bytes."""
         place, sandboxes = self._data / "runs" / run, run_sandbox_ids(self._data, run)
+        for sandbox in sandboxes:
+            volume.leave(self._data / "sandboxes" / sandbox, run)
         with self._staging.open(), self._own.made():
             place.rename(self._staging.folder / run)
         try:
@@ -97,12 +102,11 @@ class RunDeleter:
     def _delete_sandbox(self, sandbox: str) -> int:
         folder = self._data / "sandboxes" / sandbox
         size = sandbox_bytes_on_disk(folder)
-        if volume.disk_image(folder).exists():
-            volume.discard(folder)
-            return size
-        if not _is_removable(folder):
-            self._empty_as_root(sandbox)
-        self._delete_folder(folder)
+        if not volume.disk_image(folder).exists():
+            if not _is_removable(folder):
+                self._empty_as_root(sandbox)
+            self._delete_folder(folder)
+        volume.discard(folder)
         return size
 
     def _delete_removed(self, removed: list[Path]) -> int:
@@ -126,11 +130,13 @@ class RunDeleter:
     def _unshared_hashes(self, folders: Collection[Path]) -> set[str]:
         """Return the content hashes referenced by these run folders and by no others."""
         try:
-            named = {each for folder in folders for each in _hashes(folder)}
+            named = {each for folder in folders for each in content_hashes(folder)}
             if named:  # a plain run has none
-                for other in (self._data / "runs").glob("*"):
-                    if named and other not in folders:
-                        named.difference_update(_hashes(other))
+                shared, unknown = self._shared(named, {folder.name for folder in folders})
+                named -= shared
+                for other in unknown:
+                    if named:
+                        named.difference_update(content_hashes(self._data / "runs" / other))
         except OSError:
             return set()  # an unreadable run may reference all of them
         return named
@@ -151,14 +157,3 @@ def _is_removable(folder: Path) -> bool:
     except OSError:
         return True  # the deletion reports the error
     return True
-
-
-def _hashes(run: Path) -> Iterator[str]:
-    """Yield the content hashes in a run's manifests, even in damaged ones."""
-    with (
-        suppress(FileNotFoundError, NotADirectoryError, RecordNotAFile),
-        open_record(run / "manifests.jsonl") as file,
-    ):
-        for line in file:
-            for found in _HASH.findall(line):
-                yield found.decode()

@@ -6,7 +6,7 @@ up to date. A run that is shown has been compared with its record.
 
 import json
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -15,6 +15,7 @@ from urllib.parse import unquote
 
 from agent.errors import RunError, StudioError
 from agent.history import records, search
+from agent.history.database import HistoryUnavailable
 from agent.history.indexing import Indexer
 from agent.history.records import Record
 from agent.runs.disk_usage import sandbox_bytes_on_disk
@@ -158,6 +159,7 @@ class History:
         data: The data folder.
         active_summaries: Returns the summaries of active runs by id; None for one that is starting.
         own: See ``Indexer``.
+        end_round: See ``Indexer``.
     """
 
     def __init__(
@@ -165,10 +167,11 @@ class History:
         data: Path,
         active_summaries: Callable[[], Mapping[str, Summary | None]] = dict,
         own: OwnChanges | None = None,
+        end_round: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._data = data
         self._active_summaries = active_summaries
-        self.indexer = Indexer(data, lambda: self._active_summaries().keys(), own)
+        self.indexer = Indexer(data, lambda: self._active_summaries().keys(), own, end_round)
         self._database = self.indexer.database
 
     def page(
@@ -335,6 +338,45 @@ class History:
         return self._read(
             lambda rows: dict(rows.execute("SELECT run, unreadable FROM runs WHERE unreadable"))
         )
+
+    def shared_contents(
+        self, contents: Collection[str], runs: Collection[str]
+    ) -> tuple[set[str], set[str]]:
+        """Return those of some contents that other runs name, too, for their deletion.
+
+        Args:
+            contents: Their hashes.
+            runs: The runs to be deleted, which may be gone from the list already.
+
+        Returns:
+            Those contents, and the other runs that may name more of them.
+        """
+        self.indexer.update(_SHORT_SECONDS)
+        try:
+            unknown = self.indexer.pending()
+            shared = self._read(lambda rows: self._named_elsewhere(rows, contents, runs, unknown))
+        except HistoryUnavailable:
+            shared, unknown = set(), set(RunFolder.ids(self._data))
+        return shared, unknown.difference(runs)
+
+    def _named_elsewhere(
+        self,
+        rows: sqlite3.Connection,
+        contents: Collection[str],
+        runs: Collection[str],
+        unknown: set[str],
+    ) -> set[str]:
+        """Return the contents that another run names; add runs whose contents are not known."""
+        query = "SELECT runs.run FROM named_contents AS named JOIN runs ON runs.id = named.run "
+        query += "WHERE named.content = ?"
+
+        def naming(content: str) -> Iterator[str]:
+            number = records.content_number(content)
+            found = (run for (run,) in rows.execute(query, (number,)) if run not in runs)
+            return (run for run in found if (self._data / "runs" / run).is_dir())
+
+        unknown.update(naming(records.UNKNOWN_CONTENTS))
+        return {content for content in contents if any(naming(content))}
 
     def totals(self, owner: str | None = None, *, measured: bool = False) -> HistoryTotals:
         """Return the sums over all begun runs, or one user's.

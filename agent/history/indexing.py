@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 
+from agent.errors import StudioError
 from agent.history import records
 from agent.history.database import Database, HistoryUnavailable
 from agent.history.records import Record
@@ -36,10 +37,15 @@ class Indexer:
         data: The data folder; the database is in it.
         active: Returns the active runs, which are indexed at their ends.
         own: What this process changes in the folder of runs, and reports with ``changed``.
+        end_round: Ends the round of a run that was indexed as running, unless it is active.
     """
 
     def __init__(
-        self, data: Path, active: Callable[[], Collection[str]], own: OwnChanges | None = None
+        self,
+        data: Path,
+        active: Callable[[], Collection[str]],
+        own: OwnChanges | None = None,
+        end_round: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._own = own or OwnChanges(data)
         self._listing = Listing(self._own)
@@ -47,6 +53,8 @@ class Indexer:
         self._data = data
         self._runs = data / "runs"
         self._active = active
+        self._end_round = end_round
+        self._running = list[str]()  # indexed as running
         self._deferred: frozenset[str] = frozenset()
         self._changed: set[str] = set()
         self._new: list[str] = []  # newest last
@@ -67,6 +75,14 @@ class Indexer:
     def unsaved(self) -> list[Record]:
         """Return runs that could not be stored yet, for example because the disk was full."""
         return list(self._unsaved.values())
+
+    def pending(self) -> set[str]:
+        """Return the runs that may not be in the database as they are."""
+        active = set(self._active())
+        with self.database.lock:  # no run is being stored
+            if not self._complete:
+                return set(RunFolder.ids(self._data))
+            return active.union(self._changed, self._new, self._drafts, self._unsaved)
 
     def changed(self, *runs: str) -> None:
         """Report that runs may have changed, begun or been deleted; return at once."""
@@ -101,6 +117,7 @@ class Indexer:
             return False
         finally:
             self.database.lock.release()
+        self._end_rounds()
         return True
 
     def open(self) -> None:
@@ -127,6 +144,17 @@ class Indexer:
                 self._closing.wait(time.monotonic() - began)  # leave time for other threads
             else:
                 self._wake.wait(_DEFERRED_SECONDS if self._changed else _IDLE_SECONDS)
+
+    def _end_rounds(self) -> None:
+        """End the rounds that another process has left open."""
+        running, self._running = self._running, []
+        for run in running:
+            try:
+                self._end_round(run)
+            except (StudioError, OSError):
+                _log.exception("The round of run %s cannot be ended", run)
+            else:
+                self.changed(run)
 
     def _start_over(self) -> None:
         with self._lock:
@@ -205,6 +233,8 @@ class Indexer:
         if record is not None:
             if known is None or record.stamp != known.stamp:
                 records.store(writer, record)
+                if record.summary and record.summary.running:
+                    self._running.append(run)
             return False
         if known is not None:
             records.delete(writer, run)

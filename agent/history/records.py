@@ -1,9 +1,12 @@
 """What the history's database holds of one run: its list entry, its text, and its stamp."""
 
 import logging
+import os
+import re
 import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -11,7 +14,7 @@ from urllib.parse import unquote
 
 from pydantic import TypeAdapter
 
-from agent.errors import RunError
+from agent.errors import RecordNotAFile, RunError
 from agent.events import Event
 from agent.history.search import Passage, normalize, passages_of
 from agent.runs import journal, summary
@@ -19,27 +22,34 @@ from agent.runs.folder import MAX_TITLE, Parent, RunFolder, parent_adapter
 from agent.runs.state import RunState
 from agent.runs.summary import Summary
 from agent.titles import title_for_task
+from agent.util.state_files import open_record
 from agent.util.text import replace_surrogates
 
+UNKNOWN_CONTENTS = "0" * 64  # of a run whose manifests cannot be read
 RECORD_UNREADABLE = "Its record cannot be read."
 _COLUMNS = (
     "run, journal_stamp, record_stamp, owner, sandbox, at, title, title_key, renamed, pinned, "
     "problem, running, unreadable, size, workspace, versions, comparison, parent, parent_run, "
     "imported"
 )
+_HASH = re.compile(rb"[0-9a-f]{64}")
 _log = logging.getLogger(__name__)
 Stamp = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A run as it is stored: its folder (None if unreadable), its summary and its text."""
+    """A run as it is stored: its folder (None if unreadable), its summary and its text.
+
+    ``contents`` are the hashes of the contents that its manifests name.
+    """
 
     run: str
     stamp: Stamp
     folder: RunFolder | None
     summary: Summary | None = None
     passages: list[Passage] = field(default_factory=list)
+    contents: set[str] = field(default_factory=set)
 
     @property
     def title(self) -> str:
@@ -70,16 +80,38 @@ def _passages_adapter() -> TypeAdapter[list[Passage]]:
 
 
 def stamp(run: Path) -> Stamp | None:
-    """Return values that change with a run's journal and its ``run.json``; None before it began."""
+    """Return values that change with a run's record; None before it began.
+
+    The first changes with its journal and its manifests, the second with its ``run.json``.
+    """
+    events, versions, about = (
+        _stat(f"{run}/{name}") for name in ("journal.jsonl", "manifests.jsonl", "run.json")
+    )
+    if events is None:
+        return None
+    size = versions.st_size if versions else 0
+    return (
+        f"{events.st_size} {events.st_mtime_ns} {size}",
+        f"{about.st_mtime_ns} {about.st_ino}" if about else "",
+    )
+
+
+def _stat(path: str) -> os.stat_result | None:
     try:
-        events = (run / "journal.jsonl").stat()
+        return os.stat(path)  # noqa: PTH116 - of all runs at a start
     except OSError:
         return None
-    try:
-        about = (run / "run.json").stat()
-    except OSError:
-        return f"{events.st_size} {events.st_mtime_ns}", ""
-    return f"{events.st_size} {events.st_mtime_ns}", f"{about.st_mtime_ns} {about.st_ino}"
+
+
+def content_hashes(run: Path) -> Iterator[str]:
+    """Yield the content hashes in a run's manifests, even in damaged ones. Raises ``OSError``."""
+    with (
+        suppress(FileNotFoundError, NotADirectoryError, RecordNotAFile),
+        open_record(run / "manifests.jsonl") as file,
+    ):
+        for line in file:
+            for found in _HASH.findall(line):
+                yield found.decode()
 
 
 def read(data: Path, run: str, known: "Record | None") -> Record | None:
@@ -95,18 +127,23 @@ def read(data: Path, run: str, known: "Record | None") -> Record | None:
         return None
     folder = None
     try:
+        contents = set(content_hashes(data / "runs" / run))
+    except OSError:
+        contents = {UNKNOWN_CONTENTS}
+    try:
         folder = RunFolder.open(data, run)
         if known is not None and known.summary and known.stamp[0] == at[0]:
-            return Record(run, at, folder, known.summary, known.passages)
+            return Record(run, at, folder, known.summary, known.passages, contents)
         state, passages = RunState(run=run), list[Passage]()
         passages += passages_of(_applied(folder, state))
         if state.rounds:
-            return Record(run, at, folder, summary.measured(folder, state), passages)
+            about = summary.measured(folder, state)
+            return Record(run, at, folder, about, passages, contents)
     except (RunError, OSError):
         pass
     except Exception:  # noqa: BLE001 - boundary: one record must not prevent the others from being listed
         _log.exception("The record of run %s cannot be read", run)
-    return Record(run, at, folder)
+    return Record(run, at, folder, contents=contents)
 
 
 def _applied(folder: RunFolder, state: RunState) -> Iterator[Event]:
@@ -170,6 +207,10 @@ def store(database: sqlite3.Connection, record: Record) -> None:
         ).lastrowid
         or 0
     )
+    database.executemany(
+        "INSERT OR IGNORE INTO named_contents VALUES (?, ?)",
+        [(content_number(each), number) for each in record.contents],
+    )
     if about is not None:
         blobs = _summary_adapter().dump_json(about), _passages_adapter().dump_json(record.passages)
         database.execute(
@@ -179,6 +220,11 @@ def store(database: sqlite3.Connection, record: Record) -> None:
             "INSERT INTO words (rowid, text) VALUES (?, ?)",
             (number, _indexed_text(title, about, record.passages)),
         )
+
+
+def content_number(digest: str) -> int:
+    """Return what the database holds of a content hash: its first eight bytes."""
+    return int.from_bytes(bytes.fromhex(digest[:16]), signed=True)
 
 
 def encode_parent(parent: Parent | None) -> str:
@@ -203,8 +249,8 @@ def delete(database: sqlite3.Connection, run: str) -> int | None:
         database.execute(
             "INSERT INTO words (words, rowid, text) VALUES ('delete', ?, ?)", (number, text)
         )
-    for table in ("contents", "runs"):
-        database.execute(f"DELETE FROM {table} WHERE id = ?", (number,))
+    for condition in ("contents WHERE id", "runs WHERE id", "named_contents WHERE run"):
+        database.execute(f"DELETE FROM {condition} = ?", (number,))
     return int(number)
 
 

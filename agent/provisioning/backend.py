@@ -13,6 +13,7 @@ from typing import Literal
 from agent.data_folder import DataFolder, lock_unused_subfolders
 from agent.errors import EngineError, ImageError, SandboxError, StudioError
 from agent.provisioning.orphans import remove_orphans
+from agent.sandbox.disk import volume
 from agent.sandbox.docker import lifecycle
 from agent.sandbox.docker.lifecycle import INSTANCE_LABEL
 from agent.sandbox.engine.client import (
@@ -260,7 +261,7 @@ class Backend:
     def _clean_up(self, client: Client) -> list[lifecycle.ContainerInfo]:
         """Remove what dead processes left in the engine; return the stopped containers kept."""
         instance = self._data.instance_id
-        kept = lifecycle.reap(client, instance, self._sandboxes_of_runs)
+        kept = lifecycle.reap(client, instance, self._is_assigned)
         for folder in lock_unused_subfolders(self._data):
             _remove_all_of(client, folder)
         reap_networks(client, (INSTANCE_LABEL, instance))
@@ -281,10 +282,8 @@ class Backend:
             raise EngineError("The container engine cannot be reached.")
         _remove_all_of(self.client, folder)
 
-    def _sandboxes_of_runs(self) -> set[str]:
-        from agent.runs.disk_usage import all_sandbox_ids  # imports what a first start never needs
-
-        return all_sandbox_ids(self._data.path)
+    def _is_assigned(self, sandbox: str) -> bool:
+        return bool(sandbox) and volume.is_assigned(self._data.path / "sandboxes" / sandbox)
 
     def _ensure_sandbox_image(self, client: Client) -> str:
         if not self._settings.image:

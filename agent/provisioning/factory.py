@@ -13,7 +13,7 @@ from agent.events import SandboxOrigin
 from agent.provisioning.backend import Backend
 from agent.provisioning.folders import create_workspace
 from agent.provisioning.turns import Turns
-from agent.runs.disk_usage import all_sandbox_ids, bytes_on_disk
+from agent.runs.disk_usage import all_sandbox_ids, bytes_on_disk, run_sandbox_ids
 from agent.runs.folder import RunFolder
 from agent.sandbox.base import Sandbox
 from agent.sandbox.disk import scratch, volume
@@ -63,14 +63,13 @@ class SandboxFactory:
         return create_workspace(self._data, self._disk)
 
     def create_idle(self) -> Sandbox:
-        """Create a sandbox that no run uses yet, with its own folder, whose disk is held.
+        """Create a sandbox that no run uses yet, with its own folder.
 
         Raises:
             StudioError: it cannot be created; nothing is left behind.
         """
         sandbox_id = self.create_workspace()
         folder = self._data.path / "sandboxes" / sandbox_id
-        volume.hold(folder)
         with ExitStack() as on_failure:
             on_failure.callback(volume.discard, folder)
             sandbox = self.create_new(sandbox_id)
@@ -159,11 +158,9 @@ class SandboxFactory:
         if self._backend.client is None or self._backend.setup_status.phase != "ready":
             return
         try:
-            found = lifecycle.list_containers(self._engine, self._data.instance_id)
-            named = all_sandbox_ids(self._data.path)
-            for info in found:
+            for info in lifecycle.list_containers(self._engine, self._data.instance_id):
                 if info.sandbox_id and info.state == "exited":
-                    self._remove_if_expired(info, named)
+                    self._remove_if_expired(info)
         except SandboxError as error:
             _log.warning("%s", error)
 
@@ -172,7 +169,10 @@ class SandboxFactory:
 
         Call it only while no sandboxes are created: before the first and after the last.
         """
-        for folder in volume.find_orphans(self._data.path, all_sandbox_ids(self._data.path)):
+        data = self._data.path
+        for folder in volume.find_orphans(
+            data, lambda run: run_sandbox_ids(data, run) if run else all_sandbox_ids(data)
+        ):
             volume.discard(folder)
 
     @property
@@ -198,19 +198,16 @@ class SandboxFactory:
             self._remove(info)
         return created, "recreated"
 
-    def _remove_if_expired(self, info: lifecycle.ContainerInfo, named: set[str]) -> None:
+    def _remove_if_expired(self, info: lifecycle.ContainerInfo) -> None:
         """Remove a container whose retention has expired, unless it is being restarted."""
         with self.container_lock(info.sandbox_id):
             since = lifecycle.stopped_at(self._engine, info.id)
             if since is None:
                 return
-            stopped_seconds = clock.now() - since
-            if (
-                info.sandbox_id not in named
-                or stopped_seconds > self._settings.stopped_days * _DAY_SECONDS
-            ):
+            folder = self._data.path / "sandboxes" / info.sandbox_id
+            expired = clock.now() - since > self._settings.stopped_days * _DAY_SECONDS
+            if expired or not volume.is_assigned(folder):
                 self._remove(info)
-                folder = self._data.path / "sandboxes" / info.sandbox_id
                 if folder.is_dir():
                     volume.attach(folder)
                     scratch.discard(folder)

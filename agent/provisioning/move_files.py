@@ -57,6 +57,7 @@ def move_to_sandbox(folder: RunFolder, sandbox: str, workspace: Path) -> None:
         if not folder.is_untouched:
             _move_files(folder.workspace, workspace)
             _move_staging(old_folder, workspace.parent)
+        volume.leave(old_folder, folder.id)
         folder.set_sandbox(sandbox)
     _remove_old_folder(old_folder)
 
@@ -64,7 +65,7 @@ def move_to_sandbox(folder: RunFolder, sandbox: str, workspace: Path) -> None:
 def _remove_old_folder(folder: Path) -> None:
     """Remove the old folder; in the background if it has a disk, which takes longer.
 
-    If the process ends meanwhile, the next start finds a folder that belongs to no run.
+    If the process ends meanwhile, the next start finds a folder that no run has.
     """
     if volume.disk_image(folder).exists() and not volume.is_unused(folder):
         threading.Thread(target=volume.discard, args=(folder,), daemon=True).start()

@@ -231,7 +231,6 @@ class DockerSandboxProvider:
             sandbox = self._pool.take() if is_cheap_to_move(folder) else None
             if sandbox is not None:
                 move_to_sandbox(folder, sandbox.id, sandbox.workspace)
-                volume.release(folder.sandbox_folder)
         return sandbox
 
     def _create_or_restart(

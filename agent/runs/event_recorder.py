@@ -2,6 +2,7 @@
 
 import errno
 import logging
+import os
 import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, suppress
@@ -37,20 +38,35 @@ _log = logging.getLogger(__name__)
 def end_interrupted_rounds(data: Path) -> None:
     """End rounds that an earlier process left open, as interrupted.
 
-    Also clean the staging folders of their workspaces.
+    Also clean the staging folders of their workspaces. Only the runs with a mark are read; all
+    are in a data folder in which an earlier version wrote none.
 
     Args:
         data: The data folder, locked by this process.
     """
-    for folder in RunFolder.all(data):
-        if volume.is_attached(folder.sandbox_folder):
-            with suppress(OSError):
-                Workspace(folder.workspace).staging.clean_up()
+    marks = data / _MARKS
+    marks.mkdir(mode=0o700, parents=True, exist_ok=True)
+    all_marked = marks / _ALL_MARKED
+    marked = [each.name for each in marks.glob("[!.]*")]
+    for run in marked if all_marked.exists() else RunFolder.ids(data):
         try:
-            if folder.journal.exists() and not journal.ends_with(folder.journal, RunEnded):
-                EventRecorder(folder).close()
-        except OSError:
-            _log.exception("The record of run %s cannot be read", folder.id)
+            _end_interrupted_round(RunFolder.open(data, run))
+        except RunError:  # it was deleted, or its record cannot be read
+            if not RunFolder.exists(data, run):
+                OpenRound(data, run).end()
+    all_marked.touch()
+
+
+def _end_interrupted_round(folder: RunFolder) -> None:
+    if volume.is_attached(folder.sandbox_folder):
+        with suppress(OSError):
+            Workspace(folder.workspace).staging.clean_up()
+    try:
+        if folder.journal.exists() and not journal.ends_with(folder.journal, RunEnded):
+            EventRecorder(folder).close()
+        OpenRound(folder.data, folder.id).end()
+    except OSError:  # the mark stays for the next start
+        _log.exception("The record of run %s cannot be read", folder.id)
 
 
 class EventRecorder:
@@ -68,19 +84,19 @@ class EventRecorder:
         self.lock = threading.Lock()
         self._folder = folder
         self._outputs = LongOutputs(folder.outputs)
-        self._reserve = ReservedSpace(folder.path / "reserve")
+        self._round = OpenRound(folder.data, folder.id)
         self._pending_end: RunEnded | None = None
         self._load()
 
-    def reserve_space(self) -> None:
-        """Reserve disk space to end a round, and write the last end if still pending.
+    def open_round(self) -> None:
+        """Mark a round as open, reserve disk space for its end, and write a pending end.
 
         Raises:
             RunError: There is no space.
         """
         try:
-            self._reserve.allocate()
             self.write_pending_end()
+            self._round.begin()
         except OSError as error:
             raise RunError(_error_message(error)) from error
 
@@ -119,7 +135,8 @@ class EventRecorder:
                 "failed", f"Internal error ({error!r}); the studio's log has the details."
             )
         finally:
-            self._reserve.release()
+            if not self.state.is_running and not self.has_pending_end:
+                self._round.end()
 
     def annotate(self, annotation: Annotation) -> None:
         """Write an annotation, from any thread and at any time."""
@@ -142,7 +159,9 @@ class EventRecorder:
         """
         with self.lock:
             if self._pending_end is not None:
+                self._round.release()
                 self.journal.append(self._pending_end)
+                self._round.end()
                 self._pending_end = None
 
     def close(self) -> None:
@@ -180,10 +199,12 @@ class EventRecorder:
         elif isinstance(event, ToolEnded):
             self._outputs.end_call()
         if isinstance(event, RunEnded):
-            self._reserve.release()
+            self._round.release()
         with self.lock:
             cursor = self.journal.append(event)
             self.state.apply(event, cursor)
+        if isinstance(event, RunEnded):
+            self._round.end()
         return event
 
 
@@ -194,27 +215,38 @@ def _error_message(error: OSError) -> str:
 
 
 _RESERVED_BYTES = 16 * 1024
+_MARKS = "open-rounds"
+_ALL_MARKED = ".all-marked"  # this version began all rounds that are open
 
 
-class ReservedSpace:
-    """A file of reserved disk space, deleted so that a round can end on a full disk.
+class OpenRound:
+    """The mark of a run whose round is open, which a start after a crash ends.
+
+    Its file has the disk space to end the round on a full disk.
 
     Args:
-        file: Its path.
+        data: The data folder.
+        run: The run's id.
     """
 
-    def __init__(self, file: Path) -> None:
-        self._file = file
+    def __init__(self, data: Path, run: str) -> None:
+        self._file = data / _MARKS / run
 
-    def allocate(self) -> None:
-        """Reserve the space. Raises ``OSError`` if there is none, leaving no file."""
+    def begin(self) -> None:
+        """Mark the run and reserve the space. Raises ``OSError`` if there is none."""
         try:
+            self._file.parent.mkdir(mode=0o700, exist_ok=True)
             self._file.write_bytes(bytes(_RESERVED_BYTES))
         except OSError:
-            self.release()
+            self.end()
             raise
 
     def release(self) -> None:
-        """Release the space. May be called twice."""
+        """Release the space; the mark stays."""
+        with suppress(OSError):
+            os.truncate(self._file, 0)
+
+    def end(self) -> None:
+        """Remove the mark, if there is one."""
         with suppress(OSError):
             self._file.unlink(missing_ok=True)

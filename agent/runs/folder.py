@@ -138,7 +138,8 @@ class RunFolder:
         folder = cls(data, run_id or random_id(), metadata)
         try:
             folder.outputs.mkdir(parents=True, mode=0o700)
-            folder._write(metadata)
+            with volume.assigned(folder.sandbox_folder, folder.id):
+                folder._write(metadata)
         except OSError:
             shutil.rmtree(folder.path, ignore_errors=True)
             raise
@@ -319,7 +320,11 @@ class RunFolder:
 
     def set_sandbox(self, sandbox: str) -> None:
         """Record that this sandbox uses and contains the workspace from now on."""
-        self._update(sandbox=sandbox, sandbox_used=True)
+        if sandbox == self.sandbox:
+            self._update(sandbox_used=True)
+            return
+        with volume.assigned(self.data / "sandboxes" / sandbox, self.id):
+            self._update(sandbox=sandbox, sandbox_used=True)
 
     def set_share_link_digests(self, digests: Iterable[str]) -> None:
         """Replace the digests of the run's shared links."""
@@ -335,6 +340,12 @@ class RunFolder:
         """Pin or unpin the run."""
         if pinned != self.pinned:
             self._update(pinned=pinned)
+
+    def discard(self) -> None:
+        """Delete the record, the sandbox's folder and its disk; ignore errors."""
+        volume.leave(self.sandbox_folder, self.id)
+        shutil.rmtree(self.path, ignore_errors=True)
+        volume.discard(self.sandbox_folder)
 
     def leave_comparison(self) -> None:
         """Make the run independent of what started it, which is being deleted."""

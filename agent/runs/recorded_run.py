@@ -183,7 +183,7 @@ class RecordedRun(ClosingContext):
         """
         if self.state.rounds:
             raise RunError("This run has already begun. Send a message to continue it.")
-        self._recorder.reserve_space()
+        self._recorder.open_round()
         self._expand = expand
         stop, model = stop or Stop(), model_for_mode(model, task.mode)
         events = self._first_round(task, model, limits or Limits(), stop, ticket)
@@ -212,7 +212,7 @@ class RecordedRun(ClosingContext):
             raise RunError("The run takes a message only after its current round has ended.")
         if not text and isinstance(self.conversation.messages[-1], AssistantMessage):
             raise RunError(NEEDS_MESSAGE)
-        self._recorder.reserve_space()
+        self._recorder.open_round()
         self._expand = expand
         limits, stop = limits or Limits(), stop or Stop()
         model = model_for_mode(model, self.state.mode)

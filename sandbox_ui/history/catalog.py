@@ -52,11 +52,18 @@ class Catalog:
         self._blobs: BlobStore = provider.blobs
         self._provider = provider
         self._failed: dict[Path, tuple[float, StudioError]] = {}  # when, and why leftovers stayed
-        self.history = History(data, runs.active_runs, runs.own_changes)
+        self.history = History(data, runs.active_runs, runs.own_changes, runs.end_interrupted_round)
         self.draft_list = runs.draft_list
-        self._deleter = RunDeleter(data, provider.blobs, provider.empty_workspace, runs.own_changes)
+        self._deleter = RunDeleter(
+            data,
+            provider.blobs,
+            provider.empty_workspace,
+            runs.own_changes,
+            self.history.shared_contents,
+        )
         self._deletion_listeners: list[Callable[[Sequence[str]], None]] = []
         runs.on_round_ended(self.history.indexer.changed)
+        runs.on_user_version(self.history.indexer.changed)
 
     def on_deleted(self, listener: Callable[[Sequence[str]], None]) -> None:
         """Call a function, from any thread, with runs that were deleted."""

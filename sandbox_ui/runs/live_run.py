@@ -45,6 +45,7 @@ class LiveRun:
         round_lock: Held by the thread that prepares and starts the next round.
         sandbox_seconds: Seconds of no use after which the sandbox is removed, 0 for the end of the
             round; None if it is stopped and kept as usual.
+        uses: How often it was asked for.
     """
 
     folder: RunFolder
@@ -56,9 +57,11 @@ class LiveRun:
     worker: threading.Thread | None = None
     sandbox_seconds: float | None = None
     last_used: float = field(default_factory=clock.steady_time)
+    uses: int = 0
     round_lock: threading.RLock = field(default_factory=threading.RLock)
     sandbox_lock: threading.Lock = field(default_factory=threading.Lock)
     _summary: "_KnownSummary | None" = None
+    _uses_before: int = 0
 
     @property
     def owner(self) -> str:
@@ -69,6 +72,12 @@ class LiveRun:
     def active(self) -> bool:
         """Whether a round is in progress."""
         return self.worker is not None and self.worker.is_alive()
+
+    @property
+    def unused(self) -> bool:
+        """Whether it has no sandbox and nobody has asked for it since its last round began."""
+        unchanged = self.uses == self._uses_before and not self.feed.has_followers
+        return unchanged and self.recorded is None and not self.active
 
     @property
     def idle(self) -> bool:
@@ -141,6 +150,7 @@ class LiveRun:
             A future that is done once the round has started, or holds the error that prevented it.
         """
         started: Future[None] = Future()
+        self._uses_before = self.uses
         self.worker = threading.Thread(
             target=self._run_round,
             args=(events, ticket, started, on_ended),
@@ -176,6 +186,9 @@ class LiveRun:
                 ticket.leave()
                 on_ended(self.folder.id)
                 with self.sandbox_lock:
+                    recorded = self.recorded
+                    if recorded and not recorded.has_sandbox and not self.feed.has_followers:
+                        self._release_sandbox()
                     self._detach_disk()
                 self.last_used = clock.steady_time()
 

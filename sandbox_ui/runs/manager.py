@@ -20,7 +20,7 @@ from agent.loop.steering import NOT_WORKING, Steering
 from agent.models.base import Model
 from agent.runs import recorded_run
 from agent.runs.disk_usage import run_sandbox_ids
-from agent.runs.event_recorder import end_interrupted_rounds
+from agent.runs.event_recorder import EventRecorder, end_interrupted_rounds
 from agent.runs.folder import Parent, RunFolder
 from agent.runs.journal import Journal
 from agent.runs.own_changes import OwnChanges
@@ -109,15 +109,33 @@ class RunManager:
         )
         self._closing = threading.Event()
         self._round_listeners: list[Callable[[str], None]] = []
+        self._version_listeners: list[Callable[[str], None]] = []
 
     def on_round_ended(self, listener: Callable[[str], None]) -> None:
         """Call a function with a run's id whenever the worker of its round exits."""
         self._round_listeners.append(listener)
 
+    def on_user_version(self, listener: Callable[[str], None]) -> None:
+        """Call a function with a run's id when a version of a user's changes was recorded."""
+        self._version_listeners.append(listener)
+
     def open(self) -> None:
         """Close rounds that an earlier process left open, and start maintenance."""
         end_interrupted_rounds(self._data)
         self._maintenance.open()
+
+    def end_interrupted_round(self, run_id: str) -> None:
+        """End a round that another process left open, unless it is this process's.
+
+        Raises:
+            RunError: if the run does not exist.
+            OSError: if its record cannot be read or written.
+        """
+        run = self._registry.get(run_id)
+        with run.sandbox_lock:
+            if not run.active and run.recorded is None:
+                EventRecorder(run.folder).close()
+        run.feed.notify()
 
     def close(self) -> None:
         """Give active steps a few seconds to finish, then stop the sandboxes; blocks.
@@ -312,7 +330,7 @@ class RunManager:
         with self.next_round(run_id), run.sandbox_lock, self._registry.lock:
             if self._closing.is_set():
                 raise RunError("The studio is shutting down.")
-            if run.active:
+            if run.active or self._registry.get(run_id) is not run:
                 raise RunActive("This run is in progress. Stop it or wait until it ends.")
             if run.recorded is None:
                 run.recorded = RecordedRun(
@@ -325,6 +343,7 @@ class RunManager:
                 on_failure.callback(ticket.leave)
                 events = start_round(run.recorded, run.stop, ticket)
                 started = run.start_worker(events, ticket, self._report_end)
+                self._registry.add_active(run)
                 on_failure.pop_all()
         started.result()
 
@@ -384,12 +403,11 @@ class RunManager:
 
     def active_runs(self) -> dict[str, Summary | None]:
         """Return the runs with a round in progress, or just about to start (None)."""
-        active = [run for run in self._registry.all() if run.active]
-        return {run.folder.id: run.summary() for run in active}
+        return {run.folder.id: run.summary() for run in self._registry.active()}
 
     def active_ids(self) -> set[str]:
         """Return the ids of the runs with a round in progress."""
-        return {run.folder.id for run in self._registry.all() if run.active}
+        return {run.folder.id for run in self._registry.active()}
 
     def in_use(self) -> set[str]:
         """Return the runs that have a round in progress or followers."""
@@ -477,6 +495,8 @@ class RunManager:
         run = self._registry.get(run_id)
         if run.recorded is not None:
             run.recorded.record_user_changes(changes)
+            for listener in self._version_listeners:
+                listener(run_id)
         elif self.has_started(run_id):
             run.user_changes.add(changes)
 

@@ -27,6 +27,7 @@ class Registry:
     def __init__(self, data: Path) -> None:
         self._data = data
         self._runs: dict[str, LiveRun] = {}
+        self._active: dict[str, LiveRun] = {}  # and some whose round has just ended
         self._blocked: set[str] = set()
         self.lock = threading.RLock()
 
@@ -37,6 +38,21 @@ class Registry:
         """Return the runs that are registered now."""
         with self.lock:
             return list(self._runs.values())
+
+    def add_active(self, run: LiveRun) -> None:
+        """Note that a round of a run begins."""
+        with self.lock:
+            self._active[run.folder.id] = run
+
+    def active(self) -> list[LiveRun]:
+        """Return the runs with a round in progress; forget those that ended and nobody uses."""
+        with self.lock:
+            for run_id, run in list(self._active.items()):
+                if not run.active:
+                    del self._active[run_id]
+                    if run.unused:
+                        self.forget(run_id)
+            return list(self._active.values())
 
     def get(self, run_id: str) -> LiveRun:
         """Return a run and count this as use of it.
@@ -56,6 +72,7 @@ class Registry:
                 steering.on_change(feed.notify)
                 run = self._runs[run_id] = LiveRun(folder, feed, user_changes, steering)
             run.last_used = clock.steady_time()
+            run.uses += 1
             return run
 
     def peek_folder(self, run_id: str) -> RunFolder:

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any
 
 from agent.api.studio import Opener
-from agent.cluster.node_process import NodeProcess, discard_run
+from agent.cluster.node_process import NodeProcess
 from agent.cluster.parts import Part
 from agent.cluster.sandboxes.mirror import WorkspaceMirror
 from agent.errors import SandboxError, StudioError
@@ -186,7 +186,7 @@ class SandboxHost(NodeProcess):
         if folder is not None:
             if isinstance(self._provider, DockerSandboxProvider):
                 self._provider.remove_container(folder.sandbox)
-            discard_run(folder)
+            folder.discard()
 
 
 def _gathered(

@@ -6,12 +6,13 @@
     <data>/disks/<sandbox>         the sparse file, which takes only the space in use; before the
                                    first use a text file with its size in bytes
     <data>/empty-disks/<id>        a formatted disk of one size, which new ones are copies of
+    <data>/unassigned/<sandbox>    an empty file while no run has the sandbox; its name ends with
+                                   ``.<run>`` while one gets it or leaves it
 
 This enforces the quota at any write speed. It requires root and loop devices; without them a
 sandbox's folder is a plain folder, which these functions leave as it is. All state is in these
 paths and the kernel's mounts, so that nothing is lost track of when the process is killed. The
-kernel counts who uses a disk: it is unmounted only while nothing in it is open. Only the holds on
-disks of sandboxes that no run names yet are in memory.
+kernel counts who uses a disk: it is unmounted only while nothing in it is open.
 """
 
 import ctypes
@@ -23,7 +24,7 @@ import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -33,7 +34,7 @@ from agent.sandbox.keyed_locks import KeyedLocks
 
 _log = logging.getLogger(__name__)
 _locks = KeyedLocks[Path]()  # for mounting and unmounting
-_held = set[Path]()
+_UNASSIGNED, _COMPLETE = "unassigned", ".complete"
 _format_lock = threading.Lock()
 _libc = ctypes.CDLL(None, use_errno=True)
 _MNT_DETACH = 2
@@ -74,9 +75,11 @@ def create(folder: Path, size: int | None) -> None:
     Raises:
         OSError: It cannot be written.
     """
-    file = disk_image(folder)
-    for parent in (file.parent, folder.parent, folder):
+    file, mark = disk_image(folder), _mark(folder)
+    for parent in (file.parent, mark.parent, folder.parent):
         parent.mkdir(mode=0o700, exist_ok=True)
+    mark.touch()
+    folder.mkdir(mode=0o700, exist_ok=True)
     if size is not None and os.geteuid() == 0:
         file.write_text(str(size))
     else:
@@ -298,10 +301,10 @@ def detach(folder: Path, *, idle: bool = False) -> None:
 
     Args:
         folder: The sandbox's folder.
-        idle: Unmount only if no file is open and nobody holds the folder.
+        idle: Unmount only if no file is open and a run has the sandbox.
     """
     with _locks.of(folder):
-        if _is_mounted(folder) and not (idle and folder in _held):
+        if _is_mounted(folder) and not (idle and _mark(folder).exists()):
             try:
                 _unmount(folder, 0 if idle else _MNT_DETACH)
             except OSError as error:
@@ -309,14 +312,28 @@ def detach(folder: Path, *, idle: bool = False) -> None:
                     _log.warning("A sandbox's disk cannot be unmounted: %s", error)
 
 
-def hold(folder: Path) -> None:
-    """Keep the disk of a sandbox mounted that no run names yet, until ``release``."""
-    _held.add(folder)
+def _mark(folder: Path, run: str = "") -> Path:
+    return folder.parent.parent / _UNASSIGNED / (f"{folder.name}.{run}" if run else folder.name)
 
 
-def release(folder: Path) -> None:
-    """Let a sandbox's disk be unmounted again when it is idle."""
-    _held.discard(folder)
+@contextmanager
+def assigned(folder: Path, run: str) -> Iterator[None]:
+    """Assign a sandbox to a run, whose record is written in the block."""
+    with suppress(FileNotFoundError):
+        _mark(folder).rename(_mark(folder, run))
+    yield
+    _mark(folder, run).unlink(missing_ok=True)
+
+
+def leave(folder: Path, run: str) -> None:
+    """Note that a run will leave its sandbox; ``discard`` it once the run no longer names it."""
+    with suppress(FileNotFoundError):  # an earlier version made it
+        _mark(folder, run).touch()
+
+
+def is_assigned(folder: Path) -> bool:
+    """Return whether a sandbox exists and a run has it."""
+    return (folder.exists() or disk_image(folder).exists()) and not _mark(folder).exists()
 
 
 def detach_all(data: Path) -> None:
@@ -326,14 +343,18 @@ def detach_all(data: Path) -> None:
 
 
 def discard(folder: Path) -> None:
-    """Remove a sandbox's disk and folder with its contents; ignore errors."""
-    release(folder)
+    """Remove a sandbox's disk and folder with its contents; ignore errors.
+
+    The next start tries again for a sandbox that a run was about to ``leave``.
+    """
     detach(folder)
     if not _is_mounted(folder):
         with suppress(OSError):
             disk_image(folder).unlink(missing_ok=True)
-        with suppress(SandboxError):
+        with suppress(OSError, SandboxError):
             remove(folder)
+            for mark in (_mark(folder), *_mark(folder).parent.glob(f"{folder.name}.*")):
+                mark.unlink(missing_ok=True)
 
 
 def remove(folder: Path) -> None:
@@ -358,15 +379,28 @@ def move(folder: Path, destination: Path) -> None:
         disk_image(folder).rename(disk_image(destination))
 
 
-def find_orphans(data: Path, named: set[str]) -> Iterator[Path]:
-    """Yield a data folder's sandbox folders not in ``named``; one may have only a disk left."""
-    found = {path.name for path in (data / "sandboxes").glob("*")}
-    for name in (found | {path.name for path in _disk_images(data)}) - named:
-        yield data / "sandboxes" / name
+def find_orphans(data: Path, sandboxes: Callable[[str], Container[str]]) -> Iterator[Path]:
+    """Yield the folders of a data folder's sandboxes that no run has; only a disk may be left.
 
+    All sandboxes are looked at in a data folder in which an earlier version marked none.
 
-def _disk_images(data: Path) -> list[Path]:
-    return list((data / "disks").glob("*"))
+    Args:
+        data: The data folder.
+        sandboxes: Returns the ids of a run's sandboxes; for an empty id, those of all runs.
+    """
+    marks = data / _UNASSIGNED
+    if not (marks / _COMPLETE).exists():
+        assigned = sandboxes("")
+        found = {path.name for name in ("sandboxes", "disks") for path in (data / name).glob("*")}
+        yield from (data / "sandboxes" / name for name in found if name not in assigned)
+        marks.mkdir(mode=0o700, exist_ok=True)
+        (marks / _COMPLETE).touch()
+    for mark in marks.glob("[!.]*"):
+        name, _, run = mark.name.partition(".")
+        if run and name in sandboxes(run):
+            mark.unlink()
+        else:
+            yield data / "sandboxes" / name
 
 
 def _is_mounted(folder: Path) -> bool:

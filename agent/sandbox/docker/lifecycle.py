@@ -5,7 +5,7 @@ stays reserved, because the container's environment holds the proxy's address in
 """
 
 import contextlib
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus
@@ -110,7 +110,7 @@ def _ignore_missing() -> Iterator[None]:
 
 
 def reap(
-    client: Client, instance: str, kept_sandboxes: Callable[[], Container[str]] = tuple
+    client: Client, instance: str, is_kept: Callable[[str], bool] = lambda _: False
 ) -> list[ContainerInfo]:
     """Remove an instance's containers, but only stop those of certain sandboxes.
 
@@ -119,8 +119,7 @@ def reap(
     Args:
         client: The engine client.
         instance: Id of the instance; other instances' containers are not touched.
-        kept_sandboxes: Returns the ids of sandboxes of which to keep the newest container; called
-            only if the instance has containers.
+        is_kept: Returns whether to keep the newest container of a sandbox id.
 
     Returns:
         The containers kept, all stopped.
@@ -129,10 +128,8 @@ def reap(
         SandboxError: the engine refused.
     """
     kept: dict[str, ContainerInfo] = {}
-    found = list_containers(client, instance)
-    keep = kept_sandboxes() if found else ()
-    for info in found:
-        if info.sandbox_id not in keep or info.sandbox_id in kept or info.state == "created":
+    for info in list_containers(client, instance):
+        if info.sandbox_id in kept or info.state == "created" or not is_kept(info.sandbox_id):
             remove(client, info.id)
             continue
         kept[info.sandbox_id] = info

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from gradio_client import Client
@@ -22,10 +23,11 @@ from agent.events import (
     TextDelta,
     encode,
 )
+from agent.history import deletion
 from agent.history.adopt_cli_runs import move_cli_runs
 from agent.history.deletion import RunDeleter
 from agent.history.index import History, HistoryEntry
-from agent.history.records import RECORD_UNREADABLE
+from agent.history.records import RECORD_UNREADABLE, content_hashes
 from agent.models import demonstration
 from agent.runs import journal as journals
 from agent.runs.disk_usage import bytes_on_disk, run_sandbox_ids
@@ -419,8 +421,12 @@ def test_model_output_cannot_name_a_sandbox_for_removal(tmp_path: Path) -> None:
 # Deletion
 
 
-def create_deleter(data: Path, empty: Callable[[str], None] = lambda _: None) -> RunDeleter:
-    return RunDeleter(data, BlobStore(data / "blobs"), empty)
+def create_deleter(
+    data: Path,
+    empty: Callable[[str], None] = lambda _: None,
+    shared: deletion.SharedContents | None = None,
+) -> RunDeleter:
+    return RunDeleter(data, BlobStore(data / "blobs"), empty, shared=shared)
 
 
 def test_deletion_frees_the_announced_size(tmp_path: Path) -> None:
@@ -450,6 +456,32 @@ def test_content_is_kept_until_no_run_has_it(tmp_path: Path) -> None:
     assert deleter.freed_bytes(runs) > sum(deleter.freed_bytes([run]) for run in runs)
     assert deleter.delete(runs) > 0
     assert stored_hashes(tmp_path) == set()
+
+
+@pytest.mark.parametrize("others", [1, 20])
+def test_a_deletion_reads_the_manifests_of_runs_that_are_not_indexed_only(
+    tmp_path: Path, others: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, *rest = (
+        write_ended_run(tmp_path, files={"a": b"shared", "b": b"%d" % number})
+        for number in range(1 + others)
+    )
+    history = History(tmp_path)
+    deleter = create_deleter(tmp_path, shared=history.shared_contents)
+    read = Mock(wraps=content_hashes)
+    monkeypatch.setattr(deletion, "content_hashes", read)
+    assert deleter.freed_bytes([first.id])  # not everything is indexed yet
+    while history.indexer.backlog:
+        history.indexer.update()
+    draft = RunFolder.create(tmp_path, "s")
+    draft.manifests.write_bytes(rest[-1].manifests.read_bytes())
+    read.reset_mock()
+    deleter.delete([first.id])
+    paths = {call.args[0] for call in read.call_args_list}
+    assert paths == {tmp_path / "deleted" / first.id, draft.path}
+    assert digest_of(b"shared") in stored_hashes(tmp_path)
+    deleter.delete([each.id for each in rest])
+    assert stored_hashes(tmp_path) == {digest_of(b"shared"), digest_of(b"%d" % others)}
 
 
 def test_content_is_kept_if_other_manifests_are_unreadable(tmp_path: Path) -> None:

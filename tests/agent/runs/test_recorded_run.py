@@ -1,12 +1,14 @@
 """The recorder: the journal contains every event, and a run continues from it."""
 
 import errno
+import shutil
 import threading
 import time
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -16,6 +18,7 @@ from agent.events import (
     Event,
     Notice,
     Preparing,
+    RunContinued,
     RunEnded,
     StepEnded,
     StepStarted,
@@ -29,7 +32,7 @@ from agent.limits import Limits
 from agent.models.base import ModelRequest, Piece, Usage
 from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.runs import journal
-from agent.runs.event_recorder import ABORTED
+from agent.runs.event_recorder import ABORTED, INTERRUPTED, end_interrupted_rounds
 from agent.runs.folder import RunFolder
 from agent.runs.journal import Journal
 from agent.runs.recorded_run import RecordedRun, Task
@@ -44,6 +47,7 @@ from tests.support.component.events import answered, continued, of_type
 from tests.support.hostile.full_disk import limit_file_size
 from tests.support.local_provider import LocalSandboxProvider
 from tests.support.models.scripted import SUBMIT, bash, script
+from tests.support.recorded_runs import write_ended_run
 
 pytestmark = pytest.mark.contract
 
@@ -374,3 +378,25 @@ def test_an_aborted_round_has_an_end(run: RecordedRun, way: str) -> None:
             events.throw(KeyboardInterrupt())
     (ended,) = of_type(RunEnded, read_events(run))
     assert (ended.status, ended.reason) == ("stopped", ABORTED)
+
+
+@pytest.mark.parametrize("others", [1, 20])
+@pytest.mark.parametrize("marked", [True, False], ids=["marked", "by an earlier version"])
+def test_a_start_after_a_crash_reads_only_the_runs_whose_round_is_open(
+    run: RecordedRun, others: int, marked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = run.folder.data
+    ended = [write_ended_run(data).id for _ in range(others)]
+    end_interrupted_rounds(data)
+    run_turns(run, SUBMIT)
+    round_ = run.follow_up("Go on.", ScriptedModel([SUBMIT]))  # in progress until the test's end
+    assert isinstance(next(round_), RunContinued)
+    if not marked:
+        shutil.rmtree(data / "open-rounds")
+    opened = Mock(wraps=RunFolder.open)
+    monkeypatch.setattr(RunFolder, "open", opened)
+    for left in ([run.folder.id] if marked else [*ended, run.folder.id], []):
+        opened.reset_mock()
+        end_interrupted_rounds(data)
+        assert {call.args for call in opened.call_args_list} == {(data, each) for each in left}
+    assert end_of(read_events(run)) == ("failed", INTERRUPTED)

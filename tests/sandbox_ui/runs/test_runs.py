@@ -18,7 +18,7 @@ from agent.limits import Limits
 from agent.models import demonstration
 from agent.models.parameters import from_camel_case
 from agent.models.resolve import NoModelAvailable
-from agent.models.scripted import ScriptedModel
+from agent.models.scripted import ScriptedModel, ScriptedTurn
 from agent.runs.recorded_run import Task
 from agent.runs.spec import RunSpec
 from agent.settings import Settings
@@ -99,6 +99,16 @@ def test_two_runs_are_independent(runs: RunManager) -> None:
     second = start(runs, bash("ls output"), SUBMIT)
     assert [wait_for_end(runs, run).status for run in (first, second)] == ["submitted"] * 2
     assert not list(runs.folder(second).workspace.joinpath("output").iterdir())
+
+
+@pytest.mark.contract
+def test_a_plain_run_that_ended_and_nobody_follows_takes_no_memory(runs: RunManager) -> None:
+    ended = [start(runs, ScriptedTurn("4"), mode="plain") for _ in range(3)]
+    kept = start(runs, SUBMIT)  # with its sandbox
+    wait_until(lambda: not runs.active_ids())
+    assert [run.folder.id for run in runs._registry.all()] == [kept]
+    follow_up(runs, ended[0], ScriptedTurn("5"))
+    assert wait_for_end(runs, ended[0], 2).answer == "5"
 
 
 @pytest.mark.contract

@@ -130,7 +130,7 @@ def test_a_sandbox_whose_process_ended_before_its_removal_is_reaped(
     spec = new_spec(image, tmp_path, instance=instance)
     with closing(DockerSandbox.create(engine, spec)) as sandbox:
         wait_until(sandbox._pause)  # which a busy machine may refuse
-        left = lifecycle.reap(engine, instance, lambda: [sandbox.id] if kept else [])
+        left = lifecycle.reap(engine, instance, lambda _: kept)
         assert [each.id for each in left] == [sandbox.container] * kept
         states = [each.state for each in lifecycle.list_containers(engine, instance)]
         assert states == ["exited"] * kept
