@@ -1,5 +1,6 @@
 """The history of very many runs: building its database, listing, searching, and its memory."""
 
+import io
 import multiprocessing
 import random
 import shutil
@@ -12,6 +13,9 @@ from pathlib import Path
 from agent.events import Event, Totals, encode
 from agent.history.index import History
 from agent.runs.folder import RunFolder
+from agent.workspace.versions.blobs import BlobStore
+from agent.workspace.versions.log import ManifestLog
+from agent.workspace.versions.manifest import Delta, Node
 from tests.bench.agent.memory import private_memory
 from tests.bench.context import BenchContext, print_progress
 from tests.bench.tables import Table, format_duration, format_megabytes, measure, sample_table
@@ -69,7 +73,11 @@ def measure_history(data: Path, count: int, times: int) -> Table:
 
 
 def write_runs(data: Path, count: int, *, owners: int = _OWNERS) -> None:
-    """Write ended runs of three steps, about 3 KB of text each, in words of English length."""
+    """Write ended runs of three steps, about 3 KB of text each, in words of English length.
+
+    Each has a sandbox's id and a stored content of its own.
+    """
+    blobs = BlobStore(data / "blobs")
     random_ = random.Random(1)
     letters = "etaoinshrdlucmfwypvbgkqjxz"
     words = [
@@ -77,11 +85,14 @@ def write_runs(data: Path, count: int, *, owners: int = _OWNERS) -> None:
         for _ in range(20_000)
     ]
     for number in range(count):
-        folder = RunFolder.create(data, "none", owner=f"u:{number % owners}")
+        folder = RunFolder.create(data, f"sandbox-{number}", owner=f"u:{number % owners}")
         special = ["kingfisher"] * (number % max(1, count // 100) == 0) + ["estuary"] * (number % 2)
         events = _events(number, lambda k: " ".join(random_.choices(words, k=k)))
         text = b"".join(encode(event) + b"\n" for event in events)
         folder.journal.write_bytes(text.replace(b"SPECIAL", " ".join(special).encode()))
+        digest, size = blobs.put(io.BytesIO(b"%d" % number), limit=100)
+        stored = Delta({"output/a.txt": Node("file", size, 0o644, digest)})
+        ManifestLog(folder.manifests).append(_STEPS, stored)
 
 
 def _events(number: int, text: Callable[[int], str]) -> list[Event]:
