@@ -65,15 +65,15 @@ def test_stop_during_a_snapshot(
 ) -> None:
     provider.gate.set()
     snapshot_started = threading.Event()
-    original_take = SnapshotTracker.take
+    original = SnapshotTracker.list_changes
 
-    def slow_take(self: SnapshotTracker, *, final: bool = False) -> object:
+    def slow_listing(self: SnapshotTracker, *, final: bool = False) -> object:
         if not snapshot_started.is_set() and any(e.kind == "tool_ended" for e in events(runs, run)):
             snapshot_started.set()
             time.sleep(0.5)
-        return original_take(self, final=final)
+        return original(self, final=final)
 
-    monkeypatch.setattr(SnapshotTracker, "take", slow_take)
+    monkeypatch.setattr(SnapshotTracker, "list_changes", slow_listing)
     run = start(runs, bash("echo 1 > output/1"), SUBMIT)
     assert snapshot_started.wait(20)
     stop_twice_concurrently(runs, run)
