@@ -26,13 +26,12 @@ from sandbox_ui import health
 from sandbox_ui.auth.access import RunGroups
 from sandbox_ui.auth.identity import Identities
 from sandbox_ui.auth.middleware import AuthMiddleware
-from sandbox_ui.compare.drafts import delete_unrecorded_drafts
 from sandbox_ui.compare.group_manager import GroupManager
+from sandbox_ui.compare.inputs import delete_unrecorded_drafts
 from sandbox_ui.compare.manager import ComparisonManager
-from sandbox_ui.compare.registry import ComparisonRegistry
+from sandbox_ui.compare.registry import ExperimentRegistry
 from sandbox_ui.evals.listing import RunListing
 from sandbox_ui.evals.manager import EvaluationManager
-from sandbox_ui.evals.registry import EvaluationRegistry
 from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.history.expiry import ExpiryJob
 from sandbox_ui.limits.body_limit import BodyLimit
@@ -48,16 +47,15 @@ from sandbox_ui.openai_api.errors import OpenAIErrors
 from sandbox_ui.openai_api.routes import OpenAIRoutes
 from sandbox_ui.page import build, modules
 from sandbox_ui.page.api import ApiFunctions
-from sandbox_ui.page.comparison_api import ComparisonFunctions
-from sandbox_ui.page.evaluation_api import EvaluationFunctions
+from sandbox_ui.page.experiment_api import ExperimentFunctions
 from sandbox_ui.page.gradio_queue import OwnedQueue
 from sandbox_ui.page.gradio_requests import RequestValidation, parameters_of
 from sandbox_ui.page.gradio_results import GradioResultAccess
 from sandbox_ui.page.handlers import ButtonHandlers
 from sandbox_ui.preview.service import PreviewService
 from sandbox_ui.routes.auth import AuthRoutes
-from sandbox_ui.routes.comparisons import ComparisonRoutes
-from sandbox_ui.routes.evaluations import EvaluationRoutes
+from sandbox_ui.routes.experiments.comparisons import ComparisonRoutes
+from sandbox_ui.routes.experiments.evaluations import EvaluationRoutes
 from sandbox_ui.routes.history import HistoryRoutes
 from sandbox_ui.routes.info import InfoRoutes
 from sandbox_ui.routes.models import ModelRoutes
@@ -139,8 +137,8 @@ class Services:
             settings.max_sandboxes_per_user,
         )
         runs = RunManager(settings.data, provider, admission, settings.idle_seconds)
-        registry = ComparisonRegistry(settings.data)
-        suites = EvaluationRegistry(settings.data)
+        registry = ExperimentRegistry(settings.data, "comparison")
+        suites = ExperimentRegistry(settings.data, "evaluation")
         groups: dict[Kind, RunGroups] = {"comparison": registry, "evaluation": suites}
         identities = Identities.from_settings(settings, runs.peek_folder, groups)
         catalog = Catalog(settings.data, runs, provider)
@@ -193,15 +191,14 @@ class Services:
         """Build the page."""
         handlers = ButtonHandlers(self.runs, self.settings)
         api_functions = ApiFunctions(self.runs, self.catalog, self.settings)
-        comparisons = ComparisonFunctions(self.comparisons)
-        evaluations = EvaluationFunctions(self.evaluations)
-        return build.build(handlers, [api_functions, comparisons, evaluations], self.settings)
+        experiments = ExperimentFunctions(self.comparisons, self.evaluations)
+        return build.build(handlers, [api_functions, experiments], self.settings)
 
     def routes(self) -> Iterator[BaseRoute]:
         """Yield all routes; those of a single run (stream, files, previews) come last."""
         runs, previews = self.runs, self.previews
         receiver = Receiver(self.settings.data, self.quota)
-        groups: dict[Kind, GroupManager[Any]] = {
+        groups: dict[Kind, GroupManager] = {
             "comparison": self.comparisons,
             "evaluation": self.evaluations,
         }
@@ -214,7 +211,7 @@ class Services:
             AuthRoutes(self.identities),
             ShareLinkRoutes(runs, groups, self.identities),
             ComparisonRoutes(self.comparisons, runs, self.closing),
-            EvaluationRoutes(self.evaluations, self.closing),
+            EvaluationRoutes(self.evaluations, runs, self.closing),
             RunRoutes(RunService(runs, self.settings), self.closing),
             RecordingRoutes(runs, self.catalog, self.settings.data, self.provider.blobs),
             RequestRoutes(runs),

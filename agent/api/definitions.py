@@ -165,7 +165,6 @@ def open_to_resume(
     """Open the folder of an evaluation to continue; its tasks are those that it began with.
 
     Raises:
-        RunError: There is none with this id.
         UsageError: Something is named that it did not begin with.
         TaskError: The data that is named is missing or invalid.
     """

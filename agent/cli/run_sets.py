@@ -65,7 +65,6 @@ def parse_judge(text: str, votes: int = 1) -> tuple[Judge | None, ModelArgument]
 
     Args:
         text: Such as ``model=NAME,base-url=URL,votes=N,prompt-file=FILE,key-file=FILE``.
-        votes: How often it is asked by default.
 
     Raises:
         UsageError: A key is unknown or its value is invalid.
@@ -103,13 +102,7 @@ def read_text(name: str) -> str:
 
 
 class ProgressReport:
-    """Prints the progress; the first report stores the experiment's id for ``--resume``.
-
-    Args:
-        kind: The experiment's kind.
-        output: The folder of its results.
-        data: The data folder that holds it.
-    """
+    """Prints the progress; the first report stores the experiment's id for ``--resume``."""
 
     def __init__(self, kind: Kind, output: "ResultFolder", data: Path) -> None:
         self._kind = kind
@@ -153,7 +146,6 @@ class ResultFolder:
 
     Args:
         output: The folder; None to write nothing.
-        kind: The experiment's kind.
     """
 
     def __init__(self, output: Path | None, kind: Kind) -> None:
@@ -180,10 +172,6 @@ class ResultFolder:
         self, settings: Settings, lock: Callable[[Path], DataFolder] = lock_first_free
     ) -> DataFolder:
         """Lock a free data folder, for a new comparison or evaluation.
-
-        Args:
-            settings: The settings.
-            lock: Chooses and locks it.
 
         Raises:
             StudioError: None can be used, or the folder holds another one.
@@ -223,11 +211,7 @@ class ResultFolder:
             run.save(self.path / "runs" / f"{name}-{run.id}", overwrite=True)
 
     def finish(self, result: ExperimentResult) -> None:
-        """Print the results, and write exports and the report, such as ``comparison.csv``.
-
-        Raises:
-            WorkspaceError: The folder cannot be written.
-        """
+        """Print the results, and write exports and the report, such as ``comparison.csv``."""
         if self.path is not None:
             result.report(self.path / f"{self._kind}.html")
             try:

@@ -29,7 +29,6 @@ def describe(
     """Return an experiment with its results: a comparison's table, an evaluation's cells.
 
     Args:
-        folder: The experiment's folder.
         summaries: The summaries of its runs by id: None for one that is queued or starting; a
             run that is missing here was deleted.
         running: Whether its runs are being carried out, or are to be.

@@ -36,15 +36,7 @@ class DocumentSize:
 
 
 def measure_documents(folder: ExperimentFolder, workspace: Workspace) -> list[DocumentSize]:
-    """Extract the text of all inputs and store their sizes; this may take seconds.
-
-    Args:
-        folder: The comparison.
-        workspace: The workspace of any of its runs.
-
-    Raises:
-        OSError: The sizes cannot be stored.
-    """
+    """Extract the text of all inputs and store their sizes; this may take seconds."""
     sizes = [_measured(workspace, each.path) for each in folder.definition.inputs]
     new = folder.path / f"{_FILE}.new"
     new.write_text(json.dumps([asdict(each) for each in sizes]))

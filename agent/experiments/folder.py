@@ -71,10 +71,7 @@ class RunEntry:
     """One run of an experiment.
 
     Attributes:
-        task: The task's index among all tasks.
-        member: The member's index.
         repetition: The repetition, from 1.
-        run: The run's id.
         at: When it was created, in seconds since the epoch.
         attempt: Which run of this repetition it is, from 1.
     """
@@ -150,13 +147,10 @@ class ExperimentFolder:
         """Create the folder of a new experiment; its id, time and suites are set here.
 
         Args:
-            data: The data folder.
             definition: The definition, checked; ``id``, ``created`` and ``suites`` are replaced.
-            suites: The suites with their tasks.
             title: A title; empty for the task's first line or the suites' titles.
 
         Raises:
-            OSError: The folder cannot be written.
             WorkspaceError: A task's document cannot be read.
         """
         known = replace(
@@ -287,11 +281,7 @@ class ExperimentFolder:
 
     @cached_property
     def tasks(self) -> tuple[EvalTask, ...]:
-        """The tasks of all suites, in their order; documents are read on use.
-
-        Raises:
-            RunError: They cannot be read.
-        """
+        """The tasks of all suites, in their order; documents are read on use."""
         try:
             lines = read_bounded(self.path / _TASKS, _MAX_LIST_BYTES).splitlines()
             found = tuple(_task_from_json(line, self.path / _INPUTS) for line in lines)
@@ -311,11 +301,7 @@ class ExperimentFolder:
         return self.tasks[task].text if self.definition.suites else self.definition.task
 
     def expected(self, task: int) -> Expected | None:
-        """Return what answers to a task are compared with; None if no answer is expected.
-
-        Raises:
-            RunError: The tasks cannot be read.
-        """
+        """Return what answers to a task are compared with; None if no answer is expected."""
         definition = self.definition
         if definition.suites:
             return self.suite_of[task].expected(self.tasks[task])

@@ -29,7 +29,6 @@ def parse_member(
 
     Args:
         text: Such as ``sandbox,model=Qwen3,base-url=http://localhost:8000/v1,max-steps=20``.
-        extra: Further keys that are allowed.
         mode: The mode of a text that names none.
 
     Returns:
@@ -122,7 +121,6 @@ def with_parameters(members: Iterable[Member], models: Mapping[str, object]) -> 
     """Return members with the request parameters of their endpoints, for the record.
 
     Args:
-        members: The members, labelled.
         models: Models by label. A parameter that a member sets goes before its endpoint's.
     """
     unset = Member(label="", mode="plain", model="")

@@ -40,7 +40,6 @@ class Outcome:
     """One run of an experiment, as it counts.
 
     Attributes:
-        entry: Which run it is.
         outcome: ``right``, ``wrong`` or ``partial`` if it has a score; ``unscored`` if it ended
             without one; ``infrastructure`` if the engine, the endpoint or the studio failed:
             this never counts as wrong.
@@ -80,7 +79,6 @@ class Cell:
     Attributes:
         outcome: The outcome of all; while any is not done, that of the others.
         score: The mean of the known scores; None without any.
-        runs: The runs that were begun, by repetition.
     """
 
     outcome: OutcomeName
@@ -118,9 +116,6 @@ def run_outcome(
     """Return how a run counts by its stored score.
 
     Args:
-        entry: The run.
-        summaries: The summaries of the runs.
-        scores: The stored scores by run.
         running: Whether the experiment's runs are being carried out.
     """
     score, deleted = scores.get(entry.run), entry.run not in summaries
@@ -158,9 +153,6 @@ def cell_outcome(
     """Return the cell of a task and a member.
 
     Args:
-        entries: The entries of the cell.
-        summaries: The summaries of its runs, at least.
-        scores: The scores of its runs, at least.
         repetitions: How many runs the cell has in the end.
         running: Whether the experiment's runs are being carried out.
     """

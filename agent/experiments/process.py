@@ -29,7 +29,6 @@ class Process:
 
     Attributes:
         pid: Its id; 0 if it is not known.
-        host: The name of its machine.
         place: Where it has the runs carried out; empty for its own machine.
     """
 
@@ -53,11 +52,7 @@ def registered(evaluation: Path, place: str = "") -> Iterator[None]:
     """Register this process as the one that carries out an evaluation, during the block.
 
     Args:
-        evaluation: The evaluation's folder.
         place: See ``Process``.
-
-    Raises:
-        OSError: The file cannot be written.
     """
     path = evaluation / _FILE
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -52,9 +52,7 @@ class Progress:
     """What an experiment is doing, for people.
 
     Attributes:
-        experiment: The experiment's id.
         task: The task's index; -1 for ``defined`` and ``testing``.
-        member: The member's index.
         label: The member's label; empty for ``defined``.
         repetition: The repetition, from 1.
         status: ``defined`` first; ``testing`` while a member's model is tested; ``started``,
@@ -62,8 +60,6 @@ class Progress:
             it could not be.
         outcome: How the run counts; None while it is carried out, or if no answer is expected.
         score: The score; None if there is none.
-        reason: Why it failed or has no score.
-        answer: The answer at the end.
         done: Number of runs that have ended, of ``total`` to do.
         remaining: An estimate of the seconds until all have ended; None if it is not known.
     """
@@ -94,11 +90,8 @@ def run_jobs(
     """Carry out jobs in this order, several at a time; return when all have ended.
 
     Args:
-        jobs: The jobs.
         carry_out: Carries out one, in a thread of its own.
-        concurrency: How many at a time.
         is_alone: Whether only one of these may be carried out at a time.
-        stop: Starts no further jobs.
         stop_active: Called repeatedly from then on, to end those in progress.
     """
     pending, futures = deque(jobs), dict[Future[None], bool]()
@@ -126,7 +119,6 @@ class Runner:
     """Carries out runs of an experiment.
 
     Args:
-        folder: The experiment's folder.
         create: Creates the run of a (task, member, repetition).
         model_of: Returns the model of a member that is tested first; None for one that is not.
         judge: The model that scores answers, if a task needs one.

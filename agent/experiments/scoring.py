@@ -30,9 +30,6 @@ def known_grade(
     """Return the grade of an answer; None if no answer is expected or it is not known yet.
 
     Args:
-        folder: The experiment.
-        task: The task's index.
-        answer: The whole answer.
         stored: The stored grade of the run, which counts only for this answer.
     """
     expected = folder.expected(task)
@@ -55,17 +52,11 @@ def score_run(
     If the check cannot run here, the run stays without a score.
 
     Args:
-        folder: The experiment.
-        entry: The run.
-        answer: Its whole answer.
         judge: The judge, for tasks that need one; its key is in memory only.
         stop: Ends the judge early; nothing is stored then.
 
     Returns:
         The grade; None if it was stopped, or no answer is expected.
-
-    Raises:
-        OSError: The grade cannot be written.
     """
     expected = folder.expected(entry.task)
     if expected is None:

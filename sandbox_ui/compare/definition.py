@@ -39,11 +39,7 @@ _MODE_LABELS: dict[Mode, str] = {"plain": "Without sandbox", "sandbox": "With sa
 def define(
     request: ComparisonRequest, settings: Settings, user: User
 ) -> tuple[Experiment, Participants]:
-    """Return a comparison's definition, without inputs, and its members' requests.
-
-    Raises:
-        StudioError: if a value is invalid, or a member has no model.
-    """
+    """Return a comparison's definition, without inputs, and its members' requests."""
     members, wanted = members_of(request.members, settings)
     judge = request.expected.judge if request.expected else None
     definition = Experiment(
@@ -68,9 +64,6 @@ def members_of(
     """Return members, labelled, and the requests with which their models are called.
 
     A demonstration never answers for a member.
-
-    Raises:
-        StudioError: if a value is invalid.
     """
     parsed = [_parsed(at, each, settings) for at, each in enumerate(requests)]
     members = labelled([member for member, _ in parsed])
@@ -109,10 +102,6 @@ def continued(
 
     Args:
         text: The text of its task, or of one of its tasks.
-        members: Its members.
-        judge: Its judge.
-        request: The keys, which are not stored.
-        settings: The operator's settings.
         user: The user on whose behalf the endpoints are used.
 
     Raises:
@@ -144,10 +133,6 @@ def require_models(
     """Check that each member's model and prompt can be used, before any run is started.
 
     Args:
-        text: The task's text.
-        members: The members, in order.
-        participants: Their requests.
-        settings: The operator's settings.
         user: The user on whose behalf the endpoints are used.
 
     Raises:
@@ -224,9 +209,7 @@ def _request_of(member: Member, url: str | None, key: str) -> RunRequest:
     """Return the request with which a member's model is called.
 
     Args:
-        member: The member as it is stored.
         url: Its endpoint, which may have a query; None for what is stored.
-        key: Its key.
     """
     spec = member.spec()
     return RunRequest(spec if url is None else replace(spec, base_url=url), key)

@@ -4,13 +4,13 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any
 
 from agent.errors import QuotaExceeded, StudioError
 from agent.experiments.experiment import Member
+from agent.experiments.folder import Key
 from agent.experiments.runner import is_builtin
 from agent.util.cancellation import Stop
-from sandbox_ui.compare.starter import PlannedRun, RunStarter
+from sandbox_ui.compare.starter import RunStarter
 
 _DISK_FULL_MESSAGE = "The studio's disk is full. Free some space, then press Resume."
 _log = logging.getLogger(__name__)
@@ -25,19 +25,15 @@ class Execution:
 
     Args:
         name: What is carried out, for the log: ``comparison`` or ``evaluation`` with its id.
-        members: The members, in order.
-        planned: What to do, in this order.
-        starter: Starts and stops the runs.
         on_changed: Called without arguments when a run was started or has ended.
-        on_ended: Called when everything has ended.
     """
 
     def __init__(
         self,
         name: str,
         members: Sequence[Member],
-        planned: Iterable[PlannedRun],
-        starter: RunStarter[Any],
+        planned: Iterable[Key],
+        starter: RunStarter,
         on_changed: Callable[[], None],
         on_ended: Callable[["Execution"], None],
     ) -> None:
@@ -113,7 +109,7 @@ class Execution:
 
     def _examine_models(self) -> None:
         with self._changed:
-            members = {each.member for each in self._pending}
+            members = {member for _, member, _ in self._pending}
         problems = self._starter.examine_models(members, self._tests_stop, self._set_tested)
         for member, problem in problems.items():
             self._give_up((member,), f"{self._members[member].label}: {problem}")
@@ -125,7 +121,7 @@ class Execution:
             self._tested = {*self._tested, *members} if members else set()
         self._on_changed()
 
-    def _next(self) -> PlannedRun | None:
+    def _next(self) -> Key | None:
         """Wait until a run may be started and return it; None when all have ended."""
         with self._changed:
             while not self._closed and (self._pending or self._active):
@@ -136,36 +132,32 @@ class Execution:
                 self._changed.wait()
             return None
 
-    def _startable(self) -> PlannedRun | None:
+    def _startable(self) -> Key | None:
         """Return the first planned run that may be started now."""
         if len(self._active) >= self._starter.max_active:
             return None
         members = self._members
         builtin_busy = any(is_builtin(members[each]) for each in self._active.values())
         return next(
-            (
-                each
-                for each in self._pending
-                if not (builtin_busy and is_builtin(members[each.member]))
-            ),
+            (each for each in self._pending if not (builtin_busy and is_builtin(members[each[1]]))),
             None,
         )
 
-    def _start(self, planned: PlannedRun) -> None:
+    def _start(self, planned: Key) -> None:
         everyone = range(len(self._members))
         try:
             self._start_run(planned)
         except QuotaExceeded as error:
             self._give_up(everyone, str(error))
         except StudioError as error:
-            self._give_up((planned.member,), f"{self._members[planned.member].label}: {error}")
+            self._give_up((planned[1],), f"{self._members[planned[1]].label}: {error}")
         except OSError as error:
             _log.warning("A run of the %s cannot be started: %s", self._name, error)
             self._give_up(everyone, _DISK_FULL_MESSAGE)
         self._on_changed()
 
-    def _start_run(self, planned: PlannedRun) -> None:
-        run, member = self._starter.prepare(planned), planned.member
+    def _start_run(self, planned: Key) -> None:
+        run, member = self._starter.prepare(planned), planned[1]
         with self._changed:
             admitted = not self._closed and member not in self._stopped_members
             if admitted:
@@ -189,4 +181,4 @@ class Execution:
             self._drop(set(members))
 
     def _drop(self, members: set[int]) -> None:
-        self._pending = deque(each for each in self._pending if each.member not in members)
+        self._pending = deque(each for each in self._pending if each[1] not in members)

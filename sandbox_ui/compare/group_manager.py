@@ -2,37 +2,38 @@
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
-from typing import Any, ClassVar, Generic
+from typing import Any, ClassVar
 
 from agent.errors import QuotaExceeded, RunActive, RunError, RunPinned
-from agent.experiments.experiment import Judge, Member
+from agent.experiments.description import title_of
+from agent.experiments.folder import ExperimentFolder, Key
+from agent.experiments.scoring import judge_access
+from agent.grading.checks import JudgeAccess
 from agent.settings import Settings
 from sandbox_ui.auth.user import User
+from sandbox_ui.compare.cells import Place
 from sandbox_ui.compare.definition import continued
 from sandbox_ui.compare.execution import Execution
-from sandbox_ui.compare.registry import Folder, GroupRegistry
+from sandbox_ui.compare.registry import ExperimentRegistry
 from sandbox_ui.compare.request import Participants, ResumeRequest
-from sandbox_ui.compare.starter import PlannedRun, RunStarter
+from sandbox_ui.compare.starter import RunStarter
 from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.runs.followers import Followers
 from sandbox_ui.runs.manager import RunManager
+from sandbox_ui.runs.service import model_for
 
 _JOIN_SECONDS = 10.0
 
 
-class GroupManager(ABC, Generic[Folder]):
+class GroupManager(ABC):
     """Carries out, changes and deletes comparisons, or evaluations. Thread-safe.
 
     Args:
         registry: The comparisons or the evaluations of a data folder.
-        runs: The live runs.
-        catalog: The catalog of all runs.
-        settings: The operator's settings.
 
     Attributes:
-        registry: The comparisons or the evaluations.
         followers: Who is told when something about one of them changes.
     """
 
@@ -41,7 +42,7 @@ class GroupManager(ABC, Generic[Folder]):
 
     def __init__(
         self,
-        registry: GroupRegistry[Folder],
+        registry: ExperimentRegistry,
         runs: RunManager,
         catalog: Catalog,
         settings: Settings,
@@ -54,6 +55,7 @@ class GroupManager(ABC, Generic[Folder]):
         self._noun = registry.kind
         self._executions: dict[str, Execution] = {}
         self._reasons: dict[str, str] = {}
+        self._judges: dict[str, JudgeAccess] = {}
         self._lock = threading.RLock()
 
     def close(self) -> None:
@@ -66,23 +68,15 @@ class GroupManager(ABC, Generic[Folder]):
         return group in self._executions
 
     def rename(self, group: str, title: str) -> str:
-        """Change a group's title, or restore the default if it is empty; return the new title.
-
-        Raises:
-            RunError: if the group does not exist.
-        """
+        """Change a group's title, or restore the default if it is empty; return the new title."""
         folder = self._own_folder(group)
         folder.set_title(title)
         self._forget(group)
         self.followers.notify(group)
-        return self._title_of(folder)
+        return title_of(folder)
 
     def pin(self, group: str, pinned: bool) -> bool:
-        """Pin or unpin a group and its runs; return the new state. Pinned ones are not deleted.
-
-        Raises:
-            RunError: if the group does not exist.
-        """
+        """Pin or unpin a group and its runs; return the new state. Pinned ones are not deleted."""
         folder = self._own_folder(group)
         for run in self.registry.run_ids(group):
             with suppress(RunError):  # it was deleted
@@ -94,10 +88,6 @@ class GroupManager(ABC, Generic[Folder]):
 
     def delete(self, group: str, *, with_runs: bool = False) -> int:
         """Delete a group; its runs become independent unless they are deleted with it.
-
-        Args:
-            group: Its id.
-            with_runs: Also delete the runs that it started.
 
         Returns:
             The bytes freed by deleted runs.
@@ -127,56 +117,81 @@ class GroupManager(ABC, Generic[Folder]):
         return freed
 
     @abstractmethod
-    def _title_of(self, folder: Folder) -> str: ...
+    def create(self, request: Any, user: User) -> str:
+        """Start an experiment; return its id. The draft with its inputs is deleted."""
+
+    @abstractmethod
+    def describe(self, group: str) -> dict[str, Any]:
+        """Return an experiment as JSON values, for its owner. Raises ``RunError``."""
+
+    @abstractmethod
+    def stop(self, group: str) -> None:
+        """Stop all runs, and start no more of them. Raises ``RunError``."""
+
+    @abstractmethod
+    def resume(self, group: str, request: ResumeRequest, user: User) -> None:
+        """Start the runs that are missing, were stopped or were interrupted."""
 
     @abstractmethod
     def _forget(self, group: str) -> None:
         """Forget what is cached of a group, which has changed or was deleted."""
 
     @abstractmethod
-    def _carry_out(
-        self,
-        folder: Folder,
-        planned: Sequence[PlannedRun],
-        participants: Participants,
-        user: User,
-    ) -> None:
-        """Start the planned runs in the background, and score ended runs that have no score."""
-
-    @abstractmethod
-    def _ended(self, folder: Folder) -> None:
+    def _ended(self, folder: ExperimentFolder) -> None:
         """Called when all runs of an execution have ended; it is no longer registered."""
 
     def _continue(
-        self,
-        folder: Folder,
-        planned: Sequence[PlannedRun],
-        text: str,
-        judge: Judge | None,
-        request: ResumeRequest,
-        user: User,
+        self, folder: ExperimentFolder, planned: Sequence[Key], request: ResumeRequest, user: User
     ) -> None:
-        """Resume a group: carry out further runs.
+        """Resume an experiment: carry out further runs.
 
         Args:
-            folder: The group's folder.
-            planned: The runs to start.
-            text: The text of one of its tasks, with which the models are checked.
-            judge: Its judge.
-            request: The API keys, which are not stored.
             user: The user on whose behalf the endpoints are used.
 
         Raises:
             StudioError: if a member has no model, or a quota or another limit is reached.
         """
-        members: Sequence[Member] = folder.definition.members
-        participants = continued(text, members, judge, request, self._settings, user)
+        definition, text = folder.definition, folder.text_of(0)
+        participants = continued(
+            text, definition.members, definition.judging, request, self._settings, user
+        )
         self._require_capacity(folder.owner)
         self._runs.admission.check_start(folder.owner, text)
         self._carry_out(folder, planned, participants, user)
 
+    def _carry_out(
+        self,
+        folder: ExperimentFolder,
+        planned: Sequence[Key],
+        participants: Participants,
+        user: User,
+    ) -> None:
+        """Start the planned runs in the background, and score ended runs that have no score."""
+        starter = RunStarter(
+            folder=folder, cells=self.registry.cells(folder.id), participants=participants,
+            user=user, runs=self._runs, catalog=self._catalog, settings=self._settings,
+            on_recorded=lambda place: self._refresh(folder.id, [place]),
+        )  # fmt: skip
+        access = participants.judge
+        model = model_for(access, self._settings, user) if access else None
+        judge = judge_access(folder.definition.judging, model)
+        execution = self._register(folder, planned, starter)
+        if judge is not None:
+            self._judges[folder.id] = judge
+        self._begin(folder)
+        execution.begin()
+        self._refresh(folder.id, ())
+
+    @abstractmethod
+    def _begin(self, folder: ExperimentFolder) -> None:
+        """Called before an execution begins, when it is registered."""
+
+    @abstractmethod
+    def _refresh(self, group: str, places: Collection[Place]) -> None:
+        """Take over that cells have changed, and notify the followers."""
+
     def _register(
-        self, folder: Folder, planned: Iterable[PlannedRun], starter: RunStarter[Any]
+        self, folder: ExperimentFolder, planned: Iterable[Key], starter: RunStarter
     ) -> Execution:
         """Register and return an execution that has not begun; it is unregistered when it ends."""
         execution = Execution(
@@ -195,7 +210,7 @@ class GroupManager(ABC, Generic[Folder]):
         folder.set_stopped(False)
         return execution
 
-    def _unregister(self, folder: Folder, execution: Execution) -> None:
+    def _unregister(self, folder: ExperimentFolder, execution: Execution) -> None:
         with self._lock:
             del self._executions[folder.id]
             if execution.reason:
@@ -211,11 +226,11 @@ class GroupManager(ABC, Generic[Folder]):
         with self._lock:
             return list(self._executions.values())
 
-    def _own_folder(self, group: str) -> Folder:
+    def _own_folder(self, group: str) -> ExperimentFolder:
         """Return a group's folder. Raises ``RunActive`` if another process uses it."""
         return self.registry.folder(group)
 
-    def _idle_folder(self, group: str, *, advice: str = "") -> Folder:
+    def _idle_folder(self, group: str, *, advice: str = "") -> ExperimentFolder:
         """Return a group's folder. Raises ``RunActive``, with advice, if it is in progress."""
         folder = self._own_folder(group)
         if self.is_running(group):

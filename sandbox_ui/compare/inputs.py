@@ -7,16 +7,27 @@
 
 import hashlib
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
-from agent.errors import RunError, WorkspaceError
-from agent.experiments.experiment import Input
+from agent.errors import QuotaExceeded, RunError, StorageFull, StudioError, WorkspaceError
+from agent.experiments.experiment import Experiment, Input
+from agent.experiments.folder import ExperimentFolder
+from agent.runs.folder import RunFolder
 from agent.runs.inputs import INPUT_FOLDER, list_inputs
+from agent.util.text import format_size
 from agent.workspace.files import Workspace
 from agent.workspace.paths import ROOT, RelPath
 from agent.workspace.transfer.uploads import check_space
+from sandbox_ui.auth.access import RunGroups
+from sandbox_ui.compare.registry import ExperimentRegistry
+from sandbox_ui.history.catalog import Catalog
+from sandbox_ui.limits.quota import Quota
+from sandbox_ui.runs.example_inputs import copy_example_inputs
+from sandbox_ui.runs.manager import RunManager
 
 _CHUNK = 1024**2
 _FOLDERS = ("input", "output")
@@ -53,11 +64,7 @@ def hash_input(file: BinaryIO, path: RelPath) -> Input:
 
 
 class InputStore:
-    """The stored input files of one comparison.
-
-    Args:
-        folder: The comparison's folder.
-    """
+    """The stored input files of one comparison."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / "inputs"
@@ -136,3 +143,60 @@ def _text_of(path: RelPath) -> str:
     except UnicodeEncodeError as error:
         raise WorkspaceError(f"Rename “{path.display}”: its name is not valid UTF-8.") from error
     return str(path)
+
+
+def delete_unrecorded_drafts(catalog: Catalog, groups: Sequence[RunGroups]) -> None:
+    """Delete drafts that an earlier process made for a run of a group and did not record."""
+    for draft in catalog.draft_list.folders():
+        if draft.comparison and not any(_includes(each, draft) for each in groups):
+            with suppress(StudioError, OSError):
+                catalog.delete([draft.id])
+
+
+def _includes(groups: RunGroups, draft: RunFolder) -> bool:
+    try:
+        return draft.id in groups.run_ids(draft.comparison)
+    except RunError:
+        return False
+
+
+class Drafts:
+    """Makes comparisons from drafts."""
+
+    def __init__(self, registry: ExperimentRegistry, runs: RunManager, quota: Quota) -> None:
+        self._registry = registry
+        self._runs = runs
+        self._quota = quota
+
+    def take(self, definition: Experiment, title: str, draft: str) -> ExperimentFolder:
+        """Create a comparison whose inputs are copies of a draft's."""
+        if self._runs.has_started(draft):
+            raise RunError("The run with the inputs has already started. Attach the files again.")
+        with self._runs.locked_workspace(draft) as workspace:
+            copy_example_inputs(workspace, definition.task)
+            definition = replace(definition, inputs=describe_inputs(workspace))
+            self._require_storage(definition)
+            try:
+                folder = self._registry.create(definition, title=title)
+            except OSError as error:
+                raise StorageFull(
+                    f"The comparison cannot be created: {error.strerror}. "
+                    "Free some space on the studio's disk."
+                ) from error
+            try:
+                InputStore(folder.path).take(workspace, definition.inputs)
+            except BaseException:
+                self._registry.delete(folder.id)
+                raise
+        return folder
+
+    def _require_storage(self, definition: Experiment) -> None:
+        """Check that the copies of the inputs for all runs fit into the owner's quota."""
+        remaining = self._quota.remaining(definition.owner)
+        copies = len(definition.members) * definition.repetitions + 1
+        needed = copies * sum(each.size for each in definition.inputs)
+        if remaining is not None and needed > remaining:
+            raise QuotaExceeded(
+                f"The inputs take {format_size(needed)}, with a copy for each run, and your quota "
+                f"has {format_size(remaining)} left. Delete some runs, or compare fewer."
+            )

@@ -1,19 +1,19 @@
 """Comparisons in the list of runs: one row each, in the same order as the runs."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from agent.errors import RunError
 from agent.experiments.description import title_of
-from agent.experiments.experiment import Kind, Member
+from agent.experiments.experiment import Kind
 from agent.experiments.folder import ExperimentFolder
 from agent.history import search
 from agent.history.index import HistoryPage, cursor_after, parse_cursor
 from sandbox_ui.compare.manager import ComparisonManager
-from sandbox_ui.compare.registry import ComparisonRegistry
+from sandbox_ui.compare.registry import ExperimentRegistry
 
 SortKey = tuple[bool, float, str]
 
@@ -23,16 +23,12 @@ class ListedGroup:
     """One comparison or evaluation of the list.
 
     Attributes:
-        folder: Its folder.
-        title: Its title.
-        text: What is searched.
         at: When its last run was started, in seconds since the epoch.
         in_title: Whether all searched words are in the title; such rows come first.
     """
 
     folder: ExperimentFolder
     title: str
-    text: str
     at: float
     in_title: bool = False
 
@@ -46,12 +42,6 @@ def merge_into_page(
     page: HistoryPage, listed: Sequence[ListedGroup], before: str, limit: int
 ) -> tuple[HistoryPage, list[ListedGroup]]:
     """Return a page of the list with the comparisons that belong on it.
-
-    Args:
-        page: The page of runs.
-        listed: All comparisons that match.
-        before: The cursor of the page.
-        limit: The maximum number of rows on it.
 
     Returns:
         The page, without the runs for which there is no room, and its comparisons.
@@ -81,19 +71,32 @@ def merge_into_page(
     return replace(page, entries=entries, next=cursor_after(end) if more else ""), shown
 
 
-def list_comparisons(
-    registry: ComparisonRegistry, words: str, owner: str | None, *, pinned: bool
+def list_experiments(
+    registry: ExperimentRegistry, words: str, owner: str | None, *, pinned: bool
 ) -> list[ListedGroup]:
-    """Return the comparisons that contain all words, unordered.
+    """Return the experiments that contain all words, unordered.
 
     Args:
-        registry: The comparisons.
-        words: Search words; each must occur in the title, the task, a label, a model's name or an
-            input's name.
-        owner: Only this user's comparisons; None for all users'.
-        pinned: Only pinned comparisons.
+        words: Search words; each must occur in the title, the task, a suite, a label, a model's
+            name or an input's name.
+        owner: Only this user's; None for all users'.
     """
-    return select(map(_listed, registry.all(owner)), words, pinned=pinned)
+    wanted, found = search.query_words(words), []
+    for folder in registry.all(owner):
+        if pinned and not folder.pinned:
+            continue
+        title, definition = title_of(folder), folder.definition
+        text = search.normalize("\n".join([
+            title, definition.task, *(each.path for each in definition.inputs),
+            *(text for each in definition.suites for text in (each.title, each.domain)),
+            *(text for each in definition.members for text in (each.label, each.model)),
+        ]))  # fmt: skip
+        if all(word in text for word in wanted):
+            named = search.normalize(title)
+            in_title = bool(wanted) and all(word in named for word in wanted)
+            latest = registry.cells(folder.id).latest
+            found.append(ListedGroup(folder, title, latest, in_title))
+    return found
 
 
 def comparison_row(
@@ -102,8 +105,6 @@ def comparison_row(
     """Return a comparison's row.
 
     Args:
-        comparisons: The comparisons.
-        listed: The comparison.
         end: Until then, on the monotonic clock, a verdict may be computed that is not known.
     """
     folder = comparisons.registry.folder(listed.folder.id)
@@ -132,35 +133,3 @@ def group_row(kind: Kind, listed: ListedGroup) -> dict[str, Any]:
         "members": [member.label for member in folder.definition.members],
         "in_title": listed.in_title,
     }
-
-
-def _listed(folder: ExperimentFolder) -> ListedGroup:
-    times = (entry.at for entry in folder.runs())
-    at = max(times, default=folder.definition.created)
-    title = title_of(folder)
-    texts = [folder.definition.task, *(each.path for each in folder.definition.inputs)]
-    return ListedGroup(folder, title, "\n".join([*texts, *names_of(folder.definition.members)]), at)
-
-
-def names_of(members: Iterable[Member]) -> list[str]:
-    """Return the labels and the models of members, which are searched."""
-    return [text for member in members for text in (member.label, member.model)]
-
-
-def select(groups: Iterable[ListedGroup], words: str, *, pinned: bool) -> list[ListedGroup]:
-    """Return the groups of runs that contain all words, unordered.
-
-    Args:
-        groups: Comparisons or evaluations.
-        words: Search words; each must occur in the title or the text.
-        pinned: Only pinned ones.
-    """
-    wanted = search.query_words(words)
-    found = []
-    for listed in groups:
-        if listed.folder.pinned or not pinned:
-            text = search.normalize(f"{listed.title}\n{listed.text}")
-            in_title = all(word in search.normalize(listed.title) for word in wanted)
-            if in_title or all(word in text for word in wanted):
-                found.append(replace(listed, in_title=in_title and bool(wanted)))
-    return found

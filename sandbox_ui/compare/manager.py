@@ -1,36 +1,33 @@
 """Comparisons of the studio: start, stop, continue, describe, delete."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from typing import Any
 
 from agent.errors import RunError, StudioError
 from agent.events import now
-from agent.experiments.description import describe, title_of
+from agent.experiments.description import describe
 from agent.experiments.experiment import Experiment
-from agent.experiments.folder import ExperimentFolder
-from agent.experiments.outcomes import missing
+from agent.experiments.folder import ExperimentFolder, Key
+from agent.experiments.outcomes import Outcome, missing, outcomes_of
 from agent.experiments.runner import is_builtin
-from agent.experiments.scoring import judge_access
-from agent.grading.checks import JudgeAccess
+from agent.grading.checks import CHECKS, JudgeAccess
 from agent.runs.summary import Summary
 from agent.settings import Settings
 from sandbox_ui.auth.user import User
-from sandbox_ui.compare.background import BackgroundWork, unscored
+from sandbox_ui.compare.cells import Place
 from sandbox_ui.compare.definition import define
-from sandbox_ui.compare.drafts import Drafts
 from sandbox_ui.compare.group_manager import GroupManager
-from sandbox_ui.compare.inputs import InputStore
-from sandbox_ui.compare.registry import ComparisonRegistry
-from sandbox_ui.compare.request import ComparisonRequest, Participants, ResumeRequest
+from sandbox_ui.compare.inputs import Drafts, InputStore
+from sandbox_ui.compare.registry import ExperimentRegistry
+from sandbox_ui.compare.request import ComparisonRequest, ResumeRequest
+from sandbox_ui.compare.scoring import BackgroundWork
 from sandbox_ui.compare.selection import compare_runs
-from sandbox_ui.compare.starter import ComparisonStarter, PlannedRun
 from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.limits.quota import Quota
 from sandbox_ui.runs.manager import RunManager
-from sandbox_ui.runs.service import model_for
 
 _DESCRIPTION_SECONDS = 0.5
 _MAX_DESCRIBED = 32
@@ -39,27 +36,18 @@ _BUILTIN_NOTE = (
 )
 
 
-class ComparisonManager(GroupManager[ExperimentFolder]):
+class ComparisonManager(GroupManager):
     """The comparisons of one data folder. Thread-safe.
 
-    Args:
-        registry: The comparisons.
-        runs: The live runs.
-        catalog: The catalog of all runs.
-        quota: The users' storage quotas.
-        settings: The operator's settings.
-
     Attributes:
-        registry: The comparisons.
         followers: Who is told when a comparison's runs start or end.
     """
 
     max_running = 20
-    registry: ComparisonRegistry
 
     def __init__(
         self,
-        registry: ComparisonRegistry,
+        registry: ExperimentRegistry,
         runs: RunManager,
         catalog: Catalog,
         quota: Quota,
@@ -69,8 +57,7 @@ class ComparisonManager(GroupManager[ExperimentFolder]):
         self._drafts = Drafts(registry, runs, quota)
         self._described: dict[str, tuple[float, dict[str, Any]]] = {}
         self._verdicts: dict[str, tuple[str, str]] = {}
-        self._work = BackgroundWork(self._summaries, self.followers.notify)
-        self._judges: dict[str, JudgeAccess] = {}
+        self._work = BackgroundWork(lambda comparison, _: self.followers.notify(comparison))
         runs.on_round_ended(self._run_ended)
         catalog.on_deleted(self._runs_deleted)
 
@@ -80,11 +67,7 @@ class ComparisonManager(GroupManager[ExperimentFolder]):
         super().close()
 
     def create(self, request: ComparisonRequest, user: User) -> str:
-        """Start a comparison; return its id. The draft with its inputs is deleted.
-
-        Raises:
-            StudioError: if it cannot be started; nothing is left of it.
-        """
+        """Start a comparison; return its id. The draft with its inputs is deleted."""
         definition, participants = define(request, self._settings, user)
         self._require_capacity(user.id)
         self._runs.admission.check_start(user.id, definition.task)
@@ -92,7 +75,7 @@ class ComparisonManager(GroupManager[ExperimentFolder]):
         with nullcontext(given) if given else self._catalog.new_draft(user.id) as draft:
             folder = self._drafts.take(definition, request.title, draft)
         workspace = self._runs.workspace(draft)
-        self._work.measure(folder, workspace, lambda: self._catalog.discard_draft(draft))
+        self._work.measure(folder, workspace, lambda: self._measured(folder, draft))
         self._carry_out(folder, self._missing(folder), participants, user)
         return folder.id
 
@@ -104,21 +87,17 @@ class ComparisonManager(GroupManager[ExperimentFolder]):
             StudioError: if a run does not exist or has not begun.
         """
         definition = compare_runs(run_ids, self._runs, self.registry)
-        folder = self.registry.create(replace(definition, owner=user.id), title)
+        folder = self.registry.create(replace(definition, owner=user.id), title=title)
         for member, run in enumerate(run_ids):
-            folder.add_run(0, member, 1, run)
+            self.registry.cells(folder.id).add_run(0, member, 1, run)
         return folder.id
 
     def describe(self, comparison: str, *, fresh: bool = True) -> dict[str, Any]:
         """Return a comparison as JSON values, for its owner.
 
         Args:
-            comparison: Its id.
             fresh: Describe it as it is now; otherwise what was described within half a second
                 will do.
-
-        Raises:
-            RunError: if it does not exist.
         """
         folder = self.registry.folder(comparison)
         known = self._described.get(comparison)
@@ -160,21 +139,12 @@ class ComparisonManager(GroupManager[ExperimentFolder]):
         self.followers.notify(comparison)
 
     def resume(self, comparison: str, request: ResumeRequest, user: User) -> None:
-        """Start the repetitions that are missing, were stopped or were interrupted.
-
-        Raises:
-            RunActive: if the comparison is in progress.
-            StudioError: if there is nothing to start, or a member has no model.
-        """
+        """Start the repetitions that are missing, were stopped or were interrupted."""
         folder = self._idle_folder(comparison)
         todo = self._missing(folder)
         if not todo and not self._lacks_verdicts(folder):
             raise RunError("All runs of this comparison have been carried out.")
-        definition = folder.definition
-        self._continue(folder, todo, definition.task, definition.judging, request, user)
-
-    def _title_of(self, folder: ExperimentFolder) -> str:
-        return title_of(folder)
+        self._continue(folder, todo, request, user)
 
     def _forget(self, group: str) -> None:
         self._described.pop(group, None)
@@ -188,7 +158,7 @@ class ComparisonManager(GroupManager[ExperimentFolder]):
         )
         todo = missing(folder, summaries)
         if not running:
-            self._work.score(folder)  # what an earlier process left
+            self._score(folder)  # what an earlier process left
         return describe(folder, summaries, running=running) | {
             "note": self._note(comparison) if running else "",
             "reason": self._reason(folder.id),
@@ -212,40 +182,50 @@ class ComparisonManager(GroupManager[ExperimentFolder]):
             return ""
         return f"At most {at_once:,} of the {total:,} runs are in progress at the same time."
 
-    def _missing(self, folder: ExperimentFolder) -> list[PlannedRun]:
-        keys = missing(folder, self._summaries(folder))
-        return [PlannedRun(member, repetition) for _, member, repetition in keys]
+    def _measured(self, folder: ExperimentFolder, draft: str) -> None:
+        self._catalog.discard_draft(draft)
+        self.followers.notify(folder.id)
+
+    def _missing(self, folder: ExperimentFolder) -> list[Key]:
+        return missing(folder, self._summaries(folder))
 
     def _lacks_verdicts(self, folder: ExperimentFolder) -> bool:
         """Whether ended runs wait for a judge, whose key is not stored."""
         expected = folder.definition.expected
         if expected is None or expected.kind != "judge":
             return False
-        return bool(unscored(folder, self._summaries(folder)))
+        return bool(self._unscored(folder))
 
-    def _carry_out(
-        self,
-        folder: ExperimentFolder,
-        planned: Sequence[PlannedRun],
-        participants: Participants,
-        user: User,
-    ) -> None:
-        starter = ComparisonStarter(
-            folder=folder, participants=participants, user=user, runs=self._runs,
-            catalog=self._catalog, settings=self._settings,
-        )  # fmt: skip
-        access = participants.judge
-        judging = model_for(access, self._settings, user) if access else None
-        judge = judge_access(folder.definition.judging, judging)
-        execution = self._register(folder, planned, starter)
-        if judge is not None:
-            self._judges[folder.id] = judge
-        execution.begin()
-        self.followers.notify(folder.id)
+    def _begin(self, folder: ExperimentFolder) -> None:
+        """Nothing is to do before the runs of a comparison."""
+
+    def _refresh(self, group: str, _places: Collection[Place]) -> None:
+        self.followers.notify(group)
+
+    def _score(self, folder: ExperimentFolder, judge: JudgeAccess | None = None) -> None:
+        """Score ended runs that have no score, if it is stored and the judge, if any, is known."""
+        expected = folder.definition.expected
+        if expected is None or (expected.kind == "judge") != (judge is not None):
+            return
+        for outcome in self._unscored(folder):
+            if outcome.summary is not None:
+                self._work.score(folder, outcome.entry, outcome.summary, judge)
+
+    def _unscored(self, folder: ExperimentFolder) -> list[Outcome]:
+        """Return the ended runs with an answer whose score is to be computed and stored."""
+        expected = folder.definition.expected
+        if expected is None or not CHECKS[expected.kind].slow:
+            return []
+        return [
+            outcome
+            for member in outcomes_of(folder, self._summaries(folder))
+            for outcome in member
+            if outcome.counts and outcome.score is None and outcome.answer.strip()
+        ]
 
     def _ended(self, folder: ExperimentFolder) -> None:
         """Score the answers, and delete inputs that are not needed again."""
-        self._work.score(folder, self._judges.pop(folder.id, None))
+        self._score(folder, self._judges.pop(folder.id, None))
         with suppress(StudioError):  # the comparison was deleted, or the history is locked
             if not self._missing(folder):
                 InputStore(folder.path).discard()
@@ -259,7 +239,7 @@ class ComparisonManager(GroupManager[ExperimentFolder]):
         for comparison in affected:
             if run in self._known_runs(comparison):
                 folder = self.registry.folder(comparison)
-                self._work.score(folder, self._judges.get(comparison))
+                self._score(folder, self._judges.get(comparison))
                 self.followers.notify(comparison)
 
     def _runs_deleted(self, runs: Sequence[str]) -> None:

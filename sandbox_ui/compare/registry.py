@@ -1,40 +1,54 @@
 """The comparisons, and the evaluations, of a data folder."""
 
 import threading
-from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
 
+from agent.data_folder import existing_folders
 from agent.errors import RunError
 from agent.experiments.experiment import Experiment, Kind
 from agent.experiments.folder import KINDS, ExperimentFolder
+from agent.experiments.suite import Suite
+from sandbox_ui.compare.cells import Cells
 
-Folder = TypeVar("Folder", bound=ExperimentFolder)
 
-
-class GroupRegistry(ABC, Generic[Folder]):
+class ExperimentRegistry:
     """The comparisons, or the evaluations, of one data folder. Thread-safe.
 
     Only this process changes them, except those in other places, which other processes carry out.
 
     Args:
-        data: The data folder.
+        data: The data folder; evaluations in its subfolders belong to other processes.
     """
 
-    kind: ClassVar[Kind]
-
-    def __init__(self, data: Path) -> None:
+    def __init__(self, data: Path, kind: Kind) -> None:
+        self.kind = kind
         self._data = data
-        self._folders: dict[str, Folder] = {}
+        self._folders: dict[str, ExperimentFolder] = {}
+        self._cells: dict[str, Cells] = {}
         self._listed: dict[Path, int] = {}
         self._lock = threading.RLock()
 
-    @abstractmethod
+    def create(
+        self, definition: Experiment, suites: Sequence[Suite] = (), title: str = ""
+    ) -> ExperimentFolder:
+        """Create an experiment; its id and time are set here. Raises ``OSError``."""
+        return self._add(ExperimentFolder.create(self._data, definition, suites, title))
+
+    def cells(self, group: str) -> Cells:
+        """Return the cells of an experiment. Raises ``RunError`` if it does not exist."""
+        with self._lock:
+            folder = self.folder(group)
+            cells = self._cells.get(group)
+            if cells is None:
+                cells = self._cells[group] = Cells(folder)
+            return cells
+
     def run_ids(self, group: str) -> Collection[str]:
         """Return the ids of its runs. Raises ``RunError`` if it does not exist."""
+        return self.cells(group).run_ids()
 
-    def folder(self, group: str) -> Folder:
+    def folder(self, group: str) -> ExperimentFolder:
         """Return the folder with an id. Raises ``RunError`` if it does not exist."""
         with self._lock:
             known = self._folders.get(group)
@@ -54,7 +68,7 @@ class GroupRegistry(ABC, Generic[Folder]):
             self._forget(group)
             folder.delete()
 
-    def all(self, owner: str | None = None) -> list[Folder]:
+    def all(self, owner: str | None = None) -> list[ExperimentFolder]:
         """Return the readable folders of all users or of one, unordered."""
         with self._lock:
             self._look_for_others()
@@ -63,13 +77,12 @@ class GroupRegistry(ABC, Generic[Folder]):
 
     def _places(self) -> Sequence[Path]:
         """Return the data folders that are searched."""
-        return [self._data]
+        return existing_folders(self._data) if self.kind == "evaluation" else [self._data]
 
-    def _add(self, folder: Any) -> Folder:
+    def _add(self, folder: ExperimentFolder) -> ExperimentFolder:
         with self._lock:
             self._folders[folder.id] = folder
-        known: Folder = folder
-        return known
+        return folder
 
     def _look_for_others(self) -> None:
         """Read folders that other processes have added, such as comparisons of the command line."""
@@ -88,7 +101,7 @@ class GroupRegistry(ABC, Generic[Folder]):
             if all(ExperimentFolder.exists(data, self.kind, name) for name in names):
                 self._listed[place] = listed
 
-    def _find(self, group: str) -> Folder | None:
+    def _find(self, group: str) -> ExperimentFolder | None:
         try:
             return self.folder(group)
         except RunError:
@@ -97,17 +110,4 @@ class GroupRegistry(ABC, Generic[Folder]):
 
     def _forget(self, group: str) -> None:
         self._folders.pop(group, None)
-
-
-class ComparisonRegistry(GroupRegistry[ExperimentFolder]):
-    """The comparisons of a data folder. Thread-safe."""
-
-    kind = "comparison"
-
-    def create(self, definition: Experiment, title: str = "") -> ExperimentFolder:
-        """Create a comparison; its id and time are set here. Raises ``OSError``."""
-        return self._add(ExperimentFolder.create(self._data, definition, title=title))
-
-    def run_ids(self, group: str) -> Collection[str]:
-        """Return the ids of a comparison's runs. Raises ``RunError`` if it does not exist."""
-        return {entry.run for entry in self.folder(group).runs()}
+        self._cells.pop(group, None)

@@ -18,7 +18,7 @@ from agent.runs.inputs import INPUT_FOLDER
 from agent.workspace.paths import RelPath
 from sandbox_ui.compare.definition import with_distinct_labels
 from sandbox_ui.compare.inputs import hash_input
-from sandbox_ui.compare.registry import ComparisonRegistry
+from sandbox_ui.compare.registry import ExperimentRegistry
 from sandbox_ui.runs.manager import RunManager
 
 _MODE_LABELS = {"plain": "without sandbox", "sandbox": "with sandbox"}
@@ -26,11 +26,7 @@ _SHOWN = 60
 
 
 class NotComparable(StudioError):
-    """Runs whose task or inputs differ.
-
-    Attributes:
-        differences: A sentence for each difference.
-    """
+    """Runs whose task or inputs differ."""
 
     def __init__(self, differences: Sequence[str]) -> None:
         super().__init__(" ".join(differences))
@@ -48,7 +44,7 @@ class _Selected:
 
 
 def compare_runs(
-    run_ids: Sequence[str], runs: RunManager, registry: ComparisonRegistry
+    run_ids: Sequence[str], runs: RunManager, registry: ExperimentRegistry
 ) -> Experiment:
     """Return the definition of a comparison of runs; the first one is the baseline.
 
@@ -80,7 +76,7 @@ def compare_runs(
     return definition
 
 
-def _select(run: str, runs: RunManager, registry: ComparisonRegistry) -> _Selected:
+def _select(run: str, runs: RunManager, registry: ExperimentRegistry) -> _Selected:
     feed = runs.feed(run)
     began = next(iter(feed.events()), None)
     if not isinstance(began, RunStarted):

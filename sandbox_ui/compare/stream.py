@@ -39,12 +39,8 @@ class ComparisonStream:
     """A follower of one comparison.
 
     Args:
-        comparison: Its id.
-        comparisons: The comparisons.
-        runs: The live runs.
         chosen: The runs to follow; None for each member's latest.
         cursors: The journal cursors from which runs are continued.
-        finish: Prepares a description for this follower.
     """
 
     def __init__(
@@ -69,11 +65,7 @@ class ComparisonStream:
         self._followed: dict[str, _FollowedRun] = {}
 
     async def messages(self, is_over: Callable[[], bool]) -> AsyncIterator[bytes]:
-        """Yield the messages until the follower leaves or the comparison is deleted.
-
-        Args:
-            is_over: Returns whether to end the stream.
-        """
+        """Yield the messages until the follower leaves or the comparison is deleted."""
         unfollow = self._comparisons.followers.follow(self._comparison, self._on_state_changed)
         news = False  # whether there were events since the last description
         try:
@@ -157,8 +149,6 @@ class _FollowedRun:
     """One run of a stream.
 
     Args:
-        run: The run's id.
-        feed: Its stream.
         cursor: The cursor to continue from; None to begin with the state.
         signal: Called, from any thread, when the run has news.
     """
@@ -220,8 +210,6 @@ def stream_response(
     """Stream a comparison.
 
     Args:
-        stream: The follower.
-        is_over: Returns whether to end the stream.
         can_edit: Whether the follower may change the comparison; the page is notified if not.
     """
 

@@ -29,11 +29,7 @@ from sandbox_ui.evals.request import EvaluationRequest, SuiteRequest
 def define(
     request: EvaluationRequest, loaded: Sequence[Suite], settings: Settings, user: User
 ) -> tuple[Experiment, Participants]:
-    """Return an evaluation's definition and its members' requests.
-
-    Raises:
-        StudioError: if a value is invalid, or a member has no model.
-    """
+    """Return an evaluation's definition and its members' requests."""
     members, requests = members_of(request.members, settings)
     judge = request.judge
     definition = Experiment(
@@ -59,7 +55,6 @@ def loaded_suites(
     """Yield the suites that a request asks for; their documents are read within the block.
 
     Args:
-        request: The request.
         uploads: The files of its draft, if it has one.
         user: The user; only the operator may name data on the server.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from agent.experiments.description import describe
 from agent.runs.summary import Summary
-from sandbox_ui.evals.registry import EvaluationRegistry
+from sandbox_ui.compare.registry import ExperimentRegistry
 
 _MAX_KNOWN = 32
 _SHARE = 20.0
@@ -29,14 +29,12 @@ class Documents:
     """Evaluations as JSON values, for their owners. Thread-safe.
 
     Args:
-        registry: The evaluations.
         summaries: Returns the summaries of runs of an evaluation.
-        is_running: Whether an evaluation is in progress.
     """
 
     def __init__(
         self,
-        registry: EvaluationRegistry,
+        registry: ExperimentRegistry,
         summaries: Callable[[str, Collection[str]], Mapping[str, Summary | None]],
         is_running: Callable[[str], bool],
     ) -> None:
@@ -47,22 +45,14 @@ class Documents:
         self._lock = threading.Lock()
 
     def whole(self, evaluation: str) -> dict[str, Any]:
-        """Return an evaluation with its tasks, cells and the cells' cursor.
-
-        Raises:
-            RunError: if it does not exist.
-        """
+        """Return an evaluation with its tasks, cells and the cells' cursor."""
         return self._describe(evaluation)
 
     def overview(self, evaluation: str, *, fresh: bool) -> dict[str, Any]:
         """Return an evaluation without its tasks and cells.
 
         Args:
-            evaluation: Its id.
             fresh: Whether to compute it as it is now, even if that takes long.
-
-        Raises:
-            RunError: if it does not exist.
         """
         known = self._known.get(evaluation)
         if known is not None:

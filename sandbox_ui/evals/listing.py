@@ -7,21 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 from agent.errors import RunError
-from agent.experiments.description import title_of
 from agent.experiments.experiment import MAX_MEMBERS, MAX_REPETITIONS
 from agent.history.index import HistoryPage
 from sandbox_ui.compare.listing import (
     ListedGroup,
     comparison_row,
     group_row,
-    list_comparisons,
+    list_experiments,
     merge_into_page,
-    names_of,
-    select,
 )
 from sandbox_ui.compare.manager import ComparisonManager
 from sandbox_ui.evals.manager import EvaluationManager
-from sandbox_ui.evals.registry import EvaluationRegistry
 from sandbox_ui.history.catalog import Catalog
 
 _MAX_RUNS = MAX_MEMBERS * MAX_REPETITIONS
@@ -30,13 +26,7 @@ _COMPUTED_SECONDS = 0.3
 
 
 class RunListing:
-    """The list of runs, comparisons and evaluations.
-
-    Args:
-        catalog: The catalog of all runs.
-        comparisons: The comparisons.
-        evaluations: The evaluations.
-    """
+    """The list of runs, comparisons and evaluations."""
 
     def __init__(
         self, catalog: Catalog, comparisons: ComparisonManager, evaluations: EvaluationManager
@@ -51,10 +41,8 @@ class RunListing:
         """Return a page; runs of comparisons and evaluations are on it only if words are searched.
 
         Args:
-            words: See ``Catalog.list``, ``list_comparisons`` and ``list_evaluations``.
+            words: See ``Catalog.list`` and ``list_experiments``.
             before: The cursor of the page; empty for the first one.
-            limit: The maximum number of rows.
-            pinned: Only pinned ones.
             owner: Only this user's; None for all users'.
 
         Returns:
@@ -68,8 +56,8 @@ class RunListing:
         folded = [each.id for each in comparisons.all(owner) if not each.definition.from_runs]
         folded += [each.id for each in evaluations.all(owner)]
         page = self._catalog.list(words, before, limit, pinned=pinned, owner=owner, folded=folded)
-        found = list_comparisons(comparisons, words, owner, pinned=pinned)
-        found += list_evaluations(evaluations, words, owner, pinned=pinned)
+        found = list_experiments(comparisons, words, owner, pinned=pinned)
+        found += list_experiments(evaluations, words, owner, pinned=pinned)
         page, listed = merge_into_page(page, found, before, limit)
         end = time.monotonic() + _COMPUTED_SECONDS
         return page, [
@@ -80,34 +68,10 @@ class RunListing:
         ]
 
     def runs_of(self, comparison: str, owner: str | None) -> HistoryPage:
-        """Return the existing runs of a comparison, in the order of their ends.
-
-        Raises:
-            RunError: if the comparison does not exist.
-        """
+        """Return the existing runs of a comparison, in the order of their ends."""
         runs = self._comparisons.registry.run_ids(comparison)
         page = self._catalog.list(limit=_MAX_RUNS, owner=owner, only=runs)
         return replace(page, entries=page.entries[::-1])
-
-
-def list_evaluations(
-    registry: EvaluationRegistry, words: str, owner: str | None, *, pinned: bool
-) -> list[ListedGroup]:
-    """Return the evaluations that contain all words, unordered.
-
-    Args:
-        registry: The evaluations.
-        words: Search words; each must occur in the title, a suite, a label or a model's name.
-        owner: Only this user's; None for all users'.
-        pinned: Only pinned ones.
-    """
-    groups = []
-    for folder in registry.all(owner):
-        definition = folder.definition
-        suites = [text for each in definition.suites for text in (each.title, each.domain)]
-        text = "\n".join([*suites, *names_of(definition.members)])
-        groups.append(ListedGroup(folder, title_of(folder), text, registry.cells(folder.id).latest))
-    return select(groups, words, pinned=pinned)
 
 
 def evaluation_row(
@@ -116,8 +80,6 @@ def evaluation_row(
     """Return an evaluation's row.
 
     Args:
-        evaluations: The evaluations.
-        listed: The evaluation.
         end: Until then, on the monotonic clock, results may be computed that are not known.
     """
     evaluation, registry = listed.folder.id, evaluations.registry

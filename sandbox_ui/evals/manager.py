@@ -1,7 +1,7 @@
 """Evaluations of the studio: start, stop, continue, describe, delete."""
 
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,49 +12,36 @@ from agent.events import now
 from agent.experiments import process
 from agent.experiments.description import title_of
 from agent.experiments.experiment import remaining_seconds
-from agent.experiments.folder import ExperimentFolder, Key
+from agent.experiments.folder import ExperimentFolder
 from agent.experiments.outcomes import has_ended, infrastructure, is_infrastructure, missing
-from agent.experiments.scoring import judge_access
-from agent.grading.checks import JudgeAccess
 from agent.runs.summary import Summary
 from agent.settings import Settings
 from sandbox_ui.auth.user import User
+from sandbox_ui.compare.cells import Place
 from sandbox_ui.compare.group_manager import GroupManager
-from sandbox_ui.compare.request import Participants, ResumeRequest
-from sandbox_ui.compare.starter import PlannedRun
-from sandbox_ui.evals.cells import Place
+from sandbox_ui.compare.registry import ExperimentRegistry
+from sandbox_ui.compare.request import ResumeRequest
+from sandbox_ui.compare.scoring import BackgroundWork
 from sandbox_ui.evals.definition import define, loaded_suites
 from sandbox_ui.evals.documents import Documents
 from sandbox_ui.evals.observed import ObservedEvaluation
-from sandbox_ui.evals.registry import EvaluationRegistry
 from sandbox_ui.evals.request import EvaluationRequest
-from sandbox_ui.evals.scoring import BackgroundScoring
-from sandbox_ui.evals.starter import EvaluationStarter
 from sandbox_ui.history.catalog import Catalog
 from sandbox_ui.runs.manager import RunManager
-from sandbox_ui.runs.service import model_for
 
 
-class EvaluationManager(GroupManager[ExperimentFolder]):
+class EvaluationManager(GroupManager):
     """The evaluations of one data folder. Thread-safe.
 
-    Args:
-        registry: The evaluations.
-        runs: The live runs.
-        catalog: The catalog of all runs.
-        settings: The operator's settings.
-
     Attributes:
-        registry: The evaluations.
         followers: Who is told when something about an evaluation changes.
     """
 
     max_running = 5
-    registry: EvaluationRegistry
 
     def __init__(
         self,
-        registry: EvaluationRegistry,
+        registry: ExperimentRegistry,
         runs: RunManager,
         catalog: Catalog,
         settings: Settings,
@@ -62,8 +49,7 @@ class EvaluationManager(GroupManager[ExperimentFolder]):
         super().__init__(registry, runs, catalog, settings)
         self._started: dict[str, _Start] = {}
         self._observed: dict[str, ObservedEvaluation] = {}
-        self._judges: dict[str, JudgeAccess] = {}
-        self._scoring = BackgroundScoring(self._scored)
+        self._scoring = BackgroundWork(self._scored)
         self._documents = Documents(registry, self._summaries, self.is_running)
         runs.on_round_ended(self._run_ended)
 
@@ -73,11 +59,7 @@ class EvaluationManager(GroupManager[ExperimentFolder]):
         super().close()
 
     def create(self, request: EvaluationRequest, user: User) -> str:
-        """Start an evaluation; return its id. The draft with its data is deleted.
-
-        Raises:
-            StudioError: if it cannot be started; nothing is left of it.
-        """
+        """Start an evaluation; return its id. The draft with its data is deleted."""
         self._require_capacity(user.id)
         uploads = self._runs.workspace(request.inputs) if request.inputs else None
         with loaded_suites(request, uploads, user) as suites:
@@ -92,7 +74,7 @@ class EvaluationManager(GroupManager[ExperimentFolder]):
                 ) from error
         if request.inputs:
             self._catalog.discard_draft(request.inputs)
-        self._carry_out(folder, _planned(missing(folder, {})), participants, user)
+        self._carry_out(folder, missing(folder, {}), participants, user)
         return folder.id
 
     def in_brief(self, owner: str | None) -> list[dict[str, Any]]:
@@ -110,11 +92,7 @@ class EvaluationManager(GroupManager[ExperimentFolder]):
         ]
 
     def is_elsewhere(self, evaluation: str) -> bool:
-        """Return whether an evaluation is in a folder that another process uses.
-
-        Raises:
-            RunError: if it does not exist.
-        """
+        """Return whether an evaluation is in a folder that another process uses."""
         return self._observe(evaluation) is not None
 
     def catch_up(self, evaluation: str) -> None:
@@ -122,9 +100,6 @@ class EvaluationManager(GroupManager[ExperimentFolder]):
 
         An evaluation whose process has ended or was killed moves to the data folder, with its
         runs.
-
-        Raises:
-            RunError: if it does not exist.
         """
         observed = self._observe(evaluation)
         if observed is not None and not is_in_use(observed.folder.data):
@@ -141,11 +116,7 @@ class EvaluationManager(GroupManager[ExperimentFolder]):
             cells.refresh(places, summaries, running=running)
 
     def describe(self, evaluation: str) -> dict[str, Any]:
-        """Return an evaluation with all tasks and cells, for its owner.
-
-        Raises:
-            RunError: if it does not exist.
-        """
+        """Return an evaluation with all tasks and cells, for its owner."""
         self.catch_up(evaluation)
         described = self._documents.whole(evaluation)
         return described | self._activity(evaluation, described)
@@ -154,23 +125,15 @@ class EvaluationManager(GroupManager[ExperimentFolder]):
         """Return an evaluation without its tasks and cells.
 
         Args:
-            evaluation: Its id.
             fresh: Compute its results as they are now; otherwise those that were computed last
                 will do, if computing them often would take too much time.
-
-        Raises:
-            RunError: if it does not exist.
         """
         self.catch_up(evaluation)
         described = self._documents.overview(evaluation, fresh=fresh)
         return described | self._activity(evaluation, described)
 
     def progress(self, evaluation: str) -> dict[str, Any]:
-        """Return the number of runs by outcome and an estimate of the remaining seconds.
-
-        Raises:
-            RunError: if it does not exist.
-        """
+        """Return the number of runs by outcome and an estimate of the remaining seconds."""
         counts = self.registry.cells(evaluation).counts()
         start = self._started.get(evaluation)
         remaining = None
@@ -180,11 +143,7 @@ class EvaluationManager(GroupManager[ExperimentFolder]):
         return {"counts": counts, "remaining": remaining}
 
     def stop(self, evaluation: str) -> None:
-        """Stop all runs of an evaluation, and start no more of them.
-
-        Raises:
-            RunError: if it does not exist.
-        """
+        """Stop all runs of an evaluation, and start no more of them."""
         folder = self._own_folder(evaluation)
         execution = self._executions.get(evaluation)
         if execution is not None:
@@ -193,23 +152,17 @@ class EvaluationManager(GroupManager[ExperimentFolder]):
         self.followers.notify(evaluation)
 
     def resume(self, evaluation: str, request: ResumeRequest, user: User) -> None:
-        """Start the runs that are missing, were stopped or were interrupted.
-
-        Raises:
-            RunActive: if the evaluation is in progress.
-            StudioError: if there is nothing to start, or a member has no model.
-        """
+        """Start the runs that are missing, were stopped or were interrupted."""
         folder = self._idle_folder(evaluation)
         todo = missing(folder, self._summaries(evaluation, self.registry.run_ids(evaluation)))
         if not todo and not self._unscored(folder):
             raise RunError("All runs of this evaluation have been carried out.")
-        self._continue_runs(folder, todo, request, user)
+        self._continue(folder, todo, request, user)
 
     def retry_infrastructure(self, evaluation: str, request: ResumeRequest, user: User) -> None:
         """Start again the runs that failed by an infrastructure error, and only those.
 
         Raises:
-            RunActive: if the evaluation is in progress.
             StudioError: if there are none, or a member has no model.
         """
         folder = self._idle_folder(evaluation)
@@ -218,7 +171,7 @@ class EvaluationManager(GroupManager[ExperimentFolder]):
         )
         if not todo:
             raise RunError("No run of this evaluation failed by an infrastructure error.")
-        self._continue_runs(folder, todo, request, user)
+        self._continue(folder, todo, request, user)
 
     def is_running(self, evaluation: str) -> bool:
         """Whether runs of an evaluation are in progress, or their scores are being computed."""
@@ -247,43 +200,16 @@ class EvaluationManager(GroupManager[ExperimentFolder]):
             "now": now(),
         }
 
-    def _continue_runs(
-        self, folder: ExperimentFolder, todo: Iterable[Key], request: ResumeRequest, user: User
-    ) -> None:
-        text, judge = folder.tasks[0].text, folder.definition.judge
-        self._continue(folder, _planned(todo), text, judge, request, user)
-
-    def _title_of(self, folder: ExperimentFolder) -> str:
-        return title_of(folder)
-
     def _forget(self, group: str) -> None:
         self._documents.forget(group)
 
-    def _carry_out(
-        self,
-        folder: ExperimentFolder,
-        planned: Sequence[PlannedRun],
-        participants: Participants,
-        user: User,
-    ) -> None:
+    def _begin(self, folder: ExperimentFolder) -> None:
+        """Compute the cells anew, and score the answers that a judge did not."""
         cells = self.registry.cells(folder.id)
         cells.load(self._summaries(folder.id, cells.run_ids()), running=True)
-        starter = EvaluationStarter(
-            folder=folder, cells=cells, participants=participants, user=user, runs=self._runs,
-            catalog=self._catalog, settings=self._settings,
-            on_recorded=lambda place: self._refresh(folder.id, [place]),
-        )  # fmt: skip
-        access = participants.judge
-        judging = model_for(access, self._settings, user) if access else None
-        judge = judge_access(folder.definition.judging, judging)
-        unscored = self._unscored(folder)
-        execution = self._register(folder, planned, starter)
-        if judge is not None:
-            self._judges[folder.id] = judge
         self._started[folder.id] = _Start(cells.counts()["done"])
-        for run in unscored:
+        for run in self._unscored(folder):
             self._score(folder, run)
-        execution.begin()
         self._refresh(folder.id, cells.unsettled())
 
     def _ended(self, folder: ExperimentFolder) -> None:
@@ -311,12 +237,14 @@ class EvaluationManager(GroupManager[ExperimentFolder]):
         entry, summary = cells.entry(run), self._summaries(folder.id, [run]).get(run)
         if entry is None or summary is None or not has_answer(summary):
             return
-        self._scoring.score(folder, cells, entry, summary, self._judges.get(folder.id))
+        self._scoring.score(folder, entry, summary, self._judges.get(folder.id))
 
     def _scored(self, evaluation: str, run: str) -> None:
         with suppress(StudioError):  # it was deleted, or the history is locked
-            entry = self.registry.cells(evaluation).entry(run)
-            if entry is not None:
+            cells = self.registry.cells(evaluation)
+            if (score := self.registry.folder(evaluation).score(run)) is not None:
+                cells.add_score(score)
+            if (entry := cells.entry(run)) is not None:
                 self._refresh(evaluation, [(entry.task, entry.member)])
         self._forget_judge(evaluation)
 
@@ -386,10 +314,6 @@ class EvaluationManager(GroupManager[ExperimentFolder]):
 def has_answer(summary: Summary) -> bool:
     """Whether a run has ended with a result that can be scored."""
     return has_ended(summary) and not is_infrastructure(summary)
-
-
-def _planned(keys: Iterable[Key]) -> list[PlannedRun]:
-    return [PlannedRun(member, repetition, task) for task, member, repetition in keys]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,16 +9,13 @@ from agent.experiments.folder import ExperimentFolder
 from agent.history import records
 from agent.runs import journal
 from agent.runs.summary import Summary
-from sandbox_ui.evals.cells import Cells, Place
+from sandbox_ui.compare.cells import Cells, Place
 
 
 class ObservedRuns:
     """Summaries of runs that another process carries out; an ended one is read once.
 
     A look at a run in progress costs the same however long it is. Thread-safe.
-
-    Args:
-        data: The data folder of that process.
     """
 
     def __init__(self, data: Path) -> None:
@@ -61,7 +58,6 @@ class ObservedEvaluation:
     """Reads the progress of an evaluation that another process carries out. Thread-safe.
 
     Args:
-        folder: The evaluation.
         cells: Its cells, which are kept up to date.
 
     Attributes:

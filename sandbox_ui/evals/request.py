@@ -12,7 +12,6 @@ class SuiteRequest(StrictRequest):
     """A suite as a client asks for it.
 
     Attributes:
-        name: The suite's name.
         path: The authors' data on the server, which only the operator may name.
         upload: The same below ``input/`` of the draft; both empty: the packaged sample.
         extraction: How final answers are found in the texts.

@@ -31,10 +31,7 @@ class EvaluationStream:
     """A follower of one evaluation.
 
     Args:
-        evaluation: Its id.
-        evaluations: The evaluations.
         cursor: The cursor from which the cells are continued.
-        finish: Prepares a description for this follower.
     """
 
     def __init__(
@@ -53,11 +50,7 @@ class EvaluationStream:
         self._overview_at = 0.0
 
     async def messages(self, is_over: Callable[[], bool]) -> AsyncIterator[bytes]:
-        """Yield the messages until the follower leaves or the evaluation is deleted.
-
-        Args:
-            is_over: Returns whether to end the stream.
-        """
+        """Yield the messages until the follower leaves or the evaluation is deleted."""
         unfollow = self._evaluations.followers.follow(
             self._evaluation, sse.thread_safe_setter(self._wake)
         )
@@ -114,11 +107,6 @@ class EvaluationStream:
 
 
 def stream_response(stream: EvaluationStream, is_over: Callable[[], bool]) -> StreamingResponse:
-    """Stream an evaluation.
-
-    Args:
-        stream: The follower.
-        is_over: Returns whether to end the stream.
-    """
+    """Stream an evaluation."""
     messages = stream.messages(is_over)
     return StreamingResponse(messages, media_type="text/event-stream", headers=sse.HEADERS)

@@ -98,18 +98,6 @@ def get_run_id(request: Request) -> str:
     return run
 
 
-def get_comparison_id(request: Request) -> str:
-    """Return the id of the comparison in the URL."""
-    comparison: str = request.path_params["comparison"]
-    return comparison
-
-
-def get_evaluation_id(request: Request) -> str:
-    """Return the id of the evaluation in the URL."""
-    evaluation: str = request.path_params["evaluation"]
-    return evaluation
-
-
 def get_path(request: Request, prefix: bytes) -> RelPath:
     """Return the workspace path in a request's URL, byte for byte.
 
@@ -201,7 +189,7 @@ def _status(error: StudioError) -> int:
 
 
 async def change_title_or_pin(
-    request: Request, items: Catalog | GroupManager[Any], item: str
+    request: Request, items: Catalog | GroupManager, item: str
 ) -> Response:
     """Change an item's ``title`` or ``pinned`` as the request's body says; return what was saved.
 

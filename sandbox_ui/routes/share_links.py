@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
 
 from anyio.to_thread import run_sync
 from starlette.requests import Request
@@ -44,7 +43,7 @@ class ShareLinkRoutes:
     def __init__(
         self,
         runs: RunManager,
-        groups: Mapping[Kind, GroupManager[Any]],
+        groups: Mapping[Kind, GroupManager],
         identities: Identities,
     ) -> None:
         self._runs = runs
@@ -102,7 +101,7 @@ class ShareLinkRoutes:
         folder: Shareable = self._groups[kind].registry.folder(request.path_params[kind])
         return folder
 
-    def _group(self, request: Request) -> GroupManager[Any]:
+    def _group(self, request: Request) -> GroupManager:
         return self._groups[_kind(request)]
 
     def _query_for(self, token: str) -> str:

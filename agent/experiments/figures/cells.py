@@ -24,7 +24,6 @@ def mark_best(
         cells: The cells of a row, one of each member.
         baseline: The index of the member that the others are compared with.
         better: Whether higher or lower values are better; None if neither is.
-        differences: Show differences instead of ratios.
         answered: Whether each member gave an answer: who gave none is not the best for having
             taken little. None if that does not matter.
     """

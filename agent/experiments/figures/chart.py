@@ -43,7 +43,6 @@ def shapes_as_svg(shapes: Iterable[Shape], height: int, title: str) -> bytes:
     Args:
         shapes: The shapes, in pixels; the width is ``WIDTH``.
         height: The height in pixels.
-        title: The title for screen readers.
     """
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" '

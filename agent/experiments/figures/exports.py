@@ -75,11 +75,7 @@ class _Table:
 
 
 def export(description: dict[str, Any], kind: str) -> bytes:
-    """Return an experiment in a format.
-
-    Raises:
-        UsageError: There is no such format.
-    """
+    """Return an experiment in a format."""
     if kind not in KINDS:
         known = ", ".join(KINDS)
         raise UsageError(f"An experiment is exported as {known}, not as “{kind:.20}”.")

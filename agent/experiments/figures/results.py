@@ -50,20 +50,12 @@ class MemberResult:
     """The results of a member in a domain; see the module for the figures.
 
     Attributes:
-        n: Tasks with a score.
         correct: Of it those with a score above one half.
         score: The mean score; None without any.
         gain: The paired difference to ``baseline``; None for the baseline itself.
         baseline: The index of the member that it is compared with.
-        infrastructure: Runs that failed by an infrastructure error.
-        unscored: Runs that ended without a score.
         runs: Runs that ended with a result; the following are means over them.
-        tokens_once: Each token counted once.
-        tokens_peak: The largest prompt.
         tokens_prompt: All prompts together; ``tokens_generated``: all answers.
-        turns: Steps.
-        seconds: From the task to the end.
-        capabilities: Rates by method and capability.
     """
 
     n: int
@@ -118,7 +110,6 @@ class EvaluationResults:
     """The results of an evaluation.
 
     Attributes:
-        cells: The cell of each task and member.
         counts: The number of runs with each outcome, those that were not begun included.
         domains: The results of all domains together, then of each.
         judge: What the judge did; None without one.
@@ -141,10 +132,8 @@ def results(
     """Return the results of an evaluation.
 
     Args:
-        folder: The evaluation.
         summaries: The summaries of its runs: None for one that is queued or starting; a run that
             is missing was deleted.
-        running: Whether its runs are being carried out.
     """
     cells = cells_of(folder, summaries, running=running)
     domains: dict[str, list[int]] = {}

@@ -15,14 +15,8 @@ class Row:
     """A measure of a run.
 
     Attributes:
-        key: Its name for programs.
-        label: Its name for people.
         value: Returns it for a run; None if it is not known.
-        text: Formats it.
-        help: What it counts.
         better: Whether more or less of it is better; None if neither is.
-        sandbox: Whether it exists in sandbox mode only.
-        reported: Whether the endpoint has to report it.
         count: The count's name in ``RunMetrics.partial``.
     """
 

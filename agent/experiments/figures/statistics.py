@@ -25,12 +25,7 @@ Method = Literal["", "Wilson", "bootstrap", "Newcombe"]
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean with its interval; without one (``method`` empty) if there are too few.
-
-    Attributes:
-        n: The number of values.
-        method: How the interval was computed.
-    """
+    """A mean with its interval; without one (``method`` empty) if there are too few."""
 
     mean: float
     low: float | None

@@ -43,8 +43,6 @@ def build_table(
     """Return the groups of rows.
 
     Args:
-        comparison: The definition.
-        members: The outcomes of each member.
         characters: The characters of all documents' texts; None if unknown.
     """
     tokens = _mean_rows(comparison, members, TOKENS)

@@ -40,7 +40,6 @@ def load(name: str, path: Path | None = None) -> Suite:
     """Load a suite.
 
     Args:
-        name: The suite.
         path: The authors' data, a file or folder; None for the packaged sample. Any file can be
             read, so take it from the operator only, never from a remote user.
 

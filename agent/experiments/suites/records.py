@@ -29,13 +29,7 @@ FORMATS = ("jsonl", "json", "csv", "parquet")
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record of a data file.
-
-    Attributes:
-        path: The file.
-        where: The file and the line, for messages.
-        fields: The fields by name.
-    """
+    """One record of a data file."""
 
     path: Path
     where: str
@@ -85,7 +79,6 @@ def data_files(path: Path, patterns: Sequence[str], source: str) -> list[Path]:
     """Return the data files that a user named: a file itself, or those of a folder.
 
     Args:
-        path: The file or folder.
         patterns: Where a folder's files are; the first pattern with files counts.
         source: Where the data can be downloaded, for messages.
 

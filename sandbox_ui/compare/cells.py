@@ -27,7 +27,6 @@ class Changes:
     """What has changed since a cursor.
 
     Attributes:
-        cursor: Where to continue.
         cells: The changed cells, as task, member and cell.
     """
 
@@ -36,11 +35,7 @@ class Changes:
 
 
 class Cells:
-    """The cells of one evaluation. Thread-safe.
-
-    Args:
-        folder: The evaluation.
-    """
+    """The cells of one evaluation. Thread-safe."""
 
     def __init__(self, folder: ExperimentFolder) -> None:
         self._folder = folder
@@ -109,7 +104,6 @@ class Cells:
         """Compute all cells, or all of them again: a run may have been deleted or continued.
 
         Args:
-            summaries: The summaries of all runs.
             running: Whether the evaluation's runs are being carried out.
         """
         with self._lock:
